@@ -6,8 +6,8 @@ and B into A ends with the same texts in use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,10 @@ _CARRIED = tuple(
 )
 _SAID = tuple(name for name in _CARRIED if name not in (*_OF_USE, "label", "changed"))
 """In these two versions of a memory say something else; two labs that forgot the same one do not."""
+_EDITABLE = ("importance", "confidence")
+"""Moved by use and edited by people."""
+_UPKEEP = {*_COUNTS, "label", "changed", "strength", "energy", "stability", "difficulty"}
+"""What upkeep and use write: nobody corrected a memory of which only these changed."""
 _PURGED = "purged in the lab that was joined"
 _LONG_AGO = -(2**63)
 
@@ -116,10 +120,11 @@ class Joined:
 
 
 class _Side:
-    """The memories of one lab by id, and the edits that follow one another."""
+    """The memories of one lab by id, when each was corrected, and the edits that follow one another."""
 
-    def __init__(self, rows: Mapping[int, Row]) -> None:
+    def __init__(self, rows: Mapping[int, Row], events: Iterable[Event] | None) -> None:
         self.rows = rows
+        self.times = _corrected(events) if events is not None else _last_changed(rows)
 
     def after(self, id: int) -> int | None:
         """The edit that takes the place of a memory."""
@@ -136,10 +141,8 @@ class _Side:
         return found
 
     def last(self, id: int) -> Micros:
-        """When a memory was last changed, or an edit of it was."""
-        chain = self.chain(id)
-        times = [self.rows[one]["changed"] for one in chain] + [self.rows[one]["created"] for one in chain[1:]]
-        return max((at for at in times if at is not None), default=_LONG_AGO)
+        """When a memory was last corrected, or an edit of it was."""
+        return max((at for one in self.chain(id) for at in self.times.get(one, ())), default=_LONG_AGO)
 
 
 @dataclass
@@ -176,13 +179,13 @@ def join_bundle(
     if dry_run:
         with store.reading() as state:
             plan = _planned(store, state, bundle, given, own, events)
-            edges = graph_of(state, bundle, *_new_and_known(state, plan))[1]
+            edges = _edges(state, bundle, plan)[1]
         return _joined(bundle, given, plan, edges, dry_run=True)
     with store.writing() as tx:
         state, now = store.state, store.clock()
         plan = _planned(store, state, bundle, given, own, events)
         first = tx.next_id
-        graph, edges = graph_of(state, bundle, *_new_and_known(state, plan))
+        graph, edges = _edges(state, bundle, plan)
         if plan.fresh:
             speakers = given.columns.get("speaker") or [None] * len(given.ids)
             texts = [given.screenings[place].text for place in plan.fresh]
@@ -219,10 +222,18 @@ def _redacted(given: Checked, plan: _Plan) -> tuple[tuple[int, Finding], ...]:
     )
 
 
-def _new_and_known(state: State, plan: _Plan) -> tuple[dict[int, int], dict[int, int]]:
-    """Ids there to ids here, of what comes in and of what is here already."""
+def _edges(state: State, bundle: Bundle, plan: _Plan) -> tuple[dict[str, Any], int]:
+    """The edges that come in, and how many; those that were removed here since do not."""
     new = {theirs: id for theirs, id in plan.here.items() if id > len(state)}
-    return new, {theirs: id for theirs, id in plan.here.items() if id <= len(state)}
+    known = {theirs: id for theirs, id in plan.here.items() if id <= len(state)}
+    edges = state.edges
+    gone = np.flatnonzero(~edges.alive)
+    ends = (edges.source[gone] + 1, edges.target[gone] + 1)
+    words, times = edges.words_of(edges.relation[gone]), edges.created[gone]
+    removed = set(zip(*(column.tolist() for column in (*ends, words, times)), strict=True))
+    given = bundle.edges.select("source", "target", "relation", "created").iter_rows()
+    kept = [(known.get(one), known.get(other), *rest) not in removed for one, other, *rest in given]
+    return graph_of(state, replace(bundle, edges=bundle.edges.filter(kept)), new, known)
 
 
 def _values(id: int, columns: Mapping[str, Any]) -> dict[str, Any]:
@@ -241,8 +252,8 @@ def _planned(
     own: str,
     events: Callable[[], Iterable[Event]] | None,
 ) -> _Plan:
-    ours = _Side(_rows_of(bundle_of(state, lab=own, now=0).memories))
-    theirs = _Side(_rows_of(bundle.memories))
+    ours = _Side(_rows_of(bundle_of(state, lab=own, now=0).memories), store.journal.events(upto=state.seq))
+    theirs = _Side(_rows_of(bundle.memories), None if events is None else events())
     plan = _Plan()
     pairs, away = _paired(state, given, own)
     plan.known, plan.here = len(pairs), dict(pairs)
@@ -267,22 +278,23 @@ def _planned(
         if mine["status"] == "purged":
             continue
         if yours["status"] == "purged":
-            _purge(plan, ours, id, back)
+            _purge(plan, ours, id, back, store.clock())
             continue
-        same = all(mine[name] == yours[name] for name in _CARRIED if name not in _OF_USE and name != "label")
+        said = any(mine[name] != yours[name] for name in _SAID)
         here_at, there_at = ours.last(id), theirs.last(other)
         later = (there_at, repr(_version(yours))) > (here_at, repr(_version(mine)))
         columns = _used(mine, yours)
-        if not same and later:
-            columns |= {name: yours[name] for name in _CARRIED if mine[name] != yours[name]}
+        if later and (said or any(mine[name] != yours[name] for name in _OF_USE)):
+            columns |= {name: yours[name] for name in (*_SAID, *_OF_USE, "label") if mine[name] != yours[name]}
+            columns["changed"] = max(theirs.times.get(other, ()), default=yours["changed"])
+            columns["status"] = yours["status"]
         elif here_at == there_at and _use(yours) > _use(mine):
             columns |= {name: yours[name] for name in _OF_USE if mine[name] != yours[name]}
         if columns:
             plan.set[id] = columns
-        if same and ours.chain(id)[1:] == [plan.here.get(one) for one in theirs.chain(other)[1:]]:
+        if not said and (not later or all(mine[name] == yours[name] for name in _EDITABLE)):
             continue
-        if any(mine[name] != yours[name] for name in _SAID):
-            rivals.append((other, id, later))
+        rivals.append((other, id, later))
         # the edits on the side that lost give way to what stands on the other
         if later:
             loser, tip, winner, at = ours, ours.chain(id)[-1], theirs.chain(other)[-1], there_at
@@ -294,16 +306,16 @@ def _planned(
             only_there = tip != other and tip not in pairs and tip not in away
             standing = {**ours.rows[winner], "id": winner}
             to = plan.here.get(tip, 0)
-        if not same and only_there and loser.rows[tip]["status"] in RECALLABLE:
+        if said and only_there and loser.rows[tip]["status"] in RECALLABLE:
             demoted.append((at, to, _giving_way(standing, at)))
     for _, to, columns in sorted(demoted, key=lambda one: one[:2]):
         plan.set[to] = plan.set.get(to, {}) | columns
-    _tell(plan, ours, theirs, rivals, store, events)
+    _tell(plan, ours, theirs, rivals)
     return plan
 
 
 def _rows_of(frame: pl.DataFrame) -> dict[int, Row]:
-    found = {}
+    found: dict[int, Row] = {}
     for row in frame.iter_rows(named=True):
         row["files"] = without_sensitive(row["files"] or [])[0]
         for name, column in MEMORY.items():
@@ -358,7 +370,7 @@ def _mapped(row: Row, here: Mapping[int, int]) -> dict[str, Any]:
 
 def _version(row: Row) -> list[Any]:
     """What decides between two changes of one instant; ids differ from lab to lab, and say nothing."""
-    return [row[name] for name in _CARRIED if name not in ("superseded_by", *_OF_USE)]
+    return [row[name] for name in _SAID if name != "superseded_by"]
 
 
 def _use(row: Row) -> tuple[Any, ...]:
@@ -379,12 +391,12 @@ def _giving_way(standing: Row, at: Micros) -> dict[str, Any]:
     return gone | ({"superseded_by": standing["superseded_by"]} if status == "superseded" else {})
 
 
-def _purge(plan: _Plan, ours: _Side, id: int, back: Mapping[int, int]) -> None:
+def _purge(plan: _Plan, ours: _Side, id: int, back: Mapping[int, int], now: Micros) -> None:
     """A memory that was purged there is deleted here, with the edits that were made of it here alone."""
     for one in ours.chain(id):
         row = ours.rows[one]
         if row["status"] not in ("deleted", "purged") and (one == id or one not in back):
-            plan.set[one] = {"status": "deleted", "reason": _PURGED}
+            plan.set[one] = {"status": "deleted", "reason": _PURGED, "changed": now}
             plan.told.append((one, "status", row["status"], "deleted", None))
         if row["status"] != "purged" and (one == id or one not in back):
             plan.purged.append(one)
@@ -393,30 +405,10 @@ def _purge(plan: _Plan, ours: _Side, id: int, back: Mapping[int, int]) -> None:
 # -- what is told -------------------------------------------------------------------------------------------------
 
 
-def _tell(
-    plan: _Plan,
-    ours: _Side,
-    theirs: _Side,
-    rivals: list[tuple[int, int, bool]],
-    store: Store,
-    events: Callable[[], Iterable[Event]] | None,
-) -> None:
-    both = [
-        (other, id)
-        for other, id, _ in rivals
-        if ours.rows[id]["changed"] is not None and theirs.rows[other]["changed"] is not None
-    ]
-    known_here = _changes(store.journal.events(), {id for _, id in both}) if both else {}
-    known_there = _changes(events(), {other for other, _ in both}) if both and events is not None else {}
-    contested = {
-        id
-        for other, id in both
-        if theirs.rows[other]["changed"] not in known_here.get(id, ())
-        and ours.rows[id]["changed"] not in known_there.get(other, ())
-    }
+def _tell(plan: _Plan, ours: _Side, theirs: _Side, rivals: list[tuple[int, int, bool]]) -> None:
     for other, id, later in rivals:
         before, after = _shown(ours, id, theirs.rows[other]), _shown(theirs, other, ours.rows[id])
-        if id in contested:
+        if _contested(ours.times.get(id, ()), theirs.times.get(other, ())):
             plan.told.append((id, "conflict", before, after, "there" if later else "here"))
         elif later:
             was, status = ours.rows[id]["status"], theirs.rows[other]["status"]
@@ -435,22 +427,38 @@ def _shown(side: _Side, id: int, other: Row) -> str:
     return f"{tip['status']}: {tip['text'] or ''}" + (f" ({', '.join(fields)})" if fields else "")
 
 
-def _changes(events: Iterable[Event], wanted: set[int]) -> dict[int, set[Micros]]:
-    """When each memory was changed, as far as a journal tells."""
+def _contested(here: Collection[Micros], there: Collection[Micros]) -> bool:
+    """Whether both corrected a memory, neither knowing of the other's last correction."""
+    return bool(here and there) and max(there) not in here and max(here) not in there
+
+
+def _last_changed(rows: Mapping[int, Row]) -> dict[int, set[Micros]]:
+    return {id: {row["changed"]} for id, row in rows.items() if row["changed"] is not None}
+
+
+def _corrected(events: Iterable[Event]) -> dict[int, set[Micros]]:
+    """When each memory was corrected, as a journal tells."""
     found: dict[int, set[Micros]] = {}
     for event in events:
-        for ids, columns in _parts(event.body):
+        written: dict[int, set[str]] = {}
+        times: dict[int, Micros] = {}
+        parts = list(_parts(event.body))
+        if not any("changed" in columns for _, columns in parts):
+            continue
+        for ids, columns in parts:
             at = columns.get("changed")
-            if at is None:
-                continue
             for place, id in enumerate(ids):
-                if id in wanted and (one := at[place] if isinstance(at, list) else at) is not None:
-                    found.setdefault(id, set()).add(one)
+                written.setdefault(id, set()).update(columns)
+                if (one := at[place] if isinstance(at, list) else at) is not None:
+                    times[id] = one
+        for id, one in times.items():
+            if not written[id] <= _UPKEEP:
+                found.setdefault(id, set()).add(one)
     return found
 
 
 def _parts(body: Mapping[str, Any]) -> Iterator[tuple[Iterable[int], Mapping[str, Any]]]:
-    if "first" in body:
+    if body.get("count"):
         yield range(body["first"], body["first"] + body["count"]), body.get("columns", {})
     for part in body.get("set", ()):
         yield part["ids"], part["columns"]

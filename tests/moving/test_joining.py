@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import memlab
 from memlab.clock import ManualClock
 from memlab.errors import InputError, MemlabError, ReadOnlyLab
+from memlab.state import Change, values_of
 
 SECRET = "ghp_" + "a1" * 20
 TEXTS = ["The bakery opens at six.", "Ida lives in Bergen.", "Deploy with make ship.", "The cat is called Miso."]
@@ -38,7 +39,9 @@ def texts(lab):
 
 def test_what_is_new_comes_in_once(pair, clock):
     a, b = pair
-    new = b.remember("Deploys go out on Tuesdays.", tags=["team"], visibility="private", creator="agent:x", linking="off")
+    new = b.remember(
+        "Deploys go out on Tuesdays.", tags=["team"], visibility="private", creator="agent:x", linking="off"
+    )
     a.remember("The office is closed on Fridays.", linking="off")
     b.graph.link(new, 1, relation="depends-on")
     joined = a.io.join(b)
@@ -132,7 +135,7 @@ def test_what_was_purged_stays_purged(pair, clock):
     assert not any("bakery" in (text or "") for text in a.memories["text"])
     back = b.io.join(a)
     assert texts(b) == texts(a) == sorted(TEXTS[1:])
-    assert set(b.memories["status"][id - 1] for id in back.purged) <= {"deleted", "superseded"}
+    assert {b.memories["status"][id - 1] for id in back.purged} <= {"deleted", "superseded"}
     assert 1 in back.purged
 
 
@@ -178,6 +181,30 @@ def test_nothing_is_joined_with_itself_or_with_what_is_no_lab(pair, tmp_path):
     (tmp_path / "x.csv").write_text("text\nhello\n")
     with pytest.raises(InputError, match=r"lab\.load"):
         a.io.join(tmp_path / "x.csv")
+
+
+def test_an_edge_that_was_removed_stays_removed(pair, clock):
+    a, b = pair
+    a.graph.link(1, 2, relation="depends-on")
+    assert b.io.join(a).edges == 1
+    with a.store.writing() as tx:
+        found = a.edges.filter(a.edges["relation"] == "depends-on")["edge"].to_list()
+        tx.event("unlink", Change(unlink=found).body(), at=clock())
+    assert a.io.join(b).edges == 0
+    assert a.edges.is_empty()
+
+
+def test_a_label_that_upkeep_gave_is_no_correction(pair, clock):
+    a, b = pair
+    b.edit(2, text="Ida lives in Oslo.")
+    clock.advance(days=1)
+    with a.store.writing() as tx:
+        tx.event("maintain", Change(set=[values_of([2], label="fading", changed=clock())]).body(), at=clock())
+    joined = a.io.join(b)
+    assert "Ida lives in Oslo." in texts(a)
+    assert not joined.conflicts.height
+    b.io.join(a)
+    assert texts(a) == texts(b)
 
 
 def test_secrets_are_screened(pair, tmp_path):
@@ -244,6 +271,8 @@ def test_either_way_the_same_texts_are_in_use(tmp_path_factory, trigrams, done):
         b.io.join(a)
         a.io.join(folder / "c")
         assert texts(a) == texts(b)
+        if not any(act == "restore" for _, act, _ in done):  # an edit and what it replaced can both be restored
+            assert len(texts(a)) <= len(TEXTS) + sum(act == "remember" for _, act, _ in done)
         for lab, other in ((a, b), (b, a)):
             before = texts(lab)
             lab.io.join(other)

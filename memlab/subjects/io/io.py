@@ -28,7 +28,7 @@ __all__ = ["LabIO", "reach_lost_mirrors"]
 
 
 class LabIO:
-    """``lab.io``: files that go out of a lab, backups, and checks of its own files. What else comes in: ``lab.load``."""
+    """``lab.io``: exports, mirrors, backups, checks, the joining of labs. What else comes in: ``lab.load``."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
