@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,7 @@ def _read(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
             raise InputError("A lab cannot be joined with itself.")
         with store.reading() as state:
             bundle = bundle_of(state, lab=lab_id(store.journal), now=store.clock())
-        return bundle, store.journal.events
+        return replace(bundle, source=store.folder.name if store.folder else bundle.lab), store.journal.events
     if not isinstance(other, str | Path):
         raise InputError(f"join takes the path of a lab or of an export, or an open lab, not {type(other).__name__}.")
     path = Path(other).expanduser()
