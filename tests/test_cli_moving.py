@@ -32,6 +32,23 @@ def test_out_of_one_lab_and_into_another(json_of, run):
     assert run("export", "a.memlab", "a.md", "--overwrite").stdout == "2 memories in a.md\n"
 
 
+def test_two_copies_are_joined(json_of, run):
+    json_of("remember", "a.memlab", "The bakery opens at six.")
+    json_of("export", "a.memlab", "a.jsonl")
+    json_of("load", "b.memlab", "a.jsonl")
+    json_of("remember", "b.memlab", "Deploys go out on Tuesdays.")
+    json_of("forget", "b.memlab", "1")
+    told = json_of("join", "a.memlab", "b.memlab", "--dry-run")
+    assert (told["added"], told["status"], told["dry_run"]) == (1, 1, True)
+    joined = json_of("join", "a.memlab", "b.memlab")
+    assert (joined["rows"], joined["dry_run"]) == (told["rows"], False)
+    assert {row["id"]: row["status"] for row in json_of("list", "a.memlab")} == {1: "forgotten", 2: "active"}
+    assert run("join", "a.memlab", "b.memlab").stdout.startswith("joined b.memlab: 0 memories and 0 edges added")
+    refused = run("join", "a.memlab", "none.memlab")
+    assert refused.exit_code == 1
+    assert "nothing at none.memlab" in refused.stderr
+
+
 def test_a_pack_goes_along_when_it_is_wanted(json_of):
     json_of("remember", "a.memlab", "x")
     json_of("use", "a.memlab", "cascade")

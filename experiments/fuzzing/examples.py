@@ -421,6 +421,8 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "LabIO.scan": lambda d: (d.lab.io.scan, {"table": "edges"}),
     "LabIO.export": lambda d: (d.lab.io.export, {"path": d.folder / "out.jsonl", "overwrite": True}),
     "LabIO.mirror": lambda d: (d.lab.io.mirror, {"folder": d.folder / "mirror"}),
+    "LabIO.join": lambda d: (d.lab.io.join, {"other": d.exported, "dry_run": True}),
+    "Joined.count": lambda d: (d.lab.io.join(d.exported, dry_run=True).count, {"what": "added"}),
     "Mirror.wait": lambda d: (d.lab.io.mirror(d.folder / "mirror").wait, {"seconds": 0.0}),
     "Loaded.count": lambda d: (d.lab.load(d.exported).count, {"what": "added"}),
     "LabOperations.run": lambda d: (d.lab.operations.run, {"operations": "(stats)"}),

@@ -64,6 +64,7 @@ SECTIONS = {
         "unconsolidate": "undo one consolidation",
         "export": "write the memories to .jsonl, .md, .sexp, .parquet, tables",
         "move": "bring the memories into another lab",
+        "join": "join another lab, or a copy that went on, into a lab",
         "mirror": "keep a readable copy, one Markdown file a memory",
         "backup": "copy a lab as it is now",
         "check": "compare every file with what was written, and mend it",

@@ -1,4 +1,4 @@
-"""Memories out of a lab and into it: export, move, load, audit, run, mirror."""
+"""Memories out of a lab and into it: export, move, load, join, audit, run, mirror."""
 
 from __future__ import annotations
 
@@ -123,6 +123,34 @@ def load(
                 "guessed": loaded.guessed.rows(),
             }
             tell(report, as_json=as_json, text=partial(repr, loaded))
+
+
+@main.command()
+@LAB
+@click.argument("other", type=LocalPath())
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+@as_json_option
+def join(lab: Path, other: Path, dry_run: bool, as_json: bool) -> None:
+    """Join OTHER, a lab or an export of one, into LAB: of what both have, the later change stands."""
+    with existing(lab, read_only=dry_run) as opened:
+        joined = opened.io.join(other, dry_run=dry_run)
+    report = {
+        "source": joined.source,
+        **{what: joined.count(what) for what in ("added", "edited", "status", "conflict")},
+        "edges": joined.edges,
+        "known": joined.known,
+        "kept_away": joined.kept_away,
+        "purged": list(joined.purged),
+        "redacted": len(joined.redacted),
+        "dry_run": joined.dry_run,
+        "rows": joined.frame.rows(named=True),
+    }
+    tell(report, as_json=as_json, text=lambda: "\n".join([repr(joined), *map(_conflict, joined.conflicts.rows())]))
+
+
+def _conflict(row: tuple[int, str, str, str, str]) -> str:
+    id, _, before, after, stands = row
+    return f"conflict, memory {id}: here {before!r}, there {after!r}; {stands} stands"
 
 
 @main.command()

@@ -7,6 +7,7 @@ run: sizes, nesting and types are checked, texts pass the privacy gate, and a fi
 from memlab.moving._bundle import SCHEMA, Bundle, bundle_of
 from memlab.moving._formats import EXPORTS, IMPORTS, export_at, read_bundle, remove_export, sweep_drafts, write_bundle
 from memlab.moving._frame import FRAME, bundle_of_frame, is_memories
+from memlab.moving._join import Joined, join_bundle
 from memlab.moving._lab_folder import events_of, lab_id, read_lab
 from memlab.moving._load import GUESSED, PLACES, Loaded, load_bundle
 from memlab.moving._mirror import Mirror, file_name, reach_mirrors
@@ -23,6 +24,7 @@ __all__ = [
     "SCHEMA",
     "UNREADABLE",
     "Bundle",
+    "Joined",
     "Loaded",
     "Mirror",
     "bundle_of",
@@ -31,6 +33,7 @@ __all__ = [
     "export_at",
     "file_name",
     "is_memories",
+    "join_bundle",
     "json_of",
     "lab_id",
     "load_bundle",

@@ -34,7 +34,7 @@ from memlab.state import (
 )
 from memlab.storage.store import Store
 
-__all__ = ["GUESSED", "PLACES", "Loaded", "load_bundle"]
+__all__ = ["GUESSED", "PLACES", "Checked", "Loaded", "bodies_of", "check_bundle", "graph_of", "load_bundle"]
 
 GUESSED = {"source": pl.String, "field": pl.String, "taken": pl.String}
 PLACES = {"source": pl.String, "place": pl.Int64, "why": pl.String}
@@ -105,7 +105,7 @@ class Loaded:
 
 
 @dataclass(frozen=True)
-class _Checked:
+class Checked:
     """The rows of a bundle in the order of their ids, as events take them."""
 
     ids: list[int]
@@ -139,10 +139,7 @@ def load_bundle(
     with store.reading():
         pack = store.versions.pack
     open_words = opened or bool(pack.settings["open-words"])
-    if not open_words:
-        _check_relations(bundle)
-    checked = _checked(bundle, project, now, personal_kinds(pack.settings), open_words)
-    _check_names(bundle)
+    checked = check_bundle(bundle, now, personal_kinds(pack.settings), open_words, project)
     with store.reading():
         _check_registers(store.state, bundle)
         fresh = [row for row, what in enumerate(_standing(store.state, bundle, checked, own())) if what is None]
@@ -159,12 +156,12 @@ def load_bundle(
         here = known | id_of
         changed = _changed_registers(state, bundle)
         registers = changed if _ids_stay(state, bundle, rows) else {}
-        graph, joined = _graph(state, bundle, id_of, known)
+        graph, joined = graph_of(state, bundle, id_of, known)
         if rows:
             ids = range(first, first + len(rows))
             tx.payloads(ids, [checked.screenings[row].text for row in rows])
             tx.vectors(first, store.embedder.fingerprint, encoded[[vector_of[row] for row in rows]])
-            for body in _bodies(checked, rows, first, here):
+            for body in bodies_of(checked, rows, first, here):
                 tx.event("import", {"lab": bundle.lab, **body}, at=now)
         rest: dict[str, Any] = {"graph": graph} if joined or (graph["nodes"] and rows) else {}
         if registers:
@@ -191,6 +188,17 @@ def load_bundle(
 # -- checks -----------------------------------------------------------------------------------------------------------
 
 
+def check_bundle(
+    bundle: Bundle, now: int, personal: Collection[str], open_words: bool, project: str | None = None
+) -> Checked:
+    """The rows of a bundle, all that is in it checked and screened: DatasetError or PrivacyError says where."""
+    if not open_words:
+        _check_relations(bundle)
+    checked = _checked(bundle, project, now, personal, open_words)
+    _check_names(bundle)
+    return checked
+
+
 def _check_relations(bundle: Bundle) -> None:
     for row, word in enumerate(bundle.edges["relation"].to_list()):
         if word not in RELATIONS:
@@ -198,7 +206,7 @@ def _check_relations(bundle: Bundle) -> None:
             raise DatasetError(f"{bundle.source}, {where}, field relation: {UnknownName('relation', word, RELATIONS)}")
 
 
-def _checked(bundle: Bundle, project: str | None, now: int, personal: Collection[str], open_words: bool) -> _Checked:
+def _checked(bundle: Bundle, project: str | None, now: int, personal: Collection[str], open_words: bool) -> Checked:
     order = bundle.memories["id"].arg_sort().to_list()
     given = bundle.memories.to_dict(as_series=False)
     rows = {name: [values[row] for row in order] for name, values in given.items()}
@@ -233,7 +241,7 @@ def _checked(bundle: Bundle, project: str | None, now: int, personal: Collection
     accessed = columns.pop("accessed")
     created = columns["created"]
     uses = [some or [at] for some, at in zip(rows["uses"], created, strict=True)]
-    return _Checked(
+    return Checked(
         ids=rows["id"],
         columns=columns,
         screenings=screen_many(texts, personal=personal),
@@ -296,7 +304,7 @@ def _packed(dumped: Any) -> Any:
 # -- what is new ------------------------------------------------------------------------------------------------------
 
 
-def _standing(state: State, bundle: Bundle, checked: _Checked, own: str) -> list[int | None]:
+def _standing(state: State, bundle: Bundle, checked: Checked, own: str) -> list[int | None]:
     """Of each row: None where it is new, its id here where it is known, 0 where it was purged and stays away."""
     origins, statuses, texts = state.names["origin"], state.names["status"], state.texts
     created, tombstones = state.numbers["created"].values, state.projection(Tombstones)
@@ -341,7 +349,7 @@ def _ids_stay(state: State, bundle: Bundle, rows: Sequence[int]) -> bool:
     return not len(state) and len(rows) == len(ids) and ids == list(range(1, len(ids) + 1))
 
 
-def _bodies(checked: _Checked, rows: Sequence[int], first: int, here: Mapping[int, int]) -> Iterator[dict[str, Any]]:
+def bodies_of(checked: Checked, rows: Sequence[int], first: int, here: Mapping[int, int]) -> Iterator[dict[str, Any]]:
     for start in range(0, len(rows), _CHUNK):
         some = rows[start : start + _CHUNK]
         columns = {name: [values[row] for row in some] for name, values in checked.columns.items()}
@@ -358,7 +366,7 @@ def _bodies(checked: _Checked, rows: Sequence[int], first: int, here: Mapping[in
         yield body
 
 
-def _graph(
+def graph_of(
     state: State, bundle: Bundle, id_of: Mapping[int, int], known: Mapping[int, int]
 ) -> tuple[dict[str, Any], int]:
     """The edges with an end that is new, and those among known memories that are not here yet."""

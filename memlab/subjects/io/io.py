@@ -1,4 +1,4 @@
-"""``lab.io``: exports, mirrors, backups and checks."""
+"""``lab.io``: exports, mirrors, backups, checks, and the joining of two labs."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from memlab.storage.views import SeenStore
 from memlab.subjects.backups.backups import Backup, back_up, check_open
 from memlab.subjects.backups.checking import Checked
 from memlab.subjects.core import Core
+from memlab.subjects.io.joining import join
 from memlab.subjects.io.migrating import Moved, Preview, move, preview, synced_frame
 from memlab.subjects.io.scanning import scan_edges, scan_memories
 
 if TYPE_CHECKING:
-    from memlab.moving import Mirror
+    from memlab.moving import Joined, Mirror
 
 __all__ = ["LabIO", "reach_lost_mirrors"]
 
 
 class LabIO:
-    """``lab.io``: files that go out of a lab, backups, and checks of its own files. What comes in: ``lab.load``."""
+    """``lab.io``: exports, mirrors, backups, checks, the joining of labs. What else comes in: ``lab.load``."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -101,6 +102,43 @@ class LabIO:
                 raise
 
         return written(self._core.store, bundle, write)
+
+    @checked
+    def join(self, other: Annotated[Any, AsGiven], *, dry_run: bool = False) -> Joined:
+        """Join another lab into this one: two copies of a lab that both went on, or a lab and what was made of it.
+
+        Memories and edges that only the other has come in. Of a memory that both have, the later change stands, made
+        here or there: an edit, a forgetting, a deletion, a restoration. What both changed is listed as a conflict with
+        both versions. What was purged there is deleted here, and what was purged here stays away. It is one
+        transaction; the same again changes nothing, and joined in either direction the same texts are in use. Texts
+        pass the privacy gate. This lab's pack stays, and linking compares nothing.
+
+        Parameters
+        ----------
+        other
+            The path of a lab or of an export of one, or an open lab. It is only read.
+        dry_run
+            Whether to say what would be done and change nothing.
+
+        Returns
+        -------
+        Joined
+            What came in and what changed, a row for each memory in ``frame``.
+
+        Raises
+        ------
+        InputError
+            Where there is no lab, where it is this lab, or where this lab is one as a viewer sees it.
+        ReadOnlyLab
+            If this lab was opened with read_only=True, unless ``dry_run``.
+        DatasetError, PrivacyError
+            If a row of the other lab cannot be taken: nothing is changed then.
+
+        Examples
+        --------
+        >>> lab.io.join("laptop.memlab", dry_run=True).conflicts                              # doctest: +SKIP
+        """
+        return join(self._core, other, dry_run=dry_run)
 
     @checked
     def mirror(

@@ -1,0 +1,71 @@
+"""``lab.io.join``: what the other lab is, a path, an open lab or an export, and what of it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memlab.errors import InputError
+from memlab.journal import Event, Journal
+from memlab.storage.store import Store
+from memlab.storage.views import SeenStore
+from memlab.subjects.agents.switch import check_on
+from memlab.subjects.core import Core
+from memlab.subjects.projections import new_state
+
+if TYPE_CHECKING:
+    from memlab.moving import Bundle, Joined
+
+__all__ = ["join"]
+
+_Events = Callable[[], Iterable[Event]]
+
+
+def join(core: Core, other: Any, *, dry_run: bool) -> Joined:
+    """See ``LabIO.join``."""
+    from memlab.moving import join_bundle, lab_id
+
+    if isinstance(core.store, SeenStore):
+        raise InputError("A lab as one viewer sees it shows a part of itself. Join into the lab itself.")
+    bundle, events = _read(core, other)
+    if not dry_run:
+        with core.reading() as state:
+            check_on(state, bundle.memories["project"].unique().to_list())
+    return join_bundle(core.store, bundle, own=lab_id(core.store.journal), events=events, dry_run=dry_run)
+
+
+def _read(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
+    """What the other lab holds, and how its journal is read, where there is one."""
+    from memlab.moving import EXPORTS, bundle_of, export_at, lab_id, read_bundle, read_lab
+
+    store = getattr(other, "store", None)
+    if isinstance(store, Store):
+        if store.journal is core.store.journal or (store.folder is not None and _same(core, store.folder)):
+            raise InputError("A lab cannot be joined with itself.")
+        with store.reading() as state:
+            bundle = bundle_of(state, lab=lab_id(store.journal), now=store.clock())
+        return replace(bundle, source=store.folder.name if store.folder else bundle.lab), store.journal.events
+    if not isinstance(other, str | Path):
+        raise InputError(f"join takes the path of a lab or of an export, or an open lab, not {type(other).__name__}.")
+    path = Path(other).expanduser()
+    if not path.exists():
+        raise InputError(f"There is nothing at {path}.")
+    format = export_at(path)
+    if format == "lab":
+        if _same(core, path):
+            raise InputError("A lab cannot be joined with itself.")
+        return read_lab(path, new_state(), now=core.store.clock()), lambda: _events(path)
+    if format not in EXPORTS:
+        raise InputError(f"{path} is no lab and no export of one. lab.load reads other files.")
+    return read_bundle(path, format), None
+
+
+def _same(core: Core, folder: Path) -> bool:
+    return core.store.folder is not None and core.store.folder.resolve() == folder.resolve()
+
+
+def _events(folder: Path) -> Iterator[Event]:
+    with Journal.open(folder, read_only=True, create=False) as journal:
+        yield from journal.events(upto=journal.head)
