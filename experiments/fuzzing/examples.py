@@ -413,6 +413,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "check": lambda d: (memlab.check, {"path": d.on_disk}),
     "restore": lambda d: (memlab.restore, {"path": d.on_disk}),
     "LabIO.backup": lambda d: (d.lab.io.backup, {"folder": d.folder / "copies"}),
+    "LabIO.reembed": lambda d: (d.lab.io.reembed, {"timeout": 0.0}),
     "LabIO.scan": lambda d: (d.lab.io.scan, {"table": "edges"}),
     "LabIO.export": lambda d: (d.lab.io.export, {"path": d.folder / "out.jsonl", "overwrite": True}),
     "LabIO.mirror": lambda d: (d.lab.io.mirror, {"folder": d.folder / "mirror"}),

@@ -1,4 +1,4 @@
-"""``lab.io``: exports, mirrors, backups and checks."""
+"""``lab.io``: exports, mirrors, backups, checks, and the way to another embedder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import polars as pl
 
-from memlab.arguments import Count, Within, checked
+from memlab.arguments import Count, Seconds, Within, checked
 from memlab.errors import LabError, MemlabError
 from memlab.storage.copies import copies, forget_copy, note_copy, written
 from memlab.storage.purging import PURGE_TIMEOUT
@@ -18,6 +18,7 @@ from memlab.storage.views import SeenStore
 from memlab.subjects.backups.backups import Backup, back_up, check_open
 from memlab.subjects.backups.checking import Checked
 from memlab.subjects.core import Core
+from memlab.subjects.io.reembedding import Reembedder, Reembedding
 from memlab.subjects.io.scanning import scan_edges, scan_memories
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ __all__ = ["LabIO", "reach_lost_mirrors"]
 class LabIO:
     """``lab.io``: files that go out of a lab, backups, and checks of its own files. What comes in: ``lab.load``."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, core: Core, reembedder: Reembedder) -> None:
+        self._core, self._reembedder = core, reembedder
 
     @checked
     def scan(self, table: Literal["memories", "edges"] = "memories") -> pl.LazyFrame:
@@ -143,6 +144,27 @@ class LabIO:
         True
         """
         return check_open(self._core.store, repair=repair)
+
+    def reembedding(self) -> Reembedding:
+        """Return how many memories have a vector of the lab's embedder: all, unless it is being embedded anew.
+
+        >>> lab.io.reembedding()                                                              # doctest: +SKIP
+        <Reembedding: 4,096 of 20,000 memories>
+        """
+        return self._reembedder.progress()
+
+    @checked
+    def reembed(self, timeout: Seconds | None = None) -> bool:
+        """Embed here and now what waits for it, for at most ``timeout`` seconds; whether nothing waits any more.
+
+        Nothing has to call this after ``memlab.open(..., reembed="background")``: a thread does the same. It raises
+        what hinders that thread: ReadOnlyLab, LabBusy, or what the embedder raises. A piece of 256 texts is embedded to
+        its end.
+
+        >>> lab.io.reembed(timeout=10)                                                        # doctest: +SKIP
+        True
+        """
+        return self._reembedder.embed_all(timeout)
 
     def snapshot(self) -> None:
         """Write the folded state down, so that the next opening is quick; closing does it when there is much new."""
