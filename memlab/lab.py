@@ -50,6 +50,7 @@ from memlab.subjects.history.log import happened
 from memlab.subjects.index.index import LabIndex
 from memlab.subjects.io.io import LabIO, reach_lost_mirrors
 from memlab.subjects.io.loading import Given, load
+from memlab.subjects.io.reembedding import Reembedder
 from memlab.subjects.linking.linker import Linker
 from memlab.subjects.migration import mending
 from memlab.subjects.modules.modules import LabModules
@@ -95,7 +96,7 @@ class Lab:
         clock: Clock = system_clock,
         seed: Seed = 0,
         read_only: bool = False,
-        reembed: bool = False,
+        reembed: bool | Literal["background"] = False,
         index: str = "annoy",
         backups: bool = False,
         create: bool = True,
@@ -137,7 +138,8 @@ class Lab:
         core = self._core = Core(store, seed)
         self._watches = Watches(store, LabPolicies(core))
         self._scheduler, self._linker = Scheduler(store), Linker(core)
-        for worker in (self._watches, self._scheduler, self._linker):
+        self._reembedder = Reembedder(store)
+        for worker in (self._watches, self._scheduler, self._linker, self._reembedder):
             weakref.finalize(self, worker.stop_soon)
         self._questions, self._judgements = Questions(core), Judgements(core)
         self._falls = FallWatch(core.store)
@@ -146,6 +148,7 @@ class Lab:
         self._extraction = Extraction(core, self._remembering)
         self._turns: weakref.WeakSet[Turns] = weakref.WeakSet()
         self._linker.wake()
+        self._reembedder.wake()
 
     # -- subjects ---------------------------------------------------------------------------------------------
 
@@ -221,8 +224,8 @@ class Lab:
 
     @property
     def io(self) -> LabIO:
-        """Export, mirror, back up, check."""
-        return LabIO(self._held)
+        """Export, mirror, back up, check, embed anew."""
+        return LabIO(self._held, self._reembedder)
 
     @property
     def index(self) -> LabIndex:
@@ -889,6 +892,7 @@ class Lab:
         self._watches.stop()
         self._scheduler.stop()
         self._linker.stop()
+        self._reembedder.stop()
         for turns in list(self._turns):
             turns.close()
         try:

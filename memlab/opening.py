@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from memlab.arguments import AsGiven, Seed, checked
 from memlab.clock import Clock, system_clock
@@ -24,7 +24,7 @@ def open_lab(
     clock: Clock = system_clock,
     seed: Seed = 0,
     read_only: bool = False,
-    reembed: bool = False,
+    reembed: bool | Literal["background"] = False,
     index: str = "annoy",
     backups: bool = False,
     create: bool = True,
@@ -33,7 +33,9 @@ def open_lab(
 
     ``pack`` is used from now on (a new lab starts with "memlab"). ``embedder`` is the shipped static model, or a
     model2vec folder or hub name, or a callable from texts to vectors. A lab that holds vectors of another embedder
-    is refused, unless ``reembed=True`` embeds every memory again.
+    is refused, unless ``reembed=True`` embeds every memory again before this returns, or ``reembed="background"`` does
+    so in a thread, the newest first; until a memory has its new vector it is found by its words alone, and
+    ``lab.io.reembedding()`` says how far that is. What is left when the lab is closed goes on at the next opening.
 
     ``seed`` decides, with what the lab has seen, which probes are drawn. ``index`` is what proposes neighbours among
     more than 100,000 memories: "annoy", or "graph" (an extra).

@@ -418,6 +418,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         d.lab.io.move_to,
         {"target": d.folder / "moved", "exclude": ["api"], "embedder": EMBEDDER},
     ),
+    "LabIO.reembed": lambda d: (d.lab.io.reembed, {"timeout": 0.0}),
     "LabIO.scan": lambda d: (d.lab.io.scan, {"table": "edges"}),
     "LabIO.export": lambda d: (d.lab.io.export, {"path": d.folder / "out.jsonl", "overwrite": True}),
     "LabIO.mirror": lambda d: (d.lab.io.mirror, {"folder": d.folder / "mirror"}),

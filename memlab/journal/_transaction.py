@@ -100,6 +100,10 @@ class Transaction:
                 expected = first + len(matrix)
         return blocks or None
 
+    def vectors_of(self, fingerprint: str) -> list[tuple[int, NDArray[np.int8]]]:
+        """All vectors of one embedder that this write stores, in the order in which they were given."""
+        return [(first, matrix) for first, known, matrix in self._vectors if known == fingerprint]
+
     def source_of(self, hash: str) -> str | None:
         """The policy source that this write stores under ``hash``; None if it stores none."""
         return dict(self._sources).get(hash)

@@ -135,14 +135,16 @@ class QuestionFeatures:
         return InPassages(passages, hits, self._lengths.mean_of_parts)
 
     def nearest(self, count: int) -> Rows:
-        """The nearest memories that take part, best first."""
+        """The nearest memories that take part and have a vector, best first."""
         population, vectors = self.population, self.state.vectors
-        rows = population.rows
+        rows = self.state.embedded(population.rows)
+        every = len(rows) == len(population.rows)
         if len(rows) <= _ALL:
-            cosine = vectors.similarity(self.vector, None if population.mask is None else rows, key=population.key)
+            among = None if every and population.mask is None else rows
+            cosine = vectors.similarity(self.vector, among, key=population.key if every else None)
             self._near = rows, cosine
             return rows[best(cosine, count)]
-        found, cosine = vectors.top(self.vector, count, **population.search)
+        found, cosine = vectors.top(self.vector, count, **(population.search if every else {"rows": rows}))
         order = np.argsort(found)
         self._near = found[order], cosine[order]
         return found

@@ -15,9 +15,15 @@ _WORDS = ("text", "kind", "ref", "speaker", "session", "project")
 
 
 def similar(state: State, row: int, population: Population, *, limit: int) -> pl.DataFrame:
-    """The ``limit`` nearest of ``population`` to the memory in ``row``, itself left out; ties by id."""
+    """The ``limit`` nearest of ``population`` to the memory in ``row``, itself left out; ties by id.
+
+    Memories that wait for their vectors are near nothing.
+    """
     vector = state.vectors.take(np.array([row]))[0]
-    found, cosine = state.vectors.top(vector, limit + 1, **population.search)
+    search = population.search
+    if state.unembedded:
+        search = {"rows": state.embedded(population.rows) if row >= state.unembedded else population.rows[:0]}
+    found, cosine = state.vectors.top(vector, limit + 1, **search)
     others = np.flatnonzero(found != row)[:limit]
     ids = found[others] + 1
     memories = recalled(state, ids.tolist())

@@ -118,6 +118,7 @@ def _write(state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[
         "count": len(state),
         "fingerprint": state.fingerprint,
         "embedder": state.embedder_name,
+        "unembedded": state.unembedded,
         "languages": list(state.other_words),
         "contexts": state.contexts.vocabulary,
         "names": {name: state.names[name].vocabulary for name in NAMED},
@@ -172,6 +173,7 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
     except (OSError, msgspec.MsgspecError, KeyError, ValueError, pl.exceptions.PolarsError, DamagedLab) as error:
         raise DamagedLab(f"The snapshot {path.name} is not believed: {error}") from None
     state.seq, state.fingerprint, state.embedder_name = manifest["seq"], manifest["fingerprint"], manifest["embedder"]
+    state.unembedded = manifest.get("unembedded", 0)
     state.texts, state.refs = Texts(memories["text"]), Texts(memories["ref"])
     state.uses = Latest(state.uses.values.shape[1], memories["uses"].to_numpy())
     count, held = len(memories), set(memories.columns)

@@ -80,6 +80,8 @@ class State:
         self.edges = Edges()
         self.nodes = Nodes()
         self.vectors = Vectors(1)
+        self.unembedded = 0
+        """So many of the first rows wait for their vectors of this embedder, and have zero vectors until then."""
         self.words = Words()
         self.other_words: dict[str, Words] = {}
         """Postings in other languages that a pack asked for; from then on they are kept up with every fold."""
@@ -322,7 +324,7 @@ class State:
 
     def _embedder(self, event: Event) -> None:
         self.fingerprint, self.embedder_name = event.body["fingerprint"], event.body["name"]
-        self.vectors = Vectors(event.body["dim"])
+        self.vectors, self.unembedded = Vectors(event.body["dim"]), event.body.get("waiting", 0)
         self.generation += 1
 
     def _nothing(self, event: Event) -> None:
@@ -335,8 +337,16 @@ class State:
         held = len(self.vectors)
         if held < self.rows:
             for _, block in contents.vectors(self.fingerprint, after_id=held):
-                self.vectors.append(block[: self.rows - held])
+                block = block[: self.rows - held]
+                if held < self.unembedded:  # a state of the past has none of those that came later
+                    block = block.copy()
+                    block[: self.unembedded - held] = 0
+                self.vectors.append(block)
                 held = len(self.vectors)
+
+    def embedded(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of these ascending rows that have a vector of this embedder."""
+        return rows[rows.searchsorted(self.unembedded) :] if self.unembedded else rows
 
     def _add_texts(self, texts: Sequence[str]) -> None:
         """The texts of the rows that have none yet."""

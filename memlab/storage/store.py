@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import polars as pl
@@ -52,6 +52,13 @@ _SNAPSHOT_EVERY = 20_000
 
 _SEAL_EVERY = 500
 """Slates in the journal's tail after which they are sealed: decoding that many takes some 50 ms."""
+
+_EMBED_PIECE = 256
+"""Texts that are embedded between two questions whether to stop."""
+
+_EMBED_AT_ONCE, _EMBED_BATCHES = 1_024, 64
+"""Memories at least that get their new vectors in one transaction, and how many transactions a large lab takes: after
+each the vectors are read anew, 25 MB for 100,000 memories."""
 
 _FEEDBACK = {
     "decision": pl.Int64,
@@ -111,12 +118,29 @@ class _Written:
         return self._journal.texts(ids) if own is None else own
 
     def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, NDArray[np.int8]]]:
-        own = self._tx.vectors_from(fingerprint, after_id + 1)
-        return self._journal.vectors(fingerprint, after_id=after_id) if own is None else iter(own)
+        if after_id + 1 < self._tx.next_id and (own := self._tx.vectors_of(fingerprint)):
+            return _replaced(self._journal.vectors(fingerprint, after_id=after_id), own, after_id)
+        fresh = self._tx.vectors_from(fingerprint, after_id + 1)
+        return self._journal.vectors(fingerprint, after_id=after_id) if fresh is None else iter(fresh)
 
     def source(self, hash: str) -> str:
         own = self._tx.source_of(hash)
         return self._journal.source(hash) if own is None else own
+
+
+def _replaced(
+    stored: Iterable[tuple[int, NDArray[np.int8]]], own: Sequence[tuple[int, NDArray[np.int8]]], after_id: int
+) -> Iterator[tuple[int, NDArray[np.int8]]]:
+    """The vectors of the ids after ``after_id`` up to the first without one: those of a write over the stored ones."""
+    blocks = [*stored, *own]
+    count = max(first + len(matrix) - 1 for first, matrix in blocks) - after_id
+    whole, known = np.zeros((max(count, 0), own[0][1].shape[1]), dtype=np.int8), np.zeros(max(count, 0), dtype=np.bool_)
+    for first, matrix in blocks:
+        begin = first - 1 - after_id
+        cut = max(0, -begin)
+        whole[begin + cut : begin + len(matrix)] = matrix[cut:]
+        known[begin + cut : begin + len(matrix)] = True
+    yield after_id + 1, whole if known.all() else whole[: int(np.argmin(known))]
 
 
 class Store:
@@ -139,7 +163,7 @@ class Store:
         *,
         read_only: bool = False,
         create: bool = True,
-        reembed: bool = False,
+        reembed: bool | Literal["background"] = False,
         index: str = "annoy",
         projections: Sequence[type[Projection]] = (),
         mend: Mend | None = None,
@@ -161,6 +185,8 @@ class Store:
         """State and journal may differ: a fold or a write has begun."""
         self._looking = False
         """Somebody reads the state, which fills what it keeps for later questions."""
+        self._opened = False
+        """The vectors were found to be of this embedder: from then on others may have embedded anew."""
         try:
             if self.journal.lost:
                 warnings.warn(
@@ -173,7 +199,8 @@ class Store:
             self._refold()
             self._end_purge()
             self._sweep()
-            self._match_embedder(reembed=reembed and not read_only)
+            self._match_embedder(reembed=not read_only and reembed)
+            self._opened = True
             beside = None if folder is None else folder / "neighbours"
             self.neighbours = Neighbours(beside, self.state.vectors, kind=index, writable=not self.journal.read_only)
         except BaseException as error:
@@ -212,6 +239,7 @@ class Store:
         """The state as it is now, for the block, which nobody else reads or changes meanwhile."""
         with self.alone():
             self._follow()
+            self._check_embedder()
             within, self._looking = self._looking, True
             try:
                 yield self.state
@@ -265,8 +293,11 @@ class Store:
             warnings.warn(f"A purge of {self.where} is not ended: {error}", stacklevel=5)
 
     def refresh_index(self) -> None:
-        """Before a search: take up the index that fits, if there are so many memories that one is used."""
-        if self.state.rows > EXACT_UP_TO:
+        """Before a search: take up the index that fits, if there are so many memories that one is used.
+
+        While memories wait for their vectors each batch makes other ones: until the last no index is built.
+        """
+        if self.state.rows > EXACT_UP_TO and not self.state.unembedded:
             self.neighbours.refresh(self.state.vectors)
 
     @contextmanager
@@ -283,6 +314,7 @@ class Store:
             with self.journal.write(durable=durable) as tx:
                 if self._marked or tx.head != self.state.seq:
                     self._follow()
+                self._check_embedder()
                 if tx.next_id != self.state.rows + 1:
                     raise DamagedLab(
                         f"{self.where} has {len(self.state):,} memories, and the next text would be that of "
@@ -432,7 +464,45 @@ class Store:
 
     # -- embedders --------------------------------------------------------------------------------------------
 
-    def _match_embedder(self, *, reembed: bool) -> None:
+    def embed_waiting(self, *, stopped: Callable[[], bool] = lambda: False) -> bool:
+        """Embed the newest of the memories that wait for a vector, in one transaction; whether any wait after that.
+
+        The texts are embedded before the lock is taken. What somebody else has embedded or purged meanwhile is left
+        as it is. ``stopped`` is asked now and then: what was embedded until then is written.
+        """
+        with self.reading() as state:
+            waiting, rows, purge = state.unembedded, state.rows, last_purge(self.journal)
+        first, made = waiting, list[NDArray[np.int8]]()
+        while first and waiting - first < max(_EMBED_AT_ONCE, rows // _EMBED_BATCHES) and not stopped():
+            ids = range(max(0, first - _EMBED_PIECE) + 1, first + 1)
+            with self.reading() as state:
+                said = self._said(state, ids)
+            made.insert(0, self.embedder.encode(said))
+            first = ids.start - 1
+        if not made:
+            return bool(waiting)
+        with self.writing() as tx:
+            if (self.state.unembedded, last_purge(self.journal)) == (waiting, purge):
+                tx.vectors(first + 1, self.embedder.fingerprint, np.concatenate(made))
+                tx.event("embedder", self._embedder_body(waiting=first), at=self.clock())
+        with self.reading() as state:
+            return bool(state.unembedded)
+
+    def _said(self, state: State, ids: range) -> list[str]:
+        """What is embedded of these memories."""
+        speakers = state.names["speaker"]
+        return [with_speaker(text, speakers.at(id - 1)) for id, text in zip(ids, self.journal.texts(ids), strict=True)]
+
+    def _check_embedder(self) -> None:
+        """EmbedderMismatch where another process has gone over to another embedder: no score mixes two models."""
+        if self._opened and self.state.fingerprint != self.embedder.fingerprint:
+            raise EmbedderMismatch(
+                f"{self.where} was embedded anew by another process, with {self.state.embedder_name} "
+                f"[{self.state.fingerprint[:12]}], and is open here with {self.embedder.name} "
+                f"[{self.embedder.fingerprint[:12]}]. Close it, and open it with that embedder."
+            )
+
+    def _match_embedder(self, *, reembed: bool | Literal["background"]) -> None:
         if not self.state.fingerprint:
             if self.journal.read_only:
                 raise ReadOnlyLab(f"{self.where} is empty: a read-only lab cannot be started.")
@@ -440,21 +510,26 @@ class Store:
                 if not self.state.fingerprint:
                     tx.event("embedder", self._embedder_body(), at=self.clock())
         if self.state.fingerprint == self.embedder.fingerprint:
+            while reembed is True and self.state.unembedded:
+                self.embed_waiting()
             return
         if not reembed:
             raise EmbedderMismatch(
                 f"{self.where} holds vectors of {self.state.embedder_name} [{self.state.fingerprint[:12]}], and was "
                 f"opened with {self.embedder.name} [{self.embedder.fingerprint[:12]}]. Open it with the embedder "
-                "that wrote it, or embed every memory again with memlab.open(path, embedder=..., reembed=True)."
+                "that wrote it, or embed every memory again with memlab.open(path, embedder=..., reembed=True), "
+                'or reembed="background" to use the lab meanwhile.'
             )
         with self.writing() as tx:
-            count, speakers = len(self.state), self.state.names["speaker"]
+            count, later = len(self.state), reembed == "background"
             for first in range(1, count + 1, _SNAPSHOT_EVERY):
                 ids = range(first, min(first + _SNAPSHOT_EVERY, count + 1))
-                texts = self.journal.texts(ids)
-                texts_to_embed = [with_speaker(text, speakers.at(id - 1)) for id, text in zip(ids, texts, strict=True)]
-                tx.vectors(first, self.embedder.fingerprint, self.embedder.encode(texts_to_embed))
-            tx.event("embedder", self._embedder_body(), at=self.clock())
+                none = np.zeros((len(ids) if later else 0, self.embedder.dim), dtype=np.int8)
+                vectors = none if later else self.embedder.encode(self._said(self.state, ids))
+                tx.vectors(first, self.embedder.fingerprint, vectors)
+            tx.event("embedder", self._embedder_body(waiting=count if later else 0), at=self.clock())
 
-    def _embedder_body(self) -> dict[str, Any]:
-        return {"fingerprint": self.embedder.fingerprint, "name": self.embedder.name, "dim": self.embedder.dim}
+    def _embedder_body(self, *, waiting: int = 0) -> dict[str, Any]:
+        """``waiting``: so many of the first memories have no vector yet."""
+        body = {"fingerprint": self.embedder.fingerprint, "name": self.embedder.name, "dim": self.embedder.dim}
+        return body | {"waiting": waiting} if waiting else body

@@ -83,7 +83,7 @@ def in_use(state: State, audience: str | None = None) -> Ints:
     status = state.names["status"]
     wanted = np.array([word in RECALLABLE for word in status.vocabulary], dtype=np.bool_)
     rows = np.flatnonzero(wanted[status.codes])
-    rows = rows[rows < len(state.vectors)]
+    rows = state.embedded(rows[rows < len(state.vectors)])
     visibility, creator = state.names["visibility"], state.names["creator"]
     if audience is None or not visibility.held:
         return rows

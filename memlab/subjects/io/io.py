@@ -1,4 +1,4 @@
-"""``lab.io``: exports, mirrors, backups, checks, and the joining of two labs."""
+"""``lab.io``: exports, mirrors, backups, checks, the joining of labs, and the way to another embedder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import polars as pl
 
-from memlab.arguments import AsGiven, Count, Within, checked
+from memlab.arguments import AsGiven, Count, Seconds, Within, checked
 from memlab.embedding import EmbedderSpec
 from memlab.errors import LabError, MemlabError
 from memlab.storage.copies import copies, forget_copy, note_copy, written
@@ -22,6 +22,7 @@ from memlab.subjects.backups.checking import Checked
 from memlab.subjects.core import Core
 from memlab.subjects.io.joining import join
 from memlab.subjects.io.migrating import Moved, Preview, move, preview, synced_frame
+from memlab.subjects.io.reembedding import Reembedder, Reembedding
 from memlab.subjects.io.scanning import scan_edges, scan_memories
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ __all__ = ["LabIO", "reach_lost_mirrors"]
 class LabIO:
     """``lab.io``: exports, mirrors, backups, checks, the joining of labs. What else comes in: ``lab.load``."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, core: Core, reembedder: Reembedder) -> None:
+        self._core, self._reembedder = core, reembedder
 
     @checked
     def scan(self, table: Literal["memories", "edges"] = "memories") -> pl.LazyFrame:
@@ -252,6 +253,27 @@ class LabIO:
     def synced(self) -> pl.DataFrame:
         """One row for each move to another lab: target, at (UTC), memories (of this lab there), added, left_out."""
         return synced_frame(self._core)
+
+    def reembedding(self) -> Reembedding:
+        """Return how many memories have a vector of the lab's embedder: all, unless it is being embedded anew.
+
+        >>> lab.io.reembedding()                                                              # doctest: +SKIP
+        <Reembedding: 4,096 of 20,000 memories>
+        """
+        return self._reembedder.progress()
+
+    @checked
+    def reembed(self, timeout: Seconds | None = None) -> bool:
+        """Embed here and now what waits for it, for at most ``timeout`` seconds; whether nothing waits any more.
+
+        Nothing has to call this after ``memlab.open(..., reembed="background")``: a thread does the same. It raises
+        what hinders that thread: ReadOnlyLab, LabBusy, or what the embedder raises. A piece of 256 texts is embedded to
+        its end.
+
+        >>> lab.io.reembed(timeout=10)                                                        # doctest: +SKIP
+        True
+        """
+        return self._reembedder.embed_all(timeout)
 
     def snapshot(self) -> None:
         """Write the folded state down, so that the next opening is quick; closing does it when there is much new."""

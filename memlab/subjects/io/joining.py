@@ -32,7 +32,7 @@ def join(core: Core, other: Any, *, dry_run: bool) -> Joined:
     bundle, events = _read(core, other)
     if not dry_run:
         with core.reading() as state:
-            check_on(state, bundle.memories["project"].unique().to_list())
+            check_on(core.store, state, bundle.memories["project"].unique().to_list())
     return join_bundle(core.store, bundle, own=lab_id(core.store.journal), events=events, dry_run=dry_run)
 
 

@@ -184,6 +184,7 @@ def _nearest_old(
     joint: PairedState, rows: Ints, known: Ints, population: Population, fits: Flags | None, count: int
 ) -> tuple[Ints, Ints, Floats]:
     """Among ``known``, the part of the population that was there before the first of these rows."""
+    known = joint.state.embedded(known)
     if not len(known):
         return _none()
     own, local = joint.vectors(rows)
@@ -205,7 +206,7 @@ def _nearest_old(
             old, cosine = vectors.top(query, wide, rows=known)
         else:
             old, cosine = vectors.top(query, wide + late, **population.search)
-        kept = old <= known[-1]
+        kept = (old <= known[-1]) & (old >= joint.state.unembedded)
         if fits is not None:
             kept &= fits[old]
         old, cosine = old[kept][:count], cosine[kept][:count]

@@ -76,10 +76,12 @@ class Comparing:
         """
         state = self._core.store.state
         population = self._populate(project=project, session=None, filters=Filters(viewer=viewer, where=_NO_TURNS))
-        if not len(population):
+        embedded = state.embedded(population.rows)
+        if not len(embedded):
             return None
         vector = self._core.store.embedder.encode([text])[0]
-        _, cosine = state.vectors.top(vector, 1, **population.search)
+        search = {"rows": embedded} if state.unembedded else population.search
+        _, cosine = state.vectors.top(vector, 1, **search)
         return float(self._core.store.embedder.closeness(cosine)[0])
 
     def _linked(self, joint: PairedState, rows: NDArray[np.int64]) -> Linked:

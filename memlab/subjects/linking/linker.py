@@ -26,7 +26,7 @@ class Linker(Background):
     """One worker a lab, which begins when something waits for the first time.
 
     What waits is in the journal, so nothing is handed to the worker: it is woken, and asks. What is left when the lab
-    is closed or the process dies is linked after the next opening.
+    is closed or the process dies is linked after the next opening. While the lab is embedded anew, all of it waits.
     """
 
     def __init__(self, core: Core) -> None:
@@ -64,6 +64,9 @@ class Linker(Background):
         self._worker.pause(_GATHER if self._gathers else 0.0)
         began = time.monotonic()
         try:
+            with self._core.store.reading() as state:
+                if state.unembedded:
+                    return _RETRY  # what has no vector yet would be missed
             more = not self._worker.stopping and link_waiting(self._core)
         except LabBusy as error:
             self._error = error

@@ -141,7 +141,7 @@ def stats(state: State, pack: Pack, *, now: When, seed: int = 0, progress: bool 
         step(1)
         shape = topology(state.edges, joined, memories=count, seed=seed)
         step(1)
-        embedded = rows[rows < len(state.vectors)]
+        embedded = state.embedded(rows[rows < len(state.vectors)])
         found = clusters(state.vectors.take(embedded), embedded, seed=seed)
         step(1)
         frames = {
