@@ -76,6 +76,7 @@ def test_what_is_not_excluded_goes_and_a_second_time_adds_nothing(held, tmp_path
         assert there.edges.filter(relation="relates-to").height == 1
         assert there.recall("deploys", project="api", viewer="agent:x")[0].text.startswith("Deploys")
         texts = frame.height
+    assert held.viewed_by("agent:x").io.synced().is_empty()
     synced = held.io.synced().row(0, named=True)
     assert synced["target"] == str(target)
     assert (synced["memories"], synced["added"], synced["left_out"]) == (4, 4, 1)

@@ -200,6 +200,7 @@ def test_nothing_is_sent_elsewhere_before_consent_and_the_place_is_disclosed(clo
     embedder = elsewhere()
     with memlab.open(embedder=embedder, clock=clock) as lab:
         lab.remember("the user prefers spaces", project="api", kind="preference")
+        lab.facts.add("Ada", "lives-in", "Rome", project="api")
         lab.use(NEEDED)
         assert "embedded by vectors.example.com" in repr(lab)
         embedder.sent.clear()

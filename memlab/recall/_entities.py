@@ -84,8 +84,8 @@ class EntityNames:
         """
         state = asked.state
         entities = state.projection(Entities)
-        if not len(entities) or not count:
-            return NO_ENTITIES
+        if not len(entities) or not count or asked.question.filters.without is None:
+            return NO_ENTITIES  # where memory is off, no name is embedded either
         known = self._learned(state, entities)
         cosine = np.full(len(entities), -np.inf)
         np.maximum.at(cosine, known.roots, known.vectors.similarity(asked.vector))

@@ -251,7 +251,10 @@ class LabIO:
         return move(self._core, Path(target).expanduser(), exclude, opened)
 
     def synced(self) -> pl.DataFrame:
-        """One row for each move to another lab: target, at (UTC), memories (of this lab there), added, left_out."""
+        """One row for each move to another lab: target, at (UTC), memories (of this lab there), added, left_out.
+
+        Empty in the lab as a viewer sees it: the counts are of everybody's memories.
+        """
         return synced_frame(self._core)
 
     def reembedding(self) -> Reembedding:

@@ -17,6 +17,7 @@ from memlab.printable import printable
 from memlab.privacy import PERSONAL, refuse, screen_many
 from memlab.schema import MEMORY, RECALLABLE
 from memlab.storage.store import Store
+from memlab.storage.views import SeenStore
 from memlab.subjects.agents.switch import Switches, check_on
 from memlab.subjects.core import Core
 from memlab.subjects.io.synced import Synced
@@ -248,4 +249,5 @@ def _mark(core: Core, there: Store, moved: Moved, *, left_out: int) -> None:
 def synced_frame(core: Core) -> pl.DataFrame:
     """One row for each move; see ``LabIO.synced``."""
     with core.reading() as state:
-        return state.projection(Synced).frame
+        moves = state.projection(Synced).frame
+    return moves.clear() if isinstance(core.store, SeenStore) else moves
