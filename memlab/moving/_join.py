@@ -308,6 +308,14 @@ def _planned(
             to = plan.here.get(tip, 0)
         if said and only_there and loser.rows[tip]["status"] in RECALLABLE:
             demoted.append((at, to, _giving_way(standing, at)))
+    gone = Tombstones()
+    if Tombstones.name in bundle.registers:
+        gone.load(bundle.registers[Tombstones.name])
+    living = {row["text"] for row in theirs.rows.values() if row["status"] != "purged"} if len(gone) else set()
+    for id, row in ours.rows.items() if len(gone) else ():
+        if id not in back and row["status"] != "purged" and row["text"] not in living and gone.is_purged(row["text"]):
+            _purge(plan, ours, id, back, store.clock())
+    plan.purged = sorted(set(plan.purged))
     for _, to, columns in sorted(demoted, key=lambda one: one[:2]):
         plan.set[to] = plan.set.get(to, {}) | columns
     _tell(plan, ours, theirs, rivals)
@@ -395,7 +403,8 @@ def _purge(plan: _Plan, ours: _Side, id: int, back: Mapping[int, int], now: Micr
     """A memory that was purged there is deleted here, with the edits that were made of it here alone."""
     for one in ours.chain(id):
         row = ours.rows[one]
-        if row["status"] not in ("deleted", "purged") and (one == id or one not in back):
+        fresh = plan.set.get(one, {}).get("reason") != _PURGED
+        if fresh and row["status"] not in ("deleted", "purged") and (one == id or one not in back):
             plan.set[one] = {"status": "deleted", "reason": _PURGED, "changed": now}
             plan.told.append((one, "status", row["status"], "deleted", None))
         if row["status"] != "purged" and (one == id or one not in back):

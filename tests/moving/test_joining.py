@@ -139,6 +139,17 @@ def test_what_was_purged_stays_purged(pair, clock):
     assert 1 in back.purged
 
 
+def test_a_text_that_was_purged_there_and_told_again_here_goes_too(pair, clock):
+    a, b = pair
+    b.purge(1)
+    again = a.remember(TEXTS[0], session="later", linking="off")
+    joined = a.io.join(b)
+    assert joined.purged == (1, again.id)
+    b.io.join(a)
+    assert texts(a) == texts(b) == sorted(TEXTS[1:])
+    assert a.io.join(b).frame.is_empty()
+
+
 def test_a_dry_run_changes_nothing_and_a_read_only_lab_refuses(pair, clock, tmp_path, trigrams):
     a, b = pair
     b.remember("Deploys go out on Tuesdays.", linking="off")
