@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -261,7 +262,7 @@ def _planned(
     # what follows from a memory that was purged goes with it, on either side
     for other, id in pairs.items():
         if ours.rows[id]["status"] == "purged":
-            away |= {edit for edit in theirs.chain(other)[1:] if edit not in pairs}
+            away |= set(takewhile(lambda edit: edit not in pairs, theirs.chain(other)[1:]))
     plan.kept_away = len(away)
     plan.fresh = [place for place, id in enumerate(given.ids) if id not in pairs and id not in away]
     for offset, place in enumerate(plan.fresh):
@@ -299,7 +300,9 @@ def _planned(
         if later:
             loser, tip, winner, at = ours, ours.chain(id)[-1], theirs.chain(other)[-1], there_at
             only_there = tip != id and tip not in back
-            standing = _mapped(theirs.rows[winner], plan.here) | {"id": plan.here[winner]}
+            standing = _mapped(theirs.rows[winner], plan.here) | {"id": plan.here.get(winner)}
+            if winner not in plan.here:  # purged here, so that it stays away
+                standing["status"] = "purged"
             to = tip
         else:
             loser, tip, winner, at = theirs, theirs.chain(other)[-1], ours.chain(id)[-1], here_at
@@ -401,13 +404,13 @@ def _giving_way(standing: Row, at: Micros) -> dict[str, Any]:
 
 def _purge(plan: _Plan, ours: _Side, id: int, back: Mapping[int, int], now: Micros) -> None:
     """A memory that was purged there is deleted here, with the edits that were made of it here alone."""
-    for one in ours.chain(id):
+    for one in (id, *takewhile(lambda edit: edit not in back, ours.chain(id)[1:])):
         row = ours.rows[one]
         fresh = plan.set.get(one, {}).get("reason") != _PURGED
-        if fresh and row["status"] not in ("deleted", "purged") and (one == id or one not in back):
+        if fresh and row["status"] not in ("deleted", "purged"):
             plan.set[one] = {"status": "deleted", "reason": _PURGED, "changed": now}
             plan.told.append((one, "status", row["status"], "deleted", None))
-        if row["status"] != "purged" and (one == id or one not in back):
+        if row["status"] != "purged":
             plan.purged.append(one)
 
 
