@@ -103,14 +103,15 @@ def test_two_at_once_add_nothing_twice(tmp_path, trigrams, clock, chat, monkeypa
     path = chat(12)
     with memlab.open(tmp_path / "a", embedder=trigrams, clock=clock) as lab:
         with memlab.open(tmp_path / "a", embedder=trigrams, clock=clock) as other:
-            encode = lab.embedder.encode
+            embedder = lab.embedder
 
             def meanwhile(texts):
                 monkeypatch.undo()
                 other.load(path, linking="off")
-                return encode(texts)
+                return embedder.encode(texts)
 
-            monkeypatch.setattr(lab.store, "embedder", type("E", (), {"encode": staticmethod(meanwhile)})())
+            double = {"encode": staticmethod(meanwhile), "__getattr__": lambda _, name: getattr(embedder, name)}
+            monkeypatch.setattr(lab.store, "embedder", type("E", (), double)())
             loaded = lab.load(path)
         assert (loaded.count("known"), loaded.count("added")) == (12, 0)
         assert len(lab) == 12
