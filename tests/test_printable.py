@@ -72,6 +72,8 @@ CALLS = {
     "unconsolidate": [LAB, 1],
     "export": [LAB, "out.md", "--overwrite"],
     "load": [LAB, "out.md"],
+    "move": [LAB, "moved.memlab"],
+    "join": [LAB, "moved.memlab"],
     "audit": ["out.md"],
     "mirror": [LAB, "mirrored"],
     "backup": [LAB],
