@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import (
+from memlab.state import is_blank
     InputError,
     PolicyError,
     PolicyLimitError,
@@ -155,7 +156,9 @@ def test_whatever_is_read_is_a_program_or_a_policy_error(text):
 
 
 @given(
-    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), min_size=1).filter(lambda t: t.strip())
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), min_size=1).filter(
+        lambda text: not is_blank(text)
+    )
 )
 def test_any_text_can_be_remembered_by_a_program(text):
     from memlab.language import write_data
