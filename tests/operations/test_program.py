@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import (
-from memlab.state import is_blank
     InputError,
     PolicyError,
     PolicyLimitError,
@@ -16,6 +15,7 @@ from memlab.state import is_blank
     PolicyTypeError,
 )
 from memlab.operations import OPERATIONS, read_program
+from memlab.state import is_blank
 
 SPELLINGS = [
     (
