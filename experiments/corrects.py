@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
 
 import memlab
 from memlab.embedding import Embedder, load_embedder
@@ -31,6 +32,7 @@ from correction_pairs import READ, UNREAD  # noqa: E402
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 STATEMENTS, CORRECTED, OTHERS, DRAWS = 15, 5, 5, 4
+PENALTY = 0.5
 NAMES = ("nearer", "gap", "late", "shared", "change")
 Pair = tuple[str, str, str]
 Floats = NDArray[np.float64]
@@ -80,18 +82,6 @@ def _of_a_query(
         yield np.array([*told, float(by[ids[row]] == statement)])
 
 
-def fitted(features: Floats, labels: Floats, *, penalty: float = 0.5) -> Floats:
-    """Weights of a logistic regression, the bias first."""
-    columns = np.c_[np.ones(len(features)), features]
-    weights = np.zeros(columns.shape[1])
-    shrink = penalty * np.diag([0.0] + [1.0] * features.shape[1])
-    for _ in range(50):
-        likely = 1.0 / (1.0 + np.exp(-columns @ weights))
-        slope = columns.T @ (labels - likely) - shrink @ weights
-        weights += np.linalg.solve((columns.T * (likely * (1.0 - likely))) @ columns + shrink, slope)
-    return weights
-
-
 def main() -> None:
     embedder, chance = load_embedder(None), random.Random(0)
     found: dict[str, Floats] = {}
@@ -103,7 +93,8 @@ def main() -> None:
             kept += rows(told, there, [*there[:CORRECTED], *others], embedder)
         found[name] = np.array(kept)
     every = np.concatenate(list(found.values()))
-    weights = fitted(every[:, :-1], every[:, -1])
+    model = LogisticRegression(C=1.0 / PENALTY, tol=1e-10, max_iter=1_000).fit(every[:, :-1], every[:, -1])
+    weights = (*model.intercept_, *model.coef_[0])
     print("fitted:", ", ".join(f"{name} {value:.2f}" for name, value in zip(("bias", *NAMES), weights, strict=True)))
     used = np.array(
         [
