@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -164,12 +163,14 @@ class Corrections:
         """See ``Lab.delete``."""
 
         def rows(state: State) -> list[int]:
-            if project is not None and project in state.projection(ModuleMaps).projects:
-                mapped["project"] = project
-            chosen = self._chosen(state, memory, project, known=bool(mapped))
+            chosen = self._chosen(state, memory, project, known=bool(mapped(state)))
             return [row for row in chosen if state.names["status"].at(row) not in ("deleted", "purged")]
 
-        mapped: dict[str, str] = {}
+        def mapped(state: State) -> dict[str, str]:
+            if project is None or project not in state.projection(ModuleMaps).projects:
+                return {}
+            return {"project": project}
+
         return self._set_status("delete", "deleted", rows, also=mapped)
 
     def restore(self, memory: Memories | None, *, project: str | None) -> Corrected:
@@ -217,7 +218,7 @@ class Corrections:
         status: str,
         rows: Callable[[State], list[int]],
         reason: str | None = None,
-        also: Mapping[str, str] = MappingProxyType({}),
+        also: Callable[[State], dict[str, str]] = lambda state: {},
     ) -> Corrected:
         return self._corrected(
             verb, rows, lambda state, chosen, now: without_use(state, chosen, status, now, reason), reason, also=also
@@ -234,21 +235,22 @@ class Corrections:
         change: Callable[[State, list[int], int], Change],
         reason: str | None = None,
         before_it: Callable[[State, Change], list[dict[str, Any]]] | None = None,
-        also: Mapping[str, str] = MappingProxyType({}),
+        also: Callable[[State], dict[str, str]] = lambda state: {},
     ) -> Corrected:
         """One event that changes statuses, or none if nothing is to change.
 
-        ``before_it`` says what the event keeps of the values that it changes, as its own way back; ``also`` is what
-        else it carries.
+        ``before_it`` says what the event keeps of the values that it changes, as its own way back; ``also`` says
+        what else it carries.
         """
         with self._core.store.writing() as tx:
             state, now = self._core.store.state, self._core.store.clock()
             chosen = rows(state)
             before = [state.names["status"].at(row) for row in chosen]
             made = change(state, chosen, now)
-            if made or also:
+            more = also(state)
+            if made or more:
                 was = [] if before_it is None else before_it(state, made)
-                tx.event(verb, {**made.body(), **also, **({"was": was} if was else {})}, at=now)
+                tx.event(verb, {**made.body(), **more, **({"was": was} if was else {})}, at=now)
         with self._core.reading() as state:
             status = [state.names["status"].at(row) for row in chosen]
             frame = pl.DataFrame(
