@@ -14,10 +14,20 @@ from typing import Annotated, Any, TypeAlias
 from memlab.arguments import AnyNumber, Misfit, Taken, checked, shown
 from memlab.display import Markup, box, details, paragraph
 from memlab.errors import InputError, PolicyNameError, PolicyTypeError, UnknownName
-from memlab.language import DIALECT, Import, PackSource, Policy, compile_policy, inlined, policy_form_text, read_pack
+from memlab.language import (
+    DIALECT,
+    Import,
+    PackSource,
+    Policy,
+    Signature,
+    compile_policy,
+    inlined,
+    policy_form_text,
+    read_pack,
+)
 from memlab.policies._features import FEATURES
-from memlab.policies._settings import SETTINGS, SettingValue, checked_setting
-from memlab.policies._slots import SLOTS, slot_named
+from memlab.policies._settings import SETTINGS, Setting, SettingValue, checked_setting
+from memlab.policies._slots import SLOTS, Slot, slot_named
 from memlab.printable import printable
 
 __all__ = ["DEFAULT_PACK", "Pack", "PackLike", "load_pack", "pack_from_sources", "pack_names", "pack_source"]
@@ -60,7 +70,9 @@ class Pack:
     hash: str
     known_for: str = ""
     """Hash of the ``recall-score`` that ``known`` was calibrated for: the one beside it when it was given."""
-    _fingerprints: dict[str, dict[str, str]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _fingerprints: dict[tuple[str, int], dict[str, str]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @checked
     def with_policy(self, slot: str, policy: Policy) -> Pack:
@@ -125,13 +137,14 @@ class Pack:
     @checked
     def fingerprints(self, embedder: str) -> dict[str, str]:
         """What decides the value of each feature under this pack and the embedder of this fingerprint, as hashes."""
-        if (known := self._fingerprints.get(embedder)) is not None:
+        key = embedder, FEATURES.changes
+        if (known := self._fingerprints.get(key)) is not None:
             return dict(known)
         given = {"embedder": embedder}
         # A setting with a default is left out where it has that, so that older fingerprints stay what they were.
-        given |= {name: repr(value) for name, value in self.settings.items() if value != SETTINGS[name].default}
+        given |= {name: repr(value) for name, value in _given(self.settings).items()}
         given |= {slot: policy.hash for slot, policy in self.policies.items()}
-        self._fingerprints[embedder] = found = {name: of.fingerprint(given) for name, of in FEATURES.items()}
+        self._fingerprints[key] = found = {name: of.fingerprint(given) for name, of in FEATURES.items()}
         return dict(found)
 
     def count(self, setting: str) -> int:
@@ -274,7 +287,7 @@ def _undecided(read: list[PackSource]) -> bool:
     settings = {name for pack in read for name in pack.settings}
     policies = {name for pack in read for name in pack.policies}
     needed = {name for name, setting in SETTINGS.items() if setting.default is None}
-    return not (settings >= needed and policies >= {name for name, slot in SLOTS.items() if not slot.default})
+    return not (settings >= needed and policies >= {name for name, slot in SLOTS.items() if not slot.has_default})
 
 
 def _parent(pack: PackSource) -> str | None:
@@ -316,8 +329,8 @@ def _assembled(
         if declared.default is not None:
             settings.setdefault(name, declared.default)
     for name, slot_declared in SLOTS.items():
-        if slot_declared.default:
-            policies.setdefault(name, _default(name))
+        if slot_declared.has_default and name not in policies:
+            policies[name] = _default(slot_declared)
     missing = [name for name in SETTINGS if name not in settings] + [name for name in SLOTS if name not in policies]
     if missing:
         raise InputError(f"The pack {read[0].name} and what it inherits leave {', '.join(missing)} undecided.")
@@ -375,17 +388,40 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-@cache
-def _default(slot: str) -> Policy:
-    """What a pack has in a slot that it does not name."""
-    text = (_DEFAULTS / f"{slot}.hy").read_text(encoding="utf-8")
-    return compile_policy(text, slot_named(slot).signature, name=f"{DEFAULT_PACK}/{slot}", file=f"{slot}.hy")
+def _default(slot: Slot) -> Policy:
+    """Return what a pack has in a slot that it does not name."""
+    return _compiled_default(slot.name, slot.source, slot.signature)
+
+
+@lru_cache(maxsize=64)
+def _compiled_default(slot: str, source: str, signature: Signature) -> Policy:
+    file = f"{slot}.hy"
+    text = source or (_DEFAULTS / file).read_text(encoding="utf-8")
+    return compile_policy(text, signature, name=f"{DEFAULT_PACK}/{slot}", file=file)
 
 
 def _pack_hash(policies: Mapping[str, Policy], settings: Mapping[str, SettingValue]) -> str:
     parts = [f"dialect {DIALECT}"]
-    decided = {slot for slot in policies if not SLOTS[slot].default or policies[slot].hash != _default(slot).hash}
-    parts += [f"{slot} {policies[slot].hash}" for slot in sorted(decided)]
-    given = {name: value for name, value in settings.items() if value != SETTINGS[name].default}
-    parts += [f"{name} {given[name]!r}" for name in sorted(given)]
+    parts += [f"{slot} {policies[slot].hash}{_of_extension(SLOTS[slot])}" for slot in sorted(_decided(policies))]
+    given = _given(settings)
+    parts += [f"{name} {given[name]!r}{_of_extension(SETTINGS[name])}" for name in sorted(given)]
     return _digest("\n".join(parts))
+
+
+def _decided(policies: Mapping[str, Policy]) -> set[str]:
+    """Return the slots in which a pack differs from what a pack has that does not name them."""
+    decided = set()
+    for name, policy in policies.items():
+        slot = SLOTS[name]
+        if not slot.has_default or policy.hash != _default(slot).hash:
+            decided.add(name)
+    return decided
+
+
+def _given(settings: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
+    """Return the settings that differ from their defaults."""
+    return {name: value for name, value in settings.items() if value != SETTINGS[name].default}
+
+
+def _of_extension(declared: Slot | Setting) -> str:
+    return f" of {declared.owner}" if declared.owner else ""
