@@ -25,11 +25,14 @@
     │   ├── NoAnswer              nobody listens, too late, too long, refused
     │   ├── BadAnswer             an answer that is not what was asked for
     │   └── OverBudget            more calls or tokens than its caller allowed
+    ├── ExtensionError        an extension's function that failed, or returned what it may not
+    │   └── MissingExtension      an extension that a pack, a log or a lab was written with
     └── MissingExtra          an optional dependency that is not installed (also an ImportError)
 
-Three warnings beside them: DamageWarning, for damage that memlab reports or repairs and goes on with;
+Four warnings beside them: DamageWarning, for damage that memlab reports or repairs and goes on with;
 RedactionWarning, for a secret that was taken out of a text before the text was stored; RankingWarning, for a pack that
-ranks otherwise than the one before it.
+ranks otherwise than the one before it; ExtensionWarning, for an extension that was left out, is slow, or has another
+version than the one that was logged.
 
 Every message says what is wrong, where, and the nearest valid thing or the way out.
 """
@@ -49,12 +52,15 @@ __all__ = [
     "DamagedLab",
     "DatasetError",
     "EmbedderMismatch",
+    "ExtensionError",
+    "ExtensionWarning",
     "InputError",
     "LabBusy",
     "LabError",
     "LabUnavailable",
     "MemlabError",
     "MemoryOff",
+    "MissingExtension",
     "MissingExtra",
     "ModelError",
     "NewerLab",
@@ -298,6 +304,18 @@ class BadAnswer(ModelError):
 
 class OverBudget(ModelError):
     """A call that might take more calls or tokens than its caller allowed is not made."""
+
+
+class ExtensionError(MemlabError):
+    """A function of an extension raised, or returned values that memlab cannot use; the message names both."""
+
+
+class MissingExtension(ExtensionError):
+    """A pack, a log or a lab was written with an extension that is not registered here, or not in that version."""
+
+
+class ExtensionWarning(UserWarning):
+    """An extension was not loaded, takes long, or has another version than the one that was logged."""
 
 
 class MissingExtra(MemlabError, ImportError):

@@ -43,6 +43,7 @@ from memlab.subjects.entities.entities import LabEntities
 from memlab.subjects.extraction.extraction import Extraction, Otherwise, where_of
 from memlab.subjects.extraction.staged import Extracted
 from memlab.subjects.facts.facts import LabFacts
+from memlab.subjects.features.features import LabFeatures
 from memlab.subjects.feedback.feedback import Judgements, Verified
 from memlab.subjects.graph.graph import LabGraph
 from memlab.subjects.history.history import store_at, store_viewed_by
@@ -156,6 +157,11 @@ class Lab:
     def policies(self) -> LabPolicies:
         """Install, roll back, pin, compare, watch and attribute policies."""
         return LabPolicies(self._held, self._watches)
+
+    @property
+    def features(self) -> LabFeatures:
+        """Features of one's own, for any policy: from an expression or a function."""
+        return LabFeatures()
 
     @property
     def facts(self) -> LabFacts:
