@@ -19,7 +19,7 @@ from typing import Any
 
 from memlab.errors import ExtensionWarning, InputError
 from memlab.printable import printable
-from memlab.registry import REGISTRIES, Declaration
+from memlab.registry import REGISTRIES, Declaration, Owned
 
 __all__ = [
     "GROUP",
@@ -194,7 +194,10 @@ def _with_owner(extension: Extension) -> Extension:
 def _owned(item: Any, extension: Extension) -> Any:
     if hasattr(type(item), "__dataclass_fields__") and "owner" in {one.name for one in fields(item)}:
         return replace(item, owner=extension.label)
-    return item
+    name = getattr(item, "name", None)
+    if not isinstance(name, str) or not name:
+        raise InputError(f"The extension {extension.label} declares something without a name: {item!r:.80}.")
+    return Owned(name, item, extension.label)
 
 
 def forget_extension(name: str) -> None:

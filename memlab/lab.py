@@ -19,6 +19,7 @@ from memlab.arguments import AnyNumber, AsGiven, Count, Seed, Within, checked
 from memlab.clock import Clock, When, system_clock
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError, LabUnavailable
+from memlab.extension import load_installed
 from memlab.journal import present
 from memlab.models import LanguageModel
 from memlab.policies import DEFAULT_PACK, Challenge, ChallengeDesign, Pack, PackLike, load_pack
@@ -102,6 +103,7 @@ class Lab:
         backups: bool = False,
         create: bool = True,
     ) -> None:
+        load_installed()
         chosen = load_pack(pack) if pack is not None else None
         folder = None if path is None else Path(path).expanduser()
         if backups and (folder is None or read_only):

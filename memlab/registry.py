@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from memlab.display import Markup, box, clip, details, paragraph
 from memlab.errors import InputError
 from memlab.printable import printable
 
-__all__ = ["REGISTRIES", "Declaration", "Registry", "split_owner"]
+__all__ = ["REGISTRIES", "Declaration", "Owned", "Registry", "split_owner"]
 
 
 class Declaration(Protocol):
@@ -25,6 +26,20 @@ class Declaration(Protocol):
     @property
     def owner(self) -> str:
         """Name and version of the extension; empty for memlab itself."""
+
+
+@dataclass(frozen=True)
+class Owned:
+    """A declaration that is a value of another kind, such as a class or a command: its name, itself, its owner."""
+
+    name: str
+    value: Any = field(compare=False)
+    owner: str = ""
+
+    @property
+    def doc(self) -> str:
+        """The first line of its documentation."""
+        return (getattr(self.value, "help", None) or getattr(self.value, "__doc__", None) or "").split("\n")[0]
 
 
 D = TypeVar("D", bound=Declaration)
