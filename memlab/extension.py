@@ -156,7 +156,7 @@ def extend(extension: Extension) -> Extension:
 def register_extension(extension: Extension, module: str) -> Extension:
     """Add an extension in the name of a module; see `extend`."""
     if not isinstance(extension, Extension):
-        raise InputError(f"extend takes a memlab.Extension, not {type(extension).__name__}.")
+        raise InputError(f"An extension is a memlab.Extension, not {type(extension).__name__}.")
     present = _present.get(extension.name)
     if present is not None and present.module != module:
         raise InputError(
@@ -227,8 +227,7 @@ def load_installed() -> None:
 
 def _load(entry: EntryPoint) -> None:
     try:
-        found = entry.load()
-        register_extension(found if isinstance(found, Extension) else found(), entry.value)
+        register_extension(entry.load(), entry.value)
     except Exception as error:  # noqa: BLE001 - whatever a package raises when it is imported, memlab starts
         reason = f"{type(error).__name__}: {error}"
         warnings.warn(

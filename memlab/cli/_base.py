@@ -50,7 +50,14 @@ class _Commands(click.Group):
             ctx.exit(1)
 
 
-COMMANDS: Registry[Owned] = Registry("command", kind="commands", about="doc")
+def _refusal(command: Owned) -> str | None:
+    """Return why an extension's command is refused."""
+    if not isinstance(command.value, click.Command):
+        return f"The command {command.name} is no click.Command."
+    return f"The command {command.name} is one of memlab's." if command.name in main.commands else None
+
+
+COMMANDS: Registry[Owned] = Registry("command", kind="commands", about="doc", check=_refusal)
 """The commands that extensions declare."""
 
 

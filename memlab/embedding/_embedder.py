@@ -128,8 +128,8 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
     """The embedder that ``spec`` names.
 
     None is the model that ships with memlab (256 dimensions; its weights are read at the first text). A str is the name
-    of an embedder that an extension declares, else, as a Path is, a folder written by model2vec; only if there is no such
-    folder is it a name on the model hub, which needs the network once. A callable takes a list of texts and returns an
+    of an embedder that an extension declares, else, as a Path is, a folder written by model2vec; only if there is no
+    such folder is it a name on the model hub, which needs the network once. A callable takes texts and returns an
     array (texts, dim); an object with a method ``encode``, as a SentenceTransformer is, stands for that method.
 
     Both are fingerprinted by ``name`` (the qualified name unless given), the dimension, and which component is

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,7 @@ def reader_of(path: Path, head: str, format: str | None) -> Reader | None:
     return None
 
 
-def entries_of(reader: Reader, path: Path) -> Iterable[tuple[int, dict[str, Any]]]:
+def entries_of(reader: Reader, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Give each message of a file with its number; ExtensionError where the reader fails or gives something else."""
     assert reader.read is not None
     called = f"The reader {reader.name} of the extension {reader.owner}"

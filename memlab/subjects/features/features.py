@@ -127,14 +127,18 @@ def _of_expression(name: str, given: pl.Expr, type: str | None, doc: str, nullab
     for column in columns:
         if column not in MEMORY and column != "id":
             raise UnknownName("column of memories", column, ("id", *MEMORY), where=f"Feature {name}: ")
-    if not given.meta.is_row_separable():
+    try:
+        written, separable = given.meta.serialize(format="json"), given.meta.is_row_separable()
+    except pl.exceptions.PolarsError as error:
+        raise InputError(
+            f"The feature {name} is an expression that Polars cannot describe ({error}). If it calls a Python "
+            "function, give that function."
+        ) from None
+    if not separable:
         raise InputError(
             f"The feature {name} reads other rows than its own (an aggregate, a window, a sort). A feature is a value "
             "of one memory; a policy has aggregates of the pool, such as (rank x)."
         )
-    written = given.meta.serialize(format="json")
-    if "AnonymousFunction" in written or "PythonUdf" in written:
-        raise InputError(f"The feature {name} calls a Python function within the expression. Give the function itself.")
     own_type = type or _type_of(name, given)
     digest = hashlib.sha256(written.encode()).hexdigest()[:16]
 
