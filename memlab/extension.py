@@ -49,6 +49,7 @@ _HOMES = {
     "indexes": "memlab.index",
     "embedders": "memlab.embedding",
     "commands": "memlab.cli",
+    "widgets": "memlab.widgets._registered",
 }
 """The module that holds the registry of each field; it is imported when an extension has such a field."""
 
@@ -77,6 +78,8 @@ class Extension:
         What proposes neighbours, and what makes vectors, by the name that ``memlab.open`` takes.
     commands
         ``click.Command``: commands of the program ``memlab``.
+    widgets
+        Subclasses of ``memlab.widgets.Widget``: tabs of ``memlab view``.
 
     Examples
     --------
@@ -96,6 +99,7 @@ class Extension:
     indexes: Sequence[Declaration] = field(default=(), kw_only=True)
     embedders: Sequence[Declaration] = field(default=(), kw_only=True)
     commands: Sequence[Any] = field(default=(), kw_only=True)
+    widgets: Sequence[Any] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
@@ -184,18 +188,18 @@ def _with_owner(extension: Extension) -> Extension:
     changed: dict[str, Any] = {}
     for kind in _HOMES:
         items = getattr(extension, kind)
-        names = [getattr(item, "name", None) for item in items]
+        changed[kind] = owned = tuple(_owned(item, extension) for item in items)
+        names = [item.name for item in owned]
         if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
             raise InputError(f"The extension {extension.label} declares {twice} twice among its {kind}.")
-        changed[kind] = tuple(_owned(item, extension) for item in items)
     return replace(extension, **changed)
 
 
 def _owned(item: Any, extension: Extension) -> Any:
     if hasattr(type(item), "__dataclass_fields__") and "owner" in {one.name for one in fields(item)}:
         return replace(item, owner=extension.label)
-    name = getattr(item, "name", None)
-    if not isinstance(name, str) or not name:
+    name = getattr(item, "name", None) or getattr(item, "__name__", None)
+    if not isinstance(name, str):
         raise InputError(f"The extension {extension.label} declares something without a name: {item!r:.80}.")
     return Owned(name, item, extension.label)
 

@@ -115,7 +115,8 @@ def test_a_slot_at_its_default_adds_nothing_and_another_policy_does():
         ({"slots": (Slot("urgent", "whether"),)}, "has no default"),
         ({"readers": (Reader("csv", "tables", read=iter),)}, "csv is declared by memlab"),
         ({"readers": (Reader("vtt", "captions"),)}, "has no function"),
-        ({"commands": (print,)}, "without a name"),
+        ({"commands": (print,)}, "no click.Command"),
+        ({"widgets": (int,)}, "is no widget"),
     ],
 )
 def test_a_declaration_that_is_refused_leaves_nothing_behind(declared, said):
