@@ -89,7 +89,10 @@ def _exchanged(
     connected: socket.socket, url: SplitResult, body: bytes, headers: dict[str, str], max_bytes: int
 ) -> Reply:
     if isinstance(connected, ssl.SSLSocket):
-        connected.do_handshake()
+        try:
+            connected.do_handshake()
+        except ssl.SSLCertVerificationError as error:
+            raise Unreached(f"{url.netloc} has no certificate that is trusted here: {error.verify_message}.") from None
     assert url.hostname is not None
     connection = HTTPConnection(url.hostname, url.port)
     connection.sock = connected

@@ -182,8 +182,8 @@ class RemoteLab:
 
     The token decides who asks and writes, in which project and in which role: no argument changes that. Every verb
     raises ``LabUnavailable`` where the server gives no answer, ``NotPermitted`` where it refuses the token, and
-    otherwise the error that a local lab raises. An argument that is not listed here has the meaning of
-    docs/reference/serving.md.
+    otherwise the error that a local lab raises. The arguments of every verb are in
+    docs/reference/serving.md#arguments.
 
     Attributes
     ----------

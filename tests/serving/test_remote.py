@@ -4,13 +4,16 @@ import dataclasses
 import inspect
 import json
 import os
+import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
 import time
 from contextlib import contextmanager
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import polars as pl
@@ -193,11 +196,11 @@ def test_a_server_that_is_killed_is_away_and_found_again(tmp_path, monkeypatch):
         lab.remember("The user prefers tabs")
         process.send_signal(signal.SIGSTOP)
         outcome = []
+        sent = on_sending(monkeypatch)
         call = threading.Thread(target=lambda: outcome.append(caught_from(lab.remember, "The user prefers tea")))
         call.start()
-        time.sleep(0.3)  # the request is in the socket of a server that does not read it
-        assert call.is_alive()
-        slow = dataclasses.replace(lab, timeout=0.3)
+        assert sent.wait(20)  # the request is in the socket of a server that does not read it
+        slow = dataclasses.replace(lab, timeout=1.0)
         begun = time.monotonic()
         away(slow, sent=True)
         assert time.monotonic() - begun < 5
@@ -250,13 +253,20 @@ def caught_from(call, *given):
     return caught.value
 
 
+def on_sending(monkeypatch):
+    """An event that is set when a request is sent and its answer is waited for."""
+    sent, wait = threading.Event(), HTTPConnection.getresponse
+    monkeypatch.setattr(HTTPConnection, "getresponse", lambda self: (sent.set(), wait(self))[1])
+    return sent
+
+
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as found:
         return found.getsockname()[1]
 
 
 @contextmanager
-def lying(answer):
+def lying(answer, context=None):
     """A server whose every POST is answered by ``answer(handler)``; gives its lab and what it was sent."""
     heard = []
 
@@ -275,6 +285,8 @@ def lying(answer):
             pass
 
     with Quiet(("127.0.0.1", 0), Handler) as server:
+        if context is not None:
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield connect(f"http://127.0.0.1:{server.server_port}", token=TOKEN, timeout=2.0), heard
         server.shutdown()
@@ -386,12 +398,33 @@ def test_a_refusal_wrote_nothing_and_no_redirection_is_followed(status, kind, wo
         assert not getattr(error, "sent", False)
 
 
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_no_token_goes_to_a_server_whose_certificate_is_not_trusted(tmp_path):
+    names = ["-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem", "-subj", "/CN=localhost"]
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *names], check=True, capture_output=True
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    with lying(sends(recalled()), context) as (lab, heard):
+        secure = connect(lab.url.replace("http:", "https:"), token=TOKEN, timeout=5)
+        error = caught_from(secure.remember, "tabs")
+    assert (type(error), error.sent, heard) == (LabUnavailable, False, [])
+    assert "certificate" in str(error)
+
+
+def test_https_to_a_server_that_speaks_none():
+    with lying(sends(recalled())) as (lab, heard):
+        error = caught_from(connect(lab.url.replace("http:", "https:"), token=TOKEN, timeout=5).remember, "tabs")
+    assert (type(error), heard) == (LabUnavailable, [])
+
+
 def test_text_of_a_server_is_data():
     wild = "<script>alert(1)</script>\x1b[2J\u202e"
     with lying(sends(recalled(text=wild, kind="<b>", ref=wild, tags=[wild]))) as (lab, _):
         hits = lab.recall("<i>")
     shown = hits._repr_html_()
-    assert not {"<script", "<b>", "<i>", "\x1b"} & {one for one in ("<script", "<b>", "<i>", "\x1b") if one in shown}
+    assert [one for one in ("<script", "<b>", "<i>", "\x1b") if one in shown] == []
     assert "\x1b" not in repr(hits) + hits[0].text + hits[0].tags[0] + hits[0].ref + str(hits.frame)
     with lying(sends(result(None, isError=True, content=[{"type": "text", "text": f"{wild}{'x' * 100_000}"}]))) as (
         lab,
