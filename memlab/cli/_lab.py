@@ -215,10 +215,13 @@ def show(lab: Path, memory: int, as_json: bool) -> None:
 @click.argument("memory", type=int)
 @as_json_option
 def forget(lab: Path, memory: int, as_json: bool) -> None:
-    """Take MEMORY out of every recall."""
+    """Take MEMORY and its corrections out of every recall."""
     with existing(lab) as opened:
-        opened.forget(memory)
-    tell({"id": memory, "status": "forgotten"}, as_json=as_json, text=lambda: f"#{memory} is forgotten")
+        reached = list(opened.forget(memory).ids)
+    corrections = ", ".join(f"#{id}" for id in reached if id != memory)
+    also = f", with its corrections {corrections}" if corrections else ""
+    report = {"id": memory, "ids": reached, "status": "forgotten"}
+    tell(report, as_json=as_json, text=lambda: f"#{memory} is forgotten{also}")
 
 
 @main.command()
