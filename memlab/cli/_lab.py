@@ -13,6 +13,7 @@ from memlab.cli._base import LAB, as_json_option, existing, keeping, main, say, 
 from memlab.cli._input import LocalPath, Text
 from memlab.errors import InputError
 from memlab.schema import KINDS, spelled
+from memlab.state import tag_name
 
 
 @main.command()
@@ -183,7 +184,7 @@ def list_(lab: Path, kind: str | None, project: str | None, tags: tuple[str, ...
         if wanted is not None:
             frame = frame.filter(pl.col(column) == wanted)
     for tag in tags:
-        frame = frame.filter(pl.col("tags").list.contains(tag.removeprefix("#")))
+        frame = frame.filter(pl.col("tags").list.contains(tag_name(tag)))
     frame = frame.tail(limit)
     tell(
         frame.to_dicts(),
