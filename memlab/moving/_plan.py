@@ -52,6 +52,32 @@ class Plan:
     purged: list[int] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class _Meeting:
+    """Both labs, and which memories of theirs are which of ours: ``pairs`` by ids there, ``back`` by ids here.
+
+    ``away`` are the ids there that were purged here; ``now`` is the instant of the join.
+    """
+
+    ours: Side
+    theirs: Side
+    pairs: dict[int, int]
+    away: set[int]
+    back: Mapping[int, int]
+    now: Micros
+
+
+@dataclass(frozen=True)
+class _Rival:
+    """A memory that both labs have and that differs; ``later``: the version there is kept."""
+
+    other: int
+    id: int
+    later: bool
+    said: bool
+    """The two say something else, and not only another importance or confidence."""
+
+
 def plan_join(
     store: Store,
     state: State,
@@ -63,74 +89,97 @@ def plan_join(
     """Return what joining ``bundle``, checked as ``given``, into the lab ``own`` changes; see ``join_bundle``."""
     ours = Side(rows_of(bundle_of(state, lab=own, now=0).memories), store.journal.events(upto=state.seq))
     theirs = Side(rows_of(bundle.memories), None if events is None else events())
-    plan = Plan()
     pairs, away = _pair_memories(state, given, own)
-    plan.known, plan.here = len(pairs), dict(pairs)
-    back = {id: other for other, id in pairs.items()}
-    # what follows from a memory that was purged goes with it, on either side
+    meeting = _Meeting(ours, theirs, pairs, away, {id: other for other, id in pairs.items()}, store.clock())
+    plan = Plan(known=len(pairs), here=dict(pairs))
+    _add_new(plan, meeting, given, first=len(state) + 1)
+    rivals = _change_known(plan, meeting)
+    demoted = [found for rival in rivals if (found := _overtaken(plan, meeting, rival)) is not None]
+    _delete_by_tombstones(plan, meeting, bundle)
+    plan.purged = sorted(set(plan.purged))
+    for _, to, columns in sorted(demoted, key=lambda one: one[:2]):
+        plan.set[to] = plan.set.get(to, {}) | columns
+    _describe_rivals(plan, meeting, rivals)
+    return plan
+
+
+def _add_new(plan: Plan, meeting: _Meeting, given: Checked, *, first: int) -> None:
+    """Plan the memories that come in; an edit of a memory that was purged here stays away with it."""
+    ours, theirs, pairs, away = meeting.ours, meeting.theirs, meeting.pairs, meeting.away
     for other, id in pairs.items():
         if ours.rows[id]["status"] == "purged":
             away |= set(takewhile(lambda edit: edit not in pairs, theirs.chain(other)[1:]))
     plan.kept_away = len(away)
     plan.fresh = [place for place, id in enumerate(given.ids) if id not in pairs and id not in away]
     for offset, place in enumerate(plan.fresh):
-        plan.here[given.ids[place]] = len(state) + 1 + offset
-    for place in plan.fresh:
-        row = theirs.rows[given.ids[place]]
-        plan.told.append((plan.here[given.ids[place]], "added", None, given.screenings[place].text, None))
-        if row["status"] == "purged":
-            plan.told.pop()
-    rivals: list[tuple[int, int, bool]] = []
-    demoted: list[tuple[Micros, int, dict[str, Any]]] = []
-    for other, id in pairs.items():
-        mine, yours = ours.rows[id], read_here(theirs.rows[other], plan.here)
+        id = given.ids[place]
+        plan.here[id] = first + offset
+        if theirs.rows[id]["status"] != "purged":
+            plan.told.append((plan.here[id], "added", None, given.screenings[place].text, None))
+
+
+def _change_known(plan: Plan, meeting: _Meeting) -> list[_Rival]:
+    """Plan the changes of memories that both labs have; return those of which the two say something else."""
+    rivals = []
+    for other, id in meeting.pairs.items():
+        mine, yours = meeting.ours.rows[id], read_here(meeting.theirs.rows[other], plan.here)
         if mine["status"] == "purged":
             continue
         if yours["status"] == "purged":
-            _delete_purged(plan, ours, id, back, store.clock())
+            _delete_purged(plan, meeting, id)
             continue
         said = any(mine[name] != yours[name] for name in SAID)
-        here_at, there_at = ours.last(id), theirs.last(other)
+        here_at, there_at = meeting.ours.last(id), meeting.theirs.last(other)
         later = (there_at, repr(version_of(yours))) > (here_at, repr(version_of(mine)))
         columns = greater_counts(mine, yours)
         if later and (said or any(mine[name] != yours[name] for name in OF_USE)):
             columns |= {name: yours[name] for name in (*SAID, *OF_USE, "label") if mine[name] != yours[name]}
-            columns["changed"] = max(theirs.times.get(other, ()), default=yours["changed"])
+            columns["changed"] = max(meeting.theirs.times.get(other, ()), default=yours["changed"])
             columns["status"] = yours["status"]
         elif here_at == there_at and use_of(yours) > use_of(mine):
             columns |= {name: yours[name] for name in OF_USE if mine[name] != yours[name]}
         if columns:
             plan.set[id] = columns
-        if not said and (not later or all(mine[name] == yours[name] for name in EDITABLE)):
-            continue
-        rivals.append((other, id, later))
-        # the edits on the side that lost give way to what stands on the other
-        if later:
-            loser, tip, winner, at = ours, ours.chain(id)[-1], theirs.chain(other)[-1], there_at
-            only_there = tip != id and tip not in back
-            standing = read_here(theirs.rows[winner], plan.here) | {"id": plan.here.get(winner)}
-            if winner not in plan.here:  # purged here, so that it stays away
-                standing["status"] = "purged"
-            to = tip
-        else:
-            loser, tip, winner, at = theirs, theirs.chain(other)[-1], ours.chain(id)[-1], here_at
-            only_there = tip != other and tip not in pairs and tip not in away
-            standing = {**ours.rows[winner], "id": winner}
-            to = plan.here.get(tip, 0)
-        if said and only_there and loser.rows[tip]["status"] in RECALLABLE:
-            demoted.append((at, to, give_way(standing, at)))
+        if said or (later and any(mine[name] != yours[name] for name in EDITABLE)):
+            rivals.append(_Rival(other, id, later, said))
+    return rivals
+
+
+def _overtaken(plan: Plan, meeting: _Meeting, rival: _Rival) -> tuple[Micros, int, dict[str, Any]] | None:
+    """Return the last edit on the side that lost, by when and how it gives way; None where it does not.
+
+    It gives way to what stands on the other side, where it is of its side alone and still in use.
+    """
+    ours, theirs, here = meeting.ours, meeting.theirs, plan.here
+    if rival.later:
+        loser, tip, winner, at = ours, ours.chain(rival.id)[-1], theirs.chain(rival.other)[-1], theirs.last(rival.other)
+        only_there = tip != rival.id and tip not in meeting.back
+        standing = read_here(theirs.rows[winner], here) | {"id": here.get(winner)}
+        if winner not in here:  # purged here, so that it stays away
+            standing["status"] = "purged"
+        to = tip
+    else:
+        loser, tip, winner, at = theirs, theirs.chain(rival.other)[-1], ours.chain(rival.id)[-1], ours.last(rival.id)
+        only_there = tip != rival.other and tip not in meeting.pairs and tip not in meeting.away
+        standing = {**ours.rows[winner], "id": winner}
+        to = here.get(tip, 0)
+    if not rival.said or not only_there or loser.rows[tip]["status"] not in RECALLABLE:
+        return None
+    return at, to, give_way(standing, at)
+
+
+def _delete_by_tombstones(plan: Plan, meeting: _Meeting, bundle: Bundle) -> None:
+    """Delete what was purged there and has another number here: its text is known by the tombstones of the bundle."""
     gone = Tombstones()
     if Tombstones.name in bundle.registers:
         gone.load(bundle.registers[Tombstones.name])
-    living = {row["text"] for row in theirs.rows.values() if row["status"] != "purged"} if len(gone) else set()
-    for id, row in ours.rows.items() if len(gone) else ():
-        if id not in back and row["status"] != "purged" and row["text"] not in living and gone.is_purged(row["text"]):
-            _delete_purged(plan, ours, id, back, store.clock())
-    plan.purged = sorted(set(plan.purged))
-    for _, to, columns in sorted(demoted, key=lambda one: one[:2]):
-        plan.set[to] = plan.set.get(to, {}) | columns
-    _describe_rivals(plan, ours, theirs, rivals)
-    return plan
+    if not len(gone):
+        return
+    living = {row["text"] for row in meeting.theirs.rows.values() if row["status"] != "purged"}
+    for id, row in meeting.ours.rows.items():
+        stays = id in meeting.back or row["status"] == "purged" or row["text"] in living
+        if not stays and gone.is_purged(row["text"]):
+            _delete_purged(plan, meeting, id)
 
 
 def _pair_memories(state: State, given: Checked, own: str) -> tuple[dict[int, int], set[int]]:
@@ -167,20 +216,23 @@ def _pair_memories(state: State, given: Checked, own: str) -> tuple[dict[int, in
     return pairs, away
 
 
-def _delete_purged(plan: Plan, ours: Side, id: int, back: Mapping[int, int], now: Micros) -> None:
+def _delete_purged(plan: Plan, meeting: _Meeting, id: int) -> None:
     """A memory that was purged there is deleted here, with the edits that were made of it here alone."""
-    for one in (id, *takewhile(lambda edit: edit not in back, ours.chain(id)[1:])):
-        row = ours.rows[one]
+    for one in (id, *takewhile(lambda edit: edit not in meeting.back, meeting.ours.chain(id)[1:])):
+        row = meeting.ours.rows[one]
         fresh = plan.set.get(one, {}).get("reason") != _PURGED
         if fresh and row["status"] not in ("deleted", "purged"):
-            plan.set[one] = {"status": "deleted", "reason": _PURGED, "changed": now}
+            plan.set[one] = {"status": "deleted", "reason": _PURGED, "changed": meeting.now}
             plan.told.append((one, "status", row["status"], "deleted", None))
         if row["status"] != "purged":
             plan.purged.append(one)
 
 
-def _describe_rivals(plan: Plan, ours: Side, theirs: Side, rivals: list[tuple[int, int, bool]]) -> None:
-    for other, id, later in rivals:
+def _describe_rivals(plan: Plan, meeting: _Meeting, rivals: Iterable[_Rival]) -> None:
+    """List what becomes of the memories that differ: the version that stands, or a conflict with both."""
+    ours, theirs = meeting.ours, meeting.theirs
+    for rival in rivals:
+        other, id, later = rival.other, rival.id, rival.later
         before, after = _describe_version(ours, id, theirs.rows[other]), _describe_version(theirs, other, ours.rows[id])
         if is_contested(ours.times.get(id, ()), theirs.times.get(other, ())):
             plan.told.append((id, "conflict", before, after, "there" if later else "here"))
