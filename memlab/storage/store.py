@@ -28,7 +28,7 @@ from memlab.errors import (
 from memlab.index import EXACT_UP_TO, Neighbours
 from memlab.interrupts import ThreadLock, free_interrupted, watch_interrupts
 from memlab.journal import RESTORE, Event, Journal, JournalView, Mend, Transaction, WriterLock
-from memlab.policies import POLICY_EVENTS, VersionLog
+from memlab.policies import VersionLog
 from memlab.slates import SlateLog, Slates, decode
 from memlab.state import (
     Contents,
@@ -36,8 +36,10 @@ from memlab.state import (
     Projection,
     Snapshot,
     State,
+    hash_paths,
     latest_snapshot,
     load_snapshot,
+    policy_events,
     remove_snapshot,
     save_snapshot,
     with_speaker,
@@ -74,9 +76,11 @@ _FEEDBACK = {
 def _fold(events: Iterable[Event], contents: _Contents, state: State, versions: VersionLog) -> None:
     """Apply events that come after ``state``, whose policies ``versions`` has seen."""
 
+    decided = frozenset(policy_events())
+
     def passing() -> Iterator[Event]:
         for event in events:
-            if event.kind in POLICY_EVENTS:
+            if event.kind in decided:
                 versions.fold(event, contents.source)
             yield event
 
@@ -188,6 +192,8 @@ class Store:
         self._opened = False
         """The vectors were found to be of this embedder: from then on others may have embedded anew."""
         try:
+            if isinstance(self.journal, Journal):
+                self.journal.hash_paths = hash_paths
             if self.journal.lost:
                 warnings.warn(
                     f"{self.where}: {self.journal.lost}. `memlab check` says what is there; `memlab restore` puts a "
@@ -355,7 +361,7 @@ class Store:
             seq = self.state.seq
             decided = [
                 (event.seq, event.at, event.kind, event.body)
-                for event in self.journal.events(kinds=POLICY_EVENTS, upto=seq)
+                for event in self.journal.events(kinds=policy_events(), upto=seq)
             ]
             lab, chain = self.journal.identity, self.journal.chain(seq) or b""
             save_snapshot(self.state, self.folder / "snapshots", lab=lab, chain=chain, decided=decided)

@@ -1,0 +1,16 @@
+"""The events of a review."""
+
+from __future__ import annotations
+
+from memlab.state import REASON, EventType, Field, listed
+
+__all__ = ["EVENTS_OF_REVIEW"]
+
+EVENTS_OF_REVIEW = (
+    EventType(
+        "quarantine",
+        "Memories that came from one place were set apart, and what they displaced came back.",
+        {"reason": REASON, "was": listed(Field("values"), required=True)},
+        replay="values",
+    ),
+)
