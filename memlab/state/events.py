@@ -149,7 +149,7 @@ _KERNEL = (
         replay="values",
     ),
     EventType("forget", "Memories were taken out of use.", {"reason": REASON}, replay="values"),
-    EventType("restore", "Memories came back into use.", {"reason": REASON, "quarantine": NUMBER}, replay="values"),
+    EventType("restore", "Memories came back into use.", {"reason": REASON}, replay="values"),
     EventType(
         "delete",
         "Memories, or all of a project, were deleted: they are purged later.",
@@ -295,25 +295,21 @@ def _hash_paths(field: Field, path: Path) -> Iterator[Path]:
 
 
 def undeclared_fields(kind: str, body: Mapping[str, Any]) -> list[str]:
-    """Return the names that lead to what the declaration of an event does not know; empty where all is declared."""
-    if kind not in EVENTS:
-        return [kind]
-    return list(_undeclared(body_field(kind), body, kind))
+    """Return the names that lead to what the declaration of an event does not know; the fold refuses unknown kinds."""
+    return list(_undeclared(body_field(kind), body, kind)) if kind in EVENTS else []
 
 
 _OWN_FORM = ("columns", "values", "graph", "registers")
-_FITTING: Mapping[str, tuple[type, ...]] = {
-    "mapping": (Mapping,),
-    "rows": (Mapping,),
-    "list": (list,),
-    "tuple": (list,),
+_FITTING: Mapping[str, type[Any] | tuple[type[Any], ...]] = {
+    **dict.fromkeys(("mapping", "rows"), dict),
+    **dict.fromkeys(("list", "tuple"), (list, tuple)),
 }
 
 
 def _undeclared(field: Field, value: Any, path: str) -> Iterator[str]:
     if value is None:
         return
-    if field.role == "undeclared" or not isinstance(value, _FITTING.get(field.role, (object,))):
+    if field.role == "undeclared" or not isinstance(value, _FITTING.get(field.role, object)):
         yield path
     elif field.role in ("mapping", "rows"):
         for name, part in value.items():

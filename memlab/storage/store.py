@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import polars as pl
@@ -42,6 +42,7 @@ from memlab.state import (
     policy_events,
     remove_snapshot,
     save_snapshot,
+    undeclared_fields,
     with_speaker,
 )
 from memlab.storage.backup_folders import BACKUPS
@@ -105,6 +106,17 @@ def _loaded(path: Path, projections: Sequence[type[Projection]]) -> Snapshot:
     return load_snapshot(path, projections)
 
 
+def _check_declared(tx: Transaction) -> None:
+    """LabError where a body holds what its declaration does not know: visibility and purges would miss it."""
+    for event in tx.events:
+        unknown = undeclared_fields(event.kind, event.body)
+        if unknown:
+            raise LabError(
+                f"{unknown[0]} is not declared, so neither a purge nor another viewer's view knows what it holds. "
+                f'Declare it in the EventType of "{event.kind}".'
+            )
+
+
 class _Contents(Contents, Protocol):
     """Where policies are found besides texts and vectors."""
 
@@ -158,6 +170,9 @@ class Store:
     again from the last point that can be trusted. So it does not matter where an interrupt or an error strikes, and a
     commit of which nobody knows whether it took place is settled by reading the journal.
     """
+
+    strict: ClassVar[bool] = False
+    """Refuse an event with a field that its declaration does not know: for tests, which set it for all stores."""
 
     def __init__(
         self,
@@ -327,6 +342,8 @@ class Store:
                         f"{tx.next_id:,}. {RESTORE}"
                     )
                 yield tx
+                if self.strict:
+                    _check_declared(tx)
                 self._marked = True
                 rewrites = tx.rewrites
                 if rewrites:

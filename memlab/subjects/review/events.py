@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from memlab.state import REASON, EventType, Field, listed
+from memlab.state import NUMBER, REASON, EventType, Field, listed
 
-__all__ = ["EVENTS_OF_REVIEW"]
+__all__ = ["EVENTS_OF_REVIEW", "FIELDS_OF_REVIEW"]
+
+FIELDS_OF_REVIEW = {"restore": {"quarantine": NUMBER}}
+"""The fields that a review writes into events of others: which quarantine was undone."""
 
 EVENTS_OF_REVIEW = (
     EventType(
