@@ -131,6 +131,11 @@ class Registry(Mapping[str, D]):
             self._items = {**self._items, **added}
             self.changes += 1
 
+    def amend(self, item: D) -> None:
+        """Replace a declaration of memlab by one that memlab has completed."""
+        self._items = {**self._items, item.name: item}
+        self.changes += 1
+
     def remove(self, extension: str) -> None:
         """Remove whatever the extension of this name declared."""
         kept = {name: item for name, item in self._items.items() if not item.owner or _name_of(item.owner) != extension}

@@ -13,6 +13,9 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 import memlab
 from memlab.cli import main
 from memlab.embedding import load_embedder
+from memlab.storage.store import Store
+
+Store.strict = True
 
 # Tests assert what is right, never how long it takes: machines are noisy.
 settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=10)

@@ -20,7 +20,7 @@ from memlab.journal._head import RESTORED, Head, HeadFile
 from memlab.journal._lock import WriterLock
 from memlab.journal._migration import Mend, in_memory_copy, migrate
 from memlab.journal._reading import Reading
-from memlab.journal._transaction import Transaction
+from memlab.journal._transaction import HashPaths, Transaction, no_hashes
 
 __all__ = ["Journal"]
 
@@ -76,6 +76,8 @@ class Journal(Reading):
         self._file = None if self._database is None else _inode(self._database)
         self._identity: str | None = None
         self._lost_is_written = False
+        self.hash_paths: HashPaths = no_hashes
+        """Where the bodies of events hold content hashes, which are not screened for secrets: the store knows."""
         self.lost = ""
         """What is known to be missing from this journal, as a sentence; empty if nothing is."""
         try:
@@ -261,7 +263,9 @@ class Journal(Reading):
                         head, link, generation, next_id = writer.execute(_LAST).fetchone()
                     except sqlite3.Error as error:
                         raise translation(error, self.path) from error
-                    tx = Transaction(int(head or 0), bytes(link or self.chain(0) or b""), int(next_id), apply)
+                    tx = Transaction(
+                        int(head or 0), bytes(link or self.chain(0) or b""), int(next_id), apply, self.hash_paths
+                    )
                     try:
                         yield tx
                     finally:

@@ -14,8 +14,8 @@ import polars as pl
 from memlab.journal import Event, Journal
 from memlab.moving._bundle import Bundle, bundle_of
 from memlab.moving._policies import policies_of
-from memlab.policies import POLICY_EVENTS, VersionLog
-from memlab.state import State
+from memlab.policies import VersionLog
+from memlab.state import State, policy_events
 
 __all__ = ["events_of", "lab_id", "read_lab"]
 
@@ -55,7 +55,7 @@ def read_lab(folder: Path, state: State, *, now: int) -> Bundle:
     with Journal.open(folder, read_only=True, create=False) as journal:
         versions = VersionLog()
         upto = journal.head
-        for event in journal.events(kinds=POLICY_EVENTS, upto=upto):
+        for event in journal.events(kinds=policy_events(), upto=upto):
             versions.fold(event, journal.source)
         state.fold(journal.events(upto=upto), journal)
         policies = None if versions.empty else policies_of(versions)

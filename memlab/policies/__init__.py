@@ -13,13 +13,12 @@ from memlab.policies._needs import logged_owner, needs_of_pack, needs_of_policy
 from memlab.policies._packs import DEFAULT_PACK, Pack, PackLike, load_pack, pack_from_sources, pack_names, pack_source
 from memlab.policies._settings import SETTINGS, Setting, SettingValue, checked_setting
 from memlab.policies._slots import SLOTS, Slot, slot_named
-from memlab.policies._versions import POLICY_EVENTS, Version, VersionLog
+from memlab.policies._versions import Version, VersionLog
 
 __all__ = [
     "CHALLENGE_DESIGNS",
     "DEFAULT_PACK",
     "FEATURES",
-    "POLICY_EVENTS",
     "SETTINGS",
     "SLOTS",
     "Attribution",

@@ -23,10 +23,7 @@ from memlab.policies._packs import Pack, pack_from_sources
 from memlab.policies._slots import SLOTS, slot_named
 from memlab.printable import printable
 
-__all__ = ["POLICY_EVENTS", "Version", "VersionLog"]
-
-POLICY_EVENTS = ("use", "install", "rollback", "rollback-pack", "pin", "unpin", "challenge", "end-challenge")
-"""The kinds of event that ``VersionLog`` folds."""
+__all__ = ["Version", "VersionLog"]
 
 _STAMP = pl.Datetime("us", "UTC")
 

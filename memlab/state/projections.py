@@ -6,11 +6,19 @@ A subject declares its own, and a state is made with those that it is given; a s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from memlab.journal import Event
+from memlab.state.events import declare_events, declare_register, extend_event
+from memlab.state.roles import UNDECLARED, EventType, Field, Register
 
-__all__ = ["Projection"]
+__all__ = ["EVERY_KIND", "Projection", "declare_projections"]
+
+EVERY_KIND = "*"
+"""In the ``kinds`` of a projection: it reads the parts that any event may carry."""
 
 
 class Projection(ABC):
@@ -21,6 +29,18 @@ class Projection(ABC):
 
     kinds: ClassVar[tuple[str, ...]]
     """The kinds of events that it folds."""
+
+    events: ClassVar[tuple[EventType, ...]] = ()
+    """The kinds of events that its subject declares."""
+
+    adds: ClassVar[Mapping[str, Mapping[str, Field]]] = MappingProxyType({})
+    """The fields that its subject writes into events of other subjects of memlab, by kind."""
+
+    dumped: ClassVar[Field] = UNDECLARED
+    """What ``dump`` returns; strings that are not declared are treated as private text."""
+
+    exported: ClassVar[bool] = True
+    """Whether an export carries the dump. What speaks of events of its own journal means nothing next to another."""
 
     @abstractmethod
     def fold(self, event: Event) -> None:
@@ -40,3 +60,22 @@ class Projection(ABC):
         ``body`` is without what is hidden from the viewer, and ``seen`` says whether it names a memory that is not.
         """
         return None
+
+
+def declare_projections(projections: Iterable[type[Projection]], *, owner: str = "") -> None:
+    """Declare the events of projections, and what their dumps hold.
+
+    Parameters
+    ----------
+    projections
+        The classes; each is declared once.
+    owner
+        Name and version of the extension that they belong to; empty for memlab.
+    """
+    for kind in projections:
+        declare_events(replace(event, owner=owner) for event in kind.events)
+        doc = (kind.__doc__ or "").partition("\n")[0]
+        declare_register(Register(kind.name, kind.dumped, kind.exported, owner, doc))
+    for kind in projections:
+        for extended, fields in kind.adds.items():
+            extend_event(extended, fields)

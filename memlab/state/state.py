@@ -21,8 +21,9 @@ from memlab.journal import Event
 from memlab.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES, is_open_word
 from memlab.state.columns import Latest, Lists, Names, Notes, Numbers, Texts, extend, made
 from memlab.state.entities import Entities
+from memlab.state.events import EVENTS
 from memlab.state.imported import fold_graph, fold_registers
-from memlab.state.projections import Projection
+from memlab.state.projections import EVERY_KIND, Projection, declare_projections
 from memlab.state.sessions import Sessions
 from memlab.state.tombstones import Tombstones
 
@@ -36,8 +37,7 @@ P = TypeVar("P", bound=Projection)
 _OWN: tuple[type[Projection], ...] = (Entities, Tombstones)
 """Projections of every state: who is meant by a name, and what was purged."""
 
-_ADDING = ("remember", "consolidate")
-"""Events that add memories, with the edges of these."""
+declare_projections(_OWN)
 
 _STAMP = pl.Datetime("us", "UTC")
 _DTYPE: dict[str, type[np.generic]] = {"num": np.float64, "bool": np.bool_, "time": np.int64}
@@ -119,13 +119,15 @@ class State:
         for event in events:
             apply = _APPLY.get(event.kind)
             projections = self.of_kind(event.kind)
-            if apply is None and not projections:
+            if event.kind not in EVENTS:
                 raise NewerLab(
                     f'Event {event.seq} is of kind "{event.kind}", which this version of memlab does not know. '
                     "Open the lab with the version that wrote it."
                 )
             if apply is not None:
                 apply(self, event)
+            elif EVENTS[event.kind].adds:
+                self._remember(event)
             for projection in projections:
                 projection.fold(event)
             self._change(event)
@@ -140,7 +142,8 @@ class State:
 
     def of_kind(self, kind: str) -> Sequence[Projection]:
         """The projections that fold events of this kind."""
-        return self._by_kind.get(kind, ())
+        own = self._by_kind.get(kind, ())
+        return [*self._by_kind.get(EVERY_KIND, ()), *own]
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Projection]]:
@@ -153,7 +156,7 @@ class State:
     def _change(self, event: Event) -> None:
         """The parts that any event may carry: see ``Change``."""
         body = event.body
-        if "edges" in body and event.kind not in _ADDING:
+        if "edges" in body and not EVENTS[event.kind].adds:
             self._link(event)
         if "strengthen" in body:
             self.edges.reinforce(body["strengthen"]["edges"], body["strengthen"]["weight"])
@@ -224,7 +227,7 @@ class State:
         self._add_rows(columns, count, at=event.at, seq=event.seq)
         if "edges" in body:
             self._link(event)
-        if event.kind in _ADDING:
+        if EVENTS[event.kind].adds:
             self._tag(len(self) - count, _spread(columns.get("tags"), count), event.at)
         self.generation += 1
 
@@ -326,9 +329,6 @@ class State:
         self.fingerprint, self.embedder_name = event.body["fingerprint"], event.body["name"]
         self.vectors, self.unembedded = Vectors(event.body["dim"]), event.body.get("waiting", 0)
         self.generation += 1
-
-    def _nothing(self, event: Event) -> None:
-        """What the version log folds, and what changes memories by its parts alone."""
 
     def _read_contents(self, contents: Contents) -> None:
         known = len(self.texts)
@@ -487,24 +487,12 @@ def _stored(name: str, values: Any) -> NDArray[Any]:
 
 _APPLY: dict[str, Callable[[State, Event], None]] = {
     "embedder": State._embedder,
-    "remember": State._remember,
-    "consolidate": State._remember,
     "import": State._import,
     "recall": State._recall,
     "feedback": State._feedback,
     "verify": State._verify,
-    **dict.fromkeys(
-        (
-            *("link", "unlink", "strengthen"),
-            *("edit", "deprecate", "forget", "restore", "delete", "resolve", "maintain", "reinforce", "unconsolidate"),
-            "quarantine",
-            *("run", "purge"),
-            "retract",
-            *("use", "install", "rollback", "rollback-pack", "pin", "unpin", "challenge", "end-challenge"),
-        ),
-        State._nothing,
-    ),
 }
+"""What events of the kernel do besides adding memories and besides their parts."""
 
 
 _NUMBERS = {name: {"dtype": _DTYPE[MEMORY[name].storage], "default": _absent(name)} for name in NUMERIC}

@@ -38,10 +38,10 @@ from memlab.journal import (
     present,
     replace_rows,
 )
-from memlab.policies import POLICY_EVENTS, VersionLog
+from memlab.policies import VersionLog
 from memlab.printable import printable
 from memlab.slates import SlateLog
-from memlab.state import State, latest_snapshot, load_snapshot
+from memlab.state import State, latest_snapshot, load_snapshot, policy_events
 from memlab.storage.backup_folders import BACKUPS, backups_in, places
 from memlab.storage.purging import DERIVED, PURGE_TIMEOUT
 from memlab.subjects.corrections.stale import stale_frame
@@ -225,7 +225,7 @@ class _Checking:
     def _fold(self, journal: Journal) -> None:
         state, versions = new_state(), VersionLog()
         try:
-            for event in journal.events(kinds=POLICY_EVENTS):
+            for event in journal.events(kinds=policy_events()):
                 versions.fold(event, journal.source)
             state.fold(journal.events(), journal)
         except MemlabError as error:
