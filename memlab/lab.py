@@ -26,7 +26,7 @@ from memlab.policies import DEFAULT_PACK, Challenge, ChallengeDesign, Pack, Pack
 from memlab.printable import printable
 from memlab.recall import Filters, Hits, WordOrWords
 from memlab.slates import Slates
-from memlab.state import Seen
+from memlab.state import Seen, with_extended
 from memlab.storage.copies import unreached
 from memlab.storage.store import Store
 from memlab.subjects.agents.agent import Agent, identity_of
@@ -70,6 +70,7 @@ from memlab.subjects.results import Edited, Feedback, Memory, Remembered, overvi
 from memlab.subjects.retention.retention import LabUpkeep
 from memlab.subjects.retention.schedule import Scheduler
 from memlab.subjects.review.review import LabReview
+from memlab.subjects.seam import ACCESSORS, Seam
 from memlab.verifiers import Verifier
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Lab:
             create=create,
             reembed=reembed,
             index=index,
-            projections=PROJECTIONS,
+            projections=with_extended(PROJECTIONS),
             mend=mending(),
         )
         self._compose(store, seed)
@@ -244,6 +245,18 @@ class Lab:
     def _held(self) -> Core:
         """For accessors: ``lab.upkeep`` keeps the lab alive, and the lab does not keep its accessors."""
         return self._core.held_by(self)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Return what an extension's accessor of this name makes."""
+            if name.startswith("_") or name not in ACCESSORS:
+                raise AttributeError(f"Lab has no attribute {name!r}.", name=name, obj=self)
+            accessor = ACCESSORS[name]
+            return accessor.make(Seam(self, self._core, accessor.owner))
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *ACCESSORS})
 
     # -- remembering ------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from memlab.state.events import (
     declare_events,
     declared_names,
     extend_event,
+    extension_of,
     hash_paths,
     policy_events,
     register_hash_paths,
@@ -36,7 +37,7 @@ from memlab.state.fields import (
     is_blank,
     tag_name,
 )
-from memlab.state.projections import EVERY_KIND, Projection, declare_projections
+from memlab.state.projections import EVERY_KIND, EXTENDED, Projection, declare_projections, with_extended
 from memlab.state.roles import NAMES, UNDECLARED, EventType, Field, Register, listed, mapping, rows
 from memlab.state.snapshot import (
     Decided,
@@ -58,6 +59,7 @@ __all__ = [
     "EVENTS",
     "EVERYONE",
     "EVERY_KIND",
+    "EXTENDED",
     "FLAG",
     "HASH",
     "MAX_TEXT_BYTES",
@@ -100,6 +102,7 @@ __all__ = [
     "entity_key",
     "entity_name",
     "extend_event",
+    "extension_of",
     "gather",
     "hash_paths",
     "hidden_from",
@@ -123,6 +126,7 @@ __all__ = [
     "tag_name",
     "undeclared_fields",
     "values_of",
+    "with_extended",
     "with_speaker",
     "words_at",
     "words_of",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from memlab.registry import Registry
+from memlab.registry import Registry, split_owner
 from memlab.state.roles import EventType, Field, Register, listed, mapping, rows
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "declare_register",
     "declared_names",
     "extend_event",
+    "extension_of",
     "hash_paths",
     "policy_events",
     "register_hash_paths",
@@ -74,7 +75,7 @@ _DERIVED = mapping({"rebuilt": WORD, "dropped": WORD, "given": WORD})
 """The columns that an edit derived again, emptied, and was given."""
 
 _LIVE = {"slot": WORD, "hash": HASH, "source": HASH, "helpers": WORD, "params": mapping({"*": NUMBER})}
-_CHANGED = {"live": HASH, "reason": REASON, "to": NUMBER}
+_CHANGED = {"live": HASH, "reason": REASON, "to": NUMBER, "needs": mapping({"*": WORD})}
 _PACK = {"pack": WORD, "hash": HASH, "sources": HASH, "policies": mapping({"*": HASH})}
 
 
@@ -206,10 +207,34 @@ _KERNEL = (
     _policy_event("end-challenge", "A comparison with the live pack ended.", _PACK),
 )
 
-EVENTS: Registry[EventType] = Registry("kind of event", _KERNEL, kind="events", about="doc")
+
+def _refusal(declared: EventType) -> str | None:
+    """Return why an extension's kind of event is refused: a memlab without the extension has to know whose it is."""
+    extension, kind = split_owner(declared.owner)[0], declared.kind
+    if kind.partition("/")[0] != extension or not kind.partition("/")[2]:
+        return f"The kind of event {kind!r} begins with the name of its extension: {extension}/{kind}."
+    if declared.adds or declared.policies or declared.asks:
+        return f"The event {kind} adds memories, changes policies or is a recall: only memlab's own do."
+    return _unclear_text(declared)
+
+
+def _unclear_text(declared: EventType) -> str | None:
+    """Return which text of an event has no subject, so that nobody knows when a purge takes it out."""
+    if not any(field.role == "memory" for field in declared.fields.values()):
+        return None
+    for name, field in declared.fields.items():
+        if field.role in ("text", "note", "label") and not field.shared and not field.of:
+            return (
+                f"The field {name} of the event {declared.kind} does not say of which memory it speaks: "
+                'give of="...", the field with the memory, or shared=True for what stays when memories are purged.'
+            )
+    return None
+
+
+EVENTS: Registry[EventType] = Registry("kind of event", _KERNEL, kind="events", about="doc", check=_refusal)
 """Every kind of event that this version of memlab knows, with those of extensions."""
 
-REGISTERS: Registry[Register] = Registry("register", about="doc")
+REGISTERS: Registry[Register] = Registry("register", kind="registers", about="doc")
 """What the dump of each projection holds."""
 
 
@@ -230,6 +255,12 @@ def extend_event(kind: str, fields: Mapping[str, Field]) -> None:
     """Add the fields that a subject of memlab writes into another's events."""
     known = EVENTS[kind]
     EVENTS.amend(replace(known, fields={**known.fields, **fields}))
+
+
+def extension_of(kind: str) -> str | None:
+    """Return the extension of an event's kind by name; None for a kind of memlab."""
+    name, slash, _ = kind.partition("/")
+    return name if slash else None
 
 
 # -- what is derived ----------------------------------------------------------------------------------------------

@@ -6,16 +6,16 @@ A subject declares its own, and a state is made with those that it is given; a s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 from memlab.journal import Event
+from memlab.registry import Owned, Registry
 from memlab.state.events import declare_events, declare_register, extend_event
 from memlab.state.roles import UNDECLARED, EventType, Field, Register
 
-__all__ = ["EVERY_KIND", "Projection", "declare_projections"]
+__all__ = ["EVERY_KIND", "EXTENDED", "Projection", "declare_projections", "with_extended"]
 
 EVERY_KIND = "*"
 """In the ``kinds`` of a projection: it reads the parts that any event may carry."""
@@ -42,6 +42,11 @@ class Projection(ABC):
     exported: ClassVar[bool] = True
     """Whether an export carries the dump. What speaks of events of its own journal means nothing next to another."""
 
+    @classmethod
+    def register(cls) -> Register:
+        """Return what its dump holds."""
+        return Register(cls.name, cls.dumped, cls.exported, doc=(cls.__doc__ or "").partition("\n")[0])
+
     @abstractmethod
     def fold(self, event: Event) -> None:
         """Apply one event of its ``kinds``."""
@@ -62,20 +67,30 @@ class Projection(ABC):
         return None
 
 
-def declare_projections(projections: Iterable[type[Projection]], *, owner: str = "") -> None:
-    """Declare the events of projections, and what their dumps hold.
-
-    Parameters
-    ----------
-    projections
-        The classes; each is declared once.
-    owner
-        Name and version of the extension that they belong to; empty for memlab.
-    """
+def declare_projections(projections: Iterable[type[Projection]]) -> None:
+    """Declare the events of memlab's projections, and what their dumps hold."""
     for kind in projections:
-        declare_events(replace(event, owner=owner) for event in kind.events)
-        doc = (kind.__doc__ or "").partition("\n")[0]
-        declare_register(Register(kind.name, kind.dumped, kind.exported, owner, doc))
+        declare_events(kind.events)
+        declare_register(kind.register())
     for kind in projections:
         for extended, fields in kind.adds.items():
             extend_event(extended, fields)
+
+
+def _refusal(declared: Owned) -> str | None:
+    """Return why an extension's projection is refused."""
+    kind = declared.value
+    if not isinstance(kind, type) or not issubclass(kind, Projection):
+        return f"{declared.name} is no subclass of memlab.state.Projection."
+    if kind.adds:
+        return f"The projection {declared.name} adds fields to the events of memlab: declare an event of its own."
+    return None
+
+
+EXTENDED: Registry[Owned] = Registry("projection", kind="projections", about="doc", check=_refusal)
+"""The projections that extensions declare."""
+
+
+def with_extended(projections: Sequence[type[Projection]]) -> tuple[type[Projection], ...]:
+    """Return projections of memlab and those of the extensions that are registered."""
+    return (*projections, *(declared.value for declared in EXTENDED.values()))

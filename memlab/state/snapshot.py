@@ -120,6 +120,7 @@ def _write(state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[
         "embedder": state.embedder_name,
         "unembedded": state.unembedded,
         "languages": list(state.other_words),
+        "missing": sorted(state.missing),
         "contexts": state.contexts.vocabulary,
         "names": {name: state.names[name].vocabulary for name in NAMED},
         "nodes": state.nodes.vocabularies(),
@@ -165,6 +166,8 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
         state.words = Words.load(path / "words.npz")
         state.other_words = {name: Words.load(path / f"words-{name}.npz") for name in manifest["languages"]}
         registers = msgspec.msgpack.decode((path / "registers.msgpack").read_bytes())
+        if not registers.keys() >= state.projections.keys():
+            raise OldSnapshot(f"The snapshot {path.name} was written without an extension that is registered here.")
         for name, one in state.projections.items():
             one.load(registers[name])
         decided = msgspec.msgpack.decode((path / "decided.msgpack").read_bytes(), type=tuple[Decided, ...])
@@ -173,7 +176,7 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
     except (OSError, msgspec.MsgspecError, KeyError, ValueError, pl.exceptions.PolarsError, DamagedLab) as error:
         raise DamagedLab(f"The snapshot {path.name} is not believed: {error}") from None
     state.seq, state.fingerprint, state.embedder_name = manifest["seq"], manifest["fingerprint"], manifest["embedder"]
-    state.unembedded = manifest.get("unembedded", 0)
+    state.unembedded, state.missing = manifest.get("unembedded", 0), set(manifest.get("missing", ()))
     state.texts, state.refs = Texts(memories["text"]), Texts(memories["ref"])
     state.uses = Latest(state.uses.values.shape[1], memories["uses"].to_numpy())
     count, held = len(memories), set(memories.columns)

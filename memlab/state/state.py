@@ -21,7 +21,7 @@ from memlab.journal import Event
 from memlab.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES, is_open_word
 from memlab.state.columns import Latest, Lists, Names, Notes, Numbers, Texts, extend, made
 from memlab.state.entities import Entities
-from memlab.state.events import EVENTS
+from memlab.state.events import EVENTS, extension_of
 from memlab.state.imported import fold_graph, fold_registers
 from memlab.state.projections import EVERY_KIND, Projection, declare_projections
 from memlab.state.sessions import Sessions
@@ -86,6 +86,8 @@ class State:
         self.other_words: dict[str, Words] = {}
         """Postings in other languages that a pack asked for; from then on they are kept up with every fold."""
         self.projections: dict[str, Projection] = {kind.name: kind() for kind in (*_OWN, *self.declared)}
+        self.missing: set[str] = set()
+        """The extensions that wrote events and are not registered: what they fold of these is not known."""
         self.generation = 0
         """Changes whenever a row is added, or one changes in what is no number."""
         self.changes = 0
@@ -119,6 +121,11 @@ class State:
         for event in events:
             apply = _APPLY.get(event.kind)
             projections = self.of_kind(event.kind)
+            if event.kind not in EVENTS and (extension := extension_of(event.kind)) is not None:
+                self.missing.add(extension)
+                self._change(event)
+                self.seq = event.seq
+                continue
             if event.kind not in EVENTS:
                 raise NewerLab(
                     f'Event {event.seq} is of kind "{event.kind}", which this version of memlab does not know. '

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memlab.state import Projection, State, declare_events, declare_projections, extend_event
+from memlab.state import Projection, State, declare_events, declare_projections, extend_event, with_extended
 from memlab.subjects.agents.relationships import Relationships
 from memlab.subjects.agents.switch import Consents, Switches
 from memlab.subjects.attribution.known import Calibrated, Credited
@@ -54,4 +54,4 @@ for _kind, _fields in FIELDS_OF_REVIEW.items():
 
 def new_state() -> State:
     """A state before the first event."""
-    return State(PROJECTIONS)
+    return State(with_extended(PROJECTIONS))

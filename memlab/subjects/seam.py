@@ -127,7 +127,11 @@ class Seam:
             moment = Moment(state, self._core.pack, rows, self._core.instant(None))
             inputs = {name.replace("_", "-"): _same_for_all(value, len(rows)) for name, value in given.items()}
             values, nulls = moment.ask(self._core.pack.policy(slot), given=inputs)
-        return values if nulls is None else np.where(nulls, None, values)
+        if nulls is None:
+            return values
+        answers = values.astype(object)
+        answers[nulls] = None
+        return answers
 
 
 def _same_for_all(value: float | bool | str, count: int) -> Callable[[], NDArray[Any]]:

@@ -147,9 +147,15 @@ def _text(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
         return [_text(field, one, beside, gone) for one in value]
     if not isinstance(value, str):
         return value
-    if field.of and isinstance(beside.get(field.of), str) and gone.node("tag", beside[field.of]) != beside[field.of]:
-        return ""
-    return gone.cut(value)
+    return "" if field.of and _is_gone(beside.get(field.of), gone) else gone.cut(value)
+
+
+def _is_gone(subject: Any, gone: PurgePlan) -> bool:
+    """Return whether what a text speaks of is purged: a memory, all of some memories, or a name."""
+    if isinstance(subject, str):
+        return gone.node("tag", subject) != subject
+    ids = [subject] if isinstance(subject, int) else subject
+    return isinstance(ids, list) and bool(ids) and len(gone.within(ids)) == len(ids)
 
 
 def _note(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
