@@ -16,7 +16,7 @@ from memlab.display import Markup, box, details, paragraph
 from memlab.errors import InputError, PolicyNameError, PolicyTypeError, UnknownName
 from memlab.language import DIALECT, Import, PackSource, Policy, compile_policy, inlined, policy_form_text, read_pack
 from memlab.policies._features import FEATURES
-from memlab.policies._settings import SETTINGS, SettingValue, checked_setting
+from memlab.policies._settings import SETTINGS, SettingValue, checked_setting, current_setting
 from memlab.policies._slots import SLOTS, slot_named
 from memlab.printable import printable
 
@@ -129,8 +129,12 @@ class Pack:
             return dict(known)
         given = {"embedder": embedder}
         # A setting with a default is left out where it has that, so that older fingerprints stay what they were.
-        given |= {name: repr(value) for name, value in self.settings.items() if value != SETTINGS[name].default}
-        given |= {slot: policy.hash for slot, policy in self.policies.items()}
+        given |= {
+            name: _versioned(repr(value), SETTINGS[name].version)
+            for name, value in self.settings.items()
+            if value != SETTINGS[name].default
+        }
+        given |= {slot: _versioned(policy.hash, SLOTS[slot].version) for slot, policy in self.policies.items()}
         self._fingerprints[embedder] = found = {name: of.fingerprint(given) for name, of in FEATURES.items()}
         return dict(found)
 
@@ -296,7 +300,8 @@ def _assembled(
             if rescored and name in _OF_THE_SCORE:
                 continue
             try:
-                settings.setdefault(name, checked_setting(name, setting.value))
+                current, value = current_setting(name, setting.value)
+                settings.setdefault(current, checked_setting(current, value))
             except InputError as error:
                 raise PolicyTypeError(
                     str(error), source=texts[depth], line=setting.line, column=setting.column, policy=name, file=where
@@ -385,7 +390,12 @@ def _default(slot: str) -> Policy:
 def _pack_hash(policies: Mapping[str, Policy], settings: Mapping[str, SettingValue]) -> str:
     parts = [f"dialect {DIALECT}"]
     decided = {slot for slot in policies if not SLOTS[slot].default or policies[slot].hash != _default(slot).hash}
-    parts += [f"{slot} {policies[slot].hash}" for slot in sorted(decided)]
+    parts += [f"{_versioned(slot, SLOTS[slot].version)} {policies[slot].hash}" for slot in sorted(decided)]
     given = {name: value for name, value in settings.items() if value != SETTINGS[name].default}
-    parts += [f"{name} {given[name]!r}" for name in sorted(given)]
+    parts += [f"{_versioned(name, SETTINGS[name].version)} {given[name]!r}" for name in sorted(given)]
     return _digest("\n".join(parts))
+
+
+def _versioned(name: str, version: int) -> str:
+    """A name as hashes have it: version 1 is not written, so that they are what they were before there were versions."""
+    return name if version == 1 else f"{name}/{version}"

@@ -22,6 +22,8 @@ _FIELDS_OF_USE = ("strength", "confidence", "importance", "energy", "stability",
 class Slot:
     """One decision. ``adapter`` maps the unit in which an older spelling returns to ours, by one of its inputs.
 
+    ``version`` is raised when its value comes to mean something else, and counts in hashes from 2 on.
+
     A pack that does not name a slot with a ``default`` has the policy of that file in ``defaults/``, and its hash is
     what it was before the slot was declared.
     """
@@ -31,6 +33,7 @@ class Slot:
     signature: Signature
     adapters: tuple[Adapter, ...] = field(default=())
     default: bool = False
+    version: int = 1
 
     def __repr__(self) -> str:
         return printable(f"<Slot {self.name}, {len(self.signature.inputs)} inputs: {clip(self.doc, 80)}>")

@@ -18,6 +18,7 @@ from memlab.language import Policy, compile_policy
 from memlab.policies._challenges import Challenge
 from memlab.policies._packs import Pack, pack_from_sources
 from memlab.policies._slots import SLOTS, slot_named
+from memlab.policies._vocabulary import naming_vocabulary
 from memlab.printable import printable
 
 __all__ = ["POLICY_EVENTS", "Version", "VersionLog"]
@@ -150,24 +151,18 @@ class VersionLog:
         if event.seq <= self._seq:
             return
         body = event.body
+        event.check_format()
         if event.kind == "use":
-            self._become(event, pack_from_sources(tuple(source_of(hash) for hash in body["sources"])))
+            self._become(event, _pack_in(event, source_of))
         elif event.kind == "rollback-pack":
             self._become(event, self.live_at(body["to"]))
         elif event.kind in ("install", "rollback", "pin"):
-            slot = body["slot"]
-            policy = compile_policy(
-                source_of(body["source"]),
-                slot_named(slot).signature,
-                name=slot,
-                params=body.get("params") or None,
-                helpers=tuple(body.get("helpers", ())),
-            )
+            slot, policy = body["slot"], _policy_in(event, source_of)
             if event.kind == "pin":
                 self._pins[slot] = policy
             self._put(event, slot, policy)
         elif event.kind == "challenge":
-            pack = pack_from_sources(tuple(source_of(hash) for hash in body["sources"]))
+            pack = _pack_in(event, source_of)
             given = body["design"], body["extra"], body["rate"]
             self._challenges[pack.name] = Challenge(pack, *given, event.seq, event.at, body["reason"])
             self._challenged.append(self._challenges[pack.name])
@@ -330,6 +325,26 @@ class VersionLog:
             schema_overrides={"version": pl.Int64, "event": pl.Int64},
         )
         return frame if slot is None else frame.drop("slot")
+
+
+def _pack_in(event: Event, source_of: Callable[[str], str]) -> Pack:
+    """The pack whose texts an event names."""
+    sources = tuple(source_of(hash) for hash in event.body["sources"])
+    with naming_vocabulary(event):
+        return pack_from_sources(sources)
+
+
+def _policy_in(event: Event, source_of: Callable[[str], str]) -> Policy:
+    """The policy of one slot whose text an event names."""
+    body, source = event.body, source_of(event.body["source"])
+    with naming_vocabulary(event):
+        return compile_policy(
+            source,
+            slot_named(body["slot"]).signature,
+            name=body["slot"],
+            params=body.get("params") or None,
+            helpers=tuple(body.get("helpers", ())),
+        )
 
 
 def _action(kind: str) -> str:

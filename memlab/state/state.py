@@ -124,6 +124,7 @@ class State:
                     f'Event {event.seq} is of kind "{event.kind}", which this version of memlab does not know. '
                     "Open the lab with the version that wrote it."
                 )
+            event.check_format()
             if apply is not None:
                 apply(self, event)
             for projection in projections:
@@ -322,6 +323,10 @@ class State:
         if outcome is not None:
             self.numbers[outcome].add(np.array([event.body["memory"] - 1]), 1)
 
+    def _status(self, event: Event) -> None:
+        """The status of some memories, as the first labs wrote it; later events carry it as a change."""
+        self._set(event, np.asarray(event.body["ids"], dtype=np.int64) - 1, {"status": event.body["status"]})
+
     def _embedder(self, event: Event) -> None:
         self.fingerprint, self.embedder_name = event.body["fingerprint"], event.body["name"]
         self.vectors, self.unembedded = Vectors(event.body["dim"]), event.body.get("waiting", 0)
@@ -493,6 +498,7 @@ _APPLY: dict[str, Callable[[State, Event], None]] = {
     "recall": State._recall,
     "feedback": State._feedback,
     "verify": State._verify,
+    "status": State._status,
     **dict.fromkeys(
         (
             *("link", "unlink", "strengthen"),
