@@ -49,10 +49,10 @@ RESTORE = "`memlab check` says what is damaged, and `memlab restore` puts a back
 
 APPLICATION = 0x6D656D6C  # "meml"
 VERSION = 3
-"""The format of a journal, SQLite's ``user_version``; ``check`` refuses a later one.
+"""The format of a journal, SQLite's ``user_version``. ``check`` refuses a later one.
 
-1: neither chain nor checksums. 2: those of today's tables. 3: the same tables, and ``FORMAT_BY``; the number is there so
-that what knows only 2 refuses a lab whose packs, events or columns it cannot read, and does not blame their texts.
+Format 1 has neither chain nor checksums. Format 2 has the tables of today. Format 3 has the same tables and
+``FORMAT_BY``; a memlab that knows only format 2 refuses it, and does not blame texts of packs that it cannot read.
 """
 
 Synchronous = Literal["OFF", "NORMAL", "FULL"]

@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 
 from memlab.clock import Micros
-from memlab.errors import DamagedLab, InputError, NewerLab
+from memlab.errors import DamagedLab, InputError
 from memlab.journal._database import RESTORE
-from memlab.journal._event_formats import EVENT_FORMATS, FORMAT
 
 __all__ = ["Event", "decoded", "encoded"]
 
@@ -21,12 +20,6 @@ class Event(msgspec.Struct, frozen=True):
     at: Micros
     kind: str
     body: dict[str, Any]
-
-    def check_format(self) -> None:
-        """Raise NewerLab where the body is of a later version of its kind than this memlab reads."""
-        number = self.body.get(FORMAT, 1)
-        if number != 1 and number > (known := EVENT_FORMATS.get(self.kind, 1)):
-            raise NewerLab.of_format(f"Event {self.seq} ({self.kind})", number, known)
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -397,5 +397,5 @@ def _pack_hash(policies: Mapping[str, Policy], settings: Mapping[str, SettingVal
 
 
 def _versioned(name: str, version: int) -> str:
-    """A name as hashes have it: version 1 is not written, so that they are what they were before there were versions."""
+    """Return a name as hashes have it. Version 1 is left out, so that hashes from before versions stay equal."""
     return name if version == 1 else f"{name}/{version}"

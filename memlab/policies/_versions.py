@@ -13,7 +13,7 @@ import polars as pl
 
 from memlab.display import paragraph
 from memlab.errors import InputError, UnknownName
-from memlab.journal import Event
+from memlab.journal import Event, check_event_format
 from memlab.language import Policy, compile_policy
 from memlab.policies._challenges import Challenge
 from memlab.policies._packs import Pack, pack_from_sources
@@ -151,7 +151,7 @@ class VersionLog:
         if event.seq <= self._seq:
             return
         body = event.body
-        event.check_format()
+        check_event_format(event)
         if event.kind == "use":
             self._become(event, _pack_in(event, source_of))
         elif event.kind == "rollback-pack":
@@ -194,7 +194,9 @@ class VersionLog:
             self._enter(event, self._added(event, slot, policy, event.body.get("hash", policy.hash)))
 
     def _live(self, event: Event, pack: Pack) -> None:
-        hash = event.body.get("live", pack.hash)
+        body = event.body
+        # the first labs wrote the hash of the live pack under other names, before there were pins
+        hash = body.get("live") or body.get({"use": "hash", "install": "pack"}.get(event.kind, ""), pack.hash)
         self._lives.append(_Live(event.seq, event.kind, pack, hash))
         self._hashes.setdefault(hash)
 

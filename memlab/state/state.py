@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from memlab.errors import NewerLab
 from memlab.graph import NODE_KINDS, Edges, Nodes, kind_of, number_of
 from memlab.index import Vectors, Words
-from memlab.journal import Event
+from memlab.journal import Event, check_event_format
 from memlab.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES, is_open_word
 from memlab.state.columns import Latest, Lists, Names, Notes, Numbers, Texts, extend, made
 from memlab.state.entities import Entities
@@ -124,7 +124,7 @@ class State:
                     f'Event {event.seq} is of kind "{event.kind}", which this version of memlab does not know. '
                     "Open the lab with the version that wrote it."
                 )
-            event.check_format()
+            check_event_format(event)
             if apply is not None:
                 apply(self, event)
             for projection in projections:
