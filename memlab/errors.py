@@ -15,7 +15,7 @@
     │   ├── DamagedLab            truncated or overwritten files
     │   ├── ReadOnlyLab           the disk or the lab refuses writes      (also a PermissionError)
     │   ├── LabBusy               another process holds the writer's lock (also a TimeoutError)
-    │   ├── LabUnavailable        the folder or the disk of the lab is out of reach
+    │   ├── LabUnavailable        the folder, the disk or the server of the lab is out of reach
     │   ├── MemoryOff             memory is switched off, for all or for a project
     │   ├── NotPermitted          outside an agent's project or the role of a connection (also a PermissionError)
     │   └── EmbedderMismatch      vectors of another embedder
@@ -263,10 +263,18 @@ class LabBusy(LabError, TimeoutError):
 
 
 class LabUnavailable(LabError):
-    """The folder or the disk of a lab is out of reach: nothing was written, there or elsewhere.
+    """The folder, the disk or the server of a lab is out of reach: nothing was written elsewhere.
 
     An agent goes on without memory. The next call looks again, and finds the lab once it is back.
+
+    Attributes
+    ----------
+    sent
+        Whether a server may have carried out the request, because the failure came after it was sent. False: nothing
+        was written at all.
     """
+
+    sent: bool = False
 
     @classmethod
     def at(cls, path: Path | str, why: str) -> LabUnavailable:
@@ -275,6 +283,21 @@ class LabUnavailable(LabError):
             f"Memory is unavailable: {path} is out of reach ({why}). Nothing was written, there or elsewhere. Go on "
             "without memory, and bring the disk or the folder back: the next call looks again."
         )
+
+    @classmethod
+    def behind(cls, url: str, why: str, *, sent: bool) -> LabUnavailable:
+        """Return the error for the server at ``url``; ``sent`` says whether it may have carried out the request."""
+        written = (
+            "It may have carried out the request, which is not sent again; nothing was written elsewhere."
+            if sent
+            else "Nothing was written, there or elsewhere."
+        )
+        error = cls(
+            f"Memory is unavailable: the lab behind {url} gives no answer ({why.rstrip('.')}). {written} Go on without "
+            "memory, and see to the server: the next call asks it again."
+        )
+        error.sent = sent
+        return error
 
 
 class MemoryOff(LabError):
