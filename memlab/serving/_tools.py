@@ -86,7 +86,7 @@ def _remember(desk: Desk, given: RememberForm) -> Said:
 def _replace(desk: Desk, given: RememberForm, fields: dict[str, Any]) -> Said:
     assert given.replaces is not None
     old = desk.memory(given.replaces)
-    desk.changes([old, desk.standing(old)])
+    desk.changes([old, desk.versions(old)[-1]])
     if given.project is not None:
         fields["project"] = desk.who.place(given.project)
     with warnings.catch_warnings():
@@ -166,8 +166,9 @@ def _recall(desk: Desk, given: RecallForm) -> Said:
 
 def _forget(desk: Desk, given: ForgetForm) -> Said:
     memories = desk.memories(given.memories)
-    desk.changes(memories)
-    used = [memory for memory in memories if memory.status in RECALLABLE]
+    versions = [desk.versions(memory) for memory in memories]
+    desk.changes([version for chain in versions for version in chain])
+    used = [chain[0] for chain in versions if chain[-1].status in RECALLABLE]
     forgotten = sorted(desk.lab.forget(used).ids) if used else []
     unchanged = [memory.id for memory in memories if memory.id not in forgotten]
     text = f"Forgotten: {', '.join(map(str, forgotten)) or 'nothing'}."

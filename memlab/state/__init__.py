@@ -4,7 +4,15 @@ from memlab.state.change import Change, edges_of, join_of, values_of
 from memlab.state.columns import gather, words_at, words_of
 from memlab.state.compact import compact, redactions, refuse_names
 from memlab.state.entities import ENTITY_TYPES, Entities, Listed, entity_key, entity_name
-from memlab.state.fields import MAX_TEXT_BYTES, check_interval, checked_columns, checked_text, columns_of, is_blank
+from memlab.state.fields import (
+    MAX_TEXT_BYTES,
+    check_interval,
+    checked_columns,
+    checked_text,
+    columns_of,
+    is_blank,
+    tag_name,
+)
 from memlab.state.projections import Projection
 from memlab.state.snapshot import (
     Decided,
@@ -58,6 +66,7 @@ __all__ = [
     "save_snapshot",
     "seen_rows",
     "stamps",
+    "tag_name",
     "values_of",
     "with_speaker",
     "words_at",
