@@ -45,7 +45,7 @@ _HOMES = {
     "events": "memlab.state",
     "registers": "memlab.state",
     "projections": "memlab.state",
-    "accessors": "memlab.subjects.seam",
+    "accessors": "memlab.lab",
     "readers": "memlab.reading",
     "indexes": "memlab.index",
     "embedders": "memlab.embedding",
@@ -196,8 +196,8 @@ def _with_owner(extension: Extension) -> Extension:
     declared["registers"] = [one.register() for one in extension.projections if hasattr(one, "register")]
     changed: dict[str, Any] = {}
     for kind, items in declared.items():
-        changed[kind] = owned = tuple(_owned(item, extension) for item in items)
-        names = [item.name for item in owned]
+        changed[kind] = own = tuple(_owned(item, extension) for item in items)
+        names = [item.name for item in own]
         if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
             raise InputError(f"The extension {extension.label} declares {twice} twice among its {kind}.")
     registers = changed.pop("registers")

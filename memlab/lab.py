@@ -25,6 +25,7 @@ from memlab.models import LanguageModel
 from memlab.policies import DEFAULT_PACK, Challenge, ChallengeDesign, Pack, PackLike, load_pack
 from memlab.printable import printable
 from memlab.recall import Filters, Hits, WordOrWords
+from memlab.registry import Registry
 from memlab.slates import Slates
 from memlab.state import Seen, with_extended
 from memlab.storage.copies import unreached
@@ -70,14 +71,14 @@ from memlab.subjects.results import Edited, Feedback, Memory, Remembered, overvi
 from memlab.subjects.retention.retention import LabUpkeep
 from memlab.subjects.retention.schedule import Scheduler
 from memlab.subjects.review.review import LabReview
-from memlab.subjects.seam import ACCESSORS, Seam
+from memlab.subjects.seam import Accessor, Seam
 from memlab.verifiers import Verifier
 
 if TYPE_CHECKING:
     from memlab.evaluation import Verdicts
     from memlab.moving import Loaded
 
-__all__ = ["Lab"]
+__all__ = ["ACCESSORS", "Lab"]
 
 
 class Lab:
@@ -940,3 +941,14 @@ class Lab:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _refusal(accessor: Accessor) -> str | None:
+    """Return why an extension's accessor is refused."""
+    if not accessor.name.isidentifier() or accessor.name.startswith("_"):
+        return f"The accessor {accessor.name!r} is no name of an attribute."
+    return f"Lab has an attribute {accessor.name} of its own." if hasattr(Lab, accessor.name) else None
+
+
+ACCESSORS: Registry[Accessor] = Registry("accessor", kind="accessors", about="doc", check=_refusal)
+"""The accessors that extensions declare."""

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from memlab.journal import FORMAT
+from memlab.policies import VOCABULARY
 from memlab.registry import Registry, split_owner
 from memlab.state.roles import EventType, Field, Register, listed, mapping, rows
 
@@ -53,6 +55,7 @@ _ENTITY = Field("entity", held="declared", shared=True)
 _EDGES = {"source": MEMORY_ID, "target": MEMORY_ID, "relation": WORD, "weight": NUMBER, "most": NUMBER}
 
 PARTS: Mapping[str, Field] = {
+    FORMAT: NUMBER,
     "edges": rows(_EDGES),
     "strengthen": rows({"edges": EDGE, "weight": NUMBER}),
     "unlink": EDGE,
@@ -75,7 +78,7 @@ _DERIVED = mapping({"rebuilt": WORD, "dropped": WORD, "given": WORD})
 """The columns that an edit derived again, emptied, and was given."""
 
 _LIVE = {"slot": WORD, "hash": HASH, "source": HASH, "helpers": WORD, "params": mapping({"*": NUMBER})}
-_CHANGED = {"live": HASH, "reason": REASON, "to": NUMBER, "needs": mapping({"*": WORD})}
+_CHANGED = {"live": HASH, "reason": REASON, "to": NUMBER, "needs": mapping({"*": WORD}), VOCABULARY: NUMBER}
 _PACK = {"pack": WORD, "hash": HASH, "sources": HASH, "policies": mapping({"*": HASH})}
 
 
@@ -157,6 +160,7 @@ _KERNEL = (
         {"reason": REASON, "project": replace(PROJECT, held="declared")},
         replay="values",
     ),
+    EventType("status", "Memories got another status, in labs of the first days.", {"ids": MEMORY_ID, "status": WORD}),
     EventType("retract", "Facts were withdrawn.", {"reason": REASON}, replay="values"),
     EventType("resolve", "A conflict was decided.", {"reason": REASON}),
     EventType("reinforce", "Use changed numbers of memories.", {"pack": HASH}),

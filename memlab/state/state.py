@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from memlab.errors import NewerLab
 from memlab.graph import NODE_KINDS, Edges, Nodes, kind_of, number_of
 from memlab.index import Vectors, Words
-from memlab.journal import Event
+from memlab.journal import Event, check_event_format
 from memlab.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES, is_open_word
 from memlab.state.columns import Latest, Lists, Names, Notes, Numbers, Texts, extend, made
 from memlab.state.entities import Entities
@@ -131,6 +131,7 @@ class State:
                     f'Event {event.seq} is of kind "{event.kind}", which this version of memlab does not know. '
                     "Open the lab with the version that wrote it."
                 )
+            check_event_format(event, EVENTS[event.kind].version)
             if apply is not None:
                 apply(self, event)
             elif EVENTS[event.kind].adds:
@@ -332,6 +333,10 @@ class State:
         if outcome is not None:
             self.numbers[outcome].add(np.array([event.body["memory"] - 1]), 1)
 
+    def _status(self, event: Event) -> None:
+        """The status of some memories, as the first labs wrote it; later events carry it as a change."""
+        self._set(event, np.asarray(event.body["ids"], dtype=np.int64) - 1, {"status": event.body["status"]})
+
     def _embedder(self, event: Event) -> None:
         self.fingerprint, self.embedder_name = event.body["fingerprint"], event.body["name"]
         self.vectors, self.unembedded = Vectors(event.body["dim"]), event.body.get("waiting", 0)
@@ -498,6 +503,7 @@ _APPLY: dict[str, Callable[[State, Event], None]] = {
     "recall": State._recall,
     "feedback": State._feedback,
     "verify": State._verify,
+    "status": State._status,
 }
 """What events of the kernel do besides adding memories and besides their parts."""
 

@@ -17,7 +17,9 @@ from memlab.display import box, table
 from memlab.errors import InputError, LabError, RankingWarning, UnknownName
 from memlab.language import Policy, compile_policy, policy_parts, slot_of
 from memlab.policies import (
+    POLICY_FORMAT,
     SLOTS,
+    VOCABULARY,
     Attribution,
     Challenge,
     ChallengeDesign,
@@ -103,6 +105,7 @@ class LabPolicies:
             after = versions.with_pins(read)
             sources = {_hash(text): text for text in chosen.sources}
             body: dict[str, Any] = {"pack": chosen.name, "hash": read.hash, "sources": list(sources)}
+            body[VOCABULARY] = POLICY_FORMAT
             body["live"] = after.hash
             body["policies"] = {slot: policy.hash for slot, policy in after.policies.items()}
             body |= _needing(needs_of_pack(after))
@@ -221,7 +224,7 @@ class LabPolicies:
                 raise InputError(f"The pack {chosen.name} was changed after it was read. Write the change in its text.")
             sources = {_hash(text): text for text in chosen.sources}
             body: dict[str, Any] = {"pack": chosen.name, "hash": chosen.hash, "sources": list(sources)}
-            body |= {"design": design, "extra": extra, "rate": rate, "reason": reason}
+            body |= {VOCABULARY: POLICY_FORMAT, "design": design, "extra": extra, "rate": rate, "reason": reason}
             body |= _needing(needs_of_pack(chosen))
             return [_Change("challenge", body, sources)]
 
@@ -461,6 +464,7 @@ def _put(kind: str, slot: str, policy: Policy, after: Pack, reason: str) -> _Cha
         "hash": policy.hash,
         "source": hash,
         "helpers": list(policy.helpers),
+        VOCABULARY: POLICY_FORMAT,
         "live": after.hash,
         "reason": reason,
     }

@@ -112,5 +112,5 @@ def _refuse_missing(state: State) -> None:
     if state.missing:
         raise MissingExtension(
             f"The lab has events of the extension {', '.join(sorted(state.missing))}, which is not registered here. A "
-            "purge has to know what they hold: nothing was purged. Install the extension, open the lab again and repeat."
+            "purge has to know what they hold, so nothing was purged. Install the extension and open the lab again."
         )
