@@ -18,7 +18,7 @@ __all__ = ["Summary", "summary_of"]
 class Summary:
     """``probes`` and ``judged`` are shares of what was shown: flagged as probes, and given feedback.
 
-    ``probes`` is None of a log that does not say which items were probes.
+    ``probes`` is None where items were shown by chance and none is flagged: the log does not say which were probes.
     """
 
     decisions: int
@@ -84,7 +84,9 @@ def summary_of(
     decisions, candidates, exposures, feedback = tables
     asked = set(decisions.collect_schema().names())
     answered = exposures.join(feedback, on=list(IDS), how="semi").select(judged=pl.len())
-    probes = pl.col("probe").mean() if "probe" in exposures.collect_schema().names() else pl.lit(None, pl.Float64)
+    told = set(exposures.collect_schema().names())
+    probes = pl.col("probe").mean() if "probe" in told else pl.lit(0.0)
+    by_chance = (pl.col("propensity") < 1).any() if "propensity" in told else pl.lit(False)
     overall = [
         pl.len().alias("decisions"),
         (pl.col("cluster").n_unique() if "cluster" in asked else pl.len()).alias("clusters"),
@@ -96,7 +98,7 @@ def summary_of(
         [
             decisions.select(overall),
             candidates.select(candidates=pl.len()),
-            exposures.select(pl.len().alias("shown"), probes.alias("probes")),
+            exposures.select(pl.len().alias("shown"), probes.alias("probes"), by_chance.alias("by_chance")),
             answered,
             *(
                 decisions.filter(pl.col(name).is_not_null())
@@ -118,7 +120,7 @@ def summary_of(
         last=row["last"],
         samplers=counts.get("sampler", ()),
         packs=counts.get("pack", ()),
-        probes=row["probes"],
+        probes=None if row["by_chance"] and not row["probes"] else row["probes"] or 0.0,
         judged=row["judged"] / row["shown"] if row["shown"] else 0.0,
         features=features,
         policies=policies,
