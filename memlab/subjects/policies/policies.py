@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, overload
 import numpy as np
 import polars as pl
 
-from memlab.arguments import AnyNumber, AsGiven, Within, checked
+from memlab.arguments import AnyNumber, AsGiven, Within, checked, warn_caller
 from memlab.display import box, table
 from memlab.errors import InputError, LabError, RankingWarning, UnknownName
 from memlab.language import Policy, compile_policy, policy_parts, slot_of
@@ -125,7 +124,7 @@ class LabPolicies:
 
         self._write(make, reason)
         if notice is not None:
-            warnings.warn(notice, RankingWarning, stacklevel=5)
+            warn_caller(notice, RankingWarning)
         return self.pack
 
     @checked
