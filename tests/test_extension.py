@@ -24,6 +24,8 @@ from memlab.errors import (
 from memlab.extension import _load, forget_extension, register_extension
 from memlab.policies import FEATURES, SETTINGS, load_pack
 from memlab.reading import Reader
+from memlab.state import EventType, Field, Projection
+from memlab.subjects.seam import Accessor
 
 OTHER = '(pack other "The longest first." :inherits memlab) (defpolicy recall-score [size] "Its length." size)'
 BY_LENGTH = "(fn [similarity size] (+ (* 0 similarity) size))"
@@ -461,3 +463,185 @@ def run_python():
         return done.stdout.strip()
 
     return run
+
+
+# -- events, projections and accessors ---------------------------------------------------------------------------------
+
+REMARK = "nobody may read this remark"
+
+
+class Pins(Projection):
+    """Notes on memories."""
+
+    name = "notes-pins"
+    kinds = ("notes/pin",)
+    events = (
+        EventType(
+            "notes/pin",
+            "Somebody wrote a note on a memory.",
+            {"memory": Field("memory"), "note": Field("text", of="memory")},
+        ),
+    )
+    dumped = Field("list", items=(Field("mapping", {"memory": Field("memory"), "note": Field("text")}),), drops=True)
+
+    def __init__(self):
+        self.notes = {}
+
+    def fold(self, event):
+        self.notes[event.body["memory"]] = event.body["note"]
+
+    def dump(self):
+        return [{"memory": id, "note": note} for id, note in self.notes.items()]
+
+    def load(self, dumped):
+        self.notes = {row["memory"]: row["note"] for row in dumped}
+
+
+class Notes:
+    def __init__(self, seam):
+        self._seam = seam
+
+    def pin(self, memory, note):
+        return self._seam.write("notes/pin", {"memory": memory.id, "note": note})
+
+    @property
+    def all(self):
+        return dict(self._seam.projection(Pins).notes)
+
+    def urgent(self):
+        return self._seam.ask("urgent").tolist()
+
+
+URGENT = Slot(
+    "urgent", "Whether it is urgent.", returns="bool", stages=("memory",), source="(fn [importance] (> importance 0.7))"
+)
+NOTES = Extension("notes", "1.0", slots=(URGENT,), projections=(Pins,), accessors=(Accessor("notes", "Notes.", Notes),))
+
+
+def test_events_of_an_extension_are_folded_viewed_and_purged(tmp_path):
+    memlab.extend(NOTES)
+    with a_lab(tmp_path / "a.memlab") as lab:
+        secret = lab.remember("only Ada may know", creator="ada", visibility="private")
+        lab.notes.pin(secret, REMARK)
+        lab.notes.pin(lab.memories["id"][0] and lab.remember("plain"), "fine")
+        assert lab.notes.all == {3: REMARK, 4: "fine"}
+        assert "notes" in dir(lab)
+        assert lab.viewed_by("bob").notes.all == {4: "fine"}
+        lab.io.export(tmp_path / "whole.jsonl")
+        lab.store.snapshot()
+        lab.purge(secret)
+        assert lab.notes.all == {3: "", 4: "fine"}
+    with memlab.open(tmp_path / "a.memlab") as lab:
+        assert lab.notes.all == {3: "", 4: "fine"}
+    assert not [
+        path for path in (tmp_path / "a.memlab").rglob("*") if path.is_file() and REMARK.encode() in path.read_bytes()
+    ]
+
+
+def test_a_lab_with_events_of_a_missing_extension_opens_and_is_not_purged(tmp_path):
+    memlab.extend(NOTES)
+    with a_lab(tmp_path / "a.memlab") as lab:
+        lab.notes.pin(lab.remember("plain"), "fine")
+        before = lab.memories["text"]
+        lab.store.snapshot()
+    forget_extension("notes")
+    for _ in range(2):
+        with memlab.open(tmp_path / "a.memlab") as lab:
+            assert lab.memories["text"].equals(before)
+            assert lab.recall("tabs")
+            with pytest.raises(AttributeError, match="notes"):
+                _ = lab.notes
+            with pytest.raises(MissingExtension, match="events of the extension notes"):
+                lab.purge(1)
+            lab.store.snapshot()
+    memlab.extend(NOTES)
+    with memlab.open(tmp_path / "a.memlab") as lab:
+        assert lab.notes.all == {3: "fine"}
+        assert lab.purge(1).ids == (1,)
+
+
+def test_a_lab_that_was_open_before_its_extension_says_so():
+    with a_lab() as lab:
+        memlab.extend(NOTES)
+        with pytest.raises(MissingExtension, match=r"opened before the extension notes 1\.0"):
+            _ = lab.notes.all
+
+
+def test_an_accessor_asks_its_slot_of_all_memories():
+    memlab.extend(NOTES)
+    with a_lab() as lab:
+        lab.remember("the house burns", importance=0.9)
+        assert lab.notes.urgent() == [False, False, True]
+        lab.policies.install("urgent", "(fn [importance] (< importance 0.7))")
+        assert lab.notes.urgent() == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "error"),
+    [
+        ("notes/other", {}, InputError),
+        ("remember", {"count": 0}, InputError),
+        ("notes/pin", {"memory": 1, "colour": "red"}, InputError),
+        ("notes/pin", {"memory": 1, "note": "ghp_16C7e42F292c6912E7710c838347Ae178B4a"}, memlab.errors.PrivacyError),
+    ],
+)
+def test_what_an_extension_may_not_write_is_refused(kind, body, error):
+    memlab.extend(NOTES)
+    with a_lab() as lab:
+        head = lab.store.journal.head
+        with pytest.raises(error):
+            lab.notes._seam.write(kind, body)
+        assert lab.store.journal.head == head
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ({"events": (EventType("pin", "A note."),)}, "begins with the name of its extension: worse/pin"),
+        ({"events": (EventType("worse/add", "Memories.", adds=True),)}, "only memlab's own do"),
+        (
+            {"events": (EventType("worse/pin", "A note.", {"memory": Field("memory"), "note": Field("text")}),)},
+            "does not say of which memory it speaks",
+        ),
+        ({"accessors": (Accessor("recall", "Another.", Notes),)}, "Lab has an attribute recall"),
+        ({"accessors": (Accessor("not a name", "Another.", Notes),)}, "no name of an attribute"),
+        ({"projections": (Notes,)}, "no subclass of memlab.state.Projection"),
+    ],
+)
+def test_events_and_accessors_are_checked_when_they_are_declared(declared, said):
+    with pytest.raises(InputError, match=said):
+        memlab.extend(Extension("worse", "1", **declared))
+    assert "worse" not in memlab.extensions()
+
+
+class Broken(Pins):
+    """Notes that cannot be read."""
+
+    def fold(self, event):
+        raise ZeroDivisionError
+
+
+def test_a_projection_that_raises_writes_nothing():
+    memlab.extend(Extension("notes", "1.0", projections=(Broken,), accessors=NOTES.accessors))
+    with a_lab() as lab:
+        head = lab.store.journal.head
+        with pytest.raises(ExtensionError, match=r"projection notes-pins of the extension notes 1\.0.*ZeroDiv"):
+            lab.notes.pin(lab.memories["id"][0] and lab.remember("plain"), "fine")
+        assert lab.store.journal.head == head + 1
+        assert lab.recall("tabs")
+
+
+def test_a_lab_whose_projection_raises_opens_and_says_so(tmp_path):
+    memlab.extend(NOTES)
+    with a_lab(tmp_path / "a.memlab") as lab:
+        lab.notes.pin(lab.remember("plain"), "fine")
+    memlab.extend(Extension("notes", "1.1", projections=(Broken,), accessors=NOTES.accessors))
+    with memlab.open(tmp_path / "a.memlab") as lab:
+        assert lab.recall("tabs")
+        lab.remember("more")
+        with pytest.raises(ExtensionError, match="projection notes-pins"):
+            _ = lab.notes.all
+        lab.store.snapshot()
+    memlab.extend(NOTES)
+    with memlab.open(tmp_path / "a.memlab") as lab:
+        assert lab.notes.all == {3: "fine"}

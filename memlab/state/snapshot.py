@@ -117,7 +117,7 @@ def _write(state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[
     for language, words in state.other_words.items():
         words.save(draft / f"words-{language}.npz")
     (draft / "registers.msgpack").write_bytes(
-        msgspec.msgpack.encode({name: one.dump() for name, one in state.projections.items()})
+        msgspec.msgpack.encode({name: one.dump() for name, one in state.sound_projections.items()})
     )
     (draft / "decided.msgpack").write_bytes(msgspec.msgpack.encode(decided))
     files = sorted(draft.iterdir())
@@ -132,7 +132,7 @@ def _write(state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[
         "embedder": state.embedder_name,
         "unembedded": state.unembedded,
         "languages": list(state.other_words),
-        "missing": sorted(state.missing),
+        "extensions": sorted(state.extensions),
         "contexts": state.contexts.vocabulary,
         "names": {name: state.names[name].vocabulary for name in NAMED},
         "nodes": state.nodes.vocabularies(),
@@ -189,7 +189,7 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
     except (OSError, msgspec.MsgspecError, KeyError, ValueError, pl.exceptions.PolarsError, DamagedLab) as error:
         raise DamagedLab(f"The snapshot {path.name} is not believed: {error}") from None
     state.seq, state.fingerprint, state.embedder_name = manifest["seq"], manifest["fingerprint"], manifest["embedder"]
-    state.unembedded, state.missing = manifest.get("unembedded", 0), set(manifest.get("missing", ()))
+    state.unembedded, state.extensions = manifest.get("unembedded", 0), set(manifest.get("extensions", ()))
     state.texts, state.refs = Texts(memories["text"]), Texts(memories["ref"])
     state.uses = Latest(state.uses.values.shape[1], memories["uses"].to_numpy())
     count, held = len(memories), set(memories.columns)

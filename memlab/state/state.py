@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.errors import NewerLab
+from memlab.errors import ExtensionError, NewerLab
 from memlab.graph import NODE_KINDS, Edges, Nodes, kind_of, number_of
 from memlab.index import Vectors, Words
 from memlab.journal import Event, check_event_format
@@ -23,7 +23,7 @@ from memlab.state.columns import Latest, Lists, Names, Notes, Numbers, Texts, ex
 from memlab.state.entities import Entities
 from memlab.state.events import EVENTS, extension_of
 from memlab.state.imported import fold_graph, fold_registers
-from memlab.state.projections import EVERY_KIND, Projection, declare_projections
+from memlab.state.projections import EVERY_KIND, EXTENDED, Projection, declare_projections
 from memlab.state.sessions import Sessions
 from memlab.state.tombstones import Tombstones
 
@@ -86,8 +86,10 @@ class State:
         self.other_words: dict[str, Words] = {}
         """Postings in other languages that a pack asked for; from then on they are kept up with every fold."""
         self.projections: dict[str, Projection] = {kind.name: kind() for kind in (*_OWN, *self.declared)}
-        self.missing: set[str] = set()
-        """The extensions that wrote events and are not registered: what they fold of these is not known."""
+        self.extensions: set[str] = set()
+        """The extensions that wrote events."""
+        self._extended = frozenset(kind.name for kind in projections if kind.name in EXTENDED)
+        self._broken: dict[str, ExtensionError] = {}
         self.generation = 0
         """Changes whenever a row is added, or one changes in what is no number."""
         self.changes = 0
@@ -116,37 +118,74 @@ class State:
 
     # -- the fold ---------------------------------------------------------------------------------------------
 
-    def fold(self, events: Iterable[Event], contents: Contents) -> None:
-        """Apply events in order, then read the texts and vectors of the memories that they added."""
+    def fold(self, events: Iterable[Event], contents: Contents, *, strict: bool = False) -> None:
+        """Apply events in order, then read the texts and vectors of the memories that they added.
+
+        Where a projection of an extension fails, ``strict`` raises, as nothing is to be written that cannot be folded;
+        otherwise the projection is left out, and whoever asks for it is told.
+        """
         for event in events:
-            apply = _APPLY.get(event.kind)
-            projections = self.of_kind(event.kind)
-            if event.kind not in EVENTS and (extension := extension_of(event.kind)) is not None:
-                self.missing.add(extension)
-                self._change(event)
-                self.seq = event.seq
-                continue
-            if event.kind not in EVENTS:
+            extension = extension_of(event.kind)
+            if extension is not None:
+                self.extensions.add(extension)
+            if event.kind in EVENTS:
+                self._apply(event)
+            elif extension is None:
                 raise NewerLab(
                     f'Event {event.seq} is of kind "{event.kind}", which this version of memlab does not know. '
                     "Open the lab with the version that wrote it."
                 )
-            check_event_format(event, EVENTS[event.kind].version)
-            if apply is not None:
-                apply(self, event)
-            elif EVENTS[event.kind].adds:
-                self._remember(event)
-            for projection in projections:
-                projection.fold(event)
+            for projection in self.of_kind(event.kind):
+                if projection.name in self._extended:
+                    self._fold_extended(projection, event, strict)
+                else:
+                    projection.fold(event)
             self._change(event)
             self.seq = event.seq
         self._read_contents(contents)
 
+    def _apply(self, event: Event) -> None:
+        """Apply what an event does besides its parts."""
+        check_event_format(event, EVENTS[event.kind].version)
+        apply = _APPLY.get(event.kind)
+        if apply is not None:
+            apply(self, event)
+        elif EVENTS[event.kind].adds:
+            self._remember(event)
+
+    def _fold_extended(self, projection: Projection, event: Event, strict: bool) -> None:
+        """Fold an event into the projection of an extension, whose code may fail."""
+        if projection.name in self._broken:
+            return
+        try:
+            projection.fold(event)
+        except Exception as error:
+            raised = f"{type(error).__name__}: {error}".rstrip(": ")
+            fault = ExtensionError(
+                f"The projection {projection.name} of the extension {EXTENDED[projection.name].owner} failed at event "
+                f"{event.seq} ({event.kind}) with {raised}."
+            )
+            if strict:
+                raise fault from error
+            self._broken[projection.name] = fault
+
+    @property
+    def missing(self) -> set[str]:
+        """The extensions that wrote events and are not registered: what these events hold is not known."""
+        return self.extensions - {name for kind in EVENTS if (name := extension_of(kind)) is not None}
+
     def projection(self, kind: type[P]) -> P:
-        """The projection of this class."""
+        """The projection of this class. ExtensionError where it is one of an extension that failed."""
+        if kind.name in self._broken:
+            raise self._broken[kind.name]
         found = self.projections[kind.name]
         assert isinstance(found, kind)
         return found
+
+    @property
+    def sound_projections(self) -> dict[str, Projection]:
+        """The projections by name, without those of extensions that failed."""
+        return {name: one for name, one in self.projections.items() if name not in self._broken}
 
     def of_kind(self, kind: str) -> Sequence[Projection]:
         """The projections that fold events of this kind."""

@@ -74,7 +74,9 @@ _FEEDBACK = {
 }
 
 
-def _fold(events: Iterable[Event], contents: _Contents, state: State, versions: VersionLog) -> None:
+def _fold(
+    events: Iterable[Event], contents: _Contents, state: State, versions: VersionLog, *, strict: bool = False
+) -> None:
     """Apply events that come after ``state``, whose policies ``versions`` has seen."""
 
     decided = frozenset(policy_events())
@@ -86,7 +88,7 @@ def _fold(events: Iterable[Event], contents: _Contents, state: State, versions: 
             yield event
 
     try:
-        state.fold(passing(), contents)
+        state.fold(passing(), contents, strict=strict)
     except UnknownName as error:
         raise DamagedLab(f"What an event needs is not there: {error} {RESTORE}") from error
     if len(state.vectors) < state.rows:
@@ -365,7 +367,7 @@ class Store:
         Where the transaction fails afterwards, the state is folded anew from the journal when it is next asked for.
         """
         self._marked = True
-        _fold(tx.events_after(self.state.seq), _Written(tx, self.journal), self.state, self.versions)
+        _fold(tx.events_after(self.state.seq), _Written(tx, self.journal), self.state, self.versions, strict=True)
 
     # -- snapshots --------------------------------------------------------------------------------------------
 
