@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from memlab import simulation as simulation
     from memlab import verifiers as verifiers
     from memlab import widgets as widgets
-    from memlab.auditing import audit as audit
     from memlab.bench import bench_conversations as bench_conversations
     from memlab.bench import bench_dynamics as bench_dynamics
     from memlab.bench import bench_lab as bench_lab
@@ -88,7 +87,6 @@ _WHERE = {
     "RankingWarning": "errors",
     "RedactionWarning": "errors",
     "Slates": "slates",
-    "audit": "auditing",
     "bench_conversations": "bench",
     "bench_dynamics": "bench",
     "bench_lab": "bench",
@@ -111,6 +109,12 @@ _WHERE = {
     "verdict": "evaluation",
 }
 
+_REMOVED = {
+    "audit": "lab = memlab.open(pack='cascade'), lab.remember_many(memlab.load(x).memories.select('text', at='created'), "
+    "linking='now'), lab.edges",
+}
+"""Public names of earlier versions, and what to use instead."""
+
 __all__ = [
     *_WHERE,
     "adapters",
@@ -126,6 +130,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in ("adapters", "examples", "ingest", "simulation", "verifiers", "widgets"):
         return importlib.import_module(f"memlab.{name}")
+    if name in _REMOVED:
+        raise AttributeError(f"memlab.{name} was removed; instead: {_REMOVED[name]}.")
     if name not in _WHERE:
         raise AttributeError(f"module 'memlab' has no attribute {name!r}")
     where = _WHERE[name]

@@ -74,7 +74,6 @@ CALLS = {
     "load": [LAB, "out.md"],
     "move": [LAB, "moved.memlab"],
     "join": [LAB, "moved.memlab"],
-    "audit": ["out.md"],
     "mirror": [LAB, "mirrored"],
     "backup": [LAB],
     "evaluate": [LAB, "--policies", "default"],

@@ -55,7 +55,6 @@ SECTIONS = {
         "attribute": "read from an answer which memories it was made of",
         "failures": "where what was wanted was lost",
         "bench": "retrieval quality and latency on labelled questions",
-        "audit": "find what is double, outdated, secret in any store",
     },
     "Keep": {
         "rebuild": "make again what corrections left in old words",
