@@ -110,8 +110,8 @@ _WHERE = {
 }
 
 _REMOVED = {
-    "audit": "lab = memlab.open(pack='cascade'), lab.remember_many(memlab.load(x).memories.select('text', at='created'), "
-    "linking='now'), lab.edges",
+    "audit": "memlab.open(pack='cascade').remember_many(memlab.load(x).memories.select('text', at='created'), "
+    "linking='now'), then lab.edges",
 }
 """Public names of earlier versions, and what to use instead."""
 
@@ -130,10 +130,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in ("adapters", "examples", "ingest", "simulation", "verifiers", "widgets"):
         return importlib.import_module(f"memlab.{name}")
-    if name in _REMOVED:
-        raise AttributeError(f"memlab.{name} was removed; instead: {_REMOVED[name]}.")
     if name not in _WHERE:
-        raise AttributeError(f"module 'memlab' has no attribute {name!r}")
+        from memlab.errors import missing_name
+
+        raise missing_name(__name__, name, _REMOVED)
     where = _WHERE[name]
     module, attribute = (where, name) if isinstance(where, str) else where
     value = getattr(importlib.import_module(f"memlab.{module}"), attribute)

@@ -37,7 +37,7 @@ Every message says what is wrong, where, and the nearest valid thing or the way 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -74,6 +74,7 @@ __all__ = [
     "RedactionWarning",
     "UnknownName",
     "did_you_mean",
+    "missing_name",
 ]
 
 
@@ -91,6 +92,17 @@ def did_you_mean(name: str, known: Iterable[str], *, most: int = 12) -> str:
         return "There are none yet."
     shown = ", ".join(options[:most])
     return f"Known: {shown}{', ...' if len(options) > most else ''}."
+
+
+def missing_name(module: str, name: str, removed: Mapping[str, str]) -> AttributeError:
+    """Build the error for a name that a module lacks; a removed name is answered by its replacement.
+
+    >>> str(missing_name("memlab", "audit", {"audit": "lab.edges"}))
+    'memlab.audit was removed; instead: lab.edges.'
+    """
+    if name in removed:
+        return AttributeError(f"{module}.{name} was removed; instead: {removed[name]}.")
+    return AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
 _PACKAGE = str(Path(__file__).parent)
