@@ -101,7 +101,6 @@ CALLS = {
     "policy hash": ["evil.hy"],
     "policy diff": ["evil.hy", "default", "--color"],
     "policy explain": ["evil.hy", "recency=1"],
-    "policy latex": ["evil.hy"],
     "packs": [],
     "restore": [LAB],
     "view": [LAB, "--bundle", "page"],

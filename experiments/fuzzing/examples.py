@@ -360,7 +360,6 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Hits.__getitem__": lambda d: (d.hits.__getitem__, {"index": 0}),
     "Hits.explain": lambda d: (d.hits.explain, {"memory": d.hits[0]}),
     "Hits.why": lambda d: (d.hits.why, {"a": d.hits[0].id}),
-    "Hits.sensitivity": lambda d: (d.hits.sensitivity, {}),
     "Hit.above": lambda d: (d.hits[0].above, {}),
     "Tree.text": lambda d: (d.hits.explain(d.hits[0]).tree.text, {}),
     # -- use ----------------------------------------------------------------------------------------------------------
@@ -457,8 +456,6 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Policy.row": lambda d: (d.rule.row, {"values": FACTS}),
     "Policy.explain": lambda d: (d.rule.explain, {"values": FACTS}),
     "Policy.why": lambda d: (d.rule.why, {"a": FACTS, "b": {**FACTS, "recency": 0.0}}),
-    "Policy.sensitivity": lambda d: (d.rule.sensitivity, {"item": FACTS}),
-    "Policy.slate_sensitivity": lambda d: (d.rule.slate_sensitivity, {"slate": d.rows}),
     # -- the index ----------------------------------------------------------------------------------------------------
     "LabModules.scan": lambda d: (d.lab.modules.scan, {"path": d.folder, "project": "api", "progress": False}),
     "LabModules.map": lambda d: (d.scanned.map, {"project": "api"}),
