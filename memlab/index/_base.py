@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from memlab.disk import checksum_of, read_sealed, sync, write_sealed
 from memlab.errors import DamagedLab
 from memlab.index._annoy import ANNOY
-from memlab.index._graph_index import GRAPH
 from memlab.index._kinds import Kind, Opened
 from memlab.index._projection import Projection
 from memlab.index._stored import BLOCK
@@ -34,7 +33,7 @@ from memlab.index._vectors import Vectors
 
 __all__ = ["KINDS", "Base", "Header", "build_base", "draft_of", "found_bases", "remove", "sampled", "unsound_bases"]
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (ANNOY, GRAPH)}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (ANNOY,)}
 
 _FORMAT = 2
 _PIECE, _PIECES = 4096, 64
