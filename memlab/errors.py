@@ -27,9 +27,9 @@
     │   └── OverBudget            more calls or tokens than its caller allowed
     └── MissingExtra          an optional dependency that is not installed (also an ImportError)
 
-Three warnings beside them: DamageWarning, for damage that memlab reports or repairs and goes on with;
+Four warnings beside them: DamageWarning, for damage that memlab reports or repairs and goes on with;
 RedactionWarning, for a secret that was taken out of a text before the text was stored; RankingWarning, for a pack that
-ranks otherwise than the one before it.
+ranks otherwise than the one before it; RenamedWarning, for a name of an earlier version.
 
 Every message says what is wrong, where, and the nearest valid thing or the way out.
 """
@@ -72,6 +72,7 @@ __all__ = [
     "RankingWarning",
     "ReadOnlyLab",
     "RedactionWarning",
+    "RenamedWarning",
     "UnknownName",
     "did_you_mean",
     "missing_name",
@@ -251,6 +252,10 @@ class RankingWarning(UserWarning):
 
 class RedactionWarning(UserWarning):
     """A secret or a personal identifier was taken out of a text before the text was stored."""
+
+
+class RenamedWarning(DeprecationWarning):
+    """A name of an earlier version was used. It works throughout 0.2; the message has the new name."""
 
 
 class ReadOnlyLab(LabError, PermissionError):

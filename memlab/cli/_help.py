@@ -60,7 +60,6 @@ SECTIONS = {
         "rebuild": "make again what corrections left in old words",
         "maintain": "record what time has done: statuses, labels, edges",
         "consolidate": "let one summary stand for many old memories",
-        "unconsolidate": "undo one consolidation",
         "export": "write the memories to .jsonl, .md, .sexp, .parquet, tables",
         "move": "bring the memories into another lab",
         "join": "join another lab, or a copy that went on, into a lab",

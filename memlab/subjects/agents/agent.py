@@ -250,7 +250,7 @@ class Agent:
     def restore(self, memory: Memories) -> Corrected:
         """Bring back memories of its own that are out of use; see ``lab.restore``. NotPermitted as for ``edit``."""
         chosen = self._check_changes(memory)
-        return self._corrections.restore(chosen, project=None)
+        return self._corrections.restore(chosen, project=None, summaries=False)
 
     def _check_changes(self, memories: Memories) -> list[int]:
         with self._core.reading() as state:
