@@ -287,7 +287,7 @@ def consolidate(lab, dice, words, folder):
 @verb(1)
 def unconsolidate(lab, dice, words, folder):
     made = lab.consolidation.frame()["memory_id"].to_list()
-    return lab.restore(dice.choice(made) if made else _id(lab, dice))
+    return lab.consolidation.undo(dice.choice(made) if made else _id(lab, dice))
 
 
 # -- policies ---------------------------------------------------------------------------------------------------------
