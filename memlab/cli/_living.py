@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import polars as pl
 
-from memlab.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.cli._base import LAB, as_json_option, existing, main, say, tell
 from memlab.printable import printable
 
 
@@ -74,7 +74,7 @@ def consolidate(
 @as_json_option
 def unconsolidate(lab: Path, summary: int, as_json: bool) -> None:
     """Restore what SUMMARY replaced: the former name of undelete for summaries."""
-    click.echo("memlab unconsolidate is memlab undelete from now on, and goes after 0.2.", err=True)
+    say("memlab unconsolidate is memlab undelete from now on, and goes after 0.2.", err=True)
     with existing(lab) as opened:
         done = opened.restore(summary)
     tell({"id": summary, "restored": list(done.ids)}, as_json=as_json, text=lambda: repr(done))

@@ -321,6 +321,12 @@ class TestTheWayBack:
         assert (old[made.ids[0]].status, old[made.ids[1]].status) == ("forgotten", "active")
         assert {old[id].status for id in members} == {"active"}
 
+    def test_an_agent_brings_no_members_back(self, old):
+        summary = old.consolidation.run().ids[0]
+        agent = old.agent("coder", role="owner")
+        assert len(agent.restore(summary)) in (0, 1)
+        assert old[summary].status == "active"
+
     def test_a_summary_of_summaries_is_undone_from_the_outside(self, lab, clock):
         lab.use(
             "(require memlab.dialect *)\n(pack all)\n(defpolicy consolidate [] true)\n(setting consolidate-least 2)"
