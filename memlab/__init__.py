@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from memlab import simulation as simulation
     from memlab import verifiers as verifiers
     from memlab import widgets as widgets
-    from memlab.auditing import audit as audit
     from memlab.bench import bench_conversations as bench_conversations
     from memlab.bench import bench_dynamics as bench_dynamics
     from memlab.bench import bench_lab as bench_lab
@@ -104,7 +103,6 @@ _WHERE = {
     "Setting": "policies",
     "Slates": "slates",
     "Slot": "policies",
-    "audit": "auditing",
     "bench_conversations": "bench",
     "bench_dynamics": "bench",
     "bench_lab": "bench",
@@ -129,6 +127,12 @@ _WHERE = {
     "verdict": "evaluation",
 }
 
+_REMOVED = {
+    "audit": "memlab.open(pack='cascade').remember_many(memlab.load(x).memories.select('text', at='created'), "
+    "linking='now'), then lab.edges",
+}
+"""Public names of earlier versions, and what to use instead."""
+
 __all__ = [
     *_WHERE,
     "adapters",
@@ -145,7 +149,9 @@ def __getattr__(name: str) -> Any:
     if name in ("adapters", "examples", "ingest", "simulation", "verifiers", "widgets"):
         return importlib.import_module(f"memlab.{name}")
     if name not in _WHERE:
-        raise AttributeError(f"module 'memlab' has no attribute {name!r}")
+        from memlab.errors import missing_name
+
+        raise missing_name(__name__, name, _REMOVED)
     if name in ("FEATURES", "SETTINGS", "SLOTS"):
         importlib.import_module("memlab.extension").load_installed()
     where = _WHERE[name]

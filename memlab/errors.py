@@ -29,10 +29,10 @@
     │   └── MissingExtension      an extension that a pack, a log or a lab was written with
     └── MissingExtra          an optional dependency that is not installed (also an ImportError)
 
-Four warnings beside them: DamageWarning, for damage that memlab reports or repairs and goes on with;
+Five warnings beside them: DamageWarning, for damage that memlab reports or repairs and goes on with;
 RedactionWarning, for a secret that was taken out of a text before the text was stored; RankingWarning, for a pack that
 ranks otherwise than the one before it; ExtensionWarning, for an extension that was left out, is slow, or has another
-version than the one that was logged.
+version than the one that was logged; RenamedWarning, for a name of an earlier version.
 
 Every message says what is wrong, where, and the nearest valid thing or the way out.
 """
@@ -40,7 +40,7 @@ Every message says what is wrong, where, and the nearest valid thing or the way 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -79,8 +79,10 @@ __all__ = [
     "RankingWarning",
     "ReadOnlyLab",
     "RedactionWarning",
+    "RenamedWarning",
     "UnknownName",
     "did_you_mean",
+    "missing_name",
 ]
 
 
@@ -98,6 +100,17 @@ def did_you_mean(name: str, known: Iterable[str], *, most: int = 12) -> str:
         return "There are none yet."
     shown = ", ".join(options[:most])
     return f"Known: {shown}{', ...' if len(options) > most else ''}."
+
+
+def missing_name(module: str, name: str, removed: Mapping[str, str]) -> AttributeError:
+    """Build the error for a name that a module lacks; a removed name is answered by its replacement.
+
+    >>> str(missing_name("memlab", "audit", {"audit": "lab.edges"}))
+    'memlab.audit was removed; instead: lab.edges.'
+    """
+    if name in removed:
+        return AttributeError(f"{module}.{name} was removed; instead: {removed[name]}.")
+    return AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
 _PACKAGE = str(Path(__file__).parent)
@@ -258,6 +271,10 @@ class RankingWarning(UserWarning):
 
 class RedactionWarning(UserWarning):
     """A secret or a personal identifier was taken out of a text before the text was stored."""
+
+
+class RenamedWarning(DeprecationWarning):
+    """A name of an earlier version was used. It works throughout 0.2; the message has the new name."""
 
 
 class ReadOnlyLab(LabError, PermissionError):

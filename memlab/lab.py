@@ -670,8 +670,12 @@ class Lab:
         superseded comes back once what took its place is out of use. Bringing back
         is a use: the pack's ``reinforce`` is asked as of a recall; what a deprecation changed is undone where nothing
         has changed it since. So a strength that had faded to 0 is what a recall adds to 0 (5 under ``companion``), and
-        time counts from now on; ``access`` stays as it was. InputError for what is superseded by a memory in use, or
-        purged.
+        time counts from now on; ``access`` stays as it was.
+
+        A summary of ``lab.consolidation.run`` that is in use is undone: its members get the status that they had, and
+        the summary is forgotten. A member that left it since stays as it is.
+
+        InputError for what is superseded by a memory in use, or purged.
         """
         return self._corrections.restore(memory, project=project)
 

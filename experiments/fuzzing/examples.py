@@ -293,10 +293,6 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "open": lambda d: (memlab.open, {"embedder": EMBEDDER}),
     "Lab": lambda d: (memlab.Lab, {"embedder": EMBEDDER}),
     "load": lambda d: (memlab.load, {"x": d.exported, "embedder": EMBEDDER, "progress": False}),
-    "audit": lambda d: (memlab.audit, {"x": d.exported, "embedder": EMBEDDER, "progress": False}),
-    "Audit.of": lambda d: (memlab.audit(["a b c"], embedder=EMBEDDER).of, {"finding": "secret"}),
-    "Audit.text": lambda d: (memlab.audit(["a b c"], embedder=EMBEDDER).text, {"most": 1}),
-    "Audit.to_html": lambda d: (memlab.audit(["a b c"], embedder=EMBEDDER).to_html, {"path": d.folder / "audit.html"}),
     "load_pack": lambda d: (memlab.load_pack, {"spec": "memlab"}),
     "ManualClock": lambda d: (memlab.ManualClock, {"start": 0}),
     "ManualClock.advance": lambda d: (memlab.ManualClock(0).advance, {"days": 1}),
@@ -364,7 +360,6 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Hits.__getitem__": lambda d: (d.hits.__getitem__, {"index": 0}),
     "Hits.explain": lambda d: (d.hits.explain, {"memory": d.hits[0]}),
     "Hits.why": lambda d: (d.hits.why, {"a": d.hits[0].id}),
-    "Hits.sensitivity": lambda d: (d.hits.sensitivity, {}),
     "Hit.above": lambda d: (d.hits[0].above, {}),
     "Tree.text": lambda d: (d.hits.explain(d.hits[0]).tree.text, {}),
     # -- use ----------------------------------------------------------------------------------------------------------
@@ -461,8 +456,6 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Policy.row": lambda d: (d.rule.row, {"values": FACTS}),
     "Policy.explain": lambda d: (d.rule.explain, {"values": FACTS}),
     "Policy.why": lambda d: (d.rule.why, {"a": FACTS, "b": {**FACTS, "recency": 0.0}}),
-    "Policy.sensitivity": lambda d: (d.rule.sensitivity, {"item": FACTS}),
-    "Policy.slate_sensitivity": lambda d: (d.rule.slate_sensitivity, {"slate": d.rows}),
     # -- the index ----------------------------------------------------------------------------------------------------
     "LabModules.scan": lambda d: (d.lab.modules.scan, {"path": d.folder, "project": "api", "progress": False}),
     "LabModules.map": lambda d: (d.scanned.map, {"project": "api"}),

@@ -15,27 +15,27 @@ from typing import Any
 
 import numpy as np
 
+from memlab.breeding._grow import Scope, constant, grown, leaf
 from memlab.errors import InputError, PolicyError, UnknownName
-from memlab.language._check import Env
-from memlab.language._dag import Node, reachable
-from memlab.language._edit import (
-    NumericLiteral,
+from memlab.language import Form, NumericLiteral, Policy, Subtree, literals, subtrees
+from memlab.language.editing import (
+    ALIASES,
+    Env,
+    Node,
+    Path,
     Span,
-    Subtree,
     edited,
+    flat_pairs,
     form_at,
-    literals,
+    fragment,
     missing_features,
+    number,
     parsed,
+    reachable,
     sites,
-    subtrees,
+    symbols_of,
+    used_helpers,
 )
-from memlab.language._grow import Scope, constant, grown, leaf
-from memlab.language._parsed import Path, fragment, symbols_of, used_helpers
-from memlab.language._policy import Policy
-from memlab.language._reader import Form, flat_pairs
-from memlab.language._source import number
-from memlab.language._words import ALIASES
 
 __all__ = ["MUTATIONS", "Offspring", "crossover", "mutate"]
 

@@ -7,10 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memlab.language._check import Env
-from memlab.language._dag import Node
-from memlab.language._signature import Signature
-from memlab.language._words import quoted
+from memlab.language import Signature
+from memlab.language.editing import Env, Node, quoted
 
 __all__ = ["Scope", "constant", "grown", "leaf"]
 

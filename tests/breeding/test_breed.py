@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from properties import examples
 
+from memlab.breeding import MUTATIONS, Offspring, crossover, mutate
 from memlab.errors import InputError, UnknownName
 from memlab.language import Input, Policy, Signature, compile_policy, read_pack
-from memlab.language._breed import MUTATIONS, Offspring, crossover, mutate
 from memlab.language._dag import reachable
 from memlab.policies import load_pack
 from tests.language.programs import ARGUMENTS, BOOL, NUM, SCHEMA, STR, program
