@@ -15,7 +15,7 @@
     │   ├── DamagedLab            truncated or overwritten files
     │   ├── ReadOnlyLab           the disk or the lab refuses writes      (also a PermissionError)
     │   ├── LabBusy               another process holds the writer's lock (also a TimeoutError)
-    │   ├── LabUnavailable        the folder or the disk of the lab is out of reach
+    │   ├── LabUnavailable        the folder, the disk or the server of the lab is out of reach
     │   ├── MemoryOff             memory is switched off, for all or for a project
     │   ├── NotPermitted          outside an agent's project or the role of a connection (also a PermissionError)
     │   └── EmbedderMismatch      vectors of another embedder
@@ -25,11 +25,14 @@
     │   ├── NoAnswer              nobody listens, too late, too long, refused
     │   ├── BadAnswer             an answer that is not what was asked for
     │   └── OverBudget            more calls or tokens than its caller allowed
+    ├── ExtensionError        an extension's function that failed, or returned what it may not
+    │   └── MissingExtension      an extension that a pack, a log or a lab was written with
     └── MissingExtra          an optional dependency that is not installed (also an ImportError)
 
-Three warnings beside them: DamageWarning, for damage that memlab reports or repairs and goes on with;
+Four warnings beside them: DamageWarning, for damage that memlab reports or repairs and goes on with;
 RedactionWarning, for a secret that was taken out of a text before the text was stored; RankingWarning, for a pack that
-ranks otherwise than the one before it.
+ranks otherwise than the one before it; ExtensionWarning, for an extension that was left out, is slow, or has another
+version than the one that was logged.
 
 Every message says what is wrong, where, and the nearest valid thing or the way out.
 """
@@ -49,12 +52,15 @@ __all__ = [
     "DamagedLab",
     "DatasetError",
     "EmbedderMismatch",
+    "ExtensionError",
+    "ExtensionWarning",
     "InputError",
     "LabBusy",
     "LabError",
     "LabUnavailable",
     "MemlabError",
     "MemoryOff",
+    "MissingExtension",
     "MissingExtra",
     "ModelError",
     "NewerLab",
@@ -250,10 +256,18 @@ class LabBusy(LabError, TimeoutError):
 
 
 class LabUnavailable(LabError):
-    """The folder or the disk of a lab is out of reach: nothing was written, there or elsewhere.
+    """The folder, the disk or the server of a lab is out of reach: nothing was written elsewhere.
 
     An agent goes on without memory. The next call looks again, and finds the lab once it is back.
+
+    Attributes
+    ----------
+    sent
+        Whether a server may have carried out the request, because the failure came after it was sent. False: nothing
+        was written at all.
     """
+
+    sent: bool = False
 
     @classmethod
     def at(cls, path: Path | str, why: str) -> LabUnavailable:
@@ -262,6 +276,21 @@ class LabUnavailable(LabError):
             f"Memory is unavailable: {path} is out of reach ({why}). Nothing was written, there or elsewhere. Go on "
             "without memory, and bring the disk or the folder back: the next call looks again."
         )
+
+    @classmethod
+    def behind(cls, url: str, why: str, *, sent: bool) -> LabUnavailable:
+        """Return the error for the server at ``url``; ``sent`` says whether it may have carried out the request."""
+        written = (
+            "It may have carried out the request, which is not sent again; nothing was written elsewhere."
+            if sent
+            else "Nothing was written, there or elsewhere."
+        )
+        error = cls(
+            f"Memory is unavailable: the lab behind {url} gives no answer ({why.rstrip('.')}). {written} Go on without "
+            "memory, and see to the server: the next call asks it again."
+        )
+        error.sent = sent
+        return error
 
 
 class MemoryOff(LabError):
@@ -298,6 +327,18 @@ class BadAnswer(ModelError):
 
 class OverBudget(ModelError):
     """A call that might take more calls or tokens than its caller allowed is not made."""
+
+
+class ExtensionError(MemlabError):
+    """A function of an extension raised, or returned values that memlab cannot use; the message names both."""
+
+
+class MissingExtension(ExtensionError):
+    """A pack, a log or a lab was written with an extension that is not registered here, or not in that version."""
+
+
+class ExtensionWarning(UserWarning):
+    """An extension was not loaded, takes long, or has another version than the one that was logged."""
 
 
 class MissingExtra(MemlabError, ImportError):

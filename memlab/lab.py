@@ -19,6 +19,7 @@ from memlab.arguments import AnyNumber, AsGiven, Count, Seed, Within, checked
 from memlab.clock import Clock, When, system_clock
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError, LabUnavailable
+from memlab.extension import load_installed
 from memlab.journal import present
 from memlab.models import LanguageModel
 from memlab.policies import DEFAULT_PACK, Challenge, ChallengeDesign, Pack, PackLike, load_pack
@@ -43,6 +44,7 @@ from memlab.subjects.entities.entities import LabEntities
 from memlab.subjects.extraction.extraction import Extraction, Otherwise, where_of
 from memlab.subjects.extraction.staged import Extracted
 from memlab.subjects.facts.facts import LabFacts
+from memlab.subjects.features.features import LabFeatures
 from memlab.subjects.feedback.feedback import Judgements, Verified
 from memlab.subjects.graph.graph import LabGraph
 from memlab.subjects.history.history import store_at, store_viewed_by
@@ -101,6 +103,7 @@ class Lab:
         backups: bool = False,
         create: bool = True,
     ) -> None:
+        load_installed()
         chosen = load_pack(pack) if pack is not None else None
         folder = None if path is None else Path(path).expanduser()
         if backups and (folder is None or read_only):
@@ -156,6 +159,11 @@ class Lab:
     def policies(self) -> LabPolicies:
         """Install, roll back, pin, compare, watch and attribute policies."""
         return LabPolicies(self._held, self._watches)
+
+    @property
+    def features(self) -> LabFeatures:
+        """Features of one's own, for any policy: from an expression or a function."""
+        return LabFeatures()
 
     @property
     def facts(self) -> LabFacts:
@@ -615,7 +623,15 @@ class Lab:
 
     @checked
     def forget(self, memory: Memories) -> Corrected:
-        """Take memories out of every recall; ``restore`` brings them back."""
+        """Take memories out of every recall; ``restore`` brings them back.
+
+        A memory that was edited is forgotten with its corrections, whichever version is named: the named one and every
+        edit after it. ``ids`` of the result are the memories that were reached. A newer fact that ended a memory is no
+        correction and stays; ``review`` lists it.
+
+        >>> lab.forget(1).ids                                                              # doctest: +SKIP
+        (1, 4)
+        """
         return self._corrections.forget(memory)
 
     @checked
@@ -623,7 +639,8 @@ class Lab:
         """Delete memories, or all of a project: out of every recall now, and due to be purged after ``grace-days``.
 
         The live pack's setting ``grace-days`` says how long ``restore`` brings them back; ``purge(overdue=True)``
-        removes what is due. Nothing is purged by itself. What is deleted already stays as it is.
+        removes what is due. Nothing is purged by itself. What is deleted already stays as it is. A memory that was
+        edited is deleted with its corrections, as ``forget`` forgets it.
 
         With ``project`` the map of its modules (``lab.modules``) goes at once. ``restore`` brings back the memories, a
         new ``lab.modules.scan`` the map.
@@ -635,7 +652,8 @@ class Lab:
         """Bring back memories that are out of use, or all that is deleted of a project.
 
         That is what was forgotten, deprecated, retracted or deleted, ran out or went into a summary. Each gets the
-        status that it had before. What was superseded comes back once what took its place is out of use. Bringing back
+        status that it had before; a memory that was put out of use with its corrections comes back with them. What was
+        superseded comes back once what took its place is out of use. Bringing back
         is a use: the pack's ``reinforce`` is asked as of a recall; what a deprecation changed is undone where nothing
         has changed it since. So a strength that had faded to 0 is what a recall adds to 0 (5 under ``companion``), and
         time counts from now on; ``access`` stays as it was. InputError for what is superseded by a memory in use, or
@@ -658,7 +676,8 @@ class Lab:
     ) -> Purged:
         """Remove memories for good, and return a receipt.
 
-        They are ``memory``, those of a ``project``, ``session``, ``subject`` or ``creator``, or with ``overdue`` what
+        They are ``memory`` (without its edits, which are memories of their own: ``review`` of the result lists those
+        joined to it), those of a ``project``, ``session``, ``subject`` or ``creator``, or with ``overdue`` what
         was deleted for longer than ``grace-days``. Names narrow each other: ``project="web", session="monday"`` are the
         memories that have both. ``subject`` is an entity under all its names, aliases and merged ones too, and what is
         known of it goes: the facts, its own names unless a memory that stays has them, and questions that name it. A

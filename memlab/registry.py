@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from memlab.display import Markup, box, clip, details, paragraph
 from memlab.errors import InputError
 from memlab.printable import printable
 
-__all__ = ["REGISTRIES", "Declaration", "Registry", "split_owner"]
+__all__ = ["REGISTRIES", "Declaration", "Owned", "Registry", "split_owner"]
 
 
 class Declaration(Protocol):
@@ -25,6 +26,20 @@ class Declaration(Protocol):
     @property
     def owner(self) -> str:
         """Name and version of the extension; empty for memlab itself."""
+
+
+@dataclass(frozen=True)
+class Owned:
+    """A declaration that is a value of another kind, such as a class or a command: its name, itself, its owner."""
+
+    name: str
+    value: Any = field(compare=False)
+    owner: str = ""
+
+    @property
+    def doc(self) -> str:
+        """The first line of its documentation."""
+        return (getattr(self.value, "help", None) or getattr(self.value, "__doc__", None) or "").split("\n")[0]
 
 
 D = TypeVar("D", bound=Declaration)
@@ -48,6 +63,8 @@ class Registry(Mapping[str, D]):
         The attribute of a declaration that describes it in one sentence.
     known
         What a notebook shows of a declaration besides that; all its attributes unless given.
+    check
+        Says why a declaration of an extension is refused; None if it is not.
     """
 
     def __init__(
@@ -58,12 +75,13 @@ class Registry(Mapping[str, D]):
         kind: str = "",
         about: str,
         known: Callable[[D], Mapping[str, object]] = vars,
+        check: Callable[[D], str | None] | None = None,
     ) -> None:
         self.noun, self.kind = noun, kind
         self.changes = 0
         """How often a declaration was added, replaced or removed: part of the key of whatever is derived from them."""
         self._items: dict[str, D] = {item.name: item for item in declared}
-        self._about, self._known = about, known
+        self._about, self._known, self._check = about, known, check
         if kind:
             REGISTRIES[kind] = self
 
@@ -89,12 +107,14 @@ class Registry(Mapping[str, D]):
 
     # -- for memlab.extend ------------------------------------------------------------------------------------
 
-    def conflict(self, item: D) -> str | None:
+    def refusal(self, item: D) -> str | None:
         """Return why ``item`` cannot be declared, or None.
 
         An extension may declare its own name again, in another version; a name of memlab or of another extension is
         taken.
         """
+        if self._check is not None and (fault := self._check(item)) is not None:
+            return fault
         present = self._items.get(item.name)
         if present is None or (item.owner and _name_of(present.owner) == _name_of(item.owner)):
             return None
@@ -105,8 +125,8 @@ class Registry(Mapping[str, D]):
         """Add declarations of an extension, or replace those that it declared before."""
         added = {item.name: item for item in items}
         for item in added.values():
-            if (conflict := self.conflict(item)) is not None:
-                raise InputError(conflict)
+            if (refusal := self.refusal(item)) is not None:
+                raise InputError(refusal)
         if added:
             self._items = {**self._items, **added}
             self.changes += 1

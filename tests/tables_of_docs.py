@@ -14,6 +14,8 @@ from memlab.operations import OPERATIONS
 from memlab.policies import SETTINGS, load_pack, pack_names
 from memlab.policies._settings import SettingValue
 from memlab.schema import EDGE, FIELDS, MEMORY, Column
+from memlab.serving._forms import Found
+from memlab.serving._tools import TOOLS
 
 DOCS = Path(__file__).parents[1] / "docs"
 DESIGNS = ("cascade", "companion", "workbench", "associative", "factgraph")
@@ -111,9 +113,27 @@ def operations() -> str:
     return rows("operation | needed | optional | it | what it does", lines)
 
 
+def arguments() -> str:
+    lines = []
+    for tool in (one for one in TOOLS if not one.for_pages):
+        for name, field in tool.form.model_fields.items():
+            needed = field.is_required()
+            default = "needed" if needed else "none" if field.default is None else f"`{field.default}`"
+            lines.append((f"`{tool.name}`", f"`{name}`", default, field.description or ""))
+    return rows("verb | argument | default | what it is", lines)
+
+
+def answers() -> str:
+    models = {f"`{tool.name}`": tool.answer for tool in TOOLS if not tool.for_pages} | {"a hit": Found}
+    return rows(
+        "of | attributes", [(who, " ".join(f"`{name}`" for name in one.model_fields)) for who, one in models.items()]
+    )
+
+
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "reference/memories.md": {"fields": fields, "kept": kept, "edges": edges},
     "reference/operations.md": {"operations": operations},
+    "reference/serving.md": {"arguments": arguments, "answers": answers},
     "systems.md": {"pack-settings": settings, "other-packs": other_packs},
 }
 

@@ -26,6 +26,7 @@ MODULES = (
     "slates",
     "evaluation",
     "evaluation.estimators",
+    "serving",
     "widgets",
 )
 NO_ENTRY = {

@@ -13,6 +13,7 @@ from memlab.cli._base import LAB, as_json_option, existing, keeping, main, say, 
 from memlab.cli._input import LocalPath, Text
 from memlab.errors import InputError
 from memlab.schema import KINDS, spelled
+from memlab.state import tag_name
 
 
 @main.command()
@@ -183,7 +184,7 @@ def list_(lab: Path, kind: str | None, project: str | None, tags: tuple[str, ...
         if wanted is not None:
             frame = frame.filter(pl.col(column) == wanted)
     for tag in tags:
-        frame = frame.filter(pl.col("tags").list.contains(tag.removeprefix("#")))
+        frame = frame.filter(pl.col("tags").list.contains(tag_name(tag)))
     frame = frame.tail(limit)
     tell(
         frame.to_dicts(),
@@ -215,10 +216,13 @@ def show(lab: Path, memory: int, as_json: bool) -> None:
 @click.argument("memory", type=int)
 @as_json_option
 def forget(lab: Path, memory: int, as_json: bool) -> None:
-    """Take MEMORY out of every recall."""
+    """Take MEMORY and its corrections out of every recall."""
     with existing(lab) as opened:
-        opened.forget(memory)
-    tell({"id": memory, "status": "forgotten"}, as_json=as_json, text=lambda: f"#{memory} is forgotten")
+        reached = list(opened.forget(memory).ids)
+    corrections = ", ".join(f"#{id}" for id in reached if id != memory)
+    also = f", with its corrections {corrections}" if corrections else ""
+    report = {"id": memory, "ids": reached, "status": "forgotten"}
+    tell(report, as_json=as_json, text=lambda: f"#{memory} is forgotten{also}")
 
 
 @main.command()

@@ -199,7 +199,7 @@ def _settings() -> frozenset[str]:
 def _greets(words: list[str]) -> bool:
     """Whether a sentence greets and says hardly more: two words, such as a name."""
     left, greeted = padded(words), False
-    while (greeting := first_of(left, phrases("acts", "greetings"))) is not None:
+    while (greeting := first_of(left, phrases("greetings", "anywhere", "of-sentences"))) is not None:
         left, greeted = left[len(greeting) - 1 :], True
         while (more := first_of(left, phrases("acts", "addressing"))) is not None:
             left = left[len(more) - 1 :]

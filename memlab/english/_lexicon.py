@@ -63,13 +63,15 @@ def table(subject: str, name: str) -> Any:
 
 
 @cache
-def phrases(subject: str, name: str) -> tuple[str, ...]:
-    """Return a table of phrases, each padded for ``holds`` and ``first_of``.
+def phrases(subject: str, *names: str) -> tuple[str, ...]:
+    """Return tables of phrases as one, each phrase padded for ``holds`` and ``first_of``.
 
     Parameters
     ----------
-    subject, name
-        Where the table stands in ``english.toml``.
+    subject
+        The subject of the tables in ``english.toml``.
+    *names
+        The tables.
 
     Returns
     -------
@@ -81,7 +83,7 @@ def phrases(subject: str, name: str) -> tuple[str, ...]:
     >>> phrases("utterance", "speakers")[:2]
     (' i ', ' we ')
     """
-    return tuple(f" {phrase} " for phrase in lexicon()[subject][name])
+    return tuple(f" {phrase} " for name in names for phrase in lexicon()[subject][name])
 
 
 @cache

@@ -36,6 +36,9 @@ class Kind:
 
     ``settings`` gives those of a file for a number of rows; ``build`` writes the file, the same bytes each time;
     ``open`` maps it, given dimensions, rows and settings; ``check`` raises MissingExtra where it cannot be used.
+
+    An index is built by a process of its own, so an extension that declares one is an installed package with an entry
+    point: what only a notebook registers is not known there.
     """
 
     name: str
@@ -43,3 +46,5 @@ class Kind:
     build: Callable[[Points, int, int, Mapping[str, int], Path], None]
     open: Callable[[Path, int, int, Mapping[str, int]], Opened]
     check: Callable[[], object]
+    doc: str = ""
+    owner: str = ""

@@ -4,7 +4,8 @@ What comes back is taken for hostile until it was read: it is bounded in size an
 Nothing here knows what is asked, or a lab.
 """
 
+from memlab.models._http import Reply, Unreached, posted
 from memlab.models._json import read_json_answer
 from memlab.models._model import LanguageModel, Usage
 
-__all__ = ["LanguageModel", "Usage", "read_json_answer"]
+__all__ = ["LanguageModel", "Reply", "Unreached", "Usage", "posted", "read_json_answer"]

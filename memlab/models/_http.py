@@ -13,10 +13,14 @@ from urllib.parse import SplitResult
 
 from memlab.errors import NoAnswer
 
-__all__ = ["MOST_BYTES", "Broken", "Reply", "posted"]
+__all__ = ["MOST_BYTES", "Broken", "Reply", "Unreached", "posted"]
 
 MOST_BYTES = 1 << 20
 """Bytes of a reply that are read; a longer one is refused."""
+
+
+class Unreached(NoAnswer):
+    """No connection was made, so nothing was sent."""
 
 
 class Broken(NoAnswer):
@@ -31,20 +35,22 @@ class Reply(NamedTuple):
     wait: float
 
 
-def posted(url: SplitResult, body: bytes, headers: dict[str, str], seconds: float) -> Reply:
+def posted(
+    url: SplitResult, body: bytes, headers: dict[str, str], seconds: float, *, max_bytes: int = MOST_BYTES
+) -> Reply:
     """What a server replies to a POST. Redirections are not followed, and no proxy is used.
 
-    NoAnswer where nobody listens, where the reply is not whole after ``seconds`` in all, or is longer than
-    ``MOST_BYTES``.
+    Unreached where nobody listens; another NoAnswer where the reply is not whole after ``seconds`` in all, or is longer
+    than ``max_bytes``: the server may have acted on the request.
     """
     end = monotonic() + seconds
     where = url.netloc
     try:
         connected = _connected(url, seconds)
     except TimeoutError:
-        raise NoAnswer(f"{where} cannot be reached within {seconds:g} s.") from None
+        raise Unreached(f"{where} cannot be reached within {seconds:g} s.") from None
     except OSError as error:
-        raise NoAnswer(f"{where} cannot be reached: {error.strerror or error}.") from None
+        raise Unreached(f"{where} cannot be reached: {error.strerror or error}.") from None
     late = threading.Event()
 
     def stop() -> None:
@@ -56,7 +62,7 @@ def posted(url: SplitResult, body: bytes, headers: dict[str, str], seconds: floa
     timer.daemon = True
     timer.start()
     try:
-        reply = _exchanged(connected, url, body, headers)
+        reply = _exchanged(connected, url, body, headers, max_bytes)
     except (OSError, HTTPException, ValueError) as error:
         if not late.is_set() and not isinstance(error, TimeoutError):  # the socket's own limit may come first
             raise Broken(f"The connection to {where} broke: {type(error).__name__}.") from None
@@ -79,17 +85,22 @@ def _connected(url: SplitResult, seconds: float) -> socket.socket:
     return found
 
 
-def _exchanged(connected: socket.socket, url: SplitResult, body: bytes, headers: dict[str, str]) -> Reply:
+def _exchanged(
+    connected: socket.socket, url: SplitResult, body: bytes, headers: dict[str, str], max_bytes: int
+) -> Reply:
     if isinstance(connected, ssl.SSLSocket):
-        connected.do_handshake()
+        try:
+            connected.do_handshake()
+        except ssl.SSLCertVerificationError as error:
+            raise Unreached(f"{url.netloc} has no certificate that is trusted here: {error.verify_message}.") from None
     assert url.hostname is not None
     connection = HTTPConnection(url.hostname, url.port)
     connection.sock = connected
     connection.request("POST", url.path, body, headers)
     with connection.getresponse() as response:
-        read = response.read(MOST_BYTES + 1)
-        if len(read) > MOST_BYTES:
-            raise NoAnswer(f"{url.netloc} sends more than {MOST_BYTES:,} bytes.")
+        read = response.read(max_bytes + 1)
+        if len(read) > max_bytes:
+            raise NoAnswer(f"{url.netloc} sends more than {max_bytes:,} bytes.")
         if response.length:
             raise HTTPException("the reply is cut off")
         return Reply(response.status, read, _wait(response))

@@ -14,7 +14,8 @@ import polars as pl
 from memlab.arguments import checked
 from memlab.display import paragraph
 from memlab.errors import DatasetError, InputError, MemlabError, NewerLab, PolicyError, PrivacyError, UnknownName
-from memlab.moving._bundle import ENGINE, Bundle, node_of
+from memlab.moving._bundle import ENGINE, Bundle
+from memlab.moving._edges import graph_of
 from memlab.moving._frame import FRAME
 from memlab.operations import checked_operations
 from memlab.printable import printable
@@ -34,7 +35,7 @@ from memlab.state import (
 )
 from memlab.storage.store import Store
 
-__all__ = ["GUESSED", "PLACES", "Checked", "Loaded", "bodies_of", "check_bundle", "graph_of", "load_bundle"]
+__all__ = ["GUESSED", "PLACES", "Checked", "Loaded", "bodies_of", "check_bundle", "load_bundle"]
 
 GUESSED = {"source": pl.String, "field": pl.String, "taken": pl.String}
 PLACES = {"source": pl.String, "place": pl.Int64, "why": pl.String}
@@ -363,41 +364,3 @@ def bodies_of(checked: Checked, rows: Sequence[int], first: int, here: Mapping[i
             change = Change(set=[values_of([id for id, _ in moved], accessed=[at for _, at in moved])])
             body |= change.body()
         yield body
-
-
-def graph_of(
-    state: State, bundle: Bundle, id_of: Mapping[int, int], known: Mapping[int, int]
-) -> tuple[dict[str, Any], int]:
-    """The edges with an end that is new, and those among known memories that are not here yet."""
-    nodes: dict[tuple[str, str], int] = {}
-    if id_of:
-        for kind, names in bundle.nodes.items():
-            for name in names:
-                nodes.setdefault((kind, name), -len(nodes) - 1)
-    columns: dict[str, list[Any]] = {
-        name: [] for name in ("source", "target", "relation", "weight", "reinforcements", "created")
-    }
-    here = {**known, **id_of}
-    for row in bundle.edges.iter_rows(named=True):
-        ends = []
-        for end in ("source", "target"):
-            if row[end] is not None:
-                ends.append(here.get(row[end]))
-            else:
-                ends.append(nodes.setdefault(node_of(row[f"{end}_node"]), -len(nodes) - 1))
-        if None in ends or (not (row["source"] in id_of or row["target"] in id_of) and _joined(state, row, ends)):
-            continue
-        columns["source"].append(ends[0])
-        columns["target"].append(ends[1])
-        for name in ("relation", "weight", "reinforcements", "created"):
-            columns[name].append(row[name])
-    return {"nodes": [list(node) for node in nodes], **columns}, len(columns["source"])
-
-
-def _joined(state: State, row: Mapping[str, Any], ends: Sequence[int | None]) -> bool:
-    """Whether memories that were here already have this edge, or had it and lost a tag since."""
-    source, target = ends
-    if source is None or target is None or source < 0 or target < 0:
-        return True
-    relation = state.edges.codes_of([row["relation"]])
-    return bool(relation[0] >= 0 and state.edges.find([source - 1], [target - 1], relation)[0] >= 0)

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from memlab.display import clip
+from memlab.printable import printable
 from memlab.registry import Registry
 from memlab.schema import KINDS, PROVENANCES, SCOPES, SOURCES, SPEAKER_ROLES, STATUSES, USES, VISIBILITIES
 
@@ -47,6 +49,10 @@ class Feature:
     """How the values of an extension's feature are computed: from a `Pool`, one value for each of its memories."""
     owner: str = ""
 
+    def __repr__(self) -> str:
+        of = f" of {self.owner}" if self.owner else ""
+        return printable(f"<Feature {self.name}{of}, {self.type}: {clip(self.formula, 80)}>")
+
     def fingerprint(self, given: dict[str, str]) -> str:
         """Return a hash of the definition and of what it depends on, ``given`` by name.
 
@@ -56,6 +62,15 @@ class Feature:
         parts += [f"{name}={given[name]}" for name in self.depends if name in given]
         hash = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
         return f"{hash} {self.owner}" if self.owner else hash
+
+
+def _refusal(feature: Feature) -> str | None:
+    """Return why an extension's feature is refused."""
+    if feature.compute is None:
+        return f"The feature {feature.name} has no function: give compute=, a function from a Pool to its values."
+    if feature.stage == "spread" or feature.type == "set":
+        return f"The feature {feature.name} of an extension has the stage memory or query, and is num, bool or str."
+    return None
 
 
 _WORDS = ("language",)
@@ -402,5 +417,6 @@ FEATURES: Registry[Feature] = Registry(
     ),
     kind="features",
     about="formula",
+    check=_refusal,
 )
 """Every feature by name, with its type, formula, unit and range: docs/policy-language.md#features."""

@@ -14,6 +14,7 @@ from typing import Annotated, Any, TypeAlias
 from memlab.arguments import AnyNumber, Misfit, Taken, checked, shown
 from memlab.display import Markup, box, details, paragraph
 from memlab.errors import InputError, PolicyNameError, PolicyTypeError, UnknownName
+from memlab.extension import load_installed
 from memlab.language import (
     DIALECT,
     Import,
@@ -134,6 +135,11 @@ class Pack:
                 return adapter.per_unit
         return 1.0
 
+    @property
+    def decided(self) -> frozenset[str]:
+        """The slots whose policies are not the defaults of these slots."""
+        return frozenset(_decided(self.policies))
+
     @checked
     def fingerprints(self, embedder: str) -> dict[str, str]:
         """What decides the value of each feature under this pack and the embedder of this fingerprint, as hashes."""
@@ -147,6 +153,10 @@ class Pack:
         self._fingerprints[key] = found = {name: of.fingerprint(given) for name, of in FEATURES.items()}
         return dict(found)
 
+    def policy(self, slot: str) -> Policy:
+        """Return the policy of a slot; the slot's default where the pack was read before the slot was declared."""
+        return self.policies[slot] if slot in self.policies else _default(slot_named(slot))
+
     def count(self, setting: str) -> int:
         """The value of a setting, as a whole number."""
         return int(self.number(setting))
@@ -154,6 +164,8 @@ class Pack:
     def number(self, setting: str) -> float:
         """The value of a setting. UnknownName for a setting that is not declared."""
         value = self.settings.get(setting) if isinstance(setting, str) else None
+        if value is None and setting in SETTINGS:
+            value = SETTINGS[setting].default  # of an extension that was registered after the pack was read
         if value is None:
             raise UnknownName("setting", str.__str__(setting) if isinstance(setting, str) else shown(setting), SETTINGS)
         return float(value)
@@ -209,6 +221,7 @@ def load_pack(spec: PackLike) -> Pack:
     >>> load_pack("associative").name
     'associative'
     """
+    load_installed()
     if isinstance(spec, Pack):
         return spec
     text = str(spec)
@@ -226,12 +239,17 @@ def load_pack(spec: PackLike) -> Pack:
     return pack_from_sources((pack_source(text),), file=_file(text))
 
 
-@lru_cache(maxsize=64)
 def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> Pack:
     """Build the pack of the first text; the others are what it inherits and imports from.
 
     A pack that is inherited or imported from, and is not among the texts, is one that comes with memlab.
     """
+    return _pack_from_sources(sources, file, (FEATURES.changes, SETTINGS.changes, SLOTS.changes))
+
+
+@lru_cache(maxsize=64)
+def _pack_from_sources(sources: tuple[str, ...], file: str | None, changes: tuple[int, ...]) -> Pack:
+    """Build a pack under what is declared now; ``changes`` counts what extensions have changed of that."""
     return _built(sources, file, ())
 
 
@@ -412,15 +430,15 @@ def _decided(policies: Mapping[str, Policy]) -> set[str]:
     """Return the slots in which a pack differs from what a pack has that does not name them."""
     decided = set()
     for name, policy in policies.items():
-        slot = SLOTS[name]
-        if not slot.has_default or policy.hash != _default(slot).hash:
+        slot = SLOTS.get(name)  # None: of an extension that was replaced by a version without it
+        if slot is not None and (not slot.has_default or policy.hash != _default(slot).hash):
             decided.add(name)
     return decided
 
 
 def _given(settings: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
     """Return the settings that differ from their defaults."""
-    return {name: value for name, value in settings.items() if value != SETTINGS[name].default}
+    return {name: value for name, value in settings.items() if name in SETTINGS and value != SETTINGS[name].default}
 
 
 def _of_extension(declared: Slot | Setting) -> str:

@@ -40,6 +40,11 @@ class Setting:
     owner: str = ""
 
 
+def _refusal(setting: Setting) -> str | None:
+    """Return why an extension's setting is refused: a pack of today does not give it."""
+    return f"The setting {setting.name} has no default." if setting.default is None else None
+
+
 SETTINGS: Registry[Setting] = Registry(
     "setting",
     (
@@ -306,6 +311,7 @@ SETTINGS: Registry[Setting] = Registry(
     ),
     kind="settings",
     about="doc",
+    check=_refusal,
 )
 """Every setting by name: docs/policy-language.md#settings. Values by pack: docs/systems.md#settings-of-each-pack."""
 

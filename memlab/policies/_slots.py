@@ -217,7 +217,12 @@ _OF_ANSWER = (
 _LINKS = ("none", "duplicate", "similar", "related", "restates", "updates", "contradicts")
 _RESOLUTIONS = ("keep-new", "keep-old", "merge", "keep-both")
 _OUTCOMES = ("success", "fail", "recalled", "verified", "rejected")
-_ALL = ("memory", "query", "spread")
+_ALL: tuple[Stage, ...] = ("memory", "query", "spread")
+
+
+def _refusal(slot: Slot) -> str | None:
+    """Return why an extension's slot is refused: a pack of today does not name it."""
+    return None if slot.source else f"The slot {slot.name} has no default: give source=, the text of a policy."
 
 
 def _known(slot: Slot) -> dict[str, object]:
@@ -430,6 +435,7 @@ SLOTS: Registry[Slot] = Registry(
     kind="slots",
     about="doc",
     known=_known,
+    check=_refusal,
 )
 """Every slot by name: docs/policy-language.md#slots."""
 

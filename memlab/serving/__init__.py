@@ -5,11 +5,12 @@ The official package ``mcp`` is an extra and takes a second to import, so it is 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from memlab.arguments import checked
+from memlab.arguments import Within, checked
 from memlab.errors import InputError, MissingExtra
 from memlab.lab import Lab
 from memlab.loopback import HOST, new_token
@@ -19,7 +20,9 @@ from memlab.subjects.agents.identity import Role
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
-__all__ = ["SHORTEST_TOKEN", "lab_server", "serve_http", "serve_stdio"]
+    from memlab.serving.remote import RemoteLab
+
+__all__ = ["SHORTEST_TOKEN", "connect", "lab_server", "serve_http", "serve_stdio"]
 
 
 @checked
@@ -104,3 +107,52 @@ def serve_http(
     from memlab.serving._transports import run_http
 
     run_http(servers, host=host, port=port, tell=lambda url: tell(url, made if clients is None else ""))
+
+
+@checked
+def connect(
+    url: str,
+    *,
+    token: str | None = None,
+    timeout: Annotated[float, Within(0, 86_400, above=True)] = 30.0,
+    insecure: bool = False,
+) -> RemoteLab:
+    """Return the lab that another process serves over HTTP, as ``memlab serve LAB --http`` does.
+
+    Nothing is sent until a verb is called, so a server may be started later. No proxy is used and no redirection is
+    followed.
+
+    Parameters
+    ----------
+    url
+        The address that ``memlab serve`` prints; the path ``/mcp`` may be left out.
+    token
+        The token that it prints, or one of its file of clients. Default: the environment variable ``MEMLAB_TOKEN``.
+    timeout
+        Seconds within which each call is answered, from 0 (excluded) to a day.
+    insecure
+        Send the token over plain http to another machine.
+
+    Raises
+    ------
+    InputError
+        If the address is not one of http or https, would send the token in plain text to another machine, or if there
+        is no valid token.
+    MissingExtra
+        If pydantic is not installed, which the package mcp brings.
+
+    Examples
+    --------
+    >>> connect("http://127.0.0.1:8765", token="at-least-16-characters")
+    <RemoteLab http://127.0.0.1:8765/mcp>
+    """
+    try:
+        import pydantic  # noqa: F401
+    except ImportError:
+        raise MissingExtra("memlab.serving.connect", "the package mcp", "mcp") from None
+    from memlab.serving.remote import RemoteLab
+
+    secret = token if token is not None else os.environ.get("MEMLAB_TOKEN")
+    if not secret:
+        raise InputError("connect needs a token: pass token=..., or set MEMLAB_TOKEN to what memlab serve prints.")
+    return RemoteLab.at(url, secret, timeout, insecure=insecure)

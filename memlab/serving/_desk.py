@@ -11,7 +11,7 @@ from memlab.lab import Lab
 from memlab.recall import Hits
 from memlab.slates import Slate
 from memlab.subjects.agents.identity import Identity
-from memlab.subjects.corrections.editing import in_place_of
+from memlab.subjects.corrections.editing import versions_from
 from memlab.subjects.recalling.logged import logged_slate
 from memlab.subjects.results import Memory
 
@@ -82,10 +82,10 @@ class Desk:
         with self.lab.store.reading() as state:
             self.who.check_changes(state, [memory.id - 1 for memory in memories])
 
-    def standing(self, memory: Memory) -> Memory:
-        """Return the memory that replaces this one since it was edited: an edit of either edits that."""
+    def versions(self, memory: Memory) -> list[Memory]:
+        """Return a memory and the edits that replaced it, oldest first: an edit of any edits the last."""
         with self.lab.store.reading() as state:
-            return Memory.of(state, in_place_of(state, memory.id - 1))
+            return [Memory.of(state, row) for row in versions_from(state, memory.id - 1)]
 
     def found(self, hits: Hits) -> list[Memory]:
         """The memories that a recall showed, read at once."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from memlab.errors import did_you_mean
 from memlab.printable import printable
 from memlab.schema import KINDS
 from memlab.subjects.results import Memory
 
 __all__ = [
+    "LONGEST_REQUEST",
     "ContextAnswer",
     "ContextForm",
     "Credited",
@@ -28,9 +30,14 @@ __all__ = [
     "StudioAnswer",
     "StudioChangeForm",
     "StudioForm",
+    "faults_of",
     "schema_of",
 ]
 
+LONGEST_REQUEST = 4 << 20
+"""Bytes of a request: a memory of 1 MB, escaped, and some room."""
+
+_MOST_FAULTS = 5
 _KINDS = ", ".join(one for one in KINDS if one not in ("turn", "summary"))
 _Id = Annotated[int, Field(ge=1, le=1 << 62)]
 _Ids = Annotated[list[_Id], Field(max_length=100)]
@@ -108,7 +115,24 @@ class StudioChangeForm(_Form):
     request: dict[str, Any]
 
 
-class Found(BaseModel):
+class _Answer(BaseModel):
+    """What a tool answers: frozen, and nothing in it steers a terminal, whichever server wrote it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    @field_validator("*")
+    @classmethod
+    def _make_printable(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return printable(value)
+        if isinstance(value, int) and value.bit_length() > 63:
+            raise ValueError("the number has more than 64 bits")
+        if isinstance(value, tuple):
+            return tuple(printable(one) if isinstance(one, str) else one for one in value)
+        return value
+
+
+class Found(_Answer):
     """One memory that was found; what goes without saying (it is active, it has no tags) is not said."""
 
     id: int
@@ -117,51 +141,59 @@ class Found(BaseModel):
     created: str
     score: float
     status: str | None = None
+    ref: Annotated[str | None, Field(description="The caller's own identifier.")] = None
     project: str | None = None
     speaker: str | None = None
-    tags: list[str] = []
+    tags: tuple[str, ...] = ()
     probe: Annotated[bool, Field(description="Shown to learn about it, from below the best.")] = False
 
     @classmethod
     def of(cls, memory: Memory, *, score: float = 0.0, probe: bool = False) -> Found:
-        """A memory as it is answered: nothing in it steers a terminal."""
+        """Return a memory as it is answered."""
         return cls(
             id=memory.id,
-            text=printable(memory.text),
+            text=memory.text,
             kind=memory.kind,
             created=f"{memory.created:%Y-%m-%d %H:%M} UTC",
             score=round(score, 4),
             status=None if memory.status == "active" else memory.status,
-            project=_plain(memory.project),
-            speaker=_plain(memory.speaker),
-            tags=[printable(tag) for tag in memory.tags],
+            ref=memory.ref,
+            project=memory.project,
+            speaker=memory.speaker,
+            tags=memory.tags,
             probe=probe,
         )
 
 
-class RememberAnswer(BaseModel):
+class RememberAnswer(_Answer):
     id: Annotated[int, Field(description="The memory that stands for what was given.")]
     outcome: Annotated[str, Field(description="added, merged, skipped, replaced or unchanged")]
     text: str
-    superseded: Annotated[list[int], Field(description="Memories that are out of use now.")]
-    redacted: Annotated[list[str], Field(description="Kinds of secrets that were taken out before it was stored.")]
-    notes: Annotated[list[str], Field(description="What a correction rebuilt and dropped besides the text.")] = []
+    superseded: Annotated[tuple[int, ...], Field(description="Memories that are out of use now.")]
+    redacted: Annotated[
+        tuple[str, ...], Field(description="Kinds of secrets that were taken out before it was stored.")
+    ]
+    notes: Annotated[tuple[str, ...], Field(description="What a correction rebuilt and dropped besides the text.")] = ()
 
 
-class RecallAnswer(BaseModel):
+class RecallAnswer(_Answer):
     recall: Annotated[int | None, Field(description="Its number, for feedback; null where nothing is logged.")]
     note: str
-    memories: list[Found]
-    redacted: Annotated[list[str], Field(description="Kinds of secrets that were taken out of the question.")] = []
-    given_before: Annotated[list[int], Field(description="Left out, as this session was given them before.")] = []
+    memories: tuple[Found, ...]
+    known: Annotated[float | None, Field(description="The probability that they contain the answer.")] = None
+    off: Annotated[str | None, Field(description="Why memory is switched off.")] = None
+    redacted: Annotated[
+        tuple[str, ...], Field(description="Kinds of secrets that were taken out of the question.")
+    ] = ()
+    given_before: Annotated[tuple[int, ...], Field(description="Left out, as this session was given them before.")] = ()
 
 
-class ForgetAnswer(BaseModel):
-    forgotten: list[int]
-    unchanged: Annotated[list[int], Field(description="What was out of use before.")]
+class ForgetAnswer(_Answer):
+    forgotten: tuple[int, ...]
+    unchanged: Annotated[tuple[int, ...], Field(description="What was out of use before.")]
 
 
-class Injected(BaseModel):
+class Injected(_Answer):
     """One memory that a context holds."""
 
     id: int
@@ -169,15 +201,15 @@ class Injected(BaseModel):
     reason: str
 
 
-class ContextAnswer(BaseModel):
+class ContextAnswer(_Answer):
     recall: Annotated[int | None, Field(description="Its number, for feedback; null where nothing is logged.")]
     text: Annotated[str, Field(description="What to know, marked as data; empty if there is nothing.")]
     tokens: int
-    memories: Annotated[list[Injected], Field(description="In the order of the text.")]
+    memories: Annotated[tuple[Injected, ...], Field(description="In the order of the text.")]
     left_out: Annotated[int, Field(description="Memories that there was no room or no need for.")]
 
 
-class Judged(BaseModel):
+class Judged(_Answer):
     """One judgement as it was logged."""
 
     memory: int
@@ -185,7 +217,7 @@ class Judged(BaseModel):
     recall: int | None
 
 
-class Credited(BaseModel):
+class Credited(_Answer):
     """What an answer owes to one memory."""
 
     memory: int
@@ -193,9 +225,9 @@ class Credited(BaseModel):
     status: Annotated[str, Field(description="logged, no say, stated (it was judged), known (credited before)")]
 
 
-class FeedbackAnswer(BaseModel):
-    judged: list[Judged]
-    credited: list[Credited]
+class FeedbackAnswer(_Answer):
+    judged: tuple[Judged, ...]
+    credited: tuple[Credited, ...]
     notice: str | None = Field(None, description="A proposal for the user, who alone can carry it out.")
 
 
@@ -231,5 +263,15 @@ def _short(node: Any, defined: dict[str, Any]) -> Any:
     return kept
 
 
-def _plain(word: str | None) -> str | None:
-    return None if word is None else printable(word)
+def faults_of(error: ValidationError, form: type[BaseModel]) -> str:
+    """Return what is wrong with arguments, without the values: a client's text may be long."""
+    said = []
+    for fault in error.errors(include_url=False, include_context=False, include_input=False)[:_MOST_FAULTS]:
+        where = ".".join(str(part)[:60] for part in fault["loc"])
+        known = fault["type"] == "extra_forbidden"
+        said.append(
+            f'there is no argument "{where}". {did_you_mean(where, form.model_fields)}'
+            if known
+            else f"{where}: {fault['msg']}."
+        )
+    return " ".join(said)

@@ -12,13 +12,14 @@ from mcp.server.apps import EXTENSION_ID, client_supports_apps
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from memlab.errors import InputError, MemlabError, did_you_mean
+from memlab.errors import InputError, MemlabError, NotPermitted, ReadOnlyLab, UnknownName, did_you_mean
 from memlab.printable import printable
 from memlab.serving._desk import Desk
-from memlab.serving._forms import schema_of
+from memlab.serving._forms import faults_of, schema_of
 from memlab.serving._marked import NOTE
+from memlab.serving._refusals import describe_error
 from memlab.serving._resources import FIXED, NAMED, read
 from memlab.serving._tools import TOOLS, Said, Tool
 from memlab.version import __version__
@@ -30,7 +31,6 @@ _INSTRUCTIONS = (
     "earlier work, `recall`; when you learn something that lasts, or are corrected, `remember`; after an answer that "
     f"used memories, `feedback`. {NOTE}"
 )
-_MOST_FAULTS = 5
 
 Context = ServerRequestContext[Any]
 
@@ -56,16 +56,16 @@ def server_of(desk: Desk) -> Server[Any]:
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         known = offered(context)
         if params.name not in known:
-            return _refused(f'There is no tool "{params.name[:100]}" here. {did_you_mean(params.name[:100], known)}')
+            return _refused(_no_tool(desk, params.name[:100], known))
         tool = tools[params.name]
         try:
             given = tool.form.model_validate(params.arguments or {})
         except ValidationError as error:
-            return _refused(f"{tool.name}: {_faults(error, tool.form)}")
+            return _refused(InputError(faults_of(error, tool.form)), tool.name)
         try:
             said: Said = await _in_thread(tool.run, desk, given)
         except MemlabError as error:
-            return _refused(f"{tool.name}: {error}")
+            return _refused(error, tool.name)
         answer = said.answer.model_dump(mode="json", exclude_defaults=True)
         return types.CallToolResult(content=[_text(said.text)], structured_content=answer, _meta=said.beside)
 
@@ -145,23 +145,17 @@ def _of_apps(tool: Tool[Any]) -> dict[str, Any] | None:
     return {"ui": {"resourceUri": tool.page, **({"visibility": ["app"]} if tool.for_pages else {})}}
 
 
-def _refused(message: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[_text(printable(message))], is_error=True)
+def _no_tool(desk: Desk, name: str, known: list[str]) -> MemlabError:
+    if name not in {tool.name for tool in TOOLS if not tool.for_pages}:
+        return UnknownName("tool", name, known)
+    refusal = ReadOnlyLab if desk.read_only else NotPermitted
+    return refusal(f'There is no tool "{name}" here. {did_you_mean(name, known)}')
+
+
+def _refused(error: MemlabError, tool: str | None = None) -> types.CallToolResult:
+    message = f"{tool}: {error}" if tool else str(error)
+    return types.CallToolResult(content=[_text(printable(message))], is_error=True, _meta=describe_error(error))
 
 
 def _text(text: str) -> types.TextContent:
     return types.TextContent(type="text", text=text)
-
-
-def _faults(error: ValidationError, form: type[BaseModel]) -> str:
-    """What is wrong with arguments, without what was given: a client's text may be long."""
-    said = []
-    for fault in error.errors(include_url=False, include_context=False, include_input=False)[:_MOST_FAULTS]:
-        where = ".".join(str(part)[:60] for part in fault["loc"])
-        known = fault["type"] == "extra_forbidden"
-        said.append(
-            f'there is no argument "{where}". {did_you_mean(where, form.model_fields)}'
-            if known
-            else f"{where}: {fault['msg']}."
-        )
-    return " ".join(said)

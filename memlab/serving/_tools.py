@@ -10,7 +10,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from pydantic import BaseModel
 
 from memlab.errors import InputError, RedactionWarning
-from memlab.printable import printable
 from memlab.schema import RECALLABLE
 from memlab.serving._desk import Desk
 from memlab.serving._forms import (
@@ -87,7 +86,7 @@ def _remember(desk: Desk, given: RememberForm) -> Said:
 def _replace(desk: Desk, given: RememberForm, fields: dict[str, Any]) -> Said:
     assert given.replaces is not None
     old = desk.memory(given.replaces)
-    desk.changes([old, desk.standing(old)])
+    desk.changes([old, desk.versions(old)[-1]])
     if given.project is not None:
         fields["project"] = desk.who.place(given.project)
     with warnings.catch_warnings():
@@ -109,7 +108,12 @@ def _remembered(
         lines.append(f"Taken out before it was stored: {', '.join(redacted)}.")
     lines += notes
     answer = RememberAnswer(
-        id=id, outcome=outcome, text=memory.text, superseded=superseded, redacted=redacted, notes=list(notes)
+        id=id,
+        outcome=outcome,
+        text=memory.text,
+        superseded=tuple(superseded),
+        redacted=tuple(redacted),
+        notes=tuple(notes),
     )
     return Said(answer, " ".join(lines))
 
@@ -125,9 +129,16 @@ def _recall(desk: Desk, given: RecallForm) -> Said:
     )
     shown = zip(hits, desk.found(hits), strict=True)
     found = [Found.of(memory, score=hit.score, probe=hit.probe) for hit, memory in shown]
-    redacted = [finding.type for finding in hits.redacted]
-    before = list(hits.repeated)
-    answer = RecallAnswer(recall=hits.decision, note=NOTE, memories=found, redacted=redacted, given_before=before)
+    before = hits.repeated
+    answer = RecallAnswer(
+        recall=hits.decision,
+        note=NOTE,
+        memories=tuple(found),
+        known=hits.known,
+        off=hits.off,
+        redacted=tuple(finding.type for finding in hits.redacted),
+        given_before=before,
+    )
     left_out = f" {len(before)} that this session was given before are left out; again=true shows them." * bool(before)
     number = "This recall is not logged" if hits.decision is None else f"Recall {hits.decision}"
     if not found:
@@ -155,14 +166,15 @@ def _recall(desk: Desk, given: RecallForm) -> Said:
 
 def _forget(desk: Desk, given: ForgetForm) -> Said:
     memories = desk.memories(given.memories)
-    desk.changes(memories)
-    used = [memory for memory in memories if memory.status in RECALLABLE]
+    versions = [desk.versions(memory) for memory in memories]
+    desk.changes([version for chain in versions for version in chain])
+    used = [chain[0] for chain in versions if chain[-1].status in RECALLABLE]
     forgotten = sorted(desk.lab.forget(used).ids) if used else []
     unchanged = [memory.id for memory in memories if memory.id not in forgotten]
     text = f"Forgotten: {', '.join(map(str, forgotten)) or 'nothing'}."
     if unchanged:
         text += f" Out of use before: {', '.join(map(str, unchanged))}."
-    return Said(ForgetAnswer(forgotten=forgotten, unchanged=unchanged), text)
+    return Said(ForgetAnswer(forgotten=tuple(forgotten), unchanged=tuple(unchanged)), text)
 
 
 def _feedback(desk: Desk, given: FeedbackForm) -> Said:
@@ -199,7 +211,7 @@ def _feedback(desk: Desk, given: FeedbackForm) -> Said:
     text = f"Logged: {'; '.join(said) or 'nothing new'}."
     if notice is not None:
         text += f" Tell the user, who alone decides: {notice}"
-    return Said(FeedbackAnswer(judged=judged, credited=credited, notice=notice), text)
+    return Said(FeedbackAnswer(judged=tuple(judged), credited=tuple(credited), notice=notice), text)
 
 
 def _context(desk: Desk, given: ContextForm) -> Said:
@@ -212,11 +224,11 @@ def _context(desk: Desk, given: ContextForm) -> Said:
         viewer=desk.viewer,
     )
     held = [
-        Injected(id=row["memory_id"], tier=row["tier"], reason=printable(row["reason"]))
+        Injected(id=row["memory_id"], tier=row["tier"], reason=row["reason"])
         for row in made.frame.iter_rows(named=True)
     ]
     answer = ContextAnswer(
-        recall=made.decision, text=str(made), tokens=made.tokens, memories=held, left_out=len(made.left_out)
+        recall=made.decision, text=str(made), tokens=made.tokens, memories=tuple(held), left_out=len(made.left_out)
     )
     number = "Not logged" if made.decision is None else f"Recall {made.decision}"
     if not held:

@@ -22,11 +22,10 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memlab.loopback import listening, matches, own_names
+from memlab.serving._forms import LONGEST_REQUEST
 
 __all__ = ["run_http", "run_stdio"]
 
-_LONGEST_BODY = 4 << 20
-"""Bytes of a request: a memory of 1 MB, escaped, and some room."""
 _LAST_ANSWERS = 3
 """Seconds for calls under way when the server is ended."""
 
@@ -80,7 +79,7 @@ def run_http(servers: Mapping[str, Server[Any]], *, host: str, port: int, tell: 
         token: server.streamable_http_app(
             json_response=True,
             stateless_http=True,
-            max_request_body_size=_LONGEST_BODY,
+            max_request_body_size=LONGEST_REQUEST,
             transport_security=TransportSecuritySettings(
                 allowed_hosts=sorted(names), allowed_origins=[f"http://{name}" for name in sorted(names)]
             ),

@@ -27,7 +27,15 @@ from memlab.state.events import (
     register_hash_paths,
     undeclared_fields,
 )
-from memlab.state.fields import MAX_TEXT_BYTES, check_interval, checked_columns, checked_text, columns_of, is_blank
+from memlab.state.fields import (
+    MAX_TEXT_BYTES,
+    check_interval,
+    checked_columns,
+    checked_text,
+    columns_of,
+    is_blank,
+    tag_name,
+)
 from memlab.state.projections import EVERY_KIND, Projection, declare_projections
 from memlab.state.roles import NAMES, UNDECLARED, EventType, Field, Register, listed, mapping, rows
 from memlab.state.snapshot import (
@@ -112,6 +120,7 @@ __all__ = [
     "save_snapshot",
     "seen_rows",
     "stamps",
+    "tag_name",
     "undeclared_fields",
     "values_of",
     "with_speaker",

@@ -14,7 +14,7 @@ from memlab.clock import datable, from_micros, to_micros
 from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.schema import FIELDS, MEMORY, Column, is_open_word, spelled
 
-__all__ = ["MAX_TEXT_BYTES", "check_interval", "checked_columns", "checked_text", "columns_of", "is_blank"]
+__all__ = ["MAX_TEXT_BYTES", "check_interval", "checked_columns", "checked_text", "columns_of", "is_blank", "tag_name"]
 
 MAX_TEXT_BYTES = 1_000_000
 _GREATEST = sys.float_info.max
@@ -181,12 +181,17 @@ def _name(field: str, value: Any, row: int | None) -> str:
     return checked_text(value, where=_place(row, field))
 
 
+def tag_name(tag: str) -> str:
+    """Return the name of a tag as a person writes it: "#rust" is the tag rust, and "#" alone is itself."""
+    return tag.removeprefix("#") or tag
+
+
 def _strings(name: str, value: Any, row: int | None) -> list[str] | None:
     if value is None:
         return None
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InputError(f"{_head(row)}{name} is a list of strings, not {shown(value)}.")
     named = [_name(name, item, row) for item in value]
-    if name == "tags":  # "#rust" is the tag rust, as in lab.graph.tag
-        named = [tag.removeprefix("#") or tag for tag in named]
+    if name == "tags":
+        named = [tag_name(tag) for tag in named]
     return named or None

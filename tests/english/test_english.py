@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from memlab.english import (
     NUMBER_WORDS,
+    lexicon,
     number_of,
     read_number,
     read_sentences,
@@ -115,3 +116,12 @@ def test_a_mixed_sentence_states_what_stands_before_its_question() -> None:
 )
 def test_of_whom_a_sentence_speaks(sentence: str, person: str | None) -> None:
     assert subject_person(sentence) == person
+
+
+def test_a_greeting_stands_in_one_table() -> None:
+    tables = lexicon()
+    lists = [named["greetings"] for named in tables.values() if isinstance(named.get("greetings"), list)]
+    lists += tables.get("greetings", {}).values()
+    every = [phrase for phrases in lists for phrase in phrases]
+    assert len(every) > 100
+    assert sorted(phrase for phrase in set(every) if every.count(phrase) > 1) == []

@@ -5,7 +5,6 @@ import contextlib
 import http.client
 import json
 import os
-import subprocess
 import sys
 import urllib.error
 import urllib.parse
@@ -16,7 +15,7 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from running import run_alone
+from running import TOKEN, run_alone, serving
 
 import memlab
 
@@ -27,20 +26,7 @@ INITIALIZE = {
     "capabilities": {},
     "clientInfo": {"name": "garbage", "version": "1"},
 }
-TOKEN = "a-token-of-the-tests"
 ROUNDS = 8
-
-
-@contextlib.contextmanager
-def serving(folder, *words):
-    """The process of ``memlab serve``; it is killed in the end."""
-    command = [sys.executable, "-m", "memlab", "serve", str(folder), *words]
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(command, **pipes, env=os.environ | {"MEMLAB_TOKEN": TOKEN}) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 class Wire:

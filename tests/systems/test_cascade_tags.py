@@ -86,3 +86,17 @@ def test_the_command_line_links_tags_and_lists(tmp_path):
     assert [row["id"] for row in json.loads(run("list", path, "--tag", "#auth", "--json"))] == [1, 2]
     run("remember", path, "Port 80 is taken", "--kind", "error_pattern")
     assert "Port 80" in run("list", path, "--kind", "error_pattern")
+
+
+@pytest.mark.parametrize(("written", "name"), [("#auth", "auth"), ("auth", "auth"), ("##auth", "#auth"), ("#", "#")])
+def test_a_tag_has_one_name_however_it_is_given(tmp_path, written, name):
+    path = tmp_path / "lab"
+    with memlab.open(path) as lab:
+        lab.remember("the login page times out", tags=[written])
+        lab.remember("the session ends after an hour")
+        lab.graph.tag(2, written)
+        lab.graph.describe_tag(written, "login, sessions and tokens")
+        assert lab.memories["tags"].to_list() == [[name], [name]]
+        assert lab.graph.tags()["tag"].to_list() == [name]
+    done = CliRunner().invoke(main, ["list", str(path), "--tag", written, "--json"])
+    assert [row["id"] for row in json.loads(done.output)] == [1, 2]

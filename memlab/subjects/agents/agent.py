@@ -235,22 +235,26 @@ class Agent:
         self._check_changes(memory)
         self._identity.check_fields(fields)
 
-        def permit(state: State, row: int) -> None:
-            self._identity.check_changes(state, [row])
-
-        return self._corrections.edit(memory, text=text, fields=fields, permit=permit)
+        return self._corrections.edit(memory, text=text, fields=fields, permit=self._permit)
 
     @checked
     def forget(self, memory: Memories) -> Corrected:
-        """Take memories of its own out of every recall; ``restore`` brings them back. NotPermitted as for ``edit``."""
+        """Take memories of its own, with their corrections, out of every recall; ``restore`` brings them back.
+
+        NotPermitted as for ``edit``: also where a correction is of another.
+        """
         chosen = self._check_changes(memory)
-        return self._corrections.forget(chosen)
+        return self._corrections.forget(chosen, permit=self._permit)
 
     @checked
     def restore(self, memory: Memories) -> Corrected:
         """Bring back memories of its own that are out of use; see ``lab.restore``. NotPermitted as for ``edit``."""
         chosen = self._check_changes(memory)
-        return self._corrections.restore(chosen, project=None)
+        return self._corrections.restore(chosen, project=None, permit=self._permit)
+
+    def _permit(self, state: State, row: int) -> None:
+        """Raise NotPermitted for a row that this agent may not change."""
+        self._identity.check_changes(state, [row])
 
     def _check_changes(self, memories: Memories) -> list[int]:
         with self._core.reading() as state:

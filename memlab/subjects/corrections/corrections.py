@@ -24,9 +24,10 @@ from memlab.subjects.corrections.editing import (
     restored,
     statuses_of,
     undeprecated,
+    versions_from,
     without_use,
 )
-from memlab.subjects.corrections.replacing import Editor, EditOutcome
+from memlab.subjects.corrections.replacing import Editor, EditOutcome, Permit
 from memlab.subjects.feedback.reinforcing import Outcome, reinforced
 from memlab.subjects.modules.module_map import ModuleMaps
 from memlab.subjects.remembering.limits import check_files
@@ -39,8 +40,9 @@ __all__ = ["Corrected", "Corrections"]
 class Corrected:
     """What ``deprecate``, ``forget``, ``delete`` or ``restore`` did.
 
-    ``frame`` has a row for each memory that changed: memory_id, before, status, text. ``review`` has those that a
-    changed one supersedes or was superseded by (memory_id, of, how, status, text): they may want a look.
+    ``frame`` has a row for each memory that the act reached: memory_id, before, status, text. A memory that was edited
+    is reached with its corrections, the edits that replaced it. ``review`` has the other memories that a reached one
+    supersedes or was superseded by (memory_id, of, how, status, text): they may want a look.
     """
 
     verb: str
@@ -50,7 +52,7 @@ class Corrected:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The memories that were changed."""
+        """The memories that the act reached: those that were named, each followed by its corrections."""
         return tuple(self.frame["memory_id"].to_list())
 
     def __len__(self) -> int:
@@ -80,7 +82,7 @@ class Corrections:
         *,
         text: str | None,
         fields: Mapping[str, Any],
-        permit: Callable[[State, int], None] | None = None,
+        permit: Permit | None = None,
     ) -> Edited:
         """The memory that replaces ``memory`` once it is corrected; see ``Lab.edit``.
 
@@ -153,17 +155,24 @@ class Corrections:
         def change(state: State, chosen: list[int], now: int) -> Change:
             return without_use(state, chosen, "deprecated", now, reason) + self._used(state, chosen, now, "rejected")
 
-        return self._corrected("deprecate", lambda state: self._core.rows(memory), change, reason, numbers_before)
+        return self._corrected(
+            "deprecate", lambda state: self._with_corrections(state, memory), change, reason, numbers_before
+        )
 
-    def forget(self, memory: Memories) -> Corrected:
-        """See ``Lab.forget``."""
-        return self._set_status("forget", "forgotten", lambda state: self._core.rows(memory))
+    def forget(self, memory: Memories, *, permit: Permit | None = None) -> Corrected:
+        """See ``Lab.forget``. ``permit`` raises for a row that the caller may not change, corrections included."""
+        return self._set_status(
+            "forget", "forgotten", lambda state: _permitted(state, self._with_corrections(state, memory), permit)
+        )
 
     def delete(self, memory: Memories | None, *, project: str | None) -> Corrected:
         """See ``Lab.delete``."""
 
         def rows(state: State) -> list[int]:
-            chosen = self._chosen(state, memory, project, known=bool(mapped(state)))
+            if memory is not None and project is None:
+                chosen = self._with_corrections(state, memory)
+            else:
+                chosen = self._chosen(state, memory, project, known=bool(mapped(state)))
             return [row for row in chosen if state.names["status"].at(row) not in ("deleted", "purged")]
 
         def mapped(state: State) -> dict[str, str]:
@@ -173,12 +182,15 @@ class Corrections:
 
         return self._set_status("delete", "deleted", rows, also=mapped)
 
-    def restore(self, memory: Memories | None, *, project: str | None) -> Corrected:
-        """See ``Lab.restore``."""
+    def restore(self, memory: Memories | None, *, project: str | None, permit: Permit | None = None) -> Corrected:
+        """See ``Lab.restore``. ``permit`` is that of ``forget``."""
 
         def rows(state: State) -> list[int]:
             chosen = self._chosen(state, memory, project)
-            return chosen if memory is not None else [r for r in chosen if state.names["status"].at(r) == "deleted"]
+            if memory is None:
+                return [row for row in chosen if state.names["status"].at(row) == "deleted"]
+            versions = [version for row in chosen for version in _taken_out_together(state, row)]
+            return _permitted(state, list(dict.fromkeys(versions)), permit)
 
         store = self._core.store
 
@@ -211,6 +223,17 @@ class Corrections:
         if not rows and not known:
             raise UnknownName("project", project, names.vocabulary)
         return rows
+
+    def _with_corrections(self, state: State, memory: Memories) -> list[int]:
+        """Return the rows of the memories named, each followed by the edits that replaced it.
+
+        A correction that is deleted already stays as it is.
+        """
+        rows: dict[int, None] = {}
+        for row in self._core.rows(memory):
+            corrections = versions_from(state, row)[1:]
+            rows |= dict.fromkeys([row, *(one for one in corrections if state.names["status"].at(one) != "deleted")])
+        return list(rows)
 
     def _set_status(
         self,
@@ -263,3 +286,22 @@ class Corrections:
                 schema={"memory_id": pl.Int64, "before": pl.String, "status": pl.String, "text": pl.String},
             )
             return Corrected(verb, frame, joined_by_succession(state, chosen), reason)
+
+
+def _permitted(state: State, rows: list[int], permit: Permit | None) -> list[int]:
+    """Return ``rows`` once ``permit`` has raised for none of them."""
+    if permit is not None:
+        for row in rows:
+            permit(state, row)
+    return rows
+
+
+def _taken_out_together(state: State, row: int) -> list[int]:
+    """Return a memory that is out of use and its corrections with the same status.
+
+    A superseded memory stands for itself: it gave way to a correction, and to restore it brings its own words back.
+    """
+    status = state.names["status"].at(row)
+    if status == "superseded":
+        return [row]
+    return [version for version in versions_from(state, row) if state.names["status"].at(version) == status]

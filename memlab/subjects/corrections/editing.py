@@ -27,6 +27,7 @@ __all__ = [
     "statuses_of",
     "superseding",
     "undeprecated",
+    "versions_from",
     "without_use",
 ]
 
@@ -47,14 +48,23 @@ def in_place_of(state: State, row: int) -> int:
 
     What was superseded by a newer fact, or by what is purged, stands for itself: it is the past that is corrected.
     """
-    while state.names["status"].at(row) == "superseded":
-        by = float(state.numbers["superseded_by"].values[row])
-        if by != by or state.names["source"].at(int(by) - 1) != "user-edit":
+    return versions_from(state, row)[-1]
+
+
+def versions_from(state: State, row: int) -> list[int]:
+    """Return a memory and the edits that replaced it, oldest first.
+
+    A version in use ends the chain. A version out of use does not, whatever took it out: a memory that was forgotten
+    with its corrections keeps them.
+    """
+    versions = [row]
+    statuses, by = state.names["status"], state.numbers["superseded_by"].values
+    while statuses.at(versions[-1]) not in RECALLABLE and by[versions[-1]] == by[versions[-1]]:
+        newer = int(by[versions[-1]]) - 1
+        if state.names["source"].at(newer) != "user-edit" or statuses.at(newer) == "purged":
             break
-        if state.names["status"].at(int(by) - 1) == "purged":
-            break
-        row = int(by) - 1
-    return row
+        versions.append(newer)
+    return versions
 
 
 def edited(state: State, row: int, columns: Mapping[str, Any], now: int) -> Change:

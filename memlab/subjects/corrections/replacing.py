@@ -22,7 +22,7 @@ from memlab.subjects.facts.fact_rows import named
 from memlab.subjects.remembering.body import remembering
 from memlab.subjects.remembering.inferred import names_in_texts
 
-__all__ = ["SHOWN", "EditOutcome", "Editor"]
+__all__ = ["SHOWN", "EditOutcome", "Editor", "Permit"]
 
 SHOWN = frozenset({*FACT, "summary", "title", "steps", "warnings", "kind", "files"})
 """Fields that a prompt is made of: where one is edited in place, the memory may be injected once more."""

@@ -13,7 +13,7 @@ from memlab.clock import When
 from memlab.errors import InputError, UnknownName
 from memlab.privacy import refuse, screen
 from memlab.schema import RELATIONS, is_open_word, spelled
-from memlab.state import Change, checked_columns, checked_text, edges_of, refuse_names, seen_rows
+from memlab.state import Change, checked_columns, checked_text, edges_of, refuse_names, seen_rows, tag_name
 from memlab.subjects.core import Core, Memories, MemoryLike
 from memlab.subjects.corrections.editing import retired, without_use
 from memlab.subjects.graph.frames import EdgeRow, edge_rows, weighed
@@ -54,7 +54,7 @@ class LabGraph:
 
         >>> lab.graph.describe_tag("auth", "login, sessions and tokens")                   # doctest: +SKIP
         """
-        named = tag.removeprefix("#")
+        named = tag_name(tag)
         said = screen(checked_text(description, where="description")).text if description else ""
         store = self._core.store
         with store.writing() as tx:
@@ -68,12 +68,12 @@ class LabGraph:
     def tag(self, memories: Memories, tags: str | Sequence[str], *, remove: bool = False) -> tuple[int, ...]:
         """Give a tag, or several, to memories, or with ``remove`` take them away; return the ids of those that changed.
 
-        A ``#`` in front of a tag is left out; ``lab.remember(tags=)`` keeps it, so give tags without one. Memories that
-        bear the tags already stay as they are. InputError for what is deleted or purged, and without a tag.
+        A ``#`` in front of a tag is left out, as ``lab.remember(tags=)`` leaves it out. Memories that bear the tags
+        already stay as they are. InputError for what is deleted or purged, and without a tag.
 
         >>> lab.graph.tag(hits, ["release", "ci"])                                         # doctest: +SKIP
         """
-        named = [tag.removeprefix("#") for tag in ([tags] if isinstance(tags, str) else tags)]
+        named = [tags] if isinstance(tags, str) else list(tags)
         if not named:
             raise InputError('tag needs a tag, such as tag(memory, "release").')
         given = checked_columns({"text": ["-"], "tags": [named]}, now=0)

@@ -28,6 +28,8 @@ from memlab.policies import (
     VersionLog,
     attributed,
     load_pack,
+    needs_of_pack,
+    needs_of_policy,
     pack_from_sources,
     slot_named,
 )
@@ -103,6 +105,7 @@ class LabPolicies:
             body: dict[str, Any] = {"pack": chosen.name, "hash": read.hash, "sources": list(sources)}
             body["live"] = after.hash
             body["policies"] = {slot: policy.hash for slot, policy in after.policies.items()}
+            body |= _needing(needs_of_pack(after))
             changes = [_Change("use", {**body, "reason": reason}, sources)]
             for slot, policy in chosen.policies.items():
                 if read.policies[slot].hash != policy.hash:
@@ -219,6 +222,7 @@ class LabPolicies:
             sources = {_hash(text): text for text in chosen.sources}
             body: dict[str, Any] = {"pack": chosen.name, "hash": chosen.hash, "sources": list(sources)}
             body |= {"design": design, "extra": extra, "rate": rate, "reason": reason}
+            body |= _needing(needs_of_pack(chosen))
             return [_Change("challenge", body, sources)]
 
         with self._store.alone():
@@ -276,6 +280,7 @@ class LabPolicies:
             after = versions.with_pins(versions.live_at(event))
             body: dict[str, Any] = {"to": event, "pack": after.name, "live": after.hash, "reason": reason}
             body["policies"] = {slot: policy.hash for slot, policy in after.policies.items()}
+            body |= _needing(needs_of_pack(after))
             return [_Change("rollback-pack", body, {})]
 
         self._write(make, reason)
@@ -462,7 +467,12 @@ def _put(kind: str, slot: str, policy: Policy, after: Pack, reason: str) -> _Cha
     params = {param.name: param.value for param in policy.params.values() if param.value != param.default}
     if params:
         body["params"] = params
-    return _Change(kind, body, {hash: policy.source})
+    return _Change(kind, body | _needing(needs_of_policy(slot, policy)), {hash: policy.source})
+
+
+def _needing(needs: dict[str, str]) -> dict[str, Any]:
+    """Return the field that says which extensions a decision needs; none if it needs none."""
+    return {"needs": needs} if needs else {}
 
 
 class _Row(NamedTuple):

@@ -170,7 +170,7 @@ def corrects(low: str, *, asked: bool = False) -> bool:
 def _greets(low: str) -> bool:
     """It begins with a greeting and says hardly more: two words, such as a name."""
     found = False
-    while (greeting := first_of(low, _phrases("greetings"))) is not None:
+    while (greeting := first_of(low, phrases("greetings", "anywhere", "of-messages"))) is not None:
         found, low = True, low[len(greeting) - 1 :]
     return found and len(low.split()) <= _MOST_WITH_GREETING
 

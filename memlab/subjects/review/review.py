@@ -152,7 +152,8 @@ class LabReview:
     def deprecate(self, memory: Memories, reason: str) -> Corrected:
         """Flag memories as wrong: they leave recall, and stay, with the ``reason``. ``lab.restore`` brings them back.
 
-        What they superseded stays superseded: the result's ``review`` has those memories, and those by which they were
+        A memory that was edited is flagged with its corrections, as ``lab.forget`` forgets it. What they superseded
+        otherwise stays superseded: the result's ``review`` has those memories, and those by which they were
         superseded, and ``lab.restore`` of one brings it back.
 
         >>> lab.review.deprecate(hit, "the office has moved").review                              # doctest: +SKIP
