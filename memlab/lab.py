@@ -60,7 +60,7 @@ from memlab.subjects.operations import LabOperations
 from memlab.subjects.policies.falls import FallWatch
 from memlab.subjects.policies.policies import LabPolicies
 from memlab.subjects.policies.watch import Watches
-from memlab.subjects.projections import PROJECTIONS
+from memlab.subjects.projections import all_projections
 from memlab.subjects.purge.purge import purge
 from memlab.subjects.purge.receipt import Purged
 from memlab.subjects.recalling.asking import Questions
@@ -120,7 +120,7 @@ class Lab:
             create=create,
             reembed=reembed,
             index=index,
-            projections=PROJECTIONS,
+            projections=all_projections(),
             mend=mending(),
         )
         self._compose(store, seed)

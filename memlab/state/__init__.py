@@ -13,14 +13,15 @@ from memlab.state.events import (
     MEMORY_ID,
     NUMBER,
     PROJECT,
+    PROJECTIONS,
     REASON,
-    REGISTERS,
     SESSION,
     TIME,
     WORD,
     body_field,
     declare_events,
     declared_names,
+    dump_field,
     extend_event,
     hash_paths,
     policy_events,
@@ -37,7 +38,7 @@ from memlab.state.fields import (
     tag_name,
 )
 from memlab.state.projections import EVERY_KIND, Projection, declare_projections
-from memlab.state.roles import NAMES, UNDECLARED, EventType, Field, Register, listed, mapping, rows
+from memlab.state.roles import NAMES, UNDECLARED, EventType, Field, listed, mapping, rows
 from memlab.state.snapshot import (
     Decided,
     OldSnapshot,
@@ -66,8 +67,8 @@ __all__ = [
     "NUMBER",
     "PLACEHOLDER",
     "PROJECT",
+    "PROJECTIONS",
     "REASON",
-    "REGISTERS",
     "SESSION",
     "TIME",
     "UNDECLARED",
@@ -82,7 +83,6 @@ __all__ = [
     "Listed",
     "OldSnapshot",
     "Projection",
-    "Register",
     "Seen",
     "Snapshot",
     "State",
@@ -96,6 +96,7 @@ __all__ = [
     "declare_events",
     "declare_projections",
     "declared_names",
+    "dump_field",
     "edges_of",
     "entity_key",
     "entity_name",

@@ -1,7 +1,7 @@
 """The kinds of events: what each one's body holds, declared by the kernel here and by each subject in its own folder.
 
-``EVENTS`` has every kind, ``REGISTERS`` what the dump of each projection holds. A kind that is in neither is of a newer
-version of memlab. ``memlab.state.roles`` says what follows from a declaration.
+``EVENTS`` has every kind; one that is not in it is of a newer version of memlab or of an extension. ``PROJECTIONS`` has
+the tables that are folded from events, each of which says what its dump holds. ``memlab.state.roles`` says what follows from a declaration.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from memlab.registry import Registry
-from memlab.state.roles import EventType, Field, Register, listed, mapping, rows
+from memlab.registry import Owned, Registry
+from memlab.state.roles import UNDECLARED, EventType, Field, listed, mapping, rows
 
 __all__ = [
     "ADDED",
@@ -22,15 +22,15 @@ __all__ = [
     "MEMORY_ID",
     "NUMBER",
     "PROJECT",
+    "PROJECTIONS",
     "REASON",
-    "REGISTERS",
     "SESSION",
     "TIME",
     "WORD",
     "body_field",
     "declare_events",
-    "declare_register",
     "declared_names",
+    "dump_field",
     "extend_event",
     "hash_paths",
     "policy_events",
@@ -206,11 +206,18 @@ _KERNEL = (
     _policy_event("end-challenge", "A comparison with the live pack ended.", _PACK),
 )
 
+
+def _unfit(item: Owned) -> str | None:
+    if isinstance(item.value, type) and isinstance(getattr(item.value, "dumped", None), Field):
+        return None
+    return f"The projection {item.name} is not a subclass of memlab.state.Projection."
+
+
 EVENTS: Registry[EventType] = Registry("kind of event", _KERNEL, kind="events", about="doc")
 """Every kind of event that this version of memlab knows, with those of extensions."""
 
-REGISTERS: Registry[Register] = Registry("register", about="doc")
-"""What the dump of each projection holds."""
+PROJECTIONS: Registry[Owned] = Registry("projection", kind="projections", about="doc", check=_unfit)
+"""The projection classes, by name: of memlab once ``memlab.subjects.projections`` is imported, and of extensions."""
 
 
 # -- declaring ----------------------------------------------------------------------------------------------------
@@ -219,11 +226,6 @@ REGISTERS: Registry[Register] = Registry("register", about="doc")
 def declare_events(types: Iterable[EventType]) -> None:
     """Add kinds of events; InputError for a kind that another owner has declared."""
     EVENTS.register(types)
-
-
-def declare_register(register: Register) -> None:
-    """Add what the dump of a projection holds."""
-    REGISTERS.register([register])
 
 
 def extend_event(kind: str, fields: Mapping[str, Field]) -> None:
@@ -244,6 +246,11 @@ def body_field(kind: str) -> Field:
         own = EVENTS[kind].fields if kind in EVENTS else {}
         known = _bodies[kind] = (EVENTS.changes, mapping({**PARTS, **own}))
     return known[1]
+
+
+def dump_field(name: str) -> Field:
+    """Return what the dump of a projection holds."""
+    return PROJECTIONS[name].value.dumped if name in PROJECTIONS else UNDECLARED  # type: ignore[no-any-return]
 
 
 def policy_events() -> tuple[str, ...]:
@@ -270,7 +277,7 @@ def hash_paths(kind: str) -> tuple[Path, ...]:
     A hash is as random as a credential: of 300,000 random ones 36 look like a token. So these fields are not screened
     for secrets where they hold 64 hexadecimal digits.
     """
-    changes = EVENTS.changes, REGISTERS.changes
+    changes = EVENTS.changes, PROJECTIONS.changes
     known = _hashes.get(kind)
     if known is None or known[0] != changes:
         known = _hashes[kind] = (changes, tuple(dict.fromkeys(_hash_paths(body_field(kind), ()))))
@@ -279,15 +286,15 @@ def hash_paths(kind: str) -> tuple[Path, ...]:
 
 def register_hash_paths(name: str) -> tuple[Path, ...]:
     """Return the names that lead to each content hash in the dump of a register."""
-    return tuple(dict.fromkeys(_hash_paths(REGISTERS[name].dumped, ()))) if name in REGISTERS else ()
+    return tuple(dict.fromkeys(_hash_paths(dump_field(name), ())))
 
 
 def _hash_paths(field: Field, path: Path) -> Iterator[Path]:
     if field.role == "hash":
         yield path
     elif field.role == "registers":
-        for name, register in REGISTERS.items():
-            yield from _hash_paths(register.dumped, (*path, name))
+        for name in PROJECTIONS:
+            yield from _hash_paths(dump_field(name), (*path, name))
     for name, part in field.fields.items():
         yield from _hash_paths(part, (*path, name))
     for item in field.items:

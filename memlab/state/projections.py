@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 from memlab.journal import Event
-from memlab.state.events import declare_events, declare_register, extend_event
-from memlab.state.roles import UNDECLARED, EventType, Field, Register
+from memlab.registry import Owned
+from memlab.state.events import PROJECTIONS, declare_events, extend_event
+from memlab.state.roles import UNDECLARED, EventType, Field
 
 __all__ = ["EVERY_KIND", "Projection", "declare_projections"]
 
@@ -31,7 +31,7 @@ class Projection(ABC):
     """The kinds of events that it folds."""
 
     events: ClassVar[tuple[EventType, ...]] = ()
-    """The kinds of events that its subject declares."""
+    """The kinds of events that its subject declares; an extension declares its own beside its projections."""
 
     adds: ClassVar[Mapping[str, Mapping[str, Field]]] = MappingProxyType({})
     """The fields that its subject writes into events of other subjects of memlab, by kind."""
@@ -62,20 +62,11 @@ class Projection(ABC):
         return None
 
 
-def declare_projections(projections: Iterable[type[Projection]], *, owner: str = "") -> None:
-    """Declare the events of projections, and what their dumps hold.
-
-    Parameters
-    ----------
-    projections
-        The classes; each is declared once.
-    owner
-        Name and version of the extension that they belong to; empty for memlab.
-    """
+def declare_projections(projections: Iterable[type[Projection]]) -> None:
+    """Declare projections of memlab, with their events and the fields that they add to events of others."""
+    PROJECTIONS.register(Owned(kind.name, kind) for kind in projections)
     for kind in projections:
-        declare_events(replace(event, owner=owner) for event in kind.events)
-        doc = (kind.__doc__ or "").partition("\n")[0]
-        declare_register(Register(kind.name, kind.dumped, kind.exported, owner, doc))
+        declare_events(kind.events)
     for kind in projections:
         for extended, fields in kind.adds.items():
             extend_event(extended, fields)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-__all__ = ["NAMES", "STRINGS", "UNDECLARED", "EventType", "Field", "Register", "Role", "listed", "mapping", "rows"]
+__all__ = ["NAMES", "STRINGS", "UNDECLARED", "EventType", "Field", "Role", "listed", "mapping", "rows"]
 
 Role = Literal[
     # values that tell nothing of a memory's content
@@ -175,7 +175,7 @@ class Field:
     @cached_property
     def bears_names(self) -> bool:
         """Whether it says which names memories bear, or which ones a person declared."""
-        own = self.role in NAMES and self.held != "reference"
+        own = (self.role in NAMES or bool(self.keys)) and self.held != "reference"
         return own or self.role in _NAMING or any(part.bears_names for part in self.parts)
 
     @cached_property
@@ -263,28 +263,3 @@ class EventType:
     def body(self) -> Field:
         """The body as a mapping of its fields."""
         return mapping(self.fields)
-
-
-@dataclass(frozen=True)
-class Register:
-    """What the dump of a projection holds, as exports, imports and purges read it.
-
-    Attributes
-    ----------
-    name
-        The name of the projection.
-    dumped
-        What ``Projection.dump`` returns.
-    exported
-        Whether an export carries it. One that speaks of events of its own journal means nothing next to another.
-    owner
-        The extension that declared it; empty for memlab.
-    doc
-        What the projection keeps.
-    """
-
-    name: str
-    dumped: Field
-    exported: bool = True
-    owner: str = ""
-    doc: str = ""

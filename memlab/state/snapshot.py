@@ -165,6 +165,8 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
         state.words = Words.load(path / "words.npz")
         state.other_words = {name: Words.load(path / f"words-{name}.npz") for name in manifest["languages"]}
         registers = msgspec.msgpack.decode((path / "registers.msgpack").read_bytes())
+        if registers.keys() != state.projections.keys():
+            raise OldSnapshot(f"The snapshot {path.name} was written with other extensions.")
         for name, one in state.projections.items():
             one.load(registers[name])
         decided = msgspec.msgpack.decode((path / "decided.msgpack").read_bytes(), type=tuple[Decided, ...])

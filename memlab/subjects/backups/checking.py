@@ -45,7 +45,7 @@ from memlab.state import State, latest_snapshot, load_snapshot, policy_events
 from memlab.storage.backup_folders import BACKUPS, backups_in, places
 from memlab.storage.purging import DERIVED, PURGE_TIMEOUT
 from memlab.subjects.corrections.stale import stale_frame
-from memlab.subjects.projections import PROJECTIONS, new_state
+from memlab.subjects.projections import all_projections, new_state
 
 __all__ = ["Checked", "check", "check_in_memory", "with_stale"]
 
@@ -210,7 +210,7 @@ class _Checking:
         yield reindex
         with contextlib.suppress(DamagedLab):
             found = latest_snapshot(self.folder / "snapshots")
-            snapshot = None if found is None else load_snapshot(found, PROJECTIONS)
+            snapshot = None if found is None else load_snapshot(found, all_projections())
             if snapshot is not None and (snapshot.lab, snapshot.chain) == _point(journal, snapshot.state.seq):
                 yield partial(_from_snapshot, snapshot.state)
         for place in _places(journal, self.folder):
@@ -242,7 +242,7 @@ class _Checking:
         for path in sorted((self.folder / "snapshots").glob("*")):
             name = f"snapshots/{path.name}"
             try:
-                snapshot = load_snapshot(path, PROJECTIONS)
+                snapshot = load_snapshot(path, all_projections())
                 if (snapshot.lab, snapshot.chain) != _point(journal, snapshot.state.seq):
                     raise DamagedLab("It is of another history than the journal.")
             except DamagedLab as error:
