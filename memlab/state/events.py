@@ -1,7 +1,8 @@
 """The kinds of events: what each one's body holds, declared by the kernel here and by each subject in its own folder.
 
-``EVENTS`` has every kind; one that is not in it is of a newer version of memlab or of an extension. ``PROJECTIONS`` has
-the tables that are folded from events, each of which says what its dump holds. ``memlab.state.roles`` says what follows from a declaration.
+``EVENTS`` has every kind; another one is of a newer version of memlab, or of an extension that is not registered.
+``PROJECTIONS`` has the tables that are folded from events, each of which says what its dump holds.
+``memlab.state.roles`` says what follows from a declaration.
 """
 
 from __future__ import annotations
