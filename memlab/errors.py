@@ -45,6 +45,7 @@ from pathlib import Path
 from types import TracebackType
 
 from memlab.printable import printable
+from memlab.version import __version__
 
 __all__ = [
     "BadAnswer",
@@ -229,6 +230,18 @@ class NotALab(LabError):
 
 class NewerLab(LabError):
     """The lab was written by a later version of memlab."""
+
+    @classmethod
+    def of_format(cls, what: str, number: int, known: int, *, written_by: str = "", noun: str = "format") -> NewerLab:
+        """Return the error for ``what``, which has the format ``number`` where this memlab reads up to ``known``.
+
+        ``written_by`` is the version of memlab that wrote it, where that is known.
+        """
+        by = f"memlab {written_by}" if written_by else "a later memlab"
+        return cls(
+            f"{what} has {noun} {number}, written by {by}. This is memlab {__version__}, which reads {noun}s up to "
+            f"{known}. Upgrade memlab."
+        )
 
 
 class DamagedLab(LabError):

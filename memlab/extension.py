@@ -43,6 +43,7 @@ _HOMES = {
     "settings": "memlab.policies",
     "slots": "memlab.policies",
     "events": "memlab.state",
+    "registers": "memlab.state",
     "projections": "memlab.state",
     "accessors": "memlab.lab",
     "readers": "memlab.reading",
@@ -68,8 +69,10 @@ class Extension:
         `memlab.Feature` with ``compute``: values of candidates that any policy can read.
     settings, slots
         `memlab.Setting` and `memlab.Slot`, each with a default, so that packs of today keep their hashes.
-    events, projections
-        Kinds of events that declare their fields, and tables folded from events.
+    events
+        Kinds of events, each of which declares its fields. Their names begin with that of the extension: ``notes/pin``.
+    projections
+        Subclasses of ``memlab.state.Projection``: tables folded from events, with the events that they declare.
     accessors
         `Accessor`: an attribute of every lab.
     readers
@@ -94,6 +97,7 @@ class Extension:
     slots: Sequence[Declaration] = field(default=(), kw_only=True)
     events: Sequence[Declaration] = field(default=(), kw_only=True)
     projections: Sequence[Any] = field(default=(), kw_only=True)
+    registers: Sequence[Declaration] = field(default=(), init=False, repr=False)
     accessors: Sequence[Declaration] = field(default=(), kw_only=True)
     readers: Sequence[Declaration] = field(default=(), kw_only=True)
     indexes: Sequence[Declaration] = field(default=(), kw_only=True)
@@ -117,7 +121,9 @@ class Extension:
         return f"{self.name} {self.version}"
 
     def __repr__(self) -> str:
-        counts = [f"{len(getattr(self, kind))} {kind}" for kind in _HOMES if getattr(self, kind)]
+        counts = [
+            f"{len(getattr(self, kind))} {kind}" for kind in _HOMES if kind != "registers" and getattr(self, kind)
+        ]
         return printable(f"<Extension {self.label}: {', '.join(counts) or 'nothing'}>")
 
 
@@ -185,14 +191,25 @@ def register_extension(extension: Extension, module: str) -> Extension:
 
 def _with_owner(extension: Extension) -> Extension:
     """Return the extension with each of its declarations naming it as the owner."""
+    declared = {kind: getattr(extension, kind) for kind in _HOMES}
+    declared["events"] = [*extension.events, *(event for one in extension.projections for event in _events_of(one))]
+    declared["registers"] = [one.register() for one in extension.projections if hasattr(one, "register")]
     changed: dict[str, Any] = {}
-    for kind in _HOMES:
-        items = getattr(extension, kind)
-        changed[kind] = owned = tuple(_owned(item, extension) for item in items)
-        names = [item.name for item in owned]
+    for kind, items in declared.items():
+        changed[kind] = own = tuple(_owned(item, extension) for item in items)
+        names = [item.name for item in own]
         if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
             raise InputError(f"The extension {extension.label} declares {twice} twice among its {kind}.")
-    return replace(extension, **changed)
+    registers = changed.pop("registers")
+    owned = replace(extension, **changed)
+    object.__setattr__(owned, "registers", registers)
+    return owned
+
+
+def _events_of(projection: Any) -> Sequence[Any]:
+    """Return the kinds of events that a projection declares."""
+    events: Sequence[Any] = getattr(projection, "events", ())
+    return events
 
 
 def _owned(item: Any, extension: Extension) -> Any:

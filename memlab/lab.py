@@ -25,8 +25,9 @@ from memlab.models import LanguageModel
 from memlab.policies import DEFAULT_PACK, Challenge, ChallengeDesign, Pack, PackLike, load_pack
 from memlab.printable import printable
 from memlab.recall import Filters, Hits, WordOrWords
+from memlab.registry import Registry
 from memlab.slates import Slates
-from memlab.state import Seen
+from memlab.state import Seen, with_extended
 from memlab.storage.copies import unreached
 from memlab.storage.store import Store
 from memlab.subjects.agents.agent import Agent, identity_of
@@ -60,7 +61,7 @@ from memlab.subjects.operations import LabOperations
 from memlab.subjects.policies.falls import FallWatch
 from memlab.subjects.policies.policies import LabPolicies
 from memlab.subjects.policies.watch import Watches
-from memlab.subjects.projections import all_projections
+from memlab.subjects.projections import PROJECTIONS
 from memlab.subjects.purge.purge import purge
 from memlab.subjects.purge.receipt import Purged
 from memlab.subjects.recalling.asking import Questions
@@ -70,13 +71,14 @@ from memlab.subjects.results import Edited, Feedback, Memory, Remembered, overvi
 from memlab.subjects.retention.retention import LabUpkeep
 from memlab.subjects.retention.schedule import Scheduler
 from memlab.subjects.review.review import LabReview
+from memlab.subjects.seam import Accessor, Seam
 from memlab.verifiers import Verifier
 
 if TYPE_CHECKING:
     from memlab.evaluation import Verdicts
     from memlab.moving import Loaded
 
-__all__ = ["Lab"]
+__all__ = ["ACCESSORS", "Lab"]
 
 
 class Lab:
@@ -120,7 +122,7 @@ class Lab:
             create=create,
             reembed=reembed,
             index=index,
-            projections=all_projections(),
+            projections=with_extended(PROJECTIONS),
             mend=mending(),
         )
         self._compose(store, seed)
@@ -244,6 +246,18 @@ class Lab:
     def _held(self) -> Core:
         """For accessors: ``lab.upkeep`` keeps the lab alive, and the lab does not keep its accessors."""
         return self._core.held_by(self)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Return what an extension's accessor of this name makes."""
+            if name.startswith("_") or name not in ACCESSORS:
+                raise AttributeError(f"Lab has no attribute {name!r}.", name=name, obj=self)
+            accessor = ACCESSORS[name]
+            return accessor.make(Seam(self, self._core, accessor.owner))
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *ACCESSORS})
 
     # -- remembering ------------------------------------------------------------------------------------------
 
@@ -927,3 +941,14 @@ class Lab:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _refusal(accessor: Accessor) -> str | None:
+    """Return why an extension's accessor is refused."""
+    if not accessor.name.isidentifier() or accessor.name.startswith("_"):
+        return f"The accessor {accessor.name!r} is no name of an attribute."
+    return f"Lab has an attribute {accessor.name} of its own." if hasattr(Lab, accessor.name) else None
+
+
+ACCESSORS: Registry[Accessor] = Registry("accessor", kind="accessors", about="doc", check=_refusal)
+"""The accessors that extensions declare."""

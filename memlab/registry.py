@@ -113,7 +113,7 @@ class Registry(Mapping[str, D]):
         An extension may declare its own name again, in another version; a name of memlab or of another extension is
         taken.
         """
-        if self._check is not None and (fault := self._check(item)) is not None:
+        if item.owner and self._check is not None and (fault := self._check(item)) is not None:
             return fault
         present = self._items.get(item.name)
         if present is None or (item.owner and _name_of(present.owner) == _name_of(item.owner)):

@@ -168,6 +168,7 @@ def test_questions_without_evidence_are_left_out_and_counted():
 def test_one_conversation_has_no_interval():
     found = bench_conversations([labelled("kitchen")], packs=["memlab"], baselines=False)
     assert set(found.systems[0].intervals.values()) == {None}
+    assert "interval" not in repr(found)
 
 
 def test_the_frame_has_a_row_for_each_system_and_category(result):
@@ -182,6 +183,7 @@ def test_the_frame_has_a_row_for_each_system_and_category(result):
 
 def test_it_reads_well_in_a_terminal_and_a_notebook(result):
     lines = repr(result).splitlines()
+    assert lines[0].endswith("[95% interval by conversation]")
     assert lines[0].startswith("tiny: 6 questions that can be answered on 2 conversations; turn level, published")
     assert lines[2].split()[:3] == ["system", "recall@5", "recall@10"]
     assert max(len(line) for line in lines[2:7]) <= 150

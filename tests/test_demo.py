@@ -6,12 +6,16 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pytest
+from matplotlib.figure import Figure
 
 import memlab
 from memlab.demo import CONVERSATION, run_demo
+from memlab.demo.figures import draw_terms
 from memlab.demo.quarter import agreement, live_quarter
+from memlab.drawing import CYCLE
 from memlab.errors import InputError
 from memlab.evaluation import Estimate
 from memlab.ingest import read_locomo
@@ -119,6 +123,19 @@ def test_the_page_is_well_formed_and_asks_for_nothing(html, elements):
     assert "@import" not in html
     assert "<script" not in html
     assert not re.search(r"https?://", html)
+
+
+def test_terms_beyond_the_colours_are_one_entry_of_the_legend_and_what_decides_has_a_colour():
+    def explained(**terms):
+        return SimpleNamespace(terms=list(terms.items()), score=sum(terms.values()))
+
+    small = {f"small-{number:02}": 0.01 for number in range(len(CYCLE) + 2)}
+    axes = Figure().add_subplot()
+    draw_terms([explained(**small, decides=0.05), explained(**small)], ["first", "second"])(axes)
+    told = axes.get_legend_handles_labels()[1]
+    assert told[0] == "decides"
+    assert told[-1] == "3 smaller terms"
+    assert len(told) == len(CYCLE) + 1
 
 
 def test_the_page_says_by_which_hashes_it_came_about(run, html):

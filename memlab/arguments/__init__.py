@@ -18,6 +18,7 @@ expressions an InputError. Whatever else a call raises goes through as it is: it
 from memlab.arguments._calls import checked
 from memlab.arguments._given import Called, item, shown
 from memlab.arguments._rules import AnyNumber, AsGiven, Count, Misfit, Seconds, Seed, Share, Taken, Within
+from memlab.arguments._warning import warn_caller
 
 __all__ = [
     "AnyNumber",
@@ -33,4 +34,5 @@ __all__ = [
     "checked",
     "item",
     "shown",
+    "warn_caller",
 ]

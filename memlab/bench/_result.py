@@ -143,11 +143,13 @@ class BenchResult:
         left = f", {self.unjudged} without evidence left out" if self.unjudged else ""
         within = f" on {held}" if self.conversations else ""
         independent = "conversation" if self.conversations else "question or project"
+        has_intervals = any(value is not None for system in self.systems for value in system.intervals.values())
+        interval = f"; [95% interval by {independent}]" if has_intervals else ""
         digest = f"; sha256 {self.sha256}" if self.sha256 else ""
         return (
             f"{self.dataset}: {self.questions} questions that can be answered{within}{left}; {self.unit} level, "
-            f"{' and '.join(self._sets)} labels; recall is fractional, any and all have the evidence at all; "
-            f"[95% interval by {independent}]{digest}"
+            f"{' and '.join(self._sets)} labels; recall is fractional, any and all have the evidence at all"
+            f"{interval}{digest}"
         )
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:

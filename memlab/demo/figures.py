@@ -65,21 +65,30 @@ _LONGEST_TERM = 30
 
 
 def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -> Draw:
-    """One bar a hit, best first: the terms that its score is the sum of, as the policy's source writes them."""
+    """One bar a hit, best first: the terms that its score is the sum of, as the policy's source writes them.
+
+    A term has a colour of its own if it adds or takes much in any hit; those beyond the colours are one group.
+    """
     rows = [dict(one.terms) for one in explanations]
-    size = {term: sum(abs(terms.get(term, 0.0)) for terms in rows) for terms in rows for term in terms}
+    size = {term: max(abs(terms.get(term, 0.0)) for terms in rows) for terms in rows for term in terms}
     order = sorted((term for term in size if size[term] > 0), key=lambda term: -size[term])
 
     def draw(axes: Axes) -> None:
         ends = {1: [0.0] * len(rows), -1: [0.0] * len(rows)}
-        for term, colour in zip(order, [*CYCLE, *[GREY] * len(order)], strict=False):
+        rest = len(order) - len(CYCLE)
+        for place, (term, colour) in enumerate(zip(order, [*CYCLE, *[GREY] * len(order)], strict=False)):
             for row, terms in enumerate(rows):
                 value = terms.get(term, 0.0)
                 if value:
                     side = 1 if value > 0 else -1
                     axes.barh(row, value, left=ends[side][row], height=0.62, color=colour, linewidth=0)
                     ends[side][row] += value
-            axes.barh([0], [0], color=colour, label=clip(term, _LONGEST_TERM))
+            if place < len(CYCLE):
+                axes.barh([0], [0], color=colour, label=clip(term, _LONGEST_TERM))
+        if rest > 0:
+            axes.barh(
+                [0], [0], color=GREY, label=clip(order[-1], _LONGEST_TERM) if rest == 1 else f"{rest} smaller terms"
+            )
         for row, (one, up) in enumerate(zip(explanations, ends[1], strict=True)):
             axes.text(up + 0.012, row, f"{one.score:.2f}", va="center")
         names = [f"{clip(text, 44)}  {rank}" for rank, text in enumerate(texts, 1)]

@@ -225,7 +225,10 @@ class Verdicts:
         tracks, settings = {one.challenger: one.track for one in self}, self.settings
         head, rows = self._cells()
         facts = [("recalls", f"{max(one.recalls for one in self):,}"), ("level", f"{settings.level:.0%}")]
-        facts += [("silence", settings.missing or "none"), ("blocks", settings.cluster or "each recall")]
+        facts += [
+            ("missing feedback counts as", settings.missing or "not stated"),
+            ("blocks", settings.cluster or "each recall"),
+        ]
         html = render_page(
             Path(__file__).parent / "verdict.html",
             {"safe_text": printable},

@@ -103,7 +103,8 @@ class Journal(Reading):
         ``timeout`` is how many seconds a write waits for another writer. ``immutable=True`` (with ``read_only``) opens
         a cleanly closed lab on a disk where SQLite cannot keep its index of the log: nobody, on any machine, may write
         it meanwhile, as nothing would notice. A journal of an older format is brought to this one, and ``mend`` asked
-        what its events should have held; with ``read_only`` a copy in memory is. What was acknowledged and is missing
+        what the events of format 1 should have held; with ``read_only`` a copy in memory is, or, where only the number
+        differs, nothing. What was acknowledged and is missing
         is given by ``lost``. Raises NotALab, NewerLab, DamagedLab, ReadOnlyLab.
         """
         if immutable and not read_only:
@@ -132,7 +133,7 @@ class Journal(Reading):
             if version != _database.VERSION and writer is not None:
                 with WriterLock(path / _database.LOCK).held(timeout):
                     migrate(writer, path, mend)
-            elif version != _database.VERSION:
+            elif version == 1:  # format 2 has the tables of today
                 reader = opened.enter_context(contextlib.closing(in_memory_copy(reader, path, mend)))
             journal = cls(path, reader, writer, timeout=timeout, synchronous=_synchronous, immutable=immutable)
             opened.pop_all()

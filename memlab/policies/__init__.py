@@ -14,13 +14,16 @@ from memlab.policies._packs import DEFAULT_PACK, Pack, PackLike, load_pack, pack
 from memlab.policies._settings import SETTINGS, Setting, SettingValue, checked_setting
 from memlab.policies._slots import SLOTS, Slot, slot_named
 from memlab.policies._versions import Version, VersionLog
+from memlab.policies._vocabulary import POLICY_FORMAT, VOCABULARY
 
 __all__ = [
     "CHALLENGE_DESIGNS",
     "DEFAULT_PACK",
     "FEATURES",
+    "POLICY_FORMAT",
     "SETTINGS",
     "SLOTS",
+    "VOCABULARY",
     "Attribution",
     "Challenge",
     "ChallengeDesign",

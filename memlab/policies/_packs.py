@@ -27,7 +27,7 @@ from memlab.language import (
     read_pack,
 )
 from memlab.policies._features import FEATURES
-from memlab.policies._settings import SETTINGS, Setting, SettingValue, checked_setting
+from memlab.policies._settings import SETTINGS, Setting, SettingValue, checked_setting, current_setting
 from memlab.policies._slots import SLOTS, Slot, slot_named
 from memlab.printable import printable
 
@@ -148,8 +148,10 @@ class Pack:
             return dict(known)
         given = {"embedder": embedder}
         # A setting with a default is left out where it has that, so that older fingerprints stay what they were.
-        given |= {name: repr(value) for name, value in _given(self.settings).items()}
-        given |= {slot: policy.hash for slot, policy in self.policies.items()}
+        for name, value in _given(self.settings).items():
+            given[name] = _versioned(repr(value), SETTINGS[name].version)
+        for name, policy in self.policies.items():
+            given[name] = _versioned(policy.hash, SLOTS[name].version if name in SLOTS else 1)
         self._fingerprints[key] = found = {name: of.fingerprint(given) for name, of in FEATURES.items()}
         return dict(found)
 
@@ -327,7 +329,8 @@ def _assembled(
             if rescored and name in _OF_THE_SCORE:
                 continue
             try:
-                settings.setdefault(name, checked_setting(name, setting.value))
+                current, value = current_setting(name, setting.value)
+                settings.setdefault(current, checked_setting(current, value))
             except InputError as error:
                 raise PolicyTypeError(
                     str(error), source=texts[depth], line=setting.line, column=setting.column, policy=name, file=where
@@ -420,9 +423,13 @@ def _compiled_default(slot: str, source: str, signature: Signature) -> Policy:
 
 def _pack_hash(policies: Mapping[str, Policy], settings: Mapping[str, SettingValue]) -> str:
     parts = [f"dialect {DIALECT}"]
-    parts += [f"{slot} {policies[slot].hash}{_of_extension(SLOTS[slot])}" for slot in sorted(_decided(policies))]
+    for name in sorted(_decided(policies)):
+        slot = SLOTS[name]
+        parts.append(f"{_versioned(name, slot.version)} {policies[name].hash}{_of_extension(slot)}")
     given = _given(settings)
-    parts += [f"{name} {given[name]!r}{_of_extension(SETTINGS[name])}" for name in sorted(given)]
+    for name in sorted(given):
+        setting = SETTINGS[name]
+        parts.append(f"{_versioned(name, setting.version)} {given[name]!r}{_of_extension(setting)}")
     return _digest("\n".join(parts))
 
 
@@ -443,3 +450,8 @@ def _given(settings: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
 
 def _of_extension(declared: Slot | Setting) -> str:
     return f" of {declared.owner}" if declared.owner else ""
+
+
+def _versioned(name: str, version: int) -> str:
+    """Return a name as hashes have it. Version 1 is left out, so that hashes from before versions stay equal."""
+    return name if version == 1 else f"{name}/{version}"

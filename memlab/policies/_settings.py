@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
+from types import MappingProxyType
 from typing import Literal
 
 from memlab.errors import InputError, UnknownName
@@ -12,7 +14,7 @@ from memlab.index import LANGUAGES
 from memlab.registry import Registry
 from memlab.schema import VISIBILITIES
 
-__all__ = ["SETTINGS", "Setting", "SettingValue", "checked_setting"]
+__all__ = ["SETTINGS", "Setting", "SettingValue", "checked_setting", "current_setting"]
 
 SettingValue = float | bool | str
 
@@ -27,6 +29,7 @@ class Setting:
     """One setting.
 
     ``default`` is its value in a pack that does not give it; the hash of such a pack is as before the setting existed.
+    ``version`` is raised when a value comes to mean something else, and counts in hashes and fingerprints from 2 on.
     """
 
     name: str
@@ -314,6 +317,22 @@ SETTINGS: Registry[Setting] = Registry(
     check=_refusal,
 )
 """Every setting by name: docs/policy-language.md#settings. Values by pack: docs/systems.md#settings-of-each-pack."""
+
+
+FORMER_SETTINGS: Mapping[str, tuple[str, Mapping[str, SettingValue]]] = MappingProxyType(
+    {"spread-combine": ("spread-mode", {"max": "cascade", "sum": "energy"})}
+)
+"""Settings that packs of earlier versions give: the one that took their place, and its value for each of theirs."""
+
+
+def current_setting(name: str, value: object) -> tuple[str, object]:
+    """Return a setting as packs of today give it: another one for what ``FORMER_SETTINGS`` lists, else the same."""
+    if name not in FORMER_SETTINGS:
+        return name, value
+    now, values = FORMER_SETTINGS[name]
+    if value not in values:
+        raise InputError(f"Setting {name}, which is {now} today, is one of {', '.join(values)}, not {value!r}.")
+    return now, values[str(value)]
 
 
 def checked_setting(name: str, value: object) -> SettingValue:

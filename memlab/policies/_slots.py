@@ -37,7 +37,8 @@ class Slot:
 
     A pack that does not name a slot with a default has the policy ``source``, or that of the slot's file in ``defaults/``
     where ``source`` is empty, and its hash is what it was before the slot was declared. A slot of an extension always has
-    a default. ``adapters`` map the unit in which an older spelling returns to ours, by one of its inputs.
+    a default. ``version`` is raised when its value comes to mean something else, and counts in hashes from 2 on.
+    ``adapters`` map the unit in which an older spelling returns to ours, by one of its inputs.
 
     >>> Slot("urgent", "Whether a note is urgent.", returns="bool", stages=("memory",), source="(fn [importance] (> importance 0.8))")
     <Slot urgent, 57 inputs: Whether a note is urgent.>

@@ -15,15 +15,19 @@ import polars as pl
 
 from memlab.display import paragraph
 from memlab.errors import ExtensionWarning, InputError, MissingExtension, PolicyError, UnknownName
-from memlab.journal import Event
+from memlab.journal import Event, check_event_format
 from memlab.language import Policy, compile_policy
 from memlab.policies._challenges import Challenge
 from memlab.policies._needs import refusal_of, warn_of_versions
 from memlab.policies._packs import Pack, pack_from_sources
 from memlab.policies._slots import SLOTS, slot_named
+from memlab.policies._vocabulary import naming_vocabulary
 from memlab.printable import printable
 
 __all__ = ["Version", "VersionLog"]
+
+_FORMAT = 1
+"""The newest version of the bodies of events of policies that ``VersionLog`` reads."""
 
 _STAMP = pl.Datetime("us", "UTC")
 
@@ -209,24 +213,18 @@ class VersionLog:
 
     def _apply(self, event: Event, source_of: Callable[[str], str]) -> None:
         body = event.body
+        check_event_format(event, _FORMAT)
         if event.kind == "use":
-            self._become(event, pack_from_sources(tuple(source_of(hash) for hash in body["sources"])))
+            self._become(event, _pack_in(event, source_of))
         elif event.kind == "rollback-pack":
             self._become(event, self.live_at(body["to"]))
         elif event.kind in ("install", "rollback", "pin"):
-            slot = body["slot"]
-            policy = compile_policy(
-                source_of(body["source"]),
-                slot_named(slot).signature,
-                name=slot,
-                params=body.get("params") or None,
-                helpers=tuple(body.get("helpers", ())),
-            )
+            slot, policy = body["slot"], _policy_in(event, source_of)
             if event.kind == "pin":
                 self._pins[slot] = policy
             self._put(event, slot, policy)
         elif event.kind == "challenge":
-            pack = pack_from_sources(tuple(source_of(hash) for hash in body["sources"]))
+            pack = _pack_in(event, source_of)
             given = body["design"], body["extra"], body["rate"]
             self._challenges[pack.name] = Challenge(pack, *given, event.seq, event.at, body["reason"])
             self._challenged.append(self._challenges[pack.name])
@@ -260,7 +258,9 @@ class VersionLog:
             self._enter(event, self._added(event, slot, policy, event.body.get("hash", policy.hash)))
 
     def _live(self, event: Event, pack: Pack) -> None:
-        hash = event.body.get("live", pack.hash)
+        body = event.body
+        # the first labs wrote the hash of the live pack under other names, before there were pins
+        hash = body.get("live") or body.get({"use": "hash", "install": "pack"}.get(event.kind, ""), pack.hash)
         self._lives.append(_Live(event.seq, event.kind, pack, hash, pack.name))
         self._hashes.setdefault(hash)
 
@@ -405,6 +405,26 @@ class VersionLog:
             schema_overrides={"version": pl.Int64, "event": pl.Int64},
         )
         return frame if slot is None else frame.drop("slot")
+
+
+def _pack_in(event: Event, source_of: Callable[[str], str]) -> Pack:
+    """The pack whose texts an event names."""
+    sources = tuple(source_of(hash) for hash in event.body["sources"])
+    with naming_vocabulary(event):
+        return pack_from_sources(sources)
+
+
+def _policy_in(event: Event, source_of: Callable[[str], str]) -> Policy:
+    """The policy of one slot whose text an event names."""
+    body, source = event.body, source_of(event.body["source"])
+    with naming_vocabulary(event):
+        return compile_policy(
+            source,
+            slot_named(body["slot"]).signature,
+            name=body["slot"],
+            params=body.get("params") or None,
+            helpers=tuple(body.get("helpers", ())),
+        )
 
 
 def _action(kind: str) -> str:

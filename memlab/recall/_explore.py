@@ -11,7 +11,6 @@ The engine owns chance: a counter-based generator, keyed by the lab's seed and t
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.arguments import warn_caller
 from memlab.errors import PolicyError
 from memlab.index import best
 from memlab.policies import Pack
@@ -155,7 +155,7 @@ def _shares(pack: Pack, pool: Candidates, band: Places, limit: int) -> Scores | 
         weights, nulls = policy.arrays(columns(pool, policy, given=given, at=band), order=np.arange(len(band)))
     except PolicyError as error:
         # What a policy over lists meets is known only now. A recall answers all the same; it explores nothing.
-        warnings.warn(f"No probe was drawn. {error}", stacklevel=2)
+        warn_caller(f"No probe was drawn. {error}")
         return None
     wanted = np.isfinite(weights) & (weights > 0)
     if nulls is not None:

@@ -9,7 +9,6 @@ what passes over an edge are the pack's policies.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -18,6 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.arguments import warn_caller
 from memlab.embedding import Embedder
 from memlab.errors import ExtensionError, PolicyError
 from memlab.graph import SPREAD_MODES, EdgeBatch, spread
@@ -224,7 +224,7 @@ class Recaller:
                 theirs = pool if same_candidates(pack, other) else self._asked_and_pool(state, other, question)[1]
                 scores = _scores(other, "recall-score", theirs)
             except (PolicyError, ExtensionError) as error:
-                warnings.warn(f"The challenger {other.name} was left out of this recall. {error}", stacklevel=4)
+                warn_caller(f"The challenger {other.name} was left out of this recall. {error}")
                 continue
             ranking = self._ranked(state, other, theirs, scores, most)
             found.append(Opposed(one, theirs.rows[ranking.order[: ranking.showable][:most]]))

@@ -16,7 +16,10 @@ __all__ = ["Summary", "summary_of"]
 
 @dataclass(frozen=True)
 class Summary:
-    """``probes`` and ``judged`` are shares of what was shown: flagged as probes, and given feedback."""
+    """``probes`` and ``judged`` are shares of what was shown: flagged as probes, and given feedback.
+
+    ``probes`` is None where items were shown by chance and none is flagged: the log does not say which were probes.
+    """
 
     decisions: int
     clusters: int
@@ -26,7 +29,7 @@ class Summary:
     last: datetime | None
     samplers: tuple[tuple[str, int], ...]
     packs: tuple[tuple[str, int], ...]
-    probes: float
+    probes: float | None
     judged: float
     features: tuple[str, ...]
     policies: tuple[str, ...]
@@ -39,10 +42,11 @@ class Summary:
         if self.first is not None and self.last is not None:
             span = f"{self.first:%Y-%m-%d %H:%M} to {self.last:%Y-%m-%d %H:%M} UTC"
         a_decision = f" ({self.candidates / self.decisions:.1f} a decision)" if self.decisions else ""
+        a_probe = "" if self.probes is None else f", {self.probes:.1%} of them probes"
         return [
             ("decisions", f"{self.decisions:,} in {self.clusters:,} clusters"),
             ("candidates", f"{self.candidates:,}{a_decision}"),
-            ("shown", f"{self.shown:,}, {self.probes:.1%} of them probes"),
+            ("shown", f"{self.shown:,}{a_probe}"),
             ("feedback", f"for {self.judged:.1%} of what was shown"),
             ("sampler", _counted(self.samplers) or "not told"),
             ("packs", _counted(self.packs) or "not told"),
@@ -80,7 +84,9 @@ def summary_of(
     decisions, candidates, exposures, feedback = tables
     asked = set(decisions.collect_schema().names())
     answered = exposures.join(feedback, on=list(IDS), how="semi").select(judged=pl.len())
-    probes = pl.col("probe").mean() if "probe" in exposures.collect_schema().names() else pl.lit(0.0)
+    told = set(exposures.collect_schema().names())
+    probes = pl.col("probe").mean() if "probe" in told else pl.lit(0.0)
+    by_chance = (pl.col("propensity") < 1).any() if "propensity" in told else pl.lit(False)
     overall = [
         pl.len().alias("decisions"),
         (pl.col("cluster").n_unique() if "cluster" in asked else pl.len()).alias("clusters"),
@@ -92,7 +98,7 @@ def summary_of(
         [
             decisions.select(overall),
             candidates.select(candidates=pl.len()),
-            exposures.select(pl.len().alias("shown"), probes.alias("probes")),
+            exposures.select(pl.len().alias("shown"), probes.alias("probes"), by_chance.alias("by_chance")),
             answered,
             *(
                 decisions.filter(pl.col(name).is_not_null())
@@ -114,7 +120,7 @@ def summary_of(
         last=row["last"],
         samplers=counts.get("sampler", ()),
         packs=counts.get("pack", ()),
-        probes=row["probes"] or 0.0,
+        probes=None if row["by_chance"] and not row["probes"] else row["probes"] or 0.0,
         judged=row["judged"] / row["shown"] if row["shown"] else 0.0,
         features=features,
         policies=policies,

@@ -51,7 +51,7 @@ class Slates:
     <Slates
       decisions  2 in 2 clusters
       candidates 6 (3.0 a decision)
-      shown      4, 0.0% of them probes
+      shown      4
       feedback   for 100.0% of what was shown
       sampler    logged
       packs      not told

@@ -13,8 +13,8 @@ from memlab.state.events import (
     MEMORY_ID,
     NUMBER,
     PROJECT,
-    PROJECTIONS,
     REASON,
+    REGISTERS,
     SESSION,
     TIME,
     WORD,
@@ -23,6 +23,7 @@ from memlab.state.events import (
     declared_names,
     dump_field,
     extend_event,
+    extension_of,
     hash_paths,
     policy_events,
     register_hash_paths,
@@ -37,8 +38,8 @@ from memlab.state.fields import (
     is_blank,
     tag_name,
 )
-from memlab.state.projections import EVERY_KIND, Projection, declare_projections
-from memlab.state.roles import NAMES, UNDECLARED, EventType, Field, listed, mapping, rows
+from memlab.state.projections import EVERY_KIND, EXTENDED, Projection, declare_projections, with_extended
+from memlab.state.roles import NAMES, UNDECLARED, EventType, Field, Register, listed, mapping, rows
 from memlab.state.snapshot import (
     Decided,
     OldSnapshot,
@@ -59,6 +60,7 @@ __all__ = [
     "EVENTS",
     "EVERYONE",
     "EVERY_KIND",
+    "EXTENDED",
     "FLAG",
     "HASH",
     "MAX_TEXT_BYTES",
@@ -67,8 +69,8 @@ __all__ = [
     "NUMBER",
     "PLACEHOLDER",
     "PROJECT",
-    "PROJECTIONS",
     "REASON",
+    "REGISTERS",
     "SESSION",
     "TIME",
     "UNDECLARED",
@@ -83,6 +85,7 @@ __all__ = [
     "Listed",
     "OldSnapshot",
     "Projection",
+    "Register",
     "Seen",
     "Snapshot",
     "State",
@@ -101,6 +104,7 @@ __all__ = [
     "entity_key",
     "entity_name",
     "extend_event",
+    "extension_of",
     "gather",
     "hash_paths",
     "hidden_from",
@@ -124,6 +128,7 @@ __all__ = [
     "tag_name",
     "undeclared_fields",
     "values_of",
+    "with_extended",
     "with_speaker",
     "words_at",
     "words_of",

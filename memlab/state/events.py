@@ -1,8 +1,7 @@
 """The kinds of events: what each one's body holds, declared by the kernel here and by each subject in its own folder.
 
-``EVENTS`` has every kind; another one is of a newer version of memlab, or of an extension that is not registered.
-``PROJECTIONS`` has the tables that are folded from events, each of which says what its dump holds.
-``memlab.state.roles`` says what follows from a declaration.
+``EVENTS`` has every kind, ``REGISTERS`` what the dump of each projection holds. A kind that is in neither is of a newer
+version of memlab. ``memlab.state.roles`` says what follows from a declaration.
 """
 
 from __future__ import annotations
@@ -11,8 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from memlab.registry import Owned, Registry
-from memlab.state.roles import UNDECLARED, EventType, Field, listed, mapping, rows
+from memlab.journal import FORMAT
+from memlab.policies import VOCABULARY
+from memlab.registry import Registry, split_owner
+from memlab.state.roles import UNDECLARED, EventType, Field, Register, listed, mapping, rows
 
 __all__ = [
     "ADDED",
@@ -23,16 +24,18 @@ __all__ = [
     "MEMORY_ID",
     "NUMBER",
     "PROJECT",
-    "PROJECTIONS",
     "REASON",
+    "REGISTERS",
     "SESSION",
     "TIME",
     "WORD",
     "body_field",
     "declare_events",
+    "declare_register",
     "declared_names",
     "dump_field",
     "extend_event",
+    "extension_of",
     "hash_paths",
     "policy_events",
     "register_hash_paths",
@@ -53,6 +56,7 @@ _ENTITY = Field("entity", held="declared", shared=True)
 _EDGES = {"source": MEMORY_ID, "target": MEMORY_ID, "relation": WORD, "weight": NUMBER, "most": NUMBER}
 
 PARTS: Mapping[str, Field] = {
+    FORMAT: NUMBER,
     "edges": rows(_EDGES),
     "strengthen": rows({"edges": EDGE, "weight": NUMBER}),
     "unlink": EDGE,
@@ -75,7 +79,7 @@ _DERIVED = mapping({"rebuilt": WORD, "dropped": WORD, "given": WORD})
 """The columns that an edit derived again, emptied, and was given."""
 
 _LIVE = {"slot": WORD, "hash": HASH, "source": HASH, "helpers": WORD, "params": mapping({"*": NUMBER})}
-_CHANGED = {"live": HASH, "reason": REASON, "to": NUMBER}
+_CHANGED = {"live": HASH, "reason": REASON, "to": NUMBER, "needs": mapping({"*": WORD}), VOCABULARY: NUMBER}
 _PACK = {"pack": WORD, "hash": HASH, "sources": HASH, "policies": mapping({"*": HASH})}
 
 
@@ -157,6 +161,7 @@ _KERNEL = (
         {"reason": REASON, "project": replace(PROJECT, held="declared")},
         replay="values",
     ),
+    EventType("status", "Memories got another status, in labs of the first days.", {"ids": MEMORY_ID, "status": WORD}),
     EventType("retract", "Facts were withdrawn.", {"reason": REASON}, replay="values"),
     EventType("resolve", "A conflict was decided.", {"reason": REASON}),
     EventType("reinforce", "Use changed numbers of memories.", {"pack": HASH}),
@@ -208,17 +213,34 @@ _KERNEL = (
 )
 
 
-def _unfit(item: Owned) -> str | None:
-    if isinstance(item.value, type) and isinstance(getattr(item.value, "dumped", None), Field):
+def _refusal(declared: EventType) -> str | None:
+    """Return why an extension's kind of event is refused: a memlab without the extension has to know whose it is."""
+    extension, kind = split_owner(declared.owner)[0], declared.kind
+    if kind.partition("/")[0] != extension or not kind.partition("/")[2]:
+        return f"The kind of event {kind!r} begins with the name of its extension: {extension}/{kind}."
+    if declared.adds or declared.policies or declared.asks:
+        return f"The event {kind} adds memories, changes policies or is a recall: only memlab's own do."
+    return _unclear_text(declared)
+
+
+def _unclear_text(declared: EventType) -> str | None:
+    """Return which text of an event has no subject, so that nobody knows when a purge takes it out."""
+    if not any(field.role == "memory" for field in declared.fields.values()):
         return None
-    return f"The projection {item.name} is not a subclass of memlab.state.Projection."
+    for name, field in declared.fields.items():
+        if field.role in ("text", "note", "label") and not field.shared and not field.of:
+            return (
+                f"The field {name} of the event {declared.kind} does not say of which memory it speaks: "
+                'give of="...", the field with the memory, or shared=True for what stays when memories are purged.'
+            )
+    return None
 
 
-EVENTS: Registry[EventType] = Registry("kind of event", _KERNEL, kind="events", about="doc")
+EVENTS: Registry[EventType] = Registry("kind of event", _KERNEL, kind="events", about="doc", check=_refusal)
 """Every kind of event that this version of memlab knows, with those of extensions."""
 
-PROJECTIONS: Registry[Owned] = Registry("projection", kind="projections", about="doc", check=_unfit)
-"""The projection classes, by name: of memlab once ``memlab.subjects.projections`` is imported, and of extensions."""
+REGISTERS: Registry[Register] = Registry("register", kind="registers", about="doc")
+"""What the dump of each projection holds."""
 
 
 # -- declaring ----------------------------------------------------------------------------------------------------
@@ -229,10 +251,21 @@ def declare_events(types: Iterable[EventType]) -> None:
     EVENTS.register(types)
 
 
+def declare_register(register: Register) -> None:
+    """Add what the dump of a projection holds."""
+    REGISTERS.register([register])
+
+
 def extend_event(kind: str, fields: Mapping[str, Field]) -> None:
     """Add the fields that a subject of memlab writes into another's events."""
     known = EVENTS[kind]
     EVENTS.amend(replace(known, fields={**known.fields, **fields}))
+
+
+def extension_of(kind: str) -> str | None:
+    """Return the extension of an event's kind by name; None for a kind of memlab."""
+    name, slash, _ = kind.partition("/")
+    return name if slash else None
 
 
 # -- what is derived ----------------------------------------------------------------------------------------------
@@ -251,7 +284,7 @@ def body_field(kind: str) -> Field:
 
 def dump_field(name: str) -> Field:
     """Return what the dump of a projection holds."""
-    return PROJECTIONS[name].value.dumped if name in PROJECTIONS else UNDECLARED  # type: ignore[no-any-return]
+    return REGISTERS[name].dumped if name in REGISTERS else UNDECLARED
 
 
 def policy_events() -> tuple[str, ...]:
@@ -278,7 +311,7 @@ def hash_paths(kind: str) -> tuple[Path, ...]:
     A hash is as random as a credential: of 300,000 random ones 36 look like a token. So these fields are not screened
     for secrets where they hold 64 hexadecimal digits.
     """
-    changes = EVENTS.changes, PROJECTIONS.changes
+    changes = EVENTS.changes, REGISTERS.changes
     known = _hashes.get(kind)
     if known is None or known[0] != changes:
         known = _hashes[kind] = (changes, tuple(dict.fromkeys(_hash_paths(body_field(kind), ()))))
@@ -294,8 +327,8 @@ def _hash_paths(field: Field, path: Path) -> Iterator[Path]:
     if field.role == "hash":
         yield path
     elif field.role == "registers":
-        for name in PROJECTIONS:
-            yield from _hash_paths(dump_field(name), (*path, name))
+        for name, register in REGISTERS.items():
+            yield from _hash_paths(register.dumped, (*path, name))
     for name, part in field.fields.items():
         yield from _hash_paths(part, (*path, name))
     for item in field.items:

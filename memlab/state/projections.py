@@ -6,16 +6,16 @@ A subject declares its own, and a state is made with those that it is given; a s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 from memlab.journal import Event
-from memlab.registry import Owned
-from memlab.state.events import PROJECTIONS, declare_events, extend_event
-from memlab.state.roles import UNDECLARED, EventType, Field
+from memlab.registry import Owned, Registry
+from memlab.state.events import declare_events, declare_register, extend_event
+from memlab.state.roles import UNDECLARED, EventType, Field, Register
 
-__all__ = ["EVERY_KIND", "Projection", "declare_projections"]
+__all__ = ["EVERY_KIND", "EXTENDED", "Projection", "declare_projections", "with_extended"]
 
 EVERY_KIND = "*"
 """In the ``kinds`` of a projection: it reads the parts that any event may carry."""
@@ -31,7 +31,7 @@ class Projection(ABC):
     """The kinds of events that it folds."""
 
     events: ClassVar[tuple[EventType, ...]] = ()
-    """The kinds of events that its subject declares; an extension declares its own beside its projections."""
+    """The kinds of events that its subject declares."""
 
     adds: ClassVar[Mapping[str, Mapping[str, Field]]] = MappingProxyType({})
     """The fields that its subject writes into events of other subjects of memlab, by kind."""
@@ -41,6 +41,11 @@ class Projection(ABC):
 
     exported: ClassVar[bool] = True
     """Whether an export carries the dump. What speaks of events of its own journal means nothing next to another."""
+
+    @classmethod
+    def register(cls) -> Register:
+        """Return what its dump holds."""
+        return Register(cls.name, cls.dumped, cls.exported, doc=(cls.__doc__ or "").partition("\n")[0])
 
     @abstractmethod
     def fold(self, event: Event) -> None:
@@ -63,10 +68,29 @@ class Projection(ABC):
 
 
 def declare_projections(projections: Iterable[type[Projection]]) -> None:
-    """Declare projections of memlab, with their events and the fields that they add to events of others."""
-    PROJECTIONS.register(Owned(kind.name, kind) for kind in projections)
+    """Declare the events of memlab's projections, and what their dumps hold."""
     for kind in projections:
         declare_events(kind.events)
+        declare_register(kind.register())
     for kind in projections:
         for extended, fields in kind.adds.items():
             extend_event(extended, fields)
+
+
+def _refusal(declared: Owned) -> str | None:
+    """Return why an extension's projection is refused."""
+    kind = declared.value
+    if not isinstance(kind, type) or not issubclass(kind, Projection):
+        return f"{declared.name} is no subclass of memlab.state.Projection."
+    if kind.adds:
+        return f"The projection {declared.name} adds fields to the events of memlab: declare an event of its own."
+    return None
+
+
+EXTENDED: Registry[Owned] = Registry("projection", kind="projections", about="doc", check=_refusal)
+"""The projections that extensions declare."""
+
+
+def with_extended(projections: Sequence[type[Projection]]) -> tuple[type[Projection], ...]:
+    """Return projections of memlab and those of the extensions that are registered."""
+    return (*projections, *(declared.value for declared in EXTENDED.values()))

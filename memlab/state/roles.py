@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-__all__ = ["NAMES", "STRINGS", "UNDECLARED", "EventType", "Field", "Role", "listed", "mapping", "rows"]
+__all__ = ["NAMES", "STRINGS", "UNDECLARED", "EventType", "Field", "Register", "Role", "listed", "mapping", "rows"]
 
 Role = Literal[
     # values that tell nothing of a memory's content
@@ -111,7 +111,8 @@ class Field:
     asker
         Only the viewer who asked the recall of the event's ``decision`` sees it.
     of
-        The field beside it that this one speaks of. A text goes with the name that it describes, a flag with the rows.
+        The field beside it that this one speaks of. A text goes with the memories or the name that it describes, a flag
+        with the rows.
     drops
         A purge leaves out the items that name a purged memory. Items of other lists keep their places.
     required
@@ -263,3 +264,28 @@ class EventType:
     def body(self) -> Field:
         """The body as a mapping of its fields."""
         return mapping(self.fields)
+
+
+@dataclass(frozen=True)
+class Register:
+    """What the dump of a projection holds, as exports, imports and purges read it.
+
+    Attributes
+    ----------
+    name
+        The name of the projection.
+    dumped
+        What ``Projection.dump`` returns.
+    exported
+        Whether an export carries it. One that speaks of events of its own journal means nothing next to another.
+    owner
+        The extension that declared it; empty for memlab.
+    doc
+        What the projection keeps.
+    """
+
+    name: str
+    dumped: Field
+    exported: bool = True
+    owner: str = ""
+    doc: str = ""

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from memlab.errors import NewerLab
 from memlab.graph import NODE_KINDS, Edges, Nodes, kind_of, number_of
 from memlab.index import Vectors, Words
-from memlab.journal import Event
+from memlab.journal import Event, check_event_format
 from memlab.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES, is_open_word
 from memlab.state.columns import Latest, Lists, Names, Notes, Numbers, Texts, extend, made
 from memlab.state.entities import Entities
-from memlab.state.events import EVENTS
+from memlab.state.events import EVENTS, extension_of
 from memlab.state.imported import fold_graph, fold_registers
 from memlab.state.projections import EVERY_KIND, Projection, declare_projections
 from memlab.state.sessions import Sessions
@@ -86,6 +86,8 @@ class State:
         self.other_words: dict[str, Words] = {}
         """Postings in other languages that a pack asked for; from then on they are kept up with every fold."""
         self.projections: dict[str, Projection] = {kind.name: kind() for kind in (*_OWN, *self.declared)}
+        self.missing: set[str] = set()
+        """The extensions that wrote events and are not registered: what they fold of these is not known."""
         self.generation = 0
         """Changes whenever a row is added, or one changes in what is no number."""
         self.changes = 0
@@ -119,11 +121,17 @@ class State:
         for event in events:
             apply = _APPLY.get(event.kind)
             projections = self.of_kind(event.kind)
+            if event.kind not in EVENTS and (extension := extension_of(event.kind)) is not None:
+                self.missing.add(extension)
+                self._change(event)
+                self.seq = event.seq
+                continue
             if event.kind not in EVENTS:
                 raise NewerLab(
                     f'Event {event.seq} is of kind "{event.kind}", which this version of memlab does not know. '
                     "Open the lab with the version that wrote it."
                 )
+            check_event_format(event, EVENTS[event.kind].version)
             if apply is not None:
                 apply(self, event)
             elif EVENTS[event.kind].adds:
@@ -325,6 +333,10 @@ class State:
         if outcome is not None:
             self.numbers[outcome].add(np.array([event.body["memory"] - 1]), 1)
 
+    def _status(self, event: Event) -> None:
+        """The status of some memories, as the first labs wrote it; later events carry it as a change."""
+        self._set(event, np.asarray(event.body["ids"], dtype=np.int64) - 1, {"status": event.body["status"]})
+
     def _embedder(self, event: Event) -> None:
         self.fingerprint, self.embedder_name = event.body["fingerprint"], event.body["name"]
         self.vectors, self.unembedded = Vectors(event.body["dim"]), event.body.get("waiting", 0)
@@ -491,6 +503,7 @@ _APPLY: dict[str, Callable[[State, Event], None]] = {
     "recall": State._recall,
     "feedback": State._feedback,
     "verify": State._verify,
+    "status": State._status,
 }
 """What events of the kernel do besides adding memories and besides their parts."""
 

@@ -54,6 +54,8 @@ class VisibleBody:
 
     def _part(self, field: Field, value: Any, beside: Mapping[str, Any]) -> Any:
         """Return what is left of a value; None for nothing. ``beside`` has the other members of its mapping."""
+        if field.role == "undeclared":
+            return None  # nobody knows of which memories it tells
         if value is None or not field.names_memories:
             return value
         return _READ[field.role](self, field, value, beside)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from memlab.state import PROJECTIONS as DECLARED
-from memlab.state import Projection, State, declare_events, declare_projections, extend_event
+from memlab.state import Projection, State, declare_events, declare_projections, extend_event, with_extended
 from memlab.subjects.agents.relationships import Relationships
 from memlab.subjects.agents.switch import Consents, Switches
 from memlab.subjects.attribution.known import Calibrated, Credited
@@ -24,7 +23,7 @@ from memlab.subjects.remembering.tellings import Tellings
 from memlab.subjects.retention.events import EVENTS_OF_RETENTION
 from memlab.subjects.review.events import EVENTS_OF_REVIEW, FIELDS_OF_REVIEW
 
-__all__ = ["PROJECTIONS", "all_projections", "new_state"]
+__all__ = ["PROJECTIONS", "new_state"]
 
 PROJECTIONS: tuple[type[Projection], ...] = (
     Calibrated,
@@ -53,12 +52,6 @@ for _kind, _fields in FIELDS_OF_REVIEW.items():
     extend_event(_kind, _fields)
 
 
-def all_projections() -> tuple[type[Projection], ...]:
-    """Return the projections of memlab and of the extensions that are registered now."""
-    extended = [item.value for item in DECLARED.values() if item.owner]
-    return (*PROJECTIONS, *extended)
-
-
 def new_state() -> State:
     """A state before the first event."""
-    return State(all_projections())
+    return State(with_extended(PROJECTIONS))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import polars as pl
 
-from memlab.arguments import checked, item
+from memlab.arguments import checked, item, warn_caller
 from memlab.clock import from_micros
 from memlab.display import clip, paragraph, table
 from memlab.errors import RedactionWarning
@@ -185,11 +184,10 @@ def with_redacted(memory: M, findings: Sequence[Finding]) -> M:
     """Return a stored memory with the kinds of what was taken out of its text, and warn where there is any."""
     kinds = tuple(dict.fromkeys(found.type for found in findings))
     if kinds:
-        warnings.warn(
+        warn_caller(
             f"Memory {memory.id} was stored without what looks like a secret: {', '.join(kinds)}. Its text has a mark "
             "in that place. If it is none, put it in other words with lab.edit.",
             RedactionWarning,
-            stacklevel=5,
         )
     return replace(memory, redacted=kinds) if kinds else memory
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,10 @@ from memlab.errors import InputError, MissingExtension
 from memlab.journal import Event
 from memlab.policies import slot_named
 from memlab.recall import Moment
-from memlab.registry import Registry
 from memlab.state import EVENTS, Projection
 from memlab.subjects.core import Core, Memories
 
-if TYPE_CHECKING:
-    from memlab.lab import Lab
-
-__all__ = ["ACCESSORS", "Accessor", "Seam"]
+__all__ = ["Accessor", "Seam"]
 
 P = TypeVar("P", bound=Projection)
 
@@ -52,10 +48,10 @@ class Seam:
     Attributes
     ----------
     lab
-        The lab, with all of its verbs.
+        The `Lab`, with all of its verbs.
     """
 
-    def __init__(self, lab: Lab, core: Core, owner: str) -> None:
+    def __init__(self, lab: Any, core: Core, owner: str) -> None:
         self.lab, self._core, self._owner = lab, core, owner
 
     def write(self, kind: str, body: Mapping[str, Any], *, at: When | None = None) -> int:
@@ -127,21 +123,13 @@ class Seam:
             moment = Moment(state, self._core.pack, rows, self._core.instant(None))
             inputs = {name.replace("_", "-"): _same_for_all(value, len(rows)) for name, value in given.items()}
             values, nulls = moment.ask(self._core.pack.policy(slot), given=inputs)
-        return values if nulls is None else np.where(nulls, None, values)
+        if nulls is None:
+            return values
+        answers = values.astype(object)
+        answers[nulls] = None
+        return answers
 
 
 def _same_for_all(value: float | bool | str, count: int) -> Callable[[], NDArray[Any]]:
     dtype = object if isinstance(value, str) else None
     return lambda: np.full(count, value, dtype=dtype)
-
-
-def _refusal(accessor: Accessor) -> str | None:
-    from memlab.lab import Lab
-
-    if not accessor.name.isidentifier() or accessor.name.startswith("_"):
-        return f"The accessor {accessor.name!r} is no name of an attribute."
-    return f"Lab has an attribute {accessor.name} of its own." if hasattr(Lab, accessor.name) else None
-
-
-ACCESSORS: Registry[Accessor] = Registry("accessor", kind="accessors", about="doc", check=_refusal)
-"""The accessors that extensions declare."""

@@ -76,6 +76,7 @@ def test_the_report_says_what_must_be_said(html, ev):
         "an extrapolation",
         "cascade refused",
         "Holm",
+        "reward known, of what was shown",
         "&lt;script&gt;alert(1)&lt;/script&gt;",
         "memlab.evaluate(slates, [",
         "what is &lt;i&gt;",
@@ -83,6 +84,11 @@ def test_the_report_says_what_must_be_said(html, ev):
     ):
         assert wanted in text.replace("&#39;", "'"), wanted
     assert "<i>1</i>" not in html
+
+
+def test_the_report_says_what_missing_feedback_counts_as(tmp_path):
+    zero = evaluate(WORLD.slates(**WORLD.frames()), ["noise"], missing="zero").report(tmp_path / "out.html")
+    assert "<dt>missing feedback counts as</dt><dd>zero</dd>" in zero.read_text(encoding="utf-8")
 
 
 @pytest.mark.long

@@ -119,6 +119,7 @@ def state_of(name, state):
 @pytest.mark.parametrize("design", ["extra", "lot", "ab"])
 def test_a_verdict_of_each_design_has_a_report(design, tmp_path):
     page = memlab.verdict(challenged(design, recalls=60)).report(tmp_path / "out.html").read_text()
+    assert "<dt>missing feedback counts as</dt>" in page
     assert "What speaks against it" not in page
 
 

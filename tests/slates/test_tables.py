@@ -181,6 +181,15 @@ class TestLooks:
         ):
             assert line in text
 
+    def test_a_log_that_does_not_say_which_items_were_probes_counts_none(self):
+        rows = pl.DataFrame(
+            {"query_id": [1, 1], "memory_id": [7, 9], "rank": [1, 2], "clicked": [1, None], "p": [1.0, 0.2]}
+        )
+        log = Slates.from_wide(
+            rows, decision="query_id", item="memory_id", shown="rank", reward="clicked", propensity="p", limit=1
+        )
+        assert "probes" not in repr(log).split("feedback")[0]
+
     def test_html_is_escaped(self):
         log = Slates.of([plain(1, pack="<script>")], no_feedback())
         assert "&lt;script&gt;" in log._repr_html_()

@@ -41,11 +41,11 @@ from memlab.journal import (
 from memlab.policies import VersionLog
 from memlab.printable import printable
 from memlab.slates import SlateLog
-from memlab.state import State, latest_snapshot, load_snapshot, policy_events
+from memlab.state import State, latest_snapshot, load_snapshot, policy_events, with_extended
 from memlab.storage.backup_folders import BACKUPS, backups_in, places
 from memlab.storage.purging import DERIVED, PURGE_TIMEOUT
 from memlab.subjects.corrections.stale import stale_frame
-from memlab.subjects.projections import all_projections, new_state
+from memlab.subjects.projections import PROJECTIONS, new_state
 
 __all__ = ["Checked", "check", "check_in_memory", "with_stale"]
 
@@ -210,7 +210,7 @@ class _Checking:
         yield reindex
         with contextlib.suppress(DamagedLab):
             found = latest_snapshot(self.folder / "snapshots")
-            snapshot = None if found is None else load_snapshot(found, all_projections())
+            snapshot = None if found is None else load_snapshot(found, with_extended(PROJECTIONS))
             if snapshot is not None and (snapshot.lab, snapshot.chain) == _point(journal, snapshot.state.seq):
                 yield partial(_from_snapshot, snapshot.state)
         for place in _places(journal, self.folder):
@@ -242,7 +242,7 @@ class _Checking:
         for path in sorted((self.folder / "snapshots").glob("*")):
             name = f"snapshots/{path.name}"
             try:
-                snapshot = load_snapshot(path, all_projections())
+                snapshot = load_snapshot(path, with_extended(PROJECTIONS))
                 if (snapshot.lab, snapshot.chain) != _point(journal, snapshot.state.seq):
                     raise DamagedLab("It is of another history than the journal.")
             except DamagedLab as error:

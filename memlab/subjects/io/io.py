@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import polars as pl
 
-from memlab.arguments import AsGiven, Count, Seconds, Within, checked
+from memlab.arguments import AsGiven, Count, Seconds, Within, checked, warn_caller
 from memlab.embedding import EmbedderSpec
 from memlab.errors import LabError, MemlabError
 from memlab.storage.copies import copies, forget_copy, note_copy, written
@@ -294,4 +293,4 @@ def reach_lost_mirrors(store: Store) -> None:
         problems = {store.folder or Path(): str(error)}
     for path, problem in problems.items():
         if path.exists() and problem:
-            warnings.warn(f"The mirror in {path} may hold what was purged: {problem}", stacklevel=4)
+            warn_caller(f"The mirror in {path} may hold what was purged: {problem}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +11,14 @@ from typing import Annotated, Any, NamedTuple, overload
 import numpy as np
 import polars as pl
 
-from memlab.arguments import AnyNumber, AsGiven, Within, checked
+from memlab.arguments import AnyNumber, AsGiven, Within, checked, warn_caller
 from memlab.display import box, table
 from memlab.errors import InputError, LabError, RankingWarning, UnknownName
 from memlab.language import Policy, compile_policy, policy_parts, slot_of
 from memlab.policies import (
+    POLICY_FORMAT,
     SLOTS,
+    VOCABULARY,
     Attribution,
     Challenge,
     ChallengeDesign,
@@ -103,6 +104,7 @@ class LabPolicies:
             after = versions.with_pins(read)
             sources = {_hash(text): text for text in chosen.sources}
             body: dict[str, Any] = {"pack": chosen.name, "hash": read.hash, "sources": list(sources)}
+            body[VOCABULARY] = POLICY_FORMAT
             body["live"] = after.hash
             body["policies"] = {slot: policy.hash for slot, policy in after.policies.items()}
             body |= _needing(needs_of_pack(after))
@@ -122,7 +124,7 @@ class LabPolicies:
 
         self._write(make, reason)
         if notice is not None:
-            warnings.warn(notice, RankingWarning, stacklevel=5)
+            warn_caller(notice, RankingWarning)
         return self.pack
 
     @checked
@@ -221,7 +223,7 @@ class LabPolicies:
                 raise InputError(f"The pack {chosen.name} was changed after it was read. Write the change in its text.")
             sources = {_hash(text): text for text in chosen.sources}
             body: dict[str, Any] = {"pack": chosen.name, "hash": chosen.hash, "sources": list(sources)}
-            body |= {"design": design, "extra": extra, "rate": rate, "reason": reason}
+            body |= {VOCABULARY: POLICY_FORMAT, "design": design, "extra": extra, "rate": rate, "reason": reason}
             body |= _needing(needs_of_pack(chosen))
             return [_Change("challenge", body, sources)]
 
@@ -461,6 +463,7 @@ def _put(kind: str, slot: str, policy: Policy, after: Pack, reason: str) -> _Cha
         "hash": policy.hash,
         "source": hash,
         "helpers": list(policy.helpers),
+        VOCABULARY: POLICY_FORMAT,
         "live": after.hash,
         "reason": reason,
     }

@@ -147,21 +147,31 @@ def _text(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
         return [_text(field, one, beside, gone) for one in value]
     if not isinstance(value, str):
         return value
-    if field.of and isinstance(beside.get(field.of), str) and gone.node("tag", beside[field.of]) != beside[field.of]:
-        return ""
-    return gone.cut(value)
+    return "" if field.of and _is_gone(beside.get(field.of), gone) else gone.cut(value)
+
+
+def _is_gone(subject: Any, gone: PurgePlan) -> bool:
+    """Return whether what a text speaks of is purged: a memory, all of some memories, or a name."""
+    if isinstance(subject, str):
+        return gone.node("tag", subject) != subject
+    ids = [subject] if isinstance(subject, int) else subject
+    return isinstance(ids, list) and bool(ids) and len(gone.within(ids)) == len(ids)
 
 
 def _note(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
     if isinstance(value, list):
         return [_note(field, one, beside, gone) for one in value]
-    return gone.cut.note("", value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return None if field.of and _is_gone(beside.get(field.of), gone) else gone.cut.note("", value)
 
 
 def _label(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
     """A string is cut, unless it may be a word of a vocabulary."""
     if isinstance(value, list):
         return [_label(field, one, beside, gone) for one in value]
+    if isinstance(value, str) and field.of and _is_gone(beside.get(field.of), gone):
+        return ""
     return value if not isinstance(value, str) or _VOCABULARY.fullmatch(value) else gone.cut(value)
 
 
