@@ -111,7 +111,10 @@ class Values:
     def _number(self, field: Field, about: list[Source]) -> int:
         return self._draw(st.integers(0, 9))
 
-    _time = _last_memory = _number
+    _time = _number
+
+    def _last_memory(self, field: Field, about: list[Source]) -> int:
+        return self._draw(st.integers(0, len(self._sources)))
 
     def _flag(self, field: Field, about: list[Source]) -> bool:
         return self._draw(st.booleans())
@@ -369,5 +372,5 @@ def test_events_of_an_extension_that_is_missing_tell_nobody_anything(tmp_path: P
 
 
 def test_a_kind_of_memlab_cannot_be_declared_again() -> None:
-    with pytest.raises(InputError, match="kind of event recall is declared by memlab"):
+    with pytest.raises(InputError, match="begins with the name of its extension"):
         extend(Extension("sightings", "1.0", events=(EventType("recall", "Another one."),)))
