@@ -286,9 +286,8 @@ def test_no_file_of_the_lab_holds_anything_of_purged_memories(fields: dict[str, 
         gone = [secret.encode() for one in sources if one.fate == PURGED for secret in one.secrets]
         files = [file for file in Path(folder).rglob("*") if file.is_file()]
         assert len(files) > 3
-        for file in files:
-            held = file.read_bytes()
-            assert not [secret for secret in gone if secret in held], file
+        held = {file: file.read_bytes() for file in files}
+        assert [(file.name, secret) for file in files for secret in gone if secret in held[file]] == []
         with open_lab(path) as lab:
             assert len(lab.memories) == 2 + 2
 
@@ -374,3 +373,17 @@ def test_events_of_an_extension_that_is_missing_tell_nobody_anything(tmp_path: P
 def test_a_kind_of_memlab_cannot_be_declared_again() -> None:
     with pytest.raises(InputError, match="begins with the name of its extension"):
         extend(Extension("sightings", "1.0", events=(EventType("recall", "Another one."),)))
+
+
+def test_a_purge_takes_the_name_of_a_creator_out_of_their_private_clusters(tmp_path: Path) -> None:
+    creator, words = "agent:robert-quux", ("goat hay meadow", "deploy release ships")
+    with open_lab(tmp_path / "lab") as lab:
+        rows = [{"text": f"{words[row % 2]}{' in public' * (row >= 30)} {row}"} for row in range(60)]
+        own = [{**row, "creator": creator, "visibility": "private"} for row in rows[:30]]
+        lab.remember_many([*own, *rows[30:]], linking="off")
+        lab.clusters.find()
+        kept = next(lab.store.journal.events(kinds=["cluster"])).body["clusters"]
+        assert [event.body.get("of") for event in lab.store.journal.events(kinds=["cluster"])] == [None, creator]
+        assert lab.purge(creator=creator).found.is_empty()
+        assert next(lab.store.journal.events(kinds=["cluster"])).body["clusters"] == kept
+    assert not [file for file in tmp_path.rglob("*") if file.is_file() and creator.encode() in file.read_bytes()]

@@ -153,6 +153,11 @@ class Field:
         return own or any(part.names_memories for part in self.parts)
 
     @cached_property
+    def is_about_memories(self) -> bool:
+        """Whether it names memories itself: then its strings speak of these, and else of those that enclose it."""
+        return self.role == "values" or any(part.role == "memory" for part in self.parts)
+
+    @cached_property
     def decision(self) -> str:
         """The field of this mapping that names a recall; empty for none."""
         return next((name for name, part in self.fields.items() if part.role == "decision"), "")

@@ -232,7 +232,7 @@ def _without_strings(field: Field, value: Any) -> Any:
         if field.keys and not field.shared:
             return {}
         return {name: _without_strings(field.get(name), part) for name, part in value.items()}
-    if field.role == "list" and not field.items[0].names_memories:
+    if field.role == "list" and not field.items[0].is_about_memories:
         return [_without_strings(field.items[0], part) for part in value]
     if field.role == "tuple":
         return [_without_strings(field.item(place), part) for place, part in enumerate(value)]

@@ -96,7 +96,7 @@ class _Gathering:
         if field.role in NAMES:
             self._names(field, value, beside, bearers)
         elif field.role == "mapping":
-            own = self.bearers(field, value) or bearers
+            own = self.bearers(field, value) if field.is_about_memories else bearers
             for key in value if field.keys and field.held == "memories" else ():
                 self._bear(key, own, entity=field.keys == "entity")
             self.members(field, value, own)
@@ -104,7 +104,8 @@ class _Gathering:
             for number, item in enumerate(value):
                 inner = field.item(number)
                 if item is not None and inner.bears_names:
-                    self.part(inner, item, beside, self.bearers(inner, item) or bearers)
+                    own = self.bearers(inner, item) if inner.is_about_memories else bearers
+                    self.part(inner, item, beside, own)
         elif field.role == "rows":
             self._rows(field, value)
         elif field.role == "columns" and "first" in beside:
