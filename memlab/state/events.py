@@ -13,7 +13,7 @@ from typing import Any
 from memlab.journal import FORMAT
 from memlab.policies import VOCABULARY
 from memlab.registry import Registry, split_owner
-from memlab.state.roles import EventType, Field, Register, listed, mapping, rows
+from memlab.state.roles import UNDECLARED, EventType, Field, Register, listed, mapping, rows
 
 __all__ = [
     "ADDED",
@@ -33,6 +33,7 @@ __all__ = [
     "declare_events",
     "declare_register",
     "declared_names",
+    "dump_field",
     "extend_event",
     "extension_of",
     "hash_paths",
@@ -281,6 +282,11 @@ def body_field(kind: str) -> Field:
     return known[1]
 
 
+def dump_field(name: str) -> Field:
+    """Return what the dump of a projection holds."""
+    return REGISTERS[name].dumped if name in REGISTERS else UNDECLARED
+
+
 def policy_events() -> tuple[str, ...]:
     """Return the kinds of events that the version log folds."""
     return tuple(kind for kind, known in EVENTS.items() if known.policies)
@@ -314,7 +320,7 @@ def hash_paths(kind: str) -> tuple[Path, ...]:
 
 def register_hash_paths(name: str) -> tuple[Path, ...]:
     """Return the names that lead to each content hash in the dump of a register."""
-    return tuple(dict.fromkeys(_hash_paths(REGISTERS[name].dumped, ()))) if name in REGISTERS else ()
+    return tuple(dict.fromkeys(_hash_paths(dump_field(name), ())))
 
 
 def _hash_paths(field: Field, path: Path) -> Iterator[Path]:

@@ -111,7 +111,8 @@ class Field:
     asker
         Only the viewer who asked the recall of the event's ``decision`` sees it.
     of
-        The field beside it that this one speaks of. A text goes with the name that it describes, a flag with the rows.
+        The field beside it that this one speaks of. A text goes with the memories or the name that it describes, a flag
+        with the rows.
     drops
         A purge leaves out the items that name a purged memory. Items of other lists keep their places.
     required
@@ -152,6 +153,11 @@ class Field:
         return own or any(part.names_memories for part in self.parts)
 
     @cached_property
+    def is_about_memories(self) -> bool:
+        """Whether it names memories itself: then its strings speak of these, and else of those that enclose it."""
+        return self.role == "values" or any(part.role == "memory" for part in self.parts)
+
+    @cached_property
     def decision(self) -> str:
         """The field of this mapping that names a recall; empty for none."""
         return next((name for name, part in self.fields.items() if part.role == "decision"), "")
@@ -175,7 +181,7 @@ class Field:
     @cached_property
     def bears_names(self) -> bool:
         """Whether it says which names memories bear, or which ones a person declared."""
-        own = self.role in NAMES and self.held != "reference"
+        own = (self.role in NAMES or bool(self.keys)) and self.held != "reference"
         return own or self.role in _NAMING or any(part.bears_names for part in self.parts)
 
     @cached_property

@@ -54,6 +54,8 @@ class VisibleBody:
 
     def _part(self, field: Field, value: Any, beside: Mapping[str, Any]) -> Any:
         """Return what is left of a value; None for nothing. ``beside`` has the other members of its mapping."""
+        if field.role == "undeclared":
+            return None  # nobody knows of which memories it tells
         if value is None or not field.names_memories:
             return value
         return _READ[field.role](self, field, value, beside)
@@ -230,7 +232,7 @@ def _without_strings(field: Field, value: Any) -> Any:
         if field.keys and not field.shared:
             return {}
         return {name: _without_strings(field.get(name), part) for name, part in value.items()}
-    if field.role == "list" and not field.items[0].names_memories:
+    if field.role == "list" and not field.items[0].is_about_memories:
         return [_without_strings(field.items[0], part) for part in value]
     if field.role == "tuple":
         return [_without_strings(field.item(place), part) for place, part in enumerate(value)]

@@ -66,7 +66,9 @@ class Centroids(Projection):
         EventType("cluster", "Clusters were searched for, or gained members.", _FIELDS),
         EventType("refine", "Clusters were moved, merged, parted or ended.", _FIELDS),
     )
-    dumped: ClassVar[Field] = mapping({**_DUMPED, "own": mapping({"*": mapping(_DUMPED)}, keys="creator", shared=True)})
+    dumped: ClassVar[Field] = mapping(
+        {**_DUMPED, "own": mapping({"*": mapping(_DUMPED)}, keys="creator", held="reference", shared=True)}
+    )
 
     def __init__(self) -> None:
         self.fingerprint = ""

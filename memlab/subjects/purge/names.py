@@ -6,7 +6,7 @@ Read from all events of a journal, by what each field of theirs is declared to h
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memlab.journal import Event
 from memlab.schema import MEMORY
-from memlab.state import NAMES, REGISTERS, Entities, Field, body_field
+from memlab.state import NAMES, Entities, Field, body_field, dump_field
 from memlab.subjects.purge.questions import ALL
 
 __all__ = ["HeldNames", "gather_names"]
@@ -96,12 +96,16 @@ class _Gathering:
         if field.role in NAMES:
             self._names(field, value, beside, bearers)
         elif field.role == "mapping":
-            self.members(field, value, self.bearers(field, value) or bearers)
+            own = self.bearers(field, value) if field.is_about_memories else bearers
+            for key in value if field.keys and field.held == "memories" else ():
+                self._bear(key, own, entity=field.keys == "entity")
+            self.members(field, value, own)
         elif field.role in ("list", "tuple"):
             for number, item in enumerate(value):
                 inner = field.item(number)
                 if item is not None and inner.bears_names:
-                    self.part(inner, item, beside, self.bearers(inner, item) or bearers)
+                    own = self.bearers(inner, item) if inner.is_about_memories else bearers
+                    self.part(inner, item, beside, own)
         elif field.role == "rows":
             self._rows(field, value)
         elif field.role == "columns" and "first" in beside:
@@ -121,10 +125,13 @@ class _Gathering:
             for name in _strings(value):
                 self._bear(name, bearers, entity=entity)
 
-    def _bear(self, name: str, bearers: Iterable[int], *, entity: bool) -> None:
-        for id in bearers:
-            owner = int(self._owners[id - 1])
-            self.names.add(name, mine=id in self._purged, entity=entity, owner=owner)
+    def _bear(self, name: str, bearers: Collection[int], *, entity: bool) -> None:
+        """Add a name that these memories bear together: it is of a purged one if any of them is."""
+        if not self._purged.isdisjoint(bearers):
+            self.names.add(name, mine=True, entity=entity)
+            return
+        for owner in {int(self._owners[id - 1]) for id in bearers}:
+            self.names.add(name, mine=False, entity=entity, owner=owner)
 
     def _rows(self, field: Field, columns: Mapping[str, Any]) -> None:
         """Each name in a row belongs to the memories of that row."""
@@ -172,9 +179,8 @@ class _Gathering:
         for name, dumped in registers.items():
             if name == Entities.name:
                 self.names.declare(Entities.declared_in(dumped), entity=True)
-            elif name in REGISTERS and REGISTERS[name].dumped.bears_names:
-                register = REGISTERS[name].dumped
-                self.part(register, dumped, {}, self.bearers(register, dumped))
+            elif dump_field(name).bears_names:
+                self.part(dump_field(name), dumped, {}, self.bearers(dump_field(name), dumped))
 
 
 def _strings(value: Any) -> Iterator[str]:

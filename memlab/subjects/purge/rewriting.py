@@ -17,7 +17,7 @@ import numpy as np
 
 from memlab.journal import Event
 from memlab.schema import MEMORY, NEVER
-from memlab.state import EVERYONE, NAMES, REGISTERS, UNDECLARED, Entities, Field, body_field
+from memlab.state import EVERYONE, NAMES, Entities, Field, body_field, dump_field
 from memlab.subjects.purge.planning import PurgePlan
 
 __all__ = ["redact_event", "without_redactable"]
@@ -161,18 +161,29 @@ def _is_gone(subject: Any, gone: PurgePlan) -> bool:
 def _note(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
     if isinstance(value, list):
         return [_note(field, one, beside, gone) for one in value]
-    return gone.cut.note("", value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return None if field.of and _is_gone(beside.get(field.of), gone) else gone.cut.note("", value)
 
 
 def _label(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
-    """A string anywhere in a value: cut, unless it may be a word of a vocabulary. Keys stay."""
-    if isinstance(value, str):
-        return value if _VOCABULARY.fullmatch(value) else gone.cut(value)
+    """A string is cut, unless it may be a word of a vocabulary."""
     if isinstance(value, list):
         return [_label(field, one, beside, gone) for one in value]
+    if isinstance(value, str) and field.of and _is_gone(beside.get(field.of), gone):
+        return ""
+    return value if not isinstance(value, str) or _VOCABULARY.fullmatch(value) else gone.cut(value)
+
+
+def _undeclared(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
+    """Strings anywhere in a value: a name that goes has a placeholder, others are cut. Keys stay."""
+    if isinstance(value, list):
+        return [_undeclared(field, one, beside, gone) for one in value]
     if isinstance(value, Mapping):
-        return {name: _label(field, part, beside, gone) for name, part in value.items()}
-    return value
+        return {name: _undeclared(field, part, beside, gone) for name, part in value.items()}
+    if isinstance(value, str) and value in gone.names and not _VOCABULARY.fullmatch(value):
+        return gone.alias(value)
+    return _label(field, value, beside, gone)
 
 
 def _vector(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
@@ -302,10 +313,7 @@ def _graph(graph: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
 
 
 def _registers(field: Field, registers: Any, beside: Beside, gone: PurgePlan) -> dict[str, Any]:
-    found = {
-        name: _part(REGISTERS[name].dumped if name in REGISTERS else UNDECLARED, dumped, {}, gone)
-        for name, dumped in registers.items()
-    }
+    found = {name: _part(dump_field(name), dumped, {}, gone) for name, dumped in registers.items()}
     if Entities.name in registers and "graph" in beside:
         lost = _lost_mentions(beside["graph"], gone)
         found[Entities.name] = Entities.count_fewer(found[Entities.name], registers[Entities.name], lost)
@@ -330,7 +338,7 @@ _REDACT: Mapping[str, Callable[[Field, Any, Beside, PurgePlan], Any]] = {
     "text": _text,
     "note": _note,
     "label": _label,
-    "undeclared": _label,
+    "undeclared": _undeclared,
     "vector": _vector,
     "columns": _added,
     "values": _changed,
