@@ -30,6 +30,7 @@ __all__ = [
     "load_installed",
     "missing",
     "register_extension",
+    "registered",
 ]
 
 GROUP = "memlab.extensions"
@@ -232,6 +233,11 @@ def extensions() -> Mapping[str, Extension]:
     """Return the extensions of this process by name, those of installed packages included."""
     load_installed()
     return {name: present.extension for name, present in sorted(_present.items())}
+
+
+def registered() -> tuple[str, ...]:
+    """Return the names of the extensions that are registered so far."""
+    return tuple(_present)
 
 
 def load_installed() -> None:

@@ -11,6 +11,7 @@ from embedders import letters
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 import memlab
+from memlab import extension
 from memlab.cli import main
 from memlab.embedding import load_embedder
 from memlab.storage.store import Store
@@ -119,3 +120,12 @@ def execute_notebook(tmp_path):
         return notebook
 
     return execute
+
+
+@pytest.fixture(autouse=True)
+def _only_installed_extensions():
+    """What a test registers is gone after it: extensions are those of a process."""
+    before = set(extension.registered())
+    yield
+    for name in set(extension.registered()) - before:
+        extension.forget_extension(name)

@@ -31,14 +31,6 @@ OTHER = '(pack other "The longest first." :inherits memlab) (defpolicy recall-sc
 BY_LENGTH = "(fn [similarity size] (+ (* 0 similarity) size))"
 
 
-@pytest.fixture(autouse=True)
-def _only_shipped():
-    before = set(memlab.extensions())
-    yield
-    for name in set(memlab.extensions()) - before:
-        forget_extension(name)
-
-
 def size(pool):
     return [len(text) for text in pool.texts]
 

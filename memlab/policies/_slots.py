@@ -41,7 +41,7 @@ class Slot:
     ``adapters`` map the unit in which an older spelling returns to ours, by one of its inputs.
 
     >>> Slot("urgent", "Whether a note is urgent.", returns="bool", stages=("memory",), source="(fn [importance] (> importance 0.8))")
-    <Slot urgent, 57 inputs: Whether a note is urgent.>
+    <Slot urgent, 46 inputs: Whether a note is urgent.>
     """
 
     name: str

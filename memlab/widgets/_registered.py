@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memlab.registry import Owned, Registry
 from memlab.widgets._widget import Widget
+from memlab.widgets.bundles import STATIC
 
 __all__ = ["WIDGETS"]
 
@@ -13,9 +14,8 @@ def _refusal(declared: Owned) -> str | None:
     kind = declared.value
     if not isinstance(kind, type) or not issubclass(kind, Widget) or not getattr(kind, "bundle", ""):
         return f'{declared.name} is no widget: class {declared.name}(memlab.widgets.Widget, bundle="...", esm="...").'
-    taken = next((one for one in Widget.__subclasses__() if one is not kind and one.bundle == kind.bundle), None)
-    own = taken is not None and taken.__module__.startswith("memlab.")
-    return f"The bundle {kind.bundle} is that of {taken.__name__}." if own and taken else None
+    own = {item.stem for item in STATIC.glob("*.js")}
+    return f"The bundle {kind.bundle} is one of memlab's: choose another name." if kind.bundle in own else None
 
 
 WIDGETS: Registry[Owned] = Registry("widget", kind="widgets", about="doc", check=_refusal)

@@ -112,11 +112,6 @@ class LabFeatures:
         """The names of the features that ``add`` added."""
         return tuple(name for name, feature in FEATURES.items() if split_owner(feature.owner)[0] == name)
 
-    def __getitem__(self, name: str) -> Feature:
-        if name not in FEATURES:
-            raise UnknownName("feature", name, FEATURES)
-        return FEATURES[name]
-
     def __repr__(self) -> str:
         added = ", ".join(self.added)
         return printable(f"<{len(FEATURES)} features; added here: {added or 'none'}>")
