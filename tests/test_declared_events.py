@@ -135,9 +135,9 @@ class Values:
         if field.keys:
             return {one.names["project"]: 1 for one in about}
         if "memory" in field.fields:
-            about = self.sources()[:1]
+            about = self.sources()
             held = {name: self.of(part, about) for name, part in field.fields.items()}
-            return {**held, "memory": about[0].id}
+            return {**held, "memory": [one.id for one in about] if len(about) > 1 else about[0].id}
         if field.fields == ASKED:
             about = about[:1]
         return {name: self.of(part, about) for name, part in field.fields.items()}
