@@ -27,7 +27,16 @@ REFUSED = {"LabConsolidation.undo", "LabIndex.rebuild", "bench_lab", "correct_ev
 }
 """What a small lab cannot do: their examples are refused as well."""
 CHECKED_WHERE_THEY_FAIL = {
-    *("Pack.count", "Pack.number", "Pack.policy", "Pack.unit", "Policy.arrays", "Policy.row", "Policy.updates", "extend")
+    *(
+        "Pack.count",
+        "Pack.number",
+        "Pack.policy",
+        "Pack.unit",
+        "Policy.arrays",
+        "Policy.row",
+        "Policy.updates",
+        "extend",
+    )
 }
 """Asked many times a recall: their arguments are looked at only once something has failed."""
 
