@@ -42,7 +42,7 @@ import polars as pl
 
 import memlab
 from memlab.evaluation import Earnings, compare_periods
-from memlab.simulation import FRESH, HABIT, PROBING, SPARSE, SURE
+from memlab.simulation import FRESH, HABIT, PROBING, SURE
 from memlab.simulation import WORLDS as SIMULATED
 from memlab.simulation import live as live_through
 
@@ -272,8 +272,7 @@ _AGAINST = """(pack against "What is far from the question." :inherits memlab)
 LIVES: dict[str, Lived] = {
     "same: other numbers": Lived("same", PROBING, FRESH, False),
     "same: what is far": Lived("same", PROBING, _AGAINST, False),
-    "refused: the same with probes": Lived("refused", SURE, SPARSE, False),
-    "refused: what is far": Lived("refused", SURE, _AGAINST, True),
+    "no probes: what is far": Lived("differs", SURE, _AGAINST, True),
     "differs: what is far": Lived("differs", PROBING, _AGAINST, True),
     "reverses: habit, then fresh": Lived("reverses", HABIT, FRESH, None),
 }

@@ -553,7 +553,10 @@ NOT_READ = {
         *("operations.run", "load", "io.move_to", "io.join", "io.reembed", "io.backup", "io.check", "challenge"),
     ),
     "reads nothing that turns does not": ("graph.link_waiting", "io.snapshot", "close"),
-    "speaks of no memory": ("embedder", "pack", "path", "seed", "policies", "viewed_by", "io.reembedding"),
+    "speaks of no memory": (
+        *("embedder", "pack", "path", "seed", "policies", "viewed_by", "io.reembedding"),
+        *("features.add", "features.remove", "features.added"),
+    ),
     "is the search of the whole lab, and refused": ("index",),
     "is made of the slates, which are read": ("verdict",),
     "is the view's own": ("store", "recall_again"),

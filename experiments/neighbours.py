@@ -1,7 +1,7 @@
-"""Exact search, Annoy and the graph index side by side: recall@10, time, size, memory; one command, seeded.
+"""Exact search and Annoy side by side: recall@10, time, size, memory; one command, seeded.
 
     python experiments/neighbours.py locomo10.json                       # 1,000 to 100,000 rows
-    python experiments/neighbours.py locomo10.json --rows 1000000 --kinds annoy --efforts 0.5 1 2
+    python experiments/neighbours.py locomo10.json --rows 1000000 --efforts 0.5 1 2
 
 Questions are those of the conversations. Memories are mixed from their turns, since random vectors are unlike those of
 texts: the first half of one sentence, the second half of another, and up to two whole ones, all drawn evenly. A text's
@@ -113,7 +113,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="recall and speed of the ways to find neighbours")
     parser.add_argument("path", type=Path, help="a LoCoMo file")
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000])
-    parser.add_argument("--kinds", nargs="+", default=["annoy"], choices=["annoy", "graph"])
     parser.add_argument("--efforts", type=float, nargs="+", default=[0.25, 0.5, 1, 2])
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
@@ -132,7 +131,7 @@ def main() -> None:
             folder = Path(name)
             mixed(sentences, rows, options.seed).save(folder / "vectors")
             np.save(folder / "queries.npy", load_embedder().encode([questions[number] for number in asked]))
-            for kind in ["exact", *(options.kinds if rows >= 4096 else [])]:
+            for kind in ["exact", *(["annoy"] if rows >= 4096 else [])]:
                 efforts = [str(effort) for effort in options.efforts]
                 subprocess.run(
                     [sys.executable, __file__, str(folder), "--searched", kind, "--efforts", *efforts], check=True

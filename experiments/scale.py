@@ -105,11 +105,11 @@ def prepare(path: str, folder: str, count: int, sizes: list[int], questions: int
     return {"turns": count}
 
 
-def ingest(folder: str, size: int, lab: str, index: str) -> dict[str, Any]:
+def ingest(folder: str, size: int, lab: str) -> dict[str, Any]:
     """Fill a lab, a batch of 2,000 at a time, and close it."""
     _imported()
     with _corpus(folder, 0, size) as rows, _bar(size, f"{size:,}: memlab, ingest") as step:
-        opened = _lab(Path(lab), index)
+        opened = _lab(Path(lab))
         spent = 0.0
         while batch := list(islice(rows, BATCH)):
             spent += timed(opened.remember_many, batch, chain=True)[0]
@@ -124,12 +124,12 @@ def ingest(folder: str, size: int, lab: str, index: str) -> dict[str, Any]:
     }
 
 
-def recall(folder: str, lab: str, size: int, index: str) -> dict[str, Any]:
+def recall(folder: str, lab: str, size: int) -> dict[str, Any]:
     """Open a lab and ask it: whole recalls with the log and without, in one project, and its index alone."""
     asked = json.loads((Path(folder) / f"asked-{size}.json").read_text(encoding="utf-8"))
     given = _asked(folder, size)
     _imported()
-    reopen, opened = timed(_lab, Path(lab), index)
+    reopen, opened = timed(_lab, Path(lab))
     first, _ = timed(opened.recall, asked[0][0], log=False)
     _settle(opened)
     found: dict[str, Any] = {"reopen": reopen, "first_ms": 1000 * first}
@@ -157,10 +157,10 @@ def recall(folder: str, lab: str, size: int, index: str) -> dict[str, Any]:
     return found
 
 
-def singles(folder: str, lab: str, size: int, index: str, count: int) -> dict[str, Any]:
+def singles(folder: str, lab: str, size: int, count: int) -> dict[str, Any]:
     """Remember one at a time, on top of the corpus."""
     _imported()
-    opened = _lab(Path(lab), index)
+    opened = _lab(Path(lab))
     opened.recall("a first question loads what a recall needs", log=False)
     with _corpus(folder, size, count) as rows, _bar(count, f"{size:,}: memlab, singles") as step:
         seconds = []
@@ -238,11 +238,11 @@ def _settle(lab: memlab.Lab) -> None:
     lab.index.wait()
 
 
-def _lab(path: Path, index: str) -> memlab.Lab:
+def _lab(path: Path) -> memlab.Lab:
     import memlab
 
     # later than any turn: twenty years hold three million
-    return memlab.open(path, clock=memlab.ManualClock(START.replace(year=2020)), index=index)
+    return memlab.open(path, clock=memlab.ManualClock(START.replace(year=2020)))
 
 
 @contextmanager
@@ -308,7 +308,7 @@ def compare(path: Path, folder: Path, chosen: argparse.Namespace) -> dict[str, A
     run_child(__file__, "prepare", given | {"count": sizes[-1] + chosen.singles, "sizes": sizes})
     rows = []
     for size in sizes:
-        rows.append({"size": size, "system": LAB, **_measured_lab(folder, size, chosen.lab_index, chosen.singles)})
+        rows.append({"size": size, "system": LAB, **_measured_lab(folder, size, chosen.singles)})
         for index in indexes:
             if index.name in out:
                 continue
@@ -323,13 +323,13 @@ def compare(path: Path, folder: Path, chosen: argparse.Namespace) -> dict[str, A
     for row in rows:
         row["vectors_mb"] = row["size"] * 256 * 4 / 1e6
     names = ["memlab", *(index.needs for index in indexes)]
-    settings = {name: getattr(chosen, name) for name in ("seed", "questions", "singles", "target", "lab_index")}
+    settings = {name: getattr(chosen, name) for name in ("seed", "questions", "singles", "target")}
     return {**provenance(names), **settings, "source": path.stem, "rows": rows, "left_out": out}
 
 
-def _measured_lab(folder: Path, size: int, index: str, count: int) -> dict[str, Any]:
-    name = f"lab-{size}" if index == "annoy" else f"lab-{index}-{size}"
-    about = {"folder": str(folder), "size": size, "index": index}
+def _measured_lab(folder: Path, size: int, count: int) -> dict[str, Any]:
+    name = f"lab-{size}"
+    about = {"folder": str(folder), "size": size}
     built = _once(folder / f"built-{name}.json", "ingest", about | {"lab": str(folder / name)})
     copy = folder / "working-copy"
     shutil.rmtree(copy, ignore_errors=True)
@@ -357,9 +357,7 @@ def table(found: Mapping[str, Any]) -> str:
     """All sizes as text."""
     lines = [
         stated(found),
-        f"recombined from {found['source']}, seed {found['seed']}, {found['questions']} questions; "
-        f"the lab searches with {found['lab_index']}",
-        "",
+        f"recombined from {found['source']}, seed {found['seed']}, {found['questions']} questions; ",
         f"{'size':>9}  {'':<19}{'ingest/s':>10}{'reopen s':>10}{'p50 ms':>9}{'p95 ms':>9}{'recall@10':>11}"
         f"{'RSS MB':>8}{'x vectors':>11}{'disk MB':>9}{'singles/s':>11}",
     ]
@@ -454,7 +452,6 @@ def main() -> None:
     parser.add_argument("--singles", type=positive, default=1_000)
     parser.add_argument("--target", type=float, default=0.9, help="the recall@10 that an index is to reach")
     parser.add_argument("--indexes", nargs="*", choices=names, default=names, metavar="NAME", help=", ".join(names))
-    parser.add_argument("--lab-index", choices=["annoy", "graph"], default="annoy", help="what the lab searches with")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--figures", type=Path, default=FIGURES, help="the folder that scale.svg is written to")
     parser.add_argument("--json", action="store_true")

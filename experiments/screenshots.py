@@ -242,7 +242,7 @@ SCENES: dict[str, tuple[Callable[[memlab.Lab], Widget | Page], Callable[[Any], A
     "explorer": (lambda lab: RecallExplorer(lab, question=QUESTION, limit=6), explore),
     "studio": (studio, tune),
     "timeline": (versions, compare),
-    "map": (lambda _: MemoryMap(lived(), colour="cluster", projection="tsne"), chart),
+    "map": (lambda _: MemoryMap(lived(), colour="cluster"), chart),
     "table": (lambda _: MemoryTable(lived()), tabulate),
     "board": (lambda lab: EvaluationBoard(lab, ["memlab", "companion", "cascade"], missing="zero"), evaluate),
     "player": (lambda lab: LifePlayer(lab, packs=[GENTLE, "companion"], until="2026-06-01"), scrub),

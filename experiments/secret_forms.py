@@ -374,7 +374,6 @@ DISGUISES: dict[str, Callable[[str, random.Random], str]] = {
     "upper case": lambda text, rng: text.upper(),
     "Markdown": lambda text, rng: "".join(f"\\{one}" if one in "_*-.~`#+" else one for one in text),
     "spaced": lambda text, rng: " ".join(text),
-    "backwards": lambda text, rng: text[::-1],
     "two halves": _cut('" + "'),
 }
 

@@ -1,8 +1,10 @@
-"""How large the code is: lines of code a package, the longest files, and how often a name stands for several files.
+"""Measure the size of the code: lines and tokens of each package, the longest files, names shared by several files.
 
     python experiments/size.py [FOLDER]
 
-A line of code is one that holds a token of it: no blank line, comment or docstring.
+A token is one of Python's tokenizer; comments, docstrings, line ends and indentation do not count. A line of code
+holds at least one token. Tokens are compared between projects because lines differ in density. A nested comprehension
+stands inside another comprehension; its count is given for 100 statements.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ import sys
 import tokenize
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
-_NOTHING = {
+_LAYOUT = {
     tokenize.COMMENT,
     tokenize.NL,
     tokenize.NEWLINE,
@@ -23,46 +26,100 @@ _NOTHING = {
     tokenize.DEDENT,
     tokenize.ENDMARKER,
 }
+_DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+_COMPREHENSION = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-def lines_of_code(source: str) -> int:
-    """Lines that hold code.
+class Size(NamedTuple):
+    """Counts of one file or of several: lines of code, tokens, statements, nested comprehensions."""
 
-    >>> lines_of_code('"A docstring."\\n\\nx = 1  # one\\n')
-    1
+    lines: int = 0
+    tokens: int = 0
+    statements: int = 0
+    nested: int = 0
+
+
+def measure_source(source: str) -> Size:
+    """Count the lines, tokens, statements and nested comprehensions of a Python text.
+
+    >>> measure_source('"A docstring."\\n\\nx = 1  # one\\n')
+    Size(lines=1, tokens=3, statements=1, nested=0)
     """
-    held: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type not in _NOTHING:
-            held.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(ast.parse(source)):
-        body = getattr(node, "body", None)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and body:
-            first = body[0]
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
-                held -= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
-    return len(held)
+    tree = ast.parse(source)
+    docstrings = _docstring_lines(tree)
+    tokens = [
+        token
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type not in _LAYOUT and token.start[0] not in docstrings
+    ]
+    lines = {line for token in tokens for line in range(token.start[0], token.end[0] + 1)}
+    statements = sum(isinstance(node, ast.stmt) for node in ast.walk(tree)) - _count_docstrings(tree)
+    return Size(len(lines), len(tokens), statements, _count_nested(tree))
+
+
+def add_sizes(sizes: list[Size]) -> Size:
+    """Add the counts of several files.
+
+    >>> add_sizes([Size(1, 3, 1, 0), Size(2, 5, 2, 1)])
+    Size(lines=3, tokens=8, statements=3, nested=1)
+    """
+    return Size(*(sum(column) for column in zip(*sizes, strict=True)))
+
+
+def _docstrings(tree: ast.AST) -> list[ast.Expr]:
+    firsts = [node.body[0] for node in ast.walk(tree) if isinstance(node, _DOCUMENTED) and node.body]
+    return [
+        first
+        for first in firsts
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    ]
+
+
+def _docstring_lines(tree: ast.AST) -> set[int]:
+    return {line for text in _docstrings(tree) for line in range(text.lineno, (text.end_lineno or text.lineno) + 1)}
+
+
+def _count_docstrings(tree: ast.AST) -> int:
+    return len(_docstrings(tree))
+
+
+def _count_nested(tree: ast.AST) -> int:
+    inner: set[ast.AST] = set()
+    for outer in ast.walk(tree):
+        if isinstance(outer, _COMPREHENSION):
+            inner.update(node for node in ast.walk(outer) if node is not outer and isinstance(node, _COMPREHENSION))
+    return len(inner)
+
+
+def _package_of(path: Path) -> str:
+    depth = 2 if path.parts[0] == "subjects" else 1
+    return "/".join(path.parts[:depth])
+
+
+def _row(size: Size, name: str) -> str:
+    density = size.tokens / max(size.lines, 1)
+    nested = 100 * size.nested / max(size.statements, 1)
+    return f"{size.lines:>7,} {size.tokens:>9,} {density:>7.1f} {nested:>7.2f}  {name}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", default=Path(__file__).parent.parent / "memlab")
     root = parser.parse_args().folder
-    sizes = {path.relative_to(root): lines_of_code(path.read_text(encoding="utf-8")) for path in root.rglob("*.py")}
-    packages: Counter[str] = Counter()
+    sizes = {path.relative_to(root): measure_source(path.read_text(encoding="utf-8")) for path in root.rglob("*.py")}
+    packages: dict[str, list[Size]] = {}
     for path, size in sizes.items():
-        packages["/".join(path.parts[: 2 if path.parts[0] == "subjects" else 1])] += size
-    for name, size in packages.most_common():
-        print(f"{size:>7,}  {name}")
-    print(f"{sum(sizes.values()):>7,}  in {len(sizes)} files")
-    print("longest:", ", ".join(f"{path} {size}" for path, size in Counter(sizes).most_common(3)))
-    named = Counter(path.name for path in sizes if path.name != "__init__.py")
+        packages.setdefault(_package_of(path), []).append(size)
+    print("  lines    tokens  a line  nested  package (nested comprehensions for 100 statements)")
+    totals = {name: add_sizes(of_package) for name, of_package in packages.items()}
+    for name, size in sorted(totals.items(), key=lambda item: -item[1].lines):
+        print(_row(size, name))
+    print(_row(add_sizes(list(sizes.values())), f"in {len(sizes)} files"))
+    longest = sorted(sizes, key=lambda path: -sizes[path].lines)[:3]
+    print("longest:", ", ".join(f"{path} {sizes[path].lines}" for path in longest))
+    names = Counter(path.name for path in sizes if path.name != "__init__.py")
     print(
-        "one name for several files:", ", ".join(f"{name} x{count}" for name, count in named.most_common() if count > 1)
+        "one name for several files:", ", ".join(f"{name} x{count}" for name, count in names.most_common() if count > 1)
     )
     return 0
 

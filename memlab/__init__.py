@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from memlab import simulation as simulation
     from memlab import verifiers as verifiers
     from memlab import widgets as widgets
-    from memlab.auditing import audit as audit
     from memlab.bench import bench_conversations as bench_conversations
     from memlab.bench import bench_dynamics as bench_dynamics
     from memlab.bench import bench_lab as bench_lab
     from memlab.clock import ManualClock as ManualClock
     from memlab.clock import system_clock as system_clock
     from memlab.errors import DamageWarning as DamageWarning
+    from memlab.errors import ExtensionError as ExtensionError
+    from memlab.errors import ExtensionWarning as ExtensionWarning
     from memlab.errors import InputError as InputError
     from memlab.errors import LabError as LabError
     from memlab.errors import MemlabError as MemlabError
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from memlab.evaluation import plan as plan
     from memlab.evaluation import tune as tune
     from memlab.evaluation import verdict as verdict
+    from memlab.extension import Extension as Extension
+    from memlab.extension import extend as extend
+    from memlab.extension import extensions as extensions
     from memlab.history import compare as compare
     from memlab.history import replay as replay
     from memlab.lab import Lab as Lab
@@ -50,11 +54,15 @@ if TYPE_CHECKING:
     from memlab.policies import FEATURES as FEATURES
     from memlab.policies import SETTINGS as SETTINGS
     from memlab.policies import SLOTS as SLOTS
+    from memlab.policies import Feature as Feature
     from memlab.policies import Pack as Pack
+    from memlab.policies import Setting as Setting
+    from memlab.policies import Slot as Slot
     from memlab.policies import load_pack as load_pack
     from memlab.policies import pack_names
     from memlab.recall import Hit as Hit
     from memlab.recall import Hits as Hits
+    from memlab.recall import Pool as Pool
     from memlab.schema import FIELDS as FIELDS
     from memlab.schema import KINDS as KINDS
     from memlab.simulation import trial as trial
@@ -69,11 +77,15 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "DamageWarning": "errors",
+    "Extension": "extension",
+    "ExtensionError": "errors",
+    "ExtensionWarning": "errors",
     "FEATURES": "policies",
     "FIELDS": "schema",
     "KINDS": "schema",
     "SETTINGS": "policies",
     "SLOTS": "policies",
+    "Feature": "policies",
     "Hit": "recall",
     "Hits": "recall",
     "InputError": "errors",
@@ -85,16 +97,20 @@ _WHERE = {
     "Memory": "subjects.results",
     "Pack": "policies",
     "PolicyError": "errors",
+    "Pool": "recall",
     "RankingWarning": "errors",
     "RedactionWarning": "errors",
+    "Setting": "policies",
     "Slates": "slates",
-    "audit": "auditing",
+    "Slot": "policies",
     "bench_conversations": "bench",
     "bench_dynamics": "bench",
     "bench_lab": "bench",
     "check": "subjects.backups.checking",
     "compare": "history",
     "evaluate": "evaluation",
+    "extend": "extension",
+    "extensions": "extension",
     "failures": "evaluation",
     "load": ("opening", "load_lab"),
     "load_ipython_extension": "notebook",
@@ -110,6 +126,12 @@ _WHERE = {
     "unload_ipython_extension": "notebook",
     "verdict": "evaluation",
 }
+
+_REMOVED = {
+    "audit": "memlab.open(pack='cascade').remember_many(memlab.load(x).memories.select('text', at='created'), "
+    "linking='now'), then lab.edges",
+}
+"""Public names of earlier versions, and what to use instead."""
 
 __all__ = [
     *_WHERE,
@@ -127,7 +149,11 @@ def __getattr__(name: str) -> Any:
     if name in ("adapters", "examples", "ingest", "simulation", "verifiers", "widgets"):
         return importlib.import_module(f"memlab.{name}")
     if name not in _WHERE:
-        raise AttributeError(f"module 'memlab' has no attribute {name!r}")
+        from memlab.errors import missing_name
+
+        raise missing_name(__name__, name, _REMOVED)
+    if name in ("FEATURES", "SETTINGS", "SLOTS"):
+        importlib.import_module("memlab.extension").load_installed()
     where = _WHERE[name]
     module, attribute = (where, name) if isinstance(where, str) else where
     value = getattr(importlib.import_module(f"memlab.{module}"), attribute)

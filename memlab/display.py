@@ -6,12 +6,9 @@ import html
 import math
 import re
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Collection, Iterable, Sequence
 
-from memlab.printable import printable
-
-__all__ = ["Declared", "Markup", "bar", "box", "clip", "details", "paragraph", "table", "text_table", "wrap"]
+__all__ = ["Markup", "bar", "box", "clip", "details", "paragraph", "table", "text_table", "wrap"]
 
 BLUE, RED = "#4c78a8", "#e45756"
 _NUMBER = re.compile(r"[-+]?[\d.,]+%?|-|\[[-\d., ]*\]|")
@@ -26,8 +23,6 @@ _HIGHEST = "32em"
 
 _TALL = 30
 """Rows above which a table scrolls."""
-
-T = TypeVar("T")
 
 
 class Markup(str):
@@ -159,42 +154,6 @@ def bar(value: float | None, top: float, *, signed: bool = True) -> Markup:
         f"<div style='width:5em;{style}'>{half}</div>" for style, half in zip((edge, ""), halves, strict=True)
     )
     return Markup(f"<div style='display:flex'>{inside}</div>")
-
-
-class Declared(dict[str, T]):
-    """What memlab declares, by name: shown as a list of names, each with what its field ``about`` says.
-
-    In a notebook a name opens to what is ``known`` of it: its fields, unless given.
-    """
-
-    def __init__(self, declared: Iterable[T], about: str, known: Callable[[T], Mapping[str, object]] = vars) -> None:
-        super().__init__((one.name, one) for one in declared)  # type: ignore[attr-defined]
-        self._about, self._known = about, known
-
-    def _descriptions(self) -> list[tuple[str, str]]:
-        return [(name, clip(getattr(one, self._about), 160)) for name, one in self.items()]
-
-    def __repr__(self) -> str:
-        width = max(map(len, self), default=0)
-        return printable(
-            "\n".join(f"{name:<{width}}  {clip(description, 100)}" for name, description in self._descriptions())
-        )
-
-    def _repr_html_(self) -> str:
-        parts = [
-            details(Markup(f"<b>{html.escape(name)}</b> {html.escape(description)}"), _fields(self._known(self[name])))
-            for name, description in self._descriptions()
-        ]
-        return f"<div>{paragraph(f'{len(self)} declared')}{box(''.join(parts))}</div>"
-
-
-def _fields(known: Mapping[str, object]) -> str:
-    """The fields that say something, a line each."""
-    lines = ((name, ", ".join(map(str, value)) if isinstance(value, tuple) else value) for name, value in known.items())
-    said = (
-        f"{name}: {value}" for name, value in lines if name != "name" and value not in ("", None) and value is not False
-    )
-    return f"<div style='margin:.2em 1.2em;opacity:.8'>{'<br>'.join(html.escape(line) for line in said)}</div>"
 
 
 def _escaped(cell: object) -> str:

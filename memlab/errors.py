@@ -25,11 +25,14 @@
     │   ├── NoAnswer              nobody listens, too late, too long, refused
     │   ├── BadAnswer             an answer that is not what was asked for
     │   └── OverBudget            more calls or tokens than its caller allowed
+    ├── ExtensionError        an extension's function that failed, or returned what it may not
+    │   └── MissingExtension      an extension that a pack, a log or a lab was written with
     └── MissingExtra          an optional dependency that is not installed (also an ImportError)
 
-Three warnings beside them: DamageWarning, for damage that memlab reports or repairs and goes on with;
+Five warnings beside them: DamageWarning, for damage that memlab reports or repairs and goes on with;
 RedactionWarning, for a secret that was taken out of a text before the text was stored; RankingWarning, for a pack that
-ranks otherwise than the one before it.
+ranks otherwise than the one before it; ExtensionWarning, for an extension that was left out, is slow, or has another
+version than the one that was logged; RenamedWarning, for a name of an earlier version.
 
 Every message says what is wrong, where, and the nearest valid thing or the way out.
 """
@@ -37,11 +40,12 @@ Every message says what is wrong, where, and the nearest valid thing or the way 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 
 from memlab.printable import printable
+from memlab.version import __version__
 
 __all__ = [
     "BadAnswer",
@@ -49,12 +53,15 @@ __all__ = [
     "DamagedLab",
     "DatasetError",
     "EmbedderMismatch",
+    "ExtensionError",
+    "ExtensionWarning",
     "InputError",
     "LabBusy",
     "LabError",
     "LabUnavailable",
     "MemlabError",
     "MemoryOff",
+    "MissingExtension",
     "MissingExtra",
     "ModelError",
     "NewerLab",
@@ -72,8 +79,10 @@ __all__ = [
     "RankingWarning",
     "ReadOnlyLab",
     "RedactionWarning",
+    "RenamedWarning",
     "UnknownName",
     "did_you_mean",
+    "missing_name",
 ]
 
 
@@ -91,6 +100,17 @@ def did_you_mean(name: str, known: Iterable[str], *, most: int = 12) -> str:
         return "There are none yet."
     shown = ", ".join(options[:most])
     return f"Known: {shown}{', ...' if len(options) > most else ''}."
+
+
+def missing_name(module: str, name: str, removed: Mapping[str, str]) -> AttributeError:
+    """Build the error for a name that a module lacks; a removed name is answered by its replacement.
+
+    >>> str(missing_name("memlab", "audit", {"audit": "lab.edges"}))
+    'memlab.audit was removed; instead: lab.edges.'
+    """
+    if name in removed:
+        return AttributeError(f"{module}.{name} was removed; instead: {removed[name]}.")
+    return AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
 _PACKAGE = str(Path(__file__).parent)
@@ -224,6 +244,18 @@ class NotALab(LabError):
 class NewerLab(LabError):
     """The lab was written by a later version of memlab."""
 
+    @classmethod
+    def of_format(cls, what: str, number: int, known: int, *, written_by: str = "", noun: str = "format") -> NewerLab:
+        """Return the error for ``what``, which has the format ``number`` where this memlab reads up to ``known``.
+
+        ``written_by`` is the version of memlab that wrote it, where that is known.
+        """
+        by = f"memlab {written_by}" if written_by else "a later memlab"
+        return cls(
+            f"{what} has {noun} {number}, written by {by}. This is memlab {__version__}, which reads {noun}s up to "
+            f"{known}. Upgrade memlab."
+        )
+
 
 class DamagedLab(LabError):
     """Files of the lab are truncated, overwritten or missing."""
@@ -239,6 +271,10 @@ class RankingWarning(UserWarning):
 
 class RedactionWarning(UserWarning):
     """A secret or a personal identifier was taken out of a text before the text was stored."""
+
+
+class RenamedWarning(DeprecationWarning):
+    """A name of an earlier version was used. It works throughout 0.2; the message has the new name."""
 
 
 class ReadOnlyLab(LabError, PermissionError):
@@ -321,6 +357,18 @@ class BadAnswer(ModelError):
 
 class OverBudget(ModelError):
     """A call that might take more calls or tokens than its caller allowed is not made."""
+
+
+class ExtensionError(MemlabError):
+    """A function of an extension raised, or returned values that memlab cannot use; the message names both."""
+
+
+class MissingExtension(ExtensionError):
+    """A pack, a log or a lab was written with an extension that is not registered here, or not in that version."""
+
+
+class ExtensionWarning(UserWarning):
+    """An extension was not loaded, takes long, or has another version than the one that was logged."""
 
 
 class MissingExtra(MemlabError, ImportError):

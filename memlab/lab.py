@@ -19,13 +19,15 @@ from memlab.arguments import AnyNumber, AsGiven, Count, Seed, Within, checked
 from memlab.clock import Clock, When, system_clock
 from memlab.embedding import Embedder, EmbedderSpec, load_embedder
 from memlab.errors import InputError, LabUnavailable
+from memlab.extension import load_installed
 from memlab.journal import present
 from memlab.models import LanguageModel
 from memlab.policies import DEFAULT_PACK, Challenge, ChallengeDesign, Pack, PackLike, load_pack
 from memlab.printable import printable
 from memlab.recall import Filters, Hits, WordOrWords
+from memlab.registry import Registry
 from memlab.slates import Slates
-from memlab.state import Seen
+from memlab.state import Seen, with_extended
 from memlab.storage.copies import unreached
 from memlab.storage.store import Store
 from memlab.subjects.agents.agent import Agent, identity_of
@@ -43,6 +45,7 @@ from memlab.subjects.entities.entities import LabEntities
 from memlab.subjects.extraction.extraction import Extraction, Otherwise, where_of
 from memlab.subjects.extraction.staged import Extracted
 from memlab.subjects.facts.facts import LabFacts
+from memlab.subjects.features.features import LabFeatures
 from memlab.subjects.feedback.feedback import Judgements, Verified
 from memlab.subjects.graph.graph import LabGraph
 from memlab.subjects.history.history import store_at, store_viewed_by
@@ -68,13 +71,14 @@ from memlab.subjects.results import Edited, Feedback, Memory, Remembered, overvi
 from memlab.subjects.retention.retention import LabUpkeep
 from memlab.subjects.retention.schedule import Scheduler
 from memlab.subjects.review.review import LabReview
+from memlab.subjects.seam import Accessor, Seam
 from memlab.verifiers import Verifier
 
 if TYPE_CHECKING:
     from memlab.evaluation import Verdicts
     from memlab.moving import Loaded
 
-__all__ = ["Lab"]
+__all__ = ["ACCESSORS", "Lab"]
 
 
 class Lab:
@@ -101,6 +105,7 @@ class Lab:
         backups: bool = False,
         create: bool = True,
     ) -> None:
+        load_installed()
         chosen = load_pack(pack) if pack is not None else None
         folder = None if path is None else Path(path).expanduser()
         if backups and (folder is None or read_only):
@@ -117,7 +122,7 @@ class Lab:
             create=create,
             reembed=reembed,
             index=index,
-            projections=PROJECTIONS,
+            projections=with_extended(PROJECTIONS),
             mend=mending(),
         )
         self._compose(store, seed)
@@ -156,6 +161,11 @@ class Lab:
     def policies(self) -> LabPolicies:
         """Install, roll back, pin, compare, watch and attribute policies."""
         return LabPolicies(self._held, self._watches)
+
+    @property
+    def features(self) -> LabFeatures:
+        """Features of one's own, for any policy: from an expression or a function."""
+        return LabFeatures()
 
     @property
     def facts(self) -> LabFacts:
@@ -236,6 +246,18 @@ class Lab:
     def _held(self) -> Core:
         """For accessors: ``lab.upkeep`` keeps the lab alive, and the lab does not keep its accessors."""
         return self._core.held_by(self)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Return what an extension's accessor of this name makes."""
+            if name.startswith("_") or name not in ACCESSORS:
+                raise AttributeError(f"Lab has no attribute {name!r}.", name=name, obj=self)
+            accessor = ACCESSORS[name]
+            return accessor.make(Seam(self, self._core, accessor.owner))
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *ACCESSORS})
 
     # -- remembering ------------------------------------------------------------------------------------------
 
@@ -648,8 +670,12 @@ class Lab:
         superseded comes back once what took its place is out of use. Bringing back
         is a use: the pack's ``reinforce`` is asked as of a recall; what a deprecation changed is undone where nothing
         has changed it since. So a strength that had faded to 0 is what a recall adds to 0 (5 under ``companion``), and
-        time counts from now on; ``access`` stays as it was. InputError for what is superseded by a memory in use, or
-        purged.
+        time counts from now on; ``access`` stays as it was.
+
+        A summary of ``lab.consolidation.run`` that is in use is undone: its members get the status that they had, and
+        the summary is forgotten. A member that left it since stays as it is.
+
+        InputError for what is superseded by a memory in use, or purged.
         """
         return self._corrections.restore(memory, project=project)
 
@@ -919,3 +945,14 @@ class Lab:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _refusal(accessor: Accessor) -> str | None:
+    """Return why an extension's accessor is refused."""
+    if not accessor.name.isidentifier() or accessor.name.startswith("_"):
+        return f"The accessor {accessor.name!r} is no name of an attribute."
+    return f"Lab has an attribute {accessor.name} of its own." if hasattr(Lab, accessor.name) else None
+
+
+ACCESSORS: Registry[Accessor] = Registry("accessor", kind="accessors", about="doc", check=_refusal)
+"""The accessors that extensions declare."""

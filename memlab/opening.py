@@ -38,7 +38,7 @@ def open_lab(
     ``lab.io.reembedding()`` says how far that is. What is left when the lab is closed goes on at the next opening.
 
     ``seed`` decides, with what the lab has seen, which probes are drawn. ``index`` is what proposes neighbours among
-    more than 100,000 memories: "annoy", or "graph" (an extra).
+    more than 100,000 memories: "annoy".
 
     ``backups=True`` keeps three backups in the lab's folder: one is made on opening if the newest is a day old, and one
     on closing if anything happened since; ``lab.io.backup()`` makes one at any time. Each reads every page of

@@ -11,8 +11,12 @@ from embedders import letters
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 import memlab
+from memlab import extension
 from memlab.cli import main
 from memlab.embedding import load_embedder
+from memlab.storage.store import Store
+
+Store.strict = True
 
 # Tests assert what is right, never how long it takes: machines are noisy.
 settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=10)
@@ -116,3 +120,12 @@ def execute_notebook(tmp_path):
         return notebook
 
     return execute
+
+
+@pytest.fixture(autouse=True)
+def _only_installed_extensions():
+    """What a test registers is gone after it: extensions are those of a process."""
+    before = set(extension.registered())
+    yield
+    for name in set(extension.registered()) - before:
+        extension.forget_extension(name)

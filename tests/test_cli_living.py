@@ -33,8 +33,9 @@ def test_consolidation_there_and_back(json_of, run, old):
     made = json_of("consolidate", old)["summaries"]
     assert [one["members"] for one in made] == [one["members"] for one in dry["summaries"]]
     assert {json_of("show", old, id)["status"] for id in made[0]["members"]} == {"consolidated"}
-    undone = json_of("unconsolidate", old, made[0]["summary"])
-    assert undone == {"id": made[0]["summary"], "status": "forgotten", "restored": made[0]["members"]}
+    json_of("undelete", old, made[0]["summary"])
+    assert json_of("show", old, made[0]["summary"])["status"] == "forgotten"
+    assert {json_of("show", old, id)["status"] for id in made[0]["members"]} == {"active"}
     assert "0 memories" in run("consolidate", old, "--project", "farm", "--keep", 100).output
 
 
@@ -44,7 +45,7 @@ def test_consolidation_there_and_back(json_of, run, old):
         (("consolidate", "a.memlab", "--keep", "-1"), 1, "keep is a whole number"),
         (("consolidate", "a.memlab", "--project", "frm"), 1, "farm"),
         (("consolidate", "a.memlab", "--by", "age"), 2, "communities"),
-        (("unconsolidate", "a.memlab", "1"), 1, "no summary made by consolidation"),
+        (("unconsolidate", "a.memlab", "99"), 1, "There is no memory"),
         (("maintain", "a.memlab", "--at", "soon"), 1, "soon"),
         (("maintain", "no.memlab"), 1, "There is no lab"),
     ],

@@ -184,9 +184,3 @@ def test_a_record_is_explained_field_by_field(json_of):
 
 def _example(declared):
     return {"num": 0.5, "bool": True, "str": (*declared.words, "")[0], "set": []}[declared.type]
-
-
-def test_latex(json_of, run, file):
-    found = json_of("latex", file(NEAR))["latex"]
-    assert list(found) == ["recall-score"]
-    assert "0.7" in run("latex", file(NEAR)).stdout

@@ -70,8 +70,8 @@ class TestResults:
         clock.advance(days=100)
         made = herd.consolidation.run()
         assert repr(made) == "<Consolidated 20 memories became 2 summaries, pack memlab>"
-        undone = herd.consolidation.undo(made.ids[0])
-        assert undone.status == "forgotten"
+        herd.restore(made.ids[0])
+        assert herd[made.ids[0]].status == "forgotten"
         frame = herd.consolidation.frame()
         assert frame["memory_id"].to_list() == made.ids
         assert frame["undone"].is_null().to_list() == [False, True]
@@ -114,7 +114,7 @@ class TestRefusals:
         with pytest.raises(UnknownName, match="communities"):
             herd.consolidation.run(by="community")
         with pytest.raises(UnknownName):
-            herd.consolidation.undo(99)
+            herd.restore(99)
 
     def test_a_read_only_lab_is_left_alone(self, disk, clock):
         with disk() as lab:
@@ -124,7 +124,7 @@ class TestRefusals:
                 lab.clusters.find,
                 lab.clusters.refine,
                 lab.consolidation.run,
-                lambda: lab.consolidation.undo(1),
+                lambda: lab.restore(1),
             ):
                 with pytest.raises(ReadOnlyLab):
                     verb()

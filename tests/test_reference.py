@@ -25,7 +25,6 @@ MODULES = (
     "simulation",
     "slates",
     "evaluation",
-    "evaluation.estimators",
     "serving",
     "widgets",
 )

@@ -26,7 +26,18 @@ REFUSED = {"LabConsolidation.undo", "LabIndex.rebuild", "bench_lab", "correct_ev
     "LanguageModel.ask",
 }
 """What a small lab cannot do: their examples are refused as well."""
-CHECKED_WHERE_THEY_FAIL = {"Pack.count", "Pack.number", "Pack.unit", "Policy.arrays", "Policy.row", "Policy.updates"}
+CHECKED_WHERE_THEY_FAIL = {
+    *(
+        "Pack.count",
+        "Pack.number",
+        "Pack.policy",
+        "Pack.unit",
+        "Policy.arrays",
+        "Policy.row",
+        "Policy.updates",
+        "extend",
+    )
+}
 """Asked many times a recall: their arguments are looked at only once something has failed."""
 
 

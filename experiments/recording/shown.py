@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 
 import memlab
-from memlab.policies import load_pack
+from memlab.journal import FORMAT
+from memlab.policies import VOCABULARY, load_pack
 from memlab.state import tombstones
 from memlab.subjects.linking.linker import Linker
 from recording.labs import Built
@@ -20,6 +21,9 @@ from recording.things import Thing, frame_thing, json_thing, text_thing
 __all__ = ["pack_thing", "settled", "things_of"]
 
 _EXPORTS = ("jsonl", "parquet", "md", "sexp")
+
+_NUMBERS = rf'"(?:{FORMAT}|{VOCABULARY})":\d+,|,"(?:{FORMAT}|{VOCABULARY})":\d+'
+"""Versions of formats in the JSON of an event. They are no part of the record: every change of a format raises one."""
 
 
 def pack_thing(pack: str, *, keep: bool) -> Thing:
@@ -59,7 +63,9 @@ def things_of(name: str, pack: str, built: Built, folder: Path, *, keep: bool) -
         if suffix == "parquet":
             tables = pl.read_parquet(path)
             bodies = pl.col("event").struct.field("body").str.replace_all(str(folder), "FOLDER", literal=True)
-            yield frame("export-parquet", tables.with_columns(pl.col("event").struct.with_fields(body=bodies)))
+            yield frame(
+                "export-parquet", tables.with_columns(pl.col("event").struct.with_fields(body=_unnumbered(bodies)))
+            )
         else:
             yield text_thing(called(f"export-{suffix}"), path.read_text().replace(str(folder), "FOLDER"), keep=keep)
     yield json_thing(called("receipt"), _receipt(lab, built, folder), keep=keep)
@@ -76,6 +82,11 @@ def settled() -> Iterator[None]:
         yield
     finally:
         Linker.wake, tombstones.secrets = wake, chance
+
+
+def _unnumbered(bodies: pl.Expr) -> pl.Expr:
+    """Remove the numbers of formats from the JSON of events."""
+    return bodies.str.replace_all(_NUMBERS, "")
 
 
 def _evaluated(lab: memlab.Lab, pack: str) -> dict[str, Any]:

@@ -15,10 +15,13 @@ import memlab
 from memlab.cli._help import SECTIONS
 from memlab.cli._input import InputFile, LocalPath
 from memlab.errors import MemlabError
+from memlab.extension import load_installed
 from memlab.printable import json_safe, printable
+from memlab.registry import Owned, Registry
 from memlab.schema import spelled
 
 __all__ = [
+    "COMMANDS",
     "FILE",
     "LAB",
     "F",
@@ -47,13 +50,39 @@ class _Commands(click.Group):
             ctx.exit(1)
 
 
+def _refusal(command: Owned) -> str | None:
+    """Return why an extension's command is refused."""
+    if not isinstance(command.value, click.Command):
+        return f"The command {command.name} is no click.Command."
+    return f"The command {command.name} is one of memlab's." if command.name in main.commands else None
+
+
+COMMANDS: Registry[Owned] = Registry("command", kind="commands", about="doc", check=_refusal)
+"""The commands that extensions declare."""
+
+
 class _Sections(_Commands):
-    """The group of all commands: its help lists them by what they are for."""
+    """The group of all commands: its help lists them by what they are for, those of extensions last."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        load_installed()
+        return [*super().list_commands(ctx), *COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        own = super().get_command(ctx, cmd_name)
+        if own is None:
+            load_installed()
+            own = COMMANDS[cmd_name].value if cmd_name in COMMANDS else None
+        return own
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, commands in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl(list(commands.items()), col_max=14)
+        load_installed()
+        if COMMANDS:
+            with formatter.section("Extensions"):
+                formatter.write_dl([(name, printable(one.doc)[:63]) for name, one in COMMANDS.items()], col_max=14)
 
 
 def as_json_option(command: F) -> F:

@@ -75,7 +75,7 @@ def delete(lab: Path, memories: tuple[int, ...], project: str | None, as_json: b
 @click.option("--project", help="All that is deleted of this project.")
 @as_json_option
 def undelete(lab: Path, memories: tuple[int, ...], project: str | None, as_json: bool) -> None:
-    """Bring MEMORIES back that were forgotten, deprecated or deleted, as they were before."""
+    """Bring MEMORIES back that were forgotten, deprecated, deleted or summarised (by the number of the summary)."""
     with existing(lab) as opened:
         done = opened.restore(memories or None, project=project)
     _report(done, as_json)

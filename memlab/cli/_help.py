@@ -55,13 +55,11 @@ SECTIONS = {
         "attribute": "read from an answer which memories it was made of",
         "failures": "where what was wanted was lost",
         "bench": "retrieval quality and latency on labelled questions",
-        "audit": "find what is double, outdated, secret in any store",
     },
     "Keep": {
         "rebuild": "make again what corrections left in old words",
         "maintain": "record what time has done: statuses, labels, edges",
         "consolidate": "let one summary stand for many old memories",
-        "unconsolidate": "undo one consolidation",
         "export": "write the memories to .jsonl, .md, .sexp, .parquet, tables",
         "move": "bring the memories into another lab",
         "join": "join another lab, or a copy that went on, into a lab",

@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 import polars as pl
 
-from memlab.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.cli._base import LAB, as_json_option, existing, main, say, tell
 from memlab.printable import printable
-from memlab.schema import RECALLABLE
 
 
 @main.command()
@@ -46,7 +45,7 @@ def maintain(lab: Path, at: str | None, as_json: bool) -> None:
 def consolidate(
     lab: Path, days: float | None, keep: int | None, project: str | None, by: str, dry_run: bool, as_json: bool
 ) -> None:
-    """Let one summary stand for many old memories of a cluster of LAB; unconsolidate undoes one.
+    """Let one summary stand for many old memories of a cluster of LAB; undelete undoes one.
 
     The live pack's consolidate policy says which memories may go. A summary has some of their own sentences, not all:
     see with --dry-run what would be left.
@@ -69,19 +68,16 @@ def consolidate(
     tell({**report, "summaries": rows}, as_json=as_json, text=lambda: "\n".join([repr(found)[1:-1], *lines]))
 
 
-@main.command()
+@main.command(hidden=True)
 @LAB
 @click.argument("summary", type=int)
 @as_json_option
 def unconsolidate(lab: Path, summary: int, as_json: bool) -> None:
-    """Undo one consolidation of LAB: what SUMMARY replaced takes part in recall again, and it does not."""
+    """Restore what SUMMARY replaced: the former name of undelete for summaries."""
+    say("memlab unconsolidate is memlab undelete from now on, and goes after 0.2.", err=True)
     with existing(lab) as opened:
-        undone = opened.consolidation.undo(summary)
-        made = opened.consolidation.frame()
-        members: list[int] = made.filter(made["memory_id"] == summary)["members"][0].to_list()
-        back = [id for id in members if opened[id].status in RECALLABLE]
-    report = {"id": undone.id, "status": undone.status, "restored": back}
-    tell(report, as_json=as_json, text=lambda: f"#{undone.id} is {undone.status}; {len(back):,} memories are back")
+        done = opened.restore(summary)
+    tell({"id": summary, "restored": list(done.ids)}, as_json=as_json, text=lambda: repr(done))
 
 
 @main.command("switch-off")

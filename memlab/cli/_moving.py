@@ -1,4 +1,4 @@
-"""Memories out of a lab and into it: export, move, load, join, audit, run, mirror."""
+"""Memories out of a lab and into it: export, move, load, join, run, mirror."""
 
 from __future__ import annotations
 
@@ -151,30 +151,6 @@ def join(lab: Path, other: Path, dry_run: bool, as_json: bool) -> None:
 def _conflict(row: tuple[int, str, str, str, str]) -> str:
     id, _, before, after, stands = row
     return f"conflict, memory {id}: here {before!r}, there {after!r}; {stands} stands"
-
-
-@main.command()
-@click.argument("file", type=InputFile())
-@click.option("--format", "format_", help="Else it is guessed; see: memlab.load.")
-@click.option("--column", "columns", multiple=True, metavar="FIELD=COLUMN", help="text=body; at= for no time.")
-@click.option("--pack", default="cascade", show_default=True, help="Decides which pairs conflict.")
-@click.option("--stale-days", type=click.FloatRange(0, 1_000_000), default=365.0, show_default=True)
-@click.option("--html", type=LocalPath(), help="Write a page to this path.")
-@as_json_option
-def audit(
-    file: Path,
-    format_: str | None,
-    columns: tuple[str, ...],
-    pack: str,
-    stale_days: float,
-    html: Path | None,
-    as_json: bool,
-) -> None:
-    """Look through a store of memories, of any tool: what is double, contradictory, outdated, stale, secret, unused."""
-    found = memlab.audit(file, format=format_, columns=_columns(columns), pack=pack, stale_days=stale_days)
-    if html is not None:
-        found.to_html(html)
-    tell(json.loads(found.json), as_json=as_json, text=found.text)
 
 
 @main.command()

@@ -257,15 +257,3 @@ def _item(
         values[name] = table.item(row, columns[name])
     named = policy.aggregates(table, by=by, order=order)
     return values, named.row(row, named=True) if named.width else {}
-
-
-@policy.command()
-@FILE
-@_SLOT
-@as_json_option
-def latex(file: str, slot: str | None, as_json: bool) -> None:
-    """A policy of FILE as a formula in LaTeX."""
-    chosen = opened(file, slot).one(slot)
-    parts = [chosen.field(name) for name in chosen.fields] or [chosen]
-    made = {part.name: part.latex() for part in parts}
-    tell({"policy": chosen.name, "latex": made}, as_json=as_json, text=lambda: "\n".join(made.values()))

@@ -5,6 +5,6 @@ embedder.encode(["The user prefers tabs"])       # int8 (1, 256)
 """
 
 from memlab.embedding._calibration import evened
-from memlab.embedding._embedder import Embedder, EmbedderSpec, load_embedder
+from memlab.embedding._embedder import EMBEDDERS, Embedder, EmbedderSource, EmbedderSpec, load_embedder
 
-__all__ = ["Embedder", "EmbedderSpec", "evened", "load_embedder"]
+__all__ = ["EMBEDDERS", "Embedder", "EmbedderSource", "EmbedderSpec", "evened", "load_embedder"]

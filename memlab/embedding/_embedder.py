@@ -21,8 +21,9 @@ from memlab.arguments import AsGiven, Called, checked
 from memlab.embedding._calibration import SHIPPED_KNOTS, Knots, calibrated, even_length
 from memlab.embedding._model import Model
 from memlab.errors import InputError
+from memlab.registry import Registry
 
-__all__ = ["Embedder", "EmbedderSpec", "load_embedder"]
+__all__ = ["EMBEDDERS", "Embedder", "EmbedderSource", "EmbedderSpec", "load_embedder"]
 
 _RULE = b"largest component 127, rounded half to even: 1"
 """Part of every fingerprint: vectors of another rule are vectors of another embedder."""
@@ -101,6 +102,22 @@ class Encodes(Protocol):
     def encode(self, texts: list[str], /) -> ArrayLike: ...
 
 
+@dataclass(frozen=True)
+class EmbedderSource:
+    """An embedder that an extension offers under a name: ``memlab.open(path, embedder=NAME)``.
+
+    ``make`` returns what ``embedder=`` takes: a callable from texts to vectors, or an object with a method ``encode``.
+    """
+
+    name: str
+    doc: str
+    make: Callable[[], Any] = field(compare=False)
+    owner: str = ""
+
+
+EMBEDDERS: Registry[EmbedderSource] = Registry("embedder", kind="embedders", about="doc")
+"""The embedders that extensions declare."""
+
 EmbedderSpec = Annotated[str | Path | Callable[[list[str]], ArrayLike] | Encodes | Embedder | None, AsGiven]
 """What names an embedder: None for the shipped model, a model2vec folder or hub name, a callable, an object with a
 method ``encode``, or an Embedder.
@@ -110,10 +127,10 @@ method ``encode``, or an Embedder.
 def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embedder:
     """The embedder that ``spec`` names.
 
-    None is the model that ships with memlab (256 dimensions; its weights are read at the first text). A str or Path
-    is a folder written by model2vec or, only if there is no such folder, a name on the model hub, which needs the
-    network once. A callable takes a list of texts and returns an array (texts, dim); an object with a method
-    ``encode``, as a SentenceTransformer is, stands for that method.
+    None is the model that ships with memlab (256 dimensions; its weights are read at the first text). A str is the name
+    of an embedder that an extension declares, else, as a Path is, a folder written by model2vec; only if there is no
+    such folder is it a name on the model hub, which needs the network once. A callable takes texts and returns an
+    array (texts, dim); an object with a method ``encode``, as a SentenceTransformer is, stands for that method.
 
     Both are fingerprinted by ``name`` (the qualified name unless given), the dimension, and which component is
     largest in the vectors of a few fixed texts: rounding noise of a remote service does not move that, another
@@ -133,6 +150,8 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
         return _shipped()
     if isinstance(spec, str):
         spec = str.__str__(spec)  # a subclass may say something else of itself
+    if isinstance(spec, str) and spec in EMBEDDERS:
+        return load_embedder(EMBEDDERS[spec].make(), name=name or spec)
     if isinstance(spec, str | Path):
         model = Model.of(spec)
         return _of_model(model, name or (str(spec) if isinstance(spec, str) else spec.name))

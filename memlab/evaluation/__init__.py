@@ -5,6 +5,9 @@ They are two kinds of input with metrics of their own and are never mixed. ``eva
 ``tune`` searches a policy's parameters. It needs a log and no lab.
 """
 
+from typing import Any
+
+from memlab.errors import missing_name
 from memlab.evaluation._baselines import BASELINES
 from memlab.evaluation._clusters import Estimate, cluster_interval
 from memlab.evaluation._disagreements import Disagreement, Disagreements
@@ -56,3 +59,10 @@ __all__ = [
     "tune",
     "verdict",
 ]
+
+_REMOVED = {"estimators": "memlab.evaluate for a log of recalls; obp or vw-estimators for arrays"}
+"""Public names of earlier versions, and what to use instead."""
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name(__name__, name, _REMOVED)

@@ -16,7 +16,7 @@ import polars as pl
 from memlab.embedding import load_embedder
 from memlab.errors import InputError
 from memlab.evaluation._rankers import Ranker
-from memlab.policies import FEATURES
+from memlab.policies import FEATURES, logged_owner
 
 __all__ = ["Fingerprints", "read_fingerprints"]
 
@@ -43,9 +43,12 @@ class Fingerprints:
         embedder = self.embedder or load_embedder().fingerprint
         wanted = ranker.pack.fingerprints(embedder) if ranker.pack is not None else {}
         for name in ranker.reads:
-            if name not in FEATURES:
-                continue
             held = {given.get(name) for given in self.logged}
+            if name not in FEATURES:
+                owners = sorted({owner for value in held if (owner := logged_owner(value)) is not None})
+                if owners:
+                    found.append(f"it reads {name}, a feature of the extension {owners[-1]}, which is not registered")
+                continue
             if None in held:
                 unread = "under a pack that does not read it, or " if FEATURES[name].on_demand else ""
                 found.append(f"some recalls were logged {unread}by an older schema, without a fingerprint of {name}")

@@ -29,18 +29,13 @@ from memlab.progress import bar
 from memlab.recall import Filters, Hits
 from memlab.schema import FIELDS, RECALLABLE
 from memlab.slates import Slate, decode
+from memlab.state import EVENTS
 
 __all__ = ["Replay", "replay"]
 
 _LEAST_DAYS = 1 / 24
 _MOST_PASSES = 400
 """Of upkeep between two events; in a longer gap they are as many, evenly."""
-
-_BY_HAND = ("edit", "deprecate", "forget", "delete", "restore", "retract", "quarantine")
-"""Events whose parts say what a person changed."""
-
-_NOT_REPLAYED = ("entity", "merge-entity", "split-entity", "close-gap", "consolidate", "unconsolidate", "purge")
-"""What a person did, and what depends on how the old lab stood then."""
 
 
 @dataclass(frozen=True)
@@ -146,13 +141,13 @@ class _Player:
             "link": self._link,
             "switch": self._switch,
             "describe-tag": self._describe_tag,
-            **dict.fromkeys(_BY_HAND, self._by_hand),
+            **{kind: self._by_hand for kind, known in EVENTS.items() if known.replay == "values"},
         }
 
     def play(self, event: Event) -> None:
         """Live through an event: upkeep that was due before it, then the input itself."""
         self._pass_time(event.at)
-        if event.kind in _NOT_REPLAYED:
+        if EVENTS[event.kind].replay == "left-out":
             self._left[event.kind, "depends on how the old lab stood"] += 1
         act = self._acts.get(event.kind)
         if act is None or (event.kind == "link" and event.body.get("by") != "hand"):

@@ -8,7 +8,7 @@ hits = words.hits(words.query("tabs or spaces"))
 rows, scores = bm25(hits, words.lengths, count=len(words), mean_length=words.lengths.mean())
 """
 
-from memlab.index._base import unsound_bases
+from memlab.index._base import KINDS, unsound_bases
 from memlab.index._bm25 import (
     GroupLengths,
     bm25,
@@ -19,6 +19,7 @@ from memlab.index._bm25 import (
     group_scores,
     idf,
 )
+from memlab.index._kinds import Kind, Opened, Points
 from memlab.index._matches import InPassages, Matches
 from memlab.index._neighbours import Neighbours
 from memlab.index._passages import passages_of
@@ -36,6 +37,7 @@ from memlab.index._vectors import EXACT_UP_TO, Approximate, Vectors, View
 
 __all__ = [
     "EXACT_UP_TO",
+    "KINDS",
     "LANGUAGES",
     "SAYS",
     "STOP_WORDS",
@@ -45,8 +47,11 @@ __all__ = [
     "Grown",
     "InPassages",
     "IndexReport",
+    "Kind",
     "Matches",
     "Neighbours",
+    "Opened",
+    "Points",
     "Query",
     "Restated",
     "Signs",

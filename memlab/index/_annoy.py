@@ -97,5 +97,4 @@ ANNOY = Kind(
     lambda rows: {"trees": _TREES, "seed": _SEED},
     _build,
     lambda path, dim, rows, settings: Forest(path, dim, rows),
-    lambda: None,
 )

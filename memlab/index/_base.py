@@ -26,15 +26,15 @@ from numpy.typing import NDArray
 from memlab.disk import checksum_of, read_sealed, sync, write_sealed
 from memlab.errors import DamagedLab
 from memlab.index._annoy import ANNOY
-from memlab.index._graph_index import GRAPH
 from memlab.index._kinds import Kind, Opened
 from memlab.index._projection import Projection
 from memlab.index._stored import BLOCK
 from memlab.index._vectors import Vectors
+from memlab.registry import Registry
 
 __all__ = ["KINDS", "Base", "Header", "build_base", "draft_of", "found_bases", "remove", "sampled", "unsound_bases"]
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (ANNOY, GRAPH)}
+KINDS: Registry[Kind] = Registry("kind of index", (ANNOY,), kind="indexes", about="doc")
 
 _FORMAT = 2
 _PIECE, _PIECES = 4096, 64

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from memlab.errors import DamagedLab
+from memlab.extension import load_installed
 from memlab.index._base import KINDS, build_base, found_bases, remove
 from memlab.index._kinds import Kind
 from memlab.index._vectors import Vectors
@@ -22,6 +23,7 @@ __all__ = ["main"]
 def main(folder: str, kind: str, rows: str, digest: str, spool: str) -> None:
     """Build, publish, and remove the bases that this one replaces."""
     started = time.monotonic()
+    load_installed()
     vectors = Vectors.load(spool).prefix(int(rows))
     Path(spool).unlink()  # it stays mapped
     if vectors.digest(len(vectors), rehash=True) != digest:

@@ -1,7 +1,7 @@
 """What an approximate index has to offer: how it is built into a file, and how that file is searched.
 
-The kinds are ``annoy``, which is always there, and ``graph``, an extra. Life cycle, projection, exact scores, deleted
-rows and later rows are the same for all of them, and live elsewhere.
+Annoy is the kind that memlab has. Life cycle, projection, exact scores, deleted rows and later rows are the same for
+every kind, and live elsewhere.
 """
 
 from __future__ import annotations
@@ -35,11 +35,15 @@ class Kind:
     """One sort of index.
 
     ``settings`` gives those of a file for a number of rows; ``build`` writes the file, the same bytes each time;
-    ``open`` maps it, given dimensions, rows and settings; ``check`` raises MissingExtra where it cannot be used.
+    ``open`` maps it, given dimensions, rows and settings.
+
+    An index is built by a process of its own, so an extension that declares one is an installed package with an entry
+    point: what only a notebook registers is not known there.
     """
 
     name: str
     settings: Callable[[int], Mapping[str, int]]
     build: Callable[[Points, int, int, Mapping[str, int], Path], None]
     open: Callable[[Path, int, int, Mapping[str, int]], Opened]
-    check: Callable[[], object]
+    doc: str = ""
+    owner: str = ""

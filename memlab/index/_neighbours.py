@@ -50,7 +50,7 @@ class Neighbours:
     """Gives ``vectors`` an index when there are many, and sees to it that it is the right one.
 
     ``folder`` is where bases are kept (made when the first is built); with None a temporary folder that goes with this
-    object. ``kind`` is "annoy" or "graph" (an extra). ``effort`` multiplies how far a search looks, for more recall
+    object. ``kind`` is "annoy". ``effort`` multiplies how far a search looks, for more recall
     and more time. A base is rebuilt when the rows after it are more than ``share`` of it. With ``background=False``
     nothing is built but by ``rebuild``; with ``writable=False`` nothing is written at all.
 
@@ -59,7 +59,7 @@ class Neighbours:
     >>> neighbours = Neighbours("agent.memlab/neighbours", vectors)     # doctest: +SKIP
     >>> neighbours.refresh(); vectors.top(query, 10)                    # doctest: +SKIP
 
-    Raises UnknownName for a kind, MissingExtra where its package is not installed.
+    Raises UnknownName for a kind.
     """
 
     def __init__(
@@ -73,12 +73,13 @@ class Neighbours:
         background: bool = True,
         writable: bool = True,
     ) -> None:
+        if kind == "graph":
+            raise InputError('The index "graph" was removed with the extra "graph"; instead: index="annoy".')
         if kind not in KINDS:
             raise UnknownName("kind of index", kind, KINDS)
         if not 0.05 <= effort <= 100 or not 0 < share <= 1:
             raise InputError(f"effort lies in 0.05..100 and share in 0..1, not {effort} and {share}.")
         self.kind, self.effort, self.share = KINDS[kind], effort, share
-        self.kind.check()
         self.background, self.writable = background and writable, writable
         self.failure: str | None = None
         """Why the last base was refused or not built; None once one is in use."""
@@ -198,12 +199,12 @@ class Neighbours:
         return tuple(problems)
 
     def forget(self) -> None:
-        """Remove every base of this kind, and end a build: for when vectors themselves must go."""
+        """Remove every base, those of former kinds too, and end a build: for when vectors themselves must go."""
         with self._mutex:
             self._stop()
             self._release()
             if self._folder is not None and self.writable:
-                for path in self._folder.glob(f"{self.kind.name}-*.index"):
+                for path in self._folder.glob("*.index"):
                     remove(path)
 
     def close(self, *, stop: bool = False) -> None:

@@ -8,7 +8,7 @@ from memlab.journal._check import Fault, faults, replace_rows
 from memlab.journal._copy import connected, copied, head_of, is_complete, stamp
 from memlab.journal._database import FILE, HEAD, LOCK, RESTORE, present
 from memlab.journal._event import Event
-from memlab.journal._hash_fields import HASH_FIELDS
+from memlab.journal._event_formats import FORMAT, check_event_format
 from memlab.journal._head import RESTORED, Head, HeadFile
 from memlab.journal._journal import Journal
 from memlab.journal._journal_view import JournalView
@@ -20,7 +20,7 @@ from memlab.journal._transaction import Transaction
 
 __all__ = [
     "FILE",
-    "HASH_FIELDS",
+    "FORMAT",
     "HEAD",
     "LOCK",
     "RESTORE",
@@ -36,6 +36,7 @@ __all__ = [
     "Scrub",
     "Transaction",
     "WriterLock",
+    "check_event_format",
     "connected",
     "copied",
     "faults",

@@ -65,11 +65,14 @@ def copied(journal: Journal, folder: Path, *, without: tuple[str, ...] = ()) -> 
 def stamp(copy: sqlite3.Connection, values: Mapping[str, str]) -> None:
     """Make a copy by ``VACUUM INTO`` a journal, as that leaves out of what format it is, and give it ``values``."""
     columns = [name for _, name, *_ in copy.execute("PRAGMA table_info(event)")]
-    version = _database.VERSION if "chain" in columns else 1
+    checked = "chain" in columns
     copy.execute(f"PRAGMA application_id={_database.APPLICATION}")
-    copy.execute(f"PRAGMA user_version={version}")
+    if checked:
+        _database.mark_format(copy)  # a copy of format 2 is one of today
+    else:
+        copy.execute("PRAGMA user_version=1")
     for key, value in values.items():
-        row = (key, value, checksum(key, value)) if version > 1 else (key, value)
+        row = (key, value, checksum(key, value)) if checked else (key, value)
         copy.execute(f"INSERT OR REPLACE INTO meta VALUES ({', '.join('?' * len(row))})", row)
     copy.execute("PRAGMA journal_mode=WAL").fetchone()
 
@@ -82,10 +85,14 @@ def _head_of(connection: sqlite3.Connection) -> Head:
 
 @contextlib.contextmanager
 def connected(folder: Path, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-    """A connection of its own to the journal of the lab at ``folder``; who writes needs the writer's lock."""
+    """A connection of its own to the journal of the lab at ``folder``; who writes needs the writer's lock.
+
+    NewerLab where its format is a later one: read as this one it would be misread, and copied as it is.
+    """
     file = folder / _database.FILE
     mode: Mode = "rw" if write else "ro"
     with translated(folder), contextlib.closing(_database.connect(file, mode, _COPY_TIMEOUT)) as connection:
+        _database.refuse_newer(connection, folder)
         yield connection
 
 

@@ -14,9 +14,11 @@ from urllib.parse import quote
 from memlab.disk import sync
 from memlab.errors import DamagedLab, InputError, LabBusy, LabError, LabUnavailable, NewerLab, NotALab, ReadOnlyLab
 from memlab.journal._sums import checksum
+from memlab.version import __version__
 
 __all__ = [
     "FILE",
+    "FORMAT_BY",
     "GENERATION",
     "HEAD",
     "IDENTITY",
@@ -31,7 +33,9 @@ __all__ = [
     "create",
     "in_memory",
     "make_directory",
+    "mark_format",
     "present",
+    "refuse_newer",
     "translated",
     "translation",
 ]
@@ -44,7 +48,12 @@ RESTORE = "`memlab check` says what is damaged, and `memlab restore` puts a back
 """What every message about damage ends with."""
 
 APPLICATION = 0x6D656D6C  # "meml"
-VERSION = 2
+VERSION = 3
+"""The format of a journal, SQLite's ``user_version``. ``check`` refuses a later one.
+
+Format 1 has neither chain nor checksums. Format 2 has the tables of today. Format 3 has the same tables and
+``FORMAT_BY``; a memlab that knows only format 2 refuses it, and does not blame texts of packs that it cannot read.
+"""
 
 Synchronous = Literal["OFF", "NORMAL", "FULL"]
 Mode = Literal["rw", "ro", "immutable"]
@@ -70,8 +79,12 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, sum INTEGER NOT NU
 """
 """``event.content`` covers the digests of the payloads whose ``event`` it is; see ``_sums``."""
 
-IDENTITY, GENERATION = "lab", "generation"
-"""Values of ``meta``: what tells this journal from others, drawn once; and how often a purge has rewritten it."""
+IDENTITY, GENERATION, FORMAT_BY = "lab", "generation", "format-by"
+"""Values of ``meta``: what tells this journal from others, drawn once; how often a purge has rewritten it; and which
+version of memlab gave it its format, for the message of an earlier one."""
+
+_LONGEST_VERSION = 40
+"""Characters of a version of memlab that a message repeats."""
 
 
 def identified(connection: sqlite3.Connection, identity: str | None = None) -> None:
@@ -80,10 +93,35 @@ def identified(connection: sqlite3.Connection, identity: str | None = None) -> N
         connection.execute("INSERT INTO meta VALUES (?, ?, ?)", (key, value, checksum(key, value)))
 
 
+def mark_format(connection: sqlite3.Connection) -> None:
+    """Give a journal with the tables of today the number of today's format, within the transaction that is open."""
+    row = (FORMAT_BY, __version__, checksum(FORMAT_BY, __version__))
+    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
+    connection.execute(f"PRAGMA user_version={VERSION}")
+
+
+def refuse_newer(connection: sqlite3.Connection, folder: Path) -> None:
+    """Raise NewerLab where the open database of the lab in ``folder`` has a format that this memlab does not read."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > VERSION:
+        raise NewerLab.of_format(str(folder), version, VERSION, written_by=_format_by(connection))
+
+
+def _format_by(connection: sqlite3.Connection) -> str:
+    """The version of memlab that gave a journal its format; empty where a later format does not say it as this one."""
+    try:
+        row = connection.execute("SELECT value, sum FROM meta WHERE key = ?", (FORMAT_BY,)).fetchone()
+    except sqlite3.Error:
+        return ""
+    sound = row is not None and isinstance(row[0], str) and row[1] == checksum(FORMAT_BY, row[0])
+    return row[0][:_LONGEST_VERSION] if sound else ""
+
+
 def in_memory() -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     connection.executescript(SCHEMA)
     identified(connection)
+    mark_format(connection)
     return connection
 
 
@@ -110,11 +148,9 @@ def create(folder: Path) -> None:
         for leftover in folder.glob(f"{_DRAFT}*"):
             leftover.unlink()
         with translated(folder), contextlib.closing(_open(draft, "rwc")) as connection:
-            connection.executescript(
-                f"PRAGMA synchronous=FULL; BEGIN; {SCHEMA} PRAGMA application_id={APPLICATION}; "
-                f"PRAGMA user_version={VERSION};"
-            )
+            connection.executescript(f"PRAGMA synchronous=FULL; BEGIN; {SCHEMA} PRAGMA application_id={APPLICATION};")
             identified(connection)
+            mark_format(connection)
             connection.execute("COMMIT")
             connection.execute("PRAGMA journal_mode=WAL").fetchone()
         sync(draft)  # SQLite has synced it, but on macOS only to the drive's cache
@@ -179,16 +215,12 @@ def check(connection: sqlite3.Connection, path: Path) -> int:
         wal = path.with_name(f"{FILE}-wal")
         # pages that are still in the log need not be in the file; SQLite checks those when it reads them
         complete = path.stat().st_size >= pages * page_size or (wal.exists() and wal.stat().st_size > 0)
+        if application != APPLICATION:
+            raise NotALab(f"{path} is an SQLite database of something else than memlab. Give another path.")
+        refuse_newer(connection, path.parent)
     finally:
         connection.execute("COMMIT")
-    if application != APPLICATION:
-        raise NotALab(f"{path} is an SQLite database of something else than memlab. Give another path.")
-    if version > VERSION:
-        raise NewerLab(
-            f"{path.parent} has format {version}, written by a later memlab; this one reads up to {VERSION}. "
-            "Upgrade memlab."
-        )
-    if version not in (1, VERSION):
+    if version < 1:
         raise DamagedLab(f"{path} says that its format is {version}, which there never was. {RESTORE}")
     if not complete:
         raise DamagedLab(f"{path} is truncated: {path.stat().st_size:,} of {pages * page_size:,} bytes. {RESTORE}")

@@ -20,7 +20,7 @@ from memlab.journal._head import RESTORED, Head, HeadFile
 from memlab.journal._lock import WriterLock
 from memlab.journal._migration import Mend, in_memory_copy, migrate
 from memlab.journal._reading import Reading
-from memlab.journal._transaction import Transaction
+from memlab.journal._transaction import HashPaths, Transaction, no_hashes
 
 __all__ = ["Journal"]
 
@@ -76,6 +76,8 @@ class Journal(Reading):
         self._file = None if self._database is None else _inode(self._database)
         self._identity: str | None = None
         self._lost_is_written = False
+        self.hash_paths: HashPaths = no_hashes
+        """Where the bodies of events hold content hashes, which are not screened for secrets: the store knows."""
         self.lost = ""
         """What is known to be missing from this journal, as a sentence; empty if nothing is."""
         try:
@@ -101,7 +103,8 @@ class Journal(Reading):
         ``timeout`` is how many seconds a write waits for another writer. ``immutable=True`` (with ``read_only``) opens
         a cleanly closed lab on a disk where SQLite cannot keep its index of the log: nobody, on any machine, may write
         it meanwhile, as nothing would notice. A journal of an older format is brought to this one, and ``mend`` asked
-        what its events should have held; with ``read_only`` a copy in memory is. What was acknowledged and is missing
+        what the events of format 1 should have held; with ``read_only`` a copy in memory is, or, where only the number
+        differs, nothing. What was acknowledged and is missing
         is given by ``lost``. Raises NotALab, NewerLab, DamagedLab, ReadOnlyLab.
         """
         if immutable and not read_only:
@@ -130,7 +133,7 @@ class Journal(Reading):
             if version != _database.VERSION and writer is not None:
                 with WriterLock(path / _database.LOCK).held(timeout):
                     migrate(writer, path, mend)
-            elif version != _database.VERSION:
+            elif version == 1:  # format 2 has the tables of today
                 reader = opened.enter_context(contextlib.closing(in_memory_copy(reader, path, mend)))
             journal = cls(path, reader, writer, timeout=timeout, synchronous=_synchronous, immutable=immutable)
             opened.pop_all()
@@ -261,7 +264,9 @@ class Journal(Reading):
                         head, link, generation, next_id = writer.execute(_LAST).fetchone()
                     except sqlite3.Error as error:
                         raise translation(error, self.path) from error
-                    tx = Transaction(int(head or 0), bytes(link or self.chain(0) or b""), int(next_id), apply)
+                    tx = Transaction(
+                        int(head or 0), bytes(link or self.chain(0) or b""), int(next_id), apply, self.hash_paths
+                    )
                     try:
                         yield tx
                     finally:

@@ -1,7 +1,8 @@
-"""Bringing a journal of format 1, which had neither chain nor checksums, to that of today, in one transaction.
+"""Bringing a journal of an earlier format to that of today, in one transaction.
 
-What it holds is taken as it is. ``mend`` is asked of each event what its body should have been, because earlier
-versions could commit events that cannot be applied.
+Format 2 has the tables of today: its number is raised. Format 1 had neither chain nor checksums. What it holds is taken
+as it is, and ``mend`` is asked of each event what its body should have been, because earlier versions could commit
+events that cannot be applied.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from memlab.errors import DamagedLab
-from memlab.journal._database import RESTORE, SCHEMA, VERSION, identified
+from memlab.journal._database import RESTORE, SCHEMA, VERSION, identified, mark_format, refuse_newer
 from memlab.journal._event import Event, decoded, encoded
 from memlab.journal._sums import CHAIN_BYTES, SALT_BYTES, chained, checksum, content_of, digest_of, first_link
 
@@ -41,9 +42,12 @@ def migrate(connection: sqlite3.Connection, path: Path, mend: Mend | None) -> No
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if connection.execute("PRAGMA user_version").fetchone() == (1,):
+        refuse_newer(connection, path)  # another process may have raised it since it was asked
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version == 1:
             _migrate(connection, path, mend)
-            connection.execute(f"PRAGMA user_version={VERSION}")
+        if version < VERSION:
+            mark_format(connection)
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,6 @@ from memlab.clock import Micros
 from memlab.errors import DamagedLab, InputError, LabError
 from memlab.journal._database import RESTORE
 from memlab.journal._event import Event, decoded, encoded
-from memlab.journal._hash_fields import HASH_FIELDS
 from memlab.journal._reading import vectors_are_sound
 from memlab.journal._scrub import Scrub
 from memlab.journal._sums import SALT_BYTES, chained, checksum, content_of, digest_of
@@ -29,13 +28,21 @@ if TYPE_CHECKING:
     from memlab.journal._reading import Reading
     from memlab.privacy import Screened
 
-__all__ = ["Transaction"]
+__all__ = ["HashPaths", "Transaction", "no_hashes"]
+
+HashPaths = Callable[[str], Collection[tuple[str, ...]]]
+"""The names that lead to each content hash in the body of a kind of event."""
 
 _LAST_ID = 2**63 - 1
 _EVENT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
 _PAYLOAD = "INSERT INTO payload VALUES (?, ?, ?, ?, ?)"
 _SLATE = "INSERT INTO slate VALUES (?, ?, ?)"
 _META = "INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value, sum = excluded.sum"
+
+
+def no_hashes(kind: str) -> Collection[tuple[str, ...]]:
+    """Return no path: every string of the event is screened."""
+    return ()
 
 
 class Transaction:
@@ -45,10 +52,18 @@ class Transaction:
     give, so that two writers, or one that was interrupted, never give the same twice.
     """
 
-    def __init__(self, head: int, chain: bytes, next_id: int, apply: Callable[[Transaction], Reading]) -> None:
+    def __init__(
+        self,
+        head: int,
+        chain: bytes,
+        next_id: int,
+        apply: Callable[[Transaction], Reading],
+        hash_paths: HashPaths = no_hashes,
+    ) -> None:
         self.head, self.next_id = head, next_id
         self._chain = chain
         self._preview = apply
+        self._hash_paths = hash_paths
         self._next = head + 1
         self._open, self._applied = True, False
         self._events: list[tuple[int, int, str, bytes]] = []
@@ -112,7 +127,7 @@ class Transaction:
         """Append an event and return its ``seq``. ``body`` holds what msgpack can: bytes and lists included.
 
         PrivacyError if any string in it holds a secret: what is text is redacted before it gets here. Content hashes in
-        the fields that HASH_FIELDS declares are no text.
+        the fields that ``Journal.hash_paths`` names are no text.
         """
         if not isinstance(kind, str) or not kind:
             raise InputError(f"The kind of an event must be a word, not {kind!r}.")
@@ -120,7 +135,7 @@ class Transaction:
             raise InputError(f"The time of an event must be microseconds as an int of 64 bits, not {at!r}.")
         self._check_open()
         seq, blob = self._next, encoded(kind, body)
-        refuse_strings(body, f'event "{kind}"', hashes=HASH_FIELDS.get(kind, ()))
+        refuse_strings(body, f'event "{kind}"', hashes=self._hash_paths(kind))
         self._events.append((seq, at, _text(kind, "kind"), blob))
         self._next += 1
         return seq

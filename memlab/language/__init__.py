@@ -9,7 +9,9 @@ executed as code.
 0.4
 """
 
-from memlab.language._breed import MUTATIONS, Offspring, crossover, mutate
+from typing import Any
+
+from memlab.errors import missing_name
 from memlab.language._changes import changed_fields, possible_results
 from memlab.language._dag import Value
 from memlab.language._derived import Derived
@@ -42,7 +44,6 @@ from memlab.language._params import Param
 from memlab.language._parsed import PolicyForm, slot_of
 from memlab.language._policy import DIALECT, Policy, compile_policy
 from memlab.language._reader import Form, Text, read_forms
-from memlab.language._sensitivity import Sensitivity, SlateSensitivity
 from memlab.language._signature import Input, InputType, Returns, Signature, Type
 from memlab.language._tree import Tree, TreeNode
 from memlab.language._vocabulary import FORM_SHAPES, Word, vocabulary
@@ -53,7 +54,6 @@ from memlab.language._writer import read_data, write_call, write_data
 __all__ = [
     "DIALECT",
     "FORM_SHAPES",
-    "MUTATIONS",
     "Branch",
     "Change",
     "Derived",
@@ -65,16 +65,13 @@ __all__ = [
     "Input",
     "InputType",
     "NumericLiteral",
-    "Offspring",
     "PackSource",
     "Param",
     "Policy",
     "PolicyForm",
     "Returns",
-    "Sensitivity",
     "Setting",
     "Signature",
-    "SlateSensitivity",
     "Subtree",
     "Term",
     "TermGap",
@@ -88,13 +85,11 @@ __all__ = [
     "canonical",
     "changed_fields",
     "compile_policy",
-    "crossover",
     "diff_packs",
     "diff_policies",
     "highlight",
     "inlined",
     "literals",
-    "mutate",
     "parametrize",
     "policy_form_text",
     "policy_parts",
@@ -115,3 +110,10 @@ __all__ = [
     "write_call",
     "write_data",
 ]
+
+_REMOVED = {name: f"memlab.breeding.{name}" for name in ("MUTATIONS", "Offspring", "crossover", "mutate")}
+"""Public names of earlier versions, and where they are now."""
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name(__name__, name, _REMOVED)

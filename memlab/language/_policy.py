@@ -26,16 +26,14 @@ from memlab.language._explain import Explanation, explain
 from memlab.language._forms import FORMS
 from memlab.language._hash import digest, source_hash
 from memlab.language._lists import ListProgram
-from memlab.language._params import Param, declared_param
+from memlab.language._params import Param
 from memlab.language._parsed import PolicyForm, parse
-from memlab.language._reader import Form
 from memlab.language._row import Evaluation, RowProgram
 from memlab.language._signature import Signature
 from memlab.language._words import canonical
 from memlab.printable import printable
 
 if TYPE_CHECKING:
-    from memlab.language._sensitivity import Scorer, Sensitivity, SlateSensitivity
     from memlab.language._why import Why
 
 __all__ = ["DIALECT", "Policy", "bound_arguments", "compile_policy"]
@@ -231,51 +229,6 @@ class Policy:
         first, second = aggregates or (None, None)
         return why(self._evaluated(a, first), self._evaluated(b, second), names)
 
-    @checked
-    def sensitivity(
-        self, item: Mapping[str, object] | int, slate: pl.DataFrame | None = None, *, order: str = "memory_id"
-    ) -> Sensitivity:
-        """How the value of one item answers to each of its features.
-
-        ``item`` gives values by name, or with a ``slate`` the number of its row there. Without a slate a number has
-        its slope only; a policy with aggregates needs the slate and the row. ``order`` is as in ``columns``.
-
-        InputError for a record (take one field of it), or where the slate is missing.
-
-        >>> from memlab.language import Input
-        >>> slot = Signature("score", [Input("x"), Input("pinned", "bool")])
-        >>> policy = compile_policy("(fn [x pinned] (if pinned 1 (* 0.5 x)))", slot)
-        >>> policy.sensitivity({"x": 1, "pinned": False}).frame.select("feature", "to", "change").rows()
-        [('pinned', 'true', 0.5), ('x', None, None)]
-        """
-        from memlab.language._sensitivity import sensitivity
-
-        return sensitivity(self._scorer(order), item, slate)
-
-    @checked
-    def slate_sensitivity(self, slate: pl.DataFrame, *, top: int = 10, order: str = "memory_id") -> SlateSensitivity:
-        """What the order of a slate owes to each feature. Items rank by value, null and NaN last, ties by row.
-
-        InputError for a record: take one field of it.
-        """
-        from memlab.language._sensitivity import slate_sensitivity
-
-        return slate_sensitivity(self._scorer(order), slate, top=top)
-
-    def latex(self) -> str:
-        """The policy as LaTeX for display mathematics, without the dollar signs; a record has one equation a field.
-
-        ``S`` is the slate over which an aggregate ranges, ``null`` a missing value; a test that is null does not hold.
-
-        >>> from memlab.language import Input
-        >>> print(compile_policy("(fn [age] (/ age 30))", Signature("score", [Input("age")])).latex())
-        \\mathrm{score} = \\frac{\\mathrm{age}}{30}
-        """
-        from memlab.language._latex import latex
-
-        name = self.name if self._of is None else self._of[1]
-        return latex(name, self._symbolic(), self.derived, self.params, field=self._of is not None)
-
     def __repr__(self) -> str:
         return printable(f"<Policy {self.name} [{self.hash[:12]}]: {' '.join(self.inputs)}>")
 
@@ -303,24 +256,6 @@ class Policy:
             raise InputError(
                 f"{self.name} returns a record: {verb} takes one field, policy.field({name!r}).{verb}(...)."
             )
-
-    def _scorer(self, order: str) -> Scorer:
-        from memlab.language._sensitivity import Scorer
-
-        self._scalar("sensitivity")
-        return Scorer(self.name, self._row, self._columns, self.signature, order)
-
-    def _symbolic(self) -> Node:
-        """The graph with an input in the place of each parameter, named with a colon in front, which no feature has."""
-        if self._of is not None:
-            record, field = self._of
-            root = record._symbolic()
-            return dict(zip(root.value, root.args, strict=True))[field]  # type: ignore[no-any-return]
-        if not self.params or self.root.op == "interpreted":
-            return self.root
-        text, _, parts, helpers = parse(*self._given)
-        checker = Checker(text, self.signature, helpers, {}, {**FORMS, "param": _as_input})
-        return checker.result(parts.body, bound_arguments(checker, parts))
 
     @cached_property
     def _columns(self) -> ColumnProgram:
@@ -430,10 +365,6 @@ def _over_slate(program: ListProgram) -> Node:
     types = {name: item.type for name, item in program.signature.inputs.items()}
     lists = tuple(dag.input(name, type) for name in program.inputs if (type := types[name]) != "set")
     return dag.interpreted(program, lists)
-
-
-def _as_input(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    return checker.dag.input(f":{declared_param(form, checker.text).name}", "num")
 
 
 def _inputs(root: Node) -> tuple[str, ...]:

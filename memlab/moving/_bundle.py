@@ -54,9 +54,6 @@ EDGES = pl.Schema(
 )
 """An end is a memory by id, or another node as ``kind/name``."""
 
-_OF_A_JOURNAL = ("calibrated", "consents", "credited", "injected", "judged", "last-shown", "recalls", "synced")
-"""Registers that speak of the events or the owner of their own journal, and mean nothing beside another."""
-
 ENGINE = tuple(name for name, column in MEMORY.items() if not column.given)
 """The columns that nobody gives and an import restores."""
 
@@ -152,7 +149,7 @@ def bundle_of(
     every = np.zeros(len(state), dtype=np.bool_)
     every[rows] = kept.to_numpy()
     edges, nodes = _edges_of(state, every, complete)
-    registers = {name: one.dump() for name, one in state.projections.items() if complete and name not in _OF_A_JOURNAL}
+    registers = {name: one.dump() for name, one in state.projections.items() if complete and one.exported}
     return Bundle(
         lab=lab,
         memories=memories,

@@ -11,11 +11,11 @@ from typing import Protocol
 import msgspec
 import polars as pl
 
-from memlab.journal import Event, Journal
+from memlab.journal import FORMAT, Event, Journal
 from memlab.moving._bundle import Bundle, bundle_of
 from memlab.moving._policies import policies_of
-from memlab.policies import POLICY_EVENTS, VersionLog
-from memlab.state import State
+from memlab.policies import VOCABULARY, VersionLog
+from memlab.state import State, policy_events
 
 __all__ = ["events_of", "lab_id", "read_lab"]
 
@@ -32,11 +32,13 @@ def lab_id(journal: Chronicle) -> str:
     """What tells a lab from others: the first two events of its journal, which say when it was made and with what.
 
     It needs no write, so a read-only lab has one too. A copy of a lab has the same one, and two labs of one instant
-    may: so an import takes a memory for one that is here only if its text and its time agree as well.
+    may: so an import takes a memory for one that is here only if its text and its time agree as well. Numbers of
+    versions are left out: they tell memlabs from one another, and not labs.
     """
     digest = hashlib.blake2b(digest_size=8)
     for event in journal.events(upto=min(2, journal.head)):
-        digest.update(msgspec.msgpack.encode((event.at, event.kind, event.body)))
+        body = {name: value for name, value in event.body.items() if name not in (FORMAT, VOCABULARY)}
+        digest.update(msgspec.msgpack.encode((event.at, event.kind, body)))
     return digest.hexdigest()
 
 
@@ -55,7 +57,7 @@ def read_lab(folder: Path, state: State, *, now: int) -> Bundle:
     with Journal.open(folder, read_only=True, create=False) as journal:
         versions = VersionLog()
         upto = journal.head
-        for event in journal.events(kinds=POLICY_EVENTS, upto=upto):
+        for event in journal.events(kinds=policy_events(), upto=upto):
             versions.fold(event, journal.source)
         state.fold(journal.events(upto=upto), journal)
         policies = None if versions.empty else policies_of(versions)

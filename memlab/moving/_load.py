@@ -14,7 +14,6 @@ import polars as pl
 from memlab.arguments import checked
 from memlab.display import paragraph
 from memlab.errors import DatasetError, InputError, MemlabError, NewerLab, PolicyError, PrivacyError, UnknownName
-from memlab.journal import HASH_FIELDS
 from memlab.moving._bundle import ENGINE, Bundle
 from memlab.moving._edges import graph_of
 from memlab.moving._frame import FRAME
@@ -30,6 +29,7 @@ from memlab.state import (
     compact,
     redactions,
     refuse_names,
+    register_hash_paths,
     values_of,
     with_speaker,
 )
@@ -279,8 +279,7 @@ def _check_names(bundle: Bundle) -> None:
     for kind, names in bundle.nodes.items():
         refuse_strings(names, f"name of a {kind}")
     for name, dumped in bundle.registers.items():
-        hashes = [path[2:] for path in HASH_FIELDS["import"] if path[:2] == ("registers", name)]
-        refuse_strings(dumped, f"register {name}", hashes=hashes)
+        refuse_strings(dumped, f"register {name}", hashes=register_hash_paths(name))
 
 
 def _check_registers(state: State, bundle: Bundle) -> None:

@@ -9,18 +9,21 @@ from memlab.policies._challenges import CHALLENGE_DESIGNS, Challenge, ChallengeD
 from memlab.policies._diff import PolicyDiff
 from memlab.policies._features import FEATURES, Feature
 from memlab.policies._module import bind_form, expand_form
+from memlab.policies._needs import logged_owner, needs_of_pack, needs_of_policy
 from memlab.policies._packs import DEFAULT_PACK, Pack, PackLike, load_pack, pack_from_sources, pack_names, pack_source
-from memlab.policies._settings import SETTINGS, SettingValue, checked_setting
+from memlab.policies._settings import SETTINGS, Setting, SettingValue, checked_setting
 from memlab.policies._slots import SLOTS, Slot, slot_named
-from memlab.policies._versions import POLICY_EVENTS, Version, VersionLog
+from memlab.policies._versions import Version, VersionLog
+from memlab.policies._vocabulary import POLICY_FORMAT, VOCABULARY
 
 __all__ = [
     "CHALLENGE_DESIGNS",
     "DEFAULT_PACK",
     "FEATURES",
-    "POLICY_EVENTS",
+    "POLICY_FORMAT",
     "SETTINGS",
     "SLOTS",
+    "VOCABULARY",
     "Attribution",
     "Challenge",
     "ChallengeDesign",
@@ -28,6 +31,7 @@ __all__ = [
     "Pack",
     "PackLike",
     "PolicyDiff",
+    "Setting",
     "SettingValue",
     "Slot",
     "Version",
@@ -37,6 +41,9 @@ __all__ = [
     "checked_setting",
     "expand_form",
     "load_pack",
+    "logged_owner",
+    "needs_of_pack",
+    "needs_of_policy",
     "pack_from_sources",
     "pack_names",
     "pack_source",

@@ -8,13 +8,16 @@ depends on them: a logged feature may be re-used only where its fingerprint is t
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from memlab.display import Declared
+from memlab.display import clip
+from memlab.printable import printable
+from memlab.registry import Registry
 from memlab.schema import KINDS, PROVENANCES, SCOPES, SOURCES, SPEAKER_ROLES, STATUSES, USES, VISIBILITIES
 
-__all__ = ["FEATURES", "Feature"]
+__all__ = ["FEATURES", "Feature", "Stage"]
 
 Stage = Literal["memory", "query", "spread"]
 
@@ -42,12 +45,32 @@ class Feature:
     version: int = 1
     nullable: bool = False
     on_demand: bool = False
+    compute: Callable[[Any], Any] | None = field(default=None, compare=False)
+    """How the values of an extension's feature are computed: from a `Pool`, one value for each of its memories."""
+    owner: str = ""
+
+    def __repr__(self) -> str:
+        of = f" of {self.owner}" if self.owner else ""
+        return printable(f"<Feature {self.name}{of}, {self.type}: {clip(self.formula, 80)}>")
 
     def fingerprint(self, given: dict[str, str]) -> str:
-        """A hash of the definition and of what it depends on, ``given`` by name."""
+        """Return a hash of the definition and of what it depends on, ``given`` by name.
+
+        The fingerprint of an extension's feature also names the extension and its version.
+        """
         parts = [self.name, self.type, self.formula, str(self.version)]
         parts += [f"{name}={given[name]}" for name in self.depends if name in given]
-        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+        hash = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+        return f"{hash} {self.owner}" if self.owner else hash
+
+
+def _refusal(feature: Feature) -> str | None:
+    """Return why an extension's feature is refused."""
+    if feature.compute is None:
+        return f"The feature {feature.name} has no function: give compute=, a function from a Pool to its values."
+    if feature.stage == "spread" or feature.type == "set":
+        return f"The feature {feature.name} of an extension has the stage memory or query, and is num, bool or str."
+    return None
 
 
 _WORDS = ("language",)
@@ -71,7 +94,8 @@ _SPREAD = (
     "fan-out",
 )
 
-FEATURES: Declared[Feature] = Declared(
+FEATURES: Registry[Feature] = Registry(
+    "feature",
     (
         # what the question and the memory have in common
         Feature("similarity", "num", "query", "cosine of the question and the memory", "", "-1..1", ("embedder",)),
@@ -391,6 +415,8 @@ FEATURES: Declared[Feature] = Declared(
         Feature("tags", "set", "memory", "its labels"),
         Feature("files", "set", "memory", "the paths that it is about"),
     ),
+    kind="features",
     about="formula",
+    check=_refusal,
 )
 """Every feature by name, with its type, formula, unit and range: docs/policy-language.md#features."""

@@ -14,10 +14,21 @@ from typing import Annotated, Any, TypeAlias
 from memlab.arguments import AnyNumber, Misfit, Taken, checked, shown
 from memlab.display import Markup, box, details, paragraph
 from memlab.errors import InputError, PolicyNameError, PolicyTypeError, UnknownName
-from memlab.language import DIALECT, Import, PackSource, Policy, compile_policy, inlined, policy_form_text, read_pack
+from memlab.extension import load_installed
+from memlab.language import (
+    DIALECT,
+    Import,
+    PackSource,
+    Policy,
+    Signature,
+    compile_policy,
+    inlined,
+    policy_form_text,
+    read_pack,
+)
 from memlab.policies._features import FEATURES
-from memlab.policies._settings import SETTINGS, SettingValue, checked_setting
-from memlab.policies._slots import SLOTS, slot_named
+from memlab.policies._settings import SETTINGS, Setting, SettingValue, checked_setting, current_setting
+from memlab.policies._slots import SLOTS, Slot, slot_named
 from memlab.printable import printable
 
 __all__ = ["DEFAULT_PACK", "Pack", "PackLike", "load_pack", "pack_from_sources", "pack_names", "pack_source"]
@@ -60,7 +71,9 @@ class Pack:
     hash: str
     known_for: str = ""
     """Hash of the ``recall-score`` that ``known`` was calibrated for: the one beside it when it was given."""
-    _fingerprints: dict[str, dict[str, str]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _fingerprints: dict[tuple[str, int], dict[str, str]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @checked
     def with_policy(self, slot: str, policy: Policy) -> Pack:
@@ -122,17 +135,29 @@ class Pack:
                 return adapter.per_unit
         return 1.0
 
+    @property
+    def decided(self) -> frozenset[str]:
+        """The slots whose policies are not the defaults of these slots."""
+        return frozenset(_decided(self.policies))
+
     @checked
     def fingerprints(self, embedder: str) -> dict[str, str]:
         """What decides the value of each feature under this pack and the embedder of this fingerprint, as hashes."""
-        if (known := self._fingerprints.get(embedder)) is not None:
+        key = embedder, FEATURES.changes
+        if (known := self._fingerprints.get(key)) is not None:
             return dict(known)
         given = {"embedder": embedder}
         # A setting with a default is left out where it has that, so that older fingerprints stay what they were.
-        given |= {name: repr(value) for name, value in self.settings.items() if value != SETTINGS[name].default}
-        given |= {slot: policy.hash for slot, policy in self.policies.items()}
-        self._fingerprints[embedder] = found = {name: of.fingerprint(given) for name, of in FEATURES.items()}
+        for name, value in _given(self.settings).items():
+            given[name] = _versioned(repr(value), SETTINGS[name].version)
+        for name, policy in self.policies.items():
+            given[name] = _versioned(policy.hash, SLOTS[name].version if name in SLOTS else 1)
+        self._fingerprints[key] = found = {name: of.fingerprint(given) for name, of in FEATURES.items()}
         return dict(found)
+
+    def policy(self, slot: str) -> Policy:
+        """Return the policy of a slot; the slot's default where the pack was read before the slot was declared."""
+        return self.policies[slot] if slot in self.policies else _default(slot_named(slot))
 
     def count(self, setting: str) -> int:
         """The value of a setting, as a whole number."""
@@ -141,6 +166,8 @@ class Pack:
     def number(self, setting: str) -> float:
         """The value of a setting. UnknownName for a setting that is not declared."""
         value = self.settings.get(setting) if isinstance(setting, str) else None
+        if value is None and setting in SETTINGS:
+            value = SETTINGS[setting].default  # of an extension that was registered after the pack was read
         if value is None:
             raise UnknownName("setting", str.__str__(setting) if isinstance(setting, str) else shown(setting), SETTINGS)
         return float(value)
@@ -196,6 +223,7 @@ def load_pack(spec: PackLike) -> Pack:
     >>> load_pack("associative").name
     'associative'
     """
+    load_installed()
     if isinstance(spec, Pack):
         return spec
     text = str(spec)
@@ -213,12 +241,17 @@ def load_pack(spec: PackLike) -> Pack:
     return pack_from_sources((pack_source(text),), file=_file(text))
 
 
-@lru_cache(maxsize=64)
 def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> Pack:
     """Build the pack of the first text; the others are what it inherits and imports from.
 
     A pack that is inherited or imported from, and is not among the texts, is one that comes with memlab.
     """
+    return _pack_from_sources(sources, file, (FEATURES.changes, SETTINGS.changes, SLOTS.changes))
+
+
+@lru_cache(maxsize=64)
+def _pack_from_sources(sources: tuple[str, ...], file: str | None, changes: tuple[int, ...]) -> Pack:
+    """Build a pack under what is declared now; ``changes`` counts what extensions have changed of that."""
     return _built(sources, file, ())
 
 
@@ -274,7 +307,7 @@ def _undecided(read: list[PackSource]) -> bool:
     settings = {name for pack in read for name in pack.settings}
     policies = {name for pack in read for name in pack.policies}
     needed = {name for name, setting in SETTINGS.items() if setting.default is None}
-    return not (settings >= needed and policies >= {name for name, slot in SLOTS.items() if not slot.default})
+    return not (settings >= needed and policies >= {name for name, slot in SLOTS.items() if not slot.has_default})
 
 
 def _parent(pack: PackSource) -> str | None:
@@ -296,7 +329,8 @@ def _assembled(
             if rescored and name in _OF_THE_SCORE:
                 continue
             try:
-                settings.setdefault(name, checked_setting(name, setting.value))
+                current, value = current_setting(name, setting.value)
+                settings.setdefault(current, checked_setting(current, value))
             except InputError as error:
                 raise PolicyTypeError(
                     str(error), source=texts[depth], line=setting.line, column=setting.column, policy=name, file=where
@@ -316,8 +350,8 @@ def _assembled(
         if declared.default is not None:
             settings.setdefault(name, declared.default)
     for name, slot_declared in SLOTS.items():
-        if slot_declared.default:
-            policies.setdefault(name, _default(name))
+        if slot_declared.has_default and name not in policies:
+            policies[name] = _default(slot_declared)
     missing = [name for name in SETTINGS if name not in settings] + [name for name in SLOTS if name not in policies]
     if missing:
         raise InputError(f"The pack {read[0].name} and what it inherits leave {', '.join(missing)} undecided.")
@@ -375,17 +409,49 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-@cache
-def _default(slot: str) -> Policy:
-    """What a pack has in a slot that it does not name."""
-    text = (_DEFAULTS / f"{slot}.hy").read_text(encoding="utf-8")
-    return compile_policy(text, slot_named(slot).signature, name=f"{DEFAULT_PACK}/{slot}", file=f"{slot}.hy")
+def _default(slot: Slot) -> Policy:
+    """Return what a pack has in a slot that it does not name."""
+    return _compiled_default(slot.name, slot.source, slot.signature)
+
+
+@lru_cache(maxsize=64)
+def _compiled_default(slot: str, source: str, signature: Signature) -> Policy:
+    file = f"{slot}.hy"
+    text = source or (_DEFAULTS / file).read_text(encoding="utf-8")
+    return compile_policy(text, signature, name=f"{DEFAULT_PACK}/{slot}", file=file)
 
 
 def _pack_hash(policies: Mapping[str, Policy], settings: Mapping[str, SettingValue]) -> str:
     parts = [f"dialect {DIALECT}"]
-    decided = {slot for slot in policies if not SLOTS[slot].default or policies[slot].hash != _default(slot).hash}
-    parts += [f"{slot} {policies[slot].hash}" for slot in sorted(decided)]
-    given = {name: value for name, value in settings.items() if value != SETTINGS[name].default}
-    parts += [f"{name} {given[name]!r}" for name in sorted(given)]
+    for name in sorted(_decided(policies)):
+        slot = SLOTS[name]
+        parts.append(f"{_versioned(name, slot.version)} {policies[name].hash}{_of_extension(slot)}")
+    given = _given(settings)
+    for name in sorted(given):
+        setting = SETTINGS[name]
+        parts.append(f"{_versioned(name, setting.version)} {given[name]!r}{_of_extension(setting)}")
     return _digest("\n".join(parts))
+
+
+def _decided(policies: Mapping[str, Policy]) -> set[str]:
+    """Return the slots in which a pack differs from what a pack has that does not name them."""
+    decided = set()
+    for name, policy in policies.items():
+        slot = SLOTS.get(name)  # None: of an extension that was replaced by a version without it
+        if slot is not None and (not slot.has_default or policy.hash != _default(slot).hash):
+            decided.add(name)
+    return decided
+
+
+def _given(settings: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
+    """Return the settings that differ from their defaults."""
+    return {name: value for name, value in settings.items() if name in SETTINGS and value != SETTINGS[name].default}
+
+
+def _of_extension(declared: Slot | Setting) -> str:
+    return f" of {declared.owner}" if declared.owner else ""
+
+
+def _versioned(name: str, version: int) -> str:
+    """Return a name as hashes have it. Version 1 is left out, so that hashes from before versions stay equal."""
+    return name if version == 1 else f"{name}/{version}"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
+from types import MappingProxyType
 from typing import Literal
 
-from memlab.display import Declared
 from memlab.errors import InputError, UnknownName
 from memlab.graph import SPREAD_MODES
 from memlab.index import LANGUAGES
+from memlab.registry import Registry
 from memlab.schema import VISIBILITIES
 
-__all__ = ["SETTINGS", "SettingValue", "checked_setting"]
+__all__ = ["SETTINGS", "Setting", "SettingValue", "checked_setting", "current_setting"]
 
 SettingValue = float | bool | str
 
@@ -23,10 +25,11 @@ _LONGEST = 2_000
 
 
 @dataclass(frozen=True)
-class SettingDeclaration:
+class Setting:
     """One setting.
 
     ``default`` is its value in a pack that does not give it; the hash of such a pack is as before the setting existed.
+    ``version`` is raised when a value comes to mean something else, and counts in hashes and fingerprints from 2 on.
     """
 
     name: str
@@ -36,31 +39,37 @@ class SettingDeclaration:
     high: float = inf
     words: tuple[str, ...] = ()
     default: SettingValue | None = None
+    version: int = 1
+    owner: str = ""
 
 
-SETTINGS: Declared[SettingDeclaration] = Declared(
+def _refusal(setting: Setting) -> str | None:
+    """Return why an extension's setting is refused: a pack of today does not give it."""
+    return f"The setting {setting.name} has no default." if setting.default is None else None
+
+
+SETTINGS: Registry[Setting] = Registry(
+    "setting",
     (
-        SettingDeclaration("limit", "count", "memories that a recall shows unless the caller says", 1, 10_000),
-        SettingDeclaration("dense-candidates", "count", "nearest vectors that become candidates", 0, 100_000),
-        SettingDeclaration("lexical-candidates", "count", "best BM25 scores that become candidates", 0, 100_000),
-        SettingDeclaration(
-            "pool", "count", "candidates that are scored and logged: the best by the policy cut", 1, 100_000
-        ),
-        SettingDeclaration(
+        Setting("limit", "count", "memories that a recall shows unless the caller says", 1, 10_000),
+        Setting("dense-candidates", "count", "nearest vectors that become candidates", 0, 100_000),
+        Setting("lexical-candidates", "count", "best BM25 scores that become candidates", 0, 100_000),
+        Setting("pool", "count", "candidates that are scored and logged: the best by the policy cut", 1, 100_000),
+        Setting(
             "language",
             "word",
             "language of the words: its stems, its stop words; none: words as written",
             words=LANGUAGES,
         ),
-        SettingDeclaration("bm25-k1", "num", "BM25: how soon a repeated word saturates", 0, 10),
-        SettingDeclaration("bm25-b", "num", "BM25: how much a long memory is held back", 0, 1),
-        SettingDeclaration("seeds", "count", "best candidates from which activation spreads", 0, 100_000),
-        SettingDeclaration(
+        Setting("bm25-k1", "num", "BM25: how soon a repeated word saturates", 0, 10),
+        Setting("bm25-b", "num", "BM25: how much a long memory is held back", 0, 1),
+        Setting("seeds", "count", "best candidates from which activation spreads", 0, 100_000),
+        Setting(
             "entity-seeds",
             "count",
             "entities nearest to the question, or named in it, from which activation spreads too",
         ),
-        SettingDeclaration(
+        Setting(
             "entity-floor",
             "num",
             "closeness from which an entity that the query does not name is near enough to begin",
@@ -68,58 +77,50 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             1,
             default=0.0,
         ),
-        SettingDeclaration(
+        Setting(
             "anchors",
             "word",
             "where activation begins: at candidates and entities, or at candidates only if no entity is near enough",
             words=ANCHORS,
             default="all",
         ),
-        SettingDeclaration("spread-steps", "count", "edges that activation crosses", 0, 100),
-        SettingDeclaration("spread-threshold", "num", "activation below which nothing passes", 0),
-        SettingDeclaration(
+        Setting("spread-steps", "count", "edges that activation crosses", 0, 100),
+        Setting("spread-threshold", "num", "activation below which nothing passes", 0),
+        Setting(
             "spread-mode",
             "word",
             "breadth first, the best arrival counts; all at once, arrivals add up; one step each, unweighed; PageRank",
             words=SPREAD_MODES,
         ),
-        SettingDeclaration(
-            "fan-out", "count", "edges of one memory or node that activation crosses: its newest", 1, 1_000_000
-        ),
-        SettingDeclaration(
+        Setting("fan-out", "count", "edges of one memory or node that activation crosses: its newest", 1, 1_000_000),
+        Setting(
             "known-floor", "num", "what known must give for a recall to show more than unknown-limit", 0, 1, default=0.0
         ),
-        SettingDeclaration(
+        Setting(
             "unknown-limit", "count", "most memories that a recall shows where known is below its floor", 1, default=5
         ),
-        SettingDeclaration("probe-rate", "num", "share of logged recalls that also show probes", 0, 1),
-        SettingDeclaration(
-            "probe-depth", "count", "ranks below the shown ones from which a probe is drawn", 1, 100_000
-        ),
-        SettingDeclaration("probe-floor", "num", "share of a probe's probability that is the same for all", 0, 1),
-        SettingDeclaration("probes", "count", "how many probes such a recall shows", 1, 1000),
-        SettingDeclaration("damping", "num", "share of activation that an edge passes on", 0, 1),
-        SettingDeclaration("base-half-life", "num", "days, given to the half-life policy", 1e-6, 1e9),
-        SettingDeclaration("triggers", "bool", "whether a memory becomes a candidate when one of its triggers occurs"),
-        SettingDeclaration(
-            "fact-status", "word", "status in which a fact begins", words=("active", "staged", "confirmed")
-        ),
-        SettingDeclaration(
+        Setting("probe-rate", "num", "share of logged recalls that also show probes", 0, 1),
+        Setting("probe-depth", "count", "ranks below the shown ones from which a probe is drawn", 1, 100_000),
+        Setting("probe-floor", "num", "share of a probe's probability that is the same for all", 0, 1),
+        Setting("probes", "count", "how many probes such a recall shows", 1, 1000),
+        Setting("damping", "num", "share of activation that an edge passes on", 0, 1),
+        Setting("base-half-life", "num", "days, given to the half-life policy", 1e-6, 1e9),
+        Setting("triggers", "bool", "whether a memory becomes a candidate when one of its triggers occurs"),
+        Setting("fact-status", "word", "status in which a fact begins", words=("active", "staged", "confirmed")),
+        Setting(
             "mmr-weight", "num", "share of the score against likeness to what is shown already; 1: score alone", 0, 1
         ),
-        SettingDeclaration(
+        Setting(
             "collapse-above", "num", "closeness above which only the better of two candidates is shown; 1: both", -1, 1
         ),
-        SettingDeclaration(
+        Setting(
             "linking",
             "word",
             "when new memories are compared with old ones: never, before they are stored, in the background after",
             words=("off", "now", "later"),
         ),
-        SettingDeclaration(
-            "link-candidates", "count", "nearest neighbours that a new memory is compared with", 0, 1000
-        ),
-        SettingDeclaration(
+        Setting("link-candidates", "count", "nearest neighbours that a new memory is compared with", 0, 1000),
+        Setting(
             "conflict-closeness",
             "num",
             "closeness above which resolve decides too about a pair that link calls similar or related, where one "
@@ -127,7 +128,7 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             -1,
             1,
         ),
-        SettingDeclaration(
+        Setting(
             "destroy-certainty",
             "num",
             "pair/certainty below which nothing is superseded, merged or dropped, whatever resolve decides: both stay, "
@@ -135,15 +136,15 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             0,
             1,
         ),
-        SettingDeclaration(
+        Setting(
             "edges-per-node",
             "count",
             "most edges of one relation that linking leaves a memory, the strongest; 0: any number",
             0,
             1_000_000,
         ),
-        SettingDeclaration("merge-gain", "num", "strength that a memory gains by a near-duplicate merged into it", 0),
-        SettingDeclaration(
+        Setting("merge-gain", "num", "strength that a memory gains by a near-duplicate merged into it", 0),
+        Setting(
             "merge-access",
             "num",
             "accesses that a memory gains by each near-duplicate merged into it",
@@ -151,8 +152,8 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             1000,
             default=0.0,
         ),
-        SettingDeclaration("edge-gain", "num", "what shared use adds to the weight of an edge, which ends at 1", 0, 1),
-        SettingDeclaration(
+        Setting("edge-gain", "num", "what shared use adds to the weight of an edge, which ends at 1", 0, 1),
+        Setting(
             "coactivation-gain",
             "num",
             "what being shown by one recall adds to the weight of an edge between two memories, which ends at 1",
@@ -160,23 +161,21 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             1,
             default=0.0,
         ),
-        SettingDeclaration(
-            "edge-pairs", "count", "most pairs of memories whose edges one shared use changes", 0, 10_000
-        ),
-        SettingDeclaration(
+        Setting("edge-pairs", "count", "most pairs of memories whose edges one shared use changes", 0, 10_000),
+        Setting(
             "tag-share", "num", "share of verified memories above which a tag is given to the others; 1: never", 0, 1
         ),
-        SettingDeclaration(
+        Setting(
             "verify-coverage", "num", "coverage from which the verifier that comes with memlab lets a hit pass", 0, 1
         ),
-        SettingDeclaration("admit-threshold", "num", "value of admit from which an utterance is remembered", 0, 1),
-        SettingDeclaration(
+        Setting("admit-threshold", "num", "value of admit from which an utterance is remembered", 0, 1),
+        Setting(
             "single-valued",
             "text",
             "predicates that have one value at a time, with spaces between; a star stands for the rest of a name",
             default="lives-in works-at status name age birthday prefers:*",
         ),
-        SettingDeclaration(
+        Setting(
             "succession-confidence",
             "num",
             "confidence from which a fact that was extracted ends an older one; above 1: never",
@@ -184,22 +183,16 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             2,
             default=0.8,
         ),
-        SettingDeclaration("initial-confidence", "num", "confidence of a memory for which none was given", 0, 1),
-        SettingDeclaration(
-            "initial-strength", "num", "strength of a memory for which none was given", 0, 1e9, default=100.0
-        ),
-        SettingDeclaration(
-            "session-writes", "count", "memories that an agent may write in a session; 0: any number", 0
-        ),
-        SettingDeclaration("write-bytes", "count", "bytes that an agent's memory may have; 0: any number", 0),
-        SettingDeclaration(
-            "redact-cards", "bool", "whether numbers of payment cards are redacted in texts and questions"
-        ),
-        SettingDeclaration("redact-ibans", "bool", "whether IBANs are redacted in texts and questions"),
-        SettingDeclaration("redact-social-security", "bool", "whether US social security numbers are redacted"),
-        SettingDeclaration("redact-phones", "bool", "whether phone numbers are redacted in texts and questions"),
-        SettingDeclaration("redact-emails", "bool", "whether e-mail addresses are redacted in texts and questions"),
-        SettingDeclaration(
+        Setting("initial-confidence", "num", "confidence of a memory for which none was given", 0, 1),
+        Setting("initial-strength", "num", "strength of a memory for which none was given", 0, 1e9, default=100.0),
+        Setting("session-writes", "count", "memories that an agent may write in a session; 0: any number", 0),
+        Setting("write-bytes", "count", "bytes that an agent's memory may have; 0: any number", 0),
+        Setting("redact-cards", "bool", "whether numbers of payment cards are redacted in texts and questions"),
+        Setting("redact-ibans", "bool", "whether IBANs are redacted in texts and questions"),
+        Setting("redact-social-security", "bool", "whether US social security numbers are redacted"),
+        Setting("redact-phones", "bool", "whether phone numbers are redacted in texts and questions"),
+        Setting("redact-emails", "bool", "whether e-mail addresses are redacted in texts and questions"),
+        Setting(
             "visibility",
             "word",
             "who may see a memory whose creator is given and for which nothing else is; by-creator: what an agent "
@@ -207,127 +200,139 @@ SETTINGS: Declared[SettingDeclaration] = Declared(
             words=(*VISIBILITIES, "by-creator"),
             default="project",
         ),
-        SettingDeclaration(
+        Setting(
             "open-words",
             "bool",
             "whether a memory may be of any kind, and an edge of any relation, that is a short word, beside those with "
             "a name here",
             default=False,
         ),
-        SettingDeclaration(
+        Setting(
             "infer-tags",
             "word",
             "what gives a memory tags: nothing, its paths, or also its topics (plain English) and its entities",
             words=("off", "paths", "all"),
             default="off",
         ),
-        SettingDeclaration(
+        Setting(
             "infer-entities",
             "word",
             "whether a memory that is no turn mentions the entities that its text names (plain English)",
             words=("off", "names"),
             default="off",
         ),
-        SettingDeclaration(
+        Setting(
             "infer-common-tag",
             "bool",
             "whether verified memories of one recall that share no tag get one: a topic, or a word that all of them "
             "and the question have",
             default=False,
         ),
-        SettingDeclaration(
+        Setting(
             "consent",
             "word",
             "whether memory is on for every project, or off for each until somebody consents: lab.agents.switch_on",
             words=("given", "needed"),
             default="given",
         ),
-        SettingDeclaration(
+        Setting(
             "ignored-files",
             "bool",
             "whether a memory may not point to a file that a .gitignore or .secretsignore above it leaves out",
             default=False,
         ),
-        SettingDeclaration(
+        Setting(
             "flag-contradictions",
             "bool",
             "whether a context says of a memory what contradicts it, where that is in use too",
             default=False,
         ),
-        SettingDeclaration(
+        Setting(
             "maintain-after-session",
             "bool",
             "whether the end of a session and of a conversation runs a pass of lab.upkeep.maintain",
             default=False,
         ),
-        SettingDeclaration(
+        Setting(
             "write-summary",
             "bool",
             "whether a memory, unless it is a turn, gets a summary of at most 35 tokens where none is given",
             default=False,
         ),
-        SettingDeclaration("tier-1-tokens", "count", "token budget of what a prompt always holds"),
-        SettingDeclaration("tier-2-tokens", "count", "token budget of what a task brings up"),
-        SettingDeclaration(
-            "tier-3-tokens", "count", "token budget of one result on request: at least 8, whatever is given"
-        ),
-        SettingDeclaration(
+        Setting("tier-1-tokens", "count", "token budget of what a prompt always holds"),
+        Setting("tier-2-tokens", "count", "token budget of what a task brings up"),
+        Setting("tier-3-tokens", "count", "token budget of one result on request: at least 8, whatever is given"),
+        Setting(
             "context-days",
             "bool",
             "whether a context says the day of a note before its words: of two that differ, which came later",
             default=False,
         ),
-        SettingDeclaration(
+        Setting(
             "recall-again",
             "bool",
             "whether an agent's recall shows again what the agent was given before in the session",
             default=True,
         ),
-        SettingDeclaration(
+        Setting(
             "always-kinds",
             "text",
             "kinds of which a prompt always holds some, beside what is pinned, with spaces between",
             default="codebase-map convention decision",
         ),
-        SettingDeclaration(
+        Setting(
             "forgotten-as",
             "word",
             "status of what the forget policy forgets",
             words=("forgotten", "expired", "deleted"),
         ),
-        SettingDeclaration("upkeep-hours", "num", "hours between two passes of lab.upkeep.schedule", 1e-6, 1e6),
-        SettingDeclaration("grace-days", "num", "days after which what was deleted is due to be purged", 0, 1e6),
-        SettingDeclaration("topic-closeness", "num", "closeness to the last context below which a topic is new", -1, 1),
-        SettingDeclaration("refine-every", "count", "recalls between two refinements of clusters; 0: none", 0),
-        SettingDeclaration(
+        Setting("upkeep-hours", "num", "hours between two passes of lab.upkeep.schedule", 1e-6, 1e6),
+        Setting("grace-days", "num", "days after which what was deleted is due to be purged", 0, 1e6),
+        Setting("topic-closeness", "num", "closeness to the last context below which a topic is new", -1, 1),
+        Setting("refine-every", "count", "recalls between two refinements of clusters; 0: none", 0),
+        Setting(
             "cluster-closeness",
             "num",
             "cosine to a cluster's centroid, both less the mean, from which upkeep lets a memory join; 0: none joins",
             0,
             1,
         ),
-        SettingDeclaration(
+        Setting(
             "cluster-merge", "num", "share of the lesser radius within which two clusters become one; 0: none do", 0, 2
         ),
-        SettingDeclaration(
-            "consolidate-days", "num", "days, given to the consolidate policy unless the caller says", 0, 1e6
-        ),
-        SettingDeclaration("consolidate-least", "count", "least memories that a summary replaces", 2, 100_000),
-        SettingDeclaration(
+        Setting("consolidate-days", "num", "days, given to the consolidate policy unless the caller says", 0, 1e6),
+        Setting("consolidate-least", "count", "least memories that a summary replaces", 2, 100_000),
+        Setting(
             "consolidate-keep", "count", "memories of each group that stay beside its summary: the most important", 0
         ),
-        SettingDeclaration("summary-tokens", "count", "most tokens of a summary that memlab makes", 1, 100_000),
-        SettingDeclaration("familiarity-start", "num", "familiarity before the first conversation, of 100", 0, 100),
-        SettingDeclaration(
-            "familiarity-gain", "num", "share of the familiarity still missing that a conversation adds", 0, 1
-        ),
-        SettingDeclaration("trust-start", "num", "trust before the first recall was judged, of 100", 0, 100),
-        SettingDeclaration("trust-gain", "num", "trust that a helpful recall adds, of 100", 0, 100),
-        SettingDeclaration("trust-loss", "num", "trust that an unhelpful recall takes, of 100", 0, 100),
+        Setting("summary-tokens", "count", "most tokens of a summary that memlab makes", 1, 100_000),
+        Setting("familiarity-start", "num", "familiarity before the first conversation, of 100", 0, 100),
+        Setting("familiarity-gain", "num", "share of the familiarity still missing that a conversation adds", 0, 1),
+        Setting("trust-start", "num", "trust before the first recall was judged, of 100", 0, 100),
+        Setting("trust-gain", "num", "trust that a helpful recall adds, of 100", 0, 100),
+        Setting("trust-loss", "num", "trust that an unhelpful recall takes, of 100", 0, 100),
     ),
+    kind="settings",
     about="doc",
+    check=_refusal,
 )
 """Every setting by name: docs/policy-language.md#settings. Values by pack: docs/systems.md#settings-of-each-pack."""
+
+
+FORMER_SETTINGS: Mapping[str, tuple[str, Mapping[str, SettingValue]]] = MappingProxyType(
+    {"spread-combine": ("spread-mode", {"max": "cascade", "sum": "energy"})}
+)
+"""Settings that packs of earlier versions give: the one that took their place, and its value for each of theirs."""
+
+
+def current_setting(name: str, value: object) -> tuple[str, object]:
+    """Return a setting as packs of today give it: another one for what ``FORMER_SETTINGS`` lists, else the same."""
+    if name not in FORMER_SETTINGS:
+        return name, value
+    now, values = FORMER_SETTINGS[name]
+    if value not in values:
+        raise InputError(f"Setting {name}, which is {now} today, is one of {', '.join(values)}, not {value!r}.")
+    return now, values[str(value)]
 
 
 def checked_setting(name: str, value: object) -> SettingValue:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,18 +14,20 @@ from typing import NamedTuple
 import polars as pl
 
 from memlab.display import paragraph
-from memlab.errors import InputError, UnknownName
-from memlab.journal import Event
+from memlab.errors import ExtensionWarning, InputError, MissingExtension, PolicyError, UnknownName
+from memlab.journal import Event, check_event_format
 from memlab.language import Policy, compile_policy
 from memlab.policies._challenges import Challenge
+from memlab.policies._needs import refusal_of, warn_of_versions
 from memlab.policies._packs import Pack, pack_from_sources
 from memlab.policies._slots import SLOTS, slot_named
+from memlab.policies._vocabulary import naming_vocabulary
 from memlab.printable import printable
 
-__all__ = ["POLICY_EVENTS", "Version", "VersionLog"]
+__all__ = ["Version", "VersionLog"]
 
-POLICY_EVENTS = ("use", "install", "rollback", "rollback-pack", "pin", "unpin", "challenge", "end-challenge")
-"""The kinds of event that ``VersionLog`` folds."""
+_FORMAT = 1
+"""The newest version of the bodies of events of policies that ``VersionLog`` reads."""
 
 _STAMP = pl.Datetime("us", "UTC")
 
@@ -49,7 +53,12 @@ class Version:
 
     @cached_property
     def policy(self) -> Policy:
-        """The policy itself, compiled by this version of memlab."""
+        """The policy itself, compiled by this version of memlab.
+
+        MissingExtension where it came with a pack that needs an extension which was not registered.
+        """
+        if not self.source:
+            raise MissingExtension(f"{self} came with the pack {self.pack}, which needs an extension that is missing.")
         signature = slot_named(self.slot).signature
         return compile_policy(self.source, signature, name=self.slot, params=dict(self.params), helpers=self.helpers)
 
@@ -76,19 +85,36 @@ class _Entry(NamedTuple):
 
 
 class _Live(NamedTuple):
-    """The live pack after one event; ``hash`` is the one that was logged."""
+    """The live pack after one event; ``hash`` is the one that was logged.
+
+    A pack that needs an extension which is not registered here is None, and ``refusal`` says so.
+    """
 
     seq: int
     action: str
-    pack: Pack
+    known: Pack | None
     hash: str
+    name: str
+    refusal: str = ""
+
+    @property
+    def decides(self) -> str:
+        """The hash of the pack as this memlab reads it; the logged one where it cannot be read."""
+        return self.hash if self.known is None else self.known.hash
+
+    @property
+    def pack(self) -> Pack:
+        """The pack. Raises MissingExtension where it cannot be read here."""
+        if self.known is None:
+            raise MissingExtension(self.refusal)
+        return self.known
 
 
 class VersionLog:
     """The live pack of a lab, its pins, and the history of every slot."""
 
     def __init__(self) -> None:
-        self._versions: dict[str, list[Version]] = {slot: [] for slot in SLOTS}
+        self._versions: defaultdict[str, list[Version]] = defaultdict(list, {slot: [] for slot in SLOTS})
         self._entries: list[_Entry] = []
         self._lives: list[_Live] = []
         self._hashes: dict[str, None] = {}
@@ -102,7 +128,7 @@ class VersionLog:
 
     @property
     def pack(self) -> Pack:
-        """The live pack."""
+        """The live pack. Raises MissingExtension where it needs an extension that is not registered."""
         if not self._lives:
             raise InputError("No pack is live yet.")
         return self._lives[-1].pack
@@ -121,6 +147,11 @@ class VersionLog:
     def empty(self) -> bool:
         """Whether no pack was ever live."""
         return not self._lives
+
+    @property
+    def readable(self) -> bool:
+        """Whether a pack is live and everything that it needs is registered."""
+        return bool(self._lives) and self._lives[-1].known is not None
 
     @property
     def pins(self) -> Mapping[str, Version]:
@@ -149,39 +180,67 @@ class VersionLog:
         """
         if event.seq <= self._seq:
             return
+        try:
+            self._apply(event, source_of)
+        except MissingExtension as error:
+            self._leave_out(event, str(error), source_of)
+        except (PolicyError, UnknownName):
+            refusal = refusal_of(_described(event), event.body.get("needs"))
+            if refusal is None:
+                raise
+            self._leave_out(event, refusal, source_of)
+        else:
+            warn_of_versions(_described(event), event.body.get("needs"))
+        self._seq = event.seq
+
+    def _leave_out(self, event: Event, refusal: str, source_of: Callable[[str], str]) -> None:
+        """Note that a decision needs an extension that is not registered: the lab opens, and what asks it raises."""
+        if event.kind in ("challenge", "end-challenge"):
+            warnings.warn(f"{refusal} The challenger is left out of recalls.", ExtensionWarning, stacklevel=2)
+            return
         body = event.body
+        hash = body.get("live", body.get("hash", ""))
+        name = body.get("pack") or (self._lives[-1].name if self._lives else "")
+        self._lives.append(_Live(event.seq, event.kind, None, hash, name, refusal))
+        self._hashes.setdefault(hash)
+        if "slot" in body and "source" in body:
+            helpers, params = tuple(body.get("helpers", ())), tuple((body.get("params") or {}).items())
+            version = self._new_version(event, body["slot"], body["hash"], source_of(body["source"]), helpers, params)
+            self._enter(event, version)
+        for slot, logged in body.get("policies", {}).items():
+            if not self._versions[slot] or self._versions[slot][-1].hash != logged:
+                self._enter(event, self._new_version(event, slot, logged, "", (), ()))
+
+    def _apply(self, event: Event, source_of: Callable[[str], str]) -> None:
+        body = event.body
+        check_event_format(event, _FORMAT)
         if event.kind == "use":
-            self._become(event, pack_from_sources(tuple(source_of(hash) for hash in body["sources"])))
+            self._become(event, _pack_in(event, source_of))
         elif event.kind == "rollback-pack":
             self._become(event, self.live_at(body["to"]))
         elif event.kind in ("install", "rollback", "pin"):
-            slot = body["slot"]
-            policy = compile_policy(
-                source_of(body["source"]),
-                slot_named(slot).signature,
-                name=slot,
-                params=body.get("params") or None,
-                helpers=tuple(body.get("helpers", ())),
-            )
+            slot, policy = body["slot"], _policy_in(event, source_of)
             if event.kind == "pin":
                 self._pins[slot] = policy
             self._put(event, slot, policy)
         elif event.kind == "challenge":
-            pack = pack_from_sources(tuple(source_of(hash) for hash in body["sources"]))
+            pack = _pack_in(event, source_of)
             given = body["design"], body["extra"], body["rate"]
             self._challenges[pack.name] = Challenge(pack, *given, event.seq, event.at, body["reason"])
             self._challenged.append(self._challenges[pack.name])
         elif event.kind == "end-challenge":
-            self._ended[self._challenges.pop(body["pack"]).seq] = event.at
+            ended = self._challenges.pop(body["pack"], None)
+            if ended is not None:  # one that needs an extension was left out
+                self._ended[ended.seq] = event.at
         elif event.kind == "unpin":
             del self._pins[body["slot"]]
             self._live(event, self.pack)
             self._enter(event, self._versions[body["slot"]][-1])
-        self._seq = event.seq
 
     def _become(self, event: Event, pack: Pack) -> None:
         """Another pack is live: the slots whose policies it changes have a new version."""
-        before = {} if self.empty else self.pack.policies
+        last = self._lives[-1].known if self._lives else None
+        before = {} if last is None else last.policies
         pack = self.with_pins(pack)
         self._live(event, pack)
         logged = event.body.get("policies", {})
@@ -199,23 +258,37 @@ class VersionLog:
             self._enter(event, self._added(event, slot, policy, event.body.get("hash", policy.hash)))
 
     def _live(self, event: Event, pack: Pack) -> None:
-        hash = event.body.get("live", pack.hash)
-        self._lives.append(_Live(event.seq, event.kind, pack, hash))
+        body = event.body
+        # the first labs wrote the hash of the live pack under other names, before there were pins
+        hash = body.get("live") or body.get({"use": "hash", "install": "pack"}.get(event.kind, ""), pack.hash)
+        self._lives.append(_Live(event.seq, event.kind, pack, hash, pack.name))
         self._hashes.setdefault(hash)
 
     def _added(self, event: Event, slot: str, policy: Policy, hash: str) -> Version:
+        params = tuple((item.name, item.value) for item in policy.params.values() if item.value != item.default)
+        return self._new_version(event, slot, hash, policy.source, policy.helpers, params)
+
+    def _new_version(
+        self,
+        event: Event,
+        slot: str,
+        hash: str,
+        source: str,
+        helpers: tuple[str, ...],
+        params: tuple[tuple[str, float], ...],
+    ) -> Version:
         version = Version(
             number=len(self._versions[slot]) + 1,
             seq=event.seq,
             at=event.at,
             slot=slot,
             action=_action(event.kind),
-            pack=self.pack.name,
+            pack=self._lives[-1].name,
             hash=hash,
-            source=policy.source,
-            helpers=policy.helpers,
+            source=source,
+            helpers=helpers,
             reason=event.body.get("reason", ""),
-            params=tuple((item.name, item.value) for item in policy.params.values() if item.value != item.default),
+            params=params,
         )
         self._versions[slot].append(version)
         return version
@@ -255,8 +328,10 @@ class VersionLog:
         pack that would decide as the live one does.
         """
         for before, change in zip(self._lives[-2::-1], self._lives[:0:-1], strict=True):
-            whole = change.action in ("use", "rollback-pack") and before.pack.hash != change.pack.hash
-            if whole and self.with_pins(before.pack).hash != self.pack.hash:
+            if before.known is None:  # it needs an extension that is missing
+                continue
+            whole = change.action in ("use", "rollback-pack") and before.known.hash != change.decides
+            if whole and self.with_pins(before.known).hash != self._lives[-1].decides:
                 return before.seq
         raise InputError(f"No other pack was live before {self.pack.name}: there is nothing to roll back to.")
 
@@ -332,5 +407,31 @@ class VersionLog:
         return frame if slot is None else frame.drop("slot")
 
 
+def _pack_in(event: Event, source_of: Callable[[str], str]) -> Pack:
+    """The pack whose texts an event names."""
+    sources = tuple(source_of(hash) for hash in event.body["sources"])
+    with naming_vocabulary(event):
+        return pack_from_sources(sources)
+
+
+def _policy_in(event: Event, source_of: Callable[[str], str]) -> Policy:
+    """The policy of one slot whose text an event names."""
+    body, source = event.body, source_of(event.body["source"])
+    with naming_vocabulary(event):
+        return compile_policy(
+            source,
+            slot_named(body["slot"]).signature,
+            name=body["slot"],
+            params=body.get("params") or None,
+            helpers=tuple(body.get("helpers", ())),
+        )
+
+
 def _action(kind: str) -> str:
     return "rollback" if kind == "rollback-pack" else kind
+
+
+def _described(event: Event) -> str:
+    """Return what an event put to use, for a message: a pack or the policy of a slot."""
+    body = event.body
+    return f"The policy of {body['slot']}" if "slot" in body else f"The pack {body.get('pack', '')}".rstrip()

@@ -1,7 +1,7 @@
 """Reading a text without its disguises: as views, bounded in number, depth and bytes.
 
-A text is read as it is; with plain letters; without line breaks within a token; with spelled-out characters joined;
-and backwards. In the second and third, escapes and encodings are undone up to ``DEPTH`` times over. So at most
+A text is read as it is; with plain letters; without line breaks within a token; and with spelled-out characters
+joined. In the second and third, escapes and encodings are undone up to ``DEPTH`` times over. So at most
 ``VIEWS`` are looked at, none longer than the text: nothing that is decoded grows.
 """
 
@@ -23,15 +23,14 @@ __all__ = ["BYTES", "DEPTH", "SPELLED", "VIEWS", "Way", "joined_lines", "views",
 DEPTH = 4
 """How many encodings within one another are undone, all escapes counted as one of them."""
 
-VIEWS = 5 + 2 * DEPTH
+VIEWS = 4 + 2 * DEPTH
 """Ways to read one text, at most."""
 
 BYTES = 1_000_000
 """Of how much encoded text, in characters, one way to read a text undoes the encoding."""
 
-Way = Literal["as it is", "joined", "backwards"]
+Way = Literal["as it is", "joined"]
 
-_LONG = re.compile(r"[A-Za-z0-9_./+:=-]{14}")
 SPELLED = r"(?:(?<!\S)|(?<=[^\w\s]))[!-~](?> (?: {2})?\S(?!\S)){7,}+(?: \S(?=[^\w\s]))?"
 _SPELLING = r"(\S)(?: ( {2})?)?"
 # a line that goes on: no space before, and what follows is no "name =" or "name:"
@@ -56,8 +55,6 @@ def views(text: str) -> Iterator[tuple[View, Way]]:
         yield from ((view, "joined") for view in _decoded(joined))
     if (spelled := _spelled(plain)) is not None:
         yield spelled, "joined"
-    if _LONG.search(plain.text):
-        yield plain.turned(), "backwards"
 
 
 def without_disguise(text: str) -> str:

@@ -25,8 +25,7 @@ Accept = Callable[[str], bool]
 class Kind:
     """What to look for, where one of ``begins`` occurs. The secret is the group 1 of ``form``, or all that it matches.
 
-    ``full_length`` is the least length of a secret that was not cut; what is shorter may go on in the next line. ``compact``
-    says that the form is that of the secret itself, so that it is looked for where a text is read backwards, too.
+    ``full_length`` is the least length of a secret that was not cut; what is shorter may go on in the next line.
     """
 
     name: str
@@ -34,7 +33,6 @@ class Kind:
     form: str
     example: str = ""
     full_length: int = 0
-    compact: bool = False
     accept: Accept | None = None
     flags: int = re.IGNORECASE | re.ASCII
 
@@ -67,7 +65,7 @@ def _token(name: str, prefixes: str, letters: str, least: int, full: int, most: 
     size = least_prefix + full
     begins = tuple(word.lower() for word in words)
     accept = is_random if all(word.isalnum() for word in words) else is_made
-    return Kind(name, begins, form, f"{prefixes.split()[0]}...", size, True, lambda found: accept(found[least_prefix:]))
+    return Kind(name, begins, form, f"{prefixes.split()[0]}...", size, lambda found: accept(found[least_prefix:]))
 
 
 def _at(name: str, begins: str, form: str, accept: Accept | None = None, *, example: str, cased: bool = False) -> Kind:
@@ -77,7 +75,7 @@ def _at(name: str, begins: str, form: str, accept: Accept | None = None, *, exam
 
 def _form(name: str, begins: str, form: str, accept: Accept | None = None, *, example: str, full_length: int) -> Kind:
     """The form is that of the secret itself."""
-    return Kind(name, tuple(begins.split()), form, example, full_length, True, accept)
+    return Kind(name, tuple(begins.split()), form, example, full_length, accept)
 
 
 _FOLDED = re.IGNORECASE | re.ASCII

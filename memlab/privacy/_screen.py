@@ -128,7 +128,7 @@ def _found(text: str, wanted: Collection[str]) -> list[Finding]:
     found: list[Finding] = []
     full_length: dict[int, int] = {}
     for view, way in views(text):
-        for kind, start, end, is_full in _found_in(view.text, wanted, compact=way == "backwards"):
+        for kind, start, end, is_full in _found_in(view.text, wanted):
             begin, stop = view.origin(start, end)
             if way == "as it is" and is_full:
                 full_length[begin] = stop
@@ -137,20 +137,17 @@ def _found(text: str, wanted: Collection[str]) -> list[Finding]:
     return found
 
 
-def _found_in(text: str, wanted: Collection[str], *, compact: bool) -> Iterator[tuple[str, int, int, bool]]:
-    """Kind, start, end, and whether that is all of it. ``compact``: only forms of a secret itself."""
+def _found_in(text: str, wanted: Collection[str]) -> Iterator[tuple[str, int, int, bool]]:
+    """Kind, start, end, and whether that is all of it."""
     low = text.lower()
     if len(low) != len(text):  # the dotted capital I is the only character that grows
         low = text.replace("\u0130", "I").lower()
     for number in sorted({number for begin, numbers in _BEGINS if begin in low for number in numbers}):
         kind = KINDS[number]
-        if kind.compact or not compact:
-            for start, end in _matches(kind, text):
-                yield kind.name, start, end, 0 < kind.full_length <= end - start
+        for start, end in _matches(kind, text):
+            yield kind.name, start, end, 0 < kind.full_length <= end - start
     if "private key" in low or "PuTTY-User-Key" in text:
         yield from (("private key", start, end, True) for start, end in private_keys(text))
-    if compact:
-        return
     yield from ((*found, False) for found in secrets_by_name(text, low))
     yield from ((*found, True) for found in seed_phrases(low))
     if wanted:

@@ -20,12 +20,11 @@ class Edit(NamedTuple):
 class View:
     """A way to read a text. ``origin`` maps a span of it to the span of the original that it was read from."""
 
-    __slots__ = ("_before", "_edited", "_origins", "_starts", "_turned", "text")
+    __slots__ = ("_before", "_edited", "_origins", "_starts", "text")
 
     def __init__(self, text: str, before: View | None = None) -> None:
         self.text = text
         self._before = before
-        self._turned = False
         self._starts: list[int] | None = None
         self._origins: list[int] = []
         self._edited: list[int] = []
@@ -56,19 +55,10 @@ class View:
         view._starts, view._origins, view._edited = starts, origins, lengths
         return view
 
-    def turned(self) -> View:
-        """This text read backwards."""
-        view = View(self.text[::-1], self)
-        view._turned = True
-        return view
-
     def origin(self, start: int, end: int) -> tuple[int, int]:
         """Where in the original the characters from ``start`` to ``end`` come from."""
         if self._before is None:
             return start, end
-        if self._turned:
-            size = len(self.text)
-            return self._before.origin(size - end, size - start)
         assert self._starts is not None
         first = bisect_right(self._starts, start) - 1
         last = bisect_right(self._starts, end - 1) - 1

@@ -8,7 +8,8 @@ a file is run, and nothing here knows a lab.
 from memlab.reading._lines import MOST_LINE
 from memlab.reading._messages import Message, messages_of
 from memlab.reading._notes import MOST_PLACES, Notes
-from memlab.reading._source import READERS, Options, Source, read_file, read_object, sources_of_folder
+from memlab.reading._readers import READERS, Reader
+from memlab.reading._source import Options, Source, read_file, read_object, sources_of_folder
 
 __all__ = [
     "MOST_LINE",
@@ -17,6 +18,7 @@ __all__ = [
     "Message",
     "Notes",
     "Options",
+    "Reader",
     "Source",
     "messages_of",
     "read_file",

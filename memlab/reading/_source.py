@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,14 @@ from memlab.reading._json import Entries, document, entry_rows, lines
 from memlab.reading._lines import Lines, head_of
 from memlab.reading._notes import Notes
 from memlab.reading._prose import log, notes_of, speakers
+from memlab.reading._readers import OWN_SUFFIXES, READERS, entries_of, reader_of
 from memlab.reading._sheets import frame_entries, is_pandas, pandas_entries, sheet
 
-__all__ = ["READERS", "Options", "Source", "folder_files", "read_file", "read_object", "sources_of_folder"]
-
-READERS = ("messages", "records", "csv", "log", "notes", "locomo", "beam")
-"""What ``format=`` may name, besides the formats of imports."""
+__all__ = ["Options", "Source", "folder_files", "read_file", "read_object", "sources_of_folder"]
 
 _LINES = (".jsonl", ".ndjson")
 _SHEETS = (".csv", ".tsv")
 _PROSE = (".md", ".markdown", ".txt", ".log")
-_SUFFIXES = (".json", *_LINES, *_SHEETS, *_PROSE, ".parquet")
 _SAMPLE_BYTES = 4 << 20
 _END = object()
 
@@ -80,6 +77,8 @@ def read_file(path: Path, options: Options, name: str | None = None) -> Source:
     suffix, head = path.suffix.lower(), "" if path.suffix.lower() == ".parquet" else head_of(path)
     format, size = options.format, path.stat().st_size
     unnamed = (name or path.name).removesuffix(path.suffix)[:200]
+    if (reader := reader_of(path, head, format)) is not None:
+        return _source(notes, entries_of(reader, path), replace(options, format=None), unnamed, unit="message")
     if suffix == ".parquet":
         return _source(notes, frame_entries(pl.scan_parquet(path, glob=False)), options, unnamed, unit="row")
     begins = head.lstrip()[:1]
@@ -105,9 +104,15 @@ def read_file(path: Path, options: Options, name: str | None = None) -> Source:
         size, entries = document(path, notes)
         return _source(notes, entries, options, unnamed, unit="entry")
     raise DatasetError(
-        f"{notes.source} is of no format that is read here: {', '.join(_SUFFIXES)}. Say it: format= one of "
+        f"{notes.source} is of no format that is read here: {', '.join(_known_suffixes())}. Say it: format= one of "
         f"{', '.join(READERS)}."
     )
+
+
+def _known_suffixes() -> tuple[str, ...]:
+    """Return the endings of files that are read, those of extensions included."""
+    own = [suffix for reader in READERS.values() for suffix in reader.suffixes]
+    return (*OWN_SUFFIXES, *own)
 
 
 def _is_lines(head: str) -> bool:
@@ -187,6 +192,7 @@ def sources_of_folder(folder: Path, options: Options) -> Iterator[Source]:
 
 def folder_files(folder: Path, notes: Notes) -> Iterator[Path]:
     """The regular files below a folder with a suffix that is known here, sorted by name."""
+    suffixes = _known_suffixes()
     for here, folders, files in os.walk(folder):
         links = [name for name in folders if Path(here, name).is_symlink()]
         hidden = [name for name in folders if name.startswith(".")]
@@ -198,7 +204,7 @@ def folder_files(folder: Path, notes: Notes) -> Iterator[Path]:
                 notes.left_out["link"] += 1
             elif is_sensitive(path.relative_to(folder).as_posix()):
                 notes.left_out["file of secrets"] += 1
-            elif name.startswith(".") or path.suffix.lower() not in _SUFFIXES:
+            elif name.startswith(".") or path.suffix.lower() not in suffixes:
                 notes.left_out["file of no known format"] += 1
             else:
                 yield path

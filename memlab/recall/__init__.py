@@ -4,6 +4,7 @@ from memlab.recall._challenge import draw_challenge, inclusion
 from memlab.recall._dates import named_dates
 from memlab.recall._diversity import Ranking, diversifies
 from memlab.recall._entities import first_mention
+from memlab.recall._extended import Pool, column_at
 from memlab.recall._features import Candidates, Column, Moment, columns
 from memlab.recall._filters import Filters, WordOrWords
 from memlab.recall._hits import Hit, Hits, ScoreExplanation, recalled
@@ -23,6 +24,7 @@ __all__ = [
     "Hit",
     "Hits",
     "Moment",
+    "Pool",
     "Population",
     "Question",
     "QuestionFeatures",
@@ -33,6 +35,7 @@ __all__ = [
     "Where",
     "WordOrWords",
     "coded",
+    "column_at",
     "columns",
     "diversifies",
     "draw_challenge",

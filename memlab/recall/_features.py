@@ -21,6 +21,7 @@ from memlab.index import SAYS, Asked, Signs, among
 from memlab.language import Policy
 from memlab.policies import FEATURES, Pack
 from memlab.recall._dates import days_from
+from memlab.recall._extended import extended_values
 from memlab.recall._hints import Phrases, file_namer, tag_namer
 from memlab.recall._question import QuestionFeatures
 from memlab.recall._takes_over import corrects, min_max, takes_over
@@ -40,7 +41,6 @@ _BITS: NDArray[np.bool_] = np.arange(1 << len(SAYS)) >> np.arange(len(SAYS))[:, 
 _LN2 = math.log(2.0)
 _MS_A_DAY = 86_400_000.0
 _TAG = re.compile(r"(?<!\w)#([\w:/.+-]*\w)")
-_NULLABLE = frozenset(name for name, feature in FEATURES.items() if feature.nullable)
 
 Rows = NDArray[np.int64]
 Values = NDArray[Any]
@@ -86,7 +86,8 @@ def columns(
             continue
         values = read(pool, policy, name) if name in tests else pool[name]
         values = values if at is None else values[at]
-        found[name] = (values, np.isnan(values)) if name in _NULLABLE else values
+        nullable = name in FEATURES and FEATURES[name].nullable
+        found[name] = (values, np.isnan(values)) if nullable else values
     return found
 
 
@@ -109,8 +110,12 @@ class Moment:
     def __getitem__(self, name: str) -> Values:
         values = self._known.get(name)
         if values is None:
-            values = self._known[name] = self.compute[name](self)
+            values = self._known[name] = self._computed(name)
         return values
+
+    def _computed(self, name: str) -> Values:
+        compute = self.compute.get(name)
+        return extended_values(FEATURES[name], self) if compute is None else compute(self)
 
     def table(self, names: tuple[str, ...]) -> NDArray[np.float64]:
         """f64[names, rows]: numbers and flags, null as NaN. Columns of the state are read all at once."""

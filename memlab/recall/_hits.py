@@ -21,7 +21,7 @@ from memlab.slates import Slate
 from memlab.state import State, words_at
 
 if TYPE_CHECKING:
-    from memlab.language import Explanation, Policy, Sensitivity, SlateSensitivity, Tree, Why
+    from memlab.language import Explanation, Policy, Tree, Why
     from memlab.privacy import Finding
 
 __all__ = ["Hit", "Hits", "Recalled", "ScoreExplanation", "recalled"]
@@ -156,10 +156,6 @@ class Hit:
     def above(self, other: Hit | int | None = None) -> Why:
         """Why this hit stands above another hit or candidate, or above the best that was not shown."""
         return self._hits.why(self, other)
-
-    def sensitivity(self) -> Sensitivity:
-        """How this hit's score answers to each feature that the policy reads, all else as it is."""
-        return self._hits.sensitivity(self)
 
     def __repr__(self) -> str:
         mark = "probe, " if self.probe else ""
@@ -361,17 +357,6 @@ class Hits(Sequence[Hit]):
             if memory not in self.slate.probes:
                 return self._position[memory]
         raise InputError("Nothing was shown for its score: say which one to compare with, why(a, b).")
-
-    @overload
-    def sensitivity(self, memory: None = None) -> SlateSensitivity: ...
-    @overload
-    def sensitivity(self, memory: Hit | int) -> Sensitivity: ...
-    @checked
-    def sensitivity(self, memory: Hit | int | None = None) -> Sensitivity | SlateSensitivity:
-        """What the order of the pool owes to each feature; of one candidate, how its score answers to each."""
-        if memory is None:
-            return self._policy.slate_sensitivity(self.slate.frame, top=max(1, len(self)))
-        return self._policy.sensitivity(self._index(memory), self.slate.frame)
 
     @property
     def _redactions(self) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from memlab.arguments import warn_caller
 from memlab.embedding import Embedder
-from memlab.errors import PolicyError
+from memlab.errors import ExtensionError, PolicyError
 from memlab.graph import SPREAD_MODES, EdgeBatch, spread
 from memlab.index import among, best
 from memlab.language import Policy
@@ -40,8 +40,6 @@ from memlab.state import Seen, State
 
 __all__ = ["Chosen", "Recaller", "Selection"]
 
-_NUMERIC = tuple(name for name, feature in FEATURES.items() if feature.type in ("num", "bool"))
-_FLAGS = tuple(name for name, feature in FEATURES.items() if feature.type == "bool")
 _RANKING = ("recall-score", "explore")
 
 Rows = NDArray[np.int64]
@@ -95,7 +93,7 @@ class Recaller:
         self._triggers = Triggers()
         self._entities = EntityNames(embedder)
         self._word_vectors = WordVectors()
-        self._known: tuple[str, _Declared] | None = None
+        self._known: tuple[tuple[str, int], _Declared] | None = None
 
     def recall(
         self,
@@ -225,7 +223,7 @@ class Recaller:
             try:
                 theirs = pool if same_candidates(pack, other) else self._asked_and_pool(state, other, question)[1]
                 scores = _scores(other, "recall-score", theirs)
-            except PolicyError as error:
+            except (PolicyError, ExtensionError) as error:
                 warn_caller(f"The challenger {other.name} was left out of this recall. {error}")
                 continue
             ranking = self._ranked(state, other, theirs, scores, most)
@@ -239,8 +237,9 @@ class Recaller:
         )
 
     def _declared(self, pack: Pack) -> _Declared:
-        if self._known is None or self._known[0] != pack.hash:
-            self._known = pack.hash, _declared(pack, self._embedder.fingerprint)
+        key = pack.hash, FEATURES.changes
+        if self._known is None or self._known[0] != key:
+            self._known = key, _declared(pack, self._embedder.fingerprint)
         return self._known[1]
 
 
@@ -259,17 +258,16 @@ class _Declared:
 def _declared(pack: Pack, embedder: str) -> _Declared:
     tests = {name: pack.policies[slot] for slot in _RANKING for name in pack.policies[slot].derived}
     read_by_some = {name for policy in pack.policies.values() for name in policy.inputs}
-    left_out = {name for name, feature in FEATURES.items() if feature.on_demand} - read_by_some
+    left_out = {name for name, feature in FEATURES.items() if feature.on_demand or feature.owner} - read_by_some
+    kept = {name: feature for name, feature in FEATURES.items() if name not in left_out}
     fingerprints = {name: hash for name, hash in pack.fingerprints(embedder).items() if name not in left_out}
     return _Declared(
         policies={slot: policy.hash for slot, policy in pack.policies.items()},
         fingerprints={"embedder": embedder, **fingerprints},
-        numeric=tuple(name for name in _NUMERIC if name not in left_out),
-        words=tuple(
-            name for name, of in FEATURES.items() if of.type == "str" and of.on_demand and name not in left_out
-        ),
+        numeric=tuple(name for name, feature in kept.items() if feature.type in ("num", "bool")),
+        words=tuple(name for name, of in kept.items() if of.type == "str" and (of.on_demand or of.owner)),
         tests=tests,
-        flags=tuple(name for name in _FLAGS if name not in left_out)
+        flags=tuple(name for name, feature in kept.items() if feature.type == "bool")
         + tuple(name for name, policy in tests.items() if policy.derived[name].type == "bool"),
     )
 

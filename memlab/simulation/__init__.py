@@ -10,18 +10,20 @@ see texts, times, metadata and logged feedback.
     trial(["memlab", "workbench"], WORLDS["differs"])   # what each would live to earn
 """
 
+from typing import Any
+
+from memlab.errors import missing_name
 from memlab.simulation._conversations import Transcript, from_conversations
 from memlab.simulation._events import Event, MessageEvent, QuestionEvent, Reactions, Script, User
 from memlab.simulation._life import Life, live
 from memlab.simulation._trial import Trial, trial
 from memlab.simulation._world import Phase, World
-from memlab.simulation._worlds import FRESH, HABIT, PROBING, SPARSE, SURE, WORLDS
+from memlab.simulation._worlds import FRESH, HABIT, PROBING, SURE, WORLDS
 
 __all__ = [
     "FRESH",
     "HABIT",
     "PROBING",
-    "SPARSE",
     "SURE",
     "WORLDS",
     "Event",
@@ -39,3 +41,10 @@ __all__ = [
     "live",
     "trial",
 ]
+
+_REMOVED = {"SPARSE": "a pack of your own that inherits memlab, with (setting probe-rate 0.02)"}
+"""Public names of earlier versions, and what to use instead."""
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name(__name__, name, _REMOVED)

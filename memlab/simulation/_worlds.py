@@ -1,4 +1,4 @@
-"""Worlds with a purpose: what an honest tool must find, must not be misled by, must not claim, and must refuse."""
+"""Worlds with a purpose: what an honest tool must find, must not be misled by, and must not claim."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from memlab.simulation._world import Phase, World
 
-__all__ = ["FRESH", "HABIT", "PROBING", "SPARSE", "SURE", "WORLDS"]
+__all__ = ["FRESH", "HABIT", "PROBING", "SURE", "WORLDS"]
 
 _PROBES = (
     "(setting limit 5) (setting probe-rate 1) (setting probe-depth 95) (setting probe-floor 0.5) (setting probes 8)"
@@ -19,10 +19,6 @@ PROBING = f"""(pack probing "The default pack: five memories, and eight probes f
 
 SURE = """(pack sure "The default pack, five memories, never a probe." :inherits memlab)
 (setting limit 5) (setting probe-rate 0)
-"""
-
-SPARSE = """(pack sparse "The default pack, five memories, one probe in fifty recalls." :inherits memlab)
-(setting limit 5) (setting probe-rate 0.02) (setting probe-depth 95) (setting probes 1)
 """
 
 HABIT = f"""(pack habit "What is near, and what is old and was often recalled." :inherits memlab)
@@ -73,27 +69,5 @@ _SAME = World(
     packs=((0, PROBING),),
 )
 
-_REFUSED = World(
-    "refused",
-    "The life of `differs` without a single probe: a deterministic log. What it did not show has no probability, so "
-    "nothing can be said about a policy that would have shown it, and a ranking must be refused.",
-    seed=11,
-    phases=_DIFFERS.phases,
-    synonyms=_DIFFERS.synonyms,
-    packs=((0, SURE),),
-)
-
-_THIN = World(
-    "thin",
-    "The same life with one probe in fifty recalls: there is support for every policy, but a dozen probes, each with "
-    "the weight of thousands, would decide. A ranking of what differs from the log must be withheld.",
-    seed=11,
-    phases=_DIFFERS.phases,
-    synonyms=_DIFFERS.synonyms,
-    packs=((0, SPARSE),),
-)
-
-WORLDS: Mapping[str, World] = MappingProxyType(
-    {world.name: world for world in (_DIFFERS, _REVERSES, _SAME, _REFUSED, _THIN)}
-)
+WORLDS: Mapping[str, World] = MappingProxyType({world.name: world for world in (_DIFFERS, _REVERSES, _SAME)})
 """Seeded worlds by name; ``WORLDS[name].doc`` says what each one is for."""

@@ -25,6 +25,7 @@ from memlab.disk import read_sealed, sync, write_sealed, writing
 from memlab.errors import DamagedLab, DamageWarning, InputError
 from memlab.slates._columns import Logged, tables_of
 from memlab.slates._slate import FORMAT, Slate
+from memlab.version import __version__
 
 __all__ = ["SlateLog"]
 
@@ -197,7 +198,7 @@ def _manifest(path: Path) -> _Manifest:
         data = read_sealed(path / _MANIFEST)
         version = msgspec.json.decode(data, type=_Version).format
         if version != FORMAT:
-            raise _Fault(f"has format {version}, and this version reads {FORMAT}")
+            raise _Fault(f"has format {version}, and memlab {__version__} reads format {FORMAT}")
         return msgspec.json.decode(data, type=_Manifest)
     except OSError as error:
         raise _Fault(f"cannot be read ({error.strerror})") from None

@@ -265,10 +265,7 @@ def decode(blob: bytes, *, decision: int = 0) -> Slate:
     if len(blob) < _PREFIX:
         raise _damaged(decision, "it is truncated")
     if blob[3] > BLOB_FORMAT:
-        raise NewerLab(
-            f"The slate of decision {decision} has format {blob[3]}; this version reads formats 1 to {BLOB_FORMAT}. "
-            "Install a later version."
-        )
+        raise NewerLab.of_format(f"The slate of decision {decision}", blob[3], BLOB_FORMAT)
     if zlib.crc32(memoryview(blob)[8:]) != int.from_bytes(blob[4:8], "little"):
         raise _damaged(decision, "its checksum does not match")
     size = int.from_bytes(blob[8:12], "little")

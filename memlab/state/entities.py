@@ -7,6 +7,7 @@ merged into another keeps its names, its count and what moved, so that splitting
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from memlab.errors import InputError
 from memlab.journal import Event
 from memlab.schema import NEVER
-from memlab.state.projections import Projection
+from memlab.state.projections import EVERY_KIND, Projection
+from memlab.state.roles import Field, listed, mapping
 from memlab.state.tombstones import PLACEHOLDER
 
 __all__ = ["ENTITY_TYPES", "MOVED", "Entities", "Entry", "Listed", "entity_key", "entity_name"]
@@ -84,6 +86,9 @@ class Listed(NamedTuple):
     merged_into: str | None
 
 
+_MOVED = mapping({"*": Field("memory")})
+
+
 class Entities(Projection):
     """The register of entities, folded from the events that name them.
 
@@ -93,9 +98,20 @@ class Entities(Projection):
     """
 
     name: ClassVar[str] = "entities"
-    kinds: ClassVar[tuple[str, ...]] = (
-        *("remember", "import", "link", "edit", "restore", "resolve", "maintain", "consolidate", "reinforce"),
-        *("entity", "merge-entity", "split-entity"),
+    kinds: ClassVar[tuple[str, ...]] = (EVERY_KIND,)
+    dumped: ClassVar[Field] = mapping(
+        {
+            "entries": listed(
+                Field("entity", held="reference"),
+                Field("word"),
+                Field("number"),
+                Field("time"),
+                Field("number"),
+                _MOVED,
+            ),
+            "names": Field("entity", held="reference"),
+            "owners": Field("number"),
+        }
     )
 
     def __init__(self) -> None:
@@ -299,6 +315,29 @@ class Entities(Projection):
         self._merged = {number for number, entry in enumerate(self.entries) if entry.into is not None}
         self._check_merges()
         self.version += 1
+
+    @staticmethod
+    def declared_in(dumped: Mapping[str, Any]) -> set[str]:
+        """Return the names in a dump that a person declared: of an entity with a type, further names, or a merge."""
+        entries, owners = dumped["entries"], dumped["owners"]
+        several = {owner for owner, held in Counter(owners).items() if held > 1}
+        merged = {entry[4] for entry in entries} - {None}
+        by_hand = {
+            number
+            for number, (_, type, _, _, into, _) in enumerate(entries)
+            if type is not None or into is not None or number in several | merged
+        }
+        names = {entries[number][0] for number in by_hand}
+        return names | {name for name, owner in zip(dumped["names"], owners, strict=True) if owner in by_hand}
+
+    @staticmethod
+    def count_fewer(dumped: Mapping[str, Any], known: Mapping[str, Any], lost: Mapping[str, int]) -> dict[str, Any]:
+        """Return a dump whose entities are mentioned less often, by how often the names in ``known`` lost a mention."""
+        entries = [
+            [name, type, max(0, mentions - lost.get(known["entries"][number][0], 0)), *rest]
+            for number, (name, type, mentions, *rest) in enumerate(dumped["entries"])
+        ]
+        return {**dumped, "entries": entries}
 
     def _check_merges(self) -> None:
         """InputError where entities are merged in a circle, which has no last one, or into what is not there."""

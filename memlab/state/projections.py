@@ -6,11 +6,19 @@ A subject declares its own, and a state is made with those that it is given; a s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from memlab.journal import Event
+from memlab.registry import Owned, Registry
+from memlab.state.events import declare_events, declare_register, extend_event
+from memlab.state.roles import UNDECLARED, EventType, Field, Register
 
-__all__ = ["Projection"]
+__all__ = ["EVERY_KIND", "EXTENDED", "Projection", "declare_projections", "with_extended"]
+
+EVERY_KIND = "*"
+"""In the ``kinds`` of a projection: it reads the parts that any event may carry."""
 
 
 class Projection(ABC):
@@ -21,6 +29,23 @@ class Projection(ABC):
 
     kinds: ClassVar[tuple[str, ...]]
     """The kinds of events that it folds."""
+
+    events: ClassVar[tuple[EventType, ...]] = ()
+    """The kinds of events that its subject declares."""
+
+    adds: ClassVar[Mapping[str, Mapping[str, Field]]] = MappingProxyType({})
+    """The fields that its subject writes into events of other subjects of memlab, by kind."""
+
+    dumped: ClassVar[Field] = UNDECLARED
+    """What ``dump`` returns; strings that are not declared are treated as private text."""
+
+    exported: ClassVar[bool] = True
+    """Whether an export carries the dump. What speaks of events of its own journal means nothing next to another."""
+
+    @classmethod
+    def register(cls) -> Register:
+        """Return what its dump holds."""
+        return Register(cls.name, cls.dumped, cls.exported, doc=(cls.__doc__ or "").partition("\n")[0])
 
     @abstractmethod
     def fold(self, event: Event) -> None:
@@ -40,3 +65,32 @@ class Projection(ABC):
         ``body`` is without what is hidden from the viewer, and ``seen`` says whether it names a memory that is not.
         """
         return None
+
+
+def declare_projections(projections: Iterable[type[Projection]]) -> None:
+    """Declare the events of memlab's projections, and what their dumps hold."""
+    for kind in projections:
+        declare_events(kind.events)
+        declare_register(kind.register())
+    for kind in projections:
+        for extended, fields in kind.adds.items():
+            extend_event(extended, fields)
+
+
+def _refusal(declared: Owned) -> str | None:
+    """Return why an extension's projection is refused."""
+    kind = declared.value
+    if not isinstance(kind, type) or not issubclass(kind, Projection):
+        return f"{declared.name} is no subclass of memlab.state.Projection."
+    if kind.adds:
+        return f"The projection {declared.name} adds fields to the events of memlab: declare an event of its own."
+    return None
+
+
+EXTENDED: Registry[Owned] = Registry("projection", kind="projections", about="doc", check=_refusal)
+"""The projections that extensions declare."""
+
+
+def with_extended(projections: Sequence[type[Projection]]) -> tuple[type[Projection], ...]:
+    """Return projections of memlab and those of the extensions that are registered."""
+    return (*projections, *(declared.value for declared in EXTENDED.values()))

@@ -25,6 +25,7 @@ from memlab.index import Vectors, Words
 from memlab.state.columns import Latest, Names, Texts
 from memlab.state.projections import Projection
 from memlab.state.state import LISTED, NAMED, NOTED, NUMERIC, State, first_name
+from memlab.version import __version__
 
 __all__ = ["Decided", "OldSnapshot", "Snapshot", "latest_snapshot", "load_snapshot", "remove_snapshot", "save_snapshot"]
 
@@ -37,6 +38,16 @@ Decided = tuple[int, int, str, dict[str, Any]]
 
 class OldSnapshot(DamagedLab):
     """A snapshot of another format: written by another version of memlab, and of no use to this one."""
+
+    @classmethod
+    def of_format(cls, path: Path, number: object, written_by: object) -> OldSnapshot:
+        """Return the error for the snapshot at ``path``; ``written_by`` is None where it does not say."""
+        by = "" if written_by is None else f", written by memlab {written_by}"
+        later = isinstance(number, int) and number > _FORMAT
+        return cls(
+            f"The snapshot {path.name} has format {number}{by}, and memlab {__version__} reads format {_FORMAT}: it is "
+            f"rebuilt from the journal, which takes longer.{' Upgrade memlab to use it.' if later else ''}"
+        )
 
 
 @dataclass(frozen=True)
@@ -106,12 +117,13 @@ def _write(state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[
     for language, words in state.other_words.items():
         words.save(draft / f"words-{language}.npz")
     (draft / "registers.msgpack").write_bytes(
-        msgspec.msgpack.encode({name: one.dump() for name, one in state.projections.items()})
+        msgspec.msgpack.encode({name: one.dump() for name, one in state.sound_projections.items()})
     )
     (draft / "decided.msgpack").write_bytes(msgspec.msgpack.encode(decided))
     files = sorted(draft.iterdir())
     manifest = {
         "format": _FORMAT,
+        "memlab": __version__,
         "lab": lab,
         "chain": chain.hex(),
         "seq": state.seq,
@@ -120,6 +132,7 @@ def _write(state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[
         "embedder": state.embedder_name,
         "unembedded": state.unembedded,
         "languages": list(state.other_words),
+        "extensions": sorted(state.extensions),
         "contexts": state.contexts.vocabulary,
         "names": {name: state.names[name].vocabulary for name in NAMED},
         "nodes": state.nodes.vocabularies(),
@@ -150,11 +163,12 @@ def latest_snapshot(folder: Path) -> Path | None:
 def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapshot:
     """What was written down; DamagedLab if any file is missing, changed or of another format."""
     try:
-        if (path / "manifest.json").read_bytes()[:1] == b"{":
-            raise OldSnapshot(f"The snapshot {path.name} is that of an earlier version.")
+        written = (path / "manifest.json").read_bytes()
+        if written[:1] == b"{":  # those before format 5 were not sealed
+            raise OldSnapshot.of_format(path, msgspec.json.decode(written)["format"], None)
         manifest: dict[str, Any] = msgspec.json.decode(read_sealed(path / "manifest.json"))
         if manifest["format"] != _FORMAT:
-            raise OldSnapshot(f"The snapshot {path.name} has format {manifest['format']}, not {_FORMAT}.")
+            raise OldSnapshot.of_format(path, manifest["format"], manifest.get("memlab"))
         _check_files(path, manifest["sums"])
         memories = pl.read_parquet(path / "memories.parquet")
         state = State(projections)
@@ -165,6 +179,8 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
         state.words = Words.load(path / "words.npz")
         state.other_words = {name: Words.load(path / f"words-{name}.npz") for name in manifest["languages"]}
         registers = msgspec.msgpack.decode((path / "registers.msgpack").read_bytes())
+        if not registers.keys() >= state.projections.keys():
+            raise OldSnapshot(f"The snapshot {path.name} was written without an extension that is registered here.")
         for name, one in state.projections.items():
             one.load(registers[name])
         decided = msgspec.msgpack.decode((path / "decided.msgpack").read_bytes(), type=tuple[Decided, ...])
@@ -173,7 +189,7 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
     except (OSError, msgspec.MsgspecError, KeyError, ValueError, pl.exceptions.PolarsError, DamagedLab) as error:
         raise DamagedLab(f"The snapshot {path.name} is not believed: {error}") from None
     state.seq, state.fingerprint, state.embedder_name = manifest["seq"], manifest["fingerprint"], manifest["embedder"]
-    state.unembedded = manifest.get("unembedded", 0)
+    state.unembedded, state.extensions = manifest.get("unembedded", 0), set(manifest.get("extensions", ()))
     state.texts, state.refs = Texts(memories["text"]), Texts(memories["ref"])
     state.uses = Latest(state.uses.values.shape[1], memories["uses"].to_numpy())
     count, held = len(memories), set(memories.columns)

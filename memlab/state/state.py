@@ -14,15 +14,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.errors import NewerLab
+from memlab.errors import ExtensionError, NewerLab
 from memlab.graph import NODE_KINDS, Edges, Nodes, kind_of, number_of
 from memlab.index import Vectors, Words
-from memlab.journal import Event
+from memlab.journal import Event, check_event_format
 from memlab.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES, is_open_word
 from memlab.state.columns import Latest, Lists, Names, Notes, Numbers, Texts, extend, made
 from memlab.state.entities import Entities
+from memlab.state.events import EVENTS, extension_of
 from memlab.state.imported import fold_graph, fold_registers
-from memlab.state.projections import Projection
+from memlab.state.projections import EVERY_KIND, EXTENDED, Projection, declare_projections
 from memlab.state.sessions import Sessions
 from memlab.state.tombstones import Tombstones
 
@@ -36,8 +37,7 @@ P = TypeVar("P", bound=Projection)
 _OWN: tuple[type[Projection], ...] = (Entities, Tombstones)
 """Projections of every state: who is meant by a name, and what was purged."""
 
-_ADDING = ("remember", "consolidate")
-"""Events that add memories, with the edges of these."""
+declare_projections(_OWN)
 
 _STAMP = pl.Datetime("us", "UTC")
 _DTYPE: dict[str, type[np.generic]] = {"num": np.float64, "bool": np.bool_, "time": np.int64}
@@ -86,6 +86,10 @@ class State:
         self.other_words: dict[str, Words] = {}
         """Postings in other languages that a pack asked for; from then on they are kept up with every fold."""
         self.projections: dict[str, Projection] = {kind.name: kind() for kind in (*_OWN, *self.declared)}
+        self.extensions: set[str] = set()
+        """The extensions that wrote events."""
+        self._extended = frozenset(kind.name for kind in projections if kind.name in EXTENDED)
+        self._broken: dict[str, ExtensionError] = {}
         self.generation = 0
         """Changes whenever a row is added, or one changes in what is no number."""
         self.changes = 0
@@ -114,33 +118,79 @@ class State:
 
     # -- the fold ---------------------------------------------------------------------------------------------
 
-    def fold(self, events: Iterable[Event], contents: Contents) -> None:
-        """Apply events in order, then read the texts and vectors of the memories that they added."""
+    def fold(self, events: Iterable[Event], contents: Contents, *, strict: bool = False) -> None:
+        """Apply events in order, then read the texts and vectors of the memories that they added.
+
+        Where a projection of an extension fails, ``strict`` raises, as nothing is to be written that cannot be folded;
+        otherwise the projection is left out, and whoever asks for it is told.
+        """
         for event in events:
-            apply = _APPLY.get(event.kind)
-            projections = self.of_kind(event.kind)
-            if apply is None and not projections:
+            extension = extension_of(event.kind)
+            if extension is not None:
+                self.extensions.add(extension)
+            if event.kind in EVENTS:
+                self._apply(event)
+            elif extension is None:
                 raise NewerLab(
                     f'Event {event.seq} is of kind "{event.kind}", which this version of memlab does not know. '
                     "Open the lab with the version that wrote it."
                 )
-            if apply is not None:
-                apply(self, event)
-            for projection in projections:
-                projection.fold(event)
+            for projection in self.of_kind(event.kind):
+                if projection.name in self._extended:
+                    self._fold_extended(projection, event, strict)
+                else:
+                    projection.fold(event)
             self._change(event)
             self.seq = event.seq
         self._read_contents(contents)
 
+    def _apply(self, event: Event) -> None:
+        """Apply what an event does besides its parts."""
+        check_event_format(event, EVENTS[event.kind].version)
+        apply = _APPLY.get(event.kind)
+        if apply is not None:
+            apply(self, event)
+        elif EVENTS[event.kind].adds:
+            self._remember(event)
+
+    def _fold_extended(self, projection: Projection, event: Event, strict: bool) -> None:
+        """Fold an event into the projection of an extension, whose code may fail."""
+        if projection.name in self._broken:
+            return
+        try:
+            projection.fold(event)
+        except Exception as error:
+            raised = f"{type(error).__name__}: {error}".rstrip(": ")
+            fault = ExtensionError(
+                f"The projection {projection.name} of the extension {EXTENDED[projection.name].owner} failed at event "
+                f"{event.seq} ({event.kind}) with {raised}."
+            )
+            if strict:
+                raise fault from error
+            self._broken[projection.name] = fault
+
+    @property
+    def missing(self) -> set[str]:
+        """The extensions that wrote events and are not registered: what these events hold is not known."""
+        return self.extensions - {name for kind in EVENTS if (name := extension_of(kind)) is not None}
+
     def projection(self, kind: type[P]) -> P:
-        """The projection of this class."""
+        """The projection of this class. ExtensionError where it is one of an extension that failed."""
+        if kind.name in self._broken:
+            raise self._broken[kind.name]
         found = self.projections[kind.name]
         assert isinstance(found, kind)
         return found
 
+    @property
+    def sound_projections(self) -> dict[str, Projection]:
+        """The projections by name, without those of extensions that failed."""
+        return {name: one for name, one in self.projections.items() if name not in self._broken}
+
     def of_kind(self, kind: str) -> Sequence[Projection]:
         """The projections that fold events of this kind."""
-        return self._by_kind.get(kind, ())
+        own = self._by_kind.get(kind, ())
+        return [*self._by_kind.get(EVERY_KIND, ()), *own]
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Projection]]:
@@ -153,7 +203,7 @@ class State:
     def _change(self, event: Event) -> None:
         """The parts that any event may carry: see ``Change``."""
         body = event.body
-        if "edges" in body and event.kind not in _ADDING:
+        if "edges" in body and not EVENTS[event.kind].adds:
             self._link(event)
         if "strengthen" in body:
             self.edges.reinforce(body["strengthen"]["edges"], body["strengthen"]["weight"])
@@ -224,7 +274,7 @@ class State:
         self._add_rows(columns, count, at=event.at, seq=event.seq)
         if "edges" in body:
             self._link(event)
-        if event.kind in _ADDING:
+        if EVENTS[event.kind].adds:
             self._tag(len(self) - count, _spread(columns.get("tags"), count), event.at)
         self.generation += 1
 
@@ -322,13 +372,14 @@ class State:
         if outcome is not None:
             self.numbers[outcome].add(np.array([event.body["memory"] - 1]), 1)
 
+    def _status(self, event: Event) -> None:
+        """The status of some memories, as the first labs wrote it; later events carry it as a change."""
+        self._set(event, np.asarray(event.body["ids"], dtype=np.int64) - 1, {"status": event.body["status"]})
+
     def _embedder(self, event: Event) -> None:
         self.fingerprint, self.embedder_name = event.body["fingerprint"], event.body["name"]
         self.vectors, self.unembedded = Vectors(event.body["dim"]), event.body.get("waiting", 0)
         self.generation += 1
-
-    def _nothing(self, event: Event) -> None:
-        """What the version log folds, and what changes memories by its parts alone."""
 
     def _read_contents(self, contents: Contents) -> None:
         known = len(self.texts)
@@ -487,24 +538,13 @@ def _stored(name: str, values: Any) -> NDArray[Any]:
 
 _APPLY: dict[str, Callable[[State, Event], None]] = {
     "embedder": State._embedder,
-    "remember": State._remember,
-    "consolidate": State._remember,
     "import": State._import,
     "recall": State._recall,
     "feedback": State._feedback,
     "verify": State._verify,
-    **dict.fromkeys(
-        (
-            *("link", "unlink", "strengthen"),
-            *("edit", "deprecate", "forget", "restore", "delete", "resolve", "maintain", "reinforce", "unconsolidate"),
-            "quarantine",
-            *("run", "purge"),
-            "retract",
-            *("use", "install", "rollback", "rollback-pack", "pin", "unpin", "challenge", "end-challenge"),
-        ),
-        State._nothing,
-    ),
+    "status": State._status,
 }
+"""What events of the kernel do besides adding memories and besides their parts."""
 
 
 _NUMBERS = {name: {"dtype": _DTYPE[MEMORY[name].storage], "default": _absent(name)} for name in NUMERIC}

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from memlab.journal import Event
 from memlab.state.projections import Projection
+from memlab.state.roles import Field, listed, mapping
 
 __all__ = ["PLACEHOLDER", "Tombstones", "plain"]
 
@@ -42,6 +43,9 @@ class Tombstones(Projection):
 
     name: ClassVar[str] = "purged"
     kinds: ClassVar[tuple[str, ...]] = ("purge",)
+    dumped: ClassVar[Field] = mapping(
+        {"hashes": listed(Field("bytes"), Field("bytes")), "origins": Field("word")},
+    )
 
     def __init__(self) -> None:
         self._hashes: dict[bytes, set[bytes]] = {}

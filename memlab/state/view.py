@@ -20,6 +20,7 @@ from memlab.graph import NODE_KINDS, kind_of
 from memlab.index import Words
 from memlab.journal import Event
 from memlab.state.columns import Texts
+from memlab.state.events import EVENTS, body_field
 from memlab.state.state import Contents, State
 from memlab.state.visible import VisibleBody
 
@@ -158,16 +159,21 @@ class Seen(State):
 
     def visible_body(self, event: Event) -> dict[str, Any]:
         """The body of an event that the viewer sees, without what is hidden; edges have their own numbers."""
-        return VisibleBody(event.body, self.hidden, self.full).body
+        return VisibleBody(event, self.hidden, self.full).body
 
     def _body(self, event: Event, asker: Asker) -> tuple[dict[str, Any], bool]:
         """The body without what is hidden, and whether the viewer sees the event."""
-        found = VisibleBody(event.body, self.hidden, self.full)
+        found, declared = VisibleBody(event, self.hidden, self.full), body_field(event.kind)
         body, known = found.body, bool(found.seen or not found.unseen)
-        if event.kind == "recall" and not event.body["ids"]:
+        kind, private = EVENTS.get(event.kind), declared.for_asker
+        if kind is not None and kind.asks and not (found.seen or found.unseen):
             known = asker(event.seq) in (None, self.viewer)
-        elif event.kind == "verify" and ("gap" in body or known) and asker(body["decision"]) not in (None, self.viewer):
-            body = {name: value for name, value in body.items() if name != "gap"}
+        elif (
+            private
+            and (known or not private.isdisjoint(body))
+            and asker(body[declared.decision]) not in (None, self.viewer)
+        ):
+            body = {name: value for name, value in body.items() if name not in private}
             known = bool(found.seen)
         for projection in self.of_kind(event.kind):
             shown = projection.shows(event.kind, body, viewer=self.viewer, seen=bool(found.seen))

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import polars as pl
@@ -28,7 +28,7 @@ from memlab.errors import (
 from memlab.index import EXACT_UP_TO, Neighbours
 from memlab.interrupts import ThreadLock, free_interrupted, watch_interrupts
 from memlab.journal import RESTORE, Event, Journal, JournalView, Mend, Transaction, WriterLock
-from memlab.policies import POLICY_EVENTS, VersionLog
+from memlab.policies import VersionLog
 from memlab.slates import SlateLog, Slates, decode
 from memlab.state import (
     Contents,
@@ -36,10 +36,13 @@ from memlab.state import (
     Projection,
     Snapshot,
     State,
+    hash_paths,
     latest_snapshot,
     load_snapshot,
+    policy_events,
     remove_snapshot,
     save_snapshot,
+    undeclared_fields,
     with_speaker,
 )
 from memlab.storage.backup_folders import BACKUPS
@@ -71,17 +74,21 @@ _FEEDBACK = {
 }
 
 
-def _fold(events: Iterable[Event], contents: _Contents, state: State, versions: VersionLog) -> None:
+def _fold(
+    events: Iterable[Event], contents: _Contents, state: State, versions: VersionLog, *, strict: bool = False
+) -> None:
     """Apply events that come after ``state``, whose policies ``versions`` has seen."""
+
+    decided = frozenset(policy_events())
 
     def passing() -> Iterator[Event]:
         for event in events:
-            if event.kind in POLICY_EVENTS:
+            if event.kind in decided:
                 versions.fold(event, contents.source)
             yield event
 
     try:
-        state.fold(passing(), contents)
+        state.fold(passing(), contents, strict=strict)
     except UnknownName as error:
         raise DamagedLab(f"What an event needs is not there: {error} {RESTORE}") from error
     if len(state.vectors) < state.rows:
@@ -99,6 +106,17 @@ def _loaded(path: Path, projections: Sequence[type[Projection]]) -> Snapshot:
                 break
             path = newest
     return load_snapshot(path, projections)
+
+
+def _check_declared(tx: Transaction) -> None:
+    """LabError where a body holds what its declaration does not know: visibility and purges would miss it."""
+    for event in tx.events:
+        unknown = undeclared_fields(event.kind, event.body)
+        if unknown:
+            raise LabError(
+                f"{unknown[0]} is not declared, so neither a purge nor another viewer's view knows what it holds. "
+                f'Declare it in the EventType of "{event.kind}".'
+            )
 
 
 class _Contents(Contents, Protocol):
@@ -155,6 +173,9 @@ class Store:
     commit of which nobody knows whether it took place is settled by reading the journal.
     """
 
+    strict: ClassVar[bool] = False
+    """Refuse an event with a field that its declaration does not know: for tests, which set it for all stores."""
+
     def __init__(
         self,
         folder: Path | None,
@@ -188,6 +209,8 @@ class Store:
         self._opened = False
         """The vectors were found to be of this embedder: from then on others may have embedded anew."""
         try:
+            if isinstance(self.journal, Journal):
+                self.journal.hash_paths = hash_paths
             if self.journal.lost:
                 warnings.warn(
                     f"{self.where}: {self.journal.lost}. `memlab check` says what is there; `memlab restore` puts a "
@@ -321,6 +344,8 @@ class Store:
                         f"{tx.next_id:,}. {RESTORE}"
                     )
                 yield tx
+                if self.strict:
+                    _check_declared(tx)
                 self._marked = True
                 rewrites = tx.rewrites
                 if rewrites:
@@ -342,7 +367,7 @@ class Store:
         Where the transaction fails afterwards, the state is folded anew from the journal when it is next asked for.
         """
         self._marked = True
-        _fold(tx.events_after(self.state.seq), _Written(tx, self.journal), self.state, self.versions)
+        _fold(tx.events_after(self.state.seq), _Written(tx, self.journal), self.state, self.versions, strict=True)
 
     # -- snapshots --------------------------------------------------------------------------------------------
 
@@ -355,7 +380,7 @@ class Store:
             seq = self.state.seq
             decided = [
                 (event.seq, event.at, event.kind, event.body)
-                for event in self.journal.events(kinds=POLICY_EVENTS, upto=seq)
+                for event in self.journal.events(kinds=policy_events(), upto=seq)
             ]
             lab, chain = self.journal.identity, self.journal.chain(seq) or b""
             save_snapshot(self.state, self.folder / "snapshots", lab=lab, chain=chain, decided=decided)

@@ -13,8 +13,7 @@ from typing import Any
 from memlab.errors import InputError
 from memlab.journal import Event
 from memlab.schema import MEMORY
-from memlab.state import PLACEHOLDER, entity_key
-from memlab.subjects.purge.planning import BY_HAND
+from memlab.state import PLACEHOLDER, declared_names, entity_key
 
 __all__ = ["mended", "mending"]
 
@@ -60,7 +59,7 @@ def mended(event: Event) -> dict[str, Any] | None:
     {'name': 'Della', 'type': 'person', 'aliases': []}
     """
     body = dict(event.body)
-    if event.kind in BY_HAND:
+    if declared_names(event.kind, "entity"):
         body |= _declared(event, body)
     if "clusters" in body:
         body["clusters"] = [
@@ -76,12 +75,16 @@ def _declared(event: Event, body: dict[str, Any]) -> dict[str, Any]:
     """The fields by which a person named entities."""
     if "aliases" in body:
         body["aliases"] = [name for name in body["aliases"] if _is_name(name)]
-    for place, field in enumerate(field for field in BY_HAND[event.kind] if field in body and field != "aliases"):
+    for place, field in enumerate(_declared_fields(event, body)):
         if not _is_name(body[field]):
             body[field] = _name_in_event(event, field, body) or _called("", event, place)
     if event.kind == "merge-entity" and entity_key(body["entity"]) == entity_key(body["into"]):
         body["entity"] = _called("", event, 2)  # both were cut to the same rest
     return body
+
+
+def _declared_fields(event: Event, body: dict[str, Any]) -> list[str]:
+    return [name for name in declared_names(event.kind, "entity") if name in body and name != "aliases"]
 
 
 def _called(name: str, event: Event, number: int) -> str:

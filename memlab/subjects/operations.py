@@ -20,10 +20,15 @@ from memlab.operations import (
     read_program,
     run_program,
 )
+from memlab.state import HASH, MEMORY_ID, WORD, EventType
 from memlab.subjects.core import Core, Memories, MemoryLike
 from memlab.subjects.policies.falls import propose_revert
 
-__all__ = ["LabOperations"]
+__all__ = ["EVENTS_OF_OPERATIONS", "LabOperations"]
+
+EVENTS_OF_OPERATIONS = (
+    EventType("run", "A program of operations was run.", {"memory": MEMORY_ID, "operations": WORD, "hash": HASH}),
+)
 
 
 class LabOperations:

@@ -1,8 +1,8 @@
-"""The projections of a lab, each declared by its subject."""
+"""The projections and events of a lab, each declared by its subject. Importing this module declares them."""
 
 from __future__ import annotations
 
-from memlab.state import Projection, State
+from memlab.state import Projection, State, declare_events, declare_projections, extend_event, with_extended
 from memlab.subjects.agents.relationships import Relationships
 from memlab.subjects.agents.switch import Consents, Switches
 from memlab.subjects.attribution.known import Calibrated, Credited
@@ -18,7 +18,10 @@ from memlab.subjects.graph.tags import TagDescriptions
 from memlab.subjects.io.synced import Synced
 from memlab.subjects.linking.waiting import Waiting
 from memlab.subjects.modules.module_map import ModuleMaps
+from memlab.subjects.operations import EVENTS_OF_OPERATIONS
 from memlab.subjects.remembering.tellings import Tellings
+from memlab.subjects.retention.events import EVENTS_OF_RETENTION
+from memlab.subjects.review.events import EVENTS_OF_REVIEW, FIELDS_OF_REVIEW
 
 __all__ = ["PROJECTIONS", "new_state"]
 
@@ -43,7 +46,12 @@ PROJECTIONS: tuple[type[Projection], ...] = (
     Waiting,
 )
 
+declare_projections(PROJECTIONS)
+declare_events((*EVENTS_OF_OPERATIONS, *EVENTS_OF_RETENTION, *EVENTS_OF_REVIEW))
+for _kind, _fields in FIELDS_OF_REVIEW.items():
+    extend_event(_kind, _fields)
+
 
 def new_state() -> State:
     """A state before the first event."""
-    return State(PROJECTIONS)
+    return State(with_extended(PROJECTIONS))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memlab.widgets._studio import PolicyStudio as PolicyStudio
     from memlab.widgets._table import MemoryTable as MemoryTable
     from memlab.widgets._timeline import VersionTimeline as VersionTimeline
+    from memlab.widgets._widget import Widget as Widget
 
 _WHERE = {
     "PolicyStudio": "_studio",
@@ -32,7 +33,12 @@ _WHERE = {
 }
 """In the order of the tabs of ``memlab view``."""
 
-__all__ = list(_WHERE)
+SHIPPED = tuple(_WHERE)
+"""The widgets of memlab; extensions add theirs with ``memlab.extend``."""
+
+_WHERE["Widget"] = "_widget"
+
+__all__ = [*_WHERE]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ from memlab.arguments import Count, Share, Within, checked
 from memlab.errors import InputError
 from memlab.lab import Lab
 from memlab.widgets._graph import around, waves
-from memlab.widgets._points import COLOURS, MOST_TSNE, Points, read_points, shades
+from memlab.widgets._points import COLOURS, Points, read_points, shades
 from memlab.widgets._reading import event_of
 from memlab.widgets._widget import Widget, arrow
 
@@ -25,9 +25,9 @@ _MOST_NODES = 2_000
 class MemoryMap(Widget, bundle="map"):
     """Every memory as a point where its meaning is: near each other what says alike things.
 
-    ``projection`` is "pca" (the two directions in which vectors differ most; up to 200,000 points, of more an even
-    sample) or "tsne" (keeps neighbours together; up to 5,000). Both give the same picture each time. ``colour`` is
-    "kind", "status", "retention" (what time has left), "cluster" (of ``lab.clusters``) or "recalled" (when last).
+    The axes are the two principal components of the vectors, of up to 200,000 memories; of more, of an even sample. The
+    same memories give the same picture each time. ``colour`` is "kind", "status", "retention" (what time has left),
+    "cluster" (of ``lab.clusters``) or "recalled" (when last).
     ``ids`` are the points in the lasso, ``focus`` the memory whose neighbourhood is drawn (0: none).
 
     ``selection`` is a Polars expression over ``lab.memories``: what is in the lasso, or else everything.
@@ -37,7 +37,6 @@ class MemoryMap(Widget, bundle="map"):
     """
 
     colour = traitlets.Unicode("kind").tag(sync=True)
-    projection = traitlets.Unicode("pca").tag(sync=True)
     ids = traitlets.List(traitlets.Int()).tag(sync=True)
     focus = traitlets.Int(0).tag(sync=True)
 
@@ -51,11 +50,10 @@ class MemoryMap(Widget, bundle="map"):
         lab: Lab,
         *,
         colour: Literal["kind", "status", "retention", "cluster", "recalled"] = "kind",
-        projection: Literal["pca", "tsne"] = "pca",
     ) -> None:
         self._at: Points | None = None
-        super().__init__(lab, colour=colour, projection=projection)
-        self.observe(lambda _: self._follow(), names=["colour", "projection"])
+        super().__init__(lab, colour=colour)
+        self.observe(lambda _: self._follow(), names=["colour"])
         self._follow()
 
     @property
@@ -117,7 +115,7 @@ class MemoryMap(Widget, bundle="map"):
 
     def _show(self) -> None:
         event = event_of(self.lab)
-        points = read_points(self.lab, self.projection, self._at)
+        points = read_points(self.lab, self._at)
         values, legend = shades(self.lab, points, self.colour)
         with self.hold_sync():
             if points is not self._at:
@@ -127,11 +125,9 @@ class MemoryMap(Widget, bundle="map"):
             self._about = {
                 "memories": points.memories,
                 "shown": points.frame.height,
-                "projection": points.projection,
                 "kept": points.kept,
                 "legend": legend,
                 "event": event,
                 "colours": list(COLOURS),
-                "tsne": MOST_TSNE,
             }
             self.fault = ""

@@ -16,13 +16,13 @@ from typing import Any
 from comm.base_comm import BaseComm
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
-from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandler
+from tornado.web import Application, HTTPError, RequestHandler
 from tornado.websocket import WebSocketHandler
 
 from memlab.errors import MemlabError
 from memlab.loopback import HOST, listening, matches, new_token, own_names
 from memlab.widgets._widget import Widget
-from memlab.widgets.bundles import STATIC
+from memlab.widgets.bundles import bundle
 
 __all__ = ["Page", "page_html"]
 
@@ -68,7 +68,7 @@ class Page:
             self._kinds, self._make = list(widgets), make
         handled = {"page": self}
         application = Application(
-            [("/", _Index, handled), ("/live/(.*)", _Live, handled), ("/static/(.*)", _Static, {"path": str(STATIC)})],
+            [("/", _Index, handled), ("/live/(.*)", _Live, handled), ("/static/(.*)[.]js", _Script, handled)],
             log_function=lambda _: None,  # which would write the token into a log
         )
         found = listening(port)
@@ -105,6 +105,11 @@ class Page:
     def tabs(self) -> dict[str, str]:
         """Titles by the names of bundles, in their order."""
         return {one.bundle: one.title() for one in self._kinds}
+
+    @property
+    def scripts(self) -> dict[str, str]:
+        """The script of the page, and those of its widgets by the names of their bundles."""
+        return {"page": bundle("page")} | {kind.bundle: kind.script for kind in self._kinds}
 
     @property
     def about(self) -> dict[str, Any]:
@@ -145,8 +150,18 @@ class _OfThisMachine(RequestHandler):
             raise HTTPError(403, reason="memlab answers to its own page alone")
 
 
-class _Static(_OfThisMachine, StaticFileHandler):
-    """The bundles, which are no secret."""
+class _Script(_OfThisMachine):
+    """The scripts of the page and of its widgets, which are no secret."""
+
+    def initialize(self, page: Page) -> None:
+        self.page = page
+
+    def get(self, name: str) -> None:
+        scripts = self.page.scripts
+        if name not in scripts:
+            raise HTTPError(404)
+        self.set_header("Content-Type", "text/javascript; charset=utf-8")
+        self.write(scripts[name])
 
 
 class _Handler(_OfThisMachine):

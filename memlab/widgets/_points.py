@@ -1,7 +1,6 @@
 """Where memories stand on a map, and what colours them.
 
-By principal components, fitted to an even sample: always the same. t-SNE keeps neighbours together, where two
-components can only spread a crowd, and takes seconds from some thousand on.
+By principal components, fitted to an even sample: always the same.
 """
 
 from __future__ import annotations
@@ -13,19 +12,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.errors import InputError, UnknownName
+from memlab.errors import UnknownName
 from memlab.lab import Lab
 from memlab.recall import Moment
 from memlab.state import seen_rows
 
-__all__ = ["COLOURS", "MOST_TSNE", "Points", "read_points", "shades"]
+__all__ = ["COLOURS", "Points", "read_points", "shades"]
 
 COLOURS = ("kind", "status", "cluster", "retention", "recalled")
-MOST_TSNE = 5_000
 _MOST = 200_000
 _PLACES = 7
 """Words that have a colour and a shape of their own; the eighth is that of all others."""
-_PROJECTIONS = ("pca", "tsne")
 _FITTED = 10_000
 """Vectors that the axes are fitted to: all of 100,000 took nine times as long, for the same picture."""
 _BLOCK = 4_096
@@ -39,19 +36,16 @@ class Points:
     """Points (id, x, y, from -1 to 1) of ``memories``, of the first ``rows`` of a lab; ``kept`` is the share of the
     variance that they show, None where that says nothing."""
 
-    projection: str
     rows: int
     memories: int
     frame: pl.DataFrame
     kept: float | None
 
 
-def read_points(lab: Lab, projection: str, last: Points | None) -> Points:
-    """The points of a lab; ``last`` where no memory came since. InputError for more than t-SNE can take."""
-    if projection not in _PROJECTIONS:
-        raise UnknownName("projection", projection, _PROJECTIONS)
+def read_points(lab: Lab, last: Points | None) -> Points:
+    """Read the points of a lab; return ``last`` where no memory came since."""
     with lab.store.reading() as state:
-        if last is not None and (last.projection, last.rows) == (projection, state.rows):
+        if last is not None and last.rows == state.rows:
             return last
         seen = seen_rows(state)
         rows = np.arange(state.rows) if seen is None else seen
@@ -59,16 +53,10 @@ def read_points(lab: Lab, projection: str, last: Points | None) -> Points:
         if count > _MOST:
             rows = rows[np.linspace(0, count - 1, _MOST).astype(np.int64)]
         vectors = state.vectors.take(rows)
-    kept: float | None = None
-    if projection == "tsne" and len(rows) > MOST_TSNE:
-        raise InputError(f"t-SNE is for up to {MOST_TSNE:,} memories, and here are {len(rows):,}: pca shows them.")
-    if projection == "tsne" and len(rows) > 10:
-        places = _tsne(vectors)
-    else:
-        places, kept = _pca(vectors)
+    places, kept = _pca(vectors)
     x, y = _spanned(places).T
     ids = (rows + 1).astype(np.int32)
-    return Points(projection, total, count, pl.DataFrame({"id": ids, "x": x, "y": y}), kept)
+    return Points(total, count, pl.DataFrame({"id": ids, "x": x, "y": y}), kept)
 
 
 def _pca(vectors: NDArray[np.int8]) -> tuple[Floats, float | None]:
@@ -93,17 +81,6 @@ def _pca(vectors: NDArray[np.int8]) -> tuple[Floats, float | None]:
         length = np.sqrt(np.einsum("ij,ij->i", block, block))[:, None]
         placed[start : start + _BLOCK] = block @ narrow / np.maximum(length, 1e-9) - centre
     return placed, kept
-
-
-def _tsne(vectors: NDArray[np.int8]) -> Floats:
-    from sklearn.manifold import TSNE  # late: a second to import
-
-    units = np.concatenate(list(_units(vectors)))
-    near = min(30.0, (len(units) - 1) / 3)
-    placed: Floats = TSNE(perplexity=near, metric="cosine", init="random", random_state=0, max_iter=500).fit_transform(
-        units
-    )
-    return placed
 
 
 def _units(vectors: NDArray[np.int8]) -> Any:

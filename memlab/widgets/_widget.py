@@ -12,6 +12,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import anywidget
@@ -33,23 +34,33 @@ _VERB = "answer_"
 _READ_ONLY = "This lab is open to be read. To write to it, open it without read_only=True, or view it with --write."
 
 
+def _text_of(esm: str | Path) -> str:
+    """Return a script that is given as a text or as the path of a file."""
+    return esm.read_text(encoding="utf-8") if isinstance(esm, Path) else esm
+
+
 class Widget(anywidget.AnyWidget):
     """A widget on ``lab``. A subclass names its bundle: ``class Counter(Widget, bundle="counter")``.
+
+    A widget of an extension brings its own script, a text or the path of a file: ``class Counter(Widget,
+    bundle="counter", esm=Path("counter.js"))``. The script is a module as anywidget takes it, ``export default
+    {render({model, el}) {...}}``; it may ask ``model.send({id, verb, arguments})``, which ``answer_<verb>`` answers.
 
     ``fault`` is what went wrong last, in words; empty where nothing did. ``read_only`` says why the lab cannot be
     written, empty where it can.
     """
 
     bundle: ClassVar[str]
+    script: ClassVar[str]
     lab: Lab
 
     fault = traitlets.Unicode("").tag(sync=True)
     read_only = traitlets.Unicode("").tag(sync=True)
 
-    def __init_subclass__(cls, *, bundle: str | None = None, **more: Any) -> None:
+    def __init_subclass__(cls, *, bundle: str | None = None, esm: str | Path | None = None, **more: Any) -> None:
         if bundle is not None:  # traitlets makes a subclass of each widget, without arguments
             cls.bundle = bundle
-            cls._esm = bundles.bundle(bundle)
+            cls.script = cls._esm = bundles.bundle(bundle) if esm is None else _text_of(esm)
         super().__init_subclass__(**more)
 
     def __init__(self, lab: Lab | None, **state: Any) -> None:

@@ -17,6 +17,7 @@ from memlab.clock import from_micros
 from memlab.disk import writing
 from memlab.lab import Lab
 from memlab.widgets._page import Page, page_html
+from memlab.widgets._registered import WIDGETS
 from memlab.widgets._widget import Widget
 from memlab.widgets.bundles import bundle
 
@@ -75,19 +76,18 @@ def write_bundle(lab: Lab, folder: Path) -> Path:
     may import no file. Whoever has the folder has what its widgets show of the memories.
     """
     states, tabs = {}, {}
+    texts = {"page": bundle("page")}
     for kind in _kinds():
         widget = kind(lab)
         with widget.faults_shown():
             widget.fill()
         states[kind.bundle], tabs[kind.bundle] = _kept(widget), kind.title()
+        texts[kind.bundle] = kind.script
         widget.close()
     now = from_micros(lab.store.clock())
     files = {"state.js": f"globalThis.memlabState = {json.dumps(states)};\n"}
-    texts = {}
-    for name in ("page", *tabs):
-        text = bundle(name)
+    for name, text in texts.items():
         files[f"static/{name}.js"] = text
-        texts[name] = text
     texts.pop("page")
     files["bundles.js"] = f"globalThis.memlabBundles = {json.dumps(texts)};\n"
     note = f"a copy of {now:%Y-%m-%d %H:%M} UTC"
@@ -103,8 +103,9 @@ def write_bundle(lab: Lab, folder: Path) -> Path:
 
 
 def _kinds() -> list[type[Widget]]:
-    """Every widget that there is."""
-    return [getattr(widgets, name) for name in widgets.__all__]
+    """Return every widget, those of extensions last."""
+    own = [getattr(widgets, name) for name in widgets.SHIPPED]
+    return own + [declared.value for declared in WIDGETS.values()]
 
 
 def _kept(widget: Widget) -> dict[str, Any]:

@@ -1,12 +1,11 @@
 """Kinds of index: the same bytes each time, more effort finds more, and nothing that an index says is a score."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
 
-from memlab.errors import MissingExtra, UnknownName
+from memlab.errors import InputError, UnknownName
 from memlab.index import Neighbours, Vectors
 from memlab.index._annoy import search_k
 from memlab.index._base import KINDS, Base, build_base, found_bases
@@ -30,13 +29,11 @@ def vectors():
     return made
 
 
-@pytest.fixture(scope="module", params=["annoy", "graph"])
-def built(request, vectors, tmp_path_factory):
-    if request.param == "graph":
-        pytest.importorskip("hnswlib")
+@pytest.fixture(scope="module")
+def built(vectors, tmp_path_factory):
     folder = tmp_path_factory.mktemp("bases")
-    build_base(vectors, folder, KINDS[request.param], seconds=lambda: 1.0)
-    return folder, request.param
+    build_base(vectors, folder, KINDS["annoy"], seconds=lambda: 1.0)
+    return folder, "annoy"
 
 
 def opened(built, **more):
@@ -86,10 +83,15 @@ def test_a_search_is_scored_exactly_whatever_the_index_says(built, vectors):
     vectors.attach(None)
 
 
-def test_a_missing_extra_says_how_to_get_it(vectors, monkeypatch):
-    monkeypatch.setitem(sys.modules, "hnswlib", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'memlab\[graph\]'"):
+def test_the_removed_graph_index_names_its_replacement(vectors):
+    with pytest.raises(InputError, match=r'removed.*index="annoy"'):
         Neighbours(None, vectors, kind="graph")
+
+
+def test_bases_of_former_kinds_are_forgotten_too(vectors, tmp_path):
+    (tmp_path / "graph-000000000010-abc.index").write_bytes(b"vectors")
+    Neighbours(tmp_path, vectors, background=False).forget()
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_unknown_kind_names_the_nearest(vectors):

@@ -271,13 +271,10 @@ class TestOpening:
             neighbours.refresh()
         assert (time.thread_time() - started) / 1_000 < 100e-6
 
-    @pytest.mark.parametrize("kind", ["annoy", "graph"])
-    def test_effort_and_share_are_checked(self, folder, vectors, kind):
-        if kind == "graph":
-            pytest.importorskip("hnswlib")
+    def test_effort_and_share_are_checked(self, folder, vectors):
         for wrong in ({"effort": 0}, {"effort": float("nan")}, {"share": 0}, {"share": 2}):
             with pytest.raises(InputError):
-                Neighbours(folder, vectors, kind=kind, **wrong)
+                Neighbours(folder, vectors, **wrong)
 
 
 class TestDamage:

@@ -36,6 +36,21 @@ def as_format_1(folder: Path) -> None:
         for table, columns in COLUMNS.items():
             database.execute(f"INSERT INTO {table} SELECT {columns} FROM new_{table}")
             database.execute(f"DROP TABLE new_{table}")
-        database.execute("DELETE FROM meta WHERE key IN ('lab', 'generation')")
+        database.execute("DELETE FROM meta WHERE key IN ('lab', 'generation', 'format-by')")
         database.execute("PRAGMA user_version = 1")
     (folder / "head").unlink()
+
+
+def as_format_2(folder: Path) -> None:
+    """Make the closed lab in ``folder`` what the version before numbered vocabularies would have written."""
+    with closing(sqlite3.connect(folder / "journal.db", isolation_level=None)) as database:
+        database.execute("DELETE FROM meta WHERE key = 'format-by'")
+        database.execute("PRAGMA user_version = 2")
+
+
+def format_of(folder: Path) -> tuple[int, str | None]:
+    """Return the number of a journal's format, and the version of memlab that gave it; nothing is written."""
+    with closing(sqlite3.connect(f"file:{folder / 'journal.db'}?mode=ro", uri=True)) as database:
+        (number,) = database.execute("PRAGMA user_version").fetchone()
+        by = database.execute("SELECT value FROM meta WHERE key = 'format-by'").fetchone()
+        return number, None if by is None else by[0]

@@ -18,8 +18,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import memlab
 from memlab.errors import DamagedLab, InputError, LabBusy, LabError, NewerLab, NotALab, ReadOnlyLab
 from memlab.journal import Journal
+from memlab.journal._database import VERSION
+from memlab.journal._sums import checksum
 from memlab.privacy import Screened
 
 
@@ -111,8 +114,27 @@ def test_a_database_of_something_else_is_not_a_lab(tmp_path: Path) -> None:
 
 def test_a_lab_of_a_later_version_says_so(lab: Path) -> None:
     with closing(sqlite3.connect(lab / "journal.db")) as database:
-        database.execute("PRAGMA user_version = 3")
-    with pytest.raises(NewerLab, match=r"format 3.*Upgrade"):
+        database.execute(f"PRAGMA user_version = {VERSION + 1}")
+        row = ("format-by", "9.1.0", checksum("format-by", "9.1.0"))
+        database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
+        database.commit()
+    said = (
+        f"{lab} has format {VERSION + 1}, written by memlab 9.1.0. This is memlab {memlab.__version__}, which reads "
+        f"formats up to {VERSION}. Upgrade memlab."
+    )
+    before = (lab / "journal.db").read_bytes()
+    for read_only in (False, True):
+        with pytest.raises(NewerLab) as caught:
+            Journal.open(lab, read_only=read_only)
+        assert str(caught.value) == said
+    assert (lab / "journal.db").read_bytes() == before
+
+
+def test_a_later_version_that_keeps_its_name_elsewhere_is_a_later_memlab(lab: Path) -> None:
+    with closing(sqlite3.connect(lab / "journal.db")) as database:
+        database.execute("DROP TABLE meta")
+        database.execute(f"PRAGMA user_version = {VERSION + 1}")
+    with pytest.raises(NewerLab, match=f"has format {VERSION + 1}, written by a later memlab. This is memlab"):
         Journal.open(lab)
 
 

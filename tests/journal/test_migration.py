@@ -1,7 +1,10 @@
-"""A lab of the format before chains and checksums opens as it was, and once opened it is of today's."""
+"""A lab of an earlier format opens as it was, and once opened for writing it is of today's."""
 
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 
 import msgspec
@@ -9,9 +12,11 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import memlab
-from memlab.errors import DamagedLab
+from memlab.errors import DamagedLab, LabBusy, NewerLab
 from memlab.journal import Journal, is_complete
-from tests.journal.formats import as_format_1
+from memlab.journal._database import VERSION
+from memlab.journal._lock import WriterLock
+from tests.journal.formats import as_format_1, as_format_2, format_of
 
 
 @pytest.fixture
@@ -92,3 +97,111 @@ def test_ids_that_an_interrupted_write_left_out_are_rows_without_content(folder,
         assert (lab[6].text, lab[6].kind) == ("the newest", "goal")
         assert lab.recall("the newest")[0].id == 6
         assert lab.io.check().sound
+
+
+TODAY = (VERSION, memlab.__version__)
+
+
+def test_a_new_lab_and_a_migrated_one_say_their_format_and_who_gave_it(folder):
+    assert format_of(folder) == TODAY
+    as_format_1(folder)
+    Journal.open(folder).close()
+    assert format_of(folder) == TODAY
+
+
+def test_opening_for_writing_raises_format_2_and_changes_nothing_else(folder, disk):
+    with disk(read_only=True) as lab:
+        before, head = frames(lab), lab.store.journal.chain(lab.store.journal.head)
+    as_format_2(folder)
+    with disk() as lab:  # warnings are errors: the snapshot is believed
+        assert format_of(folder) == TODAY
+        assert lab.store.journal.chain(lab.store.journal.head) == head
+        for was, now in zip(before, frames(lab), strict=True):
+            assert_frame_equal(was, now)
+        assert lab.io.check().sound
+    with disk() as lab:
+        assert lab.remember("and it goes on").id == 4
+
+
+@pytest.mark.parametrize("immutable", [False, True])
+def test_reading_format_2_changes_nothing(folder, disk, immutable):
+    with disk(read_only=True) as lab:
+        before = lab.memories
+    as_format_2(folder)
+    as_it_is = (folder / "journal.db").read_bytes()
+    with disk(read_only=True) as lab:
+        assert_frame_equal(lab.memories, before)
+        assert_frame_equal(lab.at(event=lab.store.journal.head).memories, before)
+    with Journal.open(folder, read_only=True, immutable=immutable) as journal:
+        assert not journal.faults()
+    assert (folder / "journal.db").read_bytes() == as_it_is
+    assert format_of(folder) == (2, None)
+
+
+def test_format_2_is_raised_under_the_writers_lock(folder):
+    as_format_2(folder)
+    with WriterLock(folder / "lock").held(1), pytest.raises(LabBusy):
+        Journal.open(folder, timeout=0.05)
+    assert format_of(folder) == (2, None)
+
+
+_KILLED = """
+import os, signal, sys
+from memlab.journal import Journal, _migration
+mark = _migration.mark_format
+def killed(connection):
+    mark(connection)
+    os.kill(os.getpid(), signal.SIGKILL)
+_migration.mark_format = killed
+Journal.open(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("as_it_was", [as_format_1, as_format_2])
+def test_a_process_that_is_killed_while_it_raises_the_format_leaves_the_lab_as_it_was(folder, as_it_was):
+    shutil.rmtree(folder / "snapshots")
+    as_it_was(folder)
+    with closing(sqlite3.connect(folder / "journal.db")) as database:
+        before = list(database.iterdump())
+    assert subprocess.run([sys.executable, "-c", _KILLED, folder]).returncode == -signal.SIGKILL
+    with closing(sqlite3.connect(folder / "journal.db")) as database:
+        assert list(database.iterdump()) == before
+        assert database.execute("PRAGMA user_version").fetchone()[0] < VERSION
+    with Journal.open(folder) as journal:
+        assert not journal.faults()
+    assert format_of(folder) == TODAY
+
+
+def test_a_backup_of_a_lab_of_format_2_is_restored_to_one_of_today(folder, disk):
+    with disk() as lab:
+        kept = lab.io.backup().path
+        before = lab.memories
+    as_format_2(kept)
+    (folder / "journal.db").write_bytes(b"")
+    assert memlab.restore(folder, kept).backup == kept
+    assert format_of(folder) == TODAY
+    with disk() as lab:
+        assert_frame_equal(lab.memories, before)
+
+
+def test_what_a_later_memlab_wrote_is_neither_restored_nor_replaced(folder, disk):
+    with disk() as lab:
+        kept, older = lab.io.backup().path, lab.io.backup(folder.parent / "older").path
+    make_newer(kept)
+    with pytest.raises(NewerLab, match=f"{kept.name} has format {VERSION + 1}, written by memlab"):
+        memlab.restore(folder, kept)
+    make_newer(folder)
+    before = (folder / "journal.db").read_bytes()
+    for backup in (None, older):
+        with pytest.raises(NewerLab, match=f"agent.memlab has format {VERSION + 1}, written by memlab"):
+            memlab.restore(folder, backup)
+    for repair in (False, True):
+        with pytest.raises(NewerLab, match=f"agent.memlab has format {VERSION + 1}"):
+            memlab.check(folder, repair=repair)
+    assert (folder / "journal.db").read_bytes() == before
+
+
+def make_newer(folder):
+    """Give a closed lab, or a backup, the number of a later format."""
+    with closing(sqlite3.connect(folder / "journal.db")) as database:
+        database.execute(f"PRAGMA user_version = {VERSION + 1}")

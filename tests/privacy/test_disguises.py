@@ -37,7 +37,6 @@ DISGUISED = {
     "base64": encoded(TOKEN, 1),
     "base64 thrice": encoded(TOKEN, 3),
     "spaced": " ".join(TOKEN),
-    "backwards": TOKEN[::-1],
     "quoted-printable": TOKEN.replace("_", "=5F"),
     "JSON escape": TOKEN.replace("_", "\\u005f"),
     "hexadecimal": TOKEN.encode().hex(),
@@ -86,7 +85,7 @@ def test_what_is_read_is_bounded_in_number_and_length(piece: str) -> None:
 
 def test_encoded_text_is_undone_up_to_a_limit() -> None:
     beyond = encoded("b" * BYTES, 1)
-    assert all(beyond in view.text or beyond[::-1] in view.text for view, _ in views(f"{TOKEN} {beyond}"))
+    assert all(beyond in view.text for view, _ in views(f"{TOKEN} {beyond}"))
 
 
 @examples(50)
@@ -105,6 +104,3 @@ def test_a_view_knows_where_its_characters_stood(text: str, cuts: list[tuple[int
         assert 0 <= start < end <= len(text)
         inside = [edit for edit in edits if edit.start <= start < edit.end]
         assert inside or text[start:end] == character
-    if view.text:
-        start, end = view.turned().origin(0, 1)
-        assert (start, end) == view.origin(len(view.text) - 1, len(view.text))

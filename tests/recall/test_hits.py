@@ -60,7 +60,7 @@ def test_probes_were_not_shown_for_their_score(lab):
 
 
 def test_what_was_no_candidate_is_an_error_that_says_so(hits):
-    for ask in (hits.why, hits.explain, hits.sensitivity):
+    for ask in (hits.why, hits.explain):
         with pytest.raises(UnknownName, match="candidate of this recall"):
             ask(99)
 
@@ -78,34 +78,16 @@ def test_the_tree_has_the_score_at_its_root(hits):
         assert "step by step" in told._repr_html_()
 
 
-def test_the_sensitivity_of_a_hit_is_that_of_its_score(hits):
-    found = hits[0].sensitivity()
-    assert found.value == pytest.approx(hits[0].score, abs=1e-12)
-    assert found == hits.sensitivity(hits[0].id)
-    known = set(hits.pack.policies["recall-score"].inputs) - {"names-date"}  # the question names no day: null
-    assert {c.feature for c in found.changes} == known
-    assert found.slopes["coverage"] == pytest.approx(0.03)
-
-
-def test_the_sensitivity_of_the_pool_lists_every_feature(hits):
-    found = hits.sensitivity()
-    assert (found.items, found.top) == (len(hits.slate), 2)
-    assert {e.feature for e in found.effects} == set(hits.pack.policies["recall-score"].inputs)
-    assert all(0 <= e.turned <= 1 for e in found.effects)
-
-
 def test_a_pack_that_tests_sets(lab):
     lab.remember_many([{"text": f"kayak {n}", "tags": ["sea"] if n % 2 else []} for n in range(4)])
     lab.use('(pack tagged) (defpolicy recall-score [tags lexical] (+ lexical (if (has tags "sea") 1 0)))')
     hits = lab.recall("kayak", limit=2)
     why = hits.why(left_out(hits)[0])
     assert why.terms[0].features == ('(has tags "sea")',)
-    assert {c.feature for c in hits[0].sensitivity().changes} == {'(has tags "sea")', "lexical"}
 
 
 def test_aggregates_range_over_the_pool(lab):
     lab.remember_many([{"text": f"kayak {n} {'very ' * n}"} for n in range(5)])
     lab.use("(pack ranks) (defpolicy recall-score [lexical length] (/ (slate-rank lexical) (+ 1 length)))")
     hits = lab.recall("kayak", limit=2)
-    assert hits[0].sensitivity().value == pytest.approx(hits[0].score)
-    assert hits.sensitivity().items == 5
+    assert hits[0].explain().tree.root.value == pytest.approx(hits[0].score)

@@ -12,7 +12,7 @@ from lives import SINGLE, small
 
 import memlab
 from memlab.errors import InputError, UnknownName
-from memlab.simulation import FRESH, HABIT, WORLDS, MessageEvent, Phase, World, live
+from memlab.simulation import FRESH, HABIT, SURE, WORLDS, MessageEvent, Phase, World, live
 
 sys.path.append(str(Path(__file__).parents[2] / "experiments"))
 
@@ -158,8 +158,8 @@ def test_in_same_every_policy_that_shows_five_is_worth_the_same():
     assert values == pytest.approx([values[0]] * 4, abs=1e-12)
 
 
-def test_the_refused_log_leaves_nothing_to_chance():
-    with live(small("refused")) as life:
+def test_a_log_without_probes_leaves_nothing_to_chance():
+    with live(small("differs", packs=((0, SURE),))) as life:
         assert life.slates.decisions.collect()["sampler"].unique().to_list() == ["deterministic"]
         assert life.slates.exposures.collect().group_by("decision").len()["len"].max() <= 5
 

@@ -138,7 +138,7 @@ def test_noise_is_no_slate(noise):
 def test_a_later_format_says_so():
     blob = bytearray(encode(plain()))
     blob[3] = BLOB_FORMAT + 1
-    with pytest.raises(NewerLab, match=f"format {BLOB_FORMAT + 1}.*reads formats 1 to {BLOB_FORMAT}"):
+    with pytest.raises(NewerLab, match=f"format {BLOB_FORMAT + 1}.*reads formats up to {BLOB_FORMAT}. Upgrade"):
         decode(bytes(blob))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import memlab
 from memlab.disk import read_sealed, write_sealed
-from memlab.state import latest_snapshot, load_snapshot, save_snapshot
+from memlab.state import OldSnapshot, latest_snapshot, load_snapshot, save_snapshot
 from memlab.subjects.projections import PROJECTIONS
 
 
@@ -64,6 +64,25 @@ def test_a_later_one_is_of_another_journal_and_goes(state, tmp_path):
     own = save_snapshot(state, tmp_path)
     assert latest_snapshot(tmp_path) == own
     assert [item.name for item in tmp_path.iterdir()] == [own.name]
+
+
+@pytest.mark.parametrize(("change", "advice"), [(-1, "takes longer."), (1, "takes longer. Upgrade memlab to use it.")])
+def test_one_of_another_format_names_both_numbers(state, tmp_path, change, advice):
+    snapshot = save_snapshot(state, tmp_path)
+    manifest = json.loads(read_sealed(snapshot / "manifest.json"))
+    number = manifest["format"]
+    assert manifest["memlab"] == memlab.__version__
+    other = {**manifest, "format": number + change, "memlab": "9.1.0"}
+    write_sealed(snapshot / "manifest.json", json.dumps(other).encode())
+    with pytest.raises(OldSnapshot) as caught:
+        load_snapshot(snapshot, PROJECTIONS)
+    assert str(caught.value) == (
+        f"The snapshot {snapshot.name} has format {number + change}, written by memlab 9.1.0, and memlab "
+        f"{memlab.__version__} reads format {number}: it is rebuilt from the journal, which {advice}"
+    )
+    (snapshot / "manifest.json").write_text('{"format": 1}')  # those of format 1 to 4 were not sealed
+    with pytest.raises(OldSnapshot, match=f"has format 1, and memlab .* reads format {number}"):
+        load_snapshot(snapshot, PROJECTIONS)
 
 
 def test_a_lab_with_one_of_an_older_format_is_folded_anew_only_once(tmp_path):

@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
 
+import memlab
 from memlab.errors import NewerLab
+from memlab.journal import check_event_format
+from memlab.policies import VersionLog
 from memlab.schema import KINDS, RELATIONS
 from memlab.state import load_snapshot, save_snapshot
 from memlab.subjects.projections import PROJECTIONS, new_state
@@ -170,6 +173,29 @@ def test_a_snapshot_is_a_fold_that_was_written_down(life, data):
 def test_an_event_of_a_later_version_is_not_guessed_at():
     with pytest.raises(NewerLab, match=r'Event 1 is of kind "dreamt"'):
         new_state().fold([Event(1, 0, "dreamt")], Shelf())
+
+
+def test_an_event_says_the_version_of_its_body():
+    added = {"first": 1, "count": 1, "columns": {}, "format": 2}
+    said = (
+        rf"Event 1 \(remember\) has format 2, written by a later memlab\. This is memlab {memlab.__version__}, which "
+        r"reads formats up to 1\. Upgrade memlab\."
+    )
+    with pytest.raises(NewerLab, match=said):
+        new_state().fold([Event(1, 0, "remember", added)], Shelf())
+    with pytest.raises(NewerLab, match=r"Event 1 \(use\) has format 3"):
+        VersionLog().fold(Event(1, 0, "use", {"sources": [], "format": 3}), {}.__getitem__)
+    check_event_format(Event(1, 0, "remember", {"format": 1}), 1)
+    check_event_format(Event(1, 0, "remember", added), 2)
+    with pytest.raises(NewerLab, match=r"has format 3.*reads formats up to 2"):
+        check_event_format(Event(1, 0, "remember", {**added, "format": 3}), 2)
+
+
+def test_the_status_of_the_first_labs_is_folded(lab):
+    lab.remember_many(["Ana likes tea", "the deploy failed"])
+    state = lab.store.state
+    state.fold([Event(state.seq + 1, 5, "status", {"ids": [2], "status": "forgotten"})], Shelf())
+    assert state.memories()["status"].to_list() == ["active", "forgotten"]
 
 
 @given(lives())

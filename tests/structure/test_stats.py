@@ -229,7 +229,7 @@ def test_of_many_communities_the_largest_are_drawn(lab, clock):
     found = of(lab, clock)
     assert found.frames["communities"].height == 30
     said = labels_of(found.figure(), 0)
-    assert any("6 smaller ones left out (18 memories)" in text for text in said)
+    assert any("18 smaller ones left out (54 memories)" in text for text in said)
     assert "the 8 largest of 30" in repr(found)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.embedding import load_embedder
-from memlab.errors import InputError
+from memlab.errors import InputError, RenamedWarning
 from memlab.policies import load_pack
 from memlab.state import latest_snapshot, load_snapshot, save_snapshot
 from memlab.subjects.consolidation.extracting import chosen, cut, sentences, tokens
@@ -265,7 +265,7 @@ class TestTheWayBack:
         before = content_of(old)
         made = old.consolidation.run()
         for id in made.ids:
-            old.consolidation.undo(id)
+            old.restore(id)
         after = content_of(old)
         assert after[0].head(30).equals(before[0])
         assert after[1].equals(before[1])
@@ -279,7 +279,7 @@ class TestTheWayBack:
         before = content_of(lab)
         made = lab.consolidation.run()
         for id in reversed(made.ids):
-            lab.consolidation.undo(id)
+            lab.restore(id)
         after = content_of(lab)
         assert after[0].head(30).equals(before[0])
         assert after[1].equals(before[1])
@@ -290,25 +290,42 @@ class TestTheWayBack:
         old.delete(members[0])
         old.restore(members[1])
         old.forget(members[1])
-        old.consolidation.undo(first)
+        old.restore(first)
         assert old[members[0]].status == "deleted"
         assert old[members[1]].status == "forgotten"
         assert {old[id].status for id in members[2:]} == {"active"}
 
     def test_what_was_undone_may_go_again(self, old):
         made = old.consolidation.run()
-        old.consolidation.undo(made.ids[0])
+        old.restore(made.ids[0])
         again = old.consolidation.run()
         assert again.frame["members"].to_list() == [made.frame["members"][0].to_list()]
         assert again.ids == [34]
 
-    def test_errors_say_why(self, old):
-        with pytest.raises(InputError, match="Memory 1 is no summary made by consolidation"):
+    def test_the_former_name_warns_and_its_errors_say_why(self, old):
+        warns = pytest.warns(RenamedWarning, match="lab.restore")
+        with warns, pytest.raises(InputError, match="Memory 1 is no summary"):
             old.consolidation.undo(1)
         made = old.consolidation.run()
-        old.consolidation.undo(made.ids[0])
-        with pytest.raises(InputError, match="undone already"):
+        with pytest.warns(RenamedWarning):
+            assert old.consolidation.undo(made.ids[0]).status == "forgotten"
+        with pytest.warns(RenamedWarning), pytest.raises(InputError, match="undone already"):
             old.consolidation.undo(made.ids[0])
+
+    def test_members_and_other_memories_come_back_in_one_call(self, old):
+        made = old.consolidation.run()
+        members = made.frame["members"][0].to_list()
+        old.forget(made.ids[1])
+        done = old.restore(made.ids[:2])
+        assert set(done.ids) == {made.ids[0], made.ids[1], *members}
+        assert (old[made.ids[0]].status, old[made.ids[1]].status) == ("forgotten", "active")
+        assert {old[id].status for id in members} == {"active"}
+
+    def test_an_agent_brings_no_members_back(self, old):
+        summary = old.consolidation.run().ids[0]
+        agent = old.agent("coder", role="owner")
+        assert len(agent.restore(summary)) in (0, 1)
+        assert old[summary].status == "active"
 
     def test_a_summary_of_summaries_is_undone_from_the_outside(self, lab, clock):
         lab.use(
@@ -323,10 +340,10 @@ class TestTheWayBack:
         lab.graph.link(inner.ids[0], 20)
         outer = lab.consolidation.run(by="communities")
         assert outer.frame["members"].to_list() == [[19, 20]]
-        with pytest.raises(InputError, match="part of another summary"):
+        with pytest.warns(RenamedWarning), pytest.raises(InputError, match="part of another summary"):
             lab.consolidation.undo(inner.ids[0])
-        lab.consolidation.undo(outer.ids[0])
-        lab.consolidation.undo(inner.ids[0])
+        lab.restore(outer.ids[0])
+        lab.restore(inner.ids[0])
         assert {lab[id].status for id in (1, 2, 3, 20)} == {"active"}
 
 
@@ -389,7 +406,7 @@ class TestOnceAndWhole:
                 assert lab.consolidation.frame().equals(before[2])
                 lab.io.snapshot()
         with disk() as lab:
-            lab.consolidation.undo(made.ids[0])
+            lab.restore(made.ids[0])
             assert lab[1].status == "active"
 
 
@@ -447,7 +464,7 @@ class TestCommunities:
         assert made.frame["of"].str.starts_with("community ").all()
         assert not linked.consolidation.run(by="communities")
         for id in made.ids:
-            linked.consolidation.undo(id)
+            linked.restore(id)
         after = content_of(linked)
         assert after[0].head(14).equals(before[0])
         assert after[1].equals(before[1])
@@ -525,7 +542,7 @@ def test_any_prefix_of_the_journal_and_then_the_rest_is_all_of_it(old, tmp_path)
     """With clusters, a refinement, summaries and one that was undone."""
     made = old.consolidation.run(keep=1)
     old.clusters.refine()
-    old.consolidation.undo(made.ids[0])
+    old.restore(made.ids[0])
     journal = old.store.journal
     events = list(journal.events())
     whole = folded(new_state(), events, journal)
@@ -570,7 +587,7 @@ def test_consolidating_and_undoing_is_as_if_nothing_was(trigrams, kinds, data):
         assert all(status[id] == was[id] for id in was if id not in set(made.frame["members"].explode()))
         assert not lab.consolidation.run(keep=2), "what is left is too few of a kind"
         for id in data.draw(st.permutations(made.ids)):
-            lab.consolidation.undo(id)
+            lab.restore(id)
         after = content_of(lab)
         assert after[0].head(len(kinds)).equals(before[0])
         assert after[1].equals(before[1])

@@ -117,7 +117,7 @@ def test_what_is_looked_at_says_who_and_when(chart, ask):
 
 @pytest.mark.parametrize(
     ("trait", "value", "said"),
-    [("colour", "knd", "Did you mean kind?"), ("projection", "umap", "no projection")],
+    [("colour", "knd", "Did you mean kind?")],
 )
 def test_what_cannot_be_shown_is_said_and_the_map_goes_on(chart, trait, value, said):
     good = getattr(chart, trait)
@@ -125,15 +125,6 @@ def test_what_cannot_be_shown_is_said_and_the_map_goes_on(chart, trait, value, s
     assert said in chart.fault
     setattr(chart, trait, good)
     assert chart.fault == ""
-
-
-def test_tsne_keeps_alike_texts_together(lab):
-    lab.remember_many([f"{topic} number {n}" for topic in ("coffee beans", "python code") for n in range(10)])
-    chart = MemoryMap(lab, projection="tsne")
-    places = read(chart._points).select("x", "y").to_numpy()
-    assert chart._points == MemoryMap(lab, projection="tsne")._points
-    away = np.linalg.norm(places[:, None] - places[None], axis=2) + 9 * np.eye(20)
-    assert np.mean((np.argmin(away, axis=1) < 10) == (np.arange(20) < 10)) > 0.8
 
 
 def test_labs_of_no_and_few_memories(lab, ask):

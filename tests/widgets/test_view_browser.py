@@ -19,7 +19,7 @@ from memlab.widgets.view import write_bundle
 
 pytestmark = pytest.mark.browser
 
-TABS = [getattr(widgets, name).title() for name in widgets.__all__]
+TABS = [getattr(widgets, name).title() for name in widgets.SHIPPED]
 FILL = f"""
 import memlab
 clock = memlab.ManualClock("2026-03-01")

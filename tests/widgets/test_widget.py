@@ -77,7 +77,7 @@ def test_a_fault_while_a_trait_is_followed_is_shown(counter):
 JUNK = [None, True, -1, 10**30, 1.5, "", "x" * 10_000, "\ud800", [], [1], {}, {"a": 1}]
 
 
-@pytest.mark.parametrize("name", widgets.__all__)
+@pytest.mark.parametrize("name", widgets.SHIPPED)
 def test_junk_in_a_request_is_answered(lab, name):
     """Every verb of every widget, one junk value for all of its arguments: a sentence or an answer, never an error."""
     lab.remember("The user prefers tabs")
@@ -91,7 +91,7 @@ def test_junk_in_a_request_is_answered(lab, name):
 
 
 def test_every_widget_has_its_bundle_and_says_what_it_is():
-    for name in widgets.__all__:
+    for name in widgets.SHIPPED:
         made = getattr(widgets, name)
         assert (STATIC / f"{made.bundle}.js").is_file()
         assert made.__doc__

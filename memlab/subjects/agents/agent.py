@@ -250,7 +250,7 @@ class Agent:
     def restore(self, memory: Memories) -> Corrected:
         """Bring back memories of its own that are out of use; see ``lab.restore``. NotPermitted as for ``edit``."""
         chosen = self._check_changes(memory)
-        return self._corrections.restore(chosen, project=None, permit=self._permit)
+        return self._corrections.restore(chosen, project=None, permit=self._permit, summaries=False)
 
     def _permit(self, state: State, row: int) -> None:
         """Raise NotPermitted for a row that this agent may not change."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ from memlab.errors import InputError
 from memlab.journal import Event
 from memlab.policies import Pack
 from memlab.privacy import refuse
-from memlab.state import Projection, State, checked_text
+from memlab.state import AGENT, NUMBER, TIME, EventType, Field, Projection, State, checked_text, listed, mapping
 
 __all__ = ["Relationship", "Relationships", "check_agent", "in_event", "relationship_of", "talked", "trusted"]
 
@@ -64,11 +65,33 @@ class Relationship:
     last: int = 0
 
 
+_DECLARED_AGENT = replace(AGENT, held="declared")
+_IN_EVENT = mapping({"agent": _DECLARED_AGENT, "trust": NUMBER, "familiarity": NUMBER})
+
+
 class Relationships(Projection):
     """Relationships by agent. What a conversation or a judgement makes of one was decided when it was written."""
 
     name: ClassVar[str] = "relationships"
     kinds: ClassVar[tuple[str, ...]] = ("conversation", "feedback")
+    events: ClassVar[tuple[EventType, ...]] = (
+        EventType("conversation", "An agent and its user had a conversation.", {"relationship": _IN_EVENT}),
+    )
+    adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {"feedback": {"relationship": _IN_EVENT}}
+    dumped: ClassVar[Field] = listed(
+        mapping(
+            {
+                "agent": _DECLARED_AGENT,
+                "trust": NUMBER,
+                "familiarity": NUMBER,
+                "conversations": NUMBER,
+                "helpful": NUMBER,
+                "unhelpful": NUMBER,
+                "since": TIME,
+                "last": TIME,
+            }
+        )
+    )
 
     def __init__(self) -> None:
         self._known: dict[str, Relationship] = {}

@@ -15,7 +15,7 @@ from memlab.clock import from_micros
 from memlab.errors import MemoryOff
 from memlab.journal import Event
 from memlab.recall import Filters
-from memlab.state import Projection, State
+from memlab.state import FLAG, PROJECT, REASON, TIME, WORD, EventType, Field, Projection, State, listed, mapping
 from memlab.storage.store import Store
 
 __all__ = [
@@ -41,11 +41,29 @@ _CONSENTS: dict[str, Any] = {
 }
 
 
+_DECLARED_PROJECT = replace(PROJECT, held="declared")
+_CREATOR = Field("creator", held="reference", shared=True)
+
+
 class Switches(Projection):
     """What is switched off: all (None), or projects, each since when and why."""
 
     name: ClassVar[str] = "switches"
     kinds: ClassVar[tuple[str, ...]] = ("switch",)
+    events: ClassVar[tuple[EventType, ...]] = (
+        EventType(
+            "switch",
+            "Memory was switched on or off for a project, or for all.",
+            {
+                "project": _DECLARED_PROJECT,
+                "on": FLAG,
+                "reason": REASON,
+                "creator": _CREATOR,
+                "consent": mapping({"embedder": WORD, "remote": WORD}),
+            },
+        ),
+    )
+    dumped: ClassVar[Field] = listed(mapping({"project": _DECLARED_PROJECT, "since": TIME, "reason": REASON}))
 
     def __init__(self) -> None:
         self._off: dict[str | None, tuple[int, str]] = {}
@@ -94,6 +112,19 @@ class Consents(Projection):
 
     name: ClassVar[str] = "consents"
     kinds: ClassVar[tuple[str, ...]] = ("switch",)
+    dumped: ClassVar[Field] = listed(
+        mapping(
+            {
+                "project": _DECLARED_PROJECT,
+                "since": TIME,
+                "creator": _CREATOR,
+                "reason": REASON,
+                "embedder": WORD,
+                "remote": WORD,
+            }
+        )
+    )
+    exported: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._given: dict[str | None, dict[str, Any]] = {}

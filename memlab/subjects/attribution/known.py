@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from memlab.journal import Event
 from memlab.slates import ATTRIBUTED
-from memlab.state import Projection
+from memlab.state import HASH, MEMORY_ID, NUMBER, WORD, EventType, Field, Projection, listed, mapping
 from memlab.subjects.attribution.confidence import Calibration, calibration_in
 
 __all__ = ["Calibrated", "Credited"]
@@ -20,6 +21,23 @@ class Credited(Projection):
 
     name: ClassVar[str] = "credited"
     kinds: ClassVar[tuple[str, ...]] = ("feedback",)
+    dumped: ClassVar[Field] = Field(
+        "tuple",
+        items=(
+            listed(NUMBER, MEMORY_ID),
+            listed(NUMBER, listed(MEMORY_ID, NUMBER)),
+            listed(NUMBER, WORD),
+        ),
+    )
+    exported: ClassVar[bool] = False
+    adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {
+        "feedback": {
+            "confidence": NUMBER,
+            "policy": HASH,
+            "answer": WORD,
+            "cues": mapping({"*": NUMBER}),
+        }
+    }
 
     def __init__(self) -> None:
         self._stated: dict[int, set[int]] = {}
@@ -65,11 +83,27 @@ class Credited(Projection):
         self._answers = {decision: set(marks) for decision, marks in answers}
 
 
+_CALIBRATION = {
+    "policy": HASH,
+    "method": WORD,
+    "pairs": NUMBER,
+    "credit": NUMBER,
+    "useful": NUMBER,
+    "brier": NUMBER,
+    "before": NUMBER,
+}
+
+
 class Calibrated(Projection):
     """The latest calibration of each version of the policy ``credit``."""
 
     name: ClassVar[str] = "calibrated"
     kinds: ClassVar[tuple[str, ...]] = ("calibrate",)
+    events: ClassVar[tuple[EventType, ...]] = (
+        EventType("calibrate", "The confidence of attributed feedback was fitted to stated feedback.", _CALIBRATION),
+    )
+    dumped: ClassVar[Field] = listed(mapping(_CALIBRATION))
+    exported: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._latest: dict[str, Calibration] = {}

@@ -38,10 +38,10 @@ from memlab.journal import (
     present,
     replace_rows,
 )
-from memlab.policies import POLICY_EVENTS, VersionLog
+from memlab.policies import VersionLog
 from memlab.printable import printable
 from memlab.slates import SlateLog
-from memlab.state import State, latest_snapshot, load_snapshot
+from memlab.state import State, latest_snapshot, load_snapshot, policy_events, with_extended
 from memlab.storage.backup_folders import BACKUPS, backups_in, places
 from memlab.storage.purging import DERIVED, PURGE_TIMEOUT
 from memlab.subjects.corrections.stale import stale_frame
@@ -210,7 +210,7 @@ class _Checking:
         yield reindex
         with contextlib.suppress(DamagedLab):
             found = latest_snapshot(self.folder / "snapshots")
-            snapshot = None if found is None else load_snapshot(found, PROJECTIONS)
+            snapshot = None if found is None else load_snapshot(found, with_extended(PROJECTIONS))
             if snapshot is not None and (snapshot.lab, snapshot.chain) == _point(journal, snapshot.state.seq):
                 yield partial(_from_snapshot, snapshot.state)
         for place in _places(journal, self.folder):
@@ -225,7 +225,7 @@ class _Checking:
     def _fold(self, journal: Journal) -> None:
         state, versions = new_state(), VersionLog()
         try:
-            for event in journal.events(kinds=POLICY_EVENTS):
+            for event in journal.events(kinds=policy_events()):
                 versions.fold(event, journal.source)
             state.fold(journal.events(), journal)
         except MemlabError as error:
@@ -242,7 +242,7 @@ class _Checking:
         for path in sorted((self.folder / "snapshots").glob("*")):
             name = f"snapshots/{path.name}"
             try:
-                snapshot = load_snapshot(path, PROJECTIONS)
+                snapshot = load_snapshot(path, with_extended(PROJECTIONS))
                 if (snapshot.lab, snapshot.chain) != _point(journal, snapshot.state.seq):
                     raise DamagedLab("It is of another history than the journal.")
             except DamagedLab as error:

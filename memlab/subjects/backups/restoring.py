@@ -15,7 +15,7 @@ import polars as pl
 from memlab.arguments import checked
 from memlab.disk import sync, writing
 from memlab.display import paragraph
-from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, NotALab
+from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, NewerLab, NotALab
 from memlab.index import sweep
 from memlab.journal import (
     FILE,
@@ -82,7 +82,8 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
     until a purge. Whoever has the lab open must open it again. A backup from before a purge is refused: it
     holds what was purged.
 
-    Raises NotALab; InputError for a backup of another lab; DamagedLab if nothing sound is left; LabBusy.
+    Raises NotALab; NewerLab for a lab or a backup of a later memlab; InputError for a backup of another lab; DamagedLab
+    if nothing sound is left; LabBusy.
 
     >>> memlab.restore("agent.memlab").event                                               # doctest: +SKIP
     """
@@ -112,9 +113,14 @@ def _newest(own: Head | None, recorded: Head | None) -> Head | None:
 
 
 def _sound_head(folder: Path) -> Head | None:
-    """The last event of the journal in ``folder`` if every row of it is what was written."""
+    """The last event of the journal in ``folder`` if every row of it is what was written.
+
+    NewerLab is raised: what a later memlab wrote is no damage, and must not give way to an older backup.
+    """
     try:
         return head_of(folder)
+    except NewerLab:
+        raise
     except LabError:
         return None
 

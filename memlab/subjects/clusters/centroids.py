@@ -11,9 +11,30 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from memlab.journal import Event
-from memlab.state import Projection
+from memlab.state import HASH, NUMBER, TIME, WORD, EventType, Field, Projection, listed, mapping
 
 __all__ = ["Centroids", "Cluster"]
+
+
+_NAME, _BYTES = Field("cluster", held="reference", shared=True), Field("bytes")
+_GENERAL = {
+    "fingerprint": HASH,
+    "centre": _BYTES,
+    "method": WORD,
+    "settings": mapping({"*": NUMBER}),
+    "upto": Field("last-memory"),
+    "looked": Field("last-memory"),
+}
+_FIELDS = {
+    **_GENERAL,
+    "of": Field("creator", held="reference", shared=True),
+    "clusters": listed(mapping({"id": NUMBER, "name": _NAME, "centroid": _BYTES, "radius": NUMBER, "size": NUMBER})),
+    "gone": listed(NUMBER, NUMBER),
+}
+_DUMPED = {
+    **_GENERAL,
+    "clusters": listed(NUMBER, _NAME, _BYTES, NUMBER, NUMBER, TIME, TIME, TIME, NUMBER),
+}
 
 
 @dataclass(slots=True)
@@ -41,6 +62,13 @@ class Centroids(Projection):
 
     name: ClassVar[str] = "clusters"
     kinds: ClassVar[tuple[str, ...]] = ("cluster", "refine")
+    events: ClassVar[tuple[EventType, ...]] = (
+        EventType("cluster", "Clusters were searched for, or gained members.", _FIELDS),
+        EventType("refine", "Clusters were moved, merged, parted or ended.", _FIELDS),
+    )
+    dumped: ClassVar[Field] = mapping(
+        {**_DUMPED, "own": mapping({"*": mapping(_DUMPED)}, keys="creator", held="reference", shared=True)}
+    )
 
     def __init__(self) -> None:
         self.fingerprint = ""

@@ -13,7 +13,7 @@ import numpy as np
 from memlab.journal import Event
 from memlab.policies import Pack
 from memlab.schema import RELATIONS
-from memlab.state import Projection, State
+from memlab.state import MEMORY_ID, NUMBER, Field, Projection, State
 
 __all__ = ["Recalls", "refine_due", "spanned"]
 
@@ -25,6 +25,8 @@ class Recalls(Projection):
 
     name: ClassVar[str] = "recalls"
     kinds: ClassVar[tuple[str, ...]] = ("recall", "refine")
+    dumped: ClassVar[Field] = Field("tuple", items=(NUMBER, MEMORY_ID))
+    exported: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.since_refined = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from memlab.arguments import Seed, Within, checked
 from memlab.clock import Micros, from_micros
 from memlab.display import table
-from memlab.errors import InputError, ReadOnlyLab, UnknownName
+from memlab.errors import InputError, ReadOnlyLab, RenamedWarning, UnknownName
 from memlab.policies import Pack
 from memlab.printable import printable
 from memlab.privacy import Finding, Screened, personal_kinds, screen
@@ -140,24 +141,37 @@ class LabConsolidation:
 
     @checked
     def undo(self, summary: MemoryLike) -> Memory:
-        """Undo one consolidation: the members get back the status that they had, and the summary is forgotten.
+        """Restore the members of a summary: ``lab.restore(summary)`` by its former name.
 
-        What has left it since (restored, deleted, purged) stays as it is. Recalls and feedback that the summary got are
-        its own. InputError for a memory that is no summary, or stands for nobody any more, and for a summary that is
-        part of another: undo that first.
+        InputError for a memory that is no summary, or stands for nobody any more, and for a summary that is part of
+        another: restore that first.
         """
-        if self._core.store.journal.read_only:
-            raise ReadOnlyLab(f"{self._core.store.where} was opened with read_only=True.")
-        with self._core.store.writing() as tx:
-            now, row = self._core.store.clock(), self._core.row(summary)
-            change = unconsolidated(self._core.store.state, row, now)
-            tx.event("unconsolidate", {"summary": row + 1, **change.body()}, at=now)
+        note = "lab.consolidation.undo(summary) is lab.restore(summary) from 0.1 on, and goes after 0.2."
+        warnings.warn(note, RenamedWarning, stacklevel=3)
+        row = self._core.row(summary)
+        undo_consolidations(self._core.store, [row])
         return self._core.memory(row + 1)
 
     def frame(self) -> pl.DataFrame:
         """What consolidation made: memory_id, of, by, count, members, at, undone (null: it stands), status, text."""
         with self._core.reading() as state:
             return summaries_frame(state)
+
+
+def undo_consolidations(store: Store, rows: Sequence[int]) -> None:
+    """Give the members of these summaries the status that they had, and take the summaries out of recall.
+
+    A member that left its summary since (restored, deleted, purged) stays as it is. Recalls and feedback of a summary
+    stay its own. InputError for what is no summary, or no longer stands for its members.
+    """
+    if store.journal.read_only:
+        raise ReadOnlyLab(f"{store.where} was opened with read_only=True.")
+    with store.writing() as tx:
+        for row in rows:
+            now = store.clock()
+            change = unconsolidated(store.state, row, now)
+            tx.event("unconsolidate", {"summary": row + 1, **change.body()}, at=now)
+            store.settle(tx)
 
 
 def consolidate(

@@ -12,7 +12,7 @@ oldest; so consolidating makes nothing old look new.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,6 +37,7 @@ __all__ = [
     "consolidated",
     "groups",
     "labelled",
+    "standing_summaries",
     "summaries_of",
     "told_by",
     "unconsolidated",
@@ -64,6 +65,12 @@ class Group:
 def summaries_of(state: State) -> Summaries:
     """The register of summaries."""
     return state.projection(Summaries)
+
+
+def standing_summaries(state: State, rows: Sequence[int]) -> list[int]:
+    """Select the rows that are summaries in use, standing for their members."""
+    known, status = summaries_of(state).all, state.names["status"]
+    return [row for row in rows if row + 1 in known and known[row + 1].undone is None and status.at(row) in RECALLABLE]
 
 
 def candidates(state: State, pack: Pack, now: int, *, older_than: float, project: str | None = None) -> Ints:

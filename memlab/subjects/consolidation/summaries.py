@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from memlab.journal import Event
-from memlab.state import Projection
+from memlab.state import ADDED, HASH, MEMORY_ID, TIME, WORD, EventType, Field, Projection, listed, mapping
 
 __all__ = ["Summaries", "Summary"]
+
+
+_OF = Field("cluster", held="reference", shared=True)
+_WAS = mapping({"*": MEMORY_ID})
 
 
 @dataclass(slots=True)
@@ -36,6 +40,27 @@ class Summaries(Projection):
 
     name: ClassVar[str] = "summaries"
     kinds: ClassVar[tuple[str, ...]] = ("consolidate", "unconsolidate")
+    events: ClassVar[tuple[EventType, ...]] = (
+        EventType(
+            "consolidate",
+            "Summaries were written for memories that have something in common.",
+            {
+                **ADDED,
+                "pack": HASH,
+                "by": WORD,
+                "summaries": listed(mapping({"summary": MEMORY_ID, "of": _OF, "was": _WAS})),
+            },
+            adds=True,
+            replay="left-out",
+        ),
+        EventType(
+            "unconsolidate",
+            "A summary was undone, and its members are back.",
+            {"summary": MEMORY_ID},
+            replay="left-out",
+        ),
+    )
+    dumped: ClassVar[Field] = listed(MEMORY_ID, TIME, WORD, _OF, _WAS, TIME)
 
     def __init__(self) -> None:
         self.all: dict[int, Summary] = {}

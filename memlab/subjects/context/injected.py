@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from memlab.journal import Event
-from memlab.state import Projection
+from memlab.state import AGENT, FLAG, MEMORY_ID, NUMBER, PROJECT, SESSION, EventType, Field, Projection, listed
 
 __all__ = ["Injected"]
 
@@ -23,6 +24,25 @@ class Injected(Projection):
 
     name: ClassVar[str] = "injected"
     kinds: ClassVar[tuple[str, ...]] = ("inject", "edit")
+    events: ClassVar[tuple[EventType, ...]] = (
+        EventType(
+            "inject",
+            "Memories were written into an agent's prompt.",
+            {
+                "decision": NUMBER,
+                "ids": MEMORY_ID,
+                "tokens": NUMBER,
+                "budget": NUMBER,
+                "session": SESSION,
+                "agent": AGENT,
+                "project": PROJECT,
+                "searched": FLAG,
+            },
+        ),
+    )
+    adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {"edit": {"again": MEMORY_ID}}
+    dumped: ClassVar[Field] = listed(AGENT, PROJECT, SESSION, MEMORY_ID)
+    exported: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._ids: dict[_Session, list[int]] = {}

@@ -16,6 +16,8 @@ from memlab.privacy import Finding, Screened, refuse, screen
 from memlab.recall import Hit
 from memlab.schema import RECALLABLE
 from memlab.state import Change, State, checked_columns, checked_text, refuse_names
+from memlab.subjects.consolidation.consolidation import undo_consolidations
+from memlab.subjects.consolidation.grouping import standing_summaries, summaries_of
 from memlab.subjects.core import Core, Memories, MemoryLike
 from memlab.subjects.corrections.edited_frame import changed_fields
 from memlab.subjects.corrections.editing import (
@@ -182,14 +184,19 @@ class Corrections:
 
         return self._set_status("delete", "deleted", rows, also=mapped)
 
-    def restore(self, memory: Memories | None, *, project: str | None, permit: Permit | None = None) -> Corrected:
-        """See ``Lab.restore``. ``permit`` is that of ``forget``."""
+    def restore(
+        self, memory: Memories | None, *, project: str | None, permit: Permit | None = None, summaries: bool = True
+    ) -> Corrected:
+        """See ``Lab.restore``. ``permit`` is that of ``forget``; without ``summaries`` those in use stay."""
+        standing: list[int] = []
 
         def rows(state: State) -> list[int]:
             chosen = self._chosen(state, memory, project)
             if memory is None:
                 return [row for row in chosen if state.names["status"].at(row) == "deleted"]
-            versions = [version for row in chosen for version in _taken_out_together(state, row)]
+            standing[:] = standing_summaries(state, chosen) if summaries else []
+            others = [row for row in chosen if row not in standing]
+            versions = [version for row in others for version in _taken_out_together(state, row)]
             return _permitted(state, list(dict.fromkeys(versions)), permit)
 
         store = self._core.store
@@ -202,7 +209,20 @@ class Corrections:
             undone = undeprecated(state, store.journal.events(kinds=("deprecate",)) if wronged else (), wronged)
             return change + undone + self._used(state, back, now, "recalled")
 
-        return self._corrected("restore", rows, change)
+        done = self._corrected("restore", rows, change)
+        return self._with_members(done, standing) if standing else done
+
+    def _with_members(self, done: Corrected, standing: list[int]) -> Corrected:
+        """Restore the members of summaries, and add both to what was restored before."""
+        with self._core.reading() as state:
+            known = summaries_of(state).all
+            members = [id - 1 for row in standing for id in known[row + 1].members]
+            chosen = list(dict.fromkeys([*standing, *members]))
+            before = [state.names["status"].at(row) for row in chosen]
+        undo_consolidations(self._core.store, standing)
+        undone = self._report("restore", chosen, before, None)
+        frame = pl.concat([done.frame, undone.frame.filter(pl.col("before") != pl.col("status"))])
+        return Corrected("restore", frame, pl.concat([done.review, undone.review]).unique(maintain_order=True))
 
     def related(self, memory: Memories | None) -> pl.DataFrame:
         """See ``LabReview.related``."""
@@ -274,6 +294,10 @@ class Corrections:
             if made or more:
                 was = [] if before_it is None else before_it(state, made)
                 tx.event(verb, {**made.body(), **more, **({"was": was} if was else {})}, at=now)
+        return self._report(verb, chosen, before, reason)
+
+    def _report(self, verb: str, chosen: list[int], before: list[str | None], reason: str | None) -> Corrected:
+        """What became of these rows, with their status ``before``."""
         with self._core.reading() as state:
             status = [state.names["status"].at(row) for row in chosen]
             frame = pl.DataFrame(

@@ -63,7 +63,9 @@ def _was_compared(state: State, journal: Journal | JournalView, edge: int) -> bo
     ends = int(state.edges.source[edge]) + 1, int(state.edges.target[edge]) + 1
     for event in _made_at(journal, made, state.seq):
         edges = event.body.get("edges")
-        if event.kind == "link" and isinstance(edges, dict) and event.body.get("by") != "hand":
+        if not isinstance(edges, dict) or isinstance(edges["relation"], str):
+            continue  # one relation for all edges: the first labs wrote so what a person linked
+        if event.kind == "link" and event.body.get("by") != "hand":
             pairs = zip(edges["source"], edges["target"], edges["relation"], strict=True)
             if (*ends, "relates-to") in pairs:
                 return True

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from memlab.journal import Event
-from memlab.state import Projection, State
+from memlab.state import MEMORY_ID, TIME, Field, Projection, State, listed
 
 __all__ = ["FactTimes", "segments_of", "tellings_of"]
 
@@ -18,6 +19,8 @@ class FactTimes(Projection):
 
     name: ClassVar[str] = "fact-times"
     kinds: ClassVar[tuple[str, ...]] = ("link",)
+    dumped: ClassVar[Field] = listed(MEMORY_ID, TIME, TIME, drops=True)
+    adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {"link": {"fact_times": dumped}}
 
     def __init__(self) -> None:
         self.told: dict[int, list[int]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +10,7 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.journal import Event
-from memlab.state import Projection
+from memlab.state import HASH, NUMBER, PROJECT, REASON, SESSION, TIME, EventType, Field, Projection, listed, mapping
 
 __all__ = ["SNIPPET", "Gaps"]
 
@@ -30,11 +31,27 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
+_ASKED = {
+    "project": PROJECT,
+    "session": SESSION,
+    "snippet": Field("text", asked=True, shared=True),
+    "embedder": HASH,
+    "vector": Field("vector", shared=True),
+}
+
+
 class Gaps(Projection):
     """Every gap by its number, which is that of the event that found it."""
 
     name: ClassVar[str] = "gaps"
     kinds: ClassVar[tuple[str, ...]] = ("verify", "close-gap")
+    events: ClassVar[tuple[EventType, ...]] = (
+        EventType("close-gap", "Somebody closed a gap.", {"gap": NUMBER, "reason": REASON}, replay="left-out"),
+    )
+    adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {"verify": {"gap": mapping(_ASKED, asker=True)}}
+    dumped: ClassVar[Field] = listed(
+        mapping({**_ASKED, "gap": NUMBER, "decision": NUMBER, "at": TIME, "closed": TIME, "reason": REASON})
+    )
 
     def __init__(self) -> None:
         self._rows: dict[int, dict[str, Any]] = {}

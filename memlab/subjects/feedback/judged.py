@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from memlab.journal import Event
-from memlab.state import Projection
+from memlab.state import MEMORY_ID, NUMBER, Field, Projection, listed, mapping
 
 __all__ = ["Judged"]
 
@@ -18,6 +18,8 @@ class Judged(Projection):
 
     name: ClassVar[str] = "judged"
     kinds: ClassVar[tuple[str, ...]] = ("feedback", "verify")
+    dumped: ClassVar[Field] = mapping({"successes": listed(NUMBER, MEMORY_ID), "verified": NUMBER})
+    exported: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._successes: dict[int, list[int]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from memlab.journal import Event
-from memlab.state import Projection
+from memlab.state import MEMORY_ID, NUMBER, Field, Projection
 
 __all__ = ["LastShown"]
 
@@ -15,6 +15,8 @@ class LastShown(Projection):
 
     name: ClassVar[str] = "last-shown"
     kinds: ClassVar[tuple[str, ...]] = ("recall",)
+    dumped: ClassVar[Field] = Field("tuple", items=(MEMORY_ID, NUMBER))
+    exported: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._decisions: dict[int, int] = {}

@@ -9,9 +9,15 @@ import polars as pl
 
 from memlab.journal import Event, Transaction
 from memlab.schema import RECALLABLE
-from memlab.state import Projection, State, values_of
+from memlab.state import EventType, Field, Projection, State, listed, mapping, values_of
 
 __all__ = ["TagDescriptions", "retagged", "tag_frame"]
+
+
+_DESCRIBED = {
+    "tag": Field("tag", held="reference", shared=True),
+    "description": Field("text", of="tag", shared=True),
+}
 
 
 class TagDescriptions(Projection):
@@ -19,6 +25,11 @@ class TagDescriptions(Projection):
 
     name: ClassVar[str] = "tags"
     kinds: ClassVar[tuple[str, ...]] = ("describe-tag",)
+    events: ClassVar[tuple[EventType, ...]] = (
+        EventType("describe-tag", "Somebody said what a tag is for, or with an empty text nothing.", _DESCRIBED),
+    )
+    # a description that a purge empties is none
+    dumped: ClassVar[Field] = listed(mapping(_DESCRIBED), drops=True)
 
     def __init__(self) -> None:
         self._said: dict[str, str] = {}

@@ -7,9 +7,9 @@ import sys
 from memlab.clock import ManualClock, When, from_micros, to_micros
 from memlab.errors import InputError
 from memlab.journal import JournalView
-from memlab.policies import POLICY_EVENTS
 from memlab.privacy import refuse
 from memlab.progress import bar
+from memlab.state import policy_events
 from memlab.storage.store import Store
 from memlab.storage.views import SeenStore
 
@@ -26,7 +26,7 @@ def store_at(store: Store, when: When | None, *, event: int | None, progress: bo
         event = journal.last_at(to_micros(when))
     elif not 1 <= event <= journal.head:
         raise InputError(f"An event is a whole number from 1 to {journal.head}, not {event!r}.")
-    first = next(journal.events(kinds=POLICY_EVENTS), None)
+    first = next(journal.events(kinds=policy_events()), None)
     if first is None or event < first.seq:
         began = "" if first is None else f" It began with event {first.seq}, at {from_micros(first.at).isoformat()}."
         raise InputError(f"There was no lab then.{began}")

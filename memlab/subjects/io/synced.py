@@ -7,11 +7,14 @@ from typing import Any, ClassVar
 import polars as pl
 
 from memlab.journal import Event
-from memlab.state import Projection
+from memlab.state import NUMBER, TIME, WORD, EventType, Field, Projection, listed, mapping
 
 __all__ = ["Synced"]
 
 _SCHEMA = {"target": pl.String, "at": pl.Int64, "memories": pl.Int64, "added": pl.Int64, "left_out": pl.Int64}
+
+
+_MOVED = {"target": Field("label", shared=True), "memories": NUMBER, "added": NUMBER, "left_out": NUMBER}
 
 
 class Synced(Projection):
@@ -19,6 +22,11 @@ class Synced(Projection):
 
     name: ClassVar[str] = "synced"
     kinds: ClassVar[tuple[str, ...]] = ("synced",)
+    events: ClassVar[tuple[EventType, ...]] = (
+        EventType("synced", "Memories were moved to another lab.", {**_MOVED, "lab": WORD}),
+    )
+    dumped: ClassVar[Field] = listed(mapping({**_MOVED, "at": TIME}))
+    exported: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._moves: list[dict[str, Any]] = []

@@ -33,8 +33,6 @@ Flags = NDArray[np.bool_]
 Values = NDArray[Any]
 Column = Values | tuple[Values, Flags]
 
-_NULLABLE = frozenset(name for name, feature in FEATURES.items() if feature.nullable)
-
 
 class Pairs:
     """``len(pairs)`` pairs: ``first[i]`` is a place in the side ``new``, ``second[i]`` one in ``old``.
@@ -93,7 +91,7 @@ class Pairs:
         if side == "pair":
             return _COMPUTE[name](self)
         values = self.new[feature][self.first] if side == "new" else self.old[feature][self.second]
-        return (values, np.isnan(values)) if feature in _NULLABLE else values
+        return (values, np.isnan(values)) if feature in FEATURES and FEATURES[feature].nullable else values
 
     # -- what the two have in common --------------------------------------------------------------------------
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from memlab.journal import Event
-from memlab.state import Projection
+from memlab.state import NUMBER, Field, Projection, listed
 
 __all__ = ["Waiting"]
 
@@ -19,6 +20,11 @@ class Waiting(Projection):
 
     name: ClassVar[str] = "waiting"
     kinds: ClassVar[tuple[str, ...]] = ("remember", "link")
+    dumped: ClassVar[Field] = listed(NUMBER, NUMBER)
+    adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {
+        "remember": {"waits": Field("flag", of="columns")},
+        "link": {"upto": Field("last-memory")},
+    }
 
     def __init__(self) -> None:
         self._runs: list[list[int]] = []

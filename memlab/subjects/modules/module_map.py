@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,7 +22,7 @@ from memlab.drawing import write_page
 from memlab.journal import Event
 from memlab.printable import printable
 from memlab.schema import RECALLABLE
-from memlab.state import Projection, State
+from memlab.state import FLAG, NUMBER, PROJECT, SESSION, EventType, Field, Projection, State, listed, mapping
 from memlab.subjects.modules.grouping import Nearest
 from memlab.subjects.modules.in_task import ModuleWords, described, owners, plain_path
 
@@ -147,11 +147,53 @@ class ModuleMap:
         )
 
 
+_PROJECT = replace(PROJECT, held="declared")
+_LABEL, _COUNTS = Field("label", shared=True), mapping({"*": NUMBER})
+_MODULE = mapping(
+    {
+        **dict.fromkeys(("name", "description", "files", "tests", "entry_points", "depends_on"), _LABEL),
+        "classified": FLAG,
+    }
+)
+_SCANNED = {
+    "modules": listed(_MODULE),
+    "commands": listed(_LABEL, _LABEL, _LABEL),
+    "frameworks": _LABEL,
+    "conventions": listed(_LABEL, _LABEL),
+    "languages": _COUNTS,
+    "left_out": _COUNTS,
+}
+
+
 class ModuleMaps(Projection):
     """The latest map of each project, with what was said of its modules since; none of a deleted project."""
 
     name: ClassVar[str] = "modules"
     kinds: ClassVar[tuple[str, ...]] = ("scan", "describe-module", "touch-files", "delete")
+    events: ClassVar[tuple[EventType, ...]] = (
+        EventType("scan", "A project's folder was read into a map of its modules.", {"project": _PROJECT, **_SCANNED}),
+        EventType(
+            "describe-module",
+            "Somebody said what a module is for, or which files belong to it.",
+            {"project": _PROJECT, "module": _LABEL, "with": _MODULE},
+        ),
+        EventType(
+            "touch-files",
+            "A session worked on files of a project.",
+            {"project": PROJECT, "session": SESSION, "files": _LABEL},
+        ),
+    )
+    dumped: ClassVar[Field] = listed(
+        mapping(
+            {
+                "project": _PROJECT,
+                **_SCANNED,
+                "version": NUMBER,
+                "described": listed(_LABEL, _MODULE, drops=True),
+                "touched": listed(_LABEL, SESSION),
+            }
+        )
+    )
 
     def __init__(self) -> None:
         self._maps: dict[str, dict[str, Any]] = {}

@@ -48,7 +48,7 @@ def ranking_notice(core: Core, pack: Pack, most: int) -> str | None:
     if not most or better not in pack_names():
         return None
     with core.reading() as state:
-        if core.store.versions.empty:
+        if not core.store.versions.readable:
             return None
         live = core.pack
         kinds = state.names["kind"]

@@ -16,7 +16,9 @@ from memlab.display import box, table
 from memlab.errors import InputError, LabError, RankingWarning, UnknownName
 from memlab.language import Policy, compile_policy, policy_parts, slot_of
 from memlab.policies import (
+    POLICY_FORMAT,
     SLOTS,
+    VOCABULARY,
     Attribution,
     Challenge,
     ChallengeDesign,
@@ -27,6 +29,8 @@ from memlab.policies import (
     VersionLog,
     attributed,
     load_pack,
+    needs_of_pack,
+    needs_of_policy,
     pack_from_sources,
     slot_named,
 )
@@ -100,8 +104,10 @@ class LabPolicies:
             after = versions.with_pins(read)
             sources = {_hash(text): text for text in chosen.sources}
             body: dict[str, Any] = {"pack": chosen.name, "hash": read.hash, "sources": list(sources)}
+            body[VOCABULARY] = POLICY_FORMAT
             body["live"] = after.hash
             body["policies"] = {slot: policy.hash for slot, policy in after.policies.items()}
+            body |= _needing(needs_of_pack(after))
             changes = [_Change("use", {**body, "reason": reason}, sources)]
             for slot, policy in chosen.policies.items():
                 if read.policies[slot].hash != policy.hash:
@@ -217,7 +223,8 @@ class LabPolicies:
                 raise InputError(f"The pack {chosen.name} was changed after it was read. Write the change in its text.")
             sources = {_hash(text): text for text in chosen.sources}
             body: dict[str, Any] = {"pack": chosen.name, "hash": chosen.hash, "sources": list(sources)}
-            body |= {"design": design, "extra": extra, "rate": rate, "reason": reason}
+            body |= {VOCABULARY: POLICY_FORMAT, "design": design, "extra": extra, "rate": rate, "reason": reason}
+            body |= _needing(needs_of_pack(chosen))
             return [_Change("challenge", body, sources)]
 
         with self._store.alone():
@@ -275,6 +282,7 @@ class LabPolicies:
             after = versions.with_pins(versions.live_at(event))
             body: dict[str, Any] = {"to": event, "pack": after.name, "live": after.hash, "reason": reason}
             body["policies"] = {slot: policy.hash for slot, policy in after.policies.items()}
+            body |= _needing(needs_of_pack(after))
             return [_Change("rollback-pack", body, {})]
 
         self._write(make, reason)
@@ -455,13 +463,19 @@ def _put(kind: str, slot: str, policy: Policy, after: Pack, reason: str) -> _Cha
         "hash": policy.hash,
         "source": hash,
         "helpers": list(policy.helpers),
+        VOCABULARY: POLICY_FORMAT,
         "live": after.hash,
         "reason": reason,
     }
     params = {param.name: param.value for param in policy.params.values() if param.value != param.default}
     if params:
         body["params"] = params
-    return _Change(kind, body, {hash: policy.source})
+    return _Change(kind, body | _needing(needs_of_policy(slot, policy)), {hash: policy.source})
+
+
+def _needing(needs: dict[str, str]) -> dict[str, Any]:
+    """Return the field that says which extensions a decision needs; none if it needs none."""
+    return {"needs": needs} if needs else {}
 
 
 class _Row(NamedTuple):

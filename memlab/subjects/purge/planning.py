@@ -6,7 +6,6 @@ What becomes of events is in ``rewriting``, and what a purge may change of the s
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -16,26 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.graph import NODE_KINDS
 from memlab.journal import Event
-from memlab.schema import MEMORY
 from memlab.slates import decode, encode
 from memlab.state import EVERYONE, PLACEHOLDER, Change, State, Tombstones, entity_key, plain, values_of, with_speaker
+from memlab.subjects.purge.names import gather_names
 from memlab.subjects.purge.questions import ALL, NOTHING, Quotes, owners_of, quotes_of
 
-__all__ = ["BY_HAND", "NAMED", "Cut", "PurgePlan", "cut_of", "plan_purge", "purging", "redact_slate", "tombstones_of"]
-
-_NAMES = frozenset(name for name, column in MEMORY.items() if column.storage in ("name", "list") or name == "ref")
-_OF_ENTITIES = ("subject", "object")
-
-BY_HAND = {
-    "entity": ("name", "aliases"),
-    "merge-entity": ("entity", "into"),
-    "split-entity": ("entity", "from", "aliases"),
-}
-"""Events by which a person declares entities, and the fields that name them: these are not names of memories."""
-
-NAMED = ("agent", "project", "session")
-"""Names in the own fields of other events, and of the rows of registers."""
+__all__ = ["Cut", "PurgePlan", "cut_of", "plan_purge", "purging", "redact_slate", "tombstones_of"]
 
 _PLACEHOLDER = re.compile(re.escape(PLACEHOLDER) + r"\d+-\d+\]")
 
@@ -153,6 +140,12 @@ class PurgePlan:
         matches = len(self.filters) == 1 and field in self.filters and self.filters[field] == name
         return self.alias(name) if name is not None and (matches or name in self.names) else name
 
+    def name(self, role: str, name: str) -> str:
+        """The name, or what stands for it: that of a node, or one of the field ``role``."""
+        if role in NODE_KINDS:
+            return self.node(role, name)
+        return self.named(name, role) or name
+
     def takes(self, question: str, **filters: str | None) -> bool:
         """Whether the words of a question go: they are or quote what is gone, or were asked of what goes."""
         matches = bool(self.filters) and all(filters.get(name) == given for name, given in self.filters.items())
@@ -183,7 +176,7 @@ def plan_purge(
     """
     ids = rows + 1
     known, owners = _keys(entity), owners_of(state)
-    held, cut = _held(events, ids, owners), cut_of(state, rows)
+    held, cut = gather_names(events, ids, owners), cut_of(state, rows)
     every = held.own.union(held.declared, *held.others.values())
     named_alike = {name for name in held.declared if plain(name) in cut.exact or _key(name) in known}
     # an entity is one under every spelling
@@ -253,116 +246,6 @@ def purging(state: State, rows: NDArray[np.int64], now: int) -> tuple[Change, di
 def tombstones_of(state: State) -> Tombstones:
     """What was purged from this lab: imports ask it."""
     return state.projection(Tombstones)
-
-
-# -- who had which names ------------------------------------------------------------------------------------------
-
-
-@dataclass
-class _Names:
-    """The names that purged memories ever had (``own``), that others had, and that a person or caller declared.
-
-    ``others`` by who may see them. Those of entities once more, by themselves: ``own_entities``, ``entities`` of
-    others, ``by_hand``.
-    """
-
-    own: set[str] = field(default_factory=set)
-    others: defaultdict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
-    declared: set[str] = field(default_factory=set)
-    own_entities: set[str] = field(default_factory=set)
-    entities: set[str] = field(default_factory=set)
-    by_hand: set[str] = field(default_factory=set)
-
-    def add(self, name: str, *, mine: bool, entity: bool, owner: int = ALL) -> None:
-        (self.own if mine else self.others[owner]).add(name)
-        if entity:
-            (self.own_entities if mine else self.entities).add(name)
-
-
-def _held(events: Iterable[Event], ids: NDArray[np.int64], owners: NDArray[np.int64]) -> _Names:
-    names = _Names()
-    for event in events:
-        body = event.body
-        declared = set(_strings([body[key] for key in BY_HAND.get(event.kind, ()) if key in body]))
-        names.by_hand |= declared
-        names.declared |= declared
-        names.declared.update(_strings((body.get("relationship") or {}).get("agent")))
-        if event.kind in ("scan", "describe-module", "switch", "delete"):
-            names.declared.update(_strings(body.get("project")))
-        if "columns" in body:
-            _gather(range(body["first"], body["first"] + body["count"]), body["columns"], ids, owners, names)
-        for part in body.get("set", ()):
-            _gather(part["ids"], part["columns"], ids, owners, names)
-        for part in body.get("join", ()):
-            source = np.asarray(part["source"], dtype=np.int64)
-            mine = np.isin(source, ids).tolist()
-            for name, gone, owner in zip(part["target"], mine, owners[source - 1].tolist(), strict=True):
-                names.add(name, mine=gone, entity=part["kind"] == "entity", owner=owner)
-        if "graph" in body:
-            _gather_graph(body["graph"], frozenset(ids.tolist()), names)
-        _gather_registers(body.get("registers", {}), names)
-    return names
-
-
-def _gather(
-    listed: Sequence[int], columns: Mapping[str, Any], ids: NDArray[np.int64], owners: NDArray[np.int64], names: _Names
-) -> None:
-    numbers = np.asarray(listed, dtype=np.int64)
-    mine, of = np.isin(numbers, ids), owners[numbers - 1]
-    flags, owning = mine.tolist(), of.tolist()
-    stays = np.unique(of[~mine]).tolist()
-    for name in columns.keys() & _NAMES:
-        given, entity = columns[name], name in _OF_ENTITIES
-        if not isinstance(given, list):
-            if given is not None and mine.any():
-                names.add(given, mine=True, entity=entity)
-            for owner in stays if given is not None else ():
-                names.add(given, mine=False, entity=entity, owner=owner)
-            continue
-        for value, gone, owner in zip(given, flags, owning, strict=True):
-            for one in [value] if isinstance(value, str) else value or ():
-                names.add(one, mine=gone, entity=entity, owner=owner)
-
-
-def _gather_graph(graph: Mapping[str, Any], ids: frozenset[int], names: _Names) -> None:
-    """Imported nodes: those of purged memories, and all others, whatever joins them."""
-    ends = list(zip(graph["source"], graph["target"], strict=True))
-    mine = {end for pair in ends for end in pair if end < 0 and not ids.isdisjoint(pair)}
-    others = {end for pair in ends for end in pair if end < 0 and ids.isdisjoint(pair)}
-    for number, (kind, name) in enumerate(graph["nodes"], 1):
-        if -number in mine:
-            names.add(name, mine=True, entity=kind == "entity")
-        if -number in others or -number not in mine:
-            names.add(name, mine=False, entity=kind == "entity")
-
-
-def _gather_registers(registers: Mapping[str, Any], names: _Names) -> None:
-    """Imported registers: an entity that has a type, further names, or was merged, was declared in the other lab."""
-    if "entities" in registers:
-        entries, owners = registers["entities"]["entries"], registers["entities"]["owners"]
-        several = {owner for owner, held in Counter(owners).items() if held > 1}
-        merged = {entry[4] for entry in entries} - {None}
-        by_hand = {
-            number
-            for number, (_, type, _, _, into, _) in enumerate(entries)
-            if type is not None or into is not None or number in several | merged
-        }
-        names.by_hand.update(entries[number][0] for number in by_hand)
-        names.by_hand.update(
-            name for name, owner in zip(registers["entities"]["names"], owners, strict=True) if owner in by_hand
-        )
-    names.declared |= names.by_hand
-    names.declared.update(row["agent"] for row in registers.get("relationships", ()))
-    for name in ("modules", "switches", "consents"):
-        names.declared.update(_strings([row["project"] for row in registers.get(name, ())]))
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _strings(item)
 
 
 # -- slates -----------------------------------------------------------------------------------------------------

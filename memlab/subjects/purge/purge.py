@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from memlab.errors import LabError, ReadOnlyLab
+from memlab.errors import LabError, MissingExtension, ReadOnlyLab
 from memlab.journal import Journal, Scrub
 from memlab.privacy import refuse
 from memlab.state import State
@@ -65,6 +65,7 @@ def purge(
 
         with store.writing(verify=verify) as tx:
             state, now = store.state, store.clock()
+            _refuse_missing(state)
             if overdue:
                 chosen = Chosen([id - 1 for id in due_for_purge(state, store.versions.pack, now)["id"].to_list()])
             elif memory is not None:
@@ -104,3 +105,12 @@ def purge(
         return Purged((), 0, 0, 0, review, Receipt().frame(), reason)
     store.snapshot_if_due()
     return Purged(tuple(row + 1 for row in rows), *counts, review, frame, reason)
+
+
+def _refuse_missing(state: State) -> None:
+    """Raise MissingExtension where events of an extension that is not registered may hold what is purged."""
+    if state.missing:
+        raise MissingExtension(
+            f"The lab has events of the extension {', '.join(sorted(state.missing))}, which is not registered here. A "
+            "purge has to know what they hold, so nothing was purged. Install the extension and open the lab again."
+        )

@@ -3,90 +3,236 @@
 A body keeps its form, so that the fold goes on: rows, numbers and words of closed vocabularies stay, names and texts of
 purged memories are null. Where a name stands for an edge (a tag, an entity), a placeholder takes its place, because
 later events know edges by number; the purge itself then removes those edges. Names are never cut: they stay, or have a
-placeholder, the same one wherever they stand.
+placeholder, the same one wherever they stand. What a field holds is read from its declaration.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from memlab.journal import Event
 from memlab.schema import MEMORY, NEVER
-from memlab.state import EVERYONE
-from memlab.subjects.purge.planning import BY_HAND, NAMED, PurgePlan
+from memlab.state import EVERYONE, NAMES, Entities, Field, body_field, dump_field
+from memlab.subjects.purge.planning import PurgePlan
 
-__all__ = ["redact_event"]
+__all__ = ["redact_event", "without_redactable"]
 
 _CONTENT = frozenset(name for name, column in MEMORY.items() if column.storage in ("text", "name", "note", "list"))
 _NOTES = frozenset(name for name, column in MEMORY.items() if column.storage == "note")
 
-_UNTOUCHED = frozenset({"recall", "embedder"})
-"""Kinds of events that hold ids and numbers only."""
-
-_WITH_REASON = frozenset(
-    {"use", "install", "rollback", "rollback-pack", "pin", "unpin", "challenge", "end-challenge", "purge"}
-)
-"""Kinds whose one field in a person's words is the reason."""
-
-_PARTS = frozenset({"first", "count", "edges", "strengthen", "unlink", "uses", "operations", "pack", "hash"})
-"""Fields that hold ids, numbers, hashes and words of closed vocabularies only."""
-
-_TEXTS = frozenset({"reason", "snippet"})
-
 _VOCABULARY = re.compile(r"[a-z][a-z0-9_-]*")
-"""What may be a word that the code of a register knows; its place is not known here, so it stays."""
+"""What may be a word that code knows: a label of this form stays."""
+
+Beside = Mapping[str, Any]
+"""The other members of the mapping in which a value stands."""
 
 
 def redact_event(event: Event, gone: PurgePlan) -> dict[str, Any] | None:
     """The body of an event without what is gone; None if it holds nothing of it."""
-    if event.kind in _UNTOUCHED:
-        return None
-    if event.kind in _WITH_REASON:
-        reason = event.body.get("reason", "")
-        return None if gone.cut(reason) == reason else {**event.body, "reason": gone.cut(reason)}
-    body = {name: _field(event, name, value, gone) for name, value in event.body.items()}
-    if event.kind == "split-entity" and "from" in body:
-        body |= _counted(event.body, gone)
+    declared = body_field(event.kind)
+    decision = event.body.get(declared.decision) if declared.decision else None
+    body = _members(declared, event.body, gone, decision)
     return None if body == event.body else body
 
 
-def _field(event: Event, name: str, value: Any, gone: PurgePlan) -> Any:
-    if event.kind == "describe-tag":
-        return _described(name, value, event.body["tag"], gone)
-    if name in BY_HAND.get(event.kind, ()):
-        return [gone.node("entity", one) for one in value] if isinstance(value, list) else gone.node("entity", value)
-    if name == "columns" and "first" in event.body:
-        return _columns(range(event.body["first"], event.body["first"] + event.body["count"]), value, gone)
-    if name == "set":
-        return [part for given in value for part in _set(given, gone)]
-    if name == "join":
-        return [_join(part, gone) for part in value]
-    if name == "graph":
-        return _graph(value, gone)
-    if name == "registers":
-        found = {register: _REGISTERS.get(register, _unchanged)(dumped, gone) for register, dumped in value.items()}
-        if "entities" in value and "graph" in event.body:
-            found["entities"]["entries"] = _mentioned(found["entities"]["entries"], value, event.body["graph"], gone)
-        return found
-    if name == "tellings":
-        return _tellings(value, gone)
-    if name == "fact_times":
-        return _fact_times(value, gone)
-    if name == "clusters":
-        return [{**one, "name": gone.node("cluster", one["name"])} if "name" in one else one for one in value]
-    if name == "summaries":
-        return [{**one, "of": gone.node("cluster", one["of"])} for one in value]
-    if name == "gap" and isinstance(value, dict):  # that of a recall which nobody in particular asked is seen by all
-        gone = gone.asked_by(gone.askers.get(event.body["decision"], EVERYONE))
-    return value if name in _PARTS else _walked(value, gone, name)
+# -- mappings and lists -----------------------------------------------------------------------------------------------
 
 
-# -- what any event may carry -----------------------------------------------------------------------------------------
+def _members(field: Field, values: Beside, gone: PurgePlan, decision: int | None = None) -> dict[str, Any]:
+    """Return the members of a mapping without what is gone; ``decision`` is the recall that the event speaks of."""
+    body: dict[str, Any] = {}
+    for name, value in values.items():
+        part = field.get(name)
+        # what was asked as somebody is seen by them alone; of a recall that nobody in particular asked, by all
+        plan = gone.asked_by(gone.askers.get(decision, EVERYONE)) if part.asker and decision is not None else gone
+        key = name if not field.keys or name in field.fields else gone.name(field.keys, name)
+        body[key] = _part(part, value, values, plan)
+    return body
+
+
+def _part(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
+    if value is None or not field.rewritten:
+        return value
+    return _REDACT[field.role](field, value, beside, gone)
+
+
+def _mapping(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
+    body = _members(field, value, gone)
+    asked = field.asks
+    if asked is None:
+        return body
+    for name, part in value.items():
+        if field.get(name) is asked and isinstance(part, str):
+            if _is_taken(field, value, gone):
+                body[name] = "" if asked.role == "text" else None
+            if body[name] != part:
+                body |= _without_vectors(field, value)
+    return body
+
+
+def _is_taken(field: Field, value: Beside, gone: PurgePlan) -> bool:
+    """Return whether the question in a mapping goes, by its words and by where and as whom it was asked."""
+    filters: dict[str, str | None] = {"project": None, "session": None, "viewer": None}
+    question = ""
+    for name, part in value.items():
+        own = field.get(name)
+        if own.asked:
+            question = part or ""
+        elif own.role in ("project", "session"):
+            filters[own.role] = part
+        elif own.role == "creator":
+            filters["viewer"] = part
+    return gone.takes(question, **filters)
+
+
+def _without_vectors(field: Field, value: Beside) -> dict[str, bytes]:
+    return {name: bytes(len(part)) for name, part in value.items() if field.get(name).role == "vector"}
+
+
+def _list(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> list[Any]:
+    items = [item for item in value if not (field.drops and _goes(field.items[0], item, gone))]
+    found: list[Any] = []
+    for item in items:
+        part = _part(field.items[0], item, beside, gone)
+        found += part if field.items[0].role == "values" else [part]
+    return found
+
+
+def _goes(field: Field, item: Any, gone: PurgePlan) -> bool:
+    """Return whether an item goes as a whole: its memory is purged, or its question is taken."""
+    if not field.names_memories or not isinstance(item, Mapping | list | tuple):
+        return False
+    parts = item.items() if isinstance(item, Mapping) else enumerate(item)
+    own = [part for name, part in parts if _inner(field, name).role == "memory" and isinstance(part, int)]
+    if gone.within(own):
+        return True
+    return field.asks is not None and isinstance(item, Mapping) and _is_taken(field, item, gone)
+
+
+def _inner(field: Field, name: Any) -> Field:
+    return field.get(name) if field.role == "mapping" else field.item(name)
+
+
+def _tuple(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> list[Any]:
+    return [_part(field.item(place), part, beside, gone) for place, part in enumerate(value)]
+
+
+def _rows(field: Field, columns: Any, beside: Beside, gone: PurgePlan) -> dict[str, Any]:
+    """Parallel columns: a node that a purged memory is joined to has a placeholder in that row."""
+    places: set[int] = set()
+    for name, part in columns.items():
+        if field.get(name).role == "memory" and isinstance(part, list):
+            places |= set(gone.within(part))
+    body = dict(columns)
+    for name, part in columns.items():
+        column = field.get(name)
+        if column.role == "node" and isinstance(part, list):
+            kind = columns["kind"]
+            body[name] = [gone.node(kind, called, own=place in places) for place, called in enumerate(part)]
+        else:
+            body[name] = _part(column, part, columns, gone)
+    return body
+
+
+# -- strings ----------------------------------------------------------------------------------------------------------
+
+
+def _text(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
+    if isinstance(value, list):
+        return [_text(field, one, beside, gone) for one in value]
+    if not isinstance(value, str):
+        return value
+    return "" if field.of and _is_gone(beside.get(field.of), gone) else gone.cut(value)
+
+
+def _is_gone(subject: Any, gone: PurgePlan) -> bool:
+    """Return whether what a text speaks of is purged: a memory, all of some memories, or a name."""
+    if isinstance(subject, str):
+        return gone.node("tag", subject) != subject
+    ids = [subject] if isinstance(subject, int) else subject
+    return isinstance(ids, list) and bool(ids) and len(gone.within(ids)) == len(ids)
+
+
+def _note(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
+    if isinstance(value, list):
+        return [_note(field, one, beside, gone) for one in value]
+    if not isinstance(value, str):
+        return value
+    return None if field.of and _is_gone(beside.get(field.of), gone) else gone.cut.note("", value)
+
+
+def _label(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
+    """A string is cut, unless it may be a word of a vocabulary."""
+    if isinstance(value, list):
+        return [_label(field, one, beside, gone) for one in value]
+    if isinstance(value, str) and field.of and _is_gone(beside.get(field.of), gone):
+        return ""
+    return value if not isinstance(value, str) or _VOCABULARY.fullmatch(value) else gone.cut(value)
+
+
+def _undeclared(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
+    """Strings anywhere in a value: a name that goes has a placeholder, others are cut. Keys stay."""
+    if isinstance(value, list):
+        return [_undeclared(field, one, beside, gone) for one in value]
+    if isinstance(value, Mapping):
+        return {name: _undeclared(field, part, beside, gone) for name, part in value.items()}
+    if isinstance(value, str) and value in gone.names and not _VOCABULARY.fullmatch(value):
+        return gone.alias(value)
+    return _label(field, value, beside, gone)
+
+
+def _vector(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
+    return value
+
+
+def _name(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
+    if isinstance(value, list):
+        return [_name(field, one, beside, gone) for one in value]
+    if not isinstance(value, str):
+        return value
+    return gone.name(str(beside.get("kind", "")) if field.role == "node" else field.role, value)
+
+
+# -- parts that the fold of the state reads ---------------------------------------------------------------------------
+
+
+def _added(field: Field, columns: Any, beside: Beside, gone: PurgePlan) -> Any:
+    if "first" not in beside:
+        return columns
+    return _columns(range(beside["first"], beside["first"] + beside["count"]), columns, gone)
+
+
+def _changed(field: Field, part: Any, beside: Beside, gone: PurgePlan) -> list[dict[str, Any]]:
+    return _set(part, gone)
+
+
+def _count(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> int:
+    taken, left = _counted(field, beside, gone)
+    return int(value) - len(taken) + len(left)
+
+
+def _newest(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> int:
+    taken, left = _counted(field, beside, gone)
+    if len(left) == len(taken):
+        return int(value)
+    created = gone.created[np.array(sorted(left), dtype=np.int64) - 1]
+    return int(created.max()) if left else NEVER
+
+
+def _counted(field: Field, beside: Beside, gone: PurgePlan) -> tuple[set[int], set[int]]:
+    """Return the memories that the part ``of`` names, and those of them that are left."""
+    part = _PARTS.get(field.of)
+    taken = set(part.ids(beside.get(field.of)))
+    return taken, taken.difference(gone.ids.tolist())
+
+
+_PARTS = body_field("")
+"""The parts that any event may carry."""
 
 
 def _columns(listed: Sequence[int], columns: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
@@ -139,23 +285,11 @@ def _set(part: Mapping[str, Any], gone: PurgePlan) -> list[dict[str, Any]]:
     return [part for part in parts if part["ids"] and part["columns"]]
 
 
-def _join(part: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    places = frozenset(gone.within(part["source"]))
-    targets = [gone.node(part["kind"], name, own=place in places) for place, name in enumerate(part["target"])]
-    return {**part, "target": targets}
-
-
-def _counted(body: Mapping[str, Any], gone: PurgePlan) -> dict[str, int]:
-    """How many of the memories that a new entity takes are left, and the instant of the newest of them."""
-    taken = {id for part in body.get("join", ()) for id in part["source"]}
-    left = taken.difference(gone.ids.tolist())
-    if len(left) == len(taken):
-        return {}
-    created = gone.created[np.array(sorted(left), dtype=np.int64) - 1]
-    return {"mentions": body["mentions"] - len(taken) + len(left), "last": int(created.max()) if left else NEVER}
-
-
 # -- imports ----------------------------------------------------------------------------------------------------------
+
+
+def _imported(field: Field, graph: Any, beside: Beside, gone: PurgePlan) -> dict[str, Any]:
+    return _graph(graph, gone)
 
 
 def _graph(graph: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
@@ -178,114 +312,56 @@ def _graph(graph: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
     return {**graph, "nodes": nodes, "source": source, "target": target}
 
 
-def _entities(dumped: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    entries = [[gone.node("entity", name), *rest] for name, *rest in dumped["entries"]]
-    return {**dumped, "entries": entries, "names": [gone.node("entity", name) for name in dumped["names"]]}
+def _registers(field: Field, registers: Any, beside: Beside, gone: PurgePlan) -> dict[str, Any]:
+    found = {name: _part(dump_field(name), dumped, {}, gone) for name, dumped in registers.items()}
+    if Entities.name in registers and "graph" in beside:
+        lost = _lost_mentions(beside["graph"], gone)
+        found[Entities.name] = Entities.count_fewer(found[Entities.name], registers[Entities.name], lost)
+    return found
 
 
-def _mentioned(
-    entries: Sequence[Sequence[Any]], registers: Mapping[str, Any], graph: Mapping[str, Any], gone: PurgePlan
-) -> list[Any]:
-    """Imported entities, which purged memories mention no more."""
+def _lost_mentions(graph: Mapping[str, Any], gone: PurgePlan) -> Counter[str]:
+    """Return how often purged memories mention each imported entity."""
     purged = frozenset(gone.ids.tolist())
-    lost = Counter(
+    return Counter(
         graph["nodes"][-target - 1][1]
         for source, target, relation in zip(graph["source"], graph["target"], graph["relation"], strict=True)
         if relation == "mentions" and target < 0 and source in purged
     )
-    known = registers["entities"]["entries"]
-    return [
-        [name, type, max(0, mentions - lost[known[number][0]]), *rest]
-        for number, (name, type, mentions, *rest) in enumerate(entries)
-    ]
 
 
-def _centroids(dumped: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    clusters = [[id, gone.node("cluster", name), *rest] for id, name, *rest in dumped["clusters"]]
-    return {**dumped, "clusters": clusters}
-
-
-def _summaries(dumped: Iterable[Sequence[Any]], gone: PurgePlan) -> list[Any]:
-    return [[id, at, by, gone.node("cluster", of), *rest] for id, at, by, of, *rest in dumped]
-
-
-def _rows(dumped: Iterable[Mapping[str, Any]], gone: PurgePlan) -> list[Any]:
-    return [_walked(row, gone) for row in dumped]
-
-
-def _tags(dumped: Iterable[Mapping[str, Any]], gone: PurgePlan) -> list[Any]:
-    return [{name: _described(name, value, row["tag"], gone) for name, value in row.items()} for row in dumped]
-
-
-def _described(name: str, value: Any, tag: str, gone: PurgePlan) -> Any:
-    """A tag by its name, or what is said of it: of one that only purged memories bore, nothing."""
-    called = gone.node("tag", tag)
-    return called if name == "tag" else gone.cut(value) if called == tag else ""
-
-
-def _tellings(told: Iterable[Mapping[str, Any]], gone: PurgePlan) -> list[Any]:
-    """How memories were told again, without those of purged memories and what was told where all of it goes."""
-    return [
-        {name: _told(name, value, gone) for name, value in row.items()}
-        for row in told
-        if not gone.within([row["memory"]])
-        and not gone.takes(
-            row.get("context") or "", project=row.get("project"), session=row.get("session"), viewer=row.get("creator")
-        )
-    ]
-
-
-def _fact_times(told: Iterable[Sequence[Any]], gone: PurgePlan) -> list[Any]:
-    """When facts were told again, without those of purged memories."""
-    return [list(one) for one in told if not gone.within([one[0]])]
-
-
-def _told(name: str, value: Any, gone: PurgePlan) -> Any:
-    if name in ("context", "reason"):
-        return gone.cut.note(name, value)
-    return gone.named(value, name) if isinstance(value, str) else value
-
-
-def _unchanged(dumped: Any, gone: PurgePlan) -> Any:
-    """A register of ids, numbers and hashes."""
-    return dumped
-
-
-_REGISTERS: dict[str, Callable[[Any, PurgePlan], Any]] = {
-    "entities": _entities,
-    "clusters": _centroids,
-    "summaries": _summaries,
-    "gaps": _rows,
-    "relationships": _rows,
-    "modules": _rows,
-    "tags": _tags,
-    "tellings": _tellings,
-    "fact-times": _fact_times,
-    "switches": _rows,
-    "consents": _rows,
-    "synced": _rows,
+_REDACT: Mapping[str, Callable[[Field, Any, Beside, PurgePlan], Any]] = {
+    "mapping": _mapping,
+    "list": _list,
+    "tuple": _tuple,
+    "rows": _rows,
+    "text": _text,
+    "note": _note,
+    "label": _label,
+    "undeclared": _undeclared,
+    "vector": _vector,
+    "columns": _added,
+    "values": _changed,
+    "memory-count": _count,
+    "newest-time": _newest,
+    "graph": _imported,
+    "registers": _registers,
+    **dict.fromkeys(NAMES, _name),
 }
 
 
-# -- an event's own fields --------------------------------------------------------------------------------------------
+# -- what is compared -------------------------------------------------------------------------------------------------
 
 
-def _walked(value: Any, gone: PurgePlan, field: str = "") -> Any:
-    """Texts are cut out, and names that are gone have placeholders. What was looked for in a purged project, or quotes
-    a purged text, has no vector any more. Keys and what may be a word of a vocabulary stay.
-    """
-    if isinstance(value, str):
-        if field in NAMED:
-            return gone.alias(value) if value in gone.names else value if field == "agent" else gone.named(value, field)
-        return value if field not in _TEXTS and _VOCABULARY.fullmatch(value) else gone.cut(value)
-    if isinstance(value, list):
-        return [_walked(item, gone, field) for item in value]
-    if isinstance(value, dict):
-        found = {name: _walked(item, gone, name) for name, item in value.items()}
-        if "snippet" in found:
-            if gone.takes(value["snippet"], project=value.get("project"), session=value.get("session")):
-                found["snippet"] = ""
-            if found["snippet"] != value["snippet"]:
-                found["vector"] = bytes(len(value["vector"]))
-        return found
-    return value
+def without_redactable(field: Field, value: Any) -> Any:
+    """Return a value without whatever a purge may change of it: the rest of a dump is equal before and after."""
+    if value is None or not field.rewritten:
+        return value
+    if field.role == "mapping" and isinstance(value, Mapping):
+        parts = {name: without_redactable(field.get(name), part) for name, part in value.items()}
+        return list(parts.values()) if field.keys else parts
+    if field.role == "list":
+        return [] if field.drops else [without_redactable(field.items[0], item) for item in value]
+    if field.role == "tuple":
+        return [without_redactable(field.item(place), part) for place, part in enumerate(value)]
+    return None

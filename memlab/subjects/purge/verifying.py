@@ -4,17 +4,17 @@ the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.graph import NODE_KINDS, kind_of, number_of
 from memlab.schema import MEMORY, RELATIONS
-from memlab.state import PLACEHOLDER, Listed, State
+from memlab.state import PLACEHOLDER, Entities, Listed, State, Tombstones
 from memlab.subjects.entities.merging import entities_of
 from memlab.subjects.purge.planning import Cut, cut_of
+from memlab.subjects.purge.rewriting import without_redactable
 
 __all__ = ["differences"]
 
@@ -155,39 +155,17 @@ def _listed(state: State) -> dict[str, Listed]:
 
 def _of_registers(before: State, after: State) -> Iterator[str]:
     for name, one in before.projections.items():
-        if name in ("entities", "purged"):
+        if name in (Entities.name, Tombstones.name):
             continue
-        neutral: Callable[[Any], Any] = _NEUTRAL.get(name, lambda dumped: dumped)
-        if neutral(one.dump()) != neutral(after.projections[name].dump()):
+        was, now = (without_redactable(one.dumped, dumped.dump()) for dumped in (one, after.projections[name]))
+        if was != now:
             yield f"The register {name} tells something else."
-    was, now = before.projections["purged"].dump(), after.projections["purged"].dump()
+    was, now = (state.projection(Tombstones).dump() for state in (before, after))
     known = {key: set(hashes) for key, hashes in now["hashes"]}
     if not set(was["origins"]) <= set(now["origins"]) or any(
         not set(hashes) <= known.get(key, set()) for key, hashes in was["hashes"]
     ):
         yield "What was purged before is not known any more."
-
-
-def _without_names(dumped: Mapping[str, Any]) -> Any:
-    return {**dumped, "clusters": [[id, *rest] for id, _, *rest in dumped["clusters"]]}
-
-
-_NEUTRAL: dict[str, Callable[[Any], Any]] = {
-    "clusters": _without_names,
-    "summaries": lambda dumped: [[id, at, by, *rest] for id, at, by, _, *rest in dumped],
-    "gaps": lambda dumped: [[row[name] for name in ("gap", "decision", "at", "closed", "embedder")] for row in dumped],
-    "relationships": lambda dumped: [{**row, "agent": None} for row in dumped],
-    "modules": lambda dumped: [row["version"] for row in dumped],
-    "tags": lambda dumped: [],
-    "tellings": lambda dumped: [],
-    "fact-times": lambda dumped: [],
-    "switches": lambda dumped: [row["since"] for row in dumped],
-    "consents": lambda dumped: [row["since"] for row in dumped],
-    "synced": lambda dumped: [row["at"] for row in dumped],
-    "injected": lambda dumped: [ids for *_, ids in dumped],
-}
-"""Registers without what a purge may take out of them: the names of clusters, agents and sessions, what was looked for,
-what is said of modules and tags, who told what again, and why memory is off."""
 
 
 def _differences(what: str, wrong: Flags) -> Iterator[str]:

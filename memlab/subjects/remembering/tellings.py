@@ -10,7 +10,7 @@ import polars as pl
 
 from memlab.journal import Event
 from memlab.schema import MEMORY, NEVER
-from memlab.state import Projection, State
+from memlab.state import MEMORY_ID, NUMBER, TIME, WORD, Field, Projection, State, listed, mapping
 from memlab.subjects.linking.linked import Linked
 
 __all__ = ["Tellings", "provenance_frame", "tellings_of"]
@@ -31,6 +31,25 @@ class Tellings(Projection):
 
     name: ClassVar[str] = "tellings"
     kinds: ClassVar[tuple[str, ...]] = ("link",)
+    dumped: ClassVar[Field] = listed(
+        mapping(
+            {
+                "memory": MEMORY_ID,
+                "at": TIME,
+                "session": Field("session", held="reference"),
+                "project": Field("project", held="reference"),
+                "speaker": Field("name", held="reference"),
+                "creator": Field("creator", held="reference"),
+                "provenance": WORD,
+                "source": WORD,
+                "confidence": NUMBER,
+                "context": Field("note", asked=True),
+                "reason": Field("note"),
+            }
+        ),
+        drops=True,
+    )
+    adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {"link": {"tellings": dumped}}
 
     def __init__(self) -> None:
         self._rows: list[dict[str, Any]] = []

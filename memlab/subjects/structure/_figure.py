@@ -1,4 +1,4 @@
-"""The figure of a memory's structure: its communities and what joins them, and the layers of its weeks."""
+"""The figure of a memory's structure: the sizes of its communities, and the layers of its weeks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from memlab.drawing import BLUE, GREY, ORANGE, panelled
 from memlab.subjects.structure._layers import LAYERS
-from memlab.subjects.structure._packing import packed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,16 +24,14 @@ Floats = NDArray[np.float64]
 width, height = 9.6, 4.0
 """Inches."""
 
-_MOST_BUBBLES = 24
-_MOST_LINES = 24
+_MOST_GROUPS = 12
+"""Bars that can be read in the height of the figure."""
+
 _MOST_BARS = 60
-_ROOM = (4.3, 2.85)
-"""Inches that the bubbles have."""
 
 _PAD = 22
 """Points between a title and its axes, where a line of small print stands."""
 
-_POINT = 1 / 72
 _COLOURS = dict(zip(LAYERS, (BLUE, "#009e73", ORANGE, GREY), strict=True))
 _HATCHES = {"emerging": "////"}
 _STACKED = ("stable", "active", "emerging", "decaying")
@@ -52,31 +49,23 @@ def figure(frames: Mapping[str, pl.DataFrame], axes: Sequence[Axes] | None = Non
 
 
 def _draw_groups(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
-    """Communities as bubbles, bridges as lines; clusters where nothing is joined, kinds where nothing is alike."""
-    what = "memories"
-    communities, found, kinds = (frames[name] for name in ("communities", "clusters", "kinds"))
-    if communities.height:
-        title, sizes = "Communities", communities["size"]
-        what = "memories" if communities["memories"].sum() == sizes.sum() else "nodes"
-        names = [words[:2] for words in communities["words"].to_list()]
-        links = _links(frames["bridges"], min(len(sizes), _MOST_BUBBLES))
-    elif found.height:
-        title, sizes = "Clusters", found["size"]
-        names = [words[:2] for words in found["words"].to_list()]
-        links = np.zeros((_MOST_BUBBLES, _MOST_BUBBLES))
-    else:
-        title, sizes = "Kinds", kinds["memories"]
-        names = [[kind] for kind in kinds["kind"].to_list()]
-        links = np.zeros((_MOST_BUBBLES, _MOST_BUBBLES))
+    """Draw the largest communities as bars; clusters where nothing is joined, kinds where no clusters are known."""
+    title, unit, groups = _choose_groups(frames)
     axes.set_title(title, pad=_PAD)
-    axes.axis("off")
-    if not len(sizes):
+    if groups.is_empty():
+        axes.axis("off")
         axes.text(0.5, 0.5, "nothing is remembered yet", transform=axes.transAxes, ha="center", color=GREY)
         return
-    _bubbles(axes, sizes.to_numpy()[:_MOST_BUBBLES].astype(np.float64), names[:_MOST_BUBBLES], links)
+    shown = groups.head(_MOST_GROUPS)
+    bars = axes.barh(range(shown.height), shown["size"].to_numpy(), color=BLUE)
+    axes.bar_label(bars, [_brief(size) for size in shown["size"].to_list()], padding=3, fontsize=8.5)
+    axes.set_yticks(range(shown.height), [" ".join(words) for words in shown["words"].to_list()], parse_math=False)
+    axes.invert_yaxis()
+    axes.xaxis.set_visible(False)
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
     small: dict[str, Any] = {"fontsize": 8.5, "color": GREY, "va": "bottom"}
     axes.annotate(
-        _caption(what, sizes, links),
+        _caption(unit, groups["size"]),
         (0, 1),
         xytext=(0, 8),
         xycoords="axes fraction",
@@ -85,47 +74,16 @@ def _draw_groups(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
     )
 
 
-def _bubbles(axes: Axes, sizes: Floats, names: Sequence[Sequence[str]], links: Floats) -> None:
-    from matplotlib.patches import Circle
-
-    radii = np.sqrt(sizes / sizes[0])
-    centres = packed(radii, links, gap=0.22)
-    low, high = (centres - radii[:, None]).min(axis=0), (centres + radii[:, None]).max(axis=0)
-    inches = min(_ROOM / (high - low))
-    joined = np.argwhere(np.triu(links[: len(sizes), : len(sizes)]) > 0)
-    weight = links[joined[:, 0], joined[:, 1]]
-    for place in np.argsort(-weight, kind="stable")[:_MOST_LINES]:
-        (one, other), share = joined[place], weight[place] / weight.max()
-        style: dict[str, Any] = {"linewidth": 0.6 + 4.4 * share, "alpha": 0.35 + 0.55 * share}
-        axes.plot(*_shortened(centres, radii, one, other), color=GREY, solid_capstyle="butt", zorder=1, **style)
-    for centre, radius, size, name in zip(centres, radii, sizes, names, strict=True):
-        axes.add_patch(Circle(centre, radius, facecolor=BLUE, alpha=0.28, linewidth=0, zorder=2))
-        axes.add_patch(Circle(centre, radius, facecolor="none", edgecolor=BLUE, linewidth=1.4, zorder=3))
-        lines = _fitting(name, int(size), radius * inches)
-        if lines:
-            parts = axes.text(
-                float(centre[0]),
-                float(centre[1]),
-                lines,
-                ha="center",
-                va="center",
-                fontsize=8.5,
-                linespacing=1.25,
-                zorder=4,
-            )
-            parts.set_parse_math(False)
-    axes.set_aspect("equal")
-    axes.set_xlim(low[0] - 0.05, high[0] + 0.05)
-    axes.set_ylim(low[1] - 0.05, high[1] + 0.05)
-
-
-def _shortened(centres: Floats, radii: Floats, one: int, other: int) -> Floats:
-    """f64[2, points]: the line between two centres where it lies behind no circle, NaN elsewhere."""
-    along = np.linspace(0.0, 1.0, 400)[:, None]
-    points = centres[one] * (1 - along) + centres[other] * along
-    inside = np.linalg.norm(points[:, None, :] - centres, axis=2) < radii
-    points[inside.any(axis=1)] = np.nan
-    return np.asarray(points.T)
+def _choose_groups(frames: Mapping[str, pl.DataFrame]) -> tuple[str, str, pl.DataFrame]:
+    """The title, the unit, and for each group its size and its first words."""
+    communities, clusters, kinds = (frames[name] for name in ("communities", "clusters", "kinds"))
+    words = pl.col("words").list.head(2)
+    if communities.height:
+        unit = "memories" if communities["memories"].sum() == communities["size"].sum() else "nodes"
+        return "Communities", unit, communities.select("size", words)
+    if clusters.height:
+        return "Clusters", "memories", clusters.select("size", words)
+    return "Kinds", "memories", kinds.select(size="memories", words=pl.concat_list("kind"))
 
 
 def _brief(count: int) -> str:
@@ -141,35 +99,11 @@ def _brief(count: int) -> str:
     return f"{count / 1e6:.1f}M"
 
 
-def _fitting(words: Sequence[str], size: int, radius: float) -> str:
-    """What can be read inside a circle of so many inches: the words and the size, a word, the size, or nothing."""
-    letter, line = 5.4 * _POINT, 10.6 * _POINT
-    count = _brief(size)
-    for shown in ([*words, count], *([word, count] for word in words), [count]):
-        wide, tall = max(map(len, shown)) * letter / 2, len(shown) * line / 2
-        if np.hypot(wide, tall - 0.3 * line) <= radius:
-            return "\n".join(shown)
-    return ""
-
-
-def _caption(what: str, sizes: pl.Series, links: Floats) -> str:
-    """What the picture leaves out, and what its signs mean."""
-    parts = [f"with the number of {what}"]
-    if links.any():
-        parts.append("joined by edges")
-    if len(sizes) > _MOST_BUBBLES:
-        rest = sizes[_MOST_BUBBLES:]
-        parts.append(f"{len(rest):,} smaller ones left out ({int(rest.sum()):,} {what})")
-    return "; ".join(parts)
-
-
-def _links(between: pl.DataFrame, count: int) -> Floats:
-    """f64[n, n]: how much weight joins each two of the communities shown."""
-    links = np.zeros((count, count))
-    shown = between.filter((pl.col("left") < count) & (pl.col("right") < count))
-    left, right = shown["left"].to_numpy(), shown["right"].to_numpy()
-    links[left, right] = links[right, left] = shown["weight"].to_numpy()
-    return links
+def _caption(unit: str, sizes: pl.Series) -> str:
+    """The unit of the bars, and how many groups are left out."""
+    rest = sizes[_MOST_GROUPS:]
+    left_out = f"; {len(rest):,} smaller ones left out ({int(rest.sum()):,} {unit})" if len(rest) else ""
+    return f"number of {unit}{left_out}"
 
 
 def _draw_layers(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:

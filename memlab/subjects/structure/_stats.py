@@ -102,7 +102,7 @@ class Stats:
 
     @checked
     def figure(self, *, axes: OnPanels | None = None) -> Figure:
-        """A matplotlib figure: communities with their bridges, and what has become of each week's memories.
+        """A matplotlib figure: the sizes of communities, and what has become of each week's memories.
 
         Without edges the clusters stand in for communities, without clusters the kinds. It is drawn on two ``axes`` if
         they are given.

@@ -9,7 +9,7 @@ import { Scatter, type Mark, type Seen } from "./scatter";
 import css from "./map.css";
 
 type Legend = { colour?: string; words?: [string, number][]; ends?: [string, string]; named?: string; none: number };
-type About = { memories: number; shown: number; projection: string; kept: number | null; legend: Legend; event: number; colours: string[]; tsne: number };
+type About = { memories: number; shown: number; kept: number | null; legend: Legend; event: number; colours: string[]; };
 type Near = { nodes: Node[]; edges: Edge[]; cut: boolean; seeds: number[]; active?: { step: number; node: number; activation: number }[]; beyond?: number; question?: string };
 const NAMES: Record<string, string> = { kind: "kind", status: "status", cluster: "cluster", retention: "retention", recalled: "last recall" };
 
@@ -20,7 +20,6 @@ function MemoryMap() {
   const shades = useTable("_shades");
   const [about] = useTrait<About>("_about");
   const [colour, setColour] = useTrait<string>("colour");
-  const [projection, setProjection] = useTrait<string>("projection");
   const [ids, setIds] = useTrait<number[]>("ids");
   const [focus, setFocus] = useTrait<number>("focus");
   const [near, setNear] = useState<Near | null>(null);
@@ -85,13 +84,6 @@ function MemoryMap() {
           Colour
           <select value={colour} disabled={!!still} onChange={(event) => setColour(event.currentTarget.value)}>
             {(about.colours ?? []).map((one) => <option key={one} value={one}>{NAMES[one]}</option>)}
-          </select>
-        </label>
-        <label>
-          Projection
-          <select value={projection} disabled={!!still} onChange={(event) => setProjection(event.currentTarget.value)}>
-            <option value="pca">principal components</option>
-            <option value="tsne" disabled={about.shown > about.tsne}>{about.shown > about.tsne ? `t-SNE (up to ${about.tsne.toLocaleString("en")})` : "t-SNE"}</option>
           </select>
         </label>
         <form

@@ -1,0 +1,161 @@
+"""The vocabulary of packs has a number: a text in a later one is not blamed for words that its reader does not know."""
+
+import hashlib
+import json
+from dataclasses import replace
+
+import pytest
+
+import memlab
+from memlab.errors import InputError, NewerLab, PolicyError
+from memlab.journal import Event, Journal
+from memlab.language import DIALECT
+from memlab.language import vocabulary as dialect_words
+from memlab.policies import (
+    FEATURES,
+    POLICY_FORMAT,
+    SETTINGS,
+    SLOTS,
+    VOCABULARY,
+    VersionLog,
+    load_pack,
+    pack_source,
+)
+from memlab.policies import _packs as packs
+from memlab.registry import Registry
+
+VOCABULARIES = {1: "a04806a73aab"}
+"""Digest of what packs may say, by the number of the vocabulary."""
+
+LATER = POLICY_FORMAT + 1
+DEFAULT = pack_source("memlab")
+
+
+def words():
+    """Everything that a text of a pack may name, with what it may be."""
+    return {
+        "dialect": DIALECT,
+        "forms": sorted(word.name for word in dialect_words()),
+        "slots": [
+            [
+                name,
+                slot.version,
+                slot.signature.returns,
+                slot.signature.words,
+                slot.signature.fields,
+                sorted((one.name, one.type, one.words) for one in slot.signature.inputs.values()),
+            ]
+            for name, slot in sorted(SLOTS.items())
+        ],
+        "settings": [
+            [name, one.version, one.type, one.low, one.high, one.words] for name, one in sorted(SETTINGS.items())
+        ],
+        "features": [[name, one.version, one.type, one.words] for name, one in sorted(FEATURES.items())],
+    }
+
+
+def test_another_vocabulary_has_another_number():
+    digest = hashlib.blake2b(json.dumps(words()).encode(), digest_size=6).hexdigest()
+    assert VOCABULARIES.get(POLICY_FORMAT) == digest, (
+        "What packs may say has changed since POLICY_FORMAT was raised. Raise it in memlab/policies/_vocabulary.py "
+        f"to {max(VOCABULARIES) + 1}, and write {max(VOCABULARIES) + 1}: {digest!r} into VOCABULARIES here."
+    )
+
+
+def fold(kind, texts, body):
+    """The versions after the default pack and one event more."""
+    versions = VersionLog()
+    shelf = {"default": DEFAULT, **texts}
+    versions.fold(Event(1, 0, "use", {"sources": ["default"]}), shelf.__getitem__)
+    versions.fold(Event(2, 0, kind, body), shelf.__getitem__)
+    return versions
+
+
+PACK = {"pack": "mine", "sources": ["mine"]}
+TRIAL = {**PACK, "design": "extra", "extra": 1, "rate": 1.0, "reason": ""}
+RANKING = {"slot": "recall-score", "source": "mine"}
+UNKNOWN = [
+    ("use", '(pack mine "Mine.") (setting moon-phase 1)', PACK, 'There is no setting "moon-phase" here.'),
+    ("challenge", '(pack mine "Mine.") (setting moon-phase 1)', TRIAL, 'There is no setting "moon-phase" here.'),
+    ("use", '(pack mine "Mine.") (defpolicy dream [similarity] similarity)', PACK, 'no policy slot "dream"'),
+    ("use", '(pack mine "Mine.") (defpolicy prune [moonlight] (> moonlight 0))', PACK, "moonlight"),
+    ("install", "(fn [moonlight] moonlight)", RANKING, "moonlight"),
+    ("pin", "(fn [moonlight] moonlight)", RANKING, "moonlight"),
+    ("rollback", "(fn [similarity] (ponder similarity))", RANKING, "ponder"),
+    ("install", "(fn [similarity] similarity)", {**RANKING, "slot": "dream"}, 'There is no policy slot "dream" here.'),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "body", "said"), UNKNOWN)
+def test_a_text_in_a_later_vocabulary_is_not_blamed(kind, text, body, said):
+    with pytest.raises(NewerLab) as caught:
+        fold(kind, {"mine": text}, {**body, VOCABULARY: LATER})
+    message = str(caught.value)
+    assert message.startswith(
+        f"Event 2 ({kind}) is written in the vocabulary of policies {LATER}, and memlab {memlab.__version__} knows "
+        f"vocabularies up to {POLICY_FORMAT}. "
+    )
+    assert said.removesuffix(" here.") in message
+    assert message.endswith(" Upgrade memlab.")
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(("kind", "text", "body", "said"), UNKNOWN)
+@pytest.mark.parametrize("number", [{}, {VOCABULARY: POLICY_FORMAT}])
+def test_a_text_in_a_known_vocabulary_is(kind, text, body, said, number):
+    with pytest.raises((PolicyError, InputError)):
+        fold(kind, {"mine": text}, {**body, **number})
+
+
+def test_a_text_in_a_later_vocabulary_without_new_words_is_read():
+    versions = fold("install", {"mine": "(fn [similarity] similarity)"}, {**RANKING, VOCABULARY: LATER})
+    assert versions.pack.policies["recall-score"].source == "(fn [similarity] similarity)"
+
+
+def test_a_text_that_is_gone_is_not_taken_for_a_later_one():
+    with pytest.raises(KeyError):
+        fold("install", {}, {**RANKING, VOCABULARY: LATER})
+
+
+def test_every_event_with_a_text_says_its_vocabulary(disk, tmp_path):
+    with disk() as lab:
+        lab.policies.install("recall-score", "(fn [similarity] similarity)")
+        lab.policies.rollback("recall-score")
+        lab.policies.pin("recall-score")
+        lab.policies.challenge("companion")
+        lab.use("cascade", compare=0)
+    with Journal.open(tmp_path / "agent.memlab", read_only=True) as journal:
+        numbers = {event.kind: event.body.get(VOCABULARY) for event in journal.events()}
+    assert numbers == {"embedder": None} | dict.fromkeys(
+        ("use", "install", "rollback", "pin", "challenge"), POLICY_FORMAT
+    )
+
+
+def _with(registry, name):
+    """The declarations of a registry, one of them in its second version."""
+    items = [replace(item, version=2) if item.name == name else item for item in registry.values()]
+    return Registry(registry.noun, items, about="doc")
+
+
+def test_version_1_is_not_hashed_and_a_later_one_is(monkeypatch):
+    """The golden record holds the hashes from before there were versions."""
+    pack = load_pack("memlab")
+    policy = pack.policies["prune"]
+    assert pack.with_policy("prune", policy).hash == pack.hash
+    before = pack.fingerprints("e")
+    monkeypatch.setattr(packs, "SLOTS", _with(SLOTS, "prune"))
+    assert pack.with_policy("prune", policy).hash != pack.hash
+    monkeypatch.undo()
+    monkeypatch.setattr(packs, "SETTINGS", _with(SETTINGS, "damping"))
+    assert pack.with_policy("prune", policy).hash != pack.hash
+    after = load_pack(DEFAULT).with_policy("prune", policy)
+    after._fingerprints.clear()
+    differ = {name for name, value in after.fingerprints("e").items() if value != before[name]}
+    assert differ == {name for name, one in FEATURES.items() if "damping" in one.depends}
+
+
+def test_a_setting_of_a_former_version_is_the_one_that_took_its_place():
+    assert load_pack('(pack mine "Mine.") (setting spread-combine "sum")').settings["spread-mode"] == "energy"
+    with pytest.raises(PolicyError, match="spread-combine, which is spread-mode today, is one of max, sum"):
+        load_pack('(pack mine "Mine.") (setting spread-combine "least")')
+    assert "spread-combine" not in SETTINGS

@@ -1,0 +1,109 @@
+"""Labs that past versions wrote open as those versions say they are; see tests/fixtures/labs/README.md."""
+
+import json
+import sqlite3
+import zipfile
+from contextlib import closing
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import memlab
+from memlab.journal._database import VERSION
+from tests.journal.formats import format_of
+
+LABS = Path(__file__).parent / "fixtures" / "labs"
+NAMES = sorted(path.stem for path in LABS.glob("*.zip"))
+
+pytestmark = pytest.mark.parametrize("name", NAMES)
+
+
+@pytest.fixture
+def folder(name, tmp_path):
+    """A copy of the lab that the version wrote."""
+    target = tmp_path / "agent.memlab"
+    with zipfile.ZipFile(LABS / f"{name}.zip") as packed:
+        packed.extractall(target)
+    return target
+
+
+@pytest.fixture
+def said(name):
+    """What the version said of it."""
+    return json.loads((LABS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def opened(folder, **more):
+    """The lab a day after its last event: under the pack companion it has forgotten all within the year."""
+    return memlab.open(folder, clock=memlab.ManualClock("2026-01-06"), **more)
+
+
+def rows_of(frame, *, like):
+    """The rows of a frame as JSON has them, in the columns that the version knew."""
+    columns = list(like[0])
+    return json.loads(json.dumps(frame.select(columns).to_dicts(), default=datetime.isoformat))
+
+
+def check_same(lab, said):
+    """The lab is what the version that wrote it says."""
+    assert rows_of(lab.memories, like=said["memories"]) == said["memories"]
+    edges = rows_of(lab.edges, like=said["edges"])
+    if not any(edge["relation"] == "has-tag" for edge in said["edges"]):  # the column tags had no edges yet
+        edges = [edge for edge in edges if edge["relation"] != "has-tag"]
+    assert edges == said["edges"]
+    assert lab.pack.name == said["pack"]
+    assert said["pack_hash"] in lab.store.versions.pack_hashes
+    slates = lab.slates()
+    for table in ("decisions", "candidates", "exposures", "feedback"):
+        assert getattr(slates, table).collect().height == said["counts"][table], table
+
+
+def test_it_is_read_as_it_was_and_nothing_is_changed(folder, said):
+    before = (folder / "journal.db").read_bytes()
+    number, _ = format_of(folder)
+    assert number < VERSION
+    with opened(folder, read_only=True) as lab:
+        check_same(lab, said)
+        assert {query: sorted(hit.id for hit in lab.recall(query)) for query in said["recalled"]} == said["recalled"]
+        assert lab.log["event"].to_list() == list(range(1, lab.store.journal.head + 1))
+        past = lab.at(event=lab.store.journal.head - 1)
+        assert past.memories["text"].to_list() == lab.memories["text"].to_list()[:-1]
+    assert (folder / "journal.db").read_bytes() == before
+    assert format_of(folder) == (number, None)
+
+
+def test_it_is_written_on_and_opened_again(folder, said):
+    with opened(folder) as lab:
+        check_same(lab, said)
+        assert format_of(folder) == (VERSION, memlab.__version__)
+        assert lab.io.check().sound
+        new = lab.remember("The heating is broken", project="home")
+        assert new.id == said["counts"]["memories"] + 1
+        assert new.id in [hit.id for hit in lab.recall("Is the heating broken?", limit=3)]
+        lab.feedback(lab.recall("How long does the build take?", limit=3)[0], "success")
+        lab.edit(1, text="Ana likes black tea")
+        after = lab.memories
+        lab.io.snapshot()
+    with opened(folder) as lab:
+        assert lab.memories.equals(after)
+        assert lab.io.check().sound
+        assert lab.purge(new.id)
+    assert memlab.check(folder).sound
+
+
+def test_the_journal_alone_is_enough(folder, said):
+    """Snapshots of earlier formats are left aside; what they hold stands in the journal."""
+    for kept in sorted(folder.rglob("*"), reverse=True):
+        if kept.name != "journal.db":
+            kept.rmdir() if kept.is_dir() else kept.unlink()
+    with opened(folder, read_only=True) as lab:
+        check_same(lab, said)
+
+
+def test_the_file_is_small_and_in_the_state_in_which_it_was_closed(folder, name):
+    assert (LABS / f"{name}.zip").stat().st_size <= 60_000
+    with closing(sqlite3.connect(f"file:{folder / 'journal.db'}?mode=ro", uri=True)) as database:
+        seqs = [seq for (seq,) in database.execute("SELECT seq FROM event ORDER BY seq")]
+    assert all(after == before + 1 for before, after in pairwise(seqs))

@@ -1,0 +1,23 @@
+"""A public name that was removed says what to use instead; one that never was is any missing attribute."""
+
+import pytest
+
+import memlab
+from memlab import evaluation, language, simulation
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "replacement"),
+    [
+        (memlab, "audit", "remember_many"),
+        (evaluation, "estimators", "memlab.evaluate"),
+        (language, "mutate", "memlab.breeding.mutate"),
+        (language, "crossover", "memlab.breeding.crossover"),
+        (simulation, "SPARSE", "probe-rate"),
+    ],
+)
+def test_a_removed_name_says_what_to_use_instead(module, name, replacement):
+    with pytest.raises(AttributeError, match=f"{name} was removed; instead: .*{replacement}"):
+        getattr(module, name)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        module.nothing  # noqa: B018
