@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from memlab.language._dag import SlateProgram, Value
 
-__all__ = ["Slates", "aggregate", "interpreted"]
+__all__ = ["Slates", "aggregate", "interpreted", "scale_min_max"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -75,10 +75,8 @@ def aggregate(op: str, values: Floats, nulls: Bools | None, slates: Slates) -> t
     if size == 0:
         return np.empty(0), None
     # callers have switched NumPy's warnings off: to do so again for each aggregate of a policy costs microseconds each
-    if op == "min-max" and nulls is None and slates.codes is None:
-        scaled = _min_max(values)
-        if scaled is not None:
-            return scaled, None
+    if op == "min-max" and nulls is None and (scaled := scale_min_max(values, slates)) is not None:
+        return scaled, None
     order = slates.permutation
     dense, starts = slates.dense, slates.starts
     ordered = (values if order is None else values[order]) + 0.0
@@ -108,10 +106,12 @@ def aggregate(op: str, values: Floats, nulls: Bools | None, slates: Slates) -> t
         return _in_row_order(np.where(missing, np.nan, scaled), order), nulls
 
 
-def _min_max(values: Floats) -> Floats | None:
-    """``min-max`` over one slate without nulls, or none where something is NaN: extremes need no order. A recall's
-    case, in 4 microseconds for 300 values.
+def scale_min_max(values: Floats, slates: Slates) -> Floats | None:
+    """``min-max`` over one slate without nulls: extremes need no order. A recall's case, in 4 microseconds for 300
+    values. None where something is NaN, the rows are of several slates, or one value stands for all.
     """
+    if slates.codes is not None or values.shape != (slates.size,):
+        return None
     least, greatest = np.minimum.reduce(values) + 0.0, np.maximum.reduce(values) + 0.0
     if least == greatest:
         return np.zeros(len(values))

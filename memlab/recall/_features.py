@@ -380,7 +380,7 @@ class Candidates(Moment):
             self.number("created"),
             self.state.names["speaker"].codes[self.rows],
             self.contexts(),
-            self.asked.embedder.closeness,
+            self.asked.embedder.scale,
         )
 
     def content(self) -> list[frozenset[int]]:
@@ -409,7 +409,7 @@ class Candidates(Moment):
             self["says-change"],
             self.number("created"),
             self.state.names["speaker"].codes[self.rows],
-            self.asked.embedder.closeness,
+            self.asked.embedder.scale,
         )
 
     def outdated(self) -> Values:
@@ -530,7 +530,7 @@ _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     "corrects": Candidates.corrects,
     "outdated": Candidates.outdated,
     "similarity": lambda pool: pool.asked.similarity(pool.rows),
-    "closeness": lambda pool: pool.asked.embedder.closeness(pool["similarity"]),
+    "closeness": lambda pool: pool.asked.embedder.scale(pool["similarity"]),
     "nearness": Candidates.nearness,
     "lexical": lambda pool: pool.asked.matches.scores(pool.rows),
     "coverage": lambda pool: pool.asked.matches.coverage(pool.rows),

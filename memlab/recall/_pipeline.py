@@ -202,7 +202,7 @@ class Recaller:
     def _ranked(self, state: State, pack: Pack, pool: Candidates, scores: Scores, limit: int) -> Ranking:
         depth = limit + int(pack.settings["probe-depth"])
         return rank_all(
-            pack, scores, lambda: state.vectors.take(pool.rows), depth=depth, closeness=self._embedder.closeness
+            pack, scores, lambda: state.vectors.take(pool.rows), depth=depth, closeness=self._embedder.scale
         )
 
     def _oppose(

@@ -90,7 +90,7 @@ class QuestionFeatures:
         self.at = question.at
         self.named = speakers.find(question.text, state.names["speaker"].vocabulary, population.speakers)
         given = question.vector
-        self.vector: NDArray[np.int8] = embedder.encode([question.text])[0] if given is None else given
+        self.vector: NDArray[np.int8] = embedder.embed([question.text])[0] if given is None else given
         self._k1, self._b = float(pack.settings["bm25-k1"]), float(pack.settings["bm25-b"])
         self.words = words = state.words_in(str(pack.settings["language"]))
         self._lengths = population.lengths(state, words)
