@@ -80,8 +80,9 @@ def _fold(events: Iterable[Event], contents: _Contents, state: State, versions: 
                 versions.fold(event, contents.source)
             yield event
 
+    few = isinstance(events, list) and not any([event.kind in POLICY_EVENTS for event in events])
     try:
-        state.fold(passing(), contents)
+        state.fold(events if few else passing(), contents)
     except UnknownName as error:
         raise DamagedLab(f"What an event needs is not there: {error} {RESTORE}") from error
     if len(state.vectors) < state.rows:
@@ -227,17 +228,27 @@ class Store:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold the mutex. What somebody who was interrupted while reading may have half filled is folded again."""
+        turn = self._turn()
+        try:
+            yield
+        finally:
+            self.mutex.give_back(turn)
+
+    def _turn(self) -> int:
+        """Take the mutex; whoever does gives it back in a ``finally``."""
         # asked before it is taken: a block within a block is not what an interrupt left
         first = not self.mutex.owned
-        with self.mutex.held():
-            if first and self._looking:
-                self._marked, self._looking = True, False
-            yield
+        turn = self.mutex.take()
+        assert turn is not None  # it waits without end
+        if first and self._looking:
+            self._marked, self._looking = True, False
+        return turn
 
     @contextmanager
     def reading(self) -> Iterator[State]:
         """The state as it is now, for the block, which nobody else reads or changes meanwhile."""
-        with self.alone():
+        turn = self._turn()
+        try:
             self._follow()
             self._check_embedder()
             within, self._looking = self._looking, True
@@ -247,6 +258,8 @@ class Store:
                 self._looking = within
                 raise
             self._looking = within
+        finally:
+            self.mutex.give_back(turn)
 
     def fold(self) -> None:
         """Take in what has happened since, whoever wrote it; some microseconds when nothing has."""
@@ -310,7 +323,8 @@ class Store:
         written. Where the write changes what earlier ones stored, the journal as it will be is folded again, and
         ``verify`` asked of the states before and after.
         """
-        with self.alone():
+        turn = self._turn()
+        try:
             with self.journal.write(durable=durable) as tx:
                 if self._marked or tx.head != self.state.seq:
                     self._follow()
@@ -335,6 +349,8 @@ class Store:
                 self._adopt(after, versions)
                 self._snapshot_at = 0
             self._marked = False
+        finally:
+            self.mutex.give_back(turn)
 
     def settle(self, tx: Transaction) -> None:
         """Apply what a transaction holds so far, so that what it writes next is decided with that in sight.
