@@ -75,25 +75,15 @@ class ThreadLock:
     @contextmanager
     def held(self, timeout: float = -1) -> Iterator[bool]:
         """Hold it; False, and it is not held, after ``timeout`` seconds of waiting, which has no end if negative."""
-        turn = self.take(timeout)
-        if turn is None:
+        if not self._lock.acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
             yield False
             return
+        freed = self._freed
         try:
             yield True
         finally:
-            self.give_back(turn)
-
-    def take(self, timeout: float = -1) -> int | None:
-        """Take it for a block that gives it back in a ``finally``: what ``give_back`` wants, or None after ``timeout``."""
-        if not self._lock.acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
-            return None
-        return self._freed
-
-    def give_back(self, turn: int) -> None:
-        """Release what ``take`` took, unless it was freed since."""
-        if turn == self._freed and self.owned:
-            self._lock.release()
+            if freed == self._freed and self.owned:
+                self._lock.release()
 
     def free(self) -> None:
         """Release what this thread holds; blocks that are still open release nothing any more."""

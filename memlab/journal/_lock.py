@@ -38,9 +38,9 @@ class WriterLock:
     def held(self, timeout: float) -> Iterator[None]:
         """Hold the lock; LabBusy after ``timeout`` seconds of waiting."""
         deadline = time.monotonic() + timeout
-        turn = self._turn(timeout)
-        try:
-            # both halves in one block: each generator more would cost a write some microseconds
+        # both halves in one block: each generator more would cost a write some microseconds
+        with self._threads.held(self._patience(timeout)) as taken:
+            self._check_taken(taken, timeout)
             if self._name is None or self._path is None:
                 yield
                 return
@@ -51,17 +51,13 @@ class WriterLock:
                 finally:
                     # a process forked meanwhile has the same open file: closing alone would leave it locked
                     fcntl.flock(file, fcntl.LOCK_UN)
-        finally:
-            self._threads.give_back(turn)
 
     @contextlib.contextmanager
     def against_threads(self, timeout: float) -> Iterator[None]:
         """The first half: no other thread writes through this handle."""
-        turn = self._turn(timeout)
-        try:
+        with self._threads.held(self._patience(timeout)) as taken:
+            self._check_taken(taken, timeout)
             yield
-        finally:
-            self._threads.give_back(turn)
 
     @contextlib.contextmanager
     def against_processes(self, timeout: float) -> Iterator[None]:
@@ -76,14 +72,14 @@ class WriterLock:
             finally:
                 fcntl.flock(file, fcntl.LOCK_UN)
 
-    def _turn(self, timeout: float) -> int:
-        """Take the thread lock."""
+    def _patience(self, timeout: float) -> float:
         if self._threads.owned:
             raise LabError("A write is already open in this thread: use its transaction, or end it first.")
-        turn = self._threads.take(timeout)
-        if turn is None:
+        return timeout
+
+    def _check_taken(self, taken: bool, timeout: float) -> None:
+        if not taken:
             raise LabBusy(f"Another thread of this process has been writing for {timeout:g} s.")
-        return turn
 
 
 def _opened(name: str) -> FileIO:

@@ -9,6 +9,7 @@ executed as code.
 0.4
 """
 
+from memlab.language._arrays import Coded
 from memlab.language._breed import MUTATIONS, Offspring, crossover, mutate
 from memlab.language._changes import changed_fields, possible_results
 from memlab.language._dag import Value
@@ -55,7 +56,9 @@ __all__ = [
     "FORM_SHAPES",
     "MUTATIONS",
     "Branch",
+    "Coded",
     "Change",
+    "Coded",
     "Derived",
     "Explanation",
     "FeatureGap",

@@ -174,6 +174,11 @@ class Policy:
         """The inputs in the order in which ``compute`` takes them."""
         return tuple(name for _, name, _, _ in self._arrays.inputs)
 
+    @property
+    def compares(self) -> frozenset[str]:
+        """The inputs of words that ``compute`` takes as ``Coded``, too."""
+        return self._arrays.coded
+
     def updates(
         self, columns: Mapping[str, Column], *, order: npt.NDArray[Any] | None = None
     ) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +19,16 @@ from numpy.typing import NDArray
 from memlab.clock import DAY
 from memlab.embedding import evened
 from memlab.index import SAYS, Asked, Signs, among
-from memlab.language import Policy
+from memlab.language import Coded, Policy
 from memlab.policies import FEATURES, Pack
 from memlab.recall._dates import days_from
 from memlab.recall._extended import extended_values
 from memlab.recall._hints import Phrases, file_namer, tag_namer
 from memlab.recall._question import QuestionFeatures
 from memlab.recall._takes_over import corrects, min_max, takes_over
-from memlab.schema import RELATIONS, USES, role_of
+from memlab.schema import RELATIONS, SPEAKER_ROLES, USES, role_of
 from memlab.state import State, gather, words_at
+from memlab.state.columns import Names
 
 __all__ = ["COMPUTE", "Candidates", "Column", "Moment", "Rows", "Values", "columns", "read"]
 
@@ -45,6 +47,7 @@ _TAG = re.compile(r"(?<!\w)#([\w:/.+-]*\w)")
 Rows = NDArray[np.int64]
 Values = NDArray[Any]
 Column = Values | tuple[Values, NDArray[np.bool_]]
+Ready = tuple[Any, NDArray[np.bool_] | None]
 _BY_ITSELF = (
     *("seed", "received", "activation", "hops", "session-lexical", "names-speaker", "names-other"),
     *("coverage", "similarity", "lexical"),
@@ -89,6 +92,36 @@ def columns(
         nullable = name in FEATURES and FEATURES[name].nullable
         found[name] = (values, np.isnan(values)) if nullable else values
     return found
+
+
+class Reading(NamedTuple):
+    """The inputs of a policy as its arrays take them: how many there are, and how each is had.
+
+    A test of sets comes with the sets that it reads; what may be null comes with a mask; words that are compared with
+    constants alone come as codes.
+    """
+
+    policy: Policy
+    inputs: tuple[tuple[str, str], ...]
+
+
+_TEST, _NULLABLE, _CODES, _PLAIN = "test", "nullable", "codes", "plain"
+
+
+@lru_cache(maxsize=1024)
+def reading_of(policy: Policy, changes: int) -> Reading:
+    """How ``policy`` reads features, as they are declared after so many ``changes`` of their registry."""
+    found = []
+    for name in policy.reads:
+        how = _PLAIN
+        if name in policy.derived:
+            how = _TEST
+        elif name in policy.compares and name in _CODED:
+            how = _CODES
+        elif name in FEATURES and FEATURES[name].nullable:
+            how = _NULLABLE
+        found.append((name, how))
+    return Reading(policy, tuple(found))
 
 
 class Moment:
@@ -144,7 +177,32 @@ class Moment:
         self, policy: Policy, *, given: Mapping[str, Callable[[], Column]] = _NOTHING
     ) -> tuple[Values, NDArray[np.bool_] | None]:
         """What a policy makes of these memories, and where it makes nothing. ``given``: inputs that are no features."""
-        return policy.arrays(columns(self, policy, given=given), order=self.rows)
+        reading = reading_of(policy, FEATURES.changes)
+        ready = [self._ready(policy, name, how, given) for name, how in reading.inputs]
+        return policy.compute(ready, len(self.rows), order=self.rows)
+
+    def _ready(self, policy: Policy, name: str, how: str, given: Mapping[str, Callable[[], Column]]) -> Ready:
+        """One input of a policy, and where it is null."""
+        if name in given:
+            column = given[name]()
+            values, nulls = column if isinstance(column, tuple) else (column, None)
+        elif how == _CODES:
+            return self.coded(name), None
+        elif how == _TEST:
+            return read(self, policy, name), None
+        else:
+            values = self[name]
+            nulls = np.isnan(values) if how == _NULLABLE else None
+        return values, nulls if nulls is not None and nulls.any() else None
+
+    def coded(self, name: str) -> Coded | Values:
+        """A feature that is a column of words, as codes where it was not given."""
+        if name in self._known:
+            return self._known[name]
+        if name == "speaker-role":
+            return self._coded_roles()
+        names = self.state.names[_WORDS[name]]
+        return Coded(names.codes[self.rows], names.vocabulary, names.known)
 
     # -- one method for each family ---------------------------------------------------------------------------
 
@@ -185,13 +243,14 @@ class Moment:
 
     def speaker_role(self) -> Values:
         """By the name of who said it, or else of who wrote it."""
+        coded = self._coded_roles()
+        return coded if isinstance(coded, np.ndarray) else coded.array()
+
+    def _coded_roles(self) -> Coded | Values:
         speakers, creators = self.state.names["speaker"], self.state.names["creator"]
         if not creators.held:
-            codes = speakers.codes[self.rows].tolist()
-            roles = {
-                code: role_of(speakers.vocabulary[code] if code >= 0 else None, creators.default) for code in set(codes)
-            }
-            return np.array([roles[code] for code in codes], dtype=object)
+            roles = _roles_of(speakers, creators.default)
+            return Coded(roles[speakers.codes[self.rows]], SPEAKER_ROLES, _ROLES)
         pairs = zip(speakers.objects(self.rows), creators.objects(self.rows), strict=True)
         return np.array([role_of(*pair) for pair in pairs], dtype=object)
 
@@ -256,6 +315,22 @@ _STORED = {
 
 _WORDS = {name: name for name in ("kind", "scope", "provenance", "visibility", "source", "status")}
 """Features that are columns of words."""
+
+_CODED = frozenset((*_WORDS, "speaker-role"))
+"""Features of words that policies can be given as codes."""
+
+_ROLES = {role: code for code, role in enumerate(SPEAKER_ROLES)}
+_roles_by_speaker: WeakKeyDictionary[Names, tuple[str | None, NDArray[np.int64]]] = WeakKeyDictionary()
+
+
+def _roles_of(speakers: Names, creator: str | None) -> NDArray[np.int64]:
+    """The role of each speaker by code, and last of those without a speaker, whom ``creator`` wrote."""
+    known = _roles_by_speaker.get(speakers)
+    if known is None or known[0] != creator or len(known[1]) != len(speakers.vocabulary) + 1:
+        roles = [_ROLES[role_of(name, creator)] for name in (*speakers.vocabulary, None)]
+        known = _roles_by_speaker[speakers] = creator, np.array(roles, dtype=np.int64)
+    return known[1]
+
 
 _USES = {f"use-{number}-days": number - 1 for number in range(1, USES + 1)}
 

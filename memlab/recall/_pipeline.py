@@ -514,15 +514,13 @@ def _spread(
 
 
 def _eligible(pack: Pack, pool: Candidates) -> NDArray[np.bool_]:
-    policy = pack.policies["eligible"]
-    values, nulls = policy.arrays(columns(pool, policy), order=pool.rows)
+    values, nulls = pool.ask(pack.policies["eligible"])
     return np.asarray(values if nulls is None else values & ~nulls, dtype=np.bool_)
 
 
 def _scores(pack: Pack, slot: str, pool: Candidates) -> Scores:
     """The slot's score of each candidate; NaN and null sort last, as -inf."""
-    policy = pack.policies[slot]
-    values, nulls = policy.arrays(columns(pool, policy), order=pool.rows)
+    values, nulls = pool.ask(pack.policies[slot])
     bad = np.isnan(values) if nulls is None else np.isnan(values) | nulls
     return np.where(bad, -np.inf, values) if bad.any() else np.asarray(values, dtype=np.float64)
 

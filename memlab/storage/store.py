@@ -227,28 +227,24 @@ class Store:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold the mutex. What somebody who was interrupted while reading may have half filled is folded again."""
-        turn = self._turn()
-        try:
-            yield
-        finally:
-            self.mutex.give_back(turn)
-
-    def _turn(self) -> int:
-        """Take the mutex; whoever does gives it back in a ``finally``."""
+        """Hold the mutex."""
         # asked before it is taken: a block within a block is not what an interrupt left
         first = not self.mutex.owned
-        turn = self.mutex.take()
-        assert turn is not None  # it waits without end
+        with self.mutex.held():
+            self._begin(first)
+            yield
+
+    def _begin(self, first: bool) -> None:
+        """What somebody who was interrupted while reading may have half filled is folded again."""
         if first and self._looking:
             self._marked, self._looking = True, False
-        return turn
 
     @contextmanager
     def reading(self) -> Iterator[State]:
         """The state as it is now, for the block, which nobody else reads or changes meanwhile."""
-        turn = self._turn()
-        try:
+        first = not self.mutex.owned
+        with self.mutex.held():
+            self._begin(first)
             self._follow()
             self._check_embedder()
             within, self._looking = self._looking, True
@@ -258,8 +254,6 @@ class Store:
                 self._looking = within
                 raise
             self._looking = within
-        finally:
-            self.mutex.give_back(turn)
 
     def fold(self) -> None:
         """Take in what has happened since, whoever wrote it; some microseconds when nothing has."""
@@ -323,8 +317,9 @@ class Store:
         written. Where the write changes what earlier ones stored, the journal as it will be is folded again, and
         ``verify`` asked of the states before and after.
         """
-        turn = self._turn()
-        try:
+        first = not self.mutex.owned
+        with self.mutex.held():
+            self._begin(first)
             with self.journal.write(durable=durable) as tx:
                 if self._marked or tx.head != self.state.seq:
                     self._follow()
@@ -349,8 +344,6 @@ class Store:
                 self._adopt(after, versions)
                 self._snapshot_at = 0
             self._marked = False
-        finally:
-            self.mutex.give_back(turn)
 
     def settle(self, tx: Transaction) -> None:
         """Apply what a transaction holds so far, so that what it writes next is decided with that in sight.
