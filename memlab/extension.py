@@ -44,6 +44,7 @@ _HOMES = {
     "slots": "memlab.policies",
     "events": "memlab.state",
     "projections": "memlab.state",
+    "stages": "memlab.recall",
     "accessors": "memlab.lab",
     "readers": "memlab.reading",
     "indexes": "memlab.index",
@@ -69,6 +70,8 @@ class Extension:
         `memlab.Setting` and `memlab.Slot`, each with a default, so that packs of today keep their hashes.
     events, projections
         Kinds of events that declare their fields, and tables folded from events.
+    stages
+        `memlab.recall.Stage`: steps of a recall that take the place of memlab's own.
     accessors
         `Accessor`: an attribute of every lab.
     readers
@@ -91,6 +94,7 @@ class Extension:
     slots: Sequence[Declaration] = field(default=(), kw_only=True)
     events: Sequence[Declaration] = field(default=(), kw_only=True)
     projections: Sequence[Any] = field(default=(), kw_only=True)
+    stages: Sequence[Declaration] = field(default=(), kw_only=True)
     accessors: Sequence[Declaration] = field(default=(), kw_only=True)
     readers: Sequence[Declaration] = field(default=(), kw_only=True)
     indexes: Sequence[Declaration] = field(default=(), kw_only=True)

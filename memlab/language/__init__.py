@@ -56,7 +56,6 @@ __all__ = [
     "FORM_SHAPES",
     "MUTATIONS",
     "Branch",
-    "Coded",
     "Change",
     "Coded",
     "Derived",

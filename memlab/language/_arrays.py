@@ -30,6 +30,7 @@ Step = tuple[int, Callable[..., Any], int, int, int, int]
 
 _UNARY, _BINARY, _TERNARY, _MIN_MAX, _SAME_MASK, _BY_ITSELF = range(6)
 
+
 class Coded:
     """A column of words as codes into a table, -1 for null: to compare codes costs a tenth of comparing strings."""
 

@@ -150,18 +150,19 @@ class Moment:
         compute = self.compute.get(name)
         return extended_values(FEATURES[name], self) if compute is None else compute(self)
 
-    def table(self, names: tuple[str, ...]) -> NDArray[np.float64]:
-        """f64[names, rows]: numbers and flags, null as NaN. Columns of the state are read all at once."""
-        found = np.empty((len(names), len(self.rows)))
+    def fill(self, table: NDArray[np.float64], names: tuple[str, ...]) -> None:
+        """Write numbers and flags, null as NaN, into the first rows of f64[names, rows]. Columns of the state are read
+        all at once.
+        """
         layout = _layout(names)
         numbers = self.state.numbers
-        stored = [numbers[column] for _, column in layout.stored]
-        gather(stored, self.rows, [found[place] for place, _ in layout.stored])
+        gather(
+            [numbers[column] for _, column in layout.stored], self.rows, [table[place] for place, _ in layout.stored]
+        )
         if layout.uses:
-            found[[place for place, _ in layout.uses]] = self.use_days()[[number for _, number in layout.uses]]
+            table[[place for place, _ in layout.uses]] = self.use_days()[[number for _, number in layout.uses]]
         for place, name in layout.others:
-            found[place] = self[name]
-        return found
+            table[place] = self[name]
 
     def words(self, also: Iterable[str] = ()) -> dict[str, list[str | None]]:
         """The features that are columns of words, and those of ``also``, by name."""
