@@ -112,11 +112,11 @@ class ArrayProgram:
         return self.compute(ready, size, order)
 
     def compute(
-        self, ready: Sequence[Ready], size: int, order: npt.NDArray[Any] | None
+        self, ready: Sequence[Ready], size: int, order: npt.NDArray[Any] | None, quiet: bool = False
     ) -> list[tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
         """Run on columns in the order of ``inputs``: arrays of ``size`` rows of the input's type, masks or None.
 
-        A mask that holds no null costs as much as one that does: callers give None.
+        A mask that holds no null costs as much as one that does: callers give None. ``quiet``: warnings are off.
         """
         values, masks = self.values.copy(), self.masks.copy()
         nullable, bit = 0, 1
@@ -135,9 +135,14 @@ class ArrayProgram:
             program = self.programs[nullable] = self.compile(nullable)
         if self.aggregates:
             values[-1] = Slates(size, order=None if order is None else np.asarray(order))
-        if size and program:
+        if size and program and quiet:
+            execute(program, values, masks)
+        elif size and program:
             with np.errstate(all="ignore"):
                 execute(program, values, masks)
+        if len(self.results) == 1:
+            i, dtype, computed = self.results[0]
+            return [_result(values[i], masks[i], dtype, computed, size)]
         return [_result(values[i], masks[i], dtype, computed, size) for i, dtype, computed in self.results]
 
     def compile(self, nullable: int) -> list[Step]:

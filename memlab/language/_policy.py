@@ -161,18 +161,29 @@ class Policy:
         return values, nulls
 
     def compute(
-        self, ready: Sequence[Ready], size: int, *, order: npt.NDArray[Any] | None = None
+        self, ready: Sequence[Ready], size: int, *, order: npt.NDArray[Any] | None = None, quiet: bool = False
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
         """What ``arrays`` gives, of columns that were prepared: in the order of ``reads``, each an array of ``size``
-        rows of its input's type and a null mask, None where nothing is null.
+        rows of its input's type and a null mask, None where nothing is null. ``quiet``: the caller has switched NumPy's
+        warnings off.
         """
-        ((values, nulls),) = self._read(self._arrays.compute, ready, size, order)
+        try:
+            ((values, nulls),) = self._arrays.compute(ready, size, order, quiet)
+        except MemlabError:
+            raise
+        except Exception as error:
+            raise InputError(f"{self.name} cannot read what was given: {error}") from error
         return values, nulls
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
         """The inputs in the order in which ``compute`` takes them."""
         return tuple(name for _, name, _, _ in self._arrays.inputs)
+
+    @property
+    def aggregates_slate(self) -> bool:
+        """Whether its value for one item depends on the others."""
+        return self._arrays.aggregates
 
     @property
     def compares(self) -> frozenset[str]:

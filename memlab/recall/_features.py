@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, lru_cache
+from functools import cache
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
@@ -105,23 +105,32 @@ class Reading(NamedTuple):
     inputs: tuple[tuple[str, str], ...]
 
 
+_KEPT = 1024
+"""Readings of policies that are kept."""
+
 _TEST, _NULLABLE, _CODES, _PLAIN = "test", "nullable", "codes", "plain"
 
 
-@lru_cache(maxsize=1024)
-def reading_of(policy: Policy, changes: int) -> Reading:
-    """How ``policy`` reads features, as they are declared after so many ``changes`` of their registry."""
-    found = []
-    for name in policy.reads:
-        how = _PLAIN
-        if name in policy.derived:
-            how = _TEST
-        elif name in policy.compares and name in _CODED:
-            how = _CODES
-        elif name in FEATURES and FEATURES[name].nullable:
-            how = _NULLABLE
-        found.append((name, how))
-    return Reading(policy, tuple(found))
+_readings: dict[tuple[str, str, int], Reading] = {}
+
+
+def reading_of(policy: Policy) -> Reading:
+    """How ``policy`` reads features, as they are declared now."""
+    key = policy.hash, policy.signature.slot, FEATURES.changes
+    reading = _readings.get(key)
+    if reading is None:
+        if len(_readings) > _KEPT:
+            _readings.clear()
+        reading = _readings[key] = Reading(policy, tuple((name, _how(policy, name)) for name in policy.reads))
+    return reading
+
+
+def _how(policy: Policy, name: str) -> str:
+    if name in policy.derived:
+        return _TEST
+    if name in policy.compares and name in _CODED:
+        return _CODES
+    return _NULLABLE if name in FEATURES and FEATURES[name].nullable else _PLAIN
 
 
 class Moment:
@@ -132,6 +141,9 @@ class Moment:
 
     compute: ClassVar[Mapping[str, Callable[[Any], Values]]]
     """Of each feature, how to have it."""
+
+    quiet: ClassVar[bool] = False
+    """Whether NumPy's warnings are off whenever it is asked."""
 
     def __init__(self, state: State, pack: Pack, rows: Rows, now: int | Rows | NDArray[np.float64]) -> None:
         self.state, self.pack, self.rows, self.now = state, pack, rows, np.asarray(now, dtype=np.float64)
@@ -178,9 +190,13 @@ class Moment:
         self, policy: Policy, *, given: Mapping[str, Callable[[], Column]] = _NOTHING
     ) -> tuple[Values, NDArray[np.bool_] | None]:
         """What a policy makes of these memories, and where it makes nothing. ``given``: inputs that are no features."""
-        reading = reading_of(policy, FEATURES.changes)
-        ready = [self._ready(policy, name, how, given) for name, how in reading.inputs]
-        return policy.compute(ready, len(self.rows), order=self.rows)
+        ready: list[Ready] = []
+        for name, how in reading_of(policy).inputs:
+            if how == _PLAIN and name not in given:
+                ready.append((self[name], None))
+            else:
+                ready.append(self._ready(policy, name, how, given))
+        return policy.compute(ready, len(self.rows), order=self.rows, quiet=self.quiet)
 
     def _ready(self, policy: Policy, name: str, how: str, given: Mapping[str, Callable[[], Column]]) -> Ready:
         """One input of a policy, and where it is null."""
@@ -275,6 +291,11 @@ class Moment:
                 "base-half-ms": lambda: np.full(len(self), base * _MS_A_DAY),
                 "recency-ms": lambda: self["idle-days"] * _MS_A_DAY,
             }
+            if policy.inputs == ("base-half-days",) and not policy.aggregates_slate:
+                same = policy.row({"base-half-days": base})
+                half = np.full(len(self), np.nan if same is None else same)
+                self._known["half-life"] = half / self.pack.unit("half-life")
+                return self._known["half-life"]
             half, nulls = self.ask(policy, given=given)
             half = half / self.pack.unit("half-life")
             self._known["half-life"] = half if nulls is None else np.where(nulls, np.nan, half)
@@ -396,6 +417,8 @@ Moment.compute = COMPUTE
 
 class Candidates(Moment):
     """Some rows of a state under one question, with all features on demand. Rows are ascending."""
+
+    quiet = True
 
     def __init__(self, state: State, pack: Pack, asked: QuestionFeatures, rows: Rows) -> None:
         super().__init__(state, pack, rows, asked.at)

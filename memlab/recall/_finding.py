@@ -96,8 +96,13 @@ def _best(search: Callable[[int], Rows], count: int, standing: Callable[[Rows], 
 def admit(run: Run) -> None:
     """Those that the slot ``eligible`` lets take part."""
     direct = _candidates(run, run.found)
-    keep = _eligible(direct)
-    run.direct = direct if keep.all() else _candidates(run, run.found[keep])
+    by_hops = run.plan.eligible
+    if by_hops is None:
+        keep = _eligible(direct)
+        direct = direct if keep.all() else _candidates(run, run.found[keep])
+    elif not by_hops[0]:
+        direct = _candidates(run, run.found[:0])
+    run.direct = direct
 
 
 def seed(run: Run) -> None:
@@ -204,7 +209,7 @@ def _passing(run: Run) -> Callable[[EdgeBatch], Scores]:
 
     def passed_over(batch: EdgeBatch) -> Scores:
         ready = [(column(batch, name), None) for name in policy.reads]
-        values, nulls = policy.compute(ready, len(batch.edge), order=batch.edge)
+        values, nulls = policy.compute(ready, len(batch.edge), order=batch.edge, quiet=True)
         passed = np.array(values, dtype=np.float64) if nulls is None else np.where(nulls, 0.0, values)
         if mask is not None:
             barred = batch.target < len(mask)  # tags, clusters and entities are passed through
@@ -222,6 +227,8 @@ def _codes_of(relations: tuple[str, ...]) -> Mapping[str, int]:
 
 def _eligible_ones(run: Run, reached: Reached) -> Reached:
     """Without what spreading alone reached and may not be shown."""
+    if run.plan.eligible is not None and all(run.plan.eligible) and not run.plan.ending.possible(run.state):
+        return reached
     away = reached.hops > 0
     if not away.any():
         return reached

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from memlab.embedding import Embedder
 from memlab.policies import Challenge, Pack
 from memlab.recall._entities import NO_ENTITIES, About, EntityNames
@@ -79,7 +81,8 @@ class Recaller:
         run.limit, run.seed, run.challenges, run.selection = limit, seed, challenges, selection
         if challenges:
             run.rival = lambda other: self._begun(state, other, question)
-        return run.through(run.plan.stages).slate
+        with np.errstate(all="ignore"):  # once for all policies
+            return run.through(run.plan.stages).slate
 
     def encode(self, pack: Pack, slate: Slate) -> bytes:
         """The bytes of a slate that ``recall`` gave under this pack."""

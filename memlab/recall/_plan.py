@@ -94,6 +94,8 @@ class Plan:
     log: Logging
     ending: Ending
     """Which memories time may have taken out of recall."""
+    eligible: tuple[bool, ...] | None
+    """By the number of hops, whether a candidate may take part, where ``eligible`` reads nothing else."""
     stages: tuple[Stage, ...]
 
     def upto(self, name: str) -> tuple[Stage, ...]:
@@ -107,11 +109,12 @@ class Plans:
 
     def __init__(self, embedder: str) -> None:
         self._embedder = embedder
-        self._kept: dict[tuple[str, int, int], Plan] = {}
+        self._kept: dict[tuple[str, str, str, int, int], Plan] = {}
 
     def of(self, pack: Pack) -> Plan:
         """The plan of a pack; made again after an extension was registered or removed."""
-        key = pack.hash, FEATURES.changes, STAGES.changes
+        # two packs may have one hash, and another name or another score that ``known`` is calibrated for
+        key = pack.hash, pack.name, pack.known_for, FEATURES.changes, STAGES.changes
         plan = self._kept.get(key)
         if plan is None:
             if len(self._kept) >= _KEPT:
@@ -129,6 +132,7 @@ def compile_plan(pack: Pack, embedder: str) -> Plan:
         show=_showing(pack),
         log=_logging(pack, embedder),
         ending=ending_of(pack),
+        eligible=_eligible_by_hops(pack),
         stages=_ordered(tuple(STAGES.values())),
     )
 
@@ -159,6 +163,14 @@ def _spreading(pack: Pack) -> Spreading:
         entity_floor=pack.number("entity-floor"),
         entities_first=settings["anchors"] == "entities-first",
     )
+
+
+def _eligible_by_hops(pack: Pack) -> tuple[bool, ...] | None:
+    policy, steps = pack.policies["eligible"], pack.count("spread-steps")
+    if policy.derived or policy.aggregates_slate or not set(policy.inputs) <= {"hops"}:
+        return None
+    hops = [{"hops": float(number)} for number in range(steps + 2)]  # what a selection names is one hop away
+    return tuple(policy.row(given if policy.inputs else {}) is True for given in hops)
 
 
 def _showing(pack: Pack) -> Showing:

@@ -17,7 +17,7 @@ from memlab.index import among
 from memlab.policies import Challenge, same_candidates
 from memlab.recall._challenge import Opposed, draw_challenge, logged
 from memlab.recall._diversity import Ranking, rank_all
-from memlab.recall._explore import Shown, choose, generator
+from memlab.recall._explore import Shown, chance_of, choose
 from memlab.recall._features import Candidates, Column
 from memlab.recall._finding import admitted_rows, scores_of
 from memlab.recall._run import Run
@@ -209,7 +209,7 @@ def _chance(run: Run) -> np.random.Generator | None:
         return None
     # what others do in private moves no probe
     happened = len(run.state.visible) if isinstance(run.state, Seen) else run.state.seq
-    return generator(run.seed, happened)
+    return chance_of(run.seed, happened)
 
 
 def _challenge(run: Run, chance: np.random.Generator) -> None:
