@@ -39,6 +39,7 @@ from memlab.language._pack import (
     read_setting,
     with_setting,
 )
+from memlab.language._known import Known, Program
 from memlab.language._params import Param
 from memlab.language._parsed import PolicyForm, slot_of
 from memlab.language._policy import DIALECT, Policy, compile_policy
@@ -66,12 +67,14 @@ __all__ = [
     "Import",
     "Input",
     "InputType",
+    "Known",
     "NumericLiteral",
     "Offspring",
     "PackSource",
     "Param",
     "Policy",
     "PolicyForm",
+    "Program",
     "Returns",
     "Sensitivity",
     "Setting",

@@ -173,7 +173,7 @@ class ArrayProgram:
 
     def _of_word(self, node: Node, i: int, args: list[int]) -> Step | None:
         """The comparison of an input that may be coded with a constant word."""
-        if node.op != "=" or len(args) != 2:
+        if node.op != "same" or len(args) != 2:
             return None
         for place, other in ((0, 1), (1, 0)):
             known = node.args[other].value
@@ -209,7 +209,7 @@ def execute(program: list[Step], values: Registers, masks: Registers) -> None:
 
 
 def _equals(word: str) -> Callable[[Any], npt.NDArray[np.bool_]]:
-    compare = PRIMITIVES["="].array
+    compare = PRIMITIVES["same"].array
     return lambda given: given.equal(word) if type(given) is Coded else compare(given, word)
 
 
@@ -217,7 +217,7 @@ def _only_compared(root: Node, nodes: Sequence[Node]) -> frozenset[str]:
     """The inputs of words that nothing reads but comparisons with constant words."""
     words = {str(node.value) for node in nodes if node.op == "input" and node.type == "str"}
     for node in nodes:
-        plain = node.op == "=" and any(arg.op == "const" and isinstance(arg.value, str) for arg in node.args)
+        plain = node.op == "same" and any(arg.op == "const" and isinstance(arg.value, str) for arg in node.args)
         if not plain:
             words -= {str(arg.value) for arg in node.args if arg.op == "input"}
     return frozenset(words - {str(root.value)} if root.op == "input" else words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
@@ -16,7 +16,7 @@ import polars as pl
 
 from memlab.arguments import AnyNumber, checked
 from memlab.errors import InputError, MemlabError, PolicyNameError, UnknownName, did_you_mean
-from memlab.language._arrays import ArrayProgram, Column, Ready
+from memlab.language._arrays import ArrayProgram, Column
 from memlab.language._check import Checker, Env
 from memlab.language._columns import ColumnProgram
 from memlab.language._dag import Dag, Node, Value, reachable
@@ -159,36 +159,6 @@ class Policy:
         self._scalar("arrays")
         ((values, nulls),) = self._read(self._arrays.run, columns, order)
         return values, nulls
-
-    def compute(
-        self, ready: Sequence[Ready], size: int, *, order: npt.NDArray[Any] | None = None, quiet: bool = False
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-        """What ``arrays`` gives, of columns that were prepared: in the order of ``reads``, each an array of ``size``
-        rows of its input's type and a null mask, None where nothing is null. ``quiet``: the caller has switched NumPy's
-        warnings off.
-        """
-        try:
-            ((values, nulls),) = self._arrays.compute(ready, size, order, quiet)
-        except MemlabError:
-            raise
-        except Exception as error:
-            raise InputError(f"{self.name} cannot read what was given: {error}") from error
-        return values, nulls
-
-    @cached_property
-    def reads(self) -> tuple[str, ...]:
-        """The inputs in the order in which ``compute`` takes them."""
-        return tuple(name for _, name, _, _ in self._arrays.inputs)
-
-    @property
-    def aggregates_slate(self) -> bool:
-        """Whether its value for one item depends on the others."""
-        return self._arrays.aggregates
-
-    @property
-    def compares(self) -> frozenset[str]:
-        """The inputs of words that ``compute`` takes as ``Coded``, too."""
-        return self._arrays.coded
 
     def updates(
         self, columns: Mapping[str, Column], *, order: npt.NDArray[Any] | None = None

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from memlab.clock import DAY
 from memlab.embedding import evened
 from memlab.index import SAYS, Asked, Signs, among
-from memlab.language import Coded, Policy
+from memlab.language import Coded, Known, Policy, Program
 from memlab.policies import FEATURES, Pack
 from memlab.recall._dates import days_from
 from memlab.recall._extended import extended_values
@@ -94,21 +94,26 @@ def columns(
     return found
 
 
-class Reading(NamedTuple):
-    """The inputs of a policy as its arrays take them: how many there are, and how each is had.
-
-    A test of sets comes with the sets that it reads; what may be null comes with a mask; words that are compared with
-    constants alone come as codes.
+class Reading:
+    """How a policy reads features: a test of sets comes with the sets that it reads, what may be null with a mask, and
+    words that are compared with constants alone as codes.
     """
 
-    policy: Policy
-    inputs: tuple[tuple[str, str], ...]
+    def __init__(self, policy: Policy, program: Program) -> None:
+        self.policy, self.program = policy, program
+        self.inputs = tuple((name, _how(policy, program, name)) for name in program.reads)
+        self.uniform = tuple(name for name in program.reads if name in _UNIFORM)
+        """The inputs that all candidates of some recalls share."""
+        self._knowing: dict[Known, Reading] = {}
 
-
-_KEPT = 1024
-"""Readings of policies that are kept."""
-
-_TEST, _NULLABLE, _CODES, _PLAIN = "test", "nullable", "codes", "plain"
+    def knowing(self, known: Known) -> Reading:
+        """The same where all rows have these values."""
+        reading = self._knowing.get(known)
+        if reading is None:
+            if len(self._knowing) > _KEPT:
+                self._knowing.clear()
+            reading = self._knowing[known] = Reading(self.policy, self.program.knowing(known))
+        return reading
 
 
 _readings: dict[tuple[str, str, int], Reading] = {}
@@ -121,16 +126,22 @@ def reading_of(policy: Policy) -> Reading:
     if reading is None:
         if len(_readings) > _KEPT:
             _readings.clear()
-        reading = _readings[key] = Reading(policy, tuple((name, _how(policy, name)) for name in policy.reads))
+        reading = _readings[key] = Reading(policy, Program(policy))
     return reading
 
 
-def _how(policy: Policy, name: str) -> str:
+def _how(policy: Policy, program: Program, name: str) -> str:
     if name in policy.derived:
         return _TEST
-    if name in policy.compares and name in _CODED:
+    if name in program.compares and name in _CODED:
         return _CODES
     return _NULLABLE if name in FEATURES and FEATURES[name].nullable else _PLAIN
+
+
+_KEPT = 256
+"""Readings that are kept."""
+
+_TEST, _NULLABLE, _CODES, _PLAIN = "test", "nullable", "codes", "plain"
 
 
 class Moment:
@@ -173,8 +184,13 @@ class Moment:
         )
         if layout.uses:
             table[[place for place, _ in layout.uses]] = self.use_days()[[number for _, number in layout.uses]]
+        shared = dict(self.shared(layout.uniform))
         for place, name in layout.others:
-            table[place] = self[name]
+            if name in shared:
+                value = shared[name]
+                table[place] = np.nan if value is None else value
+            else:
+                table[place] = self[name]
 
     def words(self, also: Iterable[str] = ()) -> dict[str, list[str | None]]:
         """The features that are columns of words, and those of ``also``, by name."""
@@ -190,13 +206,20 @@ class Moment:
         self, policy: Policy, *, given: Mapping[str, Callable[[], Column]] = _NOTHING
     ) -> tuple[Values, NDArray[np.bool_] | None]:
         """What a policy makes of these memories, and where it makes nothing. ``given``: inputs that are no features."""
+        reading = reading_of(policy)
+        if reading.uniform and (known := self.shared(reading.uniform)):
+            reading = reading.knowing(known)
         ready: list[Ready] = []
-        for name, how in reading_of(policy).inputs:
+        for name, how in reading.inputs:
             if how == _PLAIN and name not in given:
                 ready.append((self[name], None))
             else:
                 ready.append(self._ready(policy, name, how, given))
-        return policy.compute(ready, len(self.rows), order=self.rows, quiet=self.quiet)
+        return reading.program.compute(ready, len(self.rows), order=self.rows, quiet=self.quiet)
+
+    def shared(self, names: Iterable[str]) -> Known:
+        """Which of these features all rows share, with the value; of a moment without a question none."""
+        return ()
 
     def _ready(self, policy: Policy, name: str, how: str, given: Mapping[str, Callable[[], Column]]) -> Ready:
         """One input of a policy, and where it is null."""
@@ -291,7 +314,7 @@ class Moment:
                 "base-half-ms": lambda: np.full(len(self), base * _MS_A_DAY),
                 "recency-ms": lambda: self["idle-days"] * _MS_A_DAY,
             }
-            if policy.inputs == ("base-half-days",) and not policy.aggregates_slate:
+            if policy.inputs == ("base-half-days",) and not reading_of(policy).program.aggregates:
                 same = policy.row({"base-half-days": base})
                 half = np.full(len(self), np.nan if same is None else same)
                 self._known["half-life"] = half / self.pack.unit("half-life")
@@ -363,6 +386,7 @@ class _Layout(NamedTuple):
     stored: list[tuple[int, str]]
     uses: list[tuple[int, int]]
     others: list[tuple[int, str]]
+    uniform: tuple[str, ...]
 
 
 @cache
@@ -372,6 +396,7 @@ def _layout(names: tuple[str, ...]) -> _Layout:
         [(place, _STORED[name]) for place, name in placed if name in _STORED],
         [(place, _USES[name]) for place, name in placed if name in _USES],
         [(place, name) for place, name in placed if name not in _STORED and name not in _USES],
+        tuple(name for name in names if name in _UNIFORM),
     )
 
 
@@ -424,6 +449,16 @@ class Candidates(Moment):
         super().__init__(state, pack, rows, asked.at)
         self.asked = asked
         self._held: tuple[Rows, Values, Rows] | None = None
+
+    def shared(self, names: Iterable[str]) -> Known:
+        """Which of these features all candidates share, with the value."""
+        kept, found = self.asked.shared, []
+        for name in names:
+            if name not in kept:
+                kept[name] = _UNIFORM[name](self.asked)
+            if kept[name] is not _VARIES:
+                found.append((name, kept[name]))
+        return tuple(found)
 
     def among(self, places: Rows) -> Candidates:
         """Those at ascending places, with what is known of each row by itself."""
@@ -608,6 +643,25 @@ def _any_of(values: Values, wanted: Values) -> Values:
     for value in wanted:
         found |= values == value
     return found
+
+
+_VARIES = object()
+"""In the place of a value that all candidates share: they do not share one."""
+
+_UNIFORM: dict[str, Callable[[QuestionFeatures], Any]] = {
+    "asks-when": lambda asked: asked.signs.asks_when(asked.spoken),
+    "asks-how-many": lambda asked: asked.signs.asks_how_many(asked.spoken),
+    "asks-you": lambda asked: asked.signs.asks_you(asked.spoken),
+    "asks-now": lambda asked: asked.signs.asks_now(asked.spoken),
+    "asks-over-time": lambda asked: asked.signs.asks_over_time(asked.spoken),
+    "names-speaker": lambda asked: _VARIES if len(asked.named) else False,
+    "names-other": lambda asked: _VARIES if len(asked.named) else False,
+    "names-date": lambda asked: _VARIES if asked.spans else None,
+    "date-gap": lambda asked: _VARIES if asked.spans else None,
+    "same-session": lambda asked: _VARIES if asked.question.session else False,
+    "triggered": lambda asked: _VARIES if len(asked.triggered()) else False,
+}
+"""Of each feature that all candidates of some recalls share, the value: null as None."""
 
 
 def _of_question(asks: Callable[[Signs, str], bool]) -> Callable[[Candidates], Values]:

@@ -17,7 +17,7 @@ from memlab.graph import EdgeBatch, spread
 from memlab.index import among, best
 from memlab.language import Coded
 from memlab.policies import Pack
-from memlab.recall._features import Candidates
+from memlab.recall._features import Candidates, reading_of
 from memlab.recall._run import Reached, Run
 from memlab.recall._standing import is_over
 
@@ -199,7 +199,8 @@ def _sources(run: Run) -> Rows:
 
 def _passing(run: Run) -> Callable[[EdgeBatch], Scores]:
     """What passes over the edges of a wave, by the slot ``spread``; nothing to what takes no part."""
-    policy, damping = run.plan.pack.policies["spread"], run.plan.spread.damping
+    damping = run.plan.spread.damping
+    program = reading_of(run.plan.pack.policies["spread"]).program
     mask, relations = run.asked.population.mask, tuple(run.state.edges.relations)
 
     def column(batch: EdgeBatch, name: str) -> Any:
@@ -208,8 +209,8 @@ def _passing(run: Run) -> Callable[[EdgeBatch], Scores]:
         return _OF_EDGES[name](batch, damping)
 
     def passed_over(batch: EdgeBatch) -> Scores:
-        ready = [(column(batch, name), None) for name in policy.reads]
-        values, nulls = policy.compute(ready, len(batch.edge), order=batch.edge, quiet=True)
+        ready = [(column(batch, name), None) for name in program.reads]
+        values, nulls = program.compute(ready, len(batch.edge), order=batch.edge, quiet=True)
         passed = np.array(values, dtype=np.float64) if nulls is None else np.where(nulls, 0.0, values)
         if mask is not None:
             barred = batch.target < len(mask)  # tags, clusters and entities are passed through

@@ -8,7 +8,7 @@ from typing import Literal
 
 from memlab.errors import InputError
 from memlab.graph import SPREAD_MODES
-from memlab.language import Policy
+from memlab.language import Policy, Program
 from memlab.policies import FEATURES, Pack
 from memlab.recall._diversity import diversifies
 from memlab.recall._stages import STAGES, Stage
@@ -167,7 +167,7 @@ def _spreading(pack: Pack) -> Spreading:
 
 def _eligible_by_hops(pack: Pack) -> tuple[bool, ...] | None:
     policy, steps = pack.policies["eligible"], pack.count("spread-steps")
-    if policy.derived or policy.aggregates_slate or not set(policy.inputs) <= {"hops"}:
+    if policy.derived or Program(policy).aggregates or not set(policy.inputs) <= {"hops"}:
         return None
     hops = [{"hops": float(number)} for number in range(steps + 2)]  # what a selection names is one hop away
     return tuple(policy.row(given if policy.inputs else {}) is True for given in hops)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +100,8 @@ class QuestionFeatures:
         self.matches = self._matches(self.query, self.hits)
         self._near: tuple[Rows, Scores] = np.empty(0, dtype=np.int64), np.empty(0)
         self._triggered: Rows | None = None
+        self.shared: dict[str, Any] = {}
+        """Features that all candidates may share, by name, as they were asked for."""
 
     @cached_property
     def specific_matches(self) -> Matches | None:
