@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,10 @@ class _Few:
     kept: int | None
     """Characters of a text that are read."""
     unknown: int | None
+    most: int | None
+    """Tokens of a text that are read."""
+    pieces: dict[str, list[int]] | None
+    """The tokens of words that were read, where words are read one by one; None where they are not."""
 
     @classmethod
     def of(cls, static: Any) -> _Few | None:
@@ -106,7 +111,8 @@ class _Few:
         if pads or not plain:
             return None
         kept = None if static.max_length is None else static.max_length * static.median_token_length
-        return cls(static.tokenizer, static.embedding, kept, static.unk_token_id)
+        pieces: dict[str, list[int]] | None = {} if _reads_words(static.tokenizer) else None
+        return cls(static.tokenizer, static.embedding, kept, static.unk_token_id, static.max_length, pieces)
 
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
         """What ``static.encode(texts)`` gives, to the bit: sums of whole numbers are exact in any order."""
@@ -119,8 +125,43 @@ class _Few:
         return vectors
 
     def _tokens(self, text: str) -> list[int]:
-        tokens: list[int] = self.tokenizer.encode(text[: self.kept], add_special_tokens=False).ids
+        text = text[: self.kept]
+        # an opening bracket may begin a token with a name of its own, such as [PAD]
+        if self.pieces is not None and text.isascii() and text.isprintable() and "[" not in text:
+            tokens = self._of_words(_ASCII_WORD.findall(text.lower()), self.pieces)
+        else:
+            tokens = self.tokenizer.encode(text, add_special_tokens=False).ids
         return [token for token in tokens if token != self.unknown] if self.unknown in tokens else tokens
+
+    def _of_words(self, words: list[str], pieces: dict[str, list[int]]) -> list[int]:
+        tokens: list[int] = []
+        for word in words:
+            own = pieces.get(word)
+            if own is None:
+                if len(pieces) >= _WORDS:
+                    pieces.clear()
+                own = pieces[word] = self.tokenizer.encode(word, add_special_tokens=False).ids
+            tokens += own
+        return tokens[: self.most]
+
+
+_ASCII_WORD = re.compile(r"[0-9a-z]+|[!-/:-@\[-`{-~]")
+"""What BERT's rule parts a printable ASCII text in lower case into: letters and digits, and each other sign alone."""
+
+_WORDS = 20_000
+"""Words whose tokens are kept: 4 MB."""
+
+
+def _reads_words(tokenizer: Any) -> bool:
+    """Whether the tokens of a text are those of its words, by BERT's rule in lower case."""
+    normalizer, added = tokenizer.normalizer, tokenizer.get_added_tokens_decoder().values()
+    return (
+        type(normalizer).__name__ == "BertNormalizer"
+        and bool(normalizer.lowercase)
+        and type(tokenizer.pre_tokenizer).__name__ == "BertPreTokenizer"
+        and type(tokenizer.model).__name__ == "WordPiece"
+        and all(token.content.startswith("[") for token in added)
+    )
 
 
 def _of_few(static: Any, texts: list[str]) -> NDArray[Any]:

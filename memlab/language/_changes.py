@@ -65,12 +65,23 @@ def _possible(policy: Policy, given: tuple[tuple[str, Value], ...]) -> frozenset
     return frozenset(found) or None
 
 
-def with_known(roots: Sequence[Node], known: Mapping[str, Value]) -> list[Node]:
-    """The graph of these roots with values for some inputs, and what follows from them."""
+_ROUNDED = ("exp", "log", "log1p", "tanh", "pow")
+"""Functions whose last place may differ between back ends."""
+
+
+def with_known(roots: Sequence[Node], known: Mapping[str, Value], *, rounded: bool = True) -> list[Node]:
+    """The graph of these roots with values for some inputs, and what follows from them.
+
+    Without ``rounded``, functions whose last place differs between back ends are left for the back end to compute.
+    """
     dag = Dag()
     rebuilt: dict[int, Node] = {}
     for node in reachable(*roots):
-        rebuilt[node.index] = _rebuilt(dag, node, tuple(rebuilt[a.index] for a in node.args), known)
+        args = tuple(rebuilt[a.index] for a in node.args)
+        if not rounded and node.op in _ROUNDED and all(a.constant and a.value is not None for a in args):
+            rebuilt[node.index] = dag.unfolded(node.op, args)
+        else:
+            rebuilt[node.index] = _rebuilt(dag, node, args, known)
     return [rebuilt[node.index] for node in roots]
 
 

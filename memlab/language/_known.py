@@ -31,7 +31,7 @@ class Program:
 
     def __init__(self, policy: Policy, known: Known = ()) -> None:
         self.policy = policy
-        (root,) = with_known((policy.root,), dict(known)) if known else (policy.root,)
+        (root,) = with_known((policy.root,), dict(known), rounded=False) if known else (policy.root,)
         self._arrays = ArrayProgram(root, policy.derived)
         self._smaller: dict[Known, Program] = {}
         self.reads = tuple(name for _, name, _, _ in self._arrays.inputs)
