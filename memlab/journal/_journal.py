@@ -33,6 +33,10 @@ _LAST = (
 )
 
 
+_NOTHING_HIDDEN: contextlib.nullcontext[None] = contextlib.nullcontext()
+"""On a disk a reader has a connection of its own, which does not see what is not committed."""
+
+
 class Journal(Reading):
     """An append-only log of events and what they refer to, in a lab's directory or in memory.
 
@@ -242,11 +246,11 @@ class Journal(Reading):
         with self._lock.held(self._timeout):
             self._check_open()
             self._check_in_place()
-            with contextlib.ExitStack() as hidden:
+            with contextlib.ExitStack() if self.path is None else _NOTHING_HIDDEN as hidden:
 
                 def apply(tx: Transaction) -> Reading:
                     # in memory the reader is the same connection, and must not see what is not committed
-                    if self.path is None:
+                    if hidden is not None:
                         hidden.enter_context(self._guard.held())
                     with translated(self.path):
                         tx._apply(writer)
@@ -266,7 +270,7 @@ class Journal(Reading):
                         yield tx
                     finally:
                         tx._open = False
-                    if self.path is None:
+                    if hidden is not None:
                         hidden.enter_context(self._guard.held())
                     try:
                         wrote = tx._apply(writer)
@@ -382,7 +386,7 @@ class Journal(Reading):
         if self._wal is None:
             return
         try:
-            size = os.stat(self._wal).st_size
+            size = os.stat(self._wal).st_size  # noqa: PTH116  a Path costs as much again
         except FileNotFoundError:
             return
         if size < self._checkpoint_at:
@@ -422,7 +426,7 @@ def _open_reader(path: Path, immutable: bool, timeout: float, opened: contextlib
 def _inode(file: str) -> tuple[int, int] | None:
     """What tells a file from another that is put in its place."""
     try:
-        found = os.stat(file)
+        found = os.stat(file)  # noqa: PTH116  a Path costs as much again
     except OSError:
         return None
     return found.st_dev, found.st_ino

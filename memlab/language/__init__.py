@@ -28,6 +28,7 @@ from memlab.language._explain import Branch, Explanation, Term
 from memlab.language._given import policy_form_text, policy_parts
 from memlab.language._highlight import highlight
 from memlab.language._inline import inlined
+from memlab.language._known import Known, Program
 from memlab.language._pack import (
     Import,
     PackSource,
@@ -39,7 +40,6 @@ from memlab.language._pack import (
     read_setting,
     with_setting,
 )
-from memlab.language._known import Known, Program
 from memlab.language._params import Param
 from memlab.language._parsed import PolicyForm, slot_of
 from memlab.language._policy import DIALECT, Policy, compile_policy

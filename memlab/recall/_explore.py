@@ -24,7 +24,7 @@ from memlab.errors import PolicyError
 from memlab.index import best
 from memlab.policies import Pack
 from memlab.recall._diversity import Ranking, rank_by_score
-from memlab.recall._features import Candidates, columns
+from memlab.recall._features import Candidates, Features, columns
 
 __all__ = ["Shown", "chance_of", "choose", "generator", "put_among"]
 
@@ -94,7 +94,7 @@ def _begun(chance: np.random.Generator, seed: int, state: int) -> np.random.Gene
 
 def choose(
     pack: Pack,
-    pool: Candidates,
+    pool: Candidates | Features,
     scores: Scores,
     *,
     limit: int,
@@ -163,7 +163,7 @@ def _shown(
     return Shown(places, ranks, propensity, chances, drawn, sampler, kappa)
 
 
-def _shares(pack: Pack, pool: Candidates, band: Places, limit: int) -> Scores | None:
+def _shares(pack: Pack, pool: Candidates | Features, band: Places, limit: int) -> Scores | None:
     """The probability of each of the band as the first probe; None when the policy wants none of them."""
     policy = pack.policies["explore"]
     given: dict[str, Callable[[], NDArray[Any]]] = {
@@ -171,7 +171,10 @@ def _shares(pack: Pack, pool: Candidates, band: Places, limit: int) -> Scores | 
         "tail-n": lambda: np.full(len(band), float(len(band))),
     }
     try:
-        weights, nulls = policy.arrays(columns(pool, policy, given=given, at=band), order=np.arange(len(band)))
+        if isinstance(pool, Candidates):
+            weights, nulls = pool.ask_some(policy, band, given)
+        else:
+            weights, nulls = policy.arrays(columns(pool, policy, given=given, at=band), order=np.arange(len(band)))
     except PolicyError as error:
         # What a policy over lists meets is known only now. A recall answers all the same; it explores nothing.
         warnings.warn(f"No probe was drawn. {error}", stacklevel=2)

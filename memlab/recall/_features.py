@@ -30,7 +30,7 @@ from memlab.schema import RELATIONS, SPEAKER_ROLES, USES, role_of
 from memlab.state import State, gather, words_at
 from memlab.state.columns import Names
 
-__all__ = ["COMPUTE", "Candidates", "Column", "Moment", "Rows", "Values", "columns", "read"]
+__all__ = ["COMPUTE", "Candidates", "Column", "Features", "Moment", "Rows", "Values", "columns", "read", "reading_of"]
 
 _NEXT = RELATIONS.index("next")
 _UPDATES = RELATIONS.index("updates")
@@ -209,13 +209,25 @@ class Moment:
         reading = reading_of(policy)
         if reading.uniform and (known := self.shared(reading.uniform)):
             reading = reading.knowing(known)
+        ready = [
+            (self[name], None) if how == _PLAIN and name not in given else self._ready(policy, name, how, given)
+            for name, how in reading.inputs
+        ]
+        return reading.program.compute(ready, len(self.rows), order=self.rows, quiet=self.quiet)
+
+    def ask_some(
+        self, policy: Policy, places: Rows, given: Mapping[str, Callable[[], Column]]
+    ) -> tuple[Values, NDArray[np.bool_] | None]:
+        """What a policy makes of the memories at ``places``, in that order; ``given`` are inputs of these alone."""
+        reading = reading_of(policy)
         ready: list[Ready] = []
         for name, how in reading.inputs:
-            if how == _PLAIN and name not in given:
-                ready.append((self[name], None))
-            else:
-                ready.append(self._ready(policy, name, how, given))
-        return reading.program.compute(ready, len(self.rows), order=self.rows, quiet=self.quiet)
+            values, nulls = self._ready(policy, name, how, given)
+            if name not in given:
+                values = (values.array() if isinstance(values, Coded) else values)[places]
+                nulls = None if nulls is None else nulls[places]
+            ready.append((values, nulls if nulls is not None and nulls.any() else None))
+        return reading.program.compute(ready, len(places), order=np.arange(len(places)), quiet=self.quiet)
 
     def shared(self, names: Iterable[str]) -> Known:
         """Which of these features all rows share, with the value; of a moment without a question none."""

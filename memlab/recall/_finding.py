@@ -176,6 +176,7 @@ def _spread(run: Run) -> Reached:
         damping=min(plan.damping, 0.999),
         fan_out=plan.fan_out,
         nodes=run.state.nodes,
+        sound=not len(run.about.nodes),
     ).of_kind("memory")
     everyone = len(order) == len(direct.rows)  # then every candidate is a seed, and the wave holds all
     rows = wave.rows if everyone else np.union1d(direct.rows, wave.rows)

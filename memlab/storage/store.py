@@ -80,7 +80,7 @@ def _fold(events: Iterable[Event], contents: _Contents, state: State, versions: 
                 versions.fold(event, contents.source)
             yield event
 
-    few = isinstance(events, list) and not any([event.kind in POLICY_EVENTS for event in events])
+    few = isinstance(events, list) and not any(event.kind in POLICY_EVENTS for event in events)
     try:
         state.fold(events if few else passing(), contents)
     except UnknownName as error:
