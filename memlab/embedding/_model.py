@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
@@ -118,10 +119,17 @@ class _Few:
         """What ``static.encode(texts)`` gives, to the bit: sums of whole numbers are exact in any order."""
         vectors = np.zeros((len(texts), self.table.shape[1]), dtype=np.float32)
         tokens = [self._tokens(text) for text in texts]
-        for place, own in enumerate(tokens):
-            if own:
-                total = np.add.reduce(self.table.take(own, axis=0), axis=0, dtype=np.int32)
-                vectors[place] = total / len(own)
+        places = [place for place, own in enumerate(tokens) if own]
+        if not places:
+            return vectors
+        counts = [len(tokens[place]) for place in places]
+        rows = self.table.take(list(chain.from_iterable(tokens)), axis=0)
+        if len(places) == 1:
+            vectors[places[0]] = np.add.reduce(rows, axis=0, dtype=np.int32) / counts[0]
+        else:
+            starts = list(accumulate(counts[:-1], initial=0))
+            totals = np.add.reduceat(rows, starts, axis=0, dtype=np.int32)
+            vectors[places] = totals / np.array(counts)[:, None]
         return vectors
 
     def _tokens(self, text: str) -> list[int]:

@@ -68,6 +68,8 @@ def _possible(policy: Policy, given: tuple[tuple[str, Value], ...]) -> frozenset
 _ROUNDED = ("exp", "log", "log1p", "tanh", "pow")
 """Functions whose last place may differ between back ends."""
 
+_EXTREMES = ("slate-min", "slate-max")
+
 
 def with_known(roots: Sequence[Node], known: Mapping[str, Value], *, rounded: bool = True) -> list[Node]:
     """The graph of these roots with values for some inputs, and what follows from them.
@@ -80,6 +82,9 @@ def with_known(roots: Sequence[Node], known: Mapping[str, Value], *, rounded: bo
         args = tuple(rebuilt[a.index] for a in node.args)
         if not rounded and node.op in _ROUNDED and all(a.constant and a.value is not None for a in args):
             rebuilt[node.index] = dag.unfolded(node.op, args)
+        elif node.op in _EXTREMES and args[0].constant:
+            extreme = args[0].value  # of rows that all have it; zeros are made positive, as everywhere
+            rebuilt[node.index] = dag.constant(None if extreme is None else extreme + 0.0, "num")  # type: ignore[operator]
         else:
             rebuilt[node.index] = _rebuilt(dag, node, args, known)
     return [rebuilt[node.index] for node in roots]

@@ -185,10 +185,12 @@ class Moment:
         if layout.uses:
             table[[place for place, _ in layout.uses]] = self.use_days()[[number for _, number in layout.uses]]
         shared = dict(self.shared(layout.uniform))
+        known = self._known
         for place, name in layout.others:
-            if name in shared:
-                value = shared[name]
-                table[place] = np.nan if value is None else value
+            if name in known:
+                table[place] = known[name]
+            elif name in shared:
+                table[place] = np.nan if shared[name] is None else shared[name]
             else:
                 table[place] = self[name]
 
