@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +19,18 @@ from numpy.typing import NDArray
 from memlab.clock import DAY
 from memlab.embedding import evened
 from memlab.index import SAYS, Asked, Signs, among
-from memlab.language import Policy
+from memlab.language import Coded, Known, Policy, Program
 from memlab.policies import FEATURES, Pack
 from memlab.recall._dates import days_from
 from memlab.recall._extended import extended_values
 from memlab.recall._hints import Phrases, file_namer, tag_namer
 from memlab.recall._question import QuestionFeatures
 from memlab.recall._takes_over import corrects, min_max, takes_over
-from memlab.schema import RELATIONS, USES, role_of
+from memlab.schema import RELATIONS, SPEAKER_ROLES, USES, role_of
 from memlab.state import State, gather, words_at
+from memlab.state.columns import Names
 
-__all__ = ["COMPUTE", "Candidates", "Column", "Moment", "Rows", "Values", "columns", "read"]
+__all__ = ["COMPUTE", "Candidates", "Column", "Features", "Moment", "Rows", "Values", "columns", "read", "reading_of"]
 
 _NEXT = RELATIONS.index("next")
 _UPDATES = RELATIONS.index("updates")
@@ -45,6 +47,7 @@ _TAG = re.compile(r"(?<!\w)#([\w:/.+-]*\w)")
 Rows = NDArray[np.int64]
 Values = NDArray[Any]
 Column = Values | tuple[Values, NDArray[np.bool_]]
+Ready = tuple[Any, NDArray[np.bool_] | None]
 _BY_ITSELF = (
     *("seed", "received", "activation", "hops", "session-lexical", "names-speaker", "names-other"),
     *("coverage", "similarity", "lexical"),
@@ -91,6 +94,56 @@ def columns(
     return found
 
 
+class Reading:
+    """How a policy reads features: a test of sets comes with the sets that it reads, what may be null with a mask, and
+    words that are compared with constants alone as codes.
+    """
+
+    def __init__(self, policy: Policy, program: Program) -> None:
+        self.policy, self.program = policy, program
+        self.inputs = tuple((name, _how(policy, program, name)) for name in program.reads)
+        self.uniform = tuple(name for name in program.reads if name in _UNIFORM)
+        """The inputs that all candidates of some recalls share."""
+        self._knowing: dict[Known, Reading] = {}
+
+    def knowing(self, known: Known) -> Reading:
+        """The same where all rows have these values."""
+        reading = self._knowing.get(known)
+        if reading is None:
+            if len(self._knowing) > _KEPT:
+                self._knowing.clear()
+            reading = self._knowing[known] = Reading(self.policy, self.program.knowing(known))
+        return reading
+
+
+_readings: dict[tuple[str, str, int], Reading] = {}
+
+
+def reading_of(policy: Policy) -> Reading:
+    """How ``policy`` reads features, as they are declared now."""
+    key = policy.hash, policy.signature.slot, FEATURES.changes
+    reading = _readings.get(key)
+    if reading is None:
+        if len(_readings) > _KEPT:
+            _readings.clear()
+        reading = _readings[key] = Reading(policy, Program(policy))
+    return reading
+
+
+def _how(policy: Policy, program: Program, name: str) -> str:
+    if name in policy.derived:
+        return _TEST
+    if name in program.compares and name in _CODED:
+        return _CODES
+    return _NULLABLE if name in FEATURES and FEATURES[name].nullable else _PLAIN
+
+
+_KEPT = 256
+"""Readings that are kept."""
+
+_TEST, _NULLABLE, _CODES, _PLAIN = "test", "nullable", "codes", "plain"
+
+
 class Moment:
     """Some rows of a state at an instant (``now``, microseconds UTC), with features on demand. Rows are ascending.
 
@@ -99,6 +152,9 @@ class Moment:
 
     compute: ClassVar[Mapping[str, Callable[[Any], Values]]]
     """Of each feature, how to have it."""
+
+    quiet: ClassVar[bool] = False
+    """Whether NumPy's warnings are off whenever it is asked."""
 
     def __init__(self, state: State, pack: Pack, rows: Rows, now: int | Rows | NDArray[np.float64]) -> None:
         self.state, self.pack, self.rows, self.now = state, pack, rows, np.asarray(now, dtype=np.float64)
@@ -117,18 +173,26 @@ class Moment:
         compute = self.compute.get(name)
         return extended_values(FEATURES[name], self) if compute is None else compute(self)
 
-    def table(self, names: tuple[str, ...]) -> NDArray[np.float64]:
-        """f64[names, rows]: numbers and flags, null as NaN. Columns of the state are read all at once."""
-        found = np.empty((len(names), len(self.rows)))
+    def fill(self, table: NDArray[np.float64], names: tuple[str, ...]) -> None:
+        """Write numbers and flags, null as NaN, into the first rows of f64[names, rows]. Columns of the state are read
+        all at once.
+        """
         layout = _layout(names)
         numbers = self.state.numbers
-        stored = [numbers[column] for _, column in layout.stored]
-        gather(stored, self.rows, [found[place] for place, _ in layout.stored])
+        gather(
+            [numbers[column] for _, column in layout.stored], self.rows, [table[place] for place, _ in layout.stored]
+        )
         if layout.uses:
-            found[[place for place, _ in layout.uses]] = self.use_days()[[number for _, number in layout.uses]]
+            table[[place for place, _ in layout.uses]] = self.use_days()[[number for _, number in layout.uses]]
+        shared = dict(self.shared(layout.uniform))
+        known = self._known
         for place, name in layout.others:
-            found[place] = self[name]
-        return found
+            if name in known:
+                table[place] = known[name]
+            elif name in shared:
+                table[place] = np.nan if shared[name] is None else shared[name]
+            else:
+                table[place] = self[name]
 
     def words(self, also: Iterable[str] = ()) -> dict[str, list[str | None]]:
         """The features that are columns of words, and those of ``also``, by name."""
@@ -144,7 +208,55 @@ class Moment:
         self, policy: Policy, *, given: Mapping[str, Callable[[], Column]] = _NOTHING
     ) -> tuple[Values, NDArray[np.bool_] | None]:
         """What a policy makes of these memories, and where it makes nothing. ``given``: inputs that are no features."""
-        return policy.arrays(columns(self, policy, given=given), order=self.rows)
+        reading = reading_of(policy)
+        if reading.uniform and (known := self.shared(reading.uniform)):
+            reading = reading.knowing(known)
+        ready = [
+            (self[name], None) if how == _PLAIN and name not in given else self._ready(policy, name, how, given)
+            for name, how in reading.inputs
+        ]
+        return reading.program.compute(ready, len(self.rows), order=self.rows, quiet=self.quiet)
+
+    def ask_some(
+        self, policy: Policy, places: Rows, given: Mapping[str, Callable[[], Column]]
+    ) -> tuple[Values, NDArray[np.bool_] | None]:
+        """What a policy makes of the memories at ``places``, in that order; ``given`` are inputs of these alone."""
+        reading = reading_of(policy)
+        ready: list[Ready] = []
+        for name, how in reading.inputs:
+            values, nulls = self._ready(policy, name, how, given)
+            if name not in given:
+                values = (values.array() if isinstance(values, Coded) else values)[places]
+                nulls = None if nulls is None else nulls[places]
+            ready.append((values, nulls if nulls is not None and nulls.any() else None))
+        return reading.program.compute(ready, len(places), order=np.arange(len(places)), quiet=self.quiet)
+
+    def shared(self, names: Iterable[str]) -> Known:
+        """Which of these features all rows share, with the value; of a moment without a question none."""
+        return ()
+
+    def _ready(self, policy: Policy, name: str, how: str, given: Mapping[str, Callable[[], Column]]) -> Ready:
+        """One input of a policy, and where it is null."""
+        if name in given:
+            column = given[name]()
+            values, nulls = column if isinstance(column, tuple) else (column, None)
+        elif how == _CODES:
+            return self.coded(name), None
+        elif how == _TEST:
+            return read(self, policy, name), None
+        else:
+            values = self[name]
+            nulls = np.isnan(values) if how == _NULLABLE else None
+        return values, nulls if nulls is not None and nulls.any() else None
+
+    def coded(self, name: str) -> Coded | Values:
+        """A feature that is a column of words, as codes where it was not given."""
+        if name in self._known:
+            return self._known[name]
+        if name == "speaker-role":
+            return self._coded_roles()
+        names = self.state.names[_WORDS[name]]
+        return Coded(names.codes[self.rows], names.vocabulary, names.known)
 
     # -- one method for each family ---------------------------------------------------------------------------
 
@@ -185,13 +297,14 @@ class Moment:
 
     def speaker_role(self) -> Values:
         """By the name of who said it, or else of who wrote it."""
+        coded = self._coded_roles()
+        return coded if isinstance(coded, np.ndarray) else coded.array()
+
+    def _coded_roles(self) -> Coded | Values:
         speakers, creators = self.state.names["speaker"], self.state.names["creator"]
         if not creators.held:
-            codes = speakers.codes[self.rows].tolist()
-            roles = {
-                code: role_of(speakers.vocabulary[code] if code >= 0 else None, creators.default) for code in set(codes)
-            }
-            return np.array([roles[code] for code in codes], dtype=object)
+            roles = _roles_of(speakers, creators.default)
+            return Coded(roles[speakers.codes[self.rows]], SPEAKER_ROLES, _ROLES)
         pairs = zip(speakers.objects(self.rows), creators.objects(self.rows), strict=True)
         return np.array([role_of(*pair) for pair in pairs], dtype=object)
 
@@ -215,6 +328,11 @@ class Moment:
                 "base-half-ms": lambda: np.full(len(self), base * _MS_A_DAY),
                 "recency-ms": lambda: self["idle-days"] * _MS_A_DAY,
             }
+            if policy.inputs == ("base-half-days",) and not reading_of(policy).program.aggregates:
+                same = policy.row({"base-half-days": base})
+                half = np.full(len(self), np.nan if same is None else same)
+                self._known["half-life"] = half / self.pack.unit("half-life")
+                return self._known["half-life"]
             half, nulls = self.ask(policy, given=given)
             half = half / self.pack.unit("half-life")
             self._known["half-life"] = half if nulls is None else np.where(nulls, np.nan, half)
@@ -257,6 +375,22 @@ _STORED = {
 _WORDS = {name: name for name in ("kind", "scope", "provenance", "visibility", "source", "status")}
 """Features that are columns of words."""
 
+_CODED = frozenset((*_WORDS, "speaker-role"))
+"""Features of words that policies can be given as codes."""
+
+_ROLES = {role: code for code, role in enumerate(SPEAKER_ROLES)}
+_roles_by_speaker: WeakKeyDictionary[Names, tuple[str | None, NDArray[np.int64]]] = WeakKeyDictionary()
+
+
+def _roles_of(speakers: Names, creator: str | None) -> NDArray[np.int64]:
+    """The role of each speaker by code, and last of those without a speaker, whom ``creator`` wrote."""
+    known = _roles_by_speaker.get(speakers)
+    if known is None or known[0] != creator or len(known[1]) != len(speakers.vocabulary) + 1:
+        roles = [_ROLES[role_of(name, creator)] for name in (*speakers.vocabulary, None)]
+        known = _roles_by_speaker[speakers] = creator, np.array(roles, dtype=np.int64)
+    return known[1]
+
+
 _USES = {f"use-{number}-days": number - 1 for number in range(1, USES + 1)}
 
 
@@ -266,6 +400,7 @@ class _Layout(NamedTuple):
     stored: list[tuple[int, str]]
     uses: list[tuple[int, int]]
     others: list[tuple[int, str]]
+    uniform: tuple[str, ...]
 
 
 @cache
@@ -275,6 +410,7 @@ def _layout(names: tuple[str, ...]) -> _Layout:
         [(place, _STORED[name]) for place, name in placed if name in _STORED],
         [(place, _USES[name]) for place, name in placed if name in _USES],
         [(place, name) for place, name in placed if name not in _STORED and name not in _USES],
+        tuple(name for name in names if name in _UNIFORM),
     )
 
 
@@ -321,10 +457,22 @@ Moment.compute = COMPUTE
 class Candidates(Moment):
     """Some rows of a state under one question, with all features on demand. Rows are ascending."""
 
+    quiet = True
+
     def __init__(self, state: State, pack: Pack, asked: QuestionFeatures, rows: Rows) -> None:
         super().__init__(state, pack, rows, asked.at)
         self.asked = asked
         self._held: tuple[Rows, Values, Rows] | None = None
+
+    def shared(self, names: Iterable[str]) -> Known:
+        """Which of these features all candidates share, with the value."""
+        kept, found = self.asked.shared, []
+        for name in names:
+            if name not in kept:
+                kept[name] = _UNIFORM[name](self.asked)
+            if kept[name] is not _VARIES:
+                found.append((name, kept[name]))
+        return tuple(found)
 
     def among(self, places: Rows) -> Candidates:
         """Those at ascending places, with what is known of each row by itself."""
@@ -380,7 +528,7 @@ class Candidates(Moment):
             self.number("created"),
             self.state.names["speaker"].codes[self.rows],
             self.contexts(),
-            self.asked.embedder.closeness,
+            self.asked.embedder.scale,
         )
 
     def content(self) -> list[frozenset[int]]:
@@ -409,7 +557,7 @@ class Candidates(Moment):
             self["says-change"],
             self.number("created"),
             self.state.names["speaker"].codes[self.rows],
-            self.asked.embedder.closeness,
+            self.asked.embedder.scale,
         )
 
     def outdated(self) -> Values:
@@ -511,6 +659,25 @@ def _any_of(values: Values, wanted: Values) -> Values:
     return found
 
 
+_VARIES = object()
+"""In the place of a value that all candidates share: they do not share one."""
+
+_UNIFORM: dict[str, Callable[[QuestionFeatures], Any]] = {
+    "asks-when": lambda asked: asked.signs.asks_when(asked.spoken),
+    "asks-how-many": lambda asked: asked.signs.asks_how_many(asked.spoken),
+    "asks-you": lambda asked: asked.signs.asks_you(asked.spoken),
+    "asks-now": lambda asked: asked.signs.asks_now(asked.spoken),
+    "asks-over-time": lambda asked: asked.signs.asks_over_time(asked.spoken),
+    "names-speaker": lambda asked: _VARIES if len(asked.named) else False,
+    "names-other": lambda asked: _VARIES if len(asked.named) else False,
+    "names-date": lambda asked: _VARIES if asked.spans else None,
+    "date-gap": lambda asked: _VARIES if asked.spans else None,
+    "same-session": lambda asked: _VARIES if asked.question.session else False,
+    "triggered": lambda asked: _VARIES if len(asked.triggered()) else False,
+}
+"""Of each feature that all candidates of some recalls share, the value: null as None."""
+
+
 def _of_question(asks: Callable[[Signs, str], bool]) -> Callable[[Candidates], Values]:
     return lambda pool: (np.ones if asks(pool.asked.signs, pool.asked.spoken) else np.zeros)(len(pool), np.bool_)
 
@@ -530,7 +697,7 @@ _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     "corrects": Candidates.corrects,
     "outdated": Candidates.outdated,
     "similarity": lambda pool: pool.asked.similarity(pool.rows),
-    "closeness": lambda pool: pool.asked.embedder.closeness(pool["similarity"]),
+    "closeness": lambda pool: pool.asked.embedder.scale(pool["similarity"]),
     "nearness": Candidates.nearness,
     "lexical": lambda pool: pool.asked.matches.scores(pool.rows),
     "coverage": lambda pool: pool.asked.matches.coverage(pool.rows),

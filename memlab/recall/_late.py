@@ -76,7 +76,7 @@ class WordVectors:
         strange = [word for word in others if word not in unknown]
         if len(missing) or strange:
             # all at once: to encode costs as much as five words more
-            vectors = load_embedder().encode([*words.written.names(missing), *strange])
+            vectors = load_embedder().embed([*words.written.names(missing), *strange])
             norms, count = _norms(vectors), len(missing)
             table.vectors[missing], table.norms[missing] = vectors[:count], norms[:count]
             table.known[missing] = True

@@ -255,6 +255,11 @@ class Names:
         index = pl.Series(codes.astype(np.int64)).replace(-1, None)
         return pl.Series(self.vocabulary, dtype=pl.String).gather(index).alias(name)
 
+    @property
+    def known(self) -> Mapping[str, int]:
+        """The code of each string of the vocabulary, not to be written to."""
+        return self._code
+
     def objects(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """The strings of these rows as an object array, null as None."""
         if len(self._table) != len(self.vocabulary) + 1:

@@ -15,7 +15,7 @@ from memlab.errors import InputError
 from memlab.policies import Pack
 from memlab.privacy import personal_kinds, refuse_strings, screen
 from memlab.recall import Filters, Hits, Question, Selection, recalled, similar
-from memlab.slates import Slate, encode
+from memlab.slates import Slate
 from memlab.state import State, checked_text
 from memlab.storage.views import SeenJournal, SeenStore, seen
 from memlab.subjects.agents.switch import filters_while_off
@@ -128,7 +128,7 @@ class Questions:
                     body |= {} if use is None else use.body()
                     redacted = {"redacted": kinds} if (kinds := [found.type for found in screening.findings]) else {}
                     decision = tx.event("recall", {**body, **change.body(), **redacted}, at=now)
-                    tx.slate(decision, encode(slate))
+                    tx.slate(decision, self._core.recaller.encode(asked, slate))
                     for kind, said in ({} if use is None else use.events(decision)).items():
                         tx.event(kind, said, at=now)
             repeated = () if once is None else once.left_out
