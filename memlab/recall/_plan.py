@@ -62,6 +62,7 @@ class Showing:
     unknown_limit: int
     tells_known: bool
     diverse: bool
+    selects: bool
     probe_rate: float
     probe_depth: int
     probes: int
@@ -180,6 +181,7 @@ def _showing(pack: Pack) -> Showing:
         unknown_limit=pack.count("unknown-limit"),
         tells_known=pack.tells_known,
         diverse=diversifies(pack),
+        selects=pack.selects,
         probe_rate=pack.number("probe-rate"),
         probe_depth=pack.count("probe-depth"),
         probes=pack.count("probes"),
@@ -195,7 +197,7 @@ def _logging(pack: Pack, embedder: str) -> Logging:
     numeric = tuple(name for name, feature in kept.items() if feature.type in ("num", "bool"))
     flags = [name for name, feature in kept.items() if feature.type == "bool"]
     flags += [name for name, policy in tests.items() if policy.derived[name].type == "bool"]
-    policies = {slot: policy.hash for slot, policy in pack.policies.items()}
+    policies = pack.policy_hashes
     fingerprints = {name: hash for name, hash in pack.fingerprints(embedder).items() if name in kept}
     fingerprints = {"embedder": embedder, **fingerprints, **_replaced()}
     return Logging(

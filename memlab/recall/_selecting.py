@@ -15,6 +15,7 @@ from memlab.arguments import warn_caller
 from memlab.errors import ExtensionError, PolicyError
 from memlab.index import among
 from memlab.policies import Challenge, same_candidates
+from memlab.recall._by_policy import rank_by_policy
 from memlab.recall._challenge import Opposed, draw_challenge, logged
 from memlab.recall._diversity import Ranking, rank_all
 from memlab.recall._explore import Shown, chance_of, choose
@@ -89,6 +90,14 @@ def _limits(run: Run) -> tuple[int, int | None]:
 
 def _ranked(run: Run, limit: int) -> Ranking:
     pool = run.pool
+    if run.plan.show.selects:
+        return rank_by_policy(
+            run.plan.pack.policies["select"],
+            pool,
+            run.scores,
+            depth=limit + run.plan.show.probe_depth,
+            closeness=run.asked.embedder.scale,
+        )
     return rank_all(
         run.plan.pack,
         run.scores,
