@@ -166,12 +166,10 @@ class Moment:
     def __getitem__(self, name: str) -> Values:
         values = self._known.get(name)
         if values is None:
-            values = self._known[name] = self._computed(name)
+            compute = self.compute.get(name)
+            values = extended_values(FEATURES[name], self) if compute is None else compute(self)
+            self._known[name] = values
         return values
-
-    def _computed(self, name: str) -> Values:
-        compute = self.compute.get(name)
-        return extended_values(FEATURES[name], self) if compute is None else compute(self)
 
     def fill(self, table: NDArray[np.float64], names: tuple[str, ...]) -> None:
         """Write numbers and flags, null as NaN, into the first rows of f64[names, rows]. Columns of the state are read
@@ -339,6 +337,8 @@ class Moment:
         return self._known["half-life"]
 
     def recency(self) -> Values:
+        if self.quiet:
+            return np.asarray(np.exp(-_LN2 * self["idle-days"] / self.half_life()))
         with np.errstate(all="ignore"):
             return np.asarray(np.exp(-_LN2 * self["idle-days"] / self.half_life()))
 

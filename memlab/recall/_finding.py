@@ -241,7 +241,9 @@ def _eligible_ones(run: Run, reached: Reached) -> Reached:
         return reached
     keep = ~away
     keep[away] = eligible
-    return Reached(*(values[keep] for values in reached))
+    return Reached(
+        reached.rows[keep], reached.seed[keep], reached.received[keep], reached.activation[keep], reached.hops[keep]
+    )
 
 
 # -- cut --------------------------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ class WordVectors:
         question = np.array([vector for vector, _ in pairs], dtype=np.float32)
         dots = products(table.vectors.take(forms, axis=0), question).T
         norms = np.multiply.outer(np.array([norm for _, norm in pairs]), table.norms.take(forms))
-        return np.divide(dots, norms, out=norms)
+        return np.asarray(np.divide(dots, norms, out=norms))
 
     def _with(self, words: Words, forms: Rows, others: list[str]) -> tuple[_Table, _Unknown]:
         """A table in which these forms are, and vectors and lengths in which ``others`` are."""
