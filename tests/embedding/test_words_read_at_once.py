@@ -28,7 +28,8 @@ def read_whole(model: Model, text: str) -> list[int]:
 @given(st.text(st.characters(max_codepoint=0x17F), max_size=200))
 def test_tokens_of_words_are_those_of_the_text(text: str) -> None:
     model = shipped_model()
-    assert model._few is not None and model._few.pieces is not None
+    assert model._few is not None
+    assert model._few.pieces is not None
     assert model._few._tokens(text) == read_whole(model, text)
 
 

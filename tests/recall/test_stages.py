@@ -68,7 +68,7 @@ def test_what_cannot_take_the_place_of_a_stage_is_refused():
         with pytest.raises(InputError, match=said):
             memlab.extend(Extension("halves", "1.0", stages=(given,)))
     memlab.extend(Extension("halves", "1.0", stages=(stage(),)))
-    with pytest.raises(InputError, match="replaced by the extension halves 1.0 already"):
+    with pytest.raises(InputError, match=r"replaced by the extension halves 1\.0 already"):
         memlab.extend(Extension("others", "1.0", stages=(stage(),)))
     with pytest.raises(InputError, match="There is no stage sort"):
         own_stage("sort")
