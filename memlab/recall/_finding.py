@@ -17,7 +17,8 @@ from memlab.graph import EdgeBatch, spread
 from memlab.index import among, best
 from memlab.language import Coded
 from memlab.policies import Pack
-from memlab.recall._features import Candidates, reading_of
+from memlab.recall._features import Candidates
+from memlab.recall._reading import reading_of
 from memlab.recall._run import Reached, Run
 from memlab.recall._standing import is_over
 

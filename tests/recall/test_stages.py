@@ -10,7 +10,9 @@ from memlab import Extension
 from memlab.errors import InputError
 from memlab.extension import forget_extension
 from memlab.recall import STAGES, Stage, own_stage
+from memlab.recall._features import _UNIFORM
 from memlab.recall._plan import Plans, compile_plan
+from memlab.recall._reading import SHARED
 from memlab.slates import encode
 
 NAMES = ("find", "admit", "seed", "spread", "cut", "score", "known", "select", "explore", "log")
@@ -102,3 +104,7 @@ def test_numbers_of_a_slate_are_rows_of_one_table():
         numbers = lab.recall("harbour", log=False).slate.numbers
     table = next(iter(numbers.values())).base
     assert np.array_equal(np.array(list(numbers.values())), table, equal_nan=True)
+
+
+def test_what_candidates_may_share_is_known_of_each():
+    assert set(_UNIFORM) == SHARED
