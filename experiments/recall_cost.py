@@ -9,8 +9,8 @@
 Each lab has projects of 600 invented memories on a disk, drawn by a seed, and is asked within one project. Time is that
 of the processor, of the whole process with the threads that libraries start unasked. Each checkout has a process of its
 own; they take turns, 25 recalls at a time, and each line is a median over ``--runs`` turns. ``remember`` and
-``remember_many`` are those of memories one by one and of 250 at once, per memory. Calls are those of a logged recall, of
-functions of Python and of built-in ones, anywhere; files and functions are those of memlab that 20 recalls enter.
+``remember_many`` are those of memories one by one and of 250 at once, per memory. Calls are those of a logged recall,
+of functions of Python and of built-in ones, anywhere; files and functions are those of memlab that 20 recalls enter.
 ``--same`` compares, of every recall, what was shown, the scores, and the bytes of the slate, which hold the whole pool
 with all features, its probes and fingerprints.
 """

@@ -142,15 +142,24 @@ class _Few:
         return [token for token in tokens if token != self.unknown] if self.unknown in tokens else tokens
 
     def _of_words(self, words: list[str], pieces: dict[str, list[int]]) -> list[int]:
-        tokens: list[int] = []
+        """The tokens of these words, one after the other; those of words that are new are kept."""
+        if len(pieces) >= _WORDS:
+            pieces.clear()
+        fresh = [word for word in words if word not in pieces]
+        if fresh:
+            self._learn(list(dict.fromkeys(fresh)), pieces)
+        return list(chain.from_iterable([pieces[word] for word in words]))[: self.most]
+
+    def _learn(self, words: list[str], pieces: dict[str, list[int]]) -> None:
+        read = self.tokenizer.encode(" ".join(words), add_special_tokens=False)
+        if self.most is not None and len(read.ids) >= self.most:  # it may have been cut off
+            for word in words:
+                pieces[word] = self.tokenizer.encode(word, add_special_tokens=False).ids
+            return
         for word in words:
-            own = pieces.get(word)
-            if own is None:
-                if len(pieces) >= _WORDS:
-                    pieces.clear()
-                own = pieces[word] = self.tokenizer.encode(word, add_special_tokens=False).ids
-            tokens += own
-        return tokens[: self.most]
+            pieces[word] = []
+        for token, place in zip(read.ids, read.word_ids, strict=True):
+            pieces[words[place]].append(token)
 
 
 _ASCII_WORD = re.compile(r"[0-9a-z]+|[!-/:-@\[-`{-~]")

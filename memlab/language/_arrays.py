@@ -48,7 +48,7 @@ class Coded:
 
     def array(self) -> npt.NDArray[Any]:
         """The words themselves."""
-        return np.array([*self.words, None], dtype=object)[self.codes]
+        return np.asarray(np.array([*self.words, None], dtype=object)[self.codes])
 
 
 _NO_CODE = -3

@@ -84,7 +84,7 @@ def with_known(roots: Sequence[Node], known: Mapping[str, Value], *, rounded: bo
             rebuilt[node.index] = dag.unfolded(node.op, args)
         elif node.op in _EXTREMES and args[0].constant:
             extreme = args[0].value  # of rows that all have it; zeros are made positive, as everywhere
-            rebuilt[node.index] = dag.constant(None if extreme is None else extreme + 0.0, "num")  # type: ignore[operator]
+            rebuilt[node.index] = dag.constant(None if extreme is None else extreme + 0.0, "num")
         else:
             rebuilt[node.index] = _rebuilt(dag, node, args, known)
     return [rebuilt[node.index] for node in roots]

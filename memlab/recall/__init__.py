@@ -5,12 +5,14 @@ from memlab.recall._dates import named_dates
 from memlab.recall._diversity import Ranking, diversifies
 from memlab.recall._entities import first_mention
 from memlab.recall._extended import Pool, column_at
-from memlab.recall._features import Candidates, Column, Moment, columns
+from memlab.recall._features import Candidates
 from memlab.recall._filters import Filters, WordOrWords
 from memlab.recall._hits import Hit, Hits, ScoreExplanation, recalled
+from memlab.recall._moment import Moment
 from memlab.recall._pipeline import Recaller
 from memlab.recall._population import Population
 from memlab.recall._question import Question, QuestionFeatures
+from memlab.recall._reading import Column, columns
 from memlab.recall._run import Run
 from memlab.recall._selected import Chosen, Selection
 from memlab.recall._similar import similar

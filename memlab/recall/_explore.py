@@ -24,7 +24,8 @@ from memlab.errors import PolicyError
 from memlab.index import best
 from memlab.policies import Pack
 from memlab.recall._diversity import Ranking, rank_by_score
-from memlab.recall._features import Candidates, Features, columns
+from memlab.recall._features import Candidates
+from memlab.recall._reading import Features, columns
 
 __all__ = ["Shown", "chance_of", "choose", "generator", "put_among"]
 

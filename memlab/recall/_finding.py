@@ -17,7 +17,8 @@ from memlab.graph import EdgeBatch, spread
 from memlab.index import among, best
 from memlab.language import Coded
 from memlab.policies import Pack
-from memlab.recall._features import Candidates, reading_of
+from memlab.recall._features import Candidates
+from memlab.recall._reading import reading_of
 from memlab.recall._run import Reached, Run
 from memlab.recall._standing import is_over
 
@@ -241,7 +242,9 @@ def _eligible_ones(run: Run, reached: Reached) -> Reached:
         return reached
     keep = ~away
     keep[away] = eligible
-    return Reached(*(values[keep] for values in reached))
+    return Reached(
+        reached.rows[keep], reached.seed[keep], reached.received[keep], reached.activation[keep], reached.hops[keep]
+    )
 
 
 # -- cut --------------------------------------------------------------------------------------------------------------

@@ -59,9 +59,9 @@ class WordVectors:
             for word, form in zip(asked, own, strict=True)
         ]
         question = np.array([vector for vector, _ in pairs], dtype=np.float32)
-        found = np.ascontiguousarray(products(table.vectors.take(forms, axis=0), question).T, dtype=np.float64)
-        found /= np.array([[norm] for _, norm in pairs]) * table.norms.take(forms)
-        return found
+        dots = products(table.vectors.take(forms, axis=0), question).T
+        norms = np.multiply.outer(np.array([norm for _, norm in pairs]), table.norms.take(forms))
+        return np.asarray(np.divide(dots, norms, out=norms))
 
     def _with(self, words: Words, forms: Rows, others: list[str]) -> tuple[_Table, _Unknown]:
         """A table in which these forms are, and vectors and lengths in which ``others`` are."""

@@ -19,8 +19,9 @@ from memlab.recall._by_policy import rank_by_policy
 from memlab.recall._challenge import Opposed, draw_challenge, logged
 from memlab.recall._diversity import Ranking, rank_all
 from memlab.recall._explore import Shown, chance_of, choose
-from memlab.recall._features import Candidates, Column
+from memlab.recall._features import Candidates
 from memlab.recall._finding import admitted_rows, scores_of
+from memlab.recall._reading import Column
 from memlab.recall._run import Run
 from memlab.recall._selected import Selected, Selection
 from memlab.state import Seen

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.recall._features import Candidates, read
+from memlab.recall._features import Candidates
 from memlab.recall._plan import Plan
+from memlab.recall._reading import read
 from memlab.recall._run import Run
 from memlab.slates import Slate, encode
 

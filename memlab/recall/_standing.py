@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, UnknownName
 from memlab.language import Policy, Value, possible_results
 from memlab.policies import Pack
-from memlab.recall._features import Moment
+from memlab.recall._moment import Moment
 from memlab.schema import RECALLABLE, STATUSES
 from memlab.state import State
 

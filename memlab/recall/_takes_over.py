@@ -37,7 +37,7 @@ def min_max(values: Scores) -> Scores:
     """From 0 to 1 over the pool; 0 where all are equal."""
     if not len(values):
         return values
-    low, high = values.min(), values.max()
+    low, high = np.minimum.reduce(values), np.maximum.reduce(values)
     return (values - low) / (high - low) if high > low else np.zeros(len(values))
 
 

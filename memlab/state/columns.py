@@ -121,7 +121,7 @@ def gather(columns: Iterable[Numbers], rows: NDArray[np.int64], into: Iterable[N
         if column.held:
             out[:] = column._data[rows]
         else:
-            out[:] = column.default
+            out.fill(column.default)
 
 
 class Latest:
