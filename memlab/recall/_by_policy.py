@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from memlab.index import products
 from memlab.language import Policy
 from memlab.recall._diversity import Ranking, rank_by_score
-from memlab.recall._features import Candidates, Column
+from memlab.recall._features import Candidates
+from memlab.recall._reading import Column
 
 __all__ = ["SELECT_INPUTS", "rank_by_policy"]
 
