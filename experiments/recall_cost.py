@@ -238,7 +238,9 @@ def compare(trees: Sequence[Tree], runs: int, recalls: int, operations: Sequence
 
 
 def compare_calls(trees: Sequence[Tree]) -> None:
-    """Print the calls of a logged recall in two trees."""
+    """Print the calls of a logged recall in two trees, which have recalled before with what they hold now."""
+    for tree in trees:
+        tree.ask("recall, logged", 40)
     before, after = (dict(part.split("=") for part in tree.ask("calls", 20).split("\t")) for tree in trees)
     for name, value in before.items():
         print(f"{name:<24}{float(value):>9.0f}{float(after[name]):>9.0f}")

@@ -106,16 +106,18 @@ class Reading:
         self.inputs = tuple((name, _how(policy, program, name)) for name in program.reads)
         self.uniform = tuple(name for name in program.reads if name in SHARED)
         """The inputs that all candidates of some recalls share."""
-        self._knowing: dict[Known, Reading] = {}
+        self._knowing: dict[Known, Reading | None] = {}
+        """None of what was met once."""
 
     def knowing(self, known: Known) -> Reading:
-        """The same where all rows have these values."""
+        """The same where all rows have these values. It is made when it is met again: it costs as much as a recall."""
         reading = self._knowing.get(known)
         if reading is None:
             if len(self._knowing) > _KEPT:
                 self._knowing.clear()
-            reading = self._knowing[known] = Reading(self.policy, self.program.knowing(known))
-        return reading
+            met = known in self._knowing
+            self._knowing[known] = reading = Reading(self.policy, self.program.knowing(known)) if met else None
+        return reading or self
 
 
 _readings: dict[tuple[str, str, int], Reading] = {}
