@@ -172,7 +172,7 @@ class TestEvents:
     def test_recalls_and_feedback_lead_to_every_policy_that_decided(self, lab):
         lab.remember("the goat is in the garden")
         hit = lab.recall("goat")[0]
-        deciding = lab.pack.policy_hashes
+        deciding = {slot: policy.hash for slot, policy in lab.pack.policies.items()}
         lab.policies.install(SLOT, LONG)
         lab.feedback(hit, "success")
         [recall], [feedback] = events(lab, "recall"), events(lab, "feedback")
