@@ -1,14 +1,18 @@
 """What does a logged recall cost, beside another checkout, and is it the same recall to the last byte?
 
     git worktree add --detach ../before 0366433
-    python experiments/recall_cost.py ../before                  # processor time, both measured in turns
+    python experiments/recall_cost.py ../before                  # processor time and calls, both measured in turns
+    python experiments/recall_cost.py ../before ../after         # two other checkouts
     python experiments/recall_cost.py ../before --same           # 200 recalls of each shipped pack, compared
+    python experiments/recall_cost.py . --threads                # default threads ("after") beside one ("before")
 
 Each lab has projects of 600 invented memories on a disk, drawn by a seed, and is asked within one project. Time is that
-of the processor, of the whole process with the threads that libraries start unasked; the two take turns, and each line
-is a median over ``--runs``. ``remember`` and ``remember_many`` are those of memories one by one and of 2,000 at once,
-per memory. ``--same`` compares, of every recall, what was shown, the scores, and the bytes of the slate, which hold the
-whole pool with all features, its probes and fingerprints.
+of the processor, of the whole process with the threads that libraries start unasked. Each checkout has a process of its
+own; they take turns, 25 recalls at a time, and each line is a median over ``--runs`` turns. ``remember`` and
+``remember_many`` are those of memories one by one and of 250 at once, per memory. Calls are those of a logged recall,
+of functions of Python and of built-in ones, anywhere; files and functions are those of memlab that 20 recalls enter.
+``--same`` compares, of every recall, what was shown, the scores, and the bytes of the slate, which hold the whole pool
+with all features, its probes and fingerprints.
 """
 
 from __future__ import annotations
@@ -22,8 +26,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any
 
 from speed import rows, sentence
@@ -46,32 +52,94 @@ def projects(dice: random.Random, count: int) -> list[list[dict[str, Any]]]:
     return found
 
 
-def measured(recalls: int) -> dict[str, float]:
-    """Milliseconds of processor time, each per call or per memory."""
-    import memlab
+OPERATIONS = ("recall, logged", "recall, not logged", "remember", "remember_many", "evaluate")
 
-    dice = random.Random(7)
-    with tempfile.TemporaryDirectory() as folder, memlab.open(Path(folder) / "lab", pack="memlab") as lab:
-        for given in projects(dice, 4):
-            lab.remember_many(given, chain=True)
-        questions = [sentence(dice, 8) for _ in range(recalls + 20)]
-        for question in questions[:20]:
-            lab.recall(question, project="p1")
 
-        def ask(log: bool) -> Callable[[], None]:
-            return lambda: [lab.recall(question, project="p1", log=log) for question in questions[20:]] and None
+class Bench:
+    """A lab with four projects of 600 invented memories, and what is measured in it."""
 
-        def one_by_one() -> None:
-            for text in questions[20:]:
-                lab.remember(text, project="p2")
+    def __init__(self, folder: Path) -> None:
+        import memlab
 
-        batch = rows(2000, dice)
+        self.memlab = memlab
+        self.dice = random.Random(7)
+        self.lab = memlab.open(folder / "lab", pack="memlab")
+        for given in projects(self.dice, 4):
+            self.lab.remember_many(given, chain=True)
+        self.ask(40, log=True)
+
+    def ask(self, count: int, *, log: bool) -> float:
+        """Milliseconds of processor time of a recall."""
+        questions = [sentence(self.dice, 8) for _ in range(count)]
+
+        def recalls() -> None:
+            for question in questions:
+                self.lab.recall(question, project="p1", log=log)
+
+        return _spent(recalls) / count
+
+    def run(self, operation: str, count: int) -> float:
+        """Milliseconds of processor time of one call, or of one memory."""
+        if operation.startswith("recall"):
+            return self.ask(count, log=operation == "recall, logged")
+        if operation == "remember":
+            return _spent(lambda: self._remember(count)) / count
+        if operation == "remember_many":
+            batch = rows(10 * count, self.dice)
+            return _spent(lambda: self.lab.remember_many(batch, chain=True) and None) / len(batch)
+        return _spent(lambda: self.memlab.evaluate(self._slates(), ["memlab"], missing="zero") and None)
+
+    def _remember(self, count: int) -> None:
+        for _ in range(count):
+            self.lab.remember(sentence(self.dice, 8), project="p2")
+
+    def _slates(self) -> Any:
+        return self.lab.slates() if callable(self.lab.slates) else self.lab.slates
+
+    def calls(self, count: int) -> dict[str, float]:
+        """Calls of a logged recall, and the files and functions of memlab that it enters."""
+        root = str(Path(self.memlab.__file__).parent) + "/"
+        python: Counter[CodeType] = Counter()
+        native = 0
+
+        def seen(frame: FrameType, event: str, _: Any) -> None:
+            nonlocal native
+            if event == "call":
+                python[frame.f_code] += 1
+            elif event == "c_call":
+                native += 1
+
+        questions = [sentence(self.dice, 8) for _ in range(count)]
+        for question in questions:
+            sys.setprofile(seen)
+            self.lab.recall(question, project="p1")
+            sys.setprofile(None)
+        own = [code for code in python if code.co_filename.startswith(root)]
+        named = [code for code in own if code.co_name not in OF_THE_CALLER]
         return {
-            "recall, logged": _spent(ask(True)) / recalls,
-            "recall, not logged": _spent(ask(False)) / recalls,
-            "remember": _spent(one_by_one) / recalls,
-            "remember_many": _spent(lambda: lab.remember_many(batch, chain=True) and None) / len(batch),
+            "Python calls": sum(python.values()) / count,
+            "built-in calls": native / count,
+            "files": len({code.co_filename for code in own}),
+            "functions": len(named),
         }
+
+
+OF_THE_CALLER = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
+
+
+def serve() -> None:
+    """Answer operations, one a line, with what they took, until there are no more."""
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder))
+        print("ready", flush=True)
+        for line in sys.stdin:
+            operation, count = line.rstrip().rsplit("\t", 1)
+            if operation == "calls":
+                found = bench.calls(int(count))
+                print("\t".join(f"{name}={value}" for name, value in found.items()), flush=True)
+            else:
+                print(bench.run(operation, int(count)), flush=True)
+        bench.lab.close()
 
 
 def _spent(call: Callable[[], None]) -> float:
@@ -119,42 +187,96 @@ def digests(count: int) -> dict[str, str]:
     return found
 
 
-def _child(checkout: Path, what: str, count: int) -> dict[str, Any]:
+def _command(checkout: Path, what: str, count: int) -> dict[str, Any]:
     environment = {**os.environ, "PYTHONPATH": str(checkout.resolve())}
     command = [sys.executable, __file__, "--child", what, "--recalls", str(count)]
-    ended = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    lines = (line.rsplit("\t", 1) for line in ended.stdout.splitlines())
-    return {name: value if what == "same" else float(value) for name, value in lines}
+    return {"args": command, "env": environment, "text": True, "stdout": subprocess.PIPE}
+
+
+def _digests_of(checkout: Path, count: int) -> dict[str, str]:
+    ended = subprocess.run(**_command(checkout, "same", count), check=True)
+    return dict(line.rsplit("\t", 1) for line in ended.stdout.splitlines())
+
+
+class Tree:
+    """A checkout in a process of its own, which answers operations."""
+
+    def __init__(self, checkout: Path, threads: int | None) -> None:
+        command = _command(checkout, "cost", 0)
+        if threads is not None:
+            command["env"]["OMP_NUM_THREADS"] = str(threads)
+        else:
+            command["env"].pop("OMP_NUM_THREADS", None)
+        self._process = subprocess.Popen(**command, stdin=subprocess.PIPE)
+        self._answer()
+
+    def ask(self, operation: str, count: int) -> str:
+        print(operation, count, sep="\t", file=self._process.stdin, flush=True)
+        return self._answer()
+
+    def end(self) -> None:
+        self._process.communicate()
+
+    def _answer(self) -> str:
+        line = self._process.stdout.readline() if self._process.stdout else ""
+        if not line:
+            raise SystemExit("A checkout ended early; its error stands above.")
+        return line.rstrip()
+
+
+def compare(trees: Sequence[Tree], runs: int, recalls: int, operations: Sequence[str]) -> None:
+    """Print the cost of each operation in two trees that take turns, a block of recalls at a time."""
+    print(f"{'ms of processor time':<24}{'before':>9}{'after':>9}{'after / before':>16}")
+    for operation in operations:
+        took: list[list[float]] = [[], []]
+        for run in range(runs):
+            for place in (0, 1) if run % 2 else (1, 0):
+                took[place].append(float(trees[place].ask(operation, recalls)))
+        old, new = map(statistics.median, took)
+        ratio = statistics.median(b / a for a, b in zip(*took, strict=True))
+        print(f"{operation:<24}{old:>9.3f}{new:>9.3f}{ratio:>16.2f}", flush=True)
+
+
+def compare_calls(trees: Sequence[Tree]) -> None:
+    """Print the calls of a logged recall in two trees, which have recalled before with what they hold now."""
+    for tree in trees:
+        tree.ask("recall, logged", 40)
+    before, after = (dict(part.split("=") for part in tree.ask("calls", 20).split("\t")) for tree in trees)
+    for name, value in before.items():
+        print(f"{name:<24}{float(value):>9.0f}{float(after[name]):>9.0f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("before", type=Path, nargs="?", help="another checkout of memlab")
+    parser.add_argument("after", type=Path, nargs="?", help="the checkout compared with it; this one unless given")
     parser.add_argument("--same", action="store_true", help="compare recalls instead of measuring them")
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--recalls", type=int, default=200)
+    parser.add_argument("--threads", action="store_true", help="compare default threads with one, of AFTER alone")
+    parser.add_argument("--runs", type=int, default=12)
+    parser.add_argument("--recalls", type=int, default=25)
+    parser.add_argument("--only", choices=OPERATIONS, action="append", help="measure this operation alone")
     parser.add_argument("--child", choices=("cost", "same"), help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.child == "cost":
+        serve()
+        return
     if given.child:
-        for name, value in (measured if given.child == "cost" else digests)(given.recalls).items():
+        for name, value in digests(given.recalls).items():
             print(f"{name}\t{value}")
         return
     if given.before is None:
         parser.error("name the other checkout")
-    here = Path(__file__).resolve().parents[1]
+    here = given.after or Path(__file__).resolve().parents[1]
     if given.same:
-        before, after = (_child(checkout, "same", given.recalls) for checkout in (given.before, here))
+        before, after = (_digests_of(checkout, 8 * given.recalls) for checkout in (given.before, here))
         for pack in PACKS:
             print(f"{pack:<14}{'the same' if before[pack] == after[pack] else 'ANOTHER'}  {after[pack][:16]}")
         sys.exit(before != after)
-    found = [
-        (_child(given.before, "cost", given.recalls), _child(here, "cost", given.recalls)) for _ in range(given.runs)
-    ]
-    print(f"{'ms of processor time':<24}{'before':>9}{'after':>9}{'after / before':>16}")
-    for name in found[0][0]:
-        old, new = ([run[place][name] for run in found] for place in (0, 1))
-        ratio = statistics.median(b / a for a, b in zip(old, new, strict=True))
-        print(f"{name:<24}{statistics.median(old):>9.3f}{statistics.median(new):>9.3f}{ratio:>16.2f}")
+    trees = [Tree(here if given.threads else given.before, 1), Tree(here, None if given.threads else 1)]
+    compare(trees, given.runs, given.recalls, given.only or OPERATIONS)
+    compare_calls(trees)
+    for tree in trees:
+        tree.end()
 
 
 if __name__ == "__main__":

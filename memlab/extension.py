@@ -46,6 +46,7 @@ _HOMES = {
     "events": "memlab.state",
     "registers": "memlab.state",
     "projections": "memlab.state",
+    "stages": "memlab.recall",
     "accessors": "memlab.lab",
     "readers": "memlab.reading",
     "indexes": "memlab.index",
@@ -74,6 +75,8 @@ class Extension:
         Kinds of events, each of which declares its fields. Their names begin with that of the extension: ``notes/pin``.
     projections
         Subclasses of ``memlab.state.Projection``: tables folded from events, with the events that they declare.
+    stages
+        `memlab.recall.Stage`: steps of a recall that take the place of memlab's own.
     accessors
         `Accessor`: an attribute of every lab.
     readers
@@ -99,6 +102,7 @@ class Extension:
     events: Sequence[Declaration] = field(default=(), kw_only=True)
     projections: Sequence[Any] = field(default=(), kw_only=True)
     registers: Sequence[Declaration] = field(default=(), init=False, repr=False)
+    stages: Sequence[Declaration] = field(default=(), kw_only=True)
     accessors: Sequence[Declaration] = field(default=(), kw_only=True)
     readers: Sequence[Declaration] = field(default=(), kw_only=True)
     indexes: Sequence[Declaration] = field(default=(), kw_only=True)

@@ -29,8 +29,12 @@ class Latencies:
         """Measure the block as one call of ``part``; a block that raises is not counted."""
         start = perf_counter()
         yield
+        self.add(part, perf_counter() - start)
+
+    def add(self, part: str, seconds: float) -> None:
+        """Count one call of ``part``."""
         with self._lock:
-            self._durations[part].append(1000.0 * (perf_counter() - start))
+            self._durations[part].append(1000.0 * seconds)
 
     def typical(self, part: str) -> tuple[float | None, int]:
         """Return the median of the calls of ``part`` that are kept, None without any, and their number.

@@ -156,7 +156,7 @@ class TestEvents:
 
         lab.use("associative")
         assert recorded() == ("use", True)
-        assert last(lab).body["policies"] == {slot: policy.hash for slot, policy in lab.pack.policies.items()}
+        assert last(lab).body["policies"] == lab.pack.policy_hashes
         installed = lab.policies.install(SLOT, LONG)
         assert recorded() == ("install", True)
         assert last(lab).body["hash"] == installed.hash
@@ -354,7 +354,7 @@ def test_swaps_from_one_thread_while_another_recalls(disk):
         known = {pack.hash: pack for pack in (*packs, load_pack("memlab"))}
         for slate in slates:
             pack = known[slate.pack_hash]
-            assert slate.policies == {slot: policy.hash for slot, policy in pack.policies.items()}
+            assert slate.policies == pack.policy_hashes
         assert lab.policies.attribution().frame["recalls"].sum() == len(slates)
 
 
@@ -374,7 +374,7 @@ class Changes(RuleBasedStateMachine):
         self.pinned = {}
 
     def hashes(self, pack):
-        return {slot: policy.hash for slot, policy in pack.policies.items()}
+        return pack.policy_hashes
 
     @rule(pack=PACKS)
     def use(self, pack):

@@ -101,7 +101,10 @@ def test_a_block_that_an_interrupt_left_open_holds_up_nobody(where):
         before = sys.gettrace()
         sys.settrace(lambda frame, event, argument: inside if frame.f_code is code else None)
         try:
-            lab.remember("spaces")
+            if where == "alone":
+                lab.policies.install("recall-score", "(fn [similarity] similarity)")
+            else:
+                lab.remember("spaces")
         except KeyboardInterrupt as error:
             kept = error
         finally:

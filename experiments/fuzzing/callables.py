@@ -26,6 +26,8 @@ __all__ = ["MADE_BY_MEMLAB", "parameters", "public_callables"]
 MADE_BY_MEMLAB = {
     "Call": "a step of a program that was read",
     "Derived": "the language's own note of an input",
+    "Embedder.embed": "encode, of texts that were checked",
+    "Embedder.scale": "closeness, of cosines that memlab computed",
     "Entity.of": "from a state",
     "Extension": "a declaration, which extend checks",
     "Feature": "a declaration, which extend checks",

@@ -29,7 +29,7 @@ _NUMBERS = rf'"(?:{FORMAT}|{VOCABULARY})":\d+,|,"(?:{FORMAT}|{VOCABULARY})":\d+'
 def pack_thing(pack: str, *, keep: bool) -> Thing:
     """Return the hashes of a pack, of its policies and of its settings."""
     loaded = load_pack(pack)
-    policies = {slot: policy.hash for slot, policy in sorted(loaded.policies.items())}
+    policies = dict(sorted(loaded.policy_hashes.items()))
     settings = dict(sorted(loaded.settings.items()))
     return json_thing(f"hashes/{pack}/pack", {"pack": loaded.hash, **policies, "settings": settings}, keep=keep)
 

@@ -50,12 +50,14 @@ def calibrated(cosine: NDArray[np.float64], knots: Knots | None) -> NDArray[np.f
     """``cosine`` between the knots by straight lines; without knots, as it is."""
     if knots is None:
         return cosine
-    return np.asarray(np.interp(cosine, *_axes(knots)))
+    scale, levels = _axes(knots)
+    return np.asarray(np.interp(cosine, scale, levels))
 
 
 @cache
-def _axes(knots: Knots) -> NDArray[np.float64]:
-    return np.array(knots).T
+def _axes(knots: Knots) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    scale, levels = np.array(knots).T
+    return np.ascontiguousarray(scale), np.ascontiguousarray(levels)
 
 
 _PAIR_LEVELS = (-1.0, -0.06, 0.02, 0.19, 0.40, 0.57, 0.66, 1.0)

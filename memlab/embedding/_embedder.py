@@ -67,10 +67,13 @@ class Embedder:
         ``dim`` finite numbers. A model reads the first ``max_length`` tokens of a text (512 for the shipped one,
         about 400 words), so a long text costs no more than a page.
         """
-        given = list(texts)
-        if not given:
+        return self.embed(list(texts))
+
+    def embed(self, texts: list[str]) -> NDArray[np.int8]:
+        """What ``encode`` gives, of texts that were checked."""
+        if not texts:
             return np.zeros((0, self.dim), dtype=np.int8)
-        return _rounded(_checked_vectors(self._embed(given), given, self.dim, self.name))
+        return _rounded(_checked_vectors(self._embed(texts), texts, self.dim, self.name))
 
     @checked
     def closeness(self, cosine: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -78,6 +81,10 @@ class Embedder:
 
         Equal quantiles for the shipped model; any other embedder's cosines as they are.
         """
+        return calibrated(cosine, self._knots)
+
+    def scale(self, cosine: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What ``closeness`` gives, of cosines that were computed here."""
         return calibrated(cosine, self._knots)
 
     @checked
@@ -222,8 +229,8 @@ def _checked_vectors(returned: ArrayLike, texts: list[str], dim: int | None, nam
         raise InputError(
             f"Embedder {name} returned {raw.shape[1]} dimensions for text 0 ({_shown(texts[0])}), and {dim} before."
         )
-    finite = np.isfinite(raw).all(axis=1)
-    if not finite.all():
+    if not np.isfinite(raw).all():
+        finite = np.isfinite(raw).all(axis=1)
         number = int(np.argmin(finite))
         place = int(np.argmin(np.isfinite(raw[number])))
         raise InputError(
@@ -252,10 +259,12 @@ def _ragged(returned: Any, texts: list[str], dim: int | None, name: str) -> NDAr
 
 
 def _rounded(raw: NDArray[np.float64]) -> NDArray[np.int8]:
-    largest = np.abs(raw).max(axis=1, keepdims=True)
+    largest = np.maximum.reduce(np.abs(raw), axis=1, keepdims=True)
+    largest[largest == 0.0] = 1.0  # all are zero, and stay so
     # divided first: 127 / largest overflows for the smallest floats
-    shares = np.divide(raw, largest, out=np.zeros_like(raw), where=largest > 0)
-    rounded: NDArray[np.int8] = np.rint(shares * 127.0).astype(np.int8)
+    shares = raw / largest
+    shares *= 127.0
+    rounded: NDArray[np.int8] = np.rint(shares, out=shares).astype(np.int8)
     return rounded
 
 

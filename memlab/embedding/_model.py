@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from dataclasses import dataclass
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ class Model:
         self.folder = folder
         self._lock = ThreadLock()
         self._static: Any = None
+        self._few: _Few | None = None
 
     @classmethod
     def of(cls, spec: str | Path) -> Model:
@@ -53,9 +57,12 @@ class Model:
 
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
         """The mean token vector of each text, (texts, dim); zero for a text without a known token."""
-        static = self._load()
         # model2vec sets the tokeniser's length limit at every call, which no other thread may be using by then
         with self._lock:
+            static = self._load()
+            few = self._few
+            if few is not None and len(texts) <= _BATCH and sum(map(len, texts)) <= _SHORT:
+                return few.encode(texts)
             if len(texts) <= _BATCH and static.token_mapping is None and static.weights is None:
                 return _of_few(static, texts).astype(np.float32, copy=False)
             # not normalised: the caller scales, and one rounding less is one place less for the last bit to differ
@@ -63,6 +70,8 @@ class Model:
         return vectors.astype(np.float32, copy=False)
 
     def _load(self) -> Any:
+        if self._static is not None:
+            return self._static
         with self._lock:
             if self._static is None:
                 from model2vec import StaticModel
@@ -72,10 +81,104 @@ class Model:
                     # the tokenizer's own reader raises a bare Exception for what is no JSON
                     for path in self.folder.glob("*.json"):
                         json.loads(path.read_bytes())
-                    self._static = StaticModel.from_pretrained(self.folder, force_download=False)
+                    static = StaticModel.from_pretrained(self.folder, force_download=False)
                 except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
                     raise InputError(f"{self.folder} does not hold a model2vec model: {error}") from None
+                self._few = _Few.of(static)
+                self._static = static
             return self._static
+
+
+@dataclass(frozen=True)
+class _Few:
+    """What a few short texts need of a model whose components are int8: their vectors cost a quarter so."""
+
+    tokenizer: Any
+    table: NDArray[np.int8]
+    kept: int | None
+    """Characters of a text that are read."""
+    unknown: int | None
+    most: int | None
+    """Tokens of a text that are read."""
+    pieces: dict[str, list[int]] | None
+    """The tokens of words that were read, where words are read one by one; None where they are not."""
+
+    @classmethod
+    def of(cls, static: Any) -> _Few | None:
+        """None where the model is of another kind: its sums depend on their order, or it pads to the longest text."""
+        padding = static.tokenizer.padding
+        pads = padding is not None and padding["length"] is None
+        plain = static.token_mapping is None and static.weights is None and static.embedding.dtype == np.int8
+        if pads or not plain:
+            return None
+        kept = None if static.max_length is None else static.max_length * static.median_token_length
+        pieces: dict[str, list[int]] | None = {} if _reads_words(static.tokenizer) else None
+        return cls(static.tokenizer, static.embedding, kept, static.unk_token_id, static.max_length, pieces)
+
+    def encode(self, texts: list[str]) -> NDArray[np.float32]:
+        """What ``static.encode(texts)`` gives, to the bit: sums of whole numbers are exact in any order."""
+        vectors = np.zeros((len(texts), self.table.shape[1]), dtype=np.float32)
+        tokens = [self._tokens(text) for text in texts]
+        places = [place for place, own in enumerate(tokens) if own]
+        if not places:
+            return vectors
+        counts = [len(tokens[place]) for place in places]
+        rows = self.table.take(list(chain.from_iterable(tokens)), axis=0)
+        if len(places) == 1:
+            vectors[places[0]] = np.add.reduce(rows, axis=0, dtype=np.int32) / counts[0]
+        else:
+            starts = list(accumulate(counts[:-1], initial=0))
+            totals = np.add.reduceat(rows, starts, axis=0, dtype=np.int32)
+            vectors[places] = totals / np.array(counts)[:, None]
+        return vectors
+
+    def _tokens(self, text: str) -> list[int]:
+        text = text[: self.kept]
+        # an opening bracket may begin a token with a name of its own, such as [PAD]
+        if self.pieces is not None and text.isascii() and text.isprintable() and "[" not in text:
+            tokens = self._of_words(_ASCII_WORD.findall(text.lower()), self.pieces)
+        else:
+            tokens = self.tokenizer.encode(text, add_special_tokens=False).ids
+        return [token for token in tokens if token != self.unknown] if self.unknown in tokens else tokens
+
+    def _of_words(self, words: list[str], pieces: dict[str, list[int]]) -> list[int]:
+        """The tokens of these words, one after the other; those of words that are new are kept."""
+        if len(pieces) >= _WORDS:
+            pieces.clear()
+        fresh = [word for word in words if word not in pieces]
+        if fresh:
+            self._learn(list(dict.fromkeys(fresh)), pieces)
+        return list(chain.from_iterable([pieces[word] for word in words]))[: self.most]
+
+    def _learn(self, words: list[str], pieces: dict[str, list[int]]) -> None:
+        read = self.tokenizer.encode(" ".join(words), add_special_tokens=False)
+        if self.most is not None and len(read.ids) >= self.most:  # it may have been cut off
+            for word in words:
+                pieces[word] = self.tokenizer.encode(word, add_special_tokens=False).ids
+            return
+        for word in words:
+            pieces[word] = []
+        for token, place in zip(read.ids, read.word_ids, strict=True):
+            pieces[words[place]].append(token)
+
+
+_ASCII_WORD = re.compile(r"[0-9a-z]+|[!-/:-@\[-`{-~]")
+"""What BERT's rule parts a printable ASCII text in lower case into: letters and digits, and each other sign alone."""
+
+_WORDS = 20_000
+"""Words whose tokens are kept: 4 MB."""
+
+
+def _reads_words(tokenizer: Any) -> bool:
+    """Whether the tokens of a text are those of its words, by BERT's rule in lower case."""
+    normalizer, added = tokenizer.normalizer, tokenizer.get_added_tokens_decoder().values()
+    return (
+        type(normalizer).__name__ == "BertNormalizer"
+        and bool(normalizer.lowercase)
+        and type(tokenizer.pre_tokenizer).__name__ == "BertPreTokenizer"
+        and type(tokenizer.model).__name__ == "WordPiece"
+        and all(token.content.startswith("[") for token in added)
+    )
 
 
 def _of_few(static: Any, texts: list[str]) -> NDArray[Any]:

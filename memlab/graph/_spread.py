@@ -43,6 +43,7 @@ def spread(
     combine: Literal["max", "sum"] | None = None,
     most_crossings: int = MOST_CROSSINGS,
     fan_out: int = FAN_OUT,
+    sound: bool = False,
 ) -> Spread:
     """Carry the ``energy`` of the seeds ``rows`` over at most ``steps`` edges, in both directions.
 
@@ -71,7 +72,8 @@ def spread(
     A wave crosses at most ``most_crossings`` edges: nodes leave by falling activation, ties by node, until the next
     one would exceed the limit. A node with more than ``fan_out`` edges passes over that many of the newest. Work
     and result are deterministic and do not depend on how the edges are stored. ``combine`` is the older spelling
-    of two modes: ``"max"`` is cascade, ``"sum"`` is energy.
+    of two modes: ``"max"`` is cascade, ``"sum"`` is energy. ``sound`` seeds are known to ascend, to exist and to have a
+    finite energy.
 
     InputError: seeds that repeat, do not exist or have an energy that is not finite; a policy's answer of the wrong
     length; an unknown mode.
@@ -96,7 +98,7 @@ def spread(
         )
     if not 0 <= damping < 1:
         raise InputError(f"Damping lies in 0..1, below 1, not {damping}.")
-    seeds = _seeds(edges, rows, energy, nodes)
+    seeds = _sound(edges, rows, energy) if sound else _seeds(edges, rows, energy, nodes)
     limits = Limits(most_crossings, fan_out)
     if mode == "ppr":
         return pagerank(edges, seeds, pass_on, limits, steps=steps, threshold=threshold, damping=damping)
@@ -190,6 +192,12 @@ def _waves(
         # every place that was touched is known
         activation[known], received[known], wave[known] = 0.0, 0.0, 0
     return found
+
+
+def _sound(edges: Edges, rows: ArrayLike, energy: ArrayLike) -> Seeds:
+    codes = np.asarray(rows)
+    layout = edges.layout.with_room_for(codes)
+    return Seeds(layout, layout.place(codes), np.asarray(energy))
 
 
 def _seeds(edges: Edges, rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> Seeds:

@@ -24,7 +24,7 @@ from memlab.index._matches import InPassages, Matches
 from memlab.index._neighbours import Neighbours
 from memlab.index._passages import passages_of
 from memlab.index._postings import Query, TermHits, Words
-from memlab.index._products import products
+from memlab.index._products import products, products_below
 from memlab.index._report import IndexReport, report
 from memlab.index._select import among, best, compact
 from memlab.index._signs import SAYS, Signs, signs_of
@@ -71,6 +71,7 @@ __all__ = [
     "idf",
     "passages_of",
     "products",
+    "products_below",
     "report",
     "restated",
     "signs_of",

@@ -70,7 +70,7 @@ def bm25(
     if len(rows) and not mean_length:
         raise InputError("Rows that hold a term of the question have words: their mean length is not 0.")
     if weight is None:
-        _check_count(count, len(rows), "rows")
+        check_count(count, len(rows), "rows")
         weight = idf(hits.frequency, count)
     norm = k1 * (1.0 - b + b * lengths[rows] / (mean_length or 1.0))
     scores = weight[hits.term] * (hits.tf / (hits.tf + norm[place]))
@@ -85,7 +85,7 @@ def coverage(hits: TermHits, *, count: int, weight: Scores | None = None) -> tup
     """
     rows, place = hits.posted
     if weight is None:
-        _check_count(count, len(rows), "rows")
+        check_count(count, len(rows), "rows")
         weight = idf(hits.frequency, count)
     mass = mass_of(weight, hits.unknown, count)
     return rows, _summed(place, weight[hits.term], len(rows)) / mass
@@ -153,7 +153,7 @@ def group_bm25(
     check_statistics(k1, b, 0, 0.0)
     documents = lengths if isinstance(lengths, GroupLengths) else group_lengths(groups, lengths, rows=rows)
     codes, place, term, tf = _grouped(hits, groups)
-    _check_count(documents.count, len(codes), "groups")
+    check_count(documents.count, len(codes), "groups")
     if not len(codes):
         return codes, np.empty(0)
     weight = idf(_frequency(term, hits.size), documents.count)
@@ -271,6 +271,6 @@ def check_statistics(k1: float, b: float, count: int, mean_length: float) -> Non
         raise InputError(f"BM25 takes a count and a mean length of at least 0, not {count} and {mean_length}.")
 
 
-def _check_count(count: int, posted: int, what: str) -> None:
+def check_count(count: int, posted: int, what: str) -> None:
     if count < posted:
         raise InputError(f"{posted} {what} hold a term of the question, more than the {count} that are eligible.")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.index._bm25 import bm25, check_statistics, coverage, idf, mass_of
+from memlab.index._bm25 import bm25, check_count, check_statistics, coverage, idf, mass_of
 from memlab.index._postings import Passages, TermHits
 from memlab.index._select import best, compact
 from memlab.scratch import zeros
@@ -151,18 +151,22 @@ class Matches:
             mean_length=self._mean,
             k1=self._k1,
             b=self._b,
-            weight=self._given,
+            weight=self._weight,
         )
         return rows, self._with_best_passages(rows, scores, Matches.scores)
 
     @cached_property
     def _covered(self) -> tuple[Rows, Scores]:
-        rows, shares = coverage(self._hits, count=self._count, weight=self._given)
+        rows, shares = coverage(self._hits, count=self._count, weight=self._weight)
         return rows, self._with_best_passages(rows, shares, Matches.coverage)
 
     @cached_property
     def _weight(self) -> Scores:
-        return idf(self._hits.frequency, self._count) if self._given is None else self._given
+        if self._given is not None:
+            return self._given
+        if self._few:
+            check_count(self._count, len(self._hits.posted[0]), "rows")
+        return idf(self._hits.frequency, self._count)
 
     @cached_property
     def _passages(self) -> Matches:

@@ -63,6 +63,10 @@ class TermHits:
     unknown: int = 0
 
     def __len__(self) -> int:
+        return self._count
+
+    @cached_property
+    def _count(self) -> int:
         return sum(map(len, self.rows))
 
     @property

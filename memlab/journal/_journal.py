@@ -33,6 +33,10 @@ _LAST = (
 )
 
 
+_NOTHING_HIDDEN: contextlib.nullcontext[None] = contextlib.nullcontext()
+"""On a disk a reader has a connection of its own, which does not see what is not committed."""
+
+
 class Journal(Reading):
     """An append-only log of events and what they refer to, in a lab's directory or in memory.
 
@@ -68,11 +72,11 @@ class Journal(Reading):
         self._durable_level: Synchronous = synchronous
         self._level: Synchronous | None = None
         self._checkpoint_at = _WAL_LIMIT
-        self._wal = None if path is None else path / f"{_database.FILE}-wal"
+        self._wal = None if path is None else os.fspath(path / f"{_database.FILE}-wal")
         self._lock = WriterLock(None if path is None else path / _database.LOCK)
         self._process = os.getpid()
         self._head = None if path is None else HeadFile(path / _database.HEAD)
-        self._database = None if path is None else path / _database.FILE
+        self._database = None if path is None else os.fspath(path / _database.FILE)
         self._file = None if self._database is None else _inode(self._database)
         self._identity: str | None = None
         self._lost_is_written = False
@@ -238,18 +242,18 @@ class Journal(Reading):
         system: it survives the death of this process, and reaches the disk no later than the next durable write,
         in order. Raises LabBusy after ``timeout`` seconds, ReadOnlyLab, and LabError when the disk is full.
         """
-        self._check_usable()
+        self._check_open()
         writer = self._writer
         if writer is None:
             raise ReadOnlyLab(f"{self.path} was opened with read_only=True.")
         with self._lock.held(self._timeout):
-            self._check_usable()
+            self._check_open()
             self._check_in_place()
-            with contextlib.ExitStack() as hidden:
+            with contextlib.ExitStack() if self.path is None else _NOTHING_HIDDEN as hidden:
 
                 def apply(tx: Transaction) -> Reading:
                     # in memory the reader is the same connection, and must not see what is not committed
-                    if self.path is None:
+                    if hidden is not None:
                         hidden.enter_context(self._guard.held())
                     with translated(self.path):
                         tx._apply(writer)
@@ -271,7 +275,7 @@ class Journal(Reading):
                         yield tx
                     finally:
                         tx._open = False
-                    if self.path is None:
+                    if hidden is not None:
                         hidden.enter_context(self._guard.held())
                     try:
                         wrote = tx._apply(writer)
@@ -344,6 +348,12 @@ class Journal(Reading):
     # -- within ---------------------------------------------------------------------------------------------------
 
     def _check_usable(self) -> None:
+        self._check_open()
+        # what is open is still read and written after its folder was moved or a disk was let go
+        if self._database is not None and not os.access(self._database, os.F_OK):
+            raise self._gone()
+
+    def _check_open(self) -> None:
         if self.closed:
             raise LabError(f"The journal of {self.path or 'the lab in memory'} was closed. Open it again.")
         if self._process != os.getpid():
@@ -351,13 +361,19 @@ class Journal(Reading):
                 f"The journal was opened by process {self._process}, of which this one is a fork. "
                 "SQLite does not allow that: open the lab again in this process."
             )
-        # what is open is still read and written after its folder was moved or a disk was let go
-        if self._database is not None and not os.access(self._database, os.F_OK):
-            raise LabUnavailable.at(self._database.parent, "its journal is not there any more")
+
+    def _gone(self) -> LabUnavailable:
+        assert self.path is not None
+        return LabUnavailable.at(self.path, "its journal is not there any more")
 
     def _check_in_place(self) -> None:
         """LabError if the database is not the file that was opened: what is written would be in a file without name."""
-        if self._file is not None and self._database is not None and _inode(self._database) != self._file:
+        if self._file is None or self._database is None:
+            return
+        found = _inode(self._database)
+        if found is None:
+            raise self._gone()
+        if found != self._file:
             raise LabError(
                 f"{self.path}: {_database.FILE} was replaced or removed since it was opened. Close the lab and open it "
                 "again."
@@ -375,7 +391,7 @@ class Journal(Reading):
         if self._wal is None:
             return
         try:
-            size = self._wal.stat().st_size
+            size = os.stat(self._wal).st_size  # noqa: PTH116  a Path costs as much again
         except FileNotFoundError:
             return
         if size < self._checkpoint_at:
@@ -412,10 +428,10 @@ def _open_reader(path: Path, immutable: bool, timeout: float, opened: contextlib
     return reader
 
 
-def _inode(file: Path) -> tuple[int, int] | None:
+def _inode(file: str) -> tuple[int, int] | None:
     """What tells a file from another that is put in its place."""
     try:
-        found = file.stat()
+        found = os.stat(file)  # noqa: PTH116  a Path costs as much again
     except OSError:
         return None
     return found.st_dev, found.st_ino

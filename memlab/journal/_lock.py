@@ -31,45 +31,63 @@ class WriterLock:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
+        self._name = None if path is None else os.fspath(path)
         self._threads = ThreadLock()
 
     @contextlib.contextmanager
     def held(self, timeout: float) -> Iterator[None]:
         """Hold the lock; LabBusy after ``timeout`` seconds of waiting."""
         deadline = time.monotonic() + timeout
-        with self.against_threads(timeout), self.against_processes(max(0.0, deadline - time.monotonic())):
-            yield
+        # both halves in one block: each generator more would cost a write some microseconds
+        with self._threads.held(self._patience(timeout)) as taken:
+            self._check_taken(taken, timeout)
+            if self._name is None or self._path is None:
+                yield
+                return
+            with _opened(self._name) as file:
+                try:
+                    _take(file.fileno(), self._path, max(0.0, deadline - time.monotonic()))
+                    yield
+                finally:
+                    # a process forked meanwhile has the same open file: closing alone would leave it locked
+                    fcntl.flock(file, fcntl.LOCK_UN)
 
     @contextlib.contextmanager
     def against_threads(self, timeout: float) -> Iterator[None]:
         """The first half: no other thread writes through this handle."""
-        if self._threads.owned:
-            raise LabError("A write is already open in this thread: use its transaction, or end it first.")
-        with self._threads.held(timeout) as taken:
-            if not taken:
-                raise LabBusy(f"Another thread of this process has been writing for {timeout:g} s.")
+        with self._threads.held(self._patience(timeout)) as taken:
+            self._check_taken(taken, timeout)
             yield
 
     @contextlib.contextmanager
     def against_processes(self, timeout: float) -> Iterator[None]:
         """The second half: no other handle or process writes."""
-        if self._path is None:
+        if self._name is None or self._path is None:
             yield
             return
-        with _opened(self._path) as file:
+        with _opened(self._name) as file:
             try:
                 _take(file.fileno(), self._path, timeout)
                 yield
             finally:
-                # a process forked meanwhile has the same open file: closing alone would leave it locked
                 fcntl.flock(file, fcntl.LOCK_UN)
 
+    def _patience(self, timeout: float) -> float:
+        if self._threads.owned:
+            raise LabError("A write is already open in this thread: use its transaction, or end it first.")
+        return timeout
 
-def _opened(path: Path) -> FileIO:
+    def _check_taken(self, taken: bool, timeout: float) -> None:
+        if not taken:
+            raise LabBusy(f"Another thread of this process has been writing for {timeout:g} s.")
+
+
+def _opened(name: str) -> FileIO:
     """The lock file: an object and no number, so that it is closed even if an interrupt strikes before it is used."""
     try:
-        return open(path, "r+b", buffering=0, opener=_created)
+        return open(name, "r+b", buffering=0, opener=_created)
     except OSError as error:
+        path = Path(name)
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise LabUnavailable.at(path.parent, error.strerror or "cannot be written") from None
         raise ReadOnlyLab(f"{path.parent} cannot be written: {error.strerror}. Open it with read_only=True.") from None

@@ -80,7 +80,7 @@ class Transaction:
 
     def events_after(self, seq: int) -> list[Event]:
         """Those of them that come after the event ``seq``."""
-        first = bisect_right(self._events, seq, key=itemgetter(0))
+        first = 0 if seq <= self.head else bisect_right(self._events, seq, key=itemgetter(0))
         return [Event(own, at, kind, decoded(own, blob)) for own, at, kind, blob in self._events[first:]]
 
     @property
@@ -129,14 +129,14 @@ class Transaction:
         PrivacyError if any string in it holds a secret: what is text is redacted before it gets here. Content hashes in
         the fields that ``Journal.hash_paths`` names are no text.
         """
-        if not isinstance(kind, str) or not kind:
+        if not isinstance(kind, str) or not _text(kind, "kind"):
             raise InputError(f"The kind of an event must be a word, not {kind!r}.")
         if isinstance(at, bool) or not isinstance(at, int) or not -(2**63) <= at <= _LAST_ID:
             raise InputError(f"The time of an event must be microseconds as an int of 64 bits, not {at!r}.")
         self._check_open()
         seq, blob = self._next, encoded(kind, body)
         refuse_strings(body, f'event "{kind}"', hashes=self._hash_paths(kind))
-        self._events.append((seq, at, _text(kind, "kind"), blob))
+        self._events.append((seq, at, kind, blob))
         self._next += 1
         return seq
 

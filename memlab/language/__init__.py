@@ -12,6 +12,7 @@ executed as code.
 from typing import Any
 
 from memlab.errors import missing_name
+from memlab.language._arrays import Coded
 from memlab.language._changes import changed_fields, possible_results
 from memlab.language._dag import Value
 from memlab.language._derived import Derived
@@ -29,6 +30,7 @@ from memlab.language._explain import Branch, Explanation, Term
 from memlab.language._given import policy_form_text, policy_parts
 from memlab.language._highlight import highlight
 from memlab.language._inline import inlined
+from memlab.language._known import Known, Program
 from memlab.language._pack import (
     Import,
     PackSource,
@@ -56,6 +58,7 @@ __all__ = [
     "FORM_SHAPES",
     "Branch",
     "Change",
+    "Coded",
     "Derived",
     "Explanation",
     "FeatureGap",
@@ -64,11 +67,13 @@ __all__ = [
     "Import",
     "Input",
     "InputType",
+    "Known",
     "NumericLiteral",
     "PackSource",
     "Param",
     "Policy",
     "PolicyForm",
+    "Program",
     "Returns",
     "Setting",
     "Signature",

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from memlab.language._dag import SlateProgram, Value
 
-__all__ = ["Slates", "aggregate", "interpreted"]
+__all__ = ["Slates", "aggregate", "interpreted", "scale_min_max"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -75,10 +75,10 @@ def aggregate(op: str, values: Floats, nulls: Bools | None, slates: Slates) -> t
     if size == 0:
         return np.empty(0), None
     # callers have switched NumPy's warnings off: to do so again for each aggregate of a policy costs microseconds each
-    if op == "min-max" and nulls is None and slates.codes is None:
-        scaled = _min_max(values)
-        if scaled is not None:
-            return scaled, None
+    if op == "min-max" and nulls is None and (scaled := scale_min_max(values, slates)) is not None:
+        return scaled, None
+    if op in _ONE_SLATE and slates.codes is None and values.shape == (size,):
+        return _of_one_slate(op, values, nulls, slates)
     order = slates.permutation
     dense, starts = slates.dense, slates.starts
     ordered = (values if order is None else values[order]) + 0.0
@@ -108,10 +108,34 @@ def aggregate(op: str, values: Floats, nulls: Bools | None, slates: Slates) -> t
         return _in_row_order(np.where(missing, np.nan, scaled), order), nulls
 
 
-def _min_max(values: Floats) -> Floats | None:
-    """``min-max`` over one slate without nulls, or none where something is NaN: extremes need no order. A recall's
-    case, in 4 microseconds for 300 values.
+_ONE_SLATE = {"slate-min": np.minimum, "slate-max": np.maximum, "slate-mean": None}
+
+
+def _of_one_slate(op: str, values: Floats, nulls: Bools | None, slates: Slates) -> tuple[Floats, Bools | None]:
+    """What all rows share when they are one slate: a recall's case, in a fifth of the time of several."""
+    missing = np.isnan(values)
+    if nulls is not None:
+        missing |= nulls
+    there = ~missing
+    count = int(np.count_nonzero(there))
+    extreme = _ONE_SLATE[op]
+    if extreme is None:
+        order = slates.permutation
+        if order is not None:
+            values, there = values[order], there[order]
+        # one after the other, as in several slates
+        found = np.where(there, values + 0.0, 0.0).cumsum()[-1] / np.float64(count)
+    else:
+        found = extreme.reduce(values, where=there, initial=np.inf if op == "slate-min" else -np.inf) + 0.0
+    return np.full(slates.size, found), None if count else np.ones(slates.size, dtype=np.bool_)
+
+
+def scale_min_max(values: Floats, slates: Slates) -> Floats | None:
+    """``min-max`` over one slate without nulls: extremes need no order. A recall's case, in 4 microseconds for 300
+    values. None where something is NaN, the rows are of several slates, or one value stands for all.
     """
+    if slates.codes is not None or values.shape != (slates.size,):
+        return None
     least, greatest = np.minimum.reduce(values) + 0.0, np.maximum.reduce(values) + 0.0
     if least == greatest:
         return np.zeros(len(values))

@@ -1,30 +1,58 @@
 """The graph as a register machine over NumPy arrays: for a few hundred candidates, where a Polars query's fixed cost
 rules.
 
-The graph becomes a flat list of closures, each of which reads and writes numbered registers. Which registers can hold
+The graph becomes a flat list of steps, each of which applies a function to numbered registers. Which registers can hold
 nulls is known before anything runs, so masks cost nothing where there are none; one program is kept for each set of
 inputs that came with nulls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from memlab.errors import InputError, UnknownName
-from memlab.language._aggregate import Slates, aggregate, interpreted
+from memlab.language._aggregate import Slates, aggregate, interpreted, scale_min_max
 from memlab.language._dag import Node, reachable
 from memlab.language._derived import Derived
 from memlab.language._primitives import AGGREGATES, PRIMITIVES
 
-__all__ = ["ArrayProgram", "Column"]
+__all__ = ["ArrayProgram", "Coded", "Column", "Ready"]
 
 Column = npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike | None]
 Registers = list[Any]
-Step = Callable[[Registers, Registers], None]
+Ready = tuple[Any, npt.NDArray[np.bool_] | None]
+Step = tuple[int, Callable[..., Any], int, int, int, int]
+"""How a function is applied (``_UNARY`` and so on), the function, the register it writes and up to three it reads."""
+
+_UNARY, _BINARY, _TERNARY, _MIN_MAX, _SAME_MASK, _BY_ITSELF = range(6)
+
+
+class Coded:
+    """A column of words as codes into a table, -1 for null: to compare codes costs a tenth of comparing strings."""
+
+    __slots__ = ("_known", "codes", "words")
+
+    def __init__(self, codes: npt.NDArray[Any], words: Sequence[str], known: Mapping[str, int]) -> None:
+        self.codes, self.words, self._known = codes, words, known
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def equal(self, word: str) -> npt.NDArray[np.bool_]:
+        """Which rows have this word."""
+        return np.asarray(self.codes == self._known.get(word, _NO_CODE))
+
+    def array(self) -> npt.NDArray[Any]:
+        """The words themselves."""
+        return np.asarray(np.array([*self.words, None], dtype=object)[self.codes])
+
+
+_NO_CODE = -3
+"""Of no word, and not of null either."""
 
 _DTYPES: dict[str, Any] = {"num": np.dtype(np.float64), "bool": np.dtype(np.bool_), "str": None}
 _BLANK: dict[str | None, Any] = {"num": np.nan, "bool": False, "str": "", None: np.nan, "record": None}
@@ -54,48 +82,67 @@ class ArrayProgram:
         ]
         self.programs: dict[int, list[Step]] = {}
         self.aggregates = any(n.op in AGGREGATES for n in self.nodes)
+        self.coded = _only_compared(root, self.nodes)
+        """The inputs that may come as ``Coded``: words that are compared with constants, and nothing else."""
 
     def run(
         self, columns: Mapping[str, Column], order: npt.NDArray[Any] | None
     ) -> list[tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
+        """Take columns as callers give them: by either spelling of a name, as any kind of sequence."""
         if order is not None and not isinstance(order, np.ndarray):
             raise InputError(f"order is an array of memory ids, not {type(order).__name__}.")
-        values, masks = self.values.copy(), self.masks.copy()
-        size, nullable, bit = -1, 0, 1
-        for i, name, snake, dtype in self.inputs:
+        size, ready = -1, []
+        for _, name, snake, dtype in self.inputs:
             column: Any = columns.get(name)
             if column is None:
                 derived = self.derived.get(name)
                 column = columns.get(snake) if derived is None else derived.array(columns)
                 if column is None:
                     raise UnknownName("column", name, columns)
-            if type(column) is tuple:
-                column, mask = column
-                if mask is not None:
-                    mask = np.asarray(mask, np.bool_)
-                    if mask.any():
-                        masks[i] = mask
-                        nullable |= bit
-            ready = type(column) is np.ndarray and column.dtype is dtype
-            values[i] = array = column if ready else np.asarray(column, dtype)
+            values, mask = _ready(column, dtype)
             if size < 0:
-                size = len(array)
-            elif len(array) != size:
-                raise InputError(f"Column {name} has {len(array)} rows, and another has {size}.")
-            bit += bit
+                size = len(values)
+            elif len(values) != size:
+                raise InputError(f"Column {name} has {len(values)} rows, and another has {size}.")
+            ready.append((values, mask))
         if size < 0:
             size = _size(columns, order)
+        if self.aggregates and order is not None and len(order) != size:
+            raise InputError(f"order has {len(order)} rows, and the columns have {size}.")
+        return self.compute(ready, size, order)
+
+    def compute(
+        self, ready: Sequence[Ready], size: int, order: npt.NDArray[Any] | None, quiet: bool = False
+    ) -> list[tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
+        """Run on columns in the order of ``inputs``: arrays of ``size`` rows of the input's type, masks or None.
+
+        A mask that holds no null costs as much as one that does: callers give None. ``quiet``: warnings are off.
+        """
+        values, masks = self.values.copy(), self.masks.copy()
+        nullable, bit = 0, 1
+        for (i, name, _, dtype), (column, mask) in zip(self.inputs, ready, strict=True):
+            if type(column) is Coded:
+                column = column if name in self.coded else column.array()
+            elif column.dtype is not dtype:
+                column = np.asarray(column, dtype)
+            values[i] = column
+            if mask is not None:
+                masks[i] = mask
+                nullable |= bit
+            bit += bit
         program = self.programs.get(nullable)
         if program is None:
             program = self.programs[nullable] = self.compile(nullable)
         if self.aggregates:
-            if order is not None and len(order) != size:
-                raise InputError(f"order has {len(order)} rows, and the columns have {size}.")
             values[-1] = Slates(size, order=None if order is None else np.asarray(order))
-        if size:
+        if size and program and quiet:
+            execute(program, values, masks)
+        elif size and program:
             with np.errstate(all="ignore"):
-                for step in program:
-                    step(values, masks)
+                execute(program, values, masks)
+        if len(self.results) == 1:
+            i, dtype, computed = self.results[0]
+            return [_result(values[i], masks[i], dtype, computed, size)]
         return [_result(values[i], masks[i], dtype, computed, size) for i, dtype, computed in self.results]
 
     def compile(self, nullable: int) -> list[Step]:
@@ -113,16 +160,80 @@ class ArrayProgram:
             primitive = PRIMITIVES.get(op)
             if primitive is None:
                 null[i] = op in _PER_SLATE or (op in ("in", "min-max", "slate-rank") and any(missing))
-                steps.append(_masked(_other(node), i, [*args, len(self.nodes)]))
+                steps.append(self._of_slate(node, i, args, missing))
                 continue
             null[i] = primitive.nullable(missing)
             if primitive.masked is not None and any(missing):
                 steps.append(_masked(primitive.masked, i, args))
-            else:
-                steps.append(_plain(_array_function(op, node.args), i, args))
-                if null[i]:
-                    steps.append(_strict_mask(i, [a for a, m in zip(args, missing, strict=True) if m]))
+                continue
+            steps.append(self._of_word(node, i, args) or _plain(_array_function(op, node.args), i, args))
+            if null[i]:
+                steps.append(_strict_mask(i, [a for a, m in zip(args, missing, strict=True) if m]))
         return steps
+
+    def _of_word(self, node: Node, i: int, args: list[int]) -> Step | None:
+        """The comparison of an input that may be coded with a constant word."""
+        if node.op != "same" or len(args) != 2:
+            return None
+        for place, other in ((0, 1), (1, 0)):
+            known = node.args[other].value
+            if node.args[place].op == "input" and str(node.args[place].value) in self.coded and isinstance(known, str):
+                return _UNARY, _equals(known), i, args[place], 0, 0
+        return None
+
+    def _of_slate(self, node: Node, i: int, args: list[int], missing: list[bool]) -> Step:
+        """What has no primitive: a table, membership, an aggregate of the slate."""
+        last = len(self.nodes)
+        other = _other(node)
+        if node.op == "min-max" and not any(missing):
+            return _MIN_MAX, other, i, args[0], last, 0
+        return _masked(other, i, [*args, last])
+
+
+def execute(program: list[Step], values: Registers, masks: Registers) -> None:
+    """Run the steps on the registers, in order."""
+    for kind, function, i, a, b, c in program:
+        if kind == _BINARY:
+            values[i] = function(values[a], values[b])
+        elif kind == _UNARY:
+            values[i] = function(values[a])
+        elif kind == _TERNARY:
+            values[i] = function(values[a], values[b], values[c])
+        elif kind == _SAME_MASK:
+            masks[i] = masks[a]
+        elif kind == _MIN_MAX:
+            scaled = scale_min_max(values[a], values[b])
+            values[i], masks[i] = function((values[a], None), (values[b], None)) if scaled is None else (scaled, None)
+        else:
+            function(values, masks)
+
+
+def _equals(word: str) -> Callable[[Any], npt.NDArray[np.bool_]]:
+    compare = PRIMITIVES["same"].array
+    return lambda given: given.equal(word) if type(given) is Coded else compare(given, word)
+
+
+def _only_compared(root: Node, nodes: Sequence[Node]) -> frozenset[str]:
+    """The inputs of words that nothing reads but comparisons with constant words."""
+    words = {str(node.value) for node in nodes if node.op == "input" and node.type == "str"}
+    for node in nodes:
+        plain = node.op == "same" and any(arg.op == "const" and isinstance(arg.value, str) for arg in node.args)
+        if not plain:
+            words -= {str(arg.value) for arg in node.args if arg.op == "input"}
+    return frozenset(words - {str(root.value)} if root.op == "input" else words)
+
+
+def _ready(column: Any, dtype: Any) -> Ready:
+    """A column as an array of this type, and where it is null; None where nothing is."""
+    mask = None
+    if type(column) is tuple:
+        column, mask = column
+        if mask is not None:
+            mask = np.asarray(mask, np.bool_)
+            mask = mask if mask.any() else None
+    if type(column) is np.ndarray and column.dtype is dtype:
+        return column, mask
+    return np.asarray(column, dtype), mask
 
 
 def _constant(value: Any) -> Any:
@@ -174,36 +285,15 @@ def _array_function(op: str, args: tuple[Node, ...]) -> Callable[..., Any]:
 
 
 def _plain(function: Callable[..., Any], i: int, args: list[int]) -> Step:
-    if len(args) == 1:
-        (a,) = args
-
-        def unary(values: Registers, masks: Registers) -> None:
-            values[i] = function(values[a])
-
-        return unary
-    if len(args) == 2:
-        a, b = args
-
-        def binary(values: Registers, masks: Registers) -> None:
-            values[i] = function(values[a], values[b])
-
-        return binary
-    a, b, c = args
-
-    def ternary(values: Registers, masks: Registers) -> None:
-        values[i] = function(values[a], values[b], values[c])
-
-    return ternary
+    """A step that knows no nulls."""
+    a, b, c = (*args, 0, 0)[:3]
+    return (_UNARY, _BINARY, _TERNARY)[len(args) - 1], function, i, a, b, c
 
 
 def _strict_mask(i: int, args: list[int]) -> Step:
+    """A step that makes null what has a null argument."""
     if len(args) == 1:
-        (a,) = args
-
-        def alias(values: Registers, masks: Registers) -> None:
-            masks[i] = masks[a]
-
-        return alias
+        return _SAME_MASK, _nothing, i, args[0], 0, 0
     first, *rest = args
 
     def union(values: Registers, masks: Registers) -> None:
@@ -213,22 +303,27 @@ def _strict_mask(i: int, args: list[int]) -> Step:
             mask = other if mask is None else mask if other is None else np.logical_or(mask, other)
         masks[i] = mask
 
-    return union
+    return _BY_ITSELF, union, i, 0, 0, 0
+
+
+def _nothing(*_: Any) -> None:
+    """What a step runs that only hands a mask on."""
 
 
 def _masked(function: Callable[..., Any], i: int, args: list[int]) -> Step:
+    """A step whose function takes and gives values with their nulls."""
     if len(args) == 2:
         a, b = args
 
         def pair(values: Registers, masks: Registers) -> None:
             values[i], masks[i] = function((values[a], masks[a]), (values[b], masks[b]))
 
-        return pair
+        return _BY_ITSELF, pair, i, 0, 0, 0
 
     def several(values: Registers, masks: Registers) -> None:
         values[i], masks[i] = function(*[(values[a], masks[a]) for a in args])
 
-    return several
+    return _BY_ITSELF, several, i, 0, 0, 0
 
 
 def _other(node: Node) -> Callable[..., Any]:

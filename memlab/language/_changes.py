@@ -13,7 +13,7 @@ from memlab.language._dag import Dag, Node, Value, reachable
 from memlab.language._policy import Policy
 from memlab.language._primitives import AGGREGATES
 
-__all__ = ["changed_fields", "possible_results"]
+__all__ = ["changed_fields", "possible_results", "with_known"]
 
 
 def changed_fields(policy: Policy, given: Mapping[str, Value]) -> tuple[str, ...]:
@@ -33,7 +33,7 @@ def changed_fields(policy: Policy, given: Mapping[str, Value]) -> tuple[str, ...
 def _changed(policy: Policy, given: tuple[tuple[str, Value], ...]) -> tuple[str, ...]:
     if not policy.fields:
         return ()
-    ends = _with_known(policy.root.args, dict(given))
+    ends = with_known(policy.root.args, dict(given))
     return tuple(name for name, end in zip(policy.fields, ends, strict=True) if (end.op, end.value) != ("input", name))
 
 
@@ -53,7 +53,7 @@ def possible_results(policy: Policy, given: Mapping[str, Value]) -> frozenset[tu
 @lru_cache(maxsize=1024)
 def _possible(policy: Policy, given: tuple[tuple[str, Value], ...]) -> frozenset[tuple[str, Value]] | None:
     found: set[tuple[str, Value]] = set()
-    waiting = _with_known((policy.root,), dict(given)) if not policy.fields else []
+    waiting = with_known((policy.root,), dict(given)) if not policy.fields else []
     while waiting:
         node = waiting.pop()
         if node.op == "if":
@@ -65,12 +65,28 @@ def _possible(policy: Policy, given: tuple[tuple[str, Value], ...]) -> frozenset
     return frozenset(found) or None
 
 
-def _with_known(roots: Sequence[Node], known: Mapping[str, Value]) -> list[Node]:
-    """The graph of these roots with values for some inputs, and what follows from them."""
+_ROUNDED = ("exp", "log", "log1p", "tanh", "pow")
+"""Functions whose last place may differ between back ends."""
+
+_EXTREMES = ("slate-min", "slate-max")
+
+
+def with_known(roots: Sequence[Node], known: Mapping[str, Value], *, rounded: bool = True) -> list[Node]:
+    """The graph of these roots with values for some inputs, and what follows from them.
+
+    Without ``rounded``, functions whose last place differs between back ends are left for the back end to compute.
+    """
     dag = Dag()
     rebuilt: dict[int, Node] = {}
     for node in reachable(*roots):
-        rebuilt[node.index] = _rebuilt(dag, node, tuple(rebuilt[a.index] for a in node.args), known)
+        args = tuple(rebuilt[a.index] for a in node.args)
+        if not rounded and node.op in _ROUNDED and all(a.constant and a.value is not None for a in args):
+            rebuilt[node.index] = dag.unfolded(node.op, args)
+        elif node.op in _EXTREMES and args[0].constant:
+            extreme = args[0].value  # of rows that all have it; zeros are made positive, as everywhere
+            rebuilt[node.index] = dag.constant(None if extreme is None else extreme + 0.0, "num")
+        else:
+            rebuilt[node.index] = _rebuilt(dag, node, args, known)
     return [rebuilt[node.index] for node in roots]
 
 

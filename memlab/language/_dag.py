@@ -142,6 +142,10 @@ class Dag:
             return self.number(dict(zip(words, numbers, strict=True)).get(x.value, default))
         return self._node("table", (x,), "num", (words, numbers, default))
 
+    def unfolded(self, op: str, args: tuple[Node, ...]) -> Node:
+        """``op`` applied to ``args``, which may be constants, as a node of its own."""
+        return self._node(op, args, PRIMITIVES[op].gives)
+
     def make(self, op: str, *args: Node) -> Node:
         """``op`` applied to ``args``, in canonical form. The arguments have the right types."""
         primitive = PRIMITIVES[op]

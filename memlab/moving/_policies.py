@@ -8,7 +8,7 @@ from typing import Any
 from memlab.errors import DatasetError, MemlabError
 from memlab.language import compile_policy
 from memlab.moving._records import time_text
-from memlab.policies import SLOTS, Pack, VersionLog, pack_from_sources, slot_named
+from memlab.policies import SLOTS, Pack, Version, VersionLog, pack_from_sources, slot_named
 
 __all__ = ["pack_of", "policies_of"]
 
@@ -36,7 +36,7 @@ def policies_of(versions: VersionLog) -> dict[str, Any]:
             "reason": version.reason,
         }
         for slot in SLOTS
-        for version in versions.versions(slot)
+        for version in _told(versions, slot)
     ]
     return {
         "pack": live.name,
@@ -45,6 +45,12 @@ def policies_of(versions: VersionLog) -> dict[str, Any]:
         "installed": installed,
         "history": history,
     }
+
+
+def _told(versions: VersionLog, slot: str) -> tuple[Version, ...]:
+    """Return the versions of a slot; none of one that never had more than the default declared with it."""
+    known = versions.versions(slot)
+    return () if SLOTS[slot].source and len(known) == 1 else known
 
 
 def _params(params: Mapping[str, Any]) -> dict[str, float]:

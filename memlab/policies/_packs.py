@@ -46,6 +46,7 @@ _ASKED_BY_A_RECALL = (
     "cut",
     "recall-score",
     "known",
+    "select",
     "explore",
     "retention",
     "half-life",
@@ -139,6 +140,24 @@ class Pack:
     def decided(self) -> frozenset[str]:
         """The slots whose policies are not the defaults of these slots."""
         return frozenset(_decided(self.policies))
+
+    @property
+    def policy_hashes(self) -> dict[str, str]:
+        """The hash of each policy, as slates and events hold them.
+
+        A slot whose default is declared with it, as that of an extension is, is left out where it has the default.
+        """
+        decided = self.decided
+        return {
+            slot: policy.hash
+            for slot, policy in self.policies.items()
+            if slot in decided or slot not in SLOTS or not SLOTS[slot].source
+        }
+
+    @property
+    def selects(self) -> bool:
+        """Whether the pack has a policy of its own in the slot ``select``."""
+        return "select" in self.decided
 
     @checked
     def fingerprints(self, embedder: str) -> dict[str, str]:

@@ -282,6 +282,27 @@ SLOTS: Registry[Slot] = Registry(
             default=True,
         ),
         Slot(
+            "select",
+            "Which of the scored pool are shown, in which order: of those that wait the greatest is taken next, given what "
+            "was taken before; null: not now. A pack that does not name it shows the best by score, as mmr-weight and "
+            "collapse-above say, neither of which counts beside a policy of this slot.",
+            inputs=(
+                Input("score", "num", "its recall-score"),
+                Input(
+                    "likeness", "num", "its greatest closeness to one that was taken; 0 before the first, never less"
+                ),
+                Input(
+                    "novelty", "num", "share of its vector that those taken do not span, squared, above 0 and at most 1"
+                ),
+                Input("taken", "num", "how many were taken"),
+                Input("session-taken", "num", "how many of its session were taken; 0 for one without a session"),
+                Input("speaker-taken", "num", "how many of its speaker were taken; 0 for one without a speaker"),
+            ),
+            stages=_ALL,
+            aggregates=True,
+            source="(fn [score] score)",
+        ),
+        Slot(
             "explore",
             "The weight with which a candidate below the top is shown as a probe.",
             inputs=(

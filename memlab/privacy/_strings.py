@@ -70,6 +70,8 @@ def _gather(value: Any, into: set[str]) -> None:
 
 def _without_hashes(value: Any, paths: Collection[Path]) -> Any:
     """Return ``value`` with None for each content hash in the fields at ``paths``; names of fields stay."""
+    if type(value) in _NUMBERS:
+        return value
     if isinstance(value, str):
         return None if () in paths and _HASH.fullmatch(value) else value
     if isinstance(value, list | tuple):

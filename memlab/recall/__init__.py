@@ -5,18 +5,24 @@ from memlab.recall._dates import named_dates
 from memlab.recall._diversity import Ranking, diversifies
 from memlab.recall._entities import first_mention
 from memlab.recall._extended import Pool, column_at
-from memlab.recall._features import Candidates, Column, Moment, columns
+from memlab.recall._features import Candidates
 from memlab.recall._filters import Filters, WordOrWords
 from memlab.recall._hits import Hit, Hits, ScoreExplanation, recalled
-from memlab.recall._pipeline import Chosen, Recaller, Selection
+from memlab.recall._moment import Moment
+from memlab.recall._pipeline import Recaller
 from memlab.recall._population import Population
 from memlab.recall._question import Question, QuestionFeatures
+from memlab.recall._reading import Column, columns
+from memlab.recall._run import Run
+from memlab.recall._selected import Chosen, Selection
 from memlab.recall._similar import similar
+from memlab.recall._stages import STAGES, Stage, own_stage
 from memlab.recall._standing import coded, in_recall, promoted, status_of
 from memlab.recall._triggers import occurs
 from memlab.recall._where import Where
 
 __all__ = [
+    "STAGES",
     "Candidates",
     "Chosen",
     "Column",
@@ -30,8 +36,10 @@ __all__ = [
     "QuestionFeatures",
     "Ranking",
     "Recaller",
+    "Run",
     "ScoreExplanation",
     "Selection",
+    "Stage",
     "Where",
     "WordOrWords",
     "coded",
@@ -44,6 +52,7 @@ __all__ = [
     "inclusion",
     "named_dates",
     "occurs",
+    "own_stage",
     "promoted",
     "recalled",
     "similar",

@@ -54,8 +54,9 @@ class Ranking:
 
 
 def diversifies(pack: Pack) -> bool:
-    """Whether what the pack shows depends on likeness, and not on the scores alone."""
-    return float(pack.settings["mmr-weight"]) < 1 or float(pack.settings["collapse-above"]) < 1
+    """Whether what the pack shows depends on what else is shown, and not on the scores alone."""
+    likeness = float(pack.settings["mmr-weight"]) < 1 or float(pack.settings["collapse-above"]) < 1
+    return likeness or pack.selects
 
 
 def rank_by_score(scores: Scores) -> Ranking:

@@ -11,6 +11,7 @@ The engine owns chance: a counter-based generator, keyed by the lab's seed and t
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,22 +24,27 @@ from memlab.errors import PolicyError
 from memlab.index import best
 from memlab.policies import Pack
 from memlab.recall._diversity import Ranking, rank_by_score
-from memlab.recall._features import Candidates, columns
+from memlab.recall._features import Candidates
+from memlab.recall._reading import Features, columns
 
-__all__ = ["Shown", "choose", "generator", "put_among"]
+__all__ = ["Shown", "chance_of", "choose", "generator", "put_among"]
 
 Places = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
 
 class _NoSeed(np.random.bit_generator.ISeedSequence):
-    """Philox by key asks the system for entropy that it then overwrites, which took longer than all else of a draw."""
+    """Philox by key asks the system for entropy that it then overwrites, which took longer than all else of a draw.
+
+    Its stub knows arrays and SeedSequence alone.
+    """
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
         return np.zeros(n_words, dtype=dtype)
 
 
 _NO_SEED = _NoSeed()
+_EMPTY = np.zeros(4, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
@@ -61,21 +67,35 @@ class Shown:
 
 def generator(seed: int, state: int) -> np.random.Generator:
     """The chance of one recall: the same for the same lab, seed and state, independent of any other."""
-    bits = np.random.Philox(_NO_SEED)  # type: ignore[arg-type]  # its stub knows arrays and SeedSequence alone
-    bits.state = {
+    return _begun(np.random.Generator(np.random.Philox(_NO_SEED)), seed, state)  # type: ignore[arg-type]  # see _NO_SEED
+
+
+_ours = threading.local()
+
+
+def chance_of(seed: int, state: int) -> np.random.Generator:
+    """What ``generator`` gives, in this thread's own generator, which begins anew with the thread's next recall."""
+    known = getattr(_ours, "generator", None)
+    if known is None:
+        known = _ours.generator = generator(seed, state)
+    return _begun(known, seed, state)
+
+
+def _begun(chance: np.random.Generator, seed: int, state: int) -> np.random.Generator:
+    chance.bit_generator.state = {
         "bit_generator": "Philox",
         "state": {"counter": np.array([0, 0, 0, state], dtype=np.uint64), "key": np.array([seed, 0], dtype=np.uint64)},
-        "buffer": np.zeros(4, dtype=np.uint64),
+        "buffer": _EMPTY,
         "buffer_pos": 4,
         "has_uint32": 0,
         "uinteger": 0,
     }
-    return np.random.Generator(bits)
+    return chance
 
 
 def choose(
     pack: Pack,
-    pool: Candidates,
+    pool: Candidates | Features,
     scores: Scores,
     *,
     limit: int,
@@ -144,7 +164,7 @@ def _shown(
     return Shown(places, ranks, propensity, chances, drawn, sampler, kappa)
 
 
-def _shares(pack: Pack, pool: Candidates, band: Places, limit: int) -> Scores | None:
+def _shares(pack: Pack, pool: Candidates | Features, band: Places, limit: int) -> Scores | None:
     """The probability of each of the band as the first probe; None when the policy wants none of them."""
     policy = pack.policies["explore"]
     given: dict[str, Callable[[], NDArray[Any]]] = {
@@ -152,7 +172,10 @@ def _shares(pack: Pack, pool: Candidates, band: Places, limit: int) -> Scores | 
         "tail-n": lambda: np.full(len(band), float(len(band))),
     }
     try:
-        weights, nulls = policy.arrays(columns(pool, policy, given=given, at=band), order=np.arange(len(band)))
+        if isinstance(pool, Candidates):
+            weights, nulls = pool.ask_some(policy, band, given)
+        else:
+            weights, nulls = policy.arrays(columns(pool, policy, given=given, at=band), order=np.arange(len(band)))
     except PolicyError as error:
         # What a policy over lists meets is known only now. A recall answers all the same; it explores nothing.
         warn_caller(f"No probe was drawn. {error}")

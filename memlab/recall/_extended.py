@@ -18,7 +18,7 @@ from memlab.state import State, stamps
 
 if TYPE_CHECKING:
     from memlab.policies import Feature
-    from memlab.recall._features import Moment
+    from memlab.recall._moment import Moment
 
 __all__ = ["Pool", "column_at", "extended_values"]
 

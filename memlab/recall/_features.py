@@ -1,330 +1,64 @@
-"""The features of memories, by column and only once each: of the memory and the time alone, then of a question.
+"""The features of candidates of a question, by column and only once each.
 
 ``memlab.policies.FEATURES`` says what each name means; this module computes it. Nothing here weighs or decides.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
-from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Protocol
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.clock import DAY
 from memlab.embedding import evened
-from memlab.index import SAYS, Asked, Signs, among
-from memlab.language import Policy
-from memlab.policies import FEATURES, Pack
+from memlab.index import Asked, Signs, among
+from memlab.language import Known
+from memlab.policies import Pack
 from memlab.recall._dates import days_from
-from memlab.recall._extended import extended_values
 from memlab.recall._hints import Phrases, file_namer, tag_namer
+from memlab.recall._moment import COMPUTE, Moment
 from memlab.recall._question import QuestionFeatures
+from memlab.recall._reading import Rows, Values
 from memlab.recall._takes_over import corrects, min_max, takes_over
-from memlab.schema import RELATIONS, USES, role_of
-from memlab.state import State, gather, words_at
+from memlab.schema import RELATIONS
+from memlab.state import State
 
-__all__ = ["COMPUTE", "Candidates", "Column", "Moment", "Rows", "Values", "columns", "read"]
+__all__ = ["Candidates"]
 
-_NEXT = RELATIONS.index("next")
 _UPDATES = RELATIONS.index("updates")
 _OUTDATED = 0.4
 """Share of a question's words from which it may be about one statement of a memory."""
 
-_BITS: NDArray[np.bool_] = np.arange(1 << len(SAYS)) >> np.arange(len(SAYS))[:, None] & 1 != 0
-"""bool[signs, numbers]: which bits each number has."""
-
-_LN2 = math.log(2.0)
-_MS_A_DAY = 86_400_000.0
 _TAG = re.compile(r"(?<!\w)#([\w:/.+-]*\w)")
 
-Rows = NDArray[np.int64]
-Values = NDArray[Any]
-Column = Values | tuple[Values, NDArray[np.bool_]]
 _BY_ITSELF = (
     *("seed", "received", "activation", "hops", "session-lexical", "names-speaker", "names-other"),
     *("coverage", "similarity", "lexical"),
 )
 """Features whose values do not depend on which others are candidates."""
 
-_NOTHING: Mapping[str, Callable[[], Column]] = MappingProxyType({})
-
-
-class Features(Protocol):
-    """Columns of features by name."""
-
-    def __getitem__(self, name: str) -> Values: ...
-
-
-def read(pool: Features, policy: Policy, name: str) -> Values:
-    """What a test of sets, which a policy has as an input, gives; null is NaN."""
-    test = policy.derived[name]
-    values, nulls = test.array({item: pool[item] for item in test.sets})
-    return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
-
-
-def columns(
-    pool: Features,
-    policy: Policy,
-    *,
-    given: Mapping[str, Callable[[], Column]] = _NOTHING,
-    at: Rows | None = None,
-) -> dict[str, Column]:
-    """What ``policy`` reads, as its arrays want it: ``given`` first, then features, with their nulls.
-
-    ``at`` picks some of the rows. A policy that reads nothing gets one column, which says how many rows there are.
-    """
-    found: dict[str, Column] = {}
-    tests = policy.derived
-    for name in policy.inputs or (next(iter(given), "access"),):
-        if name in given:
-            found[name] = given[name]()
-            continue
-        values = read(pool, policy, name) if name in tests else pool[name]
-        values = values if at is None else values[at]
-        nullable = name in FEATURES and FEATURES[name].nullable
-        found[name] = (values, np.isnan(values)) if nullable else values
-    return found
-
-
-class Moment:
-    """Some rows of a state at an instant (``now``, microseconds UTC), with features on demand. Rows are ascending.
-
-    ``now`` may be an instant for each row.
-    """
-
-    compute: ClassVar[Mapping[str, Callable[[Any], Values]]]
-    """Of each feature, how to have it."""
-
-    def __init__(self, state: State, pack: Pack, rows: Rows, now: int | Rows | NDArray[np.float64]) -> None:
-        self.state, self.pack, self.rows, self.now = state, pack, rows, np.asarray(now, dtype=np.float64)
-        self._known: dict[str, Values] = {}
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, name: str) -> Values:
-        values = self._known.get(name)
-        if values is None:
-            values = self._known[name] = self._computed(name)
-        return values
-
-    def _computed(self, name: str) -> Values:
-        compute = self.compute.get(name)
-        return extended_values(FEATURES[name], self) if compute is None else compute(self)
-
-    def table(self, names: tuple[str, ...]) -> NDArray[np.float64]:
-        """f64[names, rows]: numbers and flags, null as NaN. Columns of the state are read all at once."""
-        found = np.empty((len(names), len(self.rows)))
-        layout = _layout(names)
-        numbers = self.state.numbers
-        stored = [numbers[column] for _, column in layout.stored]
-        gather(stored, self.rows, [found[place] for place, _ in layout.stored])
-        if layout.uses:
-            found[[place for place, _ in layout.uses]] = self.use_days()[[number for _, number in layout.uses]]
-        for place, name in layout.others:
-            found[place] = self[name]
-        return found
-
-    def words(self, also: Iterable[str] = ()) -> dict[str, list[str | None]]:
-        """The features that are columns of words, and those of ``also``, by name."""
-        names = self.state.names
-        found = dict(zip(_WORDS, words_at([names[column] for column in _WORDS.values()], self.rows), strict=True))
-        return found | {name: self[name].tolist() for name in also}
-
-    def give(self, **features: Values) -> None:
-        """Set features that something else decided."""
-        self._known.update(features)
-
-    def ask(
-        self, policy: Policy, *, given: Mapping[str, Callable[[], Column]] = _NOTHING
-    ) -> tuple[Values, NDArray[np.bool_] | None]:
-        """What a policy makes of these memories, and where it makes nothing. ``given``: inputs that are no features."""
-        return policy.arrays(columns(self, policy, given=given), order=self.rows)
-
-    # -- one method for each family ---------------------------------------------------------------------------
-
-    def number(self, column: str) -> Values:
-        return np.asarray(self.state.numbers[column].values[self.rows])
-
-    def word(self, column: str) -> Values:
-        return self.state.names[column].objects(self.rows)
-
-    def days_since(self, column: str) -> Values:
-        # far from now the difference of two instants does not fit 64 bits
-        return np.asarray(np.maximum((self.now - self.number(column)) / DAY, 0.0))
-
-    def before(self) -> Rows:
-        """The row just before each one in its session; -1 where none is."""
-        if "before" not in self._known:
-            self._known["before"] = self.state.edges.step(self.rows, _NEXT, outgoing=False)
-        return self._known["before"]
-
-    def answers(self) -> Values:
-        before = self.before()
-        return np.asarray((before >= 0) & self.state.asks.values[before])  # -1 is some row too, and does not count
-
-    def length(self) -> Values:
-        words = self.state.words_in(str(self.pack.settings["language"]))
-        return np.asarray(words.lengths[self.rows], dtype=np.float64)
-
-    def says(self) -> Values:
-        """bool[signs, rows]: of what each row has a sign."""
-        if "says" not in self._known:
-            written = self.state.words_in(str(self.pack.settings["language"])).written
-            self._known["says"] = _BITS.take(written.signs[self.rows], axis=1)
-        return self._known["says"]
-
-    def word_count(self) -> Values:
-        written = self.state.words_in(str(self.pack.settings["language"])).written
-        return written.counts[self.rows].astype(np.float64)
-
-    def speaker_role(self) -> Values:
-        """By the name of who said it, or else of who wrote it."""
-        speakers, creators = self.state.names["speaker"], self.state.names["creator"]
-        if not creators.held:
-            codes = speakers.codes[self.rows].tolist()
-            roles = {
-                code: role_of(speakers.vocabulary[code] if code >= 0 else None, creators.default) for code in set(codes)
-            }
-            return np.array([roles[code] for code in codes], dtype=object)
-        pairs = zip(speakers.objects(self.rows), creators.objects(self.rows), strict=True)
-        return np.array([role_of(*pair) for pair in pairs], dtype=object)
-
-    def use_days(self) -> Values:
-        """f64[uses, rows]: the ages of each row's latest uses, the newest first; NaN where there were fewer."""
-        if "use-days" not in self._known:
-            uses = self.state.uses
-            instants = uses.values[self.rows].T
-            ages = np.maximum((self.now - instants) / DAY, 0.0)
-            ages[instants == uses.NEVER] = np.nan
-            self._known["use-days"] = ages
-        return self._known["use-days"]
-
-    def half_life(self) -> Values:
-        """Days, by the pack's policy; NaN where it gives null."""
-        if "half-life" not in self._known:
-            policy = self.pack.policies["half-life"]
-            base = float(self.pack.settings["base-half-life"])
-            given: dict[str, Callable[[], Values]] = {
-                "base-half-days": lambda: np.full(len(self), base),
-                "base-half-ms": lambda: np.full(len(self), base * _MS_A_DAY),
-                "recency-ms": lambda: self["idle-days"] * _MS_A_DAY,
-            }
-            half, nulls = self.ask(policy, given=given)
-            half = half / self.pack.unit("half-life")
-            self._known["half-life"] = half if nulls is None else np.where(nulls, np.nan, half)
-        return self._known["half-life"]
-
-    def recency(self) -> Values:
-        with np.errstate(all="ignore"):
-            return np.asarray(np.exp(-_LN2 * self["idle-days"] / self.half_life()))
-
-    def retention(self) -> Values:
-        values, nulls = self.ask(self.pack.policies["retention"], given={"half-life": self.half_life})
-        return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
-
-    def sets(self, column: str) -> Values:
-        """The strings of each row as tuples, empty for none."""
-        lists = self.state.lists[column]
-        found = np.empty(len(self), dtype=object)
-        found[:] = [lists.at(row) for row in self.rows.tolist()]
-        return found
-
-
-_STORED = {
-    "access": "access",
-    "success": "success",
-    "fail": "fail",
-    "importance": "importance",
-    "confidence": "confidence",
-    "trust": "trust",
-    "strength": "strength",
-    "energy": "energy",
-    "stability": "stability",
-    "difficulty": "difficulty",
-    "ttl-days": "ttl_days",
-    "emotional-weight": "emotional_weight",
-    "recency-weight": "recency_weight",
-    "pinned": "pinned",
-}
-"""Features that are columns of numbers."""
-
-_WORDS = {name: name for name in ("kind", "scope", "provenance", "visibility", "source", "status")}
-"""Features that are columns of words."""
-
-_USES = {f"use-{number}-days": number - 1 for number in range(1, USES + 1)}
-
-
-class _Layout(NamedTuple):
-    """Where the features of a table come from, each with its place in it."""
-
-    stored: list[tuple[int, str]]
-    uses: list[tuple[int, int]]
-    others: list[tuple[int, str]]
-
-
-@cache
-def _layout(names: tuple[str, ...]) -> _Layout:
-    placed = list(enumerate(names))
-    return _Layout(
-        [(place, _STORED[name]) for place, name in placed if name in _STORED],
-        [(place, _USES[name]) for place, name in placed if name in _USES],
-        [(place, name) for place, name in placed if name not in _STORED and name not in _USES],
-    )
-
-
-def _number(column: str) -> Callable[[Moment], Values]:
-    return lambda moment: moment.number(column)
-
-
-def _word(column: str) -> Callable[[Moment], Values]:
-    return lambda moment: moment.word(column)
-
-
-def _use(number: int) -> Callable[[Moment], Values]:
-    return lambda moment: moment.use_days()[number]
-
-
-def _says(place: int) -> Callable[[Moment], Values]:
-    return lambda moment: moment.says()[place]
-
-
-COMPUTE: dict[str, Callable[[Moment], Values]] = {
-    **{name: _says(place) for place, name in enumerate(SAYS)},
-    "words": Moment.word_count,
-    "speaker-role": Moment.speaker_role,
-    "asks": lambda moment: moment.state.asks.values[moment.rows],
-    "answers": Moment.answers,
-    "length": Moment.length,
-    "age-days": lambda moment: moment.days_since("created"),
-    "idle-days": lambda moment: moment.days_since("accessed"),
-    "recency": Moment.recency,
-    "elapsed-days": lambda moment: moment["idle-days"],
-    "retention": Moment.retention,
-    "uses": lambda moment: moment["access"] + 1.0,
-    **{name: _use(number) for name, number in _USES.items()},
-    **{name: _number(column) for name, column in _STORED.items()},
-    **{name: _word(column) for name, column in _WORDS.items()},
-    "tags": lambda moment: moment.sets("tags"),
-    "files": lambda moment: moment.sets("files"),
-}
-"""Of each feature of the stage ``memory``."""
-
-Moment.compute = COMPUTE
-
 
 class Candidates(Moment):
     """Some rows of a state under one question, with all features on demand. Rows are ascending."""
+
+    quiet = True
 
     def __init__(self, state: State, pack: Pack, asked: QuestionFeatures, rows: Rows) -> None:
         super().__init__(state, pack, rows, asked.at)
         self.asked = asked
         self._held: tuple[Rows, Values, Rows] | None = None
+
+    def shared(self, names: Iterable[str]) -> Known:
+        """Which of these features all candidates share, with the value."""
+        kept, found = self.asked.shared, []
+        for name in names:
+            if name not in kept:
+                kept[name] = _UNIFORM[name](self.asked)
+            if kept[name] is not _VARIES:
+                found.append((name, kept[name]))
+        return tuple(found)
 
     def among(self, places: Rows) -> Candidates:
         """Those at ascending places, with what is known of each row by itself."""
@@ -380,7 +114,7 @@ class Candidates(Moment):
             self.number("created"),
             self.state.names["speaker"].codes[self.rows],
             self.contexts(),
-            self.asked.embedder.closeness,
+            self.asked.embedder.scale,
         )
 
     def content(self) -> list[frozenset[int]]:
@@ -409,7 +143,7 @@ class Candidates(Moment):
             self["says-change"],
             self.number("created"),
             self.state.names["speaker"].codes[self.rows],
-            self.asked.embedder.closeness,
+            self.asked.embedder.scale,
         )
 
     def outdated(self) -> Values:
@@ -511,6 +245,25 @@ def _any_of(values: Values, wanted: Values) -> Values:
     return found
 
 
+_VARIES = object()
+"""In the place of a value that all candidates share: they do not share one."""
+
+_UNIFORM: dict[str, Callable[[QuestionFeatures], Any]] = {
+    "asks-when": lambda asked: asked.signs.asks_when(asked.spoken),
+    "asks-how-many": lambda asked: asked.signs.asks_how_many(asked.spoken),
+    "asks-you": lambda asked: asked.signs.asks_you(asked.spoken),
+    "asks-now": lambda asked: asked.signs.asks_now(asked.spoken),
+    "asks-over-time": lambda asked: asked.signs.asks_over_time(asked.spoken),
+    "names-speaker": lambda asked: _VARIES if len(asked.named) else False,
+    "names-other": lambda asked: _VARIES if len(asked.named) else False,
+    "names-date": lambda asked: _VARIES if asked.spans else None,
+    "date-gap": lambda asked: _VARIES if asked.spans else None,
+    "same-session": lambda asked: _VARIES if asked.question.session else False,
+    "triggered": lambda asked: _VARIES if len(asked.triggered()) else False,
+}
+"""Of each feature that all candidates of some recalls share, the value: null as None."""
+
+
 def _of_question(asks: Callable[[Signs, str], bool]) -> Callable[[Candidates], Values]:
     return lambda pool: (np.ones if asks(pool.asked.signs, pool.asked.spoken) else np.zeros)(len(pool), np.bool_)
 
@@ -530,7 +283,7 @@ _COMPUTE: dict[str, Callable[[Candidates], Values]] = {
     "corrects": Candidates.corrects,
     "outdated": Candidates.outdated,
     "similarity": lambda pool: pool.asked.similarity(pool.rows),
-    "closeness": lambda pool: pool.asked.embedder.closeness(pool["similarity"]),
+    "closeness": lambda pool: pool.asked.embedder.scale(pool["similarity"]),
     "nearness": Candidates.nearness,
     "lexical": lambda pool: pool.asked.matches.scores(pool.rows),
     "coverage": lambda pool: pool.asked.matches.coverage(pool.rows),

@@ -59,9 +59,9 @@ class WordVectors:
             for word, form in zip(asked, own, strict=True)
         ]
         question = np.array([vector for vector, _ in pairs], dtype=np.float32)
-        found = np.ascontiguousarray(products(table.vectors.take(forms, axis=0), question).T, dtype=np.float64)
-        found /= np.array([[norm] for _, norm in pairs]) * table.norms.take(forms)
-        return found
+        dots = products(table.vectors.take(forms, axis=0), question).T
+        norms = np.multiply.outer(np.array([norm for _, norm in pairs]), table.norms.take(forms))
+        return np.asarray(np.divide(dots, norms, out=norms))
 
     def _with(self, words: Words, forms: Rows, others: list[str]) -> tuple[_Table, _Unknown]:
         """A table in which these forms are, and vectors and lengths in which ``others`` are."""
@@ -76,7 +76,7 @@ class WordVectors:
         strange = [word for word in others if word not in unknown]
         if len(missing) or strange:
             # all at once: to encode costs as much as five words more
-            vectors = load_embedder().encode([*words.written.names(missing), *strange])
+            vectors = load_embedder().embed([*words.written.names(missing), *strange])
             norms, count = _norms(vectors), len(missing)
             table.vectors[missing], table.norms[missing] = vectors[:count], norms[:count]
             table.known[missing] = True

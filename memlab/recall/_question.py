@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +91,7 @@ class QuestionFeatures:
         self.at = question.at
         self.named = speakers.find(question.text, state.names["speaker"].vocabulary, population.speakers)
         given = question.vector
-        self.vector: NDArray[np.int8] = embedder.encode([question.text])[0] if given is None else given
+        self.vector: NDArray[np.int8] = embedder.embed([question.text])[0] if given is None else given
         self._k1, self._b = float(pack.settings["bm25-k1"]), float(pack.settings["bm25-b"])
         self.words = words = state.words_in(str(pack.settings["language"]))
         self._lengths = population.lengths(state, words)
@@ -99,6 +100,8 @@ class QuestionFeatures:
         self.matches = self._matches(self.query, self.hits)
         self._near: tuple[Rows, Scores] = np.empty(0, dtype=np.int64), np.empty(0)
         self._triggered: Rows | None = None
+        self.shared: dict[str, Any] = {}
+        """Features that all candidates may share, by name, as they were asked for."""
 
     @cached_property
     def specific_matches(self) -> Matches | None:

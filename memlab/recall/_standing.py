@@ -7,18 +7,19 @@ and not revived for want of a pass.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.language import Policy, Value, possible_results
-from memlab.recall._features import Moment
+from memlab.policies import Pack
+from memlab.recall._moment import Moment
 from memlab.schema import RECALLABLE, STATUSES
 from memlab.state import State
 
-__all__ = ["coded", "in_recall", "is_over", "promoted", "status_of"]
+__all__ = ["Ending", "coded", "ending_of", "in_recall", "is_over", "promoted", "status_of"]
 
 Rows = NDArray[np.int64]
 Codes = NDArray[np.int64]
@@ -40,6 +41,29 @@ def status_of(state: State, rows: Rows) -> Codes:
     """The status of each row as its place in ``STATUSES``; a snapshot of an older version may count otherwise."""
     status = state.names["status"]
     return np.array([STATUSES.index(word) for word in status.vocabulary])[status.codes[rows]]
+
+
+class Ending(NamedTuple):
+    """Which memories a pack's ``promote`` and ``forget`` could take out of recall, known from their texts."""
+
+    promotes: Literal["none", "mortal", "any"]
+    """"mortal": those that have a time to live."""
+    forgets: bool
+
+    def possible(self, state: State) -> bool:
+        """Whether they could take any memory of a state."""
+        if self.forgets or self.promotes == "any":
+            return True
+        return self.promotes == "mortal" and state.numbers["ttl_days"].held
+
+
+def ending_of(pack: Pack) -> Ending:
+    """Which memories this pack could take out of recall."""
+    promote, forgets = pack.policies["promote"], _may_forget(pack.policies["forget"])
+    if _stays(possible_results(promote, {})):
+        return Ending("none", forgets)
+    mortal = _stays(possible_results(promote, {"ttl-days": None}))
+    return Ending("mortal" if mortal else "any", forgets)
 
 
 def is_over(moment: Moment) -> Flags:
@@ -80,12 +104,10 @@ def _may_forget(policy: Policy) -> bool:
 
 def _to_promote(moment: Moment) -> Rows:
     """The places of those that ``promote`` could take out of recall."""
-    policy = moment.pack.policies["promote"]
-    if _stays(possible_results(policy, {})):
-        return np.empty(0, dtype=np.int64)
-    if not _stays(possible_results(policy, {"ttl-days": None})):
+    promotes = ending_of(moment.pack).promotes
+    if promotes == "any":
         return np.arange(len(moment))
-    if not moment.state.numbers["ttl_days"].held:
+    if promotes == "none" or not moment.state.numbers["ttl_days"].held:
         return np.empty(0, dtype=np.int64)
     return np.flatnonzero(~np.isnan(moment.number("ttl_days")))
 

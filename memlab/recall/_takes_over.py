@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.index import products
+from memlab.index import products, products_below
 
 __all__ = ["corrects", "min_max", "takes_over"]
 
@@ -37,7 +37,7 @@ def min_max(values: Scores) -> Scores:
     """From 0 to 1 over the pool; 0 where all are equal."""
     if not len(values):
         return values
-    low, high = values.min(), values.max()
+    low, high = np.minimum.reduce(values), np.maximum.reduce(values)
     return (values - low) / (high - low) if high > low else np.zeros(len(values))
 
 
@@ -56,10 +56,16 @@ def takes_over(
     """
     if not len(vectors):
         return np.zeros(0)
-    older = _older(created, speakers) & ((sessions != sessions[:, None]) | (sessions < 0))
-    worth = np.maximum(_closeness(vectors, older, closeness), 0.0)
-    worth *= relevance**3
-    found: Scores = worth.max(axis=1)
+    older = _older(created, speakers)
+    older &= (sessions != sessions[:, None]) | (sessions < 0)
+    (later, earlier) = older.nonzero()
+    found = np.zeros(len(vectors))
+    if not len(later):
+        return found
+    worth = np.maximum(_closeness_of(vectors, later, earlier, created, closeness), 0.0)
+    worth *= (relevance**3)[earlier]
+    starts = np.flatnonzero(np.diff(later, prepend=-1))
+    found[later[starts]] = np.maximum.reduceat(worth, starts)
     return found
 
 
@@ -119,6 +125,21 @@ def _shared(one: frozenset[int], other: frozenset[int]) -> float:
 def _older(created: NDArray[Any], speakers: NDArray[np.int32]) -> NDArray[np.bool_]:
     """bool[rows, rows]: where the row of the column is older than that of the line, and of the same speaker."""
     return np.asarray((created < created[:, None]) & (speakers == speakers[:, None]))
+
+
+def _closeness_of(
+    vectors: NDArray[np.int8],
+    later: NDArray[np.int64],
+    earlier: NDArray[np.int64],
+    created: NDArray[Any],
+    closeness: Callable[[Scores], Scores],
+) -> NDArray[np.float64]:
+    """The closeness of pairs of rows, each of which has a later and an earlier one."""
+    matrix = vectors.astype(np.float32)
+    ascending = bool((created[1:] >= created[:-1]).all())
+    dots = (products_below if ascending else products)(matrix, matrix)[later, earlier].astype(np.float64)
+    lengths = np.sqrt(np.maximum(np.einsum("ij,ij->i", matrix, matrix).astype(np.float64), 1.0))
+    return closeness(dots / (lengths[later] * lengths[earlier]))
 
 
 def _closeness(

@@ -9,7 +9,7 @@ Evaluation needs nothing else; a lab is one way to get a log.
 
 from memlab.slates._schema import ATTRIBUTED, SAMPLERS, TABLES
 from memlab.slates._segments import SlateLog
-from memlab.slates._slate import BLOB_FORMAT, FORMAT, Slate, decode, encode
+from memlab.slates._slate import BLOB_FORMAT, FORMAT, Constants, Slate, constants_of, decode, encode
 from memlab.slates._tables import Slates
 from memlab.slates._wide import WIDE
 
@@ -20,9 +20,11 @@ __all__ = [
     "SAMPLERS",
     "TABLES",
     "WIDE",
+    "Constants",
     "Slate",
     "SlateLog",
     "Slates",
+    "constants_of",
     "decode",
     "encode",
 ]

@@ -25,7 +25,7 @@ from memlab.display import clip, table
 from memlab.errors import DamagedLab, InputError, NewerLab
 from memlab.printable import printable
 
-__all__ = ["BLOB_FORMAT", "FORMAT", "Slate", "decode", "encode"]
+__all__ = ["BLOB_FORMAT", "FORMAT", "Constants", "Slate", "constants_of", "decode", "encode"]
 
 FORMAT = 2
 """The format of segments and tables. Format 1 knew neither ranks nor propensities."""
@@ -205,6 +205,16 @@ class _Header(_Given, kw_only=True):
     wanted: int | None = None
 
 
+class _Known(_Header, kw_only=True):
+    """A header whose constant parts are encoded already."""
+
+    names: msgspec.Raw  # type: ignore[assignment]  # the same bytes
+    policies: msgspec.Raw  # type: ignore[assignment]
+    settings: msgspec.Raw  # type: ignore[assignment]
+    fingerprints: msgspec.Raw  # type: ignore[assignment]
+    flags: msgspec.Raw  # type: ignore[assignment]
+
+
 _OF_THE_BLOB = ("format", "count", "names", "words", "ranked", "weighted", "kept")
 _TAKEN = [name for name in _Header.__struct_fields__ if name not in _OF_THE_BLOB]
 _TAKE = attrgetter(*_TAKEN)
@@ -214,28 +224,39 @@ _DECODER = msgspec.msgpack.Decoder(_Header)
 _DECODER_1 = msgspec.msgpack.Decoder(_Given)
 
 
-def encode(slate: Slate) -> bytes:
-    """The bytes that the journal keeps; the same slate gives the same bytes."""
+@dataclass(frozen=True)
+class Constants:
+    """What the headers of all slates of a pack share: fields by name, each with its bytes."""
+
+    fields: dict[str, msgspec.Raw]
+
+
+def constants_of(**fields: Any) -> Constants:
+    """Encode what all slates of a pack share: ``names``, ``policies``, ``settings``, ``fingerprints``, ``flags``."""
+    return Constants({name: msgspec.Raw(_ENCODER.encode(value)) for name, value in fields.items()})
+
+
+def encode(slate: Slate, *, constants: Constants | None = None, table: NDArray[np.float64] | None = None) -> bytes:
+    """The bytes that the journal keeps; the same slate gives the same bytes.
+
+    Who made the slate may give what it took from elsewhere: the ``constants`` of its pack, and the ``table`` of which
+    its numbers are the rows.
+    """
     count, names = len(slate.ids), list(slate.numbers)
-    columns = [np.empty(0), *slate.numbers.values()]
-    numbers = np.concatenate(columns, dtype="<f8", casting="unsafe").reshape(len(names), count)
-    kept = np.full(len(names), _WHOLE, dtype=np.uint8)
-    single = numbers
-    if numbers.size:
-        bits = numbers.view("<i8")  # NaN equals itself, and -0 is not 0
-        with np.errstate(over="ignore", invalid="ignore"):
-            single = numbers.astype("<f4")
-        kept[(single == numbers).all(axis=1)] = _SINGLE
-        kept[(bits == bits[:, :1]).all(axis=1)] = _SAME
-    header = _Header(
+    if table is None:
+        columns = [np.empty(0), *slate.numbers.values()]
+        table = np.concatenate(columns, dtype="<f8", casting="unsafe").reshape(len(names), count)
+    kept, parts_of_table = _packed(table)
+    given = dict(zip(_TAKEN, _TAKE(slate), strict=True))
+    given["names"] = names
+    header = (_Header if constants is None else _Known)(
         format=BLOB_FORMAT,
         count=count,
-        names=names,
-        kept=kept.tobytes(),
+        kept=kept,
         ranked=slate.ranks is not None,
         weighted=slate.propensity is not None,
         words={name: _one_for_all(values) for name, values in slate.words.items()},
-        **dict(zip(_TAKEN, _TAKE(slate), strict=True)),
+        **(given if constants is None else given | constants.fields),
     )
     head = _ENCODER.encode(header)
     parts: list[Any] = [len(head).to_bytes(4, "little"), head, bytes(-(_PREFIX + len(head)) % 8)]
@@ -245,10 +266,22 @@ def encode(slate: Slate) -> bytes:
     if slate.propensity is not None:
         parts.append(np.ascontiguousarray(slate.propensity, dtype="<f8"))
     parts.append(np.ascontiguousarray(slate.scores, dtype="<f8"))
-    if numbers.size:
-        parts += [numbers[kept == _WHOLE], numbers[kept == _SAME, 0], single[kept == _SINGLE]]
+    parts += parts_of_table
     body = b"".join(parts)
     return _MAGIC + bytes([BLOB_FORMAT]) + zlib.crc32(body).to_bytes(4, "little") + body
+
+
+def _packed(numbers: NDArray[np.float64]) -> tuple[bytes, list[NDArray[Any]]]:
+    """How each row of a table is kept, and what is kept of them all."""
+    if not numbers.size:
+        return bytes([_WHOLE]) * len(numbers), []
+    kept = np.full(len(numbers), _WHOLE, dtype=np.uint8)
+    bits = numbers.view("<i8")  # NaN equals itself, and -0 is not 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        single = numbers.astype("<f4")
+    kept[np.equal(single, numbers).all(axis=1)] = _SINGLE
+    kept[np.equal(bits, bits[:, :1]).all(axis=1)] = _SAME
+    return kept.tobytes(), [numbers[kept == _WHOLE], numbers[kept == _SAME, 0], single[kept == _SINGLE]]
 
 
 def _one_for_all(values: list[str | None]) -> list[str | None] | str | None:

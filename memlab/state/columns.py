@@ -121,7 +121,7 @@ def gather(columns: Iterable[Numbers], rows: NDArray[np.int64], into: Iterable[N
         if column.held:
             out[:] = column._data[rows]
         else:
-            out[:] = column.default
+            out.fill(column.default)
 
 
 class Latest:
@@ -254,6 +254,11 @@ class Names:
             return pl.Series(name, [None] * len(codes), dtype=pl.String)
         index = pl.Series(codes.astype(np.int64)).replace(-1, None)
         return pl.Series(self.vocabulary, dtype=pl.String).gather(index).alias(name)
+
+    @property
+    def known(self) -> Mapping[str, int]:
+        """The code of each string of the vocabulary, not to be written to."""
+        return self._code
 
     def objects(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """The strings of these rows as an object array, null as None."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from memlab.journal import FORMAT
@@ -289,6 +290,11 @@ def dump_field(name: str) -> Field:
 
 def policy_events() -> tuple[str, ...]:
     """Return the kinds of events that the version log folds."""
+    return _policy_events(EVENTS.changes)
+
+
+@lru_cache(maxsize=1)
+def _policy_events(changes: int) -> tuple[str, ...]:
     return tuple(kind for kind, known in EVENTS.items() if known.policies)
 
 

@@ -79,7 +79,7 @@ def _fold(
 ) -> None:
     """Apply events that come after ``state``, whose policies ``versions`` has seen."""
 
-    decided = frozenset(policy_events())
+    decided = policy_events()
 
     def passing() -> Iterator[Event]:
         for event in events:
@@ -87,8 +87,9 @@ def _fold(
                 versions.fold(event, contents.source)
             yield event
 
+    few = isinstance(events, list) and not any(event.kind in decided for event in events)
     try:
-        state.fold(passing(), contents, strict=strict)
+        state.fold(events if few else passing(), contents, strict=strict)
     except UnknownName as error:
         raise DamagedLab(f"What an event needs is not there: {error} {RESTORE}") from error
     if len(state.vectors) < state.rows:
@@ -249,18 +250,24 @@ class Store:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold the mutex. What somebody who was interrupted while reading may have half filled is folded again."""
+        """Hold the mutex."""
         # asked before it is taken: a block within a block is not what an interrupt left
         first = not self.mutex.owned
         with self.mutex.held():
-            if first and self._looking:
-                self._marked, self._looking = True, False
+            self._begin(first)
             yield
+
+    def _begin(self, first: bool) -> None:
+        """What somebody who was interrupted while reading may have half filled is folded again."""
+        if first and self._looking:
+            self._marked, self._looking = True, False
 
     @contextmanager
     def reading(self) -> Iterator[State]:
         """The state as it is now, for the block, which nobody else reads or changes meanwhile."""
-        with self.alone():
+        first = not self.mutex.owned
+        with self.mutex.held():
+            self._begin(first)
             self._follow()
             self._check_embedder()
             within, self._looking = self._looking, True
@@ -333,7 +340,9 @@ class Store:
         written. Where the write changes what earlier ones stored, the journal as it will be is folded again, and
         ``verify`` asked of the states before and after.
         """
-        with self.alone():
+        first = not self.mutex.owned
+        with self.mutex.held():
+            self._begin(first)
             with self.journal.write(durable=durable) as tx:
                 if self._marked or tx.head != self.state.seq:
                     self._follow()

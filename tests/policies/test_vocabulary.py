@@ -24,7 +24,7 @@ from memlab.policies import (
 from memlab.policies import _packs as packs
 from memlab.registry import Registry
 
-VOCABULARIES = {1: "a04806a73aab"}
+VOCABULARIES = {1: "a04806a73aab", 2: "1057d791bd06"}
 """Digest of what packs may say, by the number of the vocabulary."""
 
 LATER = POLICY_FORMAT + 1

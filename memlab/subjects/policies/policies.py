@@ -106,7 +106,7 @@ class LabPolicies:
             body: dict[str, Any] = {"pack": chosen.name, "hash": read.hash, "sources": list(sources)}
             body[VOCABULARY] = POLICY_FORMAT
             body["live"] = after.hash
-            body["policies"] = {slot: policy.hash for slot, policy in after.policies.items()}
+            body["policies"] = after.policy_hashes
             body |= _needing(needs_of_pack(after))
             changes = [_Change("use", {**body, "reason": reason}, sources)]
             for slot, policy in chosen.policies.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,10 +13,11 @@ import polars as pl
 from memlab.arguments import shown
 from memlab.clock import When, datable, to_micros
 from memlab.errors import InputError
+from memlab.language import changed_fields
 from memlab.policies import Pack
-from memlab.privacy import personal_kinds, refuse_strings, screen
+from memlab.privacy import Screening, personal_kinds, refuse_strings, screen
 from memlab.recall import Filters, Hits, Question, Selection, recalled, similar
-from memlab.slates import Slate, encode
+from memlab.slates import Slate
 from memlab.state import State, checked_text
 from memlab.storage.views import SeenJournal, SeenStore, seen
 from memlab.subjects.agents.switch import filters_while_off
@@ -26,6 +28,10 @@ from memlab.subjects.recalling.once import Once
 from memlab.subjects.recalling.past import Past
 
 __all__ = ["Questions", "Use"]
+
+
+_RECALLED = {"outcome": "recalled", "rating": None}
+"""What the slot ``reinforce`` knows of a memory that was shown."""
 
 
 class Use(Protocol):
@@ -96,43 +102,64 @@ class Questions:
             logs = log and pack is None and off is None and not store.journal.read_only
             if logs:
                 refuse_strings({"project": project, "session": session, **filters.logged()}, "recall")
-            with self._core.latencies.measured("search"):
-                slate = self._core.recaller.recall(
-                    state,
-                    asked,
-                    question,
-                    limit=int(asked.settings["limit"]) if limit is None else limit,
-                    # what is not logged teaches nothing, so it explores nothing
-                    seed=self._core.seed if logs else None,
-                    challenges=() if pack or params else store.versions.challenges,
-                    selection=None if use is None else use.selection(state, asked, question),
-                )
+            began = perf_counter()
+            slate = self._core.recaller.recall(
+                state,
+                asked,
+                question,
+                limit=int(asked.settings["limit"]) if limit is None else limit,
+                # what is not logged teaches nothing, so it explores nothing
+                seed=self._core.seed if logs else None,
+                challenges=() if pack or params else store.versions.challenges,
+                selection=None if use is None else use.selection(state, asked, question),
+            )
+            self._core.latencies.add("search", perf_counter() - began)
             if use is not None:
                 use.shown(slate)
             memories = recalled(state, slate.shown)
             decision = None
             if logs:
-                with store.writing(durable=False) as tx:
-                    state = seen(store.journal, store.state, filters.viewer)
-                    body: dict[str, Any] = {
-                        "ids": list(slate.shown),
-                        "probes": list(slate.probes),
-                        "pack": slate.pack_hash,
-                    }
-                    if params:
-                        body |= {"of": live.hash, "params": {name: float(value) for name, value in params.items()}}
-                    rows = np.array(slate.shown, dtype=np.int64) - 1
-                    rows.sort()
-                    change = reinforced(state, store.versions.pack, rows, now, outcome="recalled")
-                    change += coactivated(store.state, store.versions.pack, rows)  # a view numbers edges otherwise
-                    body |= {} if use is None else use.body()
-                    redacted = {"redacted": kinds} if (kinds := [found.type for found in screening.findings]) else {}
-                    decision = tx.event("recall", {**body, **change.body(), **redacted}, at=now)
-                    tx.slate(decision, encode(slate))
-                    for kind, said in ({} if use is None else use.events(decision)).items():
-                        tx.event(kind, said, at=now)
+                said = {} if use is None else use.body()
+                if params:
+                    said = {"of": live.hash, "params": {name: float(value) for name, value in params.items()}} | said
+                decision = self._log(slate, asked, said, screening, viewer=filters.viewer, use=use)
             repeated = () if once is None else once.left_out
             return Hits(slate, asked, decision, memories, redacted=screening.findings, off=off, repeated=repeated)
+
+    def _log(
+        self,
+        slate: Slate,
+        pack: Pack,
+        said: dict[str, Any],
+        screening: Screening,
+        *,
+        viewer: str | None,
+        use: Use | None,
+    ) -> int:
+        """Write the event of a recall and its slate; the number of the event."""
+        store = self._store
+        with store.writing(durable=False) as tx:
+            body = {"ids": list(slate.shown), "probes": list(slate.probes), "pack": slate.pack_hash, **said}
+            body |= self._changed(slate, viewer)
+            if screening.findings:
+                body["redacted"] = [found.type for found in screening.findings]
+            decision = tx.event("recall", body, at=slate.at)
+            tx.slate(decision, self._core.recaller.encode(pack, slate))
+            for kind, content in ({} if use is None else use.events(decision)).items():
+                tx.event(kind, content, at=slate.at)
+        return decision
+
+    def _changed(self, slate: Slate, viewer: str | None) -> dict[str, Any]:
+        """What being shown changes in memories and edges, as the live pack decides."""
+        store, pack = self._store, self._store.versions.pack
+        if not pack.number("coactivation-gain") and not changed_fields(pack.policies["reinforce"], _RECALLED):
+            return {}
+        rows = np.array(slate.shown, dtype=np.int64) - 1
+        rows.sort()
+        state = seen(store.journal, store.state, viewer)
+        change = reinforced(state, pack, rows, slate.at, outcome="recalled")
+        change += coactivated(store.state, pack, rows)  # a view numbers edges otherwise
+        return change.body()
 
     def similar(self, row: int, *, limit: int, project: str | None, filters: Filters) -> pl.DataFrame:
         """The memories nearest to that in ``row``; see ``Lab.similar``."""

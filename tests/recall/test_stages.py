@@ -1,0 +1,110 @@
+"""The stages of a recall: their order, what takes their place, and what a plan keeps."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import memlab
+from memlab import Extension
+from memlab.errors import InputError
+from memlab.extension import forget_extension
+from memlab.recall import STAGES, Stage, own_stage
+from memlab.recall._features import _UNIFORM
+from memlab.recall._plan import Plans, compile_plan
+from memlab.recall._reading import SHARED
+from memlab.slates import encode
+
+NAMES = ("find", "admit", "seed", "spread", "cut", "score", "known", "select", "explore", "log")
+
+
+@pytest.fixture(autouse=True)
+def _only_shipped():
+    yield
+    forget_extension("halves")
+    forget_extension("others")
+
+
+def a_lab():
+    lab = memlab.open()
+    lab.remember_many([f"The harbour master wrote {number} letters" for number in range(20)])
+    return lab
+
+
+def halved(run):
+    own_stage("score").run(run)
+    run.scores = run.scores / 2
+
+
+def stage(name="score", run=halved, gives=("scores",)):
+    return Stage(name, "Half of what the pack gives.", ("pool",), gives, run)
+
+
+def test_each_stage_reads_what_those_before_it_give():
+    assert tuple(STAGES) == NAMES
+    given = {"question"}
+    for each in STAGES.values():
+        assert set(each.reads) <= given
+        given |= set(each.gives)
+
+
+def test_an_extension_replaces_a_stage_until_it_is_forgotten_and_slates_say_so():
+    with a_lab() as lab:
+        before = lab.recall("harbour", log=False)
+        memlab.extend(Extension("halves", "1.0", stages=(stage(),)))
+        during = lab.recall("harbour", log=False)
+        forget_extension("halves")
+        after = lab.recall("harbour", log=False)
+    assert [hit.score for hit in during] == [hit.score / 2 for hit in before]
+    assert [hit.score for hit in after] == [hit.score for hit in before]
+    assert during.slate.fingerprints["stage score"] == "halves 1.0"
+    assert after.slate.fingerprints == before.slate.fingerprints
+
+
+def test_what_cannot_take_the_place_of_a_stage_is_refused():
+    for given, said in (
+        (stage("sort"), "There is no stage sort"),
+        (stage(gives=()), "this one lacks scores"),
+        (replace(stage(), run=None), "has no function"),
+    ):
+        with pytest.raises(InputError, match=said):
+            memlab.extend(Extension("halves", "1.0", stages=(given,)))
+    memlab.extend(Extension("halves", "1.0", stages=(stage(),)))
+    with pytest.raises(InputError, match=r"replaced by the extension halves 1\.0 already"):
+        memlab.extend(Extension("others", "1.0", stages=(stage(),)))
+    with pytest.raises(InputError, match="There is no stage sort"):
+        own_stage("sort")
+
+
+def test_a_stage_that_reads_what_is_not_there_yet_is_named():
+    pack = memlab.load_pack("memlab")
+    memlab.extend(Extension("halves", "1.0", stages=(replace(stage("find", gives=("found",)), reads=("pool",)),)))
+    with pytest.raises(InputError, match="The stage find reads pool, which no stage before it gives"):
+        compile_plan(pack, "embedder")
+
+
+def test_a_plan_is_kept_by_hash_name_and_what_known_was_calibrated_for():
+    plans, pack = Plans("embedder"), memlab.load_pack("memlab")
+    assert plans.of(pack) is plans.of(replace(pack))
+    assert plans.of(replace(pack, name="other")) is not plans.of(pack)
+    assert not plans.of(replace(pack, known_for="")).show.tells_known
+    assert plans.of(pack).show.tells_known
+
+
+@pytest.mark.parametrize("pack", sorted(memlab.packs()))
+def test_the_bytes_of_a_slate_do_not_depend_on_what_was_encoded_before(pack):
+    with memlab.open(pack=pack) as lab:
+        lab.remember_many([f"The harbour master wrote {number} letters" for number in range(20)])
+        slate, core = lab.recall("who wrote letters?").slate, lab._core
+        assert core.recaller.encode(core.pack, slate) == encode(slate)
+
+
+def test_numbers_of_a_slate_are_rows_of_one_table():
+    with a_lab() as lab:
+        numbers = lab.recall("harbour", log=False).slate.numbers
+    table = next(iter(numbers.values())).base
+    assert np.array_equal(np.array(list(numbers.values())), table, equal_nan=True)
+
+
+def test_what_candidates_may_share_is_known_of_each():
+    assert set(_UNIFORM) == SHARED
