@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CHANGED", "INFERRED", "SAID_OF_OTHERS", "SURE", "TEAM", "USER", "Fact", "Subject"]
+__all__ = ["CHANGED", "DOUBTFUL", "INFERRED", "SAID_OF_OTHERS", "SURE", "TEAM", "USER", "Fact", "Subject"]
 
 USER, TEAM = "user", "team"
 
 SURE, CHANGED, SAID_OF_OTHERS, INFERRED = 0.95, 0.92, 0.85, 0.6
 """Of oneself, of a move or a new post, of others, concluded by an assistant."""
+
+DOUBTFUL = 0.45
+"""The highest confidence of a fact whose value rarely fits its predicate: below .6, where facts are acted on."""
 
 
 @dataclass(frozen=True, slots=True)

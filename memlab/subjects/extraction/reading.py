@@ -15,8 +15,9 @@ from memlab.english import LONGEST, Token, asserted, number_of, sentence_spans
 from memlab.subjects.extraction.asserting import table, tells
 from memlab.subjects.extraction.changes import changes_in
 from memlab.subjects.extraction.confidence import confidence_of
-from memlab.subjects.extraction.fact import CHANGED, INFERRED, SAID_OF_OTHERS, SURE, TEAM, USER, Fact, Subject
+from memlab.subjects.extraction.fact import CHANGED, DOUBTFUL, INFERRED, SAID_OF_OTHERS, SURE, TEAM, USER, Fact, Subject
 from memlab.subjects.extraction.owned import called, favourite, had, of_a_property, of_a_relative, relatives
+from memlab.subjects.extraction.plausible import plausibility
 from memlab.subjects.extraction.properties import owner_at
 from memlab.subjects.extraction.values import ARTICLES, bare, capital, joined, trait_at, value_at
 from memlab.subjects.extraction.verbs import is_something, length_of, past_adverbs, verb_of
@@ -64,9 +65,12 @@ def _read(text: str, role: str) -> Iterator[Fact]:
                 person = subject.name
             if fact is not None:
                 before = subject
+                fits = plausibility(fact.subject, fact.predicate, fact.value)
+                if fits == "no":
+                    continue
                 said = _sentence_of(text, fact.start)
                 sure = confidence_of(fact.predicate, fact.value, said, rule=fact.confidence, goal=fact.kind == "goal")
-                yield replace(fact, confidence=sure)
+                yield replace(fact, confidence=sure if fits == "fine" else min(sure, DOUBTFUL))
 
 
 def _sentence_of(text: str, place: int) -> str:

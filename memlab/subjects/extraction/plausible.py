@@ -1,0 +1,182 @@
+"""Whether the value of a fact fits its predicate: a language after "speaks", a place after "lives in", a role after "is".
+
+A verb right before a value says little about the value: "I like almost died" has no taste, "Computers are programmed by
+people" no role of anybody. The lists stand in ``english.toml`` under ``plausible``; they are classes of words, and no
+sentences that were read.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal
+
+from memlab.english import lexicon, vocabulary, words_of
+from memlab.subjects.extraction.fact import TEAM, USER
+
+__all__ = ["Plausibility", "plausibility"]
+
+Plausibility = Literal["fine", "doubtful", "no"]
+
+_FEWEST_OF_A_SUFFIX = 5
+"""Letters of a word whose ending makes it a role: "baker", and not "beer"."""
+
+_LONGEST_SHOUTED = 3
+"""Letters of a name in capitals: "TJ", and not "AWAKE"."""
+
+
+def plausibility(subject: str, predicate: str, value: str) -> Plausibility:
+    """Return whether a value fits its predicate.
+
+    Parameters
+    ----------
+    subject, predicate, value
+        Of a fact that was read by rules.
+
+    Returns
+    -------
+    str
+        "no" for a value that the predicate cannot have, "doubtful" for one that it rarely has, else "fine".
+
+    Examples
+    --------
+    >>> [plausibility("user", "speaks", value) for value in ("Danish", "enough", "a dialect")]
+    ['fine', 'no', 'doubtful']
+    >>> plausibility("user", "likes", "almost died"), plausibility("Heart Disease", "is", "the biggest cause of death")
+    ('no', 'no')
+    """
+    words = words_of(value)
+    if not words or not _outside(words, "fillers"):
+        return "no"
+    if predicate.split("-", 1)[0] in ("favorite", "favourite"):
+        return _of_a_favourite(predicate, words)
+    check = _CHECKS.get(predicate)
+    found: Plausibility = "fine" if check is None else check(subject, value, words)
+    if found == "fine" and not _outside(words, "vague"):
+        return "doubtful"
+    return found
+
+
+def _of_a_favourite(predicate: str, words: list[str]) -> Plausibility:
+    noun = set(predicate.split("-")[1:])
+    return "fine" if noun.isdisjoint(_words("no-favourites")) and _words("finite").isdisjoint(words) else "no"
+
+
+def _of_taste(subject: str, value: str, words: list[str]) -> Plausibility:
+    """A thing or an activity: no place or time before all else, and no verb in the past."""
+    first, second = words[0], words[1] if len(words) > 1 else ""
+    if first in _words("no-beginnings") or first in _words("past"):
+        return "no"
+    regular = first.endswith("ed") and len(first) >= _FEWEST_OF_A_SUFFIX
+    return "no" if regular and second in _words("determiners") else "fine"
+
+
+def _of_playing(subject: str, value: str, words: list[str]) -> Plausibility:
+    """An instrument, a game, or "in a band"."""
+    return "fine" if words[0] in ("in", "for") and len(words) > 1 else _of_taste(subject, value, words)
+
+
+def _of_work(subject: str, value: str, words: list[str]) -> Plausibility:
+    """A subject of work: not "on campus", "on weekends"."""
+    return "no" if words[0].removesuffix("s") in _words("work-places") else _of_taste(subject, value, words)
+
+
+def _of_language(subject: str, value: str, words: list[str]) -> Plausibility:
+    if words[0] in _words("manners"):
+        return "no"
+    named = any(part[:1].isupper() for part in value.split())
+    return "fine" if named or not _words("languages").isdisjoint(words) else "doubtful"
+
+
+def _of_place(subject: str, value: str, words: list[str]) -> Plausibility:
+    """A name, or a noun of places: not "a slightly different climate"."""
+    named = any(part[:1].isupper() for part in value.split())
+    if named or not _words("places").isdisjoint(words):
+        return "fine"
+    return "doubtful" if words[0] in _words("determiners") or words[0] in _words("no-beginnings") else "fine"
+
+
+def _of_name(subject: str, value: str, words: list[str]) -> Plausibility:
+    shouted = value.isupper() and len(value) > _LONGEST_SHOUTED
+    return "no" if not value[:1].isupper() or shouted or words[0] in _words("no-name-of-oneself") else "fine"
+
+
+def _of_having(subject: str, value: str, words: list[str]) -> Plausibility:
+    """A thing that lasts: not "a realtor coming to look at the house"."""
+    ends = _words("noun-ends") - {"and", "or"}
+    nouns = words[: next((n for n, word in enumerate(words) if n and word in ends), len(words))]
+    if any(word.endswith("ing") and words[n + 2 :] for n, word in enumerate(words[1:])) and len(nouns) == len(words):
+        return "no"
+    kept = vocabulary("extraction", "belongings").isdisjoint(nouns)
+    return "doubtful" if kept and nouns != words else "fine"
+
+
+def _of_a_wish(subject: str, value: str, words: list[str]) -> Plausibility:
+    """A plan of life: "win the tablet" is one of the moment."""
+    of_the_moment = words[0] in _words("momentary-verbs") and words[1:2] in (["the"], ["this"], ["that"])
+    return "doubtful" if of_the_moment else "fine"
+
+
+def _of_being(subject: str, value: str, words: list[str]) -> Plausibility:
+    """A role, a trait or an origin; of what is no person nothing else."""
+    if words[-1] in _words("unfinished"):
+        return "no"
+    if _is_role(words) or " ".join(words) in _traits():
+        return "no" if words == ["a", "person"] else "fine"
+    own = subject in (USER, TEAM) or subject.startswith(f"{USER}'s ")
+    if own:
+        return "fine" if words[0] not in _words("determiners") else "doubtful"
+    return _of_a_thing(subject, value, words)
+
+
+def _of_a_thing(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Of what is no person: whose it is, or a number or name that it has ("The staging port is 8443")."""
+    if "team's" in words or "their" in words:
+        return "fine"
+    first = subject.split()[0].lower()
+    if first in vocabulary("extraction", "ordinals") or first in ("mine", "yours", "theirs"):
+        return "no"
+    told = words[0] not in _words("determiners") and any(part[:1].isupper() or part[:1].isdigit() for part in value.split())
+    return "doubtful" if told or not subject[:1].isupper() else "no"
+
+
+def _is_role(words: list[str]) -> bool:
+    """Whether the noun phrase that begins a value names a role of persons."""
+    end = next((n for n, word in enumerate(words) if n and word in _words("noun-ends")), len(words))
+    return any(_names_role(word) for word in words[max(end - 3, 0) : end])
+
+
+def _names_role(word: str) -> bool:
+    if word in _words("no-roles"):
+        return False
+    known = vocabulary("linking", "occupations") | vocabulary("extraction", "relations", "traits")
+    by_ending = len(word) >= _FEWEST_OF_A_SUFFIX and word.endswith(tuple(_words("role-endings")))
+    return word in known or word in _words("roles") or by_ending
+
+
+def _outside(words: list[str], name: str) -> bool:
+    """Whether a word says more than those of a list."""
+    light = vocabulary("negation", "fillers") | vocabulary("acts", "openers") | _words("fillers")
+    return any(word not in light and word not in _words(name) for word in words)
+
+
+@cache
+def _words(name: str) -> frozenset[str]:
+    return frozenset(lexicon()["plausible"][name])
+
+
+@cache
+def _traits() -> frozenset[str]:
+    return vocabulary("extraction", "traits")
+
+
+_CHECKS: dict[str, Any] = {
+    **dict.fromkeys(("likes", "dislikes", "prefers", "studies", "eats", "drinks", "teaches", "uses", "owns"), _of_taste),
+    **dict.fromkeys(("lives-in", "lives-near", "comes-from", "grew-up-in", "was-born-in"), _of_place),
+    **dict.fromkeys(("wants-to", "is-trying-to", "plans-to", "hopes-to"), _of_a_wish),
+    "plays": _of_playing,
+    "works-on": _of_work,
+    "speaks": _of_language,
+    "name": _of_name,
+    "has": _of_having,
+    "is": _of_being,
+}
