@@ -259,13 +259,49 @@ def _tells(rule: str, sentence: Sentence, low: str) -> bool:
         orders = vocabulary("utterance", "orders", "doubtful-orders") | vocabulary("acts", "orders")
         known = orders | vocabulary("extraction", "rule-verbs")
         return sentence.act == "order" and first[:1] != [] and first[0] in known - vocabulary("extraction", "no-orders")
-    if rule == "tells-event" and (holds(low, phrases("extraction", "no-events")) or _DANGLING.search(low)):
+    if rule == "tells-event" and not _happened(low):
         return False
     if sentence.act not in ("statement", "question") or not sentence.stated:
         return False
     content = {word for word in low.split() if word not in _plain_words() and len(word) > 1}
+    if rule == "tells-event" and len(content - vocabulary("extraction", "event-light")) < _FEWEST_OF_AN_EVENT:
+        return False
     return len(content) >= _FEWEST_TELLING and (rule == "corrects" or sentence.person == "first")
 
+
+def _happened(low: str) -> bool:
+    """Whether a sentence tells of what happened: no opinion, habit, feeling or exercise, and whole by itself."""
+    if holds(low, phrases("extraction", "no-events")) or first_of(_after_openers(low), phrases("extraction", "opinions")):
+        return False
+    if _DANGLING.search(low) or _POINTS_BACK.search(_after_openers(low)) or _EXERCISE.search(low):
+        return False
+    just = _JUST.search(low)
+    if just is None or holds(low, phrases("utterance", "times")):
+        return True
+    verb = just["verb"]
+    return verb.endswith("ed") or verb in vocabulary("extraction", "past-tenses")
+
+
+def _after_openers(low: str) -> str:
+    """A padded sentence without what only opens it."""
+    words = low.split()
+    openers = vocabulary("acts", "openers") | vocabulary("negation", "fillers")
+    at = next((n for n, word in enumerate(words) if word not in openers or word in ("i", "we")), len(words))
+    return padded(words[at:])
+
+
+_JUST = re.compile(r" (?:i|we) (?:\w+ly )?just (?:\w+ly |also |now |recently )*(?P<verb>[\w']+) ")
+"""After "just" a present tense says what somebody does again and again: "I just leave my camera at home"."""
+
+_POINTS_BACK = re.compile(
+    r"^ (?:i|we|i've|we've) (?:(?:have|had|just|first|also|never|only|\w+ly) )*[\w']+ (?:to \w+ )?"
+    r"(?:it|them|him|her|those|these|this|there)"
+    r"(?: (?:and|but|so|because|when|on|in|at|for|with|to|a|as|until|once|last|yesterday|today|recently|from|is|was) | $)"
+)
+"""The object right after its verb stands in another sentence: "I started following him when", "I tried it on"."""
+
+_EXERCISE = re.compile(r" (?:solve|calculate|compute|derive|prove) |\bp \w{1,2} ?\b.* equals | formula ")
+"""A step of an exercise, and no event of a life."""
 
 _DANGLING = re.compile(
     r" (?:how|what|where) to \w+ (?:it|this|that|them) $"
@@ -273,6 +309,9 @@ _DANGLING = re.compile(
     r"(?:saw|watched|read|tried|made|found|got|heard|bought) (?:it|this|that|them) "
 )
 """What it tells of stands in another sentence: "I first watched it in May", "I taught people how to make this"."""
+
+_FEWEST_OF_AN_EVENT = 3
+"""Words of an event that say more than "busy with work", "had a setback"."""
 
 _FEWEST_TELLING = 4
 """Content words without which a sentence of chat says nothing that could be asked for."""
