@@ -21,8 +21,14 @@ _TRIMMED = " \t\n.,;:!?\u2026\"'*_~-()[]"
 
 
 _LOWER = re.compile(r"(?<![^\W_])[a-z]+(?![^\W_])")
-_NO_NAME = re.compile(r"[|=<>{}\\]|-[a-z]|:$|^[A-Z]\d?$")
-"""Code, adjectives such as "UK-based", headings, single letters."""
+_NO_NAME = re.compile(r"[|=<>{}\\]|-[a-z]|/[a-z]|:$|^[A-Z]\d?$")
+"""Code, adjectives such as "UK-based", pairs such as "TV/film", headings, single letters."""
+
+_INITIALS = re.compile(r"(?:[a-z]\.)+")
+"""They stand before a name: "J.K." of "J.K. Rowling"."""
+
+_CUT_INITIALS = re.compile(r"(?:[A-Z]\.)+[A-Z]")
+"""Initials without their last dot: "D.C"."""
 
 
 _ITEM = re.compile(r"[ \t]*(?:[-*+\u2022\u2013]|\(?\d{1,3}[.)]|[A-Za-z][.)])[ \t]+")
@@ -137,6 +143,11 @@ def _runs(text: str, start: int, stop: int) -> Iterator[tuple[str, bool, bool]]:
         begins = place == 0 or _AFTER_STOP.search(text[words[place - 1].start : words[place].start]) is not None
         begins = begins and (place == 0 or words[place - 1].low not in vocabulary("extraction", "titles"))
         titled = _bare(words[place]) in vocabulary("extraction", "titles")
+        if _CUT_INITIALS.fullmatch(name):
+            name += "."
+        if _is_common(text, name, words, last):
+            place = last
+            continue
         if len(name) > 1 and not (titled and last == place + 1) and _NO_NAME.search(name) is None:
             yield name, begins, last > place + 1 or (_acts(words, last) and not name.endswith(_ENDINGS))
         place = last
@@ -145,7 +156,7 @@ def _runs(text: str, start: int, stop: int) -> Iterator[tuple[str, bool, bool]]:
 def _only_begins(word: Token) -> bool:
     """Whether a word has its capital from the beginning of its sentence: an order, an activity, an adverb, "In"."""
     orders = vocabulary("utterance", "orders", "doubtful-orders") | vocabulary("acts", "orders")
-    return word.low in orders or word.low in vocabulary("negation", "fillers") or word.low.endswith(_ENDINGS)
+    return word.low in orders or word.low in vocabulary("names", "openings") or word.low in vocabulary("negation", "fillers") or word.low.endswith(_ENDINGS)
 
 
 def _joins(text: str, before: Token, word: Token) -> bool:
@@ -153,8 +164,32 @@ def _joins(text: str, before: Token, word: Token) -> bool:
     between = text[before.stop : word.start]
     ends = text[before.start : before.stop].endswith(("'s", "\u2019s", ",", "!", "?"))
     title = before.low in vocabulary("extraction", "titles")
-    ends = ends or (text[before.start : before.stop].endswith(".") and not title and len(before.low) > 1)
+    initials = _INITIALS.fullmatch(text[before.start : before.stop].lower()) is not None
+    ends = ends or (text[before.start : before.stop].endswith(".") and not title and not initials)
     return not between.strip() and word.start > before.start and _is_capital(text, word) and not ends
+
+
+def _is_common(text: str, name: str, words: list[Token], after: int) -> bool:
+    """Whether a run of capitals is of common words: an acronym of all trades, a heading, "European" before "brands"."""
+    parts = [part.lower().replace("\u2019", "'").removesuffix("'s") for part in name.split()]
+    if all(part in vocabulary("names", "common", "acronyms") for part in parts):
+        return True
+    if len(parts) == 1 and (parts[0].removesuffix("s") in vocabulary("names", "acronyms") or _is_shouted(name)):
+        return True
+    follows = after < len(words) and not _is_capital(text, words[after]) and words[after].low.isalpha()
+    describes = parts[-1] in vocabulary("names", "demonyms") and follows and not _is_third(words[after].low)
+    return len(parts) == 1 and describes and words[after].low not in vocabulary("extraction", "no-nouns")
+
+
+def _is_shouted(name: str) -> bool:
+    """Whether a name in capitals is a plain word: "LOT", "DOING"."""
+    low = name.lower()
+    if not name.isupper() or len(name) < _SHORTEST_SHOUTED:
+        return False
+    return low.endswith(_ENDINGS) or low in vocabulary("extraction", "contentless", "no-nouns", "discourse-nouns")
+
+
+_SHORTEST_SHOUTED = 3
 
 
 def _acts(words: list[Token], place: int) -> bool:
