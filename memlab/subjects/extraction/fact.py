@@ -11,7 +11,7 @@ USER, TEAM = "user", "team"
 SURE, CHANGED, SAID_OF_OTHERS, INFERRED = 0.95, 0.92, 0.85, 0.6
 """Of oneself, of a move or a new post, of others, concluded by an assistant."""
 
-DOUBTFUL = 0.45
+DOUBTFUL = 0.5
 """The highest confidence of a fact whose value rarely fits its predicate: below .6, where facts are acted on."""
 
 

@@ -7,11 +7,13 @@ sentences that were read.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any, Literal
 
 from memlab.english import lexicon, vocabulary, words_of
 from memlab.subjects.extraction.fact import TEAM, USER
+from memlab.subjects.extraction.worth import is_cut_short
 
 __all__ = ["Plausibility", "plausibility"]
 
@@ -45,15 +47,17 @@ def plausibility(subject: str, predicate: str, value: str) -> Plausibility:
     ('no', 'no')
     """
     words = words_of(value)
-    if not words or not _outside(words, "fillers"):
+    if not words or not _outside(words, "fillers") or _ELLIPSIS.search(value) or is_cut_short(value):
         return "no"
     if predicate.split("-", 1)[0] in ("favorite", "favourite"):
         return _of_a_favourite(predicate, words)
     check = _CHECKS.get(predicate)
     found: Plausibility = "fine" if check is None else check(subject, value, words)
-    if found == "fine" and not _outside(words, "vague"):
-        return "doubtful"
-    return found
+    return "no" if not _outside(words, "vague") and check is not None else found
+
+
+_ELLIPSIS = re.compile(r"\.\.\.|\u2026")
+"""A value with it is two: "music...I grew up"."""
 
 
 def _of_a_favourite(predicate: str, words: list[str]) -> Plausibility:
@@ -64,7 +68,9 @@ def _of_a_favourite(predicate: str, words: list[str]) -> Plausibility:
 def _of_taste(subject: str, value: str, words: list[str]) -> Plausibility:
     """A thing or an activity: no place or time before all else, and no verb in the past."""
     first, second = words[0], words[1] if len(words) > 1 else ""
-    if first in _words("no-beginnings") or first in _words("past"):
+    if first in _words("no-beginnings") or (first in _words("past") and second not in ("any", "all", "every")):
+        return "no"
+    if not _words("finite").isdisjoint(words) and _words("relatives").isdisjoint(words):
         return "no"
     regular = first.endswith("ed") and len(first) >= _FEWEST_OF_A_SUFFIX
     return "no" if regular and second in _words("determiners") else "fine"
@@ -107,13 +113,13 @@ def _of_having(subject: str, value: str, words: list[str]) -> Plausibility:
     if any(word.endswith("ing") and words[n + 2 :] for n, word in enumerate(words[1:])) and len(nouns) == len(words):
         return "no"
     kept = vocabulary("extraction", "belongings").isdisjoint(nouns)
-    return "doubtful" if kept and nouns != words else "fine"
+    return "no" if kept and nouns != words else "fine"
 
 
 def _of_a_wish(subject: str, value: str, words: list[str]) -> Plausibility:
     """A plan of life: "win the tablet" is one of the moment."""
     of_the_moment = words[0] in _words("momentary-verbs") and words[1:2] in (["the"], ["this"], ["that"])
-    return "doubtful" if of_the_moment else "fine"
+    return "no" if of_the_moment else "fine"
 
 
 def _of_being(subject: str, value: str, words: list[str]) -> Plausibility:
@@ -124,7 +130,7 @@ def _of_being(subject: str, value: str, words: list[str]) -> Plausibility:
         return "no" if words == ["a", "person"] else "fine"
     own = subject in (USER, TEAM) or subject.startswith(f"{USER}'s ")
     if own:
-        return "fine" if words[0] not in _words("determiners") else "doubtful"
+        return "fine" if words[0] not in _words("determiners") else "no"
     return _of_a_thing(subject, value, words)
 
 

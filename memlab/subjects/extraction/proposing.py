@@ -294,8 +294,8 @@ _JUST = re.compile(r" (?:i|we) (?:\w+ly )?just (?:\w+ly |also |now |recently )*(
 """After "just" a present tense says what somebody does again and again: "I just leave my camera at home"."""
 
 _POINTS_BACK = re.compile(
-    r"^ (?:i|we|i've|we've) (?:(?:have|had|just|first|also|never|only|\w+ly) )*[\w']+ (?:to \w+ )?"
-    r"(?:it|them|him|her|those|these|this|there)"
+    r"^ (?:i|we|i've|we've) (?:(?:have|had|just|first|also|never|only|\w+ly) )*[\w']+ (?:to \w+ )?(?:out )?(?:about |of |like )?"
+    r"(?:one|two|three|four|\d+|\d+ or \d+|it|them|him|her|those|these|this|there)"
     r"(?: (?:and|but|so|because|when|on|in|at|for|with|to|a|as|until|once|last|yesterday|today|recently|from|is|was) | $)"
 )
 """The object right after its verb stands in another sentence: "I started following him when", "I tried it on"."""
