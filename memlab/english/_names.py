@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from memlab.english._clauses import contracted_words
 from memlab.english._foreign import without_quotations
 from memlab.english._lexicon import table, vocabulary
+from memlab.english._plain import is_plain_word
 from memlab.english._sentences import sentence_spans
 from memlab.english._tokens import Token, words_of
 
@@ -21,8 +22,9 @@ _TRIMMED = " \t\n.,;:!?\u2026\"'*_~-()[]"
 
 
 _LOWER = re.compile(r"(?<![^\W_])[a-z]+(?![^\W_])")
-_NO_NAME = re.compile(r"[|=<>{}\\]|-[a-z]|/[a-z]|:$|^[A-Z]\d?$")
-"""Code, adjectives such as "UK-based", pairs such as "TV/film", headings, single letters."""
+_NO_NAME = re.compile(r"[|=<>{}\\]|-[a-z]|/[a-z]|:$|^[A-Z]\d?$|^[A-Z]{2,5} ?\d{2,4}[A-Z]?$|^[A-Z]+[a-z]$|^I'")
+"""Code, adjectives such as "UK-based", pairs such as "TV/film", headings, single letters, numbers of courses, typing slips
+such as "YOu"."""
 
 _INITIALS = re.compile(r"(?:[a-z]\.)+")
 """They stand before a name: "J.K." of "J.K. Rowling"."""
@@ -125,24 +127,23 @@ def _runs(text: str, start: int, stop: int) -> Iterator[tuple[str, bool, bool]]:
         if not _is_capital(text, words[place]) or _bare(words[place]) in no_names:
             place += 1
             continue
-        last = place + 1
-        while last < len(words) and last < place + _MOST_WORDS and _joins(text, words[last - 1], words[last]):
-            if _bare(words[last]) in no_names:
-                break
-            last += 1
+        last = _end_of_run(text, words, place, no_names)
         first = place
-        while first < last - 1 and first == 0 and _only_begins(words[first]):
-            first += 1  # "Remember Jon", "Learning German", "In Rome"
+        while first < last - 1 and (_opens_anywhere(words[first]) or (first == 0 and _only_begins(words[first]))):
+            first += 1  # "Remember Jon", "Learning German", "In Rome", "Dear Anna", "Googled Jon"
         if first == last - 1 and place == 0 and (first or _only_begins(words[first])) and last == 1:
             place = last
             continue
-        name = text[words[first].start : words[last - 1].stop].strip(_TRIMMED)
+        stop = last
+        while stop > first + 1 and words[stop - 1].low in vocabulary("names", "cries"):
+            stop -= 1  # "Disney XD"
+        name = text[words[first].start : words[stop - 1].stop].strip(_TRIMMED)
         for ending in ("'s", "\u2019s"):
             name = name.removesuffix(ending)
         place = first
         begins = place == 0 or _AFTER_STOP.search(text[words[place - 1].start : words[place].start]) is not None
         begins = begins and (place == 0 or words[place - 1].low not in vocabulary("extraction", "titles"))
-        titled = _bare(words[place]) in vocabulary("extraction", "titles")
+        titled = _bare(words[place]) in _titles()
         if _CUT_INITIALS.fullmatch(name):
             name += "."
         if _is_common(text, name, words, last):
@@ -153,17 +154,81 @@ def _runs(text: str, start: int, stop: int) -> Iterator[tuple[str, bool, bool]]:
         place = last
 
 
+def _end_of_run(text: str, words: list[Token], place: int, no_names: frozenset[str]) -> int:
+    """Where the capitalised words that begin at a place end, with what joins two parts of a title."""
+    last = place + 1
+    most = place + _MOST_WORDS
+    while last < len(words) and last < most:
+        if _joins(text, words[last - 1], words[last]):
+            if _bare(words[last]) in no_names and (place == 0 or _bare(words[last]) not in _numbers()):
+                break
+            last += 1
+            continue
+        joining = _joining_length(text, words, last)
+        if not joining or _bare(words[last + joining]) in no_names - _numbers():
+            break
+        last += joining + 1
+        most = min(most + joining + 1, place + _LONGEST_TITLE)
+    return last
+
+
+def _joining_length(text: str, words: list[Token], at: int) -> int:
+    """How many small words join a capitalised word to the next: "of", "of the", "to the" before an ordinary word."""
+    lows = [word.low for word in words[at : at + 2]]
+    size = 2 if lows in (["of", "the"], ["to", "the"], ["in", "the"], ["and", "the"], ["at", "the"]) else 1
+    if at + size >= len(words) or lows[0] not in ("of", "to", "in", "and", "at") or (size == 1 and lows[0] in ("to", "in", "at")):
+        return 0
+    between = text[words[at - 1].stop : words[at + size].start]
+    before, after = words[at - 1], words[at + size]
+    if not _is_capital(text, after) or _MARKS.search(between) or text[after.start : after.stop].isupper():
+        return 0
+    if (size == 2 and _is_capital(text, words[at + 1])) or after.low in _SEASONS:
+        return 0  # "Peter Pan and The Little Mermaid", "BYU in the Fall"
+    if lows[0] == "of":
+        return size
+    both = is_plain_word(_bare(after)) and (lows[0] == "to" or is_plain_word(_bare(before)))
+    return size if both else 0  # "Pride and Prejudice", "Back to the Future"; not "Mozart and Beethoven"
+
+
+_MARKS = re.compile(r"[^\w\s'\u2019]|\n")
+_LONGEST_TITLE = 8
+_SEASONS = frozenset(("spring", "summer", "fall", "autumn", "winter", "morning", "evening"))
+
+
+def _opens_anywhere(word: Token) -> bool:
+    """Whether a capitalised word before a name is no part of it: "Dear", "Googled"."""
+    regular = word.low.endswith("ed") and len(word.low) > _FEWEST_OF_A_PAST and is_plain_word(word.low[:-1])
+    return word.low in vocabulary("names", "addressing") or (regular and word.low not in _KEPT_PASTS)
+
+
+_FEWEST_OF_A_PAST = 5
+_KEPT_PASTS = frozenset(("united", "advanced", "applied", "allied", "united's"))
+"""They begin names: "United States", "Applied Materials"."""
+
+
+def _titles() -> frozenset[str]:
+    return vocabulary("extraction", "titles") | vocabulary("names", "abbreviations")
+
+
+def _numbers() -> frozenset[str]:
+    return frozenset(("one", "two", "three", "first", "second", "last", "day", "time", "way", "art", "love", "life", "music"))
+
+
 def _only_begins(word: Token) -> bool:
     """Whether a word has its capital from the beginning of its sentence: an order, an activity, an adverb, "In"."""
     orders = vocabulary("utterance", "orders", "doubtful-orders") | vocabulary("acts", "orders")
-    return word.low in orders or word.low in vocabulary("names", "openings") or word.low in vocabulary("negation", "fillers") or word.low.endswith(_ENDINGS)
+    if word.low in orders or word.low in vocabulary("names", "openings") or word.low in vocabulary("negation", "fillers"):
+        return True
+    return word.low.endswith(_ENDINGS) and (not word.low.endswith("ly") or is_plain_word(word.low))
 
 
 def _joins(text: str, before: Token, word: Token) -> bool:
     """Whether a capitalised word goes on with a name: nothing but white space stands between."""
     between = text[before.stop : word.start]
-    ends = text[before.start : before.stop].endswith(("'s", "\u2019s", ",", "!", "?"))
-    title = before.low in vocabulary("extraction", "titles")
+    ends = text[before.start : before.stop].endswith((",", "!", "?"))
+    if text[before.start : before.stop].endswith(("'s", "\u2019s")):
+        ends = ends or not is_plain_word(word.low)  # "America's Got Talent", and not "Ada's Toyota"
+    title = before.low in _titles()
     initials = _INITIALS.fullmatch(text[before.start : before.stop].lower()) is not None
     ends = ends or (text[before.start : before.stop].endswith(".") and not title and not initials)
     return not between.strip() and word.start > before.start and _is_capital(text, word) and not ends
@@ -172,24 +237,50 @@ def _joins(text: str, before: Token, word: Token) -> bool:
 def _is_common(text: str, name: str, words: list[Token], after: int) -> bool:
     """Whether a run of capitals is of common words: an acronym of all trades, a heading, "European" before "brands"."""
     parts = [part.lower().replace("\u2019", "'").removesuffix("'s") for part in name.split()]
-    if all(part in vocabulary("names", "common", "acronyms") for part in parts):
+    if all(part in vocabulary("names", "common", "acronyms") for part in parts) or _is_field(parts):
         return True
-    if len(parts) == 1 and (parts[0].removesuffix("s") in vocabulary("names", "acronyms") or _is_shouted(name)):
+    if len(parts) > 1:
+        shouted = [part for part in name.split() if part.isupper() and len(part) > 1]
+        return len(shouted) == len(parts) and any(map(is_plain_word, parts))
+    if parts[0].removesuffix("s") in vocabulary("names", "acronyms") or _is_shouted(name):
+        return True
+    if is_plain_word(parts[0]) or _names_science(parts[0]):
         return True
     follows = after < len(words) and not _is_capital(text, words[after]) and words[after].low.isalpha()
     describes = parts[-1] in vocabulary("names", "demonyms") and follows and not _is_third(words[after].low)
-    return len(parts) == 1 and describes and words[after].low not in vocabulary("extraction", "no-nouns")
+    return describes and words[after].low not in vocabulary("extraction", "no-nouns")
+
+
+def _is_field(parts: list[str]) -> bool:
+    """Whether words name a field of study or a post: "Human Development", "Product Intern"."""
+    return len(parts) > 1 and parts[-1] in vocabulary("names", "fields") and all(map(_is_ordinary, parts))
+
+
+def _is_ordinary(word: str) -> bool:
+    return is_plain_word(word) or _names_science(word) or word in ("and", "of", "&", *vocabulary("names", "common"))
+
+
+def _names_science(word: str) -> bool:
+    """Whether a word names a field of knowledge or a process: "meiosis", "linguistics", "biochemistry"."""
+    return len(word) > _SHORTEST_SCIENCE and word.endswith(_SCIENCES) and word not in ("olympics", "paralympics")
+
+
+_SCIENCES = ("osis", "ology", "nomy", "istry", "ography", "ometry", "etics", "istics", "omics", "atics", "amics", "onics")
+_SHORTEST_SCIENCE = 6
 
 
 def _is_shouted(name: str) -> bool:
-    """Whether a name in capitals is a plain word: "LOT", "DOING"."""
+    """Whether a name in capitals is a plain word: "LOT", "DOING", "SOOO"."""
     low = name.lower()
     if not name.isupper() or len(name) < _SHORTEST_SHOUTED:
         return False
-    return low.endswith(_ENDINGS) or low in vocabulary("extraction", "contentless", "no-nouns", "discourse-nouns")
+    plain = low.endswith(_ENDINGS) or low in vocabulary("extraction", "contentless", "no-nouns", "discourse-nouns")
+    return plain or is_plain_word(low) or (len(low) > _LONGEST_ACRONYM and name.isalpha())
 
 
 _SHORTEST_SHOUTED = 3
+_LONGEST_ACRONYM = 5
+"""Letters of an acronym: "NAFTA"; a longer word in capitals is shouted."""
 
 
 def _acts(words: list[Token], place: int) -> bool:
