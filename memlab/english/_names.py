@@ -131,6 +131,8 @@ def _runs(text: str, start: int, stop: int) -> Iterator[tuple[str, bool, bool]]:
         first = place
         while first < last - 1 and (_opens_anywhere(words[first]) or (first == 0 and _only_begins(words[first]))):
             first += 1  # "Remember Jon", "Learning German", "In Rome", "Dear Anna", "Googled Jon"
+        while first < last - 1 and not _is_capital(text, words[first]):
+            first += 1
         if first == last - 1 and place == 0 and (first or _only_begins(words[first])) and last == 1:
             place = last
             continue
@@ -253,7 +255,9 @@ def _is_common(text: str, name: str, words: list[Token], after: int) -> bool:
 
 def _is_field(parts: list[str]) -> bool:
     """Whether words name a field of study or a post: "Human Development", "Product Intern"."""
-    return len(parts) > 1 and parts[-1] in vocabulary("names", "fields") and all(map(_is_ordinary, parts))
+    fields = vocabulary("names", "fields")
+    last = parts[-1] in fields or parts[-1].removesuffix("s") in fields
+    return len(parts) > 1 and last and all(map(_is_ordinary, parts))
 
 
 def _is_ordinary(word: str) -> bool:

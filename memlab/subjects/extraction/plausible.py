@@ -11,7 +11,7 @@ import re
 from functools import cache
 from typing import Any, Literal
 
-from memlab.english import lexicon, vocabulary, words_of
+from memlab.english import is_plain_word, lexicon, vocabulary, words_of
 from memlab.subjects.extraction.fact import TEAM, USER
 from memlab.subjects.extraction.worth import is_cut_short
 
@@ -51,6 +51,10 @@ def plausibility(subject: str, predicate: str, value: str) -> Plausibility:
         return "no"
     if predicate.split("-", 1)[0] in ("favorite", "favourite"):
         return _of_a_favourite(predicate, words)
+    if value.isupper() and len(words) == 1 and is_plain_word(words[0]):
+        return "no"  # "My mind is BLOWN"
+    if not _words("of-the-chat").isdisjoint(words):
+        return "no"
     check = _CHECKS.get(predicate)
     found: Plausibility = "fine" if check is None else check(subject, value, words)
     return "no" if not _outside(words, "vague") and check is not None else found
@@ -72,8 +76,67 @@ def _of_taste(subject: str, value: str, words: list[str]) -> Plausibility:
         return "no"
     if not _words("finite").isdisjoint(words) and _words("relatives").isdisjoint(words):
         return "no"
+    if first in _words("quantifiers") or words[-1] in _words("pro-nouns") or _is_any_activity(words):
+        return "no"
+    if first == "both" and "and" not in words:
+        return "no"
+    if words[-1] in ("things", "thing", "stuff") and len(words) <= _FEWEST_OF_THINGS:
+        return "doubtful"
     regular = first.endswith("ed") and len(first) >= _FEWEST_OF_A_SUFFIX
     return "no" if regular and second in _words("determiners") else "fine"
+
+
+_FEWEST_OF_THINGS = 3
+
+
+def _is_any_activity(words: list[str]) -> bool:
+    """Whether a taste is for what everybody does: "to chill", "to go back"; a verb twice is a slip."""
+    rest = [word for word in words if word not in ("to", "just", "really", "always")]
+    verbs = _words("any-activities")
+    if words[0] in ("love", "like", "enjoy", "hate"):
+        return True
+    alone = words[0] == "to" and len(rest) == 1 and rest[0] in verbs
+    return alone or (words[0] == "to" and rest[:1] == ["go"] and len(rest) == len(_GONE) and rest[1] in _words("directions"))
+
+
+_GONE = ("go", "back")
+
+
+def _of_study(subject: str, value: str, words: list[str]) -> Plausibility:
+    """A subject with a name of its own: not "the language", "would be a very rewarding major"."""
+    if words[0] in ("the", "would", "could", "should", "might", "will", "can", "that"):
+        return "no"
+    return _of_taste(subject, value, words)
+
+
+def _of_knowing(subject: str, value: str, words: list[str]) -> Plausibility:
+    """A language, a skill or people by name: no clause ("BYU is tight"), no cry."""
+    light = {"a", "some", "little", "enough", "bit", "of", "and", "or", "but", "the", "basic", "even", "less", "both"}
+    lower = {word for part in value.split() if not part[:1].isupper() for word in words_of(part)}
+    return "fine" if lower <= light | _words("languages") and not value.isupper() else "no"
+
+
+def _of_age(subject: str, value: str, words: list[str]) -> Plausibility:
+    """A number; of oneself no child's."""
+    if not value.isdigit() or not 0 < int(value) <= _OLDEST:
+        return "no"
+    return "fine" if subject != USER or int(value) >= _YOUNGEST_WRITER else "no"
+
+
+_OLDEST, _YOUNGEST_WRITER = 120, 10
+
+
+def _of_eating(subject: str, value: str, words: list[str]) -> Plausibility:
+    """A food that is eaten again and again: "a candy bar" is one of today."""
+    found = _of_taste(subject, value, words)
+    return "doubtful" if found == "fine" and words[0] in ("a", "an", "my", "their") else found
+
+
+def _of_employment(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Who employs: not "Web development"."""
+    if words[-1] in vocabulary("names", "fields") and len(words) <= _FEWEST_OF_THINGS and "the" not in words:
+        return "doubtful"
+    return "no" if words[0] in _words("no-beginnings") else "fine"
 
 
 def _of_playing(subject: str, value: str, words: list[str]) -> Plausibility:
@@ -96,12 +159,20 @@ def _of_language(subject: str, value: str, words: list[str]) -> Plausibility:
 def _of_place(subject: str, value: str, words: list[str]) -> Plausibility:
     """A name, or a noun of places: not "a slightly different climate"."""
     named = any(part[:1].isupper() for part in value.split())
+    if words[0] in _words("no-places") or (words[-1] in _NO_PLACE_ALONE and not named and len(words) <= _FEWEST_OF_THINGS):
+        return "no"
     if named or not _words("places").isdisjoint(words):
         return "fine"
     return "doubtful" if words[0] in _words("determiners") or words[0] in _words("no-beginnings") else "fine"
 
 
+_NO_PLACE_ALONE = frozenset(("town", "place", "house", "home", "area", "childhood", "environment", "school"))
+"""No place that anybody finds: "grew up in a town", "in a really harsh environment"."""
+
+
 def _of_name(subject: str, value: str, words: list[str]) -> Plausibility:
+    if all(is_plain_word(word) for word in words):
+        return "no"  # "I'm Terminator", "I am International Relations"
     shouted = value.isupper() and len(value) > _LONGEST_SHOUTED
     return "no" if not value[:1].isupper() or shouted or words[0] in _words("no-name-of-oneself") else "fine"
 
@@ -118,31 +189,50 @@ def _of_having(subject: str, value: str, words: list[str]) -> Plausibility:
 
 def _of_a_wish(subject: str, value: str, words: list[str]) -> Plausibility:
     """A plan of life: "win the tablet" is one of the moment."""
+    verbs = [word for word in words if word not in ("to", "just", "also", "go", "and")]
+    if len(verbs) == 1 and verbs[0] in _words("transitive-verbs"):
+        return "no"  # "to visit": what?
+    if words[0] in _words("fancied-verbs") or words[-1] in _words("pro-nouns") or value[-1].isdigit():
+        return "no"
     of_the_moment = words[0] in _words("momentary-verbs") and words[1:2] in (["the"], ["this"], ["that"])
     return "no" if of_the_moment else "fine"
 
 
 def _of_being(subject: str, value: str, words: list[str]) -> Plausibility:
     """A role, a trait or an origin; of what is no person nothing else."""
-    if words[-1] in _words("unfinished"):
+    if words[-1] in _words("unfinished") or words[-1] in vocabulary("extraction", "favourites"):
         return "no"
     if _is_role(words) or " ".join(words) in _traits():
-        return "no" if words == ["a", "person"] else "fine"
+        if words[-1] in ("person", "human", "people") and (len(words) < _FEWEST_OF_THINGS or words[-2] in _words("any-persons")):
+            return "no"
+        return _of_a_role(subject, words)
     own = subject in (USER, TEAM) or subject.startswith(f"{USER}'s ")
     if own:
-        return "fine" if words[0] not in _words("determiners") else "no"
+        return "doubtful" if words[0] not in _words("determiners") else "no"
     return _of_a_thing(subject, value, words)
 
 
 def _of_a_thing(subject: str, value: str, words: list[str]) -> Plausibility:
     """Of what is no person: whose it is, or a number or name that it has ("The staging port is 8443")."""
-    if "team's" in words or "their" in words:
+    if "team's" in words:
         return "fine"
+    if "their" in words:
+        return "no" if not subject[:1].isupper() else "doubtful"
     first = subject.split()[0].lower()
     if first in vocabulary("extraction", "ordinals") or first in ("mine", "yours", "theirs"):
         return "no"
     told = words[0] not in _words("determiners") and any(part[:1].isupper() or part[:1].isdigit() for part in value.split())
     return "doubtful" if told or not subject[:1].isupper() else "no"
+
+
+def _of_a_role(subject: str, words: list[str]) -> Plausibility:
+    """Who somebody is: of oneself and one's relatives; of others often what everybody knows, or a story."""
+    own = subject in (USER, TEAM) or "'s " in subject
+    if words[0] == "the":
+        ranked = not _words("ranks").isdisjoint(words)
+        return "fine" if own and ranked else "doubtful"
+    known = vocabulary("linking", "occupations") | vocabulary("extraction", "relations", "traits")
+    return "fine" if own or not known.isdisjoint(words) or " ".join(words) in _traits() else "doubtful"
 
 
 def _is_role(words: list[str]) -> bool:
@@ -176,7 +266,12 @@ def _traits() -> frozenset[str]:
 
 
 _CHECKS: dict[str, Any] = {
-    **dict.fromkeys(("likes", "dislikes", "prefers", "studies", "eats", "drinks", "teaches", "uses", "owns"), _of_taste),
+    **dict.fromkeys(("likes", "dislikes", "prefers", "uses", "owns"), _of_taste),
+    **dict.fromkeys(("studies", "is-learning", "teaches"), _of_study),
+    **dict.fromkeys(("eats", "drinks"), _of_eating),
+    "knows": _of_knowing,
+    "age": _of_age,
+    "works-at": _of_employment,
     **dict.fromkeys(("lives-in", "lives-near", "comes-from", "grew-up-in", "was-born-in"), _of_place),
     **dict.fromkeys(("wants-to", "is-trying-to", "plans-to", "hopes-to"), _of_a_wish),
     "plays": _of_playing,

@@ -29,7 +29,8 @@ from memlab.english import (
 )
 from memlab.reading import Message
 from memlab.subjects.consolidation.extracting import cut
-from memlab.subjects.extraction.fact import TEAM, USER, Fact
+from memlab.subjects.extraction.earnest import is_hypothetical
+from memlab.subjects.extraction.fact import DOUBTFUL, TEAM, USER, Fact
 from memlab.subjects.extraction.reading import facts_in
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.facts.fact_rows import fact_text
@@ -92,6 +93,8 @@ def proposals(
     """
     if not message.text or message.role == "tool":
         return
+    if _answers_a_game(message, before):
+        return
     question = _question_to(message, before)
     answer = None if question is None or message.role != "user" else complete_answer(question, message.text)
     answered = [] if answer is None else facts_in(answer.text, message.role)
@@ -111,6 +114,17 @@ def proposals(
     heard = [*_shared(answered, answer, facts, message, number, where), *words]
     if heard and admits(read, shown, message.role):
         yield from heard
+
+
+def _answers_a_game(message: Message, before: Message | None) -> bool:
+    """Whether a short message of a user follows what supposes something: "If you could have any superpower ...?"."""
+    if before is None or before.role == "tool" or message.role != "user" or len(message.text) > _LONGEST_GAME:
+        return False
+    return is_hypothetical(before.text)
+
+
+_LONGEST_GAME = 300
+"""Characters of a message beyond which it says more than the answer to a question."""
 
 
 def _question_to(message: Message, before: Message | None) -> str | None:
@@ -175,7 +189,7 @@ def fact_proposed(fact: Fact, message: Message, number: int, where: Where, *, pr
         "subject": subject,
         "predicate": fact.predicate,
         "object" if fact.entity else "value": fact.value,
-        "confidence": fact.confidence,
+        "confidence": _sure_of(fact, message),
         "provenance": provenance,
         "context": " ".join(said.split())[:_CONTEXT],
         "reason": _reason(rule),
@@ -188,6 +202,11 @@ def fact_proposed(fact: Fact, message: Message, number: int, where: Where, *, pr
         text = fact.text.format(subject=called, possessive=f"{called}'s")
     fields |= where.fields(message, number, own=False)
     return Proposed("fact", text, rule, number, fact.start, fact.stop, said, fields)
+
+
+def _sure_of(fact: Fact, message: Message) -> float:
+    """The confidence of a fact; among people what is said of a thing is small talk: "it is depicted in the media"."""
+    return min(fact.confidence, DOUBTFUL) if message.speaker is not None and fact.kind == "fact" else fact.confidence
 
 
 def _called(subject: str) -> str:

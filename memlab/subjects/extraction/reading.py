@@ -300,7 +300,12 @@ def _identity(text: str, words: list[Token], subject: Subject, role: str) -> Ite
     if subject.own and capital(text, words[at]) and not trait_at(text, words, at):
         value = value_at(text, words, at, "name")
         if value is not None and len(value[0].split()) <= 3 and all(part[:1].isupper() for part in value[0].split()):
+            sure = sure if _INTRODUCES.search(text) is not None else min(sure, DOUBTFUL)
             yield Fact(subject.name, "name", value[0], False, "personal", sure, start, value[1])
+
+
+_INTRODUCES = re.compile(r"\b(?:hi|hello|hey|name|meet|introduce|call|here)\b", re.IGNORECASE)
+"""Where somebody greets, "I'm Tobias" is a name; elsewhere it may be a part in a game: "I'm Gryffindor"."""
 
 
 def _job(
