@@ -127,7 +127,7 @@ def _opening_length(said: str) -> int:
     return cut
 
 
-_CRY = re.compile(r"(?:ha|ah){2,}h?|[aouiehm]+h?m*|[a-z]*([a-z])\1{2,}[a-z]*|lo+l|x+d")
+_CRY = re.compile(r"(?:ha|ah){2,}h?|[aou]+h+|h+m+|m+h+m*h*m*|u+h*m+|[a-z]*([a-z])\1{2,}[a-z]*|lo+l|x+d")
 """A cry of vowels and "h" or "m", or a drawn-out word: "hmmmm", "mhmh", "ooooh", "yesss"."""
 
 

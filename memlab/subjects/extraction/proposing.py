@@ -29,6 +29,7 @@ from memlab.english import (
 )
 from memlab.reading import Message
 from memlab.subjects.consolidation.extracting import cut
+from memlab.subjects.extraction.durable import is_durable_event
 from memlab.subjects.extraction.earnest import is_hypothetical
 from memlab.subjects.extraction.fact import DOUBTFUL, TEAM, USER, Fact
 from memlab.subjects.extraction.reading import facts_in
@@ -219,7 +220,9 @@ def _shared(
 ) -> Iterator[Proposed]:
     """What the user shared of themselves, in the words that say it: one memory a message."""
     own = [fact for fact in facts if fact.subject.split("'s ", 1)[0] == USER and fact.confidence >= _WORTH_SHARING]
-    answers = answer is not None and any(fact.subject == USER for fact in answered)
+    answers = answer is not None and any(
+        fact.subject == USER and fact.confidence >= _WORTH_SHARING for fact in answered
+    )
     if message.role != "user" or not (own or answers):
         return
     spans: list[tuple[int, int]] = []
@@ -258,7 +261,9 @@ def _words(
         if rule is None or any(start < end and begin < stop for begin, end in told):
             continue
         sentence = next((one for one in read if one.start <= start < one.stop), None)
-        if sentence is None or not _tells(rule, sentence, low):
+        if sentence is None or not _tells(
+            rule, sentence, said, low, among_people=message.speaker is not None
+        ):
             continue
         kind = {"corrects": "correction", "tells-event": "event"}.get(rule)
         if kind is None:
@@ -271,14 +276,16 @@ def _words(
         yield _memory(rule, kept, kind, message, number, (start, stop), where)
 
 
-def _tells(rule: str, sentence: Sentence, low: str) -> bool:
+def _tells(rule: str, sentence: Sentence, said: str, low: str, *, among_people: bool) -> bool:
     """Whether a sentence says enough to be remembered: a statement with content, an event of its speaker."""
     if rule == "orders-for-good":
         first = [word for word in low.split() if word not in ("always", "never", "from", "now", "on", "by", "default")]
         orders = vocabulary("utterance", "orders", "doubtful-orders") | vocabulary("acts", "orders")
         known = orders | vocabulary("extraction", "rule-verbs")
         return sentence.act == "order" and first[:1] != [] and first[0] in known - vocabulary("extraction", "no-orders")
-    if rule == "tells-event" and not _happened(low):
+    if rule == "tells-event" and not (_happened(low) and is_durable_event(said, low)):
+        return False
+    if rule == "corrects" and among_people and not is_durable_event(said, low):
         return False
     if sentence.act not in ("statement", "question") or not sentence.stated:
         return False
