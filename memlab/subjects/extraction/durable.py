@@ -41,8 +41,8 @@ def is_durable_event(said: str, low: str) -> bool:
     [True, False]
     """
     words = low.split()
-    ends = vocabulary("extraction", "open-ends")
-    if words[0] in vocabulary("durable", "goes-on") or words[-1] in ends or _begins_negated(low):
+    cut = words[-1] in vocabulary("durable", "unfinished")
+    if words[0] in vocabulary("durable", "goes-on") or cut or _begins_negated(low):
         return False
     dated = _DATE.search(said) is not None
     strong = holds(low, phrases("durable", "of-life"))

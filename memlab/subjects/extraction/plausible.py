@@ -56,6 +56,8 @@ def plausibility(subject: str, predicate: str, value: str) -> Plausibility:
     if not _words("of-the-chat").isdisjoint(words):
         return "no"
     check = _CHECKS.get(predicate)
+    if check is None and predicate != "goal" and not _words("clauses").isdisjoint(words[1:]):
+        return "no"  # "AI is kind of their hobby"
     found: Plausibility = "fine" if check is None else check(subject, value, words)
     return "no" if not _outside(words, "vague") and check is not None else found
 
@@ -80,6 +82,10 @@ def _of_taste(subject: str, value: str, words: list[str]) -> Plausibility:
         return "no"
     if first == "both" and "and" not in words:
         return "no"
+    if words[:2] in (["to", "think"], ["being", "able"], ["to", "say"], ["to", "do"]) or (len(words) > 1 and words[-1].isdigit()):
+        return "no"
+    if subject == TEAM and first in ("a", "an"):
+        return "no"  # "We love a manipulative sister" is a figure of speech
     if words[-1] in ("things", "thing", "stuff") and len(words) <= _FEWEST_OF_THINGS:
         return "doubtful"
     regular = first.endswith("ed") and len(first) >= _FEWEST_OF_A_SUFFIX
@@ -95,7 +101,7 @@ def _is_any_activity(words: list[str]) -> bool:
     verbs = _words("any-activities")
     if words[0] in ("love", "like", "enjoy", "hate"):
         return True
-    alone = words[0] == "to" and len(rest) == 1 and rest[0] in verbs
+    alone = len(rest) == 1 and rest[0] in verbs and (words[0] == "to" or rest[0].endswith("ing"))
     return alone or (words[0] == "to" and rest[:1] == ["go"] and len(rest) == len(_GONE) and rest[1] in _words("directions"))
 
 
@@ -140,7 +146,9 @@ def _of_employment(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _of_playing(subject: str, value: str, words: list[str]) -> Plausibility:
-    """An instrument, a game, or "in a band"."""
+    """An instrument, a game, or "in a band"; no part of a play."""
+    if words[0] == "the" and not _words("parts").isdisjoint(words[1:]):
+        return "no"
     return "fine" if words[0] in ("in", "for") and len(words) > 1 else _of_taste(subject, value, words)
 
 
