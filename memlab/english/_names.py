@@ -156,7 +156,12 @@ def _runs(text: str, start: int, stop: int) -> Iterator[tuple[str, bool, bool]]:
 def _only_begins(word: Token) -> bool:
     """Whether a word has its capital from the beginning of its sentence: an order, an activity, an adverb, "In"."""
     orders = vocabulary("utterance", "orders", "doubtful-orders") | vocabulary("acts", "orders")
-    return word.low in orders or word.low in vocabulary("names", "openings") or word.low in vocabulary("negation", "fillers") or word.low.endswith(_ENDINGS)
+    return (
+        word.low in orders
+        or word.low in vocabulary("names", "openings")
+        or word.low in vocabulary("negation", "fillers")
+        or word.low.endswith(_ENDINGS)
+    )
 
 
 def _joins(text: str, before: Token, word: Token) -> bool:

@@ -1,4 +1,4 @@
-"""Whether the value of a fact fits its predicate: a language after "speaks", a place after "lives in", a role after "is".
+"""Whether the value of a fact fits its predicate: a language after "speaks", a place after "lives in".
 
 A verb right before a value says little about the value: "I like almost died" has no taste, "Computers are programmed by
 people" no role of anybody. The lists stand in ``english.toml`` under ``plausible``; they are classes of words, and no
@@ -83,7 +83,7 @@ def _of_playing(subject: str, value: str, words: list[str]) -> Plausibility:
 
 def _of_work(subject: str, value: str, words: list[str]) -> Plausibility:
     """A subject of work: not "on campus", "on weekends"."""
-    return "no" if words[0].removesuffix("s") in _words("work-places") else _of_taste(subject, value, words)
+    return "no" if {words[0], words[0].removesuffix("s")} & _words("work-places") else _of_taste(subject, value, words)
 
 
 def _of_language(subject: str, value: str, words: list[str]) -> Plausibility:
@@ -130,7 +130,7 @@ def _of_being(subject: str, value: str, words: list[str]) -> Plausibility:
         return "no" if words == ["a", "person"] else "fine"
     own = subject in (USER, TEAM) or subject.startswith(f"{USER}'s ")
     if own:
-        return "fine" if words[0] not in _words("determiners") else "no"
+        return "fine" if words[0] not in _words("determiners") else "doubtful"
     return _of_a_thing(subject, value, words)
 
 
@@ -141,7 +141,9 @@ def _of_a_thing(subject: str, value: str, words: list[str]) -> Plausibility:
     first = subject.split()[0].lower()
     if first in vocabulary("extraction", "ordinals") or first in ("mine", "yours", "theirs"):
         return "no"
-    told = words[0] not in _words("determiners") and any(part[:1].isupper() or part[:1].isdigit() for part in value.split())
+    told = words[0] not in _words("determiners") and any(
+        part[:1].isupper() or part[:1].isdigit() for part in value.split()
+    )
     return "doubtful" if told or not subject[:1].isupper() else "no"
 
 
@@ -176,7 +178,9 @@ def _traits() -> frozenset[str]:
 
 
 _CHECKS: dict[str, Any] = {
-    **dict.fromkeys(("likes", "dislikes", "prefers", "studies", "eats", "drinks", "teaches", "uses", "owns"), _of_taste),
+    **dict.fromkeys(
+        ("likes", "dislikes", "prefers", "studies", "eats", "drinks", "teaches", "uses", "owns", "knows"), _of_taste
+    ),
     **dict.fromkeys(("lives-in", "lives-near", "comes-from", "grew-up-in", "was-born-in"), _of_place),
     **dict.fromkeys(("wants-to", "is-trying-to", "plans-to", "hopes-to"), _of_a_wish),
     "plays": _of_playing,

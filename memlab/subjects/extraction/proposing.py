@@ -29,7 +29,7 @@ from memlab.english import (
 )
 from memlab.reading import Message
 from memlab.subjects.consolidation.extracting import cut
-from memlab.subjects.extraction.fact import TEAM, USER, Fact
+from memlab.subjects.extraction.fact import DOUBTFUL, TEAM, USER, Fact
 from memlab.subjects.extraction.reading import facts_in
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.facts.fact_rows import fact_text
@@ -95,7 +95,7 @@ def proposals(
     question = _question_to(message, before)
     answer = None if question is None or message.role != "user" else complete_answer(question, message.text)
     answered = [] if answer is None else facts_in(answer.text, message.role)
-    facts = facts_in(message.text, message.role)
+    facts = [fact for fact in facts_in(message.text, message.role) if _lasts_among_people(fact, message)]
     told = [(fact.start, fact.stop) for fact in facts]
     words = list(_words(message, number, where, told, asked=question is not None)) if _hears(message.text) else []
     if not facts and not words and not answered:
@@ -111,6 +111,12 @@ def proposals(
     heard = [*_shared(answered, answer, facts, message, number, where), *words]
     if heard and admits(read, shown, message.role):
         yield from heard
+
+
+def _lasts_among_people(fact: Fact, message: Message) -> bool:
+    """Whether a fact is worth a proposal: where people talk, a doubtful one of a thing says nothing of anybody."""
+    own = fact.subject.split("'s ", 1)[0] in (USER, TEAM)
+    return own or message.speaker is None or fact.confidence > DOUBTFUL
 
 
 def _question_to(message: Message, before: Message | None) -> str | None:
@@ -271,7 +277,9 @@ def _tells(rule: str, sentence: Sentence, low: str) -> bool:
 
 def _happened(low: str) -> bool:
     """Whether a sentence tells of what happened: no opinion, habit, feeling or exercise, and whole by itself."""
-    if holds(low, phrases("extraction", "no-events")) or first_of(_after_openers(low), phrases("extraction", "opinions")):
+    if holds(low, phrases("extraction", "no-events")) or first_of(
+        _after_openers(low), phrases("extraction", "opinions")
+    ):
         return False
     if _DANGLING.search(low) or _POINTS_BACK.search(_after_openers(low)) or _EXERCISE.search(low):
         return False
@@ -294,9 +302,11 @@ _JUST = re.compile(r" (?:i|we) (?:\w+ly )?just (?:\w+ly |also |now |recently )*(
 """After "just" a present tense says what somebody does again and again: "I just leave my camera at home"."""
 
 _POINTS_BACK = re.compile(
-    r"^ (?:i|we|i've|we've) (?:(?:have|had|just|first|also|never|only|\w+ly) )*[\w']+ (?:to \w+ )?(?:out )?(?:about |of |like )?"
+    r"^ (?:i|we|i've|we've) (?:(?:have|had|just|first|also|never|only|\w+ly) )*[\w']+ "
+    r"(?:to \w+ )?(?:out )?(?:about |of |like )?"
     r"(?:one|two|three|four|\d+|\d+ or \d+|it|them|him|her|those|these|this|there)"
-    r"(?: (?:and|but|so|because|when|on|in|at|for|with|to|a|as|until|once|last|yesterday|today|recently|from|is|was) | $)"
+    r"(?: (?:and|but|so|because|when|on|in|at|for|with|to|a|as|until|once|last|yesterday|today|recently)"
+    r"| (?:from|is|was|like)| $)(?: |$)"
 )
 """The object right after its verb stands in another sentence: "I started following him when", "I tried it on"."""
 
