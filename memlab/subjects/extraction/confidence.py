@@ -2,7 +2,8 @@
 
 The shares stand in ``english.toml`` under ``confidence``. They come from proposals of development chats that were read
 one by one (``experiments/judgements/extraction.jsonl``): the share of useful ones of a rule shrinks towards that of its
-sort (``experiments/fit_extraction_confidence.py``), and stands at or below it. Changes of life keep what their rule gives.
+sort (``experiments/fit_extraction_confidence.py``). The table holds these shares or less; a rule of which one to three
+cases were judged, none useful, has .5. Changes of life keep what their rule gives.
 """
 
 from __future__ import annotations
