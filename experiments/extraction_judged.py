@@ -71,9 +71,7 @@ CHITCHAT_A, CHITCHAT_B = 500, 260
 """Chats of the first half, for the rules, and of the second."""
 
 
-def proposed(
-    folder: Path, *, held_out: bool = False, also: Path | None = None
-) -> Iterator[tuple[Key, Proposed]]:
+def proposed(folder: Path, *, held_out: bool = False, also: Path | None = None) -> Iterator[tuple[Key, Proposed]]:
     """Every proposal of the chats under companion, by its key; ``also``: of the file of chitchat-dataset."""
     every = [chats(folder, held_out=held_out)]
     if not held_out:

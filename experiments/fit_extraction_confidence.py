@@ -3,7 +3,7 @@
     python experiments/fit_extraction_confidence.py FOLDER --chitchat dataset.json
 
 Proposals and judgements are those of ``extraction_judged.py``; chats set aside are not read. The share of useful facts
-of a rule shrinks towards the share of its sort, and that towards .5. A logistic regression on the rule's sort and on how
+of a rule shrinks towards the share of its sort, which shrinks towards .5. A logistic regression on the sort and on how
 the fact was said is compared with it; both are cross-validated with whole chats left out. Printed are the mean squared
 error and the area under the curve of each, and what the table gives the facts that are not useful.
 """
@@ -82,7 +82,8 @@ def main() -> None:
     judged = [
         (key, row["judgement"] == "useful")
         for row in rows
-        if (key := (row["chat"], row["message"], row["sort"], row["rule"], row["nth"])) in found and row["sort"] == "fact"
+        if (key := (row["chat"], row["message"], row["sort"], row["rule"], row["nth"])) in found
+        and row["sort"] == "fact"
     ]
     keys = [key for key, _ in judged]
     useful = np.array([fine for _, fine in judged])

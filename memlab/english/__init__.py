@@ -13,8 +13,8 @@ from memlab.english._feelings import emotional_weight
 from memlab.english._foreign import code_lines, without_quotations
 from memlab.english._lexicon import first_of, holds, lexicon, padded, phrases, table, vocabulary
 from memlab.english._names import proper_names
-from memlab.english._plain import is_plain_word
 from memlab.english._numbers import NUMBER_WORDS, number_of, read_number
+from memlab.english._plain import is_plain_word
 from memlab.english._sentences import clauses, sentence_spans, sentences
 from memlab.english._tokens import Shape, Token, tokenize, word_pattern, words_of
 

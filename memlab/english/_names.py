@@ -23,8 +23,8 @@ _TRIMMED = " \t\n.,;:!?\u2026\"'*_~-()[]"
 
 _LOWER = re.compile(r"(?<![^\W_])[a-z]+(?![^\W_])")
 _NO_NAME = re.compile(r"[|=<>{}\\]|-[a-z]|/[a-z]|:$|^[A-Z]\d?$|^[A-Z]{2,5} ?\d{2,4}[A-Z]?$|^[A-Z]+[a-z]$|^I'")
-"""Code, adjectives such as "UK-based", pairs such as "TV/film", headings, single letters, numbers of courses, typing slips
-such as "YOu"."""
+"""Code, adjectives such as "UK-based", pairs such as "TV/film", headings, single letters, numbers of courses, slips such as
+"YOu"."""
 
 _INITIALS = re.compile(r"(?:[a-z]\.)+")
 """They stand before a name: "J.K." of "J.K. Rowling"."""
@@ -178,7 +178,11 @@ def _joining_length(text: str, words: list[Token], at: int) -> int:
     """How many small words join a capitalised word to the next: "of", "of the", "to the" before an ordinary word."""
     lows = [word.low for word in words[at : at + 2]]
     size = 2 if lows in (["of", "the"], ["to", "the"], ["in", "the"], ["and", "the"], ["at", "the"]) else 1
-    if at + size >= len(words) or lows[0] not in ("of", "to", "in", "and", "at") or (size == 1 and lows[0] in ("to", "in", "at")):
+    if (
+        at + size >= len(words)
+        or lows[0] not in ("of", "to", "in", "and", "at")
+        or (size == 1 and lows[0] in ("to", "in", "at"))
+    ):
         return 0
     between = text[words[at - 1].stop : words[at + size].start]
     before, after = words[at - 1], words[at + size]
@@ -213,13 +217,19 @@ def _titles() -> frozenset[str]:
 
 
 def _numbers() -> frozenset[str]:
-    return frozenset(("one", "two", "three", "first", "second", "last", "day", "time", "way", "art", "love", "life", "music"))
+    return frozenset(
+        ("one", "two", "three", "first", "second", "last", "day", "time", "way", "art", "love", "life", "music")
+    )
 
 
 def _only_begins(word: Token) -> bool:
     """Whether a word has its capital from the beginning of its sentence: an order, an activity, an adverb, "In"."""
     orders = vocabulary("utterance", "orders", "doubtful-orders") | vocabulary("acts", "orders")
-    if word.low in orders or word.low in vocabulary("names", "openings") or word.low in vocabulary("negation", "fillers"):
+    if (
+        word.low in orders
+        or word.low in vocabulary("names", "openings")
+        or word.low in vocabulary("negation", "fillers")
+    ):
         return True
     return word.low.endswith(_ENDINGS) and (not word.low.endswith("ly") or is_plain_word(word.low))
 
@@ -269,7 +279,20 @@ def _names_science(word: str) -> bool:
     return len(word) > _SHORTEST_SCIENCE and word.endswith(_SCIENCES) and word not in ("olympics", "paralympics")
 
 
-_SCIENCES = ("osis", "ology", "nomy", "istry", "ography", "ometry", "etics", "istics", "omics", "atics", "amics", "onics")
+_SCIENCES = (
+    "osis",
+    "ology",
+    "nomy",
+    "istry",
+    "ography",
+    "ometry",
+    "etics",
+    "istics",
+    "omics",
+    "atics",
+    "amics",
+    "onics",
+)
 _SHORTEST_SCIENCE = 6
 
 

@@ -82,5 +82,6 @@ def _points_outside(words: list[str]) -> bool:
     return False
 
 
-_PRONOUNS = frozenset(("it", "them", "him", "he", "she", "her", "they", "there", "these", "those", "his", "their", "that", "this"))
-
+_PRONOUNS = frozenset(
+    ("it", "them", "him", "he", "she", "her", "they", "there", "these", "those", "his", "their", "that", "this")
+)

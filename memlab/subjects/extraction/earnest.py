@@ -1,4 +1,4 @@
-"""Whether an answer is in earnest: one to "If you could ..." or "Would you rather ..." says nothing about its speaker."""
+"""Whether an answer is in earnest: one to "If you could ..." says nothing about its speaker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the value of a fact fits its predicate: a language after "speaks", a place after "lives in", a role after "is".
+"""Whether the value of a fact fits its predicate: a language after "speaks", a place after "lives in".
 
 A verb right before a value says little about the value: "I like almost died" has no taste, "Computers are programmed by
 people" no role of anybody. The lists stand in ``english.toml`` under ``plausible``; they are classes of words, and no
@@ -82,7 +82,9 @@ def _of_taste(subject: str, value: str, words: list[str]) -> Plausibility:
         return "no"
     if first == "both" and "and" not in words:
         return "no"
-    if words[:2] in (["to", "think"], ["being", "able"], ["to", "say"], ["to", "do"]) or (len(words) > 1 and words[-1].isdigit()):
+    if words[:2] in (["to", "think"], ["being", "able"], ["to", "say"], ["to", "do"]) or (
+        len(words) > 1 and words[-1].isdigit()
+    ):
         return "no"
     if subject == TEAM and first in ("a", "an"):
         return "no"  # "We love a manipulative sister" is a figure of speech
@@ -102,7 +104,9 @@ def _is_any_activity(words: list[str]) -> bool:
     if words[0] in ("love", "like", "enjoy", "hate"):
         return True
     alone = len(rest) == 1 and rest[0] in verbs and (words[0] == "to" or rest[0].endswith("ing"))
-    return alone or (words[0] == "to" and rest[:1] == ["go"] and len(rest) == len(_GONE) and rest[1] in _words("directions"))
+    return alone or (
+        words[0] == "to" and rest[:1] == ["go"] and len(rest) == len(_GONE) and rest[1] in _words("directions")
+    )
 
 
 _GONE = ("go", "back")
@@ -154,7 +158,7 @@ def _of_playing(subject: str, value: str, words: list[str]) -> Plausibility:
 
 def _of_work(subject: str, value: str, words: list[str]) -> Plausibility:
     """A subject of work: not "on campus", "on weekends"."""
-    return "no" if words[0].removesuffix("s") in _words("work-places") else _of_taste(subject, value, words)
+    return "no" if {words[0], words[0].removesuffix("s")} & _words("work-places") else _of_taste(subject, value, words)
 
 
 def _of_language(subject: str, value: str, words: list[str]) -> Plausibility:
@@ -167,7 +171,9 @@ def _of_language(subject: str, value: str, words: list[str]) -> Plausibility:
 def _of_place(subject: str, value: str, words: list[str]) -> Plausibility:
     """A name, or a noun of places: not "a slightly different climate"."""
     named = any(part[:1].isupper() for part in value.split())
-    if words[0] in _words("no-places") or (words[-1] in _NO_PLACE_ALONE and not named and len(words) <= _FEWEST_OF_THINGS):
+    if words[0] in _words("no-places") or (
+        words[-1] in _NO_PLACE_ALONE and not named and len(words) <= _FEWEST_OF_THINGS
+    ):
         return "no"
     if named or not _words("places").isdisjoint(words):
         return "fine"
@@ -211,12 +217,14 @@ def _of_being(subject: str, value: str, words: list[str]) -> Plausibility:
     if words[-1] in _words("unfinished") or words[-1] in vocabulary("extraction", "favourites"):
         return "no"
     if _is_role(words) or " ".join(words) in _traits():
-        if words[-1] in ("person", "human", "people") and (len(words) < _FEWEST_OF_THINGS or words[-2] in _words("any-persons")):
+        if words[-1] in ("person", "human", "people") and (
+            len(words) < _FEWEST_OF_THINGS or words[-2] in _words("any-persons")
+        ):
             return "no"
         return _of_a_role(subject, words)
     own = subject in (USER, TEAM) or subject.startswith(f"{USER}'s ")
     if own:
-        return "doubtful" if words[0] not in _words("determiners") else "no"
+        return "no" if words[0] in _words("determiners") else "doubtful"
     return _of_a_thing(subject, value, words)
 
 
@@ -229,7 +237,9 @@ def _of_a_thing(subject: str, value: str, words: list[str]) -> Plausibility:
     first = subject.split()[0].lower()
     if first in vocabulary("extraction", "ordinals") or first in ("mine", "yours", "theirs"):
         return "no"
-    told = words[0] not in _words("determiners") and any(part[:1].isupper() or part[:1].isdigit() for part in value.split())
+    told = words[0] not in _words("determiners") and any(
+        part[:1].isupper() or part[:1].isdigit() for part in value.split()
+    )
     return "doubtful" if told or not subject[:1].isupper() else "no"
 
 

@@ -99,7 +99,7 @@ def proposals(
     question = _question_to(message, before)
     answer = None if question is None or message.role != "user" else complete_answer(question, message.text)
     answered = [] if answer is None else facts_in(answer.text, message.role)
-    facts = facts_in(message.text, message.role)
+    facts = [fact for fact in facts_in(message.text, message.role) if _lasts_among_people(fact, message)]
     told = [(fact.start, fact.stop) for fact in facts]
     words = list(_words(message, number, where, told, asked=question is not None)) if _hears(message.text) else []
     if not facts and not words and not answered:
@@ -126,6 +126,12 @@ def _answers_a_game(message: Message, before: Message | None) -> bool:
 
 _LONGEST_GAME = 300
 """Characters of a message beyond which it says more than the answer to a question."""
+
+
+def _lasts_among_people(fact: Fact, message: Message) -> bool:
+    """Whether a fact is worth a proposal: where people talk, a doubtful one of a thing says nothing of anybody."""
+    own = fact.subject.split("'s ", 1)[0] in (USER, TEAM)
+    return own or message.speaker is None or fact.confidence > DOUBTFUL
 
 
 def _question_to(message: Message, before: Message | None) -> str | None:
@@ -261,9 +267,7 @@ def _words(
         if rule is None or any(start < end and begin < stop for begin, end in told):
             continue
         sentence = next((one for one in read if one.start <= start < one.stop), None)
-        if sentence is None or not _tells(
-            rule, sentence, said, low, among_people=message.speaker is not None
-        ):
+        if sentence is None or not _tells(rule, sentence, said, low, among_people=message.speaker is not None):
             continue
         kind = {"corrects": "correction", "tells-event": "event"}.get(rule)
         if kind is None:
@@ -297,7 +301,9 @@ def _tells(rule: str, sentence: Sentence, said: str, low: str, *, among_people: 
 
 def _happened(low: str) -> bool:
     """Whether a sentence tells of what happened: no opinion, habit, feeling or exercise, and whole by itself."""
-    if holds(low, phrases("extraction", "no-events")) or first_of(_after_openers(low), phrases("extraction", "opinions")):
+    if holds(low, phrases("extraction", "no-events")) or first_of(
+        _after_openers(low), phrases("extraction", "opinions")
+    ):
         return False
     if _DANGLING.search(low) or _POINTS_BACK.search(_after_openers(low)) or _EXERCISE.search(low):
         return False
@@ -320,9 +326,11 @@ _JUST = re.compile(r" (?:i|we) (?:\w+ly )?just (?:\w+ly |also |now |recently )*(
 """After "just" a present tense says what somebody does again and again: "I just leave my camera at home"."""
 
 _POINTS_BACK = re.compile(
-    r"^ (?:i|we|i've|we've) (?:(?:have|had|just|first|also|never|only|\w+ly) )*[\w']+ (?:to \w+ )?(?:out )?(?:about |of |like )?"
+    r"^ (?:i|we|i've|we've) (?:(?:have|had|just|first|also|never|only|\w+ly) )*[\w']+ "
+    r"(?:to \w+ )?(?:out )?(?:about |of |like )?"
     r"(?:one|two|three|four|\d+|\d+ or \d+|it|them|him|her|those|these|this|there)"
-    r"(?: (?:and|but|so|because|when|on|in|at|for|with|to|a|as|until|once|last|yesterday|today|recently|from|is|was) | $)"
+    r"(?: (?:and|but|so|because|when|on|in|at|for|with|to|a|as|until|once|last|yesterday|today|recently)"
+    r"| (?:from|is|was|like)| $)(?: |$)"
 )
 """The object right after its verb stands in another sentence: "I started following him when", "I tried it on"."""
 

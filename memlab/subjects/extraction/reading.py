@@ -15,7 +15,18 @@ from memlab.english import LONGEST, Token, asserted, number_of, sentence_spans
 from memlab.subjects.extraction.asserting import table, tells
 from memlab.subjects.extraction.changes import changes_in
 from memlab.subjects.extraction.confidence import confidence_of
-from memlab.subjects.extraction.fact import CHANGED, DOUBTFUL, INFERRED, SAID_OF_OTHERS, SURE, TEAM, USER, Fact, Subject
+from memlab.subjects.extraction.fact import (
+    CHANGED,
+    DOUBTFUL,
+    INFERRED,
+    LOWEST,
+    SAID_OF_OTHERS,
+    SURE,
+    TEAM,
+    USER,
+    Fact,
+    Subject,
+)
 from memlab.subjects.extraction.owned import called, favourite, had, of_a_property, of_a_relative, relatives
 from memlab.subjects.extraction.plausible import plausibility
 from memlab.subjects.extraction.properties import owner_at
@@ -70,6 +81,8 @@ def _read(text: str, role: str) -> Iterator[Fact]:
                     continue
                 said = _sentence_of(text, fact.start)
                 sure = confidence_of(fact.predicate, fact.value, said, rule=fact.confidence, goal=fact.kind == "goal")
+                if sure < LOWEST:
+                    continue
                 yield replace(fact, confidence=sure if fits == "fine" else min(sure, DOUBTFUL))
 
 

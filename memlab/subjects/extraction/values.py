@@ -115,11 +115,15 @@ def _without_second_verb(text: str, words: list[Token], sort: str) -> list[Token
         if words[at].low not in ("and", "then") or sort not in _WITHOUT_A_VERB:
             continue
         after = words[at + 1]
-        goes_on = after.low in (*ARTICLES, "my", "our") or capital(text, after) or after.low in table("places-after-and")
+        goes_on = (
+            after.low in (*ARTICLES, "my", "our") or capital(text, after) or after.low in table("places-after-and")
+        )
         if sort == "subject-matter":
             goes_on = not after.low.endswith("ing") or after.low in table("activities")
         elif sort in ("is", "job"):
-            goes_on = goes_on or _names_a_role(after.low) or any(_names_a_role(word.low) for word in words[at + 1 : at + 3])
+            goes_on = (
+                goes_on or _names_a_role(after.low) or any(_names_a_role(word.low) for word in words[at + 1 : at + 3])
+            )
         if not goes_on:
             return words[:at]
     return words
@@ -129,7 +133,11 @@ _WITHOUT_A_VERB = ("place", "work", "is", "job", "subject-matter")
 
 
 def _names_a_role(low: str) -> bool:
-    return low in table("relations") or low in table("traits") or low.endswith(("er", "or", "ist", "ian", "student", "major", "minor"))
+    return (
+        low in table("relations")
+        or low in table("traits")
+        or low.endswith(("er", "or", "ist", "ian", "student", "major", "minor"))
+    )
 
 
 def _without_date(words: list[Token], sort: str) -> list[Token]:
