@@ -7,13 +7,27 @@ ones by rule): right ones of a rule plus one, by all plus two, and below that fo
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 
 from memlab.english import holds, lexicon, padded, phrases, vocabulary, words_of
+from memlab.subjects.extraction.circumstances import Setting
+from memlab.subjects.extraction.fact import TEAM, USER, Fact
 
-__all__ = ["confidence_of"]
+__all__ = ["FLOOR", "confidence_of", "kept_of", "signs_of"]
 
 _MOST, _LEAST = 0.97, 0.2
+
+FLOOR = 0.35
+"""Confidence below which a fact is not proposed: of the judged ones below it one in nine is useful."""
+
+_CUT = re.compile(r"\s*\(|-\w|[ \t]+(?:that|which|who|based|of|for|to|with)\b")
+"""What goes on after a value that ends before its phrase does."""
+
+_MARKED = re.compile(r"[A-Z\d]|'s |\u2019s ")
 
 
 def confidence_of(predicate: str, value: str, said: str, *, rule: float, goal: bool) -> float:
@@ -44,7 +58,7 @@ def confidence_of(predicate: str, value: str, said: str, *, rule: float, goal: b
     """
     table = lexicon()["confidence"]
     sure = min(rule, float(table["rules"].get(predicate, rule)))
-    low = padded(words_of(said))
+    low = padded(words_of(said)).replace(" any kind of ", " ")  # all of them, and no doubt
     if holds(low, phrases("confidence", "hedges")):
         sure *= table["hedged"]
     if _says_little(value):
@@ -52,6 +66,57 @@ def confidence_of(predicate: str, value: str, said: str, *, rule: float, goal: b
     elif goal and not _is_specific(value):
         sure = min(sure, table["unspecific-goal"])
     return float(round(min(max(sure, _LEAST), _MOST), 3))
+
+
+def signs_of(fact: Fact, setting: Setting, text: str | None) -> tuple[str, ...]:
+    """Return the names of the circumstances that tell for or against a fact of a user's message.
+
+    Parameters
+    ----------
+    fact
+        The fact, with its place in the message.
+    setting
+        The message.
+    text
+        The text in which the fact has its place; None where it was read of an answer and its question.
+    """
+    signs = list(setting.signs(fact.start) if text is not None else setting.signs(0))
+    if text is not None and _CUT.match(text, fact.stop):
+        signs.append("cut")
+    if fact.subject == TEAM:
+        signs.append("team")
+    elif fact.subject.split("'s ", 1)[0] != USER:
+        signs.append("named" if _MARKED.search(fact.subject) else "unnamed")
+        if fact.kind == "fact":
+            signs.append("thing")
+    elif fact.kind == "goal":
+        signs.append("goal")
+    return tuple(signs)
+
+
+def kept_of(facts: Iterable[Fact], setting: Setting | None, text: str | None) -> list[Fact]:
+    """Return the facts with their confidence under the circumstances, without those below the floor.
+
+    Parameters
+    ----------
+    facts
+        The facts of one message.
+    setting
+        The message; None where its circumstances say nothing, as among people by their names.
+    text
+        The text in which the facts have their places, None where they were read of an answer and its question.
+    """
+    if setting is None:
+        return list(facts)
+    weights = lexicon()["confidence"]["circumstances"]
+    kept = []
+    for fact in facts:
+        shift = sum(weights.get(sign, 0.0) for sign in signs_of(fact, setting, text))
+        odds = math.log(fact.confidence / (1 - fact.confidence)) + shift
+        sure = round(min(fact.confidence, _MOST, 1 / (1 + math.exp(-odds))), 3)
+        if sure >= FLOOR:
+            kept.append(replace(fact, confidence=sure))
+    return kept
 
 
 def _says_little(value: str) -> bool:

@@ -29,6 +29,8 @@ from memlab.english import (
 )
 from memlab.reading import Message
 from memlab.subjects.consolidation.extracting import cut
+from memlab.subjects.extraction.circumstances import Setting, setting_of
+from memlab.subjects.extraction.confidence import kept_of
 from memlab.subjects.extraction.fact import TEAM, USER, Fact
 from memlab.subjects.extraction.reading import facts_in
 from memlab.subjects.extraction.staged import Proposed
@@ -85,17 +87,21 @@ def proposals(
     where: Where,
     admits: Callable[[str, Utterance, str], bool],
     before: Message | None = None,
+    *,
+    played: bool = False,
 ) -> Iterator[Proposed]:
     """Yield what one message proposes: its facts, then what is remembered of it if it is admitted.
 
-    ``before`` is the message just before: a question of somebody else is read together with its answer.
+    ``before`` is the message just before: a question of somebody else is read together with its answer. ``played`` says
+    that an earlier message began a role or a game. A fact of less confidence than the floor is not proposed.
     """
     if not message.text or message.role == "tool":
         return
     question = _question_to(message, before)
     answer = None if question is None or message.role != "user" else complete_answer(question, message.text)
-    answered = [] if answer is None else facts_in(answer.text, message.role)
-    facts = facts_in(message.text, message.role)
+    setting = _setting(message, played=played)
+    answered = [] if answer is None else kept_of(facts_in(answer.text, message.role), setting, None)
+    facts = kept_of(facts_in(message.text, message.role), setting, message.text)
     told = [(fact.start, fact.stop) for fact in facts]
     words = list(_words(message, number, where, told, asked=question is not None)) if _hears(message.text) else []
     if not facts and not words and not answered:
@@ -111,6 +117,13 @@ def proposals(
     heard = [*_shared(answered, answer, facts, message, number, where), *words]
     if heard and admits(read, shown, message.role):
         yield from heard
+
+
+def _setting(message: Message, *, played: bool) -> Setting | None:
+    """The setting of what a user writes to an assistant; None for talk among people by their names."""
+    if message.role != "user" or message.speaker is not None:
+        return None
+    return setting_of(message.text, played=played)
 
 
 def _question_to(message: Message, before: Message | None) -> str | None:
