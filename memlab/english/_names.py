@@ -21,8 +21,14 @@ _TRIMMED = " \t\n.,;:!?\u2026\"'*_~-()[]"
 
 
 _LOWER = re.compile(r"(?<![^\W_])[a-z]+(?![^\W_])")
-_NO_NAME = re.compile(r"[|=<>{}\\]|-[a-z]|:$|^[A-Z]\d?$")
-"""Code, adjectives such as "UK-based", headings, single letters."""
+_NO_NAME = re.compile(r"[|=<>{}\\]|-[a-z]|:$|^[A-Z]\d?$|^[A-Z]{1,2}\d{1,4}(?:[-:][A-Z]{1,2}\d{1,4})?$|^[A-Z][\w-]*-owned$")
+"""Code, adjectives such as "UK-based", headings, single letters, cells of a sheet."""
+
+_CODE = re.compile(r".*(?:[;{}][ \t]*|=>.*|,[ \t]*\\)|[ \t]*(?://|/\*|import |using |package |@|</?\w).*")
+"""A line of a program outside of marks for code."""
+
+_TITLED = 0.6
+"""Share of a line's longer words that begin with a capital from which on it is a title."""
 
 
 _ITEM = re.compile(r"[ \t]*(?:[-*+\u2022\u2013]|\(?\d{1,3}[.)]|[A-Za-z][.)])[ \t]+")
@@ -48,7 +54,7 @@ def _prose(text: str) -> str:
 
 
 def _prose_of_line(line: str) -> str:
-    if _HEADING.fullmatch(line):
+    if _HEADING.fullmatch(line) or _CODE.fullmatch(line) or _is_title(line):
         return " " * len(line)
     item = _ITEM.match(line)
     if item is None:
@@ -62,6 +68,29 @@ def _prose_of_line(line: str) -> str:
     first = _LEADING.match(told)
     begun = 0 if first is None or _acts_next(told[first.end() :]) else first.end()
     return " " * (start + begun) + told[begun:]
+
+
+def _is_title(line: str) -> bool:
+    """Whether a line is written as a title: five words or more that are not short, most of them with a capital."""
+    if line.rstrip().endswith((".", "!", ",", ";")):
+        return False
+    long = [word for word in line.split() if len(word) > _SHORT_WORD and word[0].isalpha()]
+    return len(long) > _SHORT_WORD and sum(word[0].isupper() for word in long) >= _TITLED * len(long)
+
+
+_SHORT_WORD = 3
+
+
+def _is_common(name: str, *, first: bool) -> bool:
+    """Whether a name is an ordinary word: an abbreviation, a word that is mostly written small, several at a beginning."""
+    parts = [part.strip(_TRIMMED).lower() for part in name.split()]
+    common = vocabulary("names", "common")
+    if len(parts) == 1:
+        return parts[0] in common or parts[0] in vocabulary("names", "abbreviations") or parts[0].endswith(_ADJECTIVES)
+    return first and all(part in common for part in parts)
+
+
+_ADJECTIVES = ("able", "ible")
 
 
 def _acts_next(text: str) -> bool:
@@ -101,6 +130,10 @@ def proper_names(text: str) -> list[str]:
     runs = [run for start, stop in sentence_spans(own) for run in _runs(own, start, stop)]
     written = frozenset(words_of(own)) & frozenset(_LOWER.findall(own))
     runs = [run for run in runs if " " in run[0] or run[0].lower() not in written]
+    subjects = Counter(name for name, _, sure in runs if sure)
+    runs = [
+        (name, first, sure) for name, first, sure in runs if subjects[name] > 1 or not _is_common(name, first=first)
+    ]
     inner = Counter(name for name, first, _ in runs if not first)
     found = [name for name, first, sure in runs if not first or sure or name in inner]
     return list(dict.fromkeys(found))

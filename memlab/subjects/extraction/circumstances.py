@@ -1,7 +1,6 @@
 """Under what circumstances a user's message states something: as talk, in a role, in a pasted text, next to code.
 
-What somebody tells an assistant of themselves stands in short messages, or at the beginning of long ones. Roles that are
-played, texts that are handed over to be worked on, stories and exercises say "I" and "the" of others. The signs are
+What somebody tells an assistant of themselves stands in short messages, or at the beginning of long ones. Roles, texts that are handed over to be worked on, stories and exercises say "I" and "the" of others. The signs are
 phrases of ``english.toml`` under ``circumstances``; what each takes off the confidence is fitted on judged proposals
 (``experiments/extraction_confidence.py``).
 """
@@ -43,6 +42,8 @@ class Setting:
         The message.
     played
         Whether a role is played in it, or has been since an earlier message.
+    persona
+        Whether its listener is asked to be somebody.
     material
         Whether it hands over a text to be worked on.
     composed
@@ -53,6 +54,7 @@ class Setting:
 
     text: str
     played: bool
+    persona: bool
     material: bool
     composed: bool
     code: bool
@@ -62,6 +64,7 @@ class Setting:
         long = len(self.text) > _LONG
         found = {
             "played": self.played,
+            "persona": self.persona,
             "material": self.material and len(self.text) > _TOLD_FIRST,
             "composed": self.composed,
             "code": self.code,
@@ -84,7 +87,7 @@ def setting_of(text: str, *, played: bool = False) -> Setting:
 
     Examples
     --------
-    >>> setting_of("Act as a doctor. I am a patient with a cough.").signs(17)
+    >>> setting_of("Let's play a game. I am a wizard.").signs(19)
     ('played',)
     """
     low = _low(text[:_HEAD] if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]} {text[-_TAIL:]}")
@@ -92,6 +95,7 @@ def setting_of(text: str, *, played: bool = False) -> Setting:
     return Setting(
         text,
         played or holds(low, phrases("circumstances", "roles")),
+        holds(low, phrases("circumstances", "personas")),
         holds(low, phrases("circumstances", "material")),
         holds(low, phrases("circumstances", "orders")) and holds(low, phrases("circumstances", "texts")),
         lines >= _FEWEST_CODE_LINES,

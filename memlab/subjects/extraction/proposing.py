@@ -297,9 +297,13 @@ def _plain_words() -> frozenset[str]:
     return light | vocabulary("acts", "second-person", "third-person") | vocabulary("extraction", "contentless")
 
 
+_NO_SUCH = re.compile(r" no (?!i |it |he |she |we |you |they |that |this |the |my |actually |its |not )(?!.* (?:is|was|are|were|not) )")
+"""That there is none of something, and no correction: "no law against both"."""
+
+
 def _rule(low: str, *, of_user: bool, asked: bool) -> str | None:
     """What makes a sentence worth remembering in its own words, None if nothing does."""
-    if of_user and corrects(low, asked=asked):
+    if of_user and corrects(low, asked=asked) and _NO_SUCH.match(low) is None:
         return "corrects"
     if of_user and tells_event(low):
         return "tells-event"
