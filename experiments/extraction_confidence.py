@@ -25,7 +25,7 @@ from memlab.subjects.extraction.circumstances import roles_played, setting_of
 from memlab.subjects.extraction.confidence import FLOOR, signs_of
 from memlab.subjects.extraction.reading import facts_in
 
-STRENGTH = 1.0
+STRENGTH = 3.0
 """C of the regression: the inverse of what its coefficients cost."""
 
 FEWEST = 5

@@ -75,10 +75,11 @@ def _is_title(line: str) -> bool:
     if line.rstrip().endswith((".", "!", ",", ";")):
         return False
     long = [word for word in line.split() if len(word) > _SHORT_WORD and word[0].isalpha()]
-    return len(long) > _SHORT_WORD and sum(word[0].isupper() for word in long) >= _TITLED * len(long)
+    return len(long) >= _TITLE_WORDS and sum(word[0].isupper() for word in long) >= _TITLED * len(long)
 
 
 _SHORT_WORD = 3
+_TITLE_WORDS = 5
 
 
 def _is_common(name: str, *, first: bool) -> bool:

@@ -31,6 +31,11 @@ _LABEL = re.compile(r"(?:^|\n)[ \t]*(?:\*\*)?[A-Z][\w .'-]{0,24}(?:\*\*)?:[ \t]*
 _CODE = re.compile(r"[;{}]\s*$|=>|^\s*(?://|/\*|#include|import )", re.MULTILINE)
 _FEWEST_CODE_LINES = 2
 
+_TIMES = re.compile(r"(?:^|\n|\b\d\d:)\d?\d:\d\d\b")
+"""The times of a recording that was written down: "00:01 Hi, my name is ..."."""
+
+_FEWEST_TIMES = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -96,7 +101,7 @@ def setting_of(text: str, *, played: bool = False) -> Setting:
         text,
         played or holds(low, phrases("circumstances", "roles")),
         holds(low, phrases("circumstances", "personas")),
-        holds(low, phrases("circumstances", "material")),
+        holds(low, phrases("circumstances", "material")) or len(_TIMES.findall(text)) >= _FEWEST_TIMES,
         holds(low, phrases("circumstances", "orders")) and holds(low, phrases("circumstances", "texts")),
         lines >= _FEWEST_CODE_LINES,
     )

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import cache
 
 from memlab.english import holds, lexicon, padded, phrases, vocabulary, words_of
+from memlab.subjects.extraction.asserting import table
 from memlab.subjects.extraction.circumstances import Setting
 from memlab.subjects.extraction.fact import TEAM, USER, Fact
 
@@ -21,11 +22,17 @@ __all__ = ["FLOOR", "confidence_of", "kept_of", "signs_of"]
 
 _MOST, _LEAST = 0.97, 0.2
 
-FLOOR = 0.35
-"""Confidence below which a fact is not proposed: of the judged ones below it one in nine is useful."""
+FLOOR = 0.5
+"""Confidence below which a fact of a chat with an assistant is not proposed."""
 
 _CUT = re.compile(r"\s*\(|-\w|[ \t]+(?:that|which|who|based|of|for|to|with)\b")
 """What goes on after a value that ends before its phrase does."""
+
+_BRIEF = 200
+"""Characters of a message that is no text: what it says of another thing may be the reason why it was written."""
+
+_OPEN = ("favorite-", "favourite-", "no-longer-", "switched-", "stopped-", "was-", "has-", "is-", "works-", "used-")
+"""Beginnings of predicates that several verbs make."""
 
 _MARKED = re.compile(r"[A-Z\d]|'s |\u2019s ")
 
@@ -56,15 +63,15 @@ def confidence_of(predicate: str, value: str, said: str, *, rule: float, goal: b
     >>> confidence_of("likes", "being around friends and having such a great time", "I love it", rule=0.95, goal=False)
     0.5
     """
-    table = lexicon()["confidence"]
-    sure = min(rule, float(table["rules"].get(predicate, rule)))
+    shares = lexicon()["confidence"]
+    sure = min(rule, float(shares["rules"].get(predicate, rule)))
     low = padded(words_of(said)).replace(" any kind of ", " ")  # all of them, and no doubt
     if holds(low, phrases("confidence", "hedges")):
-        sure *= table["hedged"]
+        sure *= shares["hedged"]
     if _says_little(value):
-        sure = min(sure, table["empty"])
+        sure = min(sure, shares["empty"])
     elif goal and not _is_specific(value):
-        sure = min(sure, table["unspecific-goal"])
+        sure = min(sure, shares["unspecific-goal"])
     return float(round(min(max(sure, _LEAST), _MOST), 3))
 
 
@@ -84,14 +91,33 @@ def signs_of(fact: Fact, setting: Setting, text: str | None) -> tuple[str, ...]:
     if text is not None and _CUT.match(text, fact.stop):
         signs.append("cut")
     if fact.subject == TEAM:
-        signs.append("team")
+        signs.extend(["team"] if len(setting.text) > _BRIEF else [])
     elif fact.subject.split("'s ", 1)[0] != USER:
-        signs.append("named" if _MARKED.search(fact.subject) else "unnamed")
-        if fact.kind == "fact":
-            signs.append("thing")
-    elif fact.kind == "goal":
-        signs.append("goal")
+        if len(setting.text) <= _BRIEF:
+            signs.append("thing-in-brief" if fact.kind == "fact" else "person-in-brief")
+        else:
+            signs.append("named" if _MARKED.search(fact.subject) else "unnamed")
+            if fact.kind == "fact":
+                signs.append("thing")
+    elif fact.text is None and fact.predicate not in _known_predicates() and not fact.predicate.startswith(_OPEN):
+        signs.append("property")
     return tuple(signs)
+
+
+@cache
+def _known_predicates() -> frozenset[str]:
+    """The predicates of verbs, relatives and properties that the tables name; "my X is Y" makes others."""
+    verbs = {predicate for _, predicate, *_ in table("verbs").values()}
+    renamed = set(table("renamed-properties").values())
+    named = table("relations") | table("properties") | renamed
+    return frozenset(verbs | {one.replace(" ", "-") for one in named} | _changed())
+
+
+def _changed() -> set[str]:
+    """The predicates of changes of life."""
+    tables = lexicon()["lifecycle"]
+    verbs = [*tables["endings"], *tables["beginnings"]]
+    return {"lost", *(verb.replace(" ", "-") for verb in verbs)}
 
 
 def kept_of(facts: Iterable[Fact], setting: Setting | None, text: str | None) -> list[Fact]:

@@ -283,6 +283,8 @@ def _fits(first: str, text: str, word: Token, value: str, verb: str, sort: str, 
         return counted and not table("belongings").isdisjoint(re.findall(r"[\w'-]+", value.lower()))
     if verb == "joined" and not table("no-employers").isdisjoint(value.lower().split()):
         return False
+    if verb == "play" and value[:1].isdigit():
+        return False  # a move: "1.e4"
     if verb in ("know", "joined") or (verb == "use" and subject.own and subject.name == USER):
         return any(part[:1].isupper() or part[:1].isdigit() for part in value.split())
     if verb == "require" and len(value.split()) == 2 and first in ARTICLES:
