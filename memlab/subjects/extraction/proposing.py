@@ -104,6 +104,8 @@ def proposals(
     facts = kept_of(facts_in(message.text, message.role), setting, message.text)
     told = [(fact.start, fact.stop) for fact in facts]
     words = list(_words(message, number, where, told, asked=question is not None)) if _hears(message.text) else []
+    if setting is not None:  # what a text or a role says happened is nothing that its writer tells
+        words = [one for one in words if _OTHERS_WORDS.isdisjoint(setting.signs(one.start))]
     if not facts and not words and not answered:
         return
     read = message.text if not answered or answer is None else f"{answer.text} {message.text}"
@@ -117,6 +119,9 @@ def proposals(
     heard = [*_shared(answered, answer, facts, message, number, where), *words]
     if heard and admits(read, shown, message.role):
         yield from heard
+
+
+_OTHERS_WORDS = frozenset(("far", "labelled", "played"))
 
 
 def _setting(message: Message, *, played: bool) -> Setting | None:

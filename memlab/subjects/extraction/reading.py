@@ -60,6 +60,9 @@ def _read(text: str, role: str) -> Iterator[Fact]:
     for clause in asserted(text, tells):
         if clause.sentence != sentence:
             before, sentence = None, clause.sentence
+        if clause.after == "which":  # "ask me which I prefer to play"
+            before = None
+            continue
         going_on = before if clause.after in _GOES_ON else None
         before = None
         for fact, subject in _of_a_clause(text, clause.words, going_on, person, role):
