@@ -95,9 +95,7 @@ def main() -> None:
     rows = [json.loads(line) for line in (JUDGEMENTS / name).read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows if arguments.exports is not None or not row["chat"].startswith("sharegpt-")]
     chats_judged = {row["chat"] for row in rows}
-    found = dict(
-        proposed(arguments.folder, held_out=arguments.held_out, exports=arguments.exports, names=chats_judged)
-    )
+    found = dict(proposed(arguments.folder, held_out=arguments.held_out, exports=arguments.exports, names=chats_judged))
     if arguments.draw:
         fit = sorted(key for key in found if arguments.sort in (None, key[2]))
         drawn = random.Random(arguments.seed).sample(fit, min(arguments.draw, len(fit)))

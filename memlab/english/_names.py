@@ -21,7 +21,9 @@ _TRIMMED = " \t\n.,;:!?\u2026\"'*_~-()[]"
 
 
 _LOWER = re.compile(r"(?<![^\W_])[a-z]+(?![^\W_])")
-_NO_NAME = re.compile(r"[|=<>{}\\]|-[a-z]|:$|^[A-Z]\d?$|^[A-Z]{1,2}\d{1,4}(?:[-:][A-Z]{1,2}\d{1,4})?$|^[A-Z][\w-]*-owned$")
+_NO_NAME = re.compile(
+    r"[|=<>{}\\]|-[a-z]|:$|^[A-Z]\d?$|^[A-Z]{1,2}\d{1,4}(?:[-:][A-Z]{1,2}\d{1,4})?$|^[A-Z][\w-]*-owned$"
+)
 """Code, adjectives such as "UK-based", headings, single letters, cells of a sheet."""
 
 _CODE = re.compile(r".*(?:[;{}][ \t]*|=>.*|,[ \t]*\\)|[ \t]*(?://|/\*|import |using |package |@|</?\w).*")

@@ -302,7 +302,9 @@ def _plain_words() -> frozenset[str]:
     return light | vocabulary("acts", "second-person", "third-person") | vocabulary("extraction", "contentless")
 
 
-_NO_SUCH = re.compile(r" no (?!i |it |he |she |we |you |they |that |this |the |my |actually |its |not )(?!.* (?:is|was|are|were|not) )")
+_NO_SUCH = re.compile(
+    r" no (?!(?:i|it|he|she|we|you|they|that|this|the|my|actually|its|not) )(?!.* (?:is|was|are|were|not) )"
+)
 """That there is none of something, and no correction: "no law against both"."""
 
 
