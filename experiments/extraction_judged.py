@@ -47,7 +47,7 @@ def chats(folder: Path, *, held_out: bool = False) -> Iterator[tuple[str, list[d
 
 
 def exported(path: Path, names: Collection[str]) -> dict[str, list[dict[str, str]]]:
-    """Conversations of a ShareGPT file, which may be cut at its end, by "sharegpt-" and their ids; those named alone."""
+    """Conversations of a ShareGPT file, which may be cut at its end, by "sharegpt-" and id; those named alone."""
     text, decoder, found = path.read_text(encoding="utf-8"), json.JSONDecoder(), {}
     at = text.index("[") + 1
     while (at := _BETWEEN.match(text, at).end()) < len(text) and text[at] == "{":  # type: ignore[union-attr]

@@ -85,7 +85,7 @@ _TITLE_WORDS = 5
 
 
 def _is_common(name: str, *, first: bool) -> bool:
-    """Whether a name is an ordinary word: an abbreviation, a word that is mostly written small, several at a beginning."""
+    """Whether a name is an abbreviation, a word that is mostly written small, or several such at a beginning."""
     parts = [part.strip(_TRIMMED).lower() for part in name.split()]
     common = vocabulary("names", "common")
     if len(parts) == 1:

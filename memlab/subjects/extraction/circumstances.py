@@ -1,7 +1,8 @@
 """Under what circumstances a user's message states something: as talk, in a role, in a pasted text, next to code.
 
-What somebody tells an assistant of themselves stands in short messages, or at the beginning of long ones. Roles, texts that are handed over to be worked on, stories and exercises say "I" and "the" of others. The signs are
-phrases of ``english.toml`` under ``circumstances``; what each takes off the confidence is fitted on judged proposals
+What somebody tells an assistant of themselves stands in short messages, or at the beginning of long ones. Roles, texts
+that are handed over to be worked on, stories and exercises say "I" and "the" of others. The signs are phrases of
+``english.toml`` under ``circumstances``. What each takes off the confidence is fitted on judged proposals
 (``experiments/extraction_confidence.py``).
 """
 
