@@ -4,9 +4,9 @@
 
 The judged facts of ``judgements/extraction.jsonl`` are read again with their circumstances (``signs_of``), and a
 logistic regression says what each takes off the log-odds that a fact is useful. A circumstance can only take off; one
-that fewer than five judged facts have weighs half. Printed are the table ``confidence.circumstances`` of
-``english.toml``, and the Brier score and the share of useful facts above .6 and above the floor by cross-validation
-over conversations in five parts. The signs and their words were chosen on some of these facts, so that it flatters them.
+that fewer than five judged facts have weighs half. Printed are the table ``confidence.circumstances``, and the Brier
+score and the share of useful facts above .6 and above the floor, by cross-validation over conversations in five parts.
+The signs and their words were chosen on some of these facts, so that it flatters them.
 """
 
 from __future__ import annotations
