@@ -22,9 +22,18 @@ _TRIMMED = " \t\n.,;:!?\u2026\"'*_~-()[]"
 
 
 _LOWER = re.compile(r"(?<![^\W_])[a-z]+(?![^\W_])")
-_NO_NAME = re.compile(r"[|=<>{}\\]|-[a-z]|/[a-z]|:$|^[A-Z]\d?$|^[A-Z]{2,5} ?\d{2,4}[A-Z]?$|^[A-Z]+[a-z]$|^I'")
+_NO_NAME = re.compile(
+    r"[|=<>{}\\]|-[a-z]|/[a-z]|:$|^[A-Z]\d?$|^[A-Z]{2,5} ?\d{2,4}[A-Z]?$|^[A-Z]+[a-z]$|^I'"
+    r"|^[A-Z]{1,2}\d{1,4}(?:[-:][A-Z]{1,2}\d{1,4})?$"
+)
 """Code, adjectives such as "UK-based", pairs such as "TV/film", headings, single letters, numbers of courses, slips such as
-"YOu"."""
+"YOu", cells of a sheet."""
+
+_CODE = re.compile(r".*(?:[;{}][ \t]*|=>.*|,[ \t]*\\)|[ \t]*(?://|/\*|import |using |package |@|</?\w).*")
+"""A line of a program outside of marks for code."""
+
+_TITLED = 0.6
+"""Share of a line's longer words that begin with a capital from which on it is a title."""
 
 _INITIALS = re.compile(r"(?:[a-z]\.)+")
 """They stand before a name: "J.K." of "J.K. Rowling"."""
@@ -56,7 +65,7 @@ def _prose(text: str) -> str:
 
 
 def _prose_of_line(line: str) -> str:
-    if _HEADING.fullmatch(line):
+    if _HEADING.fullmatch(line) or _CODE.fullmatch(line) or _is_title(line):
         return " " * len(line)
     item = _ITEM.match(line)
     if item is None:
@@ -70,6 +79,18 @@ def _prose_of_line(line: str) -> str:
     first = _LEADING.match(told)
     begun = 0 if first is None or _acts_next(told[first.end() :]) else first.end()
     return " " * (start + begun) + told[begun:]
+
+
+def _is_title(line: str) -> bool:
+    """Whether a line is written as a title: after its first word four that are not short, most of them with a capital."""
+    if line.rstrip().endswith((".", "!", ",", ";")):
+        return False
+    long = [word for word in line.split()[1:] if len(word) > _SHORT_WORD and word[0].isalpha()]
+    return len(long) >= _TITLE_WORDS and sum(word[0].isupper() for word in long) >= _TITLED * len(long)
+
+
+_SHORT_WORD = 3
+_TITLE_WORDS = 4
 
 
 def _acts_next(text: str) -> bool:

@@ -29,6 +29,8 @@ from memlab.english import (
 )
 from memlab.reading import Message
 from memlab.subjects.consolidation.extracting import cut
+from memlab.subjects.extraction.circumstances import Setting, setting_of
+from memlab.subjects.extraction.confidence import kept_of
 from memlab.subjects.extraction.durable import is_durable_event
 from memlab.subjects.extraction.earnest import is_hypothetical
 from memlab.subjects.extraction.fact import DOUBTFUL, TEAM, USER, Fact
@@ -87,10 +89,13 @@ def proposals(
     where: Where,
     admits: Callable[[str, Utterance, str], bool],
     before: Message | None = None,
+    *,
+    played: bool = False,
 ) -> Iterator[Proposed]:
     """Yield what one message proposes: its facts, then what is remembered of it if it is admitted.
 
-    ``before`` is the message just before: a question of somebody else is read together with its answer.
+    ``before`` is the message just before: a question of somebody else is read together with its answer. ``played`` says
+    that an earlier message began a role or a game.
     """
     if not message.text or message.role == "tool":
         return
@@ -98,10 +103,14 @@ def proposals(
         return
     question = _question_to(message, before)
     answer = None if question is None or message.role != "user" else complete_answer(question, message.text)
-    answered = [] if answer is None else facts_in(answer.text, message.role)
-    facts = [fact for fact in facts_in(message.text, message.role) if _lasts_among_people(fact, message)]
+    setting = _setting(message, played=played)
+    answered = [] if answer is None else kept_of(facts_in(answer.text, message.role), setting, answered=True)
+    facts = kept_of(facts_in(message.text, message.role), setting)
+    facts = [fact for fact in facts if _lasts_among_people(fact, message)]
     told = [(fact.start, fact.stop) for fact in facts]
     words = list(_words(message, number, where, told, asked=question is not None)) if _hears(message.text) else []
+    if setting is not None:  # what a text or a role says happened is nothing that its writer tells
+        words = [one for one in words if _OTHERS_WORDS.isdisjoint(setting.signs(one.start))]
     if not facts and not words and not answered:
         return
     read = message.text if not answered or answer is None else f"{answer.text} {message.text}"
@@ -115,6 +124,16 @@ def proposals(
     heard = [*_shared(answered, answer, facts, message, number, where), *words]
     if heard and admits(read, shown, message.role):
         yield from heard
+
+
+_OTHERS_WORDS = frozenset(("far", "labelled", "played"))
+
+
+def _setting(message: Message, *, played: bool) -> Setting | None:
+    """The setting of what a user writes to an assistant; None for talk among people by their names."""
+    if message.role != "user" or message.speaker is not None:
+        return None
+    return setting_of(message.text, played=played)
 
 
 def _answers_a_game(message: Message, before: Message | None) -> bool:
@@ -357,9 +376,15 @@ def _plain_words() -> frozenset[str]:
     return light | vocabulary("acts", "second-person", "third-person") | vocabulary("extraction", "contentless")
 
 
+_NO_SUCH = re.compile(
+    r" no (?!(?:i|it|he|she|we|you|they|that|this|the|my|actually|its|not) )(?!.* (?:is|was|are|were|not) )"
+)
+"""That there is none of something, and no correction: "no law against both"."""
+
+
 def _rule(low: str, *, of_user: bool, asked: bool) -> str | None:
     """What makes a sentence worth remembering in its own words, None if nothing does."""
-    if of_user and corrects(low, asked=asked):
+    if of_user and corrects(low, asked=asked) and _NO_SUCH.match(low) is None:
         return "corrects"
     if of_user and tells_event(low):
         return "tells-event"

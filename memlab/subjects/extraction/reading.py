@@ -42,6 +42,9 @@ _NUMBER = re.compile(r"\d+")
 _NO_NAME_ENDINGS = ("ing", "tic", "ical", "ous", "tion", "ment", "ness", "ity", "ism", "ship", "phy", "gy", "ies")
 """Endings of words that begin a sentence and are no name, where a single word would be one."""
 
+_OF_PROGRAMS = frozenset("#/*<>{}=|\\")
+"""With these a line of a program begins, or a comment in it."""
+
 _GOES_ON = frozenset(("and", "but"))
 """After these a verb without a subject has the subject before."""
 
@@ -69,20 +72,23 @@ def _read(text: str, role: str) -> Iterator[Fact]:
     for clause in asserted(text, tells):
         if clause.sentence != sentence:
             before, sentence = None, clause.sentence
+        if clause.after == "which":  # "ask me which I prefer to play"
+            before = None
+            continue
         going_on = before if clause.after in _GOES_ON else None
         before = None
         for fact, subject in _of_a_clause(text, clause.words, going_on, person, role):
             if subject is not None and not subject.own and not subject.thing:
                 person = subject.name
-            if fact is not None:
-                before = subject
-                fits = plausibility(fact.subject, fact.predicate, fact.value)
-                if fits == "no":
-                    continue
-                said = _sentence_of(text, fact.start)
-                sure = confidence_of(fact.predicate, fact.value, said, rule=fact.confidence, goal=fact.kind == "goal")
-                if sure < LOWEST:
-                    continue
+            if fact is None or text[fact.start] in _OF_PROGRAMS:
+                continue
+            before = subject
+            fits = plausibility(fact.subject, fact.predicate, fact.value)
+            if fits == "no":
+                continue
+            said = _sentence_of(text, fact.start)
+            sure = confidence_of(fact.predicate, fact.value, said, rule=fact.confidence, goal=fact.kind == "goal")
+            if sure >= LOWEST:
                 yield replace(fact, confidence=sure if fits == "fine" else min(sure, DOUBTFUL))
 
 
@@ -124,9 +130,19 @@ def _of_a_clause(
         subject = _subject(text, words, place, before, person, role)
     if subject is None:
         return
+    if _is_heading(text, words, subject):
+        return
     yield None, subject
     for fact in _said_of(text, words, subject, role):
         yield fact, subject
+
+
+def _is_heading(text: str, words: list[Token], subject: Subject) -> bool:
+    """Whether the verb after another's name has a capital: "Case Studies", "Scores Are Weighted"."""
+    if subject.own or subject.verb >= len(words):
+        return False
+    verb = words[subject.verb]
+    return verb.start > subject.start and text[verb.start].isupper()
 
 
 def _after_openers(words: Sequence[Token]) -> int:
@@ -254,6 +270,8 @@ def _said_of(text: str, words: list[Token], subject: Subject, role: str) -> Iter
     if sort == "job":
         yield from _job(text, words, at, subject.name, start, sure, asked=False)
         return
+    if _is_shouted(text, start, words[min(at, len(words) - 1)].stop):
+        return
     title = title_at(text, words, at, sort)
     value = title or value_at(text, words, at, sort)
     if value is None or not (title or _fits(words[at].low, text, words[at], value[0], verb, sort, subject)):
@@ -285,13 +303,33 @@ def _fits(first: str, text: str, word: Token, value: str, verb: str, sort: str, 
         return counted and not table("belongings").isdisjoint(re.findall(r"[\w'-]+", value.lower()))
     if verb == "joined" and not table("no-employers").isdisjoint(value.lower().split()):
         return False
+    if verb == "play" and value[:1].isdigit():
+        return False  # a move: "1.e4"
     if verb in ("know", "joined") or (verb == "use" and subject.own and subject.name == USER):
         return any(part[:1].isupper() or part[:1].isdigit() for part in value.split())
+    if verb == "require" and len(value.split()) == 2 and first in ARTICLES:
+        return False  # "a vehicle with ..."
+    if sort == "work" and first in ARTICLES and _last_word(value) in table("generic-employers"):
+        return False
     if sort in ("place", "work", "tool", "choice", "taste"):
         return not definite and not (sort in ("place", "work") and _NUMBER.match(value) is not None)
     if verb == "require" and subject.own:
         return False
     return verb != "drive" or first in ("a", "an", "my")
+
+
+def _last_word(value: str) -> str:
+    """The last word of a value, small; of one with a name in it nothing."""
+    return "" if any(part[:1].isupper() for part in value.split()[1:]) else value.lower().rsplit(" ", 1)[-1]
+
+
+def _is_shouted(text: str, start: int, stop: int) -> bool:
+    """Whether a clause is written in capitals throughout, where a capital says nothing of a name."""
+    letters = [sign for sign in text[start:stop] if sign.isalpha()]
+    return len(letters) > _SHOUTED and all(sign.isupper() for sign in letters)
+
+
+_SHOUTED = 3
 
 
 def _identity(text: str, words: list[Token], subject: Subject, role: str) -> Iterator[Fact]:
@@ -310,7 +348,8 @@ def _identity(text: str, words: list[Token], subject: Subject, role: str) -> Ite
             yield Fact(subject.name, "age", words[at].low, False, "personal", sure, start, words[at].stop)
         return
     yield from _job(text, words, at, subject.name, start, sure, asked=True)
-    if subject.own and capital(text, words[at]) and not trait_at(text, words, at):
+    shouted = _is_shouted(text, start, words[at].stop)
+    if subject.own and not shouted and capital(text, words[at]) and not trait_at(text, words, at):
         value = value_at(text, words, at, "name")
         if value is not None and len(value[0].split()) <= 3 and all(part[:1].isupper() for part in value[0].split()):
             sure = sure if _INTRODUCES.search(text) is not None else min(sure, DOUBTFUL)
