@@ -23,8 +23,7 @@ _TRIMMED = " \t\n.,;:!?\u2026\"'*_~-()[]"
 
 _LOWER = re.compile(r"(?<![^\W_])[a-z]+(?![^\W_])")
 _NO_NAME = re.compile(r"[|=<>{}\\]|-[a-z]|/[a-z]|:$|^[A-Z]\d?$|^[A-Z]{2,5} ?\d{2,4}[A-Z]?$|^[A-Z]+[a-z]$|^I'")
-"""Code, adjectives such as "UK-based", pairs such as "TV/film", headings, single letters, numbers of courses, slips such as
-"YOu"."""
+"""Code, adjectives such as "UK-based", pairs such as "TV/film", headings, single letters, courses' numbers, slips ("YOu")."""
 
 _INITIALS = re.compile(r"(?:[a-z]\.)+")
 """They stand before a name: "J.K." of "J.K. Rowling"."""

@@ -11,7 +11,7 @@ import re
 from functools import cache
 from typing import Any, Literal
 
-from memlab.english import is_plain_word, lexicon, vocabulary, words_of
+from memlab.english import is_plain_word, lexicon, number_of, vocabulary, words_of
 from memlab.subjects.extraction.fact import TEAM, USER
 from memlab.subjects.extraction.worth import is_cut_short
 
@@ -53,7 +53,7 @@ def plausibility(subject: str, predicate: str, value: str) -> Plausibility:
         return _of_a_favourite(predicate, words)
     if value.isupper() and len(words) == 1 and is_plain_word(words[0]):
         return "no"  # "My mind is BLOWN"
-    if not _words("of-the-chat").isdisjoint(words):
+    if not _words("of-the-chat").isdisjoint(words) or ("either" in words and "or" not in words):
         return "no"
     check = _CHECKS.get(predicate)
     if check is None and predicate != "goal" and not _words("clauses").isdisjoint(words[1:]):
@@ -82,6 +82,8 @@ def _of_taste(subject: str, value: str, words: list[str]) -> Plausibility:
         return "no"
     if first == "both" and "and" not in words:
         return "no"
+    if all(word.isdigit() or number_of(word) is not None for word in words):
+        return "no"  # "I own four"
     if words[:2] in (["to", "think"], ["being", "able"], ["to", "say"], ["to", "do"]) or (
         len(words) > 1 and words[-1].isdigit()
     ):
@@ -134,6 +136,11 @@ def _of_age(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 _OLDEST, _YOUNGEST_WRITER = 120, 10
+
+
+def _of_a_state(subject: str, value: str, words: list[str]) -> Plausibility:
+    """What somebody was for long: not "embarrassed"."""
+    return "fine" if _is_role(words) or " ".join(words) in _traits() or words[-1] in _traits() else "no"
 
 
 def _of_eating(subject: str, value: str, words: list[str]) -> Plausibility:
@@ -288,6 +295,7 @@ _CHECKS: dict[str, Any] = {
     **dict.fromkeys(("studies", "is-learning", "teaches"), _of_study),
     **dict.fromkeys(("eats", "drinks"), _of_eating),
     "knows": _of_knowing,
+    "no-longer-is": _of_a_state,
     "age": _of_age,
     "works-at": _of_employment,
     **dict.fromkeys(("lives-in", "lives-near", "comes-from", "grew-up-in", "was-born-in"), _of_place),
