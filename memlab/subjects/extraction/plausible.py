@@ -90,13 +90,15 @@ def _of_taste(subject: str, value: str, words: list[str]) -> Plausibility:
         return "no"
     if subject == TEAM and first in ("a", "an"):
         return "no"  # "We love a manipulative sister" is a figure of speech
-    if words[-1] in ("things", "thing", "stuff") and len(words) <= _FEWEST_OF_THINGS:
+    vague = {"things", "thing", "stuff", "having", "kinda"} & set(words) or first in ("all", "just", "being")
+    if vague or (subject == TEAM and words[1:]):
         return "doubtful"
     regular = first.endswith("ed") and len(first) >= _FEWEST_OF_A_SUFFIX
     return "no" if regular and second in _words("determiners") else "fine"
 
 
 _FEWEST_OF_THINGS = 3
+"""Words of a value that say little: "a real person", "Web development"."""
 
 
 def _is_any_activity(words: list[str]) -> bool:
@@ -200,6 +202,8 @@ def _of_name(subject: str, value: str, words: list[str]) -> Plausibility:
 
 def _of_having(subject: str, value: str, words: list[str]) -> Plausibility:
     """A thing that lasts: not "a realtor coming to look at the house"."""
+    if words[0] == "to":
+        return "no"
     ends = _words("noun-ends") - {"and", "or"}
     nouns = words[: next((n for n, word in enumerate(words) if n and word in ends), len(words))]
     if any(word.endswith("ing") and words[n + 2 :] for n, word in enumerate(words[1:])) and len(nouns) == len(words):
@@ -256,6 +260,8 @@ def _of_a_role(subject: str, words: list[str]) -> Plausibility:
     if words[0] == "the":
         ranked = not _words("ranks").isdisjoint(words)
         return "fine" if own and ranked else "doubtful"
+    if {"kinda", "kind", "type", "sort", "least"} & set(words):
+        return "doubtful"  # "an all times kinda person"
     known = vocabulary("linking", "occupations") | vocabulary("extraction", "relations", "traits")
     return "fine" if own or not known.isdisjoint(words) or " ".join(words) in _traits() else "doubtful"
 
@@ -296,6 +302,7 @@ _CHECKS: dict[str, Any] = {
     **dict.fromkeys(("eats", "drinks"), _of_eating),
     "knows": _of_knowing,
     "no-longer-is": _of_a_state,
+    "no-longer-has": _of_having,
     "age": _of_age,
     "works-at": _of_employment,
     **dict.fromkeys(("lives-in", "lives-near", "comes-from", "grew-up-in", "was-born-in"), _of_place),

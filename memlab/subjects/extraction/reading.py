@@ -277,7 +277,7 @@ def _sure(subject: Subject, role: str, verb: str) -> float:
 def _fits(first: str, text: str, word: Token, value: str, verb: str, sort: str, subject: Subject) -> bool:
     """Whether a value is one that a verb of this sort takes for long."""
     definite = first == "the" or value.lower().startswith(("all the ", "all of ", "both the "))
-    definite = definite and not any(part[:1].isupper() for part in value.split()[1:])
+    definite = definite and not any(part[:1].isupper() and not part[1:].isupper() for part in value.split()[1:])
     if verb == "have":
         counted = first in ("a", "an", "several", *table("belongings")) or number_of(first) is not None
         counted = counted or first[:1].isdigit()
