@@ -84,9 +84,7 @@ def _of_taste(subject: str, value: str, words: list[str]) -> Plausibility:
         return "no"
     if all(word.isdigit() or number_of(word) is not None for word in words):
         return "no"  # "I own four"
-    if words[:2] in (["to", "think"], ["being", "able"], ["to", "say"], ["to", "do"]) or (
-        len(words) > 1 and words[-1].isdigit()
-    ):
+    if words[:2] in (["to", "think"], ["being", "able"], ["to", "say"], ["to", "do"]) or _LOOSE_DIGIT.search(value):
         return "no"
     if subject == TEAM and first in ("a", "an"):
         return "no"  # "We love a manipulative sister" is a figure of speech
@@ -96,6 +94,9 @@ def _of_taste(subject: str, value: str, words: list[str]) -> Plausibility:
     regular = first.endswith("ed") and len(first) >= _FEWEST_OF_A_SUFFIX
     return "no" if regular and second in _words("determiners") else "fine"
 
+
+_LOOSE_DIGIT = re.compile(r"(?:^| )[a-z]+ \d$")
+"""A digit that is no part of the value: "weird people 2"."""
 
 _FEWEST_OF_THINGS = 3
 """Words of a value that say little: "a real person", "Web development"."""

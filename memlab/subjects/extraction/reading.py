@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
-from memlab.english import LONGEST, Token, asserted, number_of, sentence_spans
+from memlab.english import LONGEST, Token, asserted, is_plain_word, number_of, sentence_spans
 from memlab.subjects.extraction.asserting import table, tells
 from memlab.subjects.extraction.changes import changes_in
 from memlab.subjects.extraction.confidence import confidence_of
@@ -277,7 +277,7 @@ def _sure(subject: Subject, role: str, verb: str) -> float:
 def _fits(first: str, text: str, word: Token, value: str, verb: str, sort: str, subject: Subject) -> bool:
     """Whether a value is one that a verb of this sort takes for long."""
     definite = first == "the" or value.lower().startswith(("all the ", "all of ", "both the "))
-    definite = definite and not any(part[:1].isupper() and not part[1:].isupper() for part in value.split()[1:])
+    definite = definite and not any(part[:1].isupper() and not _is_shouted(part) for part in value.split()[1:])
     if verb == "have":
         counted = first in ("a", "an", "several", *table("belongings")) or number_of(first) is not None
         counted = counted or first[:1].isdigit()
@@ -292,6 +292,11 @@ def _fits(first: str, text: str, word: Token, value: str, verb: str, sort: str, 
     if verb == "require" and subject.own:
         return False
     return verb != "drive" or first in ("a", "an", "my")
+
+
+def _is_shouted(word: str) -> bool:
+    """Whether an ordinary word is written in capitals: "the WEATHER", and not "the MTC"."""
+    return word.isupper() and is_plain_word(word.lower())
 
 
 def _identity(text: str, words: list[Token], subject: Subject, role: str) -> Iterator[Fact]:
