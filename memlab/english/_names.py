@@ -23,11 +23,11 @@ _TRIMMED = " \t\n.,;:!?\u2026\"'*_~-()[]"
 
 _LOWER = re.compile(r"(?<![^\W_])[a-z]+(?![^\W_])")
 _NO_NAME = re.compile(
-    r"[|=<>{}\\]|-[a-z]|/[a-z]|:$|^[A-Z]\d?$|^[A-Z]{2,5} ?\d{2,4}[A-Z]?$|^[A-Z]+[a-z]$|^I'"
+    r"[|=<>{}\\]|-[a-z]|/[a-z]|:$|^[A-Z]\d?$|^[A-Z]{2,5} ?\d{2,4}[A-Z]?$|^[A-Z]+[a-z]$|^I'|'(?:ed|ing|d)$"
     r"|^[A-Z]{1,2}\d{1,4}(?:[-:][A-Z]{1,2}\d{1,4})?$"
 )
-"""Code, adjectives such as "UK-based", pairs such as "TV/film", headings, single letters, numbers of courses, slips such as
-"YOu", cells of a sheet."""
+"""Code, adjectives such as "UK-based", pairs such as "TV/film", headings, single letters, courses, slips ("YOu"), cells of a
+sheet."""
 
 _CODE = re.compile(r".*(?:[;{}][ \t]*|=>.*|,[ \t]*\\)|[ \t]*(?://|/\*|import |using |package |@|</?\w).*")
 """A line of a program outside of marks for code."""
@@ -198,11 +198,13 @@ def _end_of_run(text: str, words: list[Token], place: int, no_names: frozenset[s
 def _joining_length(text: str, words: list[Token], at: int) -> int:
     """How many small words join a capitalised word to the next: "of", "of the", "to the" before an ordinary word."""
     lows = [word.low for word in words[at : at + 2]]
-    size = 2 if lows in (["of", "the"], ["to", "the"], ["in", "the"], ["and", "the"], ["at", "the"]) else 1
+    size = (
+        2 if lows in (["of", "the"], ["to", "the"], ["in", "the"], ["and", "the"], ["at", "the"], ["on", "the"]) else 1
+    )
     if (
         at + size >= len(words)
-        or lows[0] not in ("of", "to", "in", "and", "at")
-        or (size == 1 and lows[0] in ("to", "in", "at"))
+        or lows[0] not in ("of", "to", "in", "and", "at", "on")
+        or (size == 1 and lows[0] in ("to", "in", "at", "on"))
     ):
         return 0
     between = text[words[at - 1].stop : words[at + size].start]
@@ -213,7 +215,8 @@ def _joining_length(text: str, words: list[Token], at: int) -> int:
         return 0  # "Peter Pan and The Little Mermaid", "BYU in the Fall"
     if lows[0] == "of":
         return size
-    both = is_plain_word(_bare(after)) and (lows[0] == "to" or is_plain_word(_bare(before)))
+    plain = is_plain_word(_bare(after)) or (lows[0] == "and" and after.low.endswith("s"))
+    both = plain and (lows[0] in ("to", "on") or is_plain_word(_bare(before)))
     return size if both else 0  # "Pride and Prejudice", "Back to the Future"; not "Mozart and Beethoven"
 
 
@@ -224,6 +227,8 @@ _SEASONS = frozenset(("spring", "summer", "fall", "autumn", "winter", "morning",
 
 def _opens_anywhere(word: Token) -> bool:
     """Whether a capitalised word before a name is no part of it: "Dear", "Googled"."""
+    if word.low in vocabulary("extraction", "past-tenses"):
+        return True
     regular = word.low.endswith("ed") and len(word.low) > _FEWEST_OF_A_PAST and is_plain_word(word.low[:-1])
     return word.low in vocabulary("names", "addressing") or (regular and word.low not in _KEPT_PASTS)
 
@@ -274,7 +279,12 @@ def _is_common(text: str, name: str, words: list[Token], after: int) -> bool:
         return True
     if len(parts) > 1:
         shouted = [part for part in name.split() if part.isupper() and len(part) > 1]
-        return len(shouted) == len(parts) and any(map(is_plain_word, parts))
+        long = all(len(part) >= _SHORTEST_CRY for part in parts)
+        return len(shouted) == len(parts) and (long or any(map(is_plain_word, parts)))
+    if "/" in parts[0] and all(map(is_plain_word, parts[0].split("/"))):
+        return True
+    if name.isupper() and name.isalpha() and len(name) < _SHORTEST_CRY and not _is_short_name(name, words, after):
+        return True
     if parts[0].removesuffix("s") in vocabulary("names", "acronyms") or _is_shouted(name):
         return True
     if is_plain_word(parts[0]) or _names_science(parts[0]):
@@ -282,6 +292,18 @@ def _is_common(text: str, name: str, words: list[Token], after: int) -> bool:
     follows = after < len(words) and not _is_capital(text, words[after]) and words[after].low.isalpha()
     describes = parts[-1] in vocabulary("names", "demonyms") and follows and not _is_third(words[after].low)
     return describes and words[after].low not in vocabulary("extraction", "no-nouns")
+
+
+def _is_short_name(name: str, words: list[Token], after: int) -> bool:
+    """Whether two or three capitals name something: a known place or body, or what "at" or "from" stands before."""
+    if name.lower() in vocabulary("names", "short-names") or _acts(words, after):
+        return True
+    before = words[after - 2].low if after > 1 else ""
+    return before in vocabulary("names", "before-short-names")
+
+
+_SHORTEST_CRY = 4
+"""Letters of each word of several in capitals that are shouted: "LOVVE METALL"."""
 
 
 def _is_field(parts: list[str]) -> bool:

@@ -11,7 +11,7 @@ import re
 from functools import cache
 from typing import Any, Literal
 
-from memlab.english import is_plain_word, lexicon, vocabulary, words_of
+from memlab.english import is_plain_word, lexicon, number_of, vocabulary, words_of
 from memlab.subjects.extraction.fact import TEAM, USER
 from memlab.subjects.extraction.worth import is_cut_short
 
@@ -53,7 +53,7 @@ def plausibility(subject: str, predicate: str, value: str) -> Plausibility:
         return _of_a_favourite(predicate, words)
     if value.isupper() and len(words) == 1 and is_plain_word(words[0]):
         return "no"  # "My mind is BLOWN"
-    if not _words("of-the-chat").isdisjoint(words):
+    if not _words("of-the-chat").isdisjoint(words) or ("either" in words and "or" not in words):
         return "no"
     check = _CHECKS.get(predicate)
     if check is None and predicate != "goal" and not _words("clauses").isdisjoint(words[1:]):
@@ -82,19 +82,24 @@ def _of_taste(subject: str, value: str, words: list[str]) -> Plausibility:
         return "no"
     if first == "both" and "and" not in words:
         return "no"
-    if words[:2] in (["to", "think"], ["being", "able"], ["to", "say"], ["to", "do"]) or (
-        len(words) > 1 and words[-1].isdigit()
-    ):
+    if all(word.isdigit() or number_of(word) is not None for word in words):
+        return "no"  # "I own four"
+    if words[:2] in (["to", "think"], ["being", "able"], ["to", "say"], ["to", "do"]) or _LOOSE_DIGIT.search(value):
         return "no"
     if subject == TEAM and first in ("a", "an"):
         return "no"  # "We love a manipulative sister" is a figure of speech
-    if words[-1] in ("things", "thing", "stuff") and len(words) <= _FEWEST_OF_THINGS:
+    vague = {"things", "thing", "stuff", "having", "kinda"} & set(words) or first in ("all", "just", "being")
+    if vague or (subject == TEAM and words[1:]):
         return "doubtful"
     regular = first.endswith("ed") and len(first) >= _FEWEST_OF_A_SUFFIX
     return "no" if regular and second in _words("determiners") else "fine"
 
 
+_LOOSE_DIGIT = re.compile(r"(?:^| )[a-z]+ \d$")
+"""A digit that is no part of the value: "weird people 2"."""
+
 _FEWEST_OF_THINGS = 3
+"""Words of a value that say little: "a real person", "Web development"."""
 
 
 def _is_any_activity(words: list[str]) -> bool:
@@ -134,6 +139,11 @@ def _of_age(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 _OLDEST, _YOUNGEST_WRITER = 120, 10
+
+
+def _of_a_state(subject: str, value: str, words: list[str]) -> Plausibility:
+    """What somebody was for long: not "embarrassed"."""
+    return "fine" if _is_role(words) or " ".join(words) in _traits() or words[-1] in _traits() else "no"
 
 
 def _of_eating(subject: str, value: str, words: list[str]) -> Plausibility:
@@ -193,6 +203,8 @@ def _of_name(subject: str, value: str, words: list[str]) -> Plausibility:
 
 def _of_having(subject: str, value: str, words: list[str]) -> Plausibility:
     """A thing that lasts: not "a realtor coming to look at the house"."""
+    if words[0] == "to":
+        return "no"
     ends = _words("noun-ends") - {"and", "or"}
     nouns = words[: next((n for n, word in enumerate(words) if n and word in ends), len(words))]
     if any(word.endswith("ing") and words[n + 2 :] for n, word in enumerate(words[1:])) and len(nouns) == len(words):
@@ -249,6 +261,8 @@ def _of_a_role(subject: str, words: list[str]) -> Plausibility:
     if words[0] == "the":
         ranked = not _words("ranks").isdisjoint(words)
         return "fine" if own and ranked else "doubtful"
+    if {"kinda", "kind", "type", "sort", "least"} & set(words):
+        return "doubtful"  # "an all times kinda person"
     known = vocabulary("linking", "occupations") | vocabulary("extraction", "relations", "traits")
     return "fine" if own or not known.isdisjoint(words) or " ".join(words) in _traits() else "doubtful"
 
@@ -288,6 +302,8 @@ _CHECKS: dict[str, Any] = {
     **dict.fromkeys(("studies", "is-learning", "teaches"), _of_study),
     **dict.fromkeys(("eats", "drinks"), _of_eating),
     "knows": _of_knowing,
+    "no-longer-is": _of_a_state,
+    "no-longer-has": _of_having,
     "age": _of_age,
     "works-at": _of_employment,
     **dict.fromkeys(("lives-in", "lives-near", "comes-from", "grew-up-in", "was-born-in"), _of_place),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
-from memlab.english import LONGEST, Token, asserted, number_of, sentence_spans
+from memlab.english import LONGEST, Token, asserted, is_plain_word, number_of, sentence_spans
 from memlab.subjects.extraction.asserting import table, tells
 from memlab.subjects.extraction.changes import changes_in
 from memlab.subjects.extraction.confidence import confidence_of
@@ -270,7 +270,7 @@ def _said_of(text: str, words: list[Token], subject: Subject, role: str) -> Iter
     if sort == "job":
         yield from _job(text, words, at, subject.name, start, sure, asked=False)
         return
-    if _is_shouted(text, start, words[min(at, len(words) - 1)].stop):
+    if _is_in_capitals(text, start, words[min(at, len(words) - 1)].stop):
         return
     title = title_at(text, words, at, sort)
     value = title or value_at(text, words, at, sort)
@@ -295,7 +295,7 @@ def _sure(subject: Subject, role: str, verb: str) -> float:
 def _fits(first: str, text: str, word: Token, value: str, verb: str, sort: str, subject: Subject) -> bool:
     """Whether a value is one that a verb of this sort takes for long."""
     definite = first == "the" or value.lower().startswith(("all the ", "all of ", "both the "))
-    definite = definite and not any(part[:1].isupper() for part in value.split()[1:])
+    definite = definite and not any(part[:1].isupper() and not _is_shouted(part) for part in value.split()[1:])
     if verb == "have":
         counted = first in ("a", "an", "several", *table("belongings")) or number_of(first) is not None
         counted = counted or first[:1].isdigit()
@@ -323,13 +323,18 @@ def _last_word(value: str) -> str:
     return "" if any(part[:1].isupper() for part in value.split()[1:]) else value.lower().rsplit(" ", 1)[-1]
 
 
-def _is_shouted(text: str, start: int, stop: int) -> bool:
+def _is_in_capitals(text: str, start: int, stop: int) -> bool:
     """Whether a clause is written in capitals throughout, where a capital says nothing of a name."""
     letters = [sign for sign in text[start:stop] if sign.isalpha()]
     return len(letters) > _SHOUTED and all(sign.isupper() for sign in letters)
 
 
 _SHOUTED = 3
+
+
+def _is_shouted(word: str) -> bool:
+    """Whether an ordinary word is written in capitals: "the WEATHER", and not "the MTC"."""
+    return word.isupper() and is_plain_word(word.lower())
 
 
 def _identity(text: str, words: list[Token], subject: Subject, role: str) -> Iterator[Fact]:
@@ -348,7 +353,7 @@ def _identity(text: str, words: list[Token], subject: Subject, role: str) -> Ite
             yield Fact(subject.name, "age", words[at].low, False, "personal", sure, start, words[at].stop)
         return
     yield from _job(text, words, at, subject.name, start, sure, asked=True)
-    shouted = _is_shouted(text, start, words[at].stop)
+    shouted = _is_in_capitals(text, start, words[at].stop)
     if subject.own and not shouted and capital(text, words[at]) and not trait_at(text, words, at):
         value = value_at(text, words, at, "name")
         if value is not None and len(value[0].split()) <= 3 and all(part[:1].isupper() for part in value[0].split()):
