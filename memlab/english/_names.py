@@ -23,10 +23,10 @@ _TRIMMED = " \t\n.,;:!?\u2026\"'*_~-()[]"
 
 _LOWER = re.compile(r"(?<![^\W_])[a-z]+(?![^\W_])")
 _NO_NAME = re.compile(
-    r"[|=<>{}\\]|-[a-z]|/[a-z]|:$|^[A-Z]\d?$|^[A-Z]{2,5} ?\d{2,4}[A-Z]?$|^[A-Z]+[a-z]$|^I'|'(?:ed|ing|d)$"
+    r"[|=<>{}\\]|-[a-z]|/[a-z]|:$|^[A-Z]\d?$|^[A-Z]{2,5} ?\d{2,4}[A-Z]?$|^[A-Z]+[a-z]$|^I'|'(?:ed|ing|d)$|[.]{3}"
     r"|^[A-Z]{1,2}\d{1,4}(?:[-:][A-Z]{1,2}\d{1,4})?$"
 )
-"""Code, adjectives such as "UK-based", pairs such as "TV/film", headings, single letters, courses, slips ("YOu"), cells of a
+"""Code, adjectives such as "UK-based", pairs such as "TV/film", headings, single letters, courses, slips, cells of a
 sheet."""
 
 _CODE = re.compile(r".*(?:[;{}][ \t]*|=>.*|,[ \t]*\\)|[ \t]*(?://|/\*|import |using |package |@|</?\w).*")
@@ -82,7 +82,7 @@ def _prose_of_line(line: str) -> str:
 
 
 def _is_title(line: str) -> bool:
-    """Whether a line is written as a title: after its first word four that are not short, most of them with a capital."""
+    """Whether a line is written as a title: of four words or more after its first, most have a capital."""
     if line.rstrip().endswith((".", "!", ",", ";")):
         return False
     long = [word for word in line.split()[1:] if len(word) > _SHORT_WORD and word[0].isalpha()]
