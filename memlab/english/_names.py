@@ -168,6 +168,8 @@ def _end_of_run(text: str, words: list[Token], place: int, no_names: frozenset[s
             last += 1
             continue
         joining = _joining_length(text, words, last)
+        if joining and words[last].low == "and" and last > place + 1:
+            break  # "Pride and Prejudice", and not "Lion King and the Lost World"
         if not joining or _bare(words[last + joining]) in no_names - _numbers():
             break
         last += joining + 1
@@ -209,7 +211,7 @@ def _opens_anywhere(word: Token) -> bool:
     """Whether a capitalised word before a name is no part of it: "Dear", "Googled"."""
     if word.low in vocabulary("extraction", "past-tenses"):
         return True
-    regular = word.low.endswith("ed") and len(word.low) > _FEWEST_OF_A_PAST and is_plain_word(word.low[:-1])
+    regular = word.low.endswith("ed") and len(word.low) > _FEWEST_OF_A_PAST and is_plain_word(word.low)
     return word.low in vocabulary("names", "addressing") or (regular and word.low not in _KEPT_PASTS)
 
 

@@ -15,6 +15,7 @@ from memlab.english import holds, lexicon, padded, phrases, vocabulary, words_of
 __all__ = ["confidence_of"]
 
 _MOST, _LEAST = 0.97, 0.2
+_FAVOURITES = ("favorite-", "favourite-")
 
 
 def confidence_of(predicate: str, value: str, said: str, *, rule: float, goal: bool) -> float:
@@ -45,6 +46,8 @@ def confidence_of(predicate: str, value: str, said: str, *, rule: float, goal: b
     """
     table = lexicon()["confidence"]
     sure = min(rule, float(table["rules"].get(predicate, rule)))
+    if predicate.startswith(_FAVOURITES):
+        sure = min(sure, float(table["favourites"]))
     low = padded(words_of(said))
     if holds(low, phrases("confidence", "hedges")):
         sure *= table["hedged"]

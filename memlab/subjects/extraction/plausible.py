@@ -53,6 +53,8 @@ def plausibility(subject: str, predicate: str, value: str) -> Plausibility:
         return _of_a_favourite(predicate, words)
     if value.isupper() and len(words) == 1 and is_plain_word(words[0]):
         return "no"  # "My mind is BLOWN"
+    if predicate in _ENDINGS and (words[-1] in ("ago", "soon", "now") or words == ["their", "major"]):
+        return "no"  # "I quit as soon", "I stopped playing years ago": of what is not said
     if not _words("of-the-chat").isdisjoint(words) or ("either" in words and "or" not in words):
         return "no"
     check = _CHECKS.get(predicate)
@@ -64,6 +66,9 @@ def plausibility(subject: str, predicate: str, value: str) -> Plausibility:
 
 _ELLIPSIS = re.compile(r"\.\.\.|\u2026")
 """A value with it is two: "music...I grew up"."""
+
+
+_ENDINGS = frozenset(("stopped", "quit", "gave-up", "switched-to", "lost"))
 
 
 def _of_a_favourite(predicate: str, words: list[str]) -> Plausibility:
