@@ -51,7 +51,8 @@ def test_an_answer_is_read_without_what_only_opens_it(lab):
 
 def test_who_somebody_is_in_a_game_is_doubtful(lab):
     (fact,) = lab.extract(said("I am Gryffindor")).facts
-    assert fact.rule == "name" and fact.confidence < 0.6
+    assert fact.rule == "name"
+    assert fact.confidence < 0.6
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,10 @@ _ENDINGS = frozenset(("stopped", "quit", "gave-up", "switched-to", "lost"))
 
 
 def _of_a_favourite(predicate: str, words: list[str]) -> Plausibility:
-    noun = set(predicate.split("-")[1:])
+    parts = predicate.split("-")[1:]
+    if not parts or parts[-1] in vocabulary("extraction", "open-ends") or "moment" in parts:
+        return "no"
+    noun = set(parts)
     return "fine" if noun.isdisjoint(_words("no-favourites")) and _words("finite").isdisjoint(words) else "no"
 
 
