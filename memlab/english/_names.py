@@ -83,9 +83,12 @@ def _prose_of_line(line: str) -> str:
 
 def _is_title(line: str) -> bool:
     """Whether a line is written as a title: of four words or more after its first, most have a capital."""
-    if line.rstrip().endswith((".", "!", ",", ";")):
+    words = line.split()
+    if not line.strip()[:1].isupper() or line.rstrip().endswith((".", "!", ",", ";")):
         return False
-    long = [word for word in line.split()[1:] if len(word) > _SHORT_WORD and word[0].isalpha()]
+    if not vocabulary("acts", "first-person", "third-person").isdisjoint(word.lower() for word in words):
+        return False  # what somebody says: "I just met John Mayer at BYU"
+    long = [word for word in words[1:] if len(word) > _SHORT_WORD and word[0].isalpha()]
     return len(long) >= _TITLE_WORDS and sum(word[0].isupper() for word in long) >= _TITLED * len(long)
 
 
@@ -188,6 +191,8 @@ def _end_of_run(text: str, words: list[Token], place: int, no_names: frozenset[s
             last += 1
             continue
         joining = _joining_length(text, words, last)
+        if joining and words[last].low == "and" and last > place + 1:
+            break  # "Pride and Prejudice", and not "Lion King and the Lost World"
         if not joining or _bare(words[last + joining]) in no_names - _numbers():
             break
         last += joining + 1
@@ -229,7 +234,7 @@ def _opens_anywhere(word: Token) -> bool:
     """Whether a capitalised word before a name is no part of it: "Dear", "Googled"."""
     if word.low in vocabulary("extraction", "past-tenses"):
         return True
-    regular = word.low.endswith("ed") and len(word.low) > _FEWEST_OF_A_PAST and is_plain_word(word.low[:-1])
+    regular = word.low.endswith("ed") and len(word.low) > _FEWEST_OF_A_PAST and is_plain_word(word.low)
     return word.low in vocabulary("names", "addressing") or (regular and word.low not in _KEPT_PASTS)
 
 

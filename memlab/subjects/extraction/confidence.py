@@ -3,7 +3,8 @@
 The shares stand in ``english.toml`` under ``confidence``. They come from proposals of development chats that were read
 one by one (``experiments/judgements/extraction.jsonl``): the share of useful ones of a rule shrinks towards that of its
 sort (``experiments/fit_extraction_confidence.py``). The table holds these shares or less; a rule of which one to three
-cases were judged, none useful, has .5. Changes of life keep what their rule gives.
+cases were judged, none useful, has .5. Changes of life keep what their rule gives. In a message to an assistant, signs
+such as a role or a pasted text lower the odds (``circumstances.py``).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from memlab.subjects.extraction.fact import DOUBTFUL, LOWEST, TEAM, USER, Fact
 __all__ = ["confidence_of", "kept_of", "signs_of"]
 
 _MOST, _LEAST = 0.97, 0.2
+_FAVOURITES = ("favorite-", "favourite-")
 
 _BRIEF = 200
 """Characters of a message that is no text: what it says of another thing may be the reason why it was written."""
@@ -56,6 +58,8 @@ def confidence_of(predicate: str, value: str, said: str, *, rule: float, goal: b
     """
     shares = lexicon()["confidence"]
     sure = min(rule, float(shares["rules"].get(predicate, rule)))
+    if predicate.startswith(_FAVOURITES):
+        sure = min(sure, float(shares["favourites"]))
     low = padded(words_of(said)).replace(" any kind of ", " ")  # all of them, and no doubt
     if holds(low, phrases("confidence", "hedges")):
         sure *= shares["hedged"]

@@ -53,6 +53,8 @@ def plausibility(subject: str, predicate: str, value: str) -> Plausibility:
         return _of_a_favourite(predicate, words)
     if value.isupper() and len(words) == 1 and is_plain_word(words[0]):
         return "no"  # "My mind is BLOWN"
+    if predicate in _ENDINGS and (words[-1] in ("ago", "soon", "now") or words == ["their", "major"]):
+        return "no"  # "I quit as soon", "I stopped playing years ago": of what is not said
     if not _words("of-the-chat").isdisjoint(words) or ("either" in words and "or" not in words):
         return "no"
     check = _CHECKS.get(predicate)
@@ -66,8 +68,14 @@ _ELLIPSIS = re.compile(r"\.\.\.|\u2026")
 """A value with it is two: "music...I grew up"."""
 
 
+_ENDINGS = frozenset(("stopped", "quit", "gave-up", "switched-to", "lost"))
+
+
 def _of_a_favourite(predicate: str, words: list[str]) -> Plausibility:
-    noun = set(predicate.split("-")[1:])
+    parts = predicate.split("-")[1:]
+    if not parts or parts[-1] in vocabulary("extraction", "open-ends") or "moment" in parts:
+        return "no"
+    noun = set(parts)
     return "fine" if noun.isdisjoint(_words("no-favourites")) and _words("finite").isdisjoint(words) else "no"
 
 

@@ -231,8 +231,10 @@ def fact_proposed(fact: Fact, message: Message, number: int, where: Where, *, pr
 
 
 def _sure_of(fact: Fact, message: Message) -> float:
-    """The confidence of a fact; among people what is said of a thing is small talk: "it is depicted in the media"."""
-    return min(fact.confidence, DOUBTFUL) if message.speaker is not None and fact.kind == "fact" else fact.confidence
+    """The confidence of a fact; among people what is said of a thing, or of whom all know, is small talk."""
+    own = fact.subject.split("'s ", 1)[0] in (USER, TEAM)
+    talk = fact.kind == "fact" or (fact.predicate == "is" and not own and "their" not in fact.value.split())
+    return min(fact.confidence, DOUBTFUL) if message.speaker is not None and talk else fact.confidence
 
 
 def _called(subject: str) -> str:

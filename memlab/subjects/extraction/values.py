@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from memlab.english import Token
+from memlab.english import Token, vocabulary
 from memlab.subjects.extraction.asserting import table
 
 __all__ = ["ARTICLES", "bare", "capital", "joined", "trait_at", "value_at"]
@@ -133,11 +133,11 @@ _WITHOUT_A_VERB = ("place", "work", "is", "job", "subject-matter")
 
 
 def _names_a_role(low: str) -> bool:
-    return (
-        low in table("relations")
-        or low in table("traits")
-        or low.endswith(("er", "or", "ist", "ian", "student", "major", "minor"))
-    )
+    known = vocabulary("linking", "occupations")
+    return low in table("relations") or low in table("traits") or low in known or low.endswith(_OF_STUDENTS)
+
+
+_OF_STUDENTS = ("student", "major", "minor")
 
 
 def _without_date(words: list[Token], sort: str) -> list[Token]:
