@@ -1,7 +1,8 @@
 """Ordinary words of English: what a capital letter alone does not make a name.
 
 ``plain_words.txt`` lists base forms; plurals, "-ed", "-ing" and "-ly" are derived. Words that are names of people,
-places or products at least as often ("grace", "apple", "frozen") are not listed.
+places or products at least as often ("grace", "apple", "frozen") are not listed, nor are those that projects are
+often called after ("otter", "orbit").
 """
 
 from __future__ import annotations
