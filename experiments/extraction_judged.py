@@ -2,6 +2,7 @@
 
     python experiments/extraction_judged.py FOLDER [--draw N --seed TEXT [--sort fact] [--judge FILE]] [--show]
     python experiments/extraction_judged.py FOLDER --held-out
+    python experiments/extraction_judged.py FOLDER --chitchat dataset.json
 
 ``judgements/extraction.jsonl`` holds for each proposal that was read the chat, the number of its message, what sort it
 is, its rule, which of that rule in the message it is, and the judgement: "useful", "useless" (true, and nothing that
@@ -9,7 +10,8 @@ anybody would ask for) or "wrong". It holds no text; FOLDER has the chats. Those
 are read with ``--held-out`` alone, against ``judgements/extraction-held-out.jsonl``, where "second" is what another
 reader said of a third of them. Printed are the shares by rule and by confidence, and how many proposals nobody judged.
 ``--draw`` prints proposals to be judged, drawn by a seed, and ``--judge`` writes a line for each; ``--show`` prints
-those that were judged useless or wrong.
+those that were judged useless or wrong. Beside the chats FOLDER has PrefEval's conversations. ``--chitchat`` names
+the file of the package chitchat-dataset 0.9.0 (MIT), chats between students, of which a seed draws 760 conversations.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from held_out import BEAM_HELD_OUT, BEAM_READ, LOCOMO_HELD_OUT, LOCOMO_READ
@@ -43,10 +46,40 @@ def chats(folder: Path, *, held_out: bool = False) -> Iterator[tuple[str, list[d
         yield f"beam-{number}", [{"role": turn.speaker, "content": turn.text} for turn in turns]
 
 
-def proposed(folder: Path, *, held_out: bool = False) -> Iterator[tuple[Key, Proposed]]:
-    """Every proposal of the chats under companion, by its key."""
+def preferences(folder: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """PrefEval's preferences and questions, a chat for each topic."""
+    for path in sorted((folder / "prefeval").glob("*.json")):
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        said = [{"role": "user", "content": row[part]} for row in rows for part in ("preference", "question")]
+        yield f"prefeval-{path.stem}", said
+
+
+def chitchat(path: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """The drawn chats of the package chitchat-dataset; people by the beginning of their numbers."""
+    every = json.loads(path.read_text(encoding="utf-8"))
+    names = sorted(every)
+    random.Random("chitchat split").shuffle(names)
+    half = len(names) // 2
+    for name in (*names[:CHITCHAT_A], *names[half : half + CHITCHAT_B]):
+        turns = (turn if isinstance(turn, list) else [turn] for turn in every[name]["messages"])
+        said = [message for turn in turns for message in turn if message["text"].strip()]
+        rows = [{"role": "user", "content": one["text"], "speaker": f"P{one['sender'][:6]}"} for one in said]
+        yield f"chitchat-{name}", rows
+
+
+CHITCHAT_A, CHITCHAT_B = 500, 260
+"""Chats of the first half, for the rules, and of the second."""
+
+
+def proposed(folder: Path, *, held_out: bool = False, also: Path | None = None) -> Iterator[tuple[Key, Proposed]]:
+    """Every proposal of the chats under companion, by its key; ``also``: of the file of chitchat-dataset."""
+    every = [chats(folder, held_out=held_out)]
+    if not held_out:
+        every.append(preferences(folder))
+    if also is not None:
+        every.append(chitchat(also))
     with memlab.open(pack="companion") as lab:
-        for name, said in chats(folder, held_out=held_out):
+        for name, said in chain(*every):
             seen: Counter[tuple[int, str, str]] = Counter()
             for one in lab.extract(said):
                 place = (one.message, one.sort, one.rule)
@@ -63,8 +96,9 @@ def main() -> None:
     parser.add_argument("--judge", type=Path)
     parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--chitchat", type=Path)
     arguments = parser.parse_args()
-    found = dict(proposed(arguments.folder, held_out=arguments.held_out))
+    found = dict(proposed(arguments.folder, held_out=arguments.held_out, also=arguments.chitchat))
     if arguments.draw:
         fit = sorted(key for key in found if arguments.sort in (None, key[2]))
         drawn = random.Random(arguments.seed).sample(fit, min(arguments.draw, len(fit)))

@@ -1,7 +1,8 @@
 """English as memlab reads it: words, numbers, sentences, clauses, and what kind of act a sentence is.
 
 One package reads English for linking, extraction, statements, detectors, credit and dates. It knows no memory and no
-lab, imports the standard library alone, and learns nothing from data; its tables are ``english.toml``.
+lab, imports the standard library alone, and learns nothing from data; its tables are ``english.toml`` and, of
+ordinary words, ``plain_words.txt``.
 """
 
 from memlab.english._acts import Act, Person, Sentence, read_sentences, speech_act, subject_person
@@ -13,6 +14,7 @@ from memlab.english._foreign import code_lines, without_quotations
 from memlab.english._lexicon import first_of, holds, lexicon, padded, phrases, table, vocabulary
 from memlab.english._names import proper_names
 from memlab.english._numbers import NUMBER_WORDS, number_of, read_number
+from memlab.english._plain import is_plain_word
 from memlab.english._sentences import clauses, sentence_spans, sentences
 from memlab.english._tokens import Shape, Token, tokenize, word_pattern, words_of
 
@@ -35,6 +37,7 @@ __all__ = [
     "emotional_weight",
     "first_of",
     "holds",
+    "is_plain_word",
     "last_question",
     "lexicon",
     "number_of",

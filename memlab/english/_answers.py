@@ -104,11 +104,31 @@ def complete_answer(question: str, answer: str) -> Completed | None:
         return _affirmed(asked, said, words, begins, start, stop, question)
     if words[0] in _no() or words[0].partition("'")[0] in _OWN_STATEMENT:
         return None
+    start += _opening_length(said)
+    said = answer[start:stop]
+    words = words_of(said)
+    if not words or words[0] in table("answers", "no-values") or words[0].partition("'")[0] in _OWN_STATEMENT:
+        return None
+    asked = [word for word in asked if word != "again"]
     return _filled(asked, said, start, stop, question)
 
 
 _OWN_STATEMENT = frozenset(("i", "we", "my", "our", "it", "that", "you", "what", "why", "how", "let", "there", "this"))
 """A sentence that begins so states something by itself, or asks back."""
+
+
+def _opening_length(said: str) -> int:
+    """Characters of what only opens an answer: "Haha, honestly", "Hmmm ..."."""
+    cut = 0
+    for token in tokenize(said):
+        if token.low not in table("answers", "interjections") and _CRY.fullmatch(token.low) is None:
+            return token.start
+        cut = token.stop
+    return cut
+
+
+_CRY = re.compile(r"(?:ha|ah){2,}h?|[aou]+h+|h+m+|m+h+m*h*m*|u+h*m+|[a-z]*([a-z])\1{2,}[a-z]*|lo+l|x+d")
+"""A cry of vowels and "h" or "m", or a drawn-out word: "hmmmm", "mhmh", "ooooh", "yesss"."""
 
 
 def _first_sentence(text: str) -> tuple[int, int] | None:

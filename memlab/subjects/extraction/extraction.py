@@ -25,6 +25,7 @@ from memlab.subjects.agents.switch import check_on
 from memlab.subjects.core import Core
 from memlab.subjects.extraction.asking import asked
 from memlab.subjects.extraction.chats import chats_of, unread
+from memlab.subjects.extraction.circumstances import roles_played
 from memlab.subjects.extraction.learning import LESSONS, lessons
 from memlab.subjects.extraction.proposing import Where, proposals
 from memlab.subjects.extraction.staged import Asked, Extracted, Proposed
@@ -150,9 +151,11 @@ class Extraction:
             screened = screen_many([one.text for one in messages], personal=personal)
             said = [replace(one, text=after.text) for one, after in zip(messages, screened, strict=True)]
             return _asked(said, where, model, otherwise, admits)
-        earlier = [before, *messages]
+        earlier, played = [before, *messages], roles_played(messages)
         found = [
-            list(proposals(message, number, where, admits, earlier[number])) if only is None or number in only else []
+            list(proposals(message, number, where, admits, earlier[number], played=number in played))
+            if only is None or number in only
+            else []
             for number, message in enumerate(messages)
         ]
         telling = [number for number, proposed in enumerate(found) if proposed]
@@ -160,7 +163,9 @@ class Extraction:
         for number, after in zip(telling, screened, strict=True):
             if after.findings:
                 screened_message = replace(messages[number], text=after.text)
-                found[number] = list(proposals(screened_message, number, where, admits, earlier[number]))
+                found[number] = list(
+                    proposals(screened_message, number, where, admits, earlier[number], played=number in played)
+                )
         return Extracted(tuple(chain.from_iterable(found)), len(messages))
 
     def _admits(self, where: Where, viewer: str | None) -> Admits:
@@ -311,6 +316,7 @@ def _asked(
     dropped: Counter[str] = Counter()
     unread: list[tuple[int, str]] = []
     silent, before, first = 0, "", model.usage
+    played = roles_played(messages)
     for number, message in enumerate(messages):
         if not message.text or message.role not in ("user", "assistant"):
             continue
@@ -325,7 +331,7 @@ def _asked(
                 ) from error
             silent = silent + 1 if isinstance(error, NoAnswer) else 0
             unread.append((number, str(error)))
-            found += proposals(message, number, where, admits) if otherwise == "rules" else ()
+            found += proposals(message, number, where, admits, played=number in played) if otherwise == "rules" else ()
         else:
             silent = 0
             found += proposed

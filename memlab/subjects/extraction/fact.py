@@ -4,12 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CHANGED", "INFERRED", "SAID_OF_OTHERS", "SURE", "TEAM", "USER", "Fact", "Subject"]
+__all__ = [
+    "CHANGED",
+    "DOUBTFUL",
+    "INFERRED",
+    "LOWEST",
+    "OPEN",
+    "SAID_OF_OTHERS",
+    "SURE",
+    "TEAM",
+    "USER",
+    "Fact",
+    "Subject",
+]
 
 USER, TEAM = "user", "team"
 
 SURE, CHANGED, SAID_OF_OTHERS, INFERRED = 0.95, 0.92, 0.85, 0.6
 """Of oneself, of a move or a new post, of others, concluded by an assistant."""
+
+OPEN = 0.55
+"""Of a property whose noun no judged fact had: below .6 until such facts are judged."""
+
+LOWEST = 0.44
+"""Below it no fact is proposed: fewer than half of such facts are useful."""
+
+DOUBTFUL = 0.5
+"""The highest confidence of a fact whose value rarely fits its predicate: below .6, where facts are acted on."""
 
 
 @dataclass(frozen=True, slots=True)

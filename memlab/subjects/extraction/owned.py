@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from memlab.english import Token
+from memlab.english import Token, lexicon
 from memlab.subjects.extraction.asserting import table
-from memlab.subjects.extraction.fact import SAID_OF_OTHERS, SURE, USER, Fact, Subject
+from memlab.subjects.extraction.fact import OPEN, SAID_OF_OTHERS, SURE, USER, Fact, Subject
 from memlab.subjects.extraction.properties import property_in
 from memlab.subjects.extraction.values import bare, capital, joined, trait_at, value_at
 from memlab.subjects.extraction.verbs import length_of
@@ -139,5 +139,7 @@ def had(text: str, words: list[Token], place: int) -> Fact | None:
     if found is None:
         return None
     sure, kind = SURE if found.mine else SAID_OF_OTHERS, "personal" if found.person else "fact"
+    if found.predicate not in lexicon()["confidence"]["rules"]:
+        sure = OPEN
     start = words[place].start
     return Fact(found.subject, found.predicate, found.value, False, kind, sure, start, found.stop)

@@ -29,7 +29,11 @@ from memlab.english import (
 )
 from memlab.reading import Message
 from memlab.subjects.consolidation.extracting import cut
-from memlab.subjects.extraction.fact import TEAM, USER, Fact
+from memlab.subjects.extraction.circumstances import Setting, setting_of
+from memlab.subjects.extraction.confidence import kept_of
+from memlab.subjects.extraction.durable import is_durable_event
+from memlab.subjects.extraction.earnest import is_hypothetical
+from memlab.subjects.extraction.fact import DOUBTFUL, TEAM, USER, Fact
 from memlab.subjects.extraction.reading import facts_in
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.facts.fact_rows import fact_text
@@ -85,19 +89,28 @@ def proposals(
     where: Where,
     admits: Callable[[str, Utterance, str], bool],
     before: Message | None = None,
+    *,
+    played: bool = False,
 ) -> Iterator[Proposed]:
     """Yield what one message proposes: its facts, then what is remembered of it if it is admitted.
 
-    ``before`` is the message just before: a question of somebody else is read together with its answer.
+    ``before`` is the message just before: a question of somebody else is read together with its answer. ``played`` says
+    that an earlier message began a role or a game.
     """
     if not message.text or message.role == "tool":
         return
+    if _answers_a_game(message, before):
+        return
     question = _question_to(message, before)
     answer = None if question is None or message.role != "user" else complete_answer(question, message.text)
-    answered = [] if answer is None else facts_in(answer.text, message.role)
-    facts = facts_in(message.text, message.role)
+    setting = _setting(message, played=played)
+    answered = [] if answer is None else kept_of(facts_in(answer.text, message.role), setting, answered=True)
+    facts = kept_of(facts_in(message.text, message.role), setting)
+    facts = [fact for fact in facts if _lasts_among_people(fact, message)]
     told = [(fact.start, fact.stop) for fact in facts]
     words = list(_words(message, number, where, told, asked=question is not None)) if _hears(message.text) else []
+    if setting is not None:  # what a text or a role says happened is nothing that its writer tells
+        words = [one for one in words if _OTHERS_WORDS.isdisjoint(setting.signs(one.start))]
     if not facts and not words and not answered:
         return
     read = message.text if not answered or answer is None else f"{answer.text} {message.text}"
@@ -111,6 +124,33 @@ def proposals(
     heard = [*_shared(answered, answer, facts, message, number, where), *words]
     if heard and admits(read, shown, message.role):
         yield from heard
+
+
+_OTHERS_WORDS = frozenset(("far", "labelled", "played"))
+
+
+def _setting(message: Message, *, played: bool) -> Setting | None:
+    """The setting of what a user writes to an assistant; None for talk among people by their names."""
+    if message.role != "user" or message.speaker is not None:
+        return None
+    return setting_of(message.text, played=played)
+
+
+def _answers_a_game(message: Message, before: Message | None) -> bool:
+    """Whether a short message of a user follows what supposes something: "If you could have any superpower ...?"."""
+    if before is None or before.role == "tool" or message.role != "user" or len(message.text) > _LONGEST_GAME:
+        return False
+    return is_hypothetical(before.text)
+
+
+_LONGEST_GAME = 300
+"""Characters of a message beyond which it says more than the answer to a question."""
+
+
+def _lasts_among_people(fact: Fact, message: Message) -> bool:
+    """Whether a fact is worth a proposal: where people talk, a doubtful one of a thing says nothing of anybody."""
+    own = fact.subject.split("'s ", 1)[0] in (USER, TEAM)
+    return own or message.speaker is None or fact.confidence > DOUBTFUL
 
 
 def _question_to(message: Message, before: Message | None) -> str | None:
@@ -175,7 +215,7 @@ def fact_proposed(fact: Fact, message: Message, number: int, where: Where, *, pr
         "subject": subject,
         "predicate": fact.predicate,
         "object" if fact.entity else "value": fact.value,
-        "confidence": fact.confidence,
+        "confidence": _sure_of(fact, message),
         "provenance": provenance,
         "context": " ".join(said.split())[:_CONTEXT],
         "reason": _reason(rule),
@@ -190,6 +230,13 @@ def fact_proposed(fact: Fact, message: Message, number: int, where: Where, *, pr
     return Proposed("fact", text, rule, number, fact.start, fact.stop, said, fields)
 
 
+def _sure_of(fact: Fact, message: Message) -> float:
+    """The confidence of a fact; among people what is said of a thing, or of whom all know, is small talk."""
+    own = fact.subject.split("'s ", 1)[0] in (USER, TEAM)
+    talk = fact.kind == "fact" or (fact.predicate == "is" and not own and "their" not in fact.value.split())
+    return min(fact.confidence, DOUBTFUL) if message.speaker is not None and talk else fact.confidence
+
+
 def _called(subject: str) -> str:
     """A subject as a sentence names it: "The user", "The user's sister", "The team", a name as it is."""
     return f"The {subject}" if subject in (USER, TEAM) or subject.startswith(f"{USER}'s ") else subject
@@ -200,7 +247,9 @@ def _shared(
 ) -> Iterator[Proposed]:
     """What the user shared of themselves, in the words that say it: one memory a message."""
     own = [fact for fact in facts if fact.subject.split("'s ", 1)[0] == USER and fact.confidence >= _WORTH_SHARING]
-    answers = answer is not None and any(fact.subject == USER for fact in answered)
+    answers = answer is not None and any(
+        fact.subject == USER and fact.confidence >= _WORTH_SHARING for fact in answered
+    )
     if message.role != "user" or not (own or answers):
         return
     spans: list[tuple[int, int]] = []
@@ -239,7 +288,7 @@ def _words(
         if rule is None or any(start < end and begin < stop for begin, end in told):
             continue
         sentence = next((one for one in read if one.start <= start < one.stop), None)
-        if sentence is None or not _tells(rule, sentence, low):
+        if sentence is None or not _tells(rule, sentence, said, low, among_people=message.speaker is not None):
             continue
         kind = {"corrects": "correction", "tells-event": "event"}.get(rule)
         if kind is None:
@@ -252,20 +301,62 @@ def _words(
         yield _memory(rule, kept, kind, message, number, (start, stop), where)
 
 
-def _tells(rule: str, sentence: Sentence, low: str) -> bool:
+def _tells(rule: str, sentence: Sentence, said: str, low: str, *, among_people: bool) -> bool:
     """Whether a sentence says enough to be remembered: a statement with content, an event of its speaker."""
     if rule == "orders-for-good":
         first = [word for word in low.split() if word not in ("always", "never", "from", "now", "on", "by", "default")]
         orders = vocabulary("utterance", "orders", "doubtful-orders") | vocabulary("acts", "orders")
         known = orders | vocabulary("extraction", "rule-verbs")
         return sentence.act == "order" and first[:1] != [] and first[0] in known - vocabulary("extraction", "no-orders")
-    if rule == "tells-event" and (holds(low, phrases("extraction", "no-events")) or _DANGLING.search(low)):
+    if rule == "tells-event" and not (_happened(low) and is_durable_event(said, low)):
+        return False
+    if rule == "corrects" and among_people and not is_durable_event(said, low):
         return False
     if sentence.act not in ("statement", "question") or not sentence.stated:
         return False
     content = {word for word in low.split() if word not in _plain_words() and len(word) > 1}
+    if rule == "tells-event" and len(content - vocabulary("extraction", "event-light")) < _FEWEST_OF_AN_EVENT:
+        return False
     return len(content) >= _FEWEST_TELLING and (rule == "corrects" or sentence.person == "first")
 
+
+def _happened(low: str) -> bool:
+    """Whether a sentence tells of what happened: no opinion, habit, feeling or exercise, and whole by itself."""
+    if holds(low, phrases("extraction", "no-events")) or first_of(
+        _after_openers(low), phrases("extraction", "opinions")
+    ):
+        return False
+    if _DANGLING.search(low) or _POINTS_BACK.search(_after_openers(low)) or _EXERCISE.search(low):
+        return False
+    just = _JUST.search(low)
+    if just is None or holds(low, phrases("utterance", "times")):
+        return True
+    verb = just["verb"]
+    return verb.endswith("ed") or verb in vocabulary("extraction", "past-tenses")
+
+
+def _after_openers(low: str) -> str:
+    """A padded sentence without what only opens it."""
+    words = low.split()
+    openers = vocabulary("acts", "openers") | vocabulary("negation", "fillers")
+    at = next((n for n, word in enumerate(words) if word not in openers or word in ("i", "we")), len(words))
+    return padded(words[at:])
+
+
+_JUST = re.compile(r" (?:i|we) (?:\w+ly )?just (?:\w+ly |also |now |recently )*(?P<verb>[\w']+) ")
+"""After "just" a present tense says what somebody does again and again: "I just leave my camera at home"."""
+
+_POINTS_BACK = re.compile(
+    r"^ (?:i|we|i've|we've) (?:(?:have|had|just|first|also|never|only|\w+ly) )*[\w']+ "
+    r"(?:to \w+ )?(?:out )?(?:about |of |like )?"
+    r"(?:one|two|three|four|\d+|\d+ or \d+|it|them|him|her|those|these|this|there)"
+    r"(?: (?:and|but|so|because|when|on|in|at|for|with|to|a|as|until|once|last|yesterday|today|recently)"
+    r"| (?:from|is|was|like)| $)(?: |$)"
+)
+"""The object right after its verb stands in another sentence: "I started following him when", "I tried it on"."""
+
+_EXERCISE = re.compile(r" (?:solve|calculate|compute|derive|prove) |\bp \w{1,2} ?\b.* equals | formula ")
+"""A step of an exercise, and no event of a life."""
 
 _DANGLING = re.compile(
     r" (?:how|what|where) to \w+ (?:it|this|that|them) $"
@@ -273,6 +364,9 @@ _DANGLING = re.compile(
     r"(?:saw|watched|read|tried|made|found|got|heard|bought) (?:it|this|that|them) "
 )
 """What it tells of stands in another sentence: "I first watched it in May", "I taught people how to make this"."""
+
+_FEWEST_OF_AN_EVENT = 3
+"""Words of an event that say more than "busy with work", "had a setback"."""
 
 _FEWEST_TELLING = 4
 """Content words without which a sentence of chat says nothing that could be asked for."""
@@ -284,9 +378,15 @@ def _plain_words() -> frozenset[str]:
     return light | vocabulary("acts", "second-person", "third-person") | vocabulary("extraction", "contentless")
 
 
+_NO_SUCH = re.compile(
+    r" no (?!(?:i|it|he|she|we|you|they|that|this|the|my|actually|its|not) )(?!.* (?:is|was|are|were|not) )"
+)
+"""That there is none of something, and no correction: "no law against both"."""
+
+
 def _rule(low: str, *, of_user: bool, asked: bool) -> str | None:
     """What makes a sentence worth remembering in its own words, None if nothing does."""
-    if of_user and corrects(low, asked=asked):
+    if of_user and corrects(low, asked=asked) and _NO_SUCH.match(low) is None:
         return "corrects"
     if of_user and tells_event(low):
         return "tells-event"

@@ -11,12 +11,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
-from memlab.english import LONGEST, Token, asserted, number_of, sentence_spans
+from memlab.english import LONGEST, Token, asserted, is_plain_word, number_of, sentence_spans
 from memlab.subjects.extraction.asserting import table, tells
 from memlab.subjects.extraction.changes import changes_in
 from memlab.subjects.extraction.confidence import confidence_of
-from memlab.subjects.extraction.fact import CHANGED, INFERRED, SAID_OF_OTHERS, SURE, TEAM, USER, Fact, Subject
+from memlab.subjects.extraction.fact import (
+    CHANGED,
+    DOUBTFUL,
+    INFERRED,
+    LOWEST,
+    SAID_OF_OTHERS,
+    SURE,
+    TEAM,
+    USER,
+    Fact,
+    Subject,
+)
 from memlab.subjects.extraction.owned import called, favourite, had, of_a_property, of_a_relative, relatives
+from memlab.subjects.extraction.plausible import plausibility
 from memlab.subjects.extraction.properties import owner_at
 from memlab.subjects.extraction.values import ARTICLES, bare, capital, joined, trait_at, value_at
 from memlab.subjects.extraction.verbs import is_something, length_of, past_adverbs, verb_of
@@ -29,6 +41,9 @@ _NUMBER = re.compile(r"\d+")
 
 _NO_NAME_ENDINGS = ("ing", "tic", "ical", "ous", "tion", "ment", "ness", "ity", "ism", "ship", "phy", "gy", "ies")
 """Endings of words that begin a sentence and are no name, where a single word would be one."""
+
+_OF_PROGRAMS = frozenset("#/*<>{}=|\\")
+"""With these a line of a program begins, or a comment in it."""
 
 _GOES_ON = frozenset(("and", "but"))
 """After these a verb without a subject has the subject before."""
@@ -57,16 +72,24 @@ def _read(text: str, role: str) -> Iterator[Fact]:
     for clause in asserted(text, tells):
         if clause.sentence != sentence:
             before, sentence = None, clause.sentence
+        if clause.after == "which":  # "ask me which I prefer to play"
+            before = None
+            continue
         going_on = before if clause.after in _GOES_ON else None
         before = None
         for fact, subject in _of_a_clause(text, clause.words, going_on, person, role):
             if subject is not None and not subject.own and not subject.thing:
                 person = subject.name
-            if fact is not None:
-                before = subject
-                said = _sentence_of(text, fact.start)
-                sure = confidence_of(fact.predicate, fact.value, said, rule=fact.confidence, goal=fact.kind == "goal")
-                yield replace(fact, confidence=sure)
+            if fact is None or text[fact.start] in _OF_PROGRAMS:
+                continue
+            before = subject
+            fits = plausibility(fact.subject, fact.predicate, fact.value)
+            if fits == "no":
+                continue
+            said = _sentence_of(text, fact.start)
+            sure = confidence_of(fact.predicate, fact.value, said, rule=fact.confidence, goal=fact.kind == "goal")
+            if sure >= LOWEST:
+                yield replace(fact, confidence=sure if fits == "fine" else min(sure, DOUBTFUL))
 
 
 def _sentence_of(text: str, place: int) -> str:
@@ -107,9 +130,19 @@ def _of_a_clause(
         subject = _subject(text, words, place, before, person, role)
     if subject is None:
         return
+    if _is_heading(text, words, subject):
+        return
     yield None, subject
     for fact in _said_of(text, words, subject, role):
         yield fact, subject
+
+
+def _is_heading(text: str, words: list[Token], subject: Subject) -> bool:
+    """Whether the verb after another's name has a capital: "Case Studies", "Scores Are Weighted"."""
+    if subject.own or subject.verb >= len(words):
+        return False
+    verb = words[subject.verb]
+    return verb.start > subject.start and text[verb.start].isupper()
 
 
 def _after_openers(words: Sequence[Token]) -> int:
@@ -237,6 +270,8 @@ def _said_of(text: str, words: list[Token], subject: Subject, role: str) -> Iter
     if sort == "job":
         yield from _job(text, words, at, subject.name, start, sure, asked=False)
         return
+    if _is_in_capitals(text, start, words[min(at, len(words) - 1)].stop):
+        return
     title = title_at(text, words, at, sort)
     value = title or value_at(text, words, at, sort)
     if value is None or not (title or _fits(words[at].low, text, words[at], value[0], verb, sort, subject)):
@@ -260,7 +295,7 @@ def _sure(subject: Subject, role: str, verb: str) -> float:
 def _fits(first: str, text: str, word: Token, value: str, verb: str, sort: str, subject: Subject) -> bool:
     """Whether a value is one that a verb of this sort takes for long."""
     definite = first == "the" or value.lower().startswith(("all the ", "all of ", "both the "))
-    definite = definite and not any(part[:1].isupper() for part in value.split()[1:])
+    definite = definite and not any(part[:1].isupper() and not _is_shouted(part) for part in value.split()[1:])
     if verb == "have":
         counted = first in ("a", "an", "several", *table("belongings")) or number_of(first) is not None
         counted = counted or first[:1].isdigit()
@@ -268,13 +303,38 @@ def _fits(first: str, text: str, word: Token, value: str, verb: str, sort: str, 
         return counted and not table("belongings").isdisjoint(re.findall(r"[\w'-]+", value.lower()))
     if verb == "joined" and not table("no-employers").isdisjoint(value.lower().split()):
         return False
+    if verb == "play" and value[:1].isdigit():
+        return False  # a move: "1.e4"
     if verb in ("know", "joined") or (verb == "use" and subject.own and subject.name == USER):
         return any(part[:1].isupper() or part[:1].isdigit() for part in value.split())
+    if verb == "require" and len(value.split()) == 2 and first in ARTICLES:
+        return False  # "a vehicle with ..."
+    if sort == "work" and first in ARTICLES and _last_word(value) in table("generic-employers"):
+        return False
     if sort in ("place", "work", "tool", "choice", "taste"):
         return not definite and not (sort in ("place", "work") and _NUMBER.match(value) is not None)
     if verb == "require" and subject.own:
         return False
     return verb != "drive" or first in ("a", "an", "my")
+
+
+def _last_word(value: str) -> str:
+    """The last word of a value, small; of one with a name in it nothing."""
+    return "" if any(part[:1].isupper() for part in value.split()[1:]) else value.lower().rsplit(" ", 1)[-1]
+
+
+def _is_in_capitals(text: str, start: int, stop: int) -> bool:
+    """Whether a clause is written in capitals throughout, where a capital says nothing of a name."""
+    letters = [sign for sign in text[start:stop] if sign.isalpha()]
+    return len(letters) > _SHOUTED and all(sign.isupper() for sign in letters)
+
+
+_SHOUTED = 3
+
+
+def _is_shouted(word: str) -> bool:
+    """Whether an ordinary word is written in capitals: "the WEATHER", and not "the MTC"."""
+    return word.isupper() and is_plain_word(word.lower())
 
 
 def _identity(text: str, words: list[Token], subject: Subject, role: str) -> Iterator[Fact]:
@@ -293,10 +353,16 @@ def _identity(text: str, words: list[Token], subject: Subject, role: str) -> Ite
             yield Fact(subject.name, "age", words[at].low, False, "personal", sure, start, words[at].stop)
         return
     yield from _job(text, words, at, subject.name, start, sure, asked=True)
-    if subject.own and capital(text, words[at]) and not trait_at(text, words, at):
+    shouted = _is_in_capitals(text, start, words[at].stop)
+    if subject.own and not shouted and capital(text, words[at]) and not trait_at(text, words, at):
         value = value_at(text, words, at, "name")
         if value is not None and len(value[0].split()) <= 3 and all(part[:1].isupper() for part in value[0].split()):
+            sure = sure if _INTRODUCES.search(text) is not None else min(sure, DOUBTFUL)
             yield Fact(subject.name, "name", value[0], False, "personal", sure, start, value[1])
+
+
+_INTRODUCES = re.compile(r"\b(?:hi|hello|hey|name|meet|introduce|call|here)\b", re.IGNORECASE)
+"""Where somebody greets, "I'm Tobias" is a name; elsewhere it may be a part in a game: "I'm Gryffindor"."""
 
 
 def _job(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from memlab.english import Token
+from memlab.english import Token, vocabulary
 from memlab.subjects.extraction.asserting import table
 
 __all__ = ["ARTICLES", "bare", "capital", "joined", "trait_at", "value_at"]
@@ -32,8 +32,11 @@ def value_at(text: str, words: list[Token], at: int, sort: str) -> tuple[str, in
                 break
             if " ".join(word.low for word in rest[place : place + size]) in _stops(sort):
                 end = place
-    rest = _without_tails(_without_date(rest[:end], sort))
-    if not rest or len(rest) > _MOST_WORDS:
+    rest = _without_run_on(_without_date(rest[:end], sort))
+    if rest and _compares([word.low for word in rest]):
+        return None
+    rest = _without_second_verb(text, _without_tails(rest), sort)
+    if not rest or len(rest) > _MOST_WORDS or _refers_outside(text, rest):
         return None
     lows = [word.low for word in rest]
     if lows == ["to"] or lows[0] == "like":
@@ -63,11 +66,78 @@ def _without_tails(words: list[Token]) -> list[Token]:
     """Without what belongs to the moment of speaking: "these days", "though"."""
     while words:
         fits = (n for n in (3, 2, 1) if len(words) > n and joined(words[-n:]) in table("tails"))
-        size = next(fits, 0)
+        size = next(fits, 0) or int(len(words) > 1 and _LAUGHTER.fullmatch(words[-1].low) is not None)
         if not size:
             return words
         words = words[:-size]
     return words
+
+
+_LAUGHTER = re.compile(r"[ab]?(?:ha|ah)+h?|l+o+l+|x+d+|x+p+|:+[a-z()]*|[;:=]\S{1,2}|l+m+f?a+o+")
+
+
+def _without_run_on(words: list[Token]) -> list[Token]:
+    """Without the next sentence where nothing divides it: "San Fran its such a fun city", "hiking cause it is free"."""
+    for at in range(1, len(words)):
+        low, after = words[at].low, words[at + 1].low if at + 1 < len(words) else ""
+        if low in table("run-on") or (low == "its" and after in table("after-its")):
+            return words[:at]
+    return words
+
+
+def _refers_outside(text: str, words: list[Token]) -> bool:
+    """Whether a pronoun of a value stands for something that the value does not name: "some of their songs"."""
+    for at, word in enumerate(words):
+        if word.low not in table("third-pronouns"):
+            continue
+        earlier = words[:at]
+        named = any(
+            capital(text, one) or one.low in table("relations") or (word.low in _OF_SEVERAL and one.low.endswith("s"))
+            for one in earlier
+        )
+        if not (named or (word.low in _OF_SEVERAL and any(one.low in _SEVERAL for one in earlier))):
+            return True
+    return False
+
+
+_OF_SEVERAL = frozenset(("their", "they", "them", "its"))
+_SEVERAL = frozenset(("people", "children", "men", "women", "folks"))
+
+
+def _compares(lows: list[str]) -> bool:
+    """Whether an activity is compared with nothing that is named: "eating more"."""
+    return lows[-1] in ("more", "better", "less", "worse") and (lows[0] == "to" or lows[0].endswith("ing"))
+
+
+def _without_second_verb(text: str, words: list[Token], sort: str) -> list[Token]:
+    """Without what else is said after "and": "a Russian major and stay far away", "Orem and signed a lease"."""
+    for at in range(1, len(words) - 1):
+        if words[at].low not in ("and", "then") or sort not in _WITHOUT_A_VERB:
+            continue
+        after = words[at + 1]
+        goes_on = (
+            after.low in (*ARTICLES, "my", "our") or capital(text, after) or after.low in table("places-after-and")
+        )
+        if sort == "subject-matter":
+            goes_on = not after.low.endswith("ing") or after.low in table("activities")
+        elif sort in ("is", "job"):
+            goes_on = (
+                goes_on or _names_a_role(after.low) or any(_names_a_role(word.low) for word in words[at + 1 : at + 3])
+            )
+        if not goes_on:
+            return words[:at]
+    return words
+
+
+_WITHOUT_A_VERB = ("place", "work", "is", "job", "subject-matter")
+
+
+def _names_a_role(low: str) -> bool:
+    known = vocabulary("linking", "occupations")
+    return low in table("relations") or low in table("traits") or low in known or low.endswith(_OF_STUDENTS)
+
+
+_OF_STUDENTS = ("student", "major", "minor")
 
 
 def _without_date(words: list[Token], sort: str) -> list[Token]:

@@ -35,7 +35,7 @@ def lasts(plan: str, *, said_to_someone: bool) -> bool:
     return named or words[0] not in table("weak-verbs") or not table("life-nouns").isdisjoint(nouns)
 
 
-_SENTENCES = frozenset(("that's", "who's", "it's", "i'm", "i've", "i'll"))
+_SENTENCES = frozenset(("that's", "who's", "it's", "i'm", "i've", "i'll", "im", "ive", "theyre", "dont", "youre"))
 
 
 def is_cut_short(value: str) -> bool:

@@ -1,0 +1,111 @@
+"""Fit the confidence of extracted facts to judged proposals, and print the table for ``english.toml``.
+
+    python experiments/fit_extraction_confidence.py FOLDER --chitchat dataset.json
+
+Proposals and judgements are those of ``extraction_judged.py``; chats set aside are not read. The share of useful facts
+of a rule shrinks towards the share of its sort, which shrinks towards .5. A logistic regression on the sort and on how
+the fact was said is compared with it; both are cross-validated with whole chats left out. Printed are the mean squared
+error and the area under the curve of each, and what the table gives the facts that are not useful.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+from extraction_judged import JUDGEMENTS, proposed
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import brier_score_loss, roc_auc_score
+from sklearn.model_selection import GroupKFold
+from sklearn.pipeline import make_pipeline
+
+from memlab.english import lexicon
+from memlab.subjects.extraction.staged import Proposed
+
+PRIOR, OF_SORT, OF_RULE = 0.5, 4.0, 6.0
+"""The share that nothing is known of, and how many judged cases the wider share counts as."""
+
+
+def sort_of(rule: str) -> str:
+    """The sort of a rule's values, or of what kind of predicate it is."""
+    sorts = {row[1]: row[2] for row in lexicon()["extraction"]["verbs"].values()}
+    words = lexicon()["extraction"]
+    if rule in sorts:
+        return str(sorts[rule])
+    if rule.startswith(("favorite-", "favourite-")):
+        return "favourite"
+    name = rule.replace("-", " ")
+    if name in words["relations"]:
+        return "relation"
+    return "property" if name in words["properties"] or rule in words["renamed-properties"].values() else "open"
+
+
+def shares(rules: list[str], useful: np.ndarray) -> dict[str, float]:
+    """The shrunk share of each rule, and of each sort under "sort:"."""
+    seen, right = Counter(rules), Counter(rule for rule, fine in zip(rules, useful, strict=True) if fine)
+    found: dict[str, float] = {}
+    for sort in {sort_of(rule) for rule in seen}:
+        of = [rule for rule in seen if sort_of(rule) == sort]
+        cases, fine = sum(seen[rule] for rule in of), sum(right[rule] for rule in of)
+        found[f"sort:{sort}"] = (fine + PRIOR * OF_SORT) / (cases + OF_SORT)
+        for rule in of:
+            found[rule] = (right[rule] + found[f"sort:{sort}"] * OF_RULE) / (seen[rule] + OF_RULE)
+    return found
+
+
+def features(rule: str, one: Proposed) -> dict[str, float | str]:
+    """How a fact was said."""
+    value = str(one.fields.get("value", one.fields.get("object", "")))
+    words = value.lower().split()
+    return {
+        "sort": sort_of(rule),
+        "words": float(min(len(words), 10)),
+        "pronoun": float(bool({"it", "them", "they", "he", "she", "there"} & set(words))),
+        "capital": float(any(part[:1].isupper() for part in value.split())),
+        "article": float(bool(words) and words[0] in ("the", "a", "an")),
+        "start": float(one.start == 0),
+        "said": float(min(len(one.span), 200)) / 100,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--chitchat", type=Path)
+    arguments = parser.parse_args()
+    found = dict(proposed(arguments.folder, also=arguments.chitchat))
+    rows = map(json.loads, (JUDGEMENTS / "extraction.jsonl").read_text(encoding="utf-8").splitlines())
+    judged = [
+        (key, row["judgement"] == "useful")
+        for row in rows
+        if (key := (row["chat"], row["message"], row["sort"], row["rule"], row["nth"])) in found
+        and row["sort"] == "fact"
+    ]
+    keys = [key for key, _ in judged]
+    useful = np.array([fine for _, fine in judged])
+    rules, groups = [key[3] for key in keys], [key[0] for key in keys]
+    told = [features(key[3], found[key]) for key in keys]
+    table, regression = np.zeros(len(keys)), np.zeros(len(keys))
+    for train, test in GroupKFold(10).split(keys, useful, groups):
+        known = shares([rules[n] for n in train], useful[train])
+        table[test] = [known.get(rules[n], known.get(f"sort:{sort_of(rules[n])}", PRIOR)) for n in test]
+        model = make_pipeline(DictVectorizer(), LogisticRegression(C=0.5, max_iter=2000))
+        model.fit([told[n] for n in train], useful[train])
+        regression[test] = model.predict_proba([told[n] for n in test])[:, 1]
+    now = np.array([found[key].confidence for key in keys])
+    print(f"{len(keys)} judged facts that are proposed, {int(useful.sum())} useful")
+    for name, sure in (("as it is", now), ("shrunk shares", table), ("logistic regression", regression)):
+        error, area = brier_score_loss(useful, sure), roc_auc_score(useful, sure)
+        low = sum(sure[~useful] < 0.6)
+        print(f"{name:20} squared error {error:.4f}  area {area:.3f}  not useful below .6: {low} of {sum(~useful)}")
+    print("[confidence.rules]")
+    for rule, share in sorted(shares(rules, useful).items()):
+        print(f"{rule} = {share:.2f}  # {rules.count(rule)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""What the circumstances of a user's message to an assistant leave of a fact's confidence."""
+
+from __future__ import annotations
+
+import pytest
+
+import memlab
+from memlab.subjects.extraction.circumstances import setting_of
+from memlab.subjects.extraction.confidence import kept_of, signs_of
+from memlab.subjects.extraction.reading import facts_in
+
+OWN = "I work as a nurse."
+TEXT = "The council met again on the second day and went through each of the points. "
+
+
+def confidence(*messages: str, speaker: str | None = None) -> float:
+    """Return the highest confidence of a fact of the last message, 0 if none is proposed."""
+    said = [{"role": "user", "content": text} | ({"speaker": speaker} if speaker else {}) for text in messages]
+    with memlab.open() as lab:
+        proposed = [one for one in lab.extract(said) if one.sort == "fact" and one.message == len(messages) - 1]
+    return max((one.confidence for one in proposed), default=0.0)
+
+
+def test_talk_to_an_assistant_keeps_the_share_of_its_rule():
+    assert confidence(OWN) == facts_in(OWN)[0].confidence
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"Let's play a text adventure. {OWN}",
+        f"Summarize the following text. {TEXT * 20} {OWN}",
+        f"Doctor: {OWN}\nPatient: I see.",
+    ],
+    ids=["a role", "a pasted text", "a label"],
+)
+def test_what_is_said_in_a_role_or_a_text_is_below_what_is_acted_on(message):
+    assert confidence(message) < 0.6
+
+
+def test_a_role_lasts_for_the_rest_of_a_conversation():
+    assert confidence("Let's role play a hospital.", OWN) < 0.6 <= confidence("Let's plan a week.", OWN)
+
+
+@pytest.mark.parametrize("message", ["I play the piano.", "Do you play chess? I do.", "I love D&D and wizard films."])
+def test_a_hobby_is_no_role(message):
+    assert "played" not in setting_of(message).signs(0)
+
+
+def test_people_by_their_names_have_no_circumstances():
+    assert confidence(f"Let's play a game. {OWN}", speaker="Anna") == facts_in(OWN)[0].confidence
+
+
+def test_a_doubtful_thing_in_a_brief_message_is_still_proposed():
+    setting = setting_of("The staging port is 8443.")
+    (fact,) = facts_in(setting.text)
+    assert signs_of(fact, setting) == ()
+    assert kept_of([fact], setting) == [fact]
