@@ -50,7 +50,7 @@ def products_below(matrix: NDArray[F], others: NDArray[F]) -> NDArray[F]:
     room = _ALONE // matrix.shape[1]
     start = 0
     while start < size:
-        # the most rows whose products with all up to the last of them one thread computes: step * (start + step) <= room
+        # as many rows as one thread computes with all up to the last of them: step * (start + step) <= room
         step = max(1, (isqrt(start * start + 4 * room) - start) // 2)
         stop = min(size, start + step)
         np.matmul(matrix[start:stop], columns[:, :stop], out=found[start:stop, :stop])
