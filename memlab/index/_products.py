@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import Any, TypeVar
 
 import numpy as np
@@ -46,11 +47,12 @@ def products_below(matrix: NDArray[F], others: NDArray[F]) -> NDArray[F]:
     size = len(matrix)
     found = np.zeros((size, size), dtype=matrix.dtype)
     columns = np.ascontiguousarray(others.T)
+    room = _ALONE // matrix.shape[1]
     start = 0
     while start < size:
-        # as many rows as stay within what one thread computes, which are fewer the more stand before them
-        step = max(1, min(size - start, int(_ALONE // (matrix.shape[1] * min(size, start + 16)))))
-        stop = start + step
+        # as many rows as one thread computes with all up to the last of them: step * (start + step) <= room
+        step = max(1, (isqrt(start * start + 4 * room) - start) // 2)
+        stop = min(size, start + step)
         np.matmul(matrix[start:stop], columns[:, :stop], out=found[start:stop, :stop])
         start = stop
     return found

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from memlab.index import products
+from memlab.index import products, products_below
 
 
 def matrices(rows, dim):
@@ -29,3 +29,10 @@ def test_many_blocks_of_rows_and_columns():
     assert (
         products(left[:, :1], right[:, :1].astype(np.float32)) == np.outer(left[:, 0], right[:, 0].astype(int))
     ).all()
+
+
+def test_products_with_rows_before_are_those_of_all():
+    dice = np.random.default_rng(3)
+    for rows in (0, 1, 2, 31, 33, 100, 301):
+        matrix = dice.integers(-127, 128, (rows, 256)).astype(np.float32)
+        assert np.array_equal(np.tril(products_below(matrix, matrix)), np.tril(products(matrix, matrix)))
