@@ -1,4 +1,4 @@
-"""Whether an event that somebody tells of matters for longer than the day: a move, a trip, a job, and no lunch.
+"""Whether a sentence tells of an event that matters for longer than the day: a move, a trip, a job, and no lunch.
 
 An event is kept for what it is (a verb of life, a post, an illness), for a date, or for what it names; what belongs to
 the day ("this morning", "a quiz", "I saw a video") is not. The lists stand in ``english.toml`` under ``durable``.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from memlab.english import holds, phrases, proper_names, vocabulary
+from memlab.english import first_of, holds, padded, phrases, proper_names, vocabulary
 
-__all__ = ["is_durable_event"]
+__all__ = ["has_happened", "is_durable_event"]
 
 _DATE = re.compile(
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d{1,2}\b|\b(?:19|20)\d\d\b|\$\d|\b\d{1,3}%",
@@ -85,3 +85,55 @@ def _points_outside(words: list[str]) -> bool:
 _PRONOUNS = frozenset(
     ("it", "them", "him", "he", "she", "her", "they", "there", "these", "those", "his", "their", "that", "this")
 )
+
+
+def has_happened(low: str) -> bool:
+    """Return whether a sentence tells of what happened: no opinion, habit or exercise, and whole by itself.
+
+    Parameters
+    ----------
+    low
+        The sentence as ``padded`` made it.
+    """
+    if holds(low, phrases("extraction", "no-events")) or first_of(
+        _after_openers(low), phrases("extraction", "opinions")
+    ):
+        return False
+    if _DANGLING.search(low) or _POINTS_BACK.search(_after_openers(low)) or _EXERCISE.search(low):
+        return False
+    just = _JUST.search(low)
+    if just is None or holds(low, phrases("utterance", "times")):
+        return True
+    verb = just["verb"]
+    return verb.endswith("ed") or verb in vocabulary("extraction", "past-tenses")
+
+
+def _after_openers(low: str) -> str:
+    """A padded sentence without what only opens it."""
+    words = low.split()
+    openers = vocabulary("acts", "openers") | vocabulary("negation", "fillers")
+    at = next((n for n, word in enumerate(words) if word not in openers or word in ("i", "we")), len(words))
+    return padded(words[at:])
+
+
+_JUST = re.compile(r" (?:i|we) (?:\w+ly )?just (?:\w+ly |also |now |recently )*(?P<verb>[\w']+) ")
+"""After "just" a present tense says what somebody does again and again: "I just leave my camera at home"."""
+
+_POINTS_BACK = re.compile(
+    r"^ (?:i|we|i've|we've) (?:(?:have|had|just|first|also|never|only|\w+ly) )*[\w']+ "
+    r"(?:to \w+ )?(?:out )?(?:about |of |like )?"
+    r"(?:one|two|three|four|\d+|\d+ or \d+|it|them|him|her|those|these|this|there)"
+    r"(?: (?:and|but|so|because|when|on|in|at|for|with|to|a|as|until|once|last|yesterday|today|recently)"
+    r"| (?:from|is|was|like)| $)(?: |$)"
+)
+"""The object right after its verb stands in another sentence: "I started following him when", "I tried it on"."""
+
+_EXERCISE = re.compile(r" (?:solve|calculate|compute|derive|prove) |\bp \w{1,2} ?\b.* equals | formula ")
+"""A step of an exercise, and no event of a life."""
+
+_DANGLING = re.compile(
+    r" (?:how|what|where) to \w+ (?:it|this|that|them) $"
+    r"|^ (?:i|we) (?:first |just |finally )?"
+    r"(?:saw|watched|read|tried|made|found|got|heard|bought) (?:it|this|that|them) "
+)
+"""What it tells of stands in another sentence: "I first watched it in May", "I taught people how to make this"."""

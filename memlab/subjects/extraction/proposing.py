@@ -31,7 +31,7 @@ from memlab.reading import Message
 from memlab.subjects.consolidation.extracting import cut
 from memlab.subjects.extraction.circumstances import Setting, setting_of
 from memlab.subjects.extraction.confidence import kept_of
-from memlab.subjects.extraction.durable import is_durable_event
+from memlab.subjects.extraction.durable import has_happened, is_durable_event
 from memlab.subjects.extraction.earnest import is_hypothetical
 from memlab.subjects.extraction.fact import DOUBTFUL, TEAM, USER, Fact
 from memlab.subjects.extraction.reading import facts_in
@@ -308,7 +308,7 @@ def _tells(rule: str, sentence: Sentence, said: str, low: str, *, among_people: 
         orders = vocabulary("utterance", "orders", "doubtful-orders") | vocabulary("acts", "orders")
         known = orders | vocabulary("extraction", "rule-verbs")
         return sentence.act == "order" and first[:1] != [] and first[0] in known - vocabulary("extraction", "no-orders")
-    if rule == "tells-event" and not (_happened(low) and is_durable_event(said, low)):
+    if rule == "tells-event" and not (has_happened(low) and is_durable_event(said, low)):
         return False
     if rule == "corrects" and among_people and not is_durable_event(said, low):
         return False
@@ -319,51 +319,6 @@ def _tells(rule: str, sentence: Sentence, said: str, low: str, *, among_people: 
         return False
     return len(content) >= _FEWEST_TELLING and (rule == "corrects" or sentence.person == "first")
 
-
-def _happened(low: str) -> bool:
-    """Whether a sentence tells of what happened: no opinion, habit, feeling or exercise, and whole by itself."""
-    if holds(low, phrases("extraction", "no-events")) or first_of(
-        _after_openers(low), phrases("extraction", "opinions")
-    ):
-        return False
-    if _DANGLING.search(low) or _POINTS_BACK.search(_after_openers(low)) or _EXERCISE.search(low):
-        return False
-    just = _JUST.search(low)
-    if just is None or holds(low, phrases("utterance", "times")):
-        return True
-    verb = just["verb"]
-    return verb.endswith("ed") or verb in vocabulary("extraction", "past-tenses")
-
-
-def _after_openers(low: str) -> str:
-    """A padded sentence without what only opens it."""
-    words = low.split()
-    openers = vocabulary("acts", "openers") | vocabulary("negation", "fillers")
-    at = next((n for n, word in enumerate(words) if word not in openers or word in ("i", "we")), len(words))
-    return padded(words[at:])
-
-
-_JUST = re.compile(r" (?:i|we) (?:\w+ly )?just (?:\w+ly |also |now |recently )*(?P<verb>[\w']+) ")
-"""After "just" a present tense says what somebody does again and again: "I just leave my camera at home"."""
-
-_POINTS_BACK = re.compile(
-    r"^ (?:i|we|i've|we've) (?:(?:have|had|just|first|also|never|only|\w+ly) )*[\w']+ "
-    r"(?:to \w+ )?(?:out )?(?:about |of |like )?"
-    r"(?:one|two|three|four|\d+|\d+ or \d+|it|them|him|her|those|these|this|there)"
-    r"(?: (?:and|but|so|because|when|on|in|at|for|with|to|a|as|until|once|last|yesterday|today|recently)"
-    r"| (?:from|is|was|like)| $)(?: |$)"
-)
-"""The object right after its verb stands in another sentence: "I started following him when", "I tried it on"."""
-
-_EXERCISE = re.compile(r" (?:solve|calculate|compute|derive|prove) |\bp \w{1,2} ?\b.* equals | formula ")
-"""A step of an exercise, and no event of a life."""
-
-_DANGLING = re.compile(
-    r" (?:how|what|where) to \w+ (?:it|this|that|them) $"
-    r"|^ (?:i|we) (?:first |just |finally )?"
-    r"(?:saw|watched|read|tried|made|found|got|heard|bought) (?:it|this|that|them) "
-)
-"""What it tells of stands in another sentence: "I first watched it in May", "I taught people how to make this"."""
 
 _FEWEST_OF_AN_EVENT = 3
 """Words of an event that say more than "busy with work", "had a setback"."""
