@@ -374,7 +374,7 @@ class Changes(RuleBasedStateMachine):
         self.pinned = {}
 
     def hashes(self, pack):
-        return pack.policy_hashes
+        return {slot: policy.hash for slot, policy in pack.policies.items()}
 
     @rule(pack=PACKS)
     def use(self, pack):

@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -18,12 +18,28 @@ from memlab.state import State, stamps
 
 if TYPE_CHECKING:
     from memlab.policies import Feature
-    from memlab.recall._moment import Moment
 
 __all__ = ["Pool", "column_at", "extended_values"]
 
 _SLOW = 5.0
 """Seconds after which the function of a feature is reported as slow: a recall waits for it."""
+
+
+class Moment(Protocol):
+    """Some rows of a state at an instant, with their features: what ``_moment.Moment`` is."""
+
+    @property
+    def state(self) -> State: ...
+
+    @property
+    def rows(self) -> NDArray[np.int64]: ...
+
+    @property
+    def now(self) -> NDArray[np.float64]: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, name: str) -> NDArray[Any]: ...
 
 
 class Pool:
