@@ -117,7 +117,7 @@ def test_a_pack_in_a_later_vocabulary_is_not_blamed(later, tmp_path):
         f"POLICY_FORMAT = {POLICY_FORMAT}",
         f"POLICY_FORMAT = {POLICY_FORMAT + 1}",
     )
-    added = 'SettingDeclaration("moon-phase", "num", "added by a later version", default=0.0),'
+    added = 'Setting("moon-phase", "num", "added by a later version", default=0.0),'
     first = 'Setting("limit", '
     replace(package / "memlab/policies/_settings.py", first, f"{added}\n        {first}")
     run(package, "-c", _WRITE, str(folder), '(pack mine "Mine.")\n(setting moon-phase 1)')
