@@ -186,8 +186,7 @@ def register_extension(extension: Extension, module: str) -> Extension:
         for item in getattr(owned, kind):
             if (refusal := registry.refusal(item)) is not None:
                 raise InputError(f"The extension {extension.label} is not added. {refusal}")
-    for registry in REGISTRIES.values():
-        registry.remove(extension.name)
+    forget_extension(extension.name)
     for kind in kinds:
         REGISTRIES[kind].register(getattr(owned, kind))
     _present[extension.name] = _Present(owned, module)

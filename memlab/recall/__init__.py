@@ -4,7 +4,7 @@ from memlab.recall._challenge import draw_challenge, inclusion
 from memlab.recall._dates import named_dates
 from memlab.recall._diversity import Ranking, diversifies
 from memlab.recall._entities import first_mention
-from memlab.recall._extended import Pool, column_at
+from memlab.recall._extended import Pool
 from memlab.recall._features import Candidates
 from memlab.recall._filters import Filters, WordOrWords
 from memlab.recall._hits import Hit, Hits, ScoreExplanation, recalled
@@ -43,7 +43,6 @@ __all__ = [
     "Where",
     "WordOrWords",
     "coded",
-    "column_at",
     "columns",
     "diversifies",
     "draw_challenge",

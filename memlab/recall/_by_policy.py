@@ -13,18 +13,15 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.index import products
 from memlab.language import Policy
-from memlab.recall._diversity import Ranking, rank_by_score
+from memlab.recall._diversity import Ranking, cosines, rank_by_score
 from memlab.recall._features import Candidates
 from memlab.recall._reading import Column
 
-__all__ = ["SELECT_INPUTS", "rank_by_policy"]
+__all__ = ["rank_by_policy"]
 
 Places = NDArray[np.int64]
 Scores = NDArray[np.float64]
-
-SELECT_INPUTS = ("score", "likeness", "novelty", "taken", "session-taken", "speaker-taken")
 
 _LEAST = 1e-12
 """Novelty of a vector that the taken ones span: its logarithm stays finite."""
@@ -71,7 +68,7 @@ class _Taken:
         self._speakers = pool.state.names["speaker"].codes[pool.rows[able]]
         self._cosines: NDArray[np.float64] | None = None
         if "likeness" in reads or "novelty" in reads:
-            self._cosines = _cosines(pool.state.vectors.take(pool.rows[able]).astype(np.float64))
+            self._cosines = cosines(pool.state.vectors.take(pool.rows[able]).astype(np.float64))
 
     def inputs(self, waiting: Places, scores: Scores) -> Mapping[str, Callable[[], Column]]:
         """The inputs of the slot that are no features, for the candidates that wait."""
@@ -105,11 +102,3 @@ class _Taken:
         row = left / np.sqrt(max(self._novelty[place], _LEAST))
         self._spanned = np.vstack([self._spanned, row])
         self._novelty = np.maximum(self._novelty - row * row, _LEAST)
-
-
-def _cosines(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The cosine of every pair of rows; 0 with a row of zeros."""
-    squares = np.vecdot(matrix, matrix)
-    norms = np.sqrt(np.multiply.outer(squares, squares))
-    dots = products(matrix, matrix)
-    return np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0)

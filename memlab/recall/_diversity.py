@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from memlab.index import best, products
 from memlab.policies import Pack
 
-__all__ = ["Ranking", "diversifies", "rank_all", "rank_by_score"]
+__all__ = ["Ranking", "cosines", "diversifies", "rank_all", "rank_by_score"]
 
 Places = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -145,15 +145,21 @@ def _taken(
 
 def _closeness_to(matrix: NDArray[np.float64], closeness: Callable[[Scores], Scores]) -> Callable[[int], Scores]:
     """The closeness of every row to one of them: of few rows all at once, at half the cost of one by one."""
-    squares = np.vecdot(matrix, matrix)
-
-    def among(dots: NDArray[np.float64], norms: NDArray[np.float64]) -> Scores:
-        return closeness(np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0))
-
     if len(matrix) <= _AT_ONCE:
-        whole = among(products(matrix, matrix), np.sqrt(np.multiply.outer(squares, squares)))
+        whole = closeness(cosines(matrix))
         return lambda first: whole[first]
-    return lambda first: among(np.vecdot(matrix, matrix[first]), np.sqrt(squares * squares[first]))
+    squares = np.vecdot(matrix, matrix)
+    return lambda first: closeness(_shares(np.vecdot(matrix, matrix[first]), np.sqrt(squares * squares[first])))
+
+
+def cosines(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the cosine of every pair of rows; 0 with a row of zeros."""
+    squares = np.vecdot(matrix, matrix)
+    return _shares(products(matrix, matrix), np.sqrt(np.multiply.outer(squares, squares)))
+
+
+def _shares(dots: NDArray[np.float64], norms: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0)
 
 
 def _share(scores: Scores) -> Scores:

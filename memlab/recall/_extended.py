@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from memlab.errors import ExtensionError, ExtensionWarning, UnknownName
 from memlab.schema import MEMORY
-from memlab.state import State, stamps
+from memlab.state import State
 
 if TYPE_CHECKING:
     from memlab.policies import Feature
 
-__all__ = ["Pool", "column_at", "extended_values"]
+__all__ = ["Pool", "extended_values"]
 
 _SLOW = 5.0
 """Seconds after which the function of a feature is reported as slow: a recall waits for it."""
@@ -74,36 +74,15 @@ class Pool:
 
     def frame(self, *columns: str) -> pl.DataFrame:
         """Return columns of ``lab.memories``, one row for each memory; only ``id`` unless columns are named."""
+        unknown = next((name for name in columns if name not in MEMORY and name != "id"), None)
+        if unknown is not None:
+            raise UnknownName("column of memories", unknown, ("id", *MEMORY))
         state, rows = self._moment.state, self._moment.rows
-        return pl.DataFrame([column_at(state, name, rows) for name in columns or ("id",)])
+        return pl.DataFrame([state.column(name, rows) for name in columns or ("id",)])
 
     def __getitem__(self, feature: str) -> NDArray[Any]:
         """Return the values of another feature."""
         return self._moment[feature]
-
-
-def column_at(state: State, name: str, rows: NDArray[np.int64]) -> pl.Series:
-    """Return some rows of one column of ``lab.memories``; the cost is that of the rows, not of the lab."""
-    if name == "id":
-        return pl.Series(name, rows + 1)
-    if name not in MEMORY:
-        raise UnknownName("column of memories", name, ("id", *MEMORY))
-    column = MEMORY[name]
-    if column.storage == "text":
-        texts = state.texts if name == "text" else state.refs
-        return pl.Series(name, texts.take(rows), dtype=pl.String)
-    if name in state.names:
-        return state.names[name].series(name, rows)
-    if name in state.lists:
-        return state.lists[name].series(name, rows)
-    if name in state.notes:
-        notes = state.notes[name]
-        return pl.Series(name, [notes.at(row) for row in rows.tolist()], dtype=pl.String)
-    values = state.numbers[name].values[rows]
-    if column.storage == "time":
-        return stamps(name, values)
-    numbers = pl.Series(name, values)
-    return numbers.fill_nan(None) if column.nullable else numbers
 
 
 def extended_values(feature: Feature, moment: Moment) -> NDArray[Any]:

@@ -10,7 +10,6 @@ from memlab.errors import InputError
 from memlab.graph import SPREAD_MODES
 from memlab.language import Policy, Program
 from memlab.policies import FEATURES, Pack
-from memlab.recall._diversity import diversifies
 from memlab.recall._stages import STAGES, Stage
 from memlab.recall._standing import Ending, ending_of
 from memlab.slates import Constants, constants_of
@@ -61,7 +60,6 @@ class Showing:
     known_floor: float
     unknown_limit: int
     tells_known: bool
-    diverse: bool
     selects: bool
     probe_rate: float
     probe_depth: int
@@ -180,7 +178,6 @@ def _showing(pack: Pack) -> Showing:
         known_floor=pack.number("known-floor"),
         unknown_limit=pack.count("unknown-limit"),
         tells_known=pack.tells_known,
-        diverse=diversifies(pack),
         selects=pack.selects,
         probe_rate=pack.number("probe-rate"),
         probe_depth=pack.count("probe-depth"),
