@@ -34,9 +34,9 @@ from scipy.stats import rankdata
 from sklearn.linear_model import LogisticRegression
 
 import memlab
-from memlab.ingest import LabelledConversation, Question, conversation, read_beam, read_locomo
-from memlab.progress import bar
-from memlab.recall import Hits
+from memlab.io.ingest import LabelledConversation, Question, conversation, read_beam, read_locomo
+from memlab.kernel.base.progress import bar
+from memlab.kernel.recall import Hits
 
 Floats = NDArray[np.float64]
 DRAWS = 2_000

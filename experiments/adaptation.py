@@ -41,10 +41,10 @@ from typing import Any
 import polars as pl
 
 import memlab
-from memlab.evaluation import Earnings, compare_periods
-from memlab.simulation import FRESH, HABIT, PROBING, SURE
-from memlab.simulation import WORLDS as SIMULATED
-from memlab.simulation import live as live_through
+from memlab.science.evaluation import Earnings, compare_periods
+from memlab.science.simulation import FRESH, HABIT, PROBING, SURE
+from memlab.science.simulation import WORLDS as SIMULATED
+from memlab.science.simulation import live as live_through
 
 _TOPICS = ("rust build", "sourdough bread", "harbour tides", "tax returns")
 _WORSE = "(lambda (activation recency) (+ (* -0.9 activation) (* 0.1 recency)))"
@@ -255,7 +255,7 @@ def weights(seed: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Lived:
-    """A life: ``world`` of ``memlab.simulation``, lived with the packs ``before`` and ``after`` day 20 of 40."""
+    """A life in ``world``, of ``memlab.simulation``: with the pack ``before`` until day 20 of 40, then ``after``."""
 
     world: str
     before: str

@@ -27,8 +27,8 @@ from attribution import KINDS, UNKNOWN, corrected, paraphrased
 from challenges import PACKS
 
 import memlab
-from memlab.evaluation import Verdict
-from memlab.ingest import LabelledConversation, conversation, read_locomo
+from memlab.io.ingest import LabelledConversation, conversation, read_locomo
+from memlab.science.evaluation import Verdict
 
 
 @dataclass(frozen=True)

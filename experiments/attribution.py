@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import memlab
-from memlab.ingest import Conversation, LabelledConversation, Question, Turn, conversation, read_locomo
-from memlab.slates import decode
+from memlab.io.ingest import Conversation, LabelledConversation, Question, Turn, conversation, read_locomo
+from memlab.kernel.slates import decode
 from memlab.subjects.attribution.attribution import cues_of
 from memlab.subjects.attribution.confidence import calibration
 from memlab.subjects.attribution.cues import Answer

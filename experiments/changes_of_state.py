@@ -25,13 +25,13 @@ from held_out import BEAM_HELD_OUT, BEAM_READ
 from linking_decisions import DESTROYS, KINDS
 
 import memlab
-from memlab.clock import ManualClock
-from memlab.embedding import Embedder, load_embedder
-from memlab.english import sentences, words_of
-from memlab.ingest import read_beam
-from memlab.subjects.linking.comparison import compare
-from memlab.subjects.linking.negation import stem
-from memlab.subjects.linking.reading import read_text
+from memlab.io.ingest import read_beam
+from memlab.kernel.base.clock import ManualClock
+from memlab.kernel.embedding import Embedder, load_embedder
+from memlab.kernel.english import sentences, words_of
+from memlab.kernel.verbs.linking.comparison import compare
+from memlab.kernel.verbs.linking.negation import stem
+from memlab.kernel.verbs.linking.reading import read_text
 
 NOTICED = ("updates", "contradicts")
 UNRELATED = (

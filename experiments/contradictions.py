@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 import memlab
-from memlab.clock import ManualClock
-from memlab.embedding import Embedder, load_embedder
-from memlab.english import sentences
-from memlab.subjects.linking.conflicts import claim, conflicts, updates
+from memlab.kernel.base.clock import ManualClock
+from memlab.kernel.embedding import Embedder, load_embedder
+from memlab.kernel.english import sentences
+from memlab.kernel.verbs.linking.conflicts import claim, conflicts, updates
 
 PAIRS = Path(__file__).with_name("contradictions.jsonl")
 PACKS = ("cascade", "companion", "workbench", "factgraph")

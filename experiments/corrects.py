@@ -1,4 +1,4 @@
-"""Fit how surely a correction corrects an older statement: the constants of ``memlab/recall/_takes_over.py``.
+"""Fit how surely a correction corrects an older statement: the constants of ``memlab/kernel/recall/_takes_over.py``.
 
     python experiments/corrects.py          # prints the fit, and how often the constants in use are right and wrong
 
@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 import memlab
-from memlab.embedding import Embedder, load_embedder
-from memlab.recall import _features, _takes_over
+from memlab.kernel.embedding import Embedder, load_embedder
+from memlab.kernel.recall import _features, _takes_over
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests/systems"))

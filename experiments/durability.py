@@ -41,8 +41,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import MemlabError
-from memlab.journal import Journal
-from memlab.privacy import Screened
+from memlab.kernel.journal import Journal
+from memlab.kernel.privacy import Screened
 
 __all__ = ["CASES", "Case", "Tally", "Verdict", "Workload", "build_shim", "run_case", "unsupported"]
 

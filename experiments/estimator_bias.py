@@ -27,8 +27,8 @@ import polars as pl
 from redraw import Pools
 
 import memlab
-from memlab.evaluation import evaluate
-from memlab.simulation import Life, Phase, User, World, live
+from memlab.science.evaluation import evaluate
+from memlab.science.simulation import Life, Phase, User, World, live
 
 LOGGING = """(pack logging "Five memories of a pool of thirty." :inherits memlab)
 (setting limit 5) (setting pool 30) (setting probe-rate 1) (setting probe-depth 25) (setting probe-floor 0.5)"""

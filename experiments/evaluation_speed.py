@@ -25,7 +25,7 @@ import polars as pl
 
 import memlab
 from memlab import Slates
-from memlab.evaluation import evaluate
+from memlab.science.evaluation import evaluate
 
 FEATURES = ("similarity", "lexical", "coverage", "session-lexical", "session-seed", "received", "before-coverage")
 FLAGS = ("names-other", "asks", "answers")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from memlab.examples import LOG
-from memlab.simulation import Phase, World, live
+from memlab.science.examples import LOG
+from memlab.science.simulation import Phase, World, live
 
 OLD = """(pack established "What is near, and what is old." :inherits memlab)
 (setting limit 3) (setting pool 10)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import memlab
-from memlab.ingest import read_locomo
+from memlab.io.ingest import read_locomo
 from memlab.subjects.extraction.reading import facts_in
 
 MESSAGES = Path(__file__).with_name("messages.jsonl")

@@ -27,7 +27,7 @@ from pathlib import Path
 from held_out import BEAM_HELD_OUT, BEAM_READ, LOCOMO_HELD_OUT, LOCOMO_READ
 
 import memlab
-from memlab.ingest import read_beam, read_locomo
+from memlab.io.ingest import read_beam, read_locomo
 from memlab.subjects.extraction.staged import Proposed
 
 JUDGEMENTS = Path(__file__).with_name("judgements")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from secret_forms import Case, cases, leaks
 
-from memlab.privacy import screen, screen_many
+from memlab.kernel.privacy import screen, screen_many
 
 PACKAGES = ("jupyterlab", "matplotlib", "polars", "scipy", "sklearn")
 _TEXT = {".py", ".pyi", ".md", ".rst", ".txt", ".json", ".js", ".css", ".html", ".c", ".h", ".pyx", ".pxd", ".toml"}

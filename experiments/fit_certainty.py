@@ -1,14 +1,14 @@
 """Fit how probable a change of state is between two texts, and how certain that is on real chats.
 
     python experiments/fit_certainty.py FOLDER            # prints what cross-validation finds
-    python experiments/fit_certainty.py FOLDER --write    # and writes memlab/subjects/linking/certainty.json
+    python experiments/fit_certainty.py FOLDER --write    # and writes memlab/kernel/verbs/linking/certainty.json
 
 FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12; only the chats for development are read. The pairs are
 ``data/changes_of_state*.jsonl`` (three writers who saw no rule; pairs of one speaker), the development split of
 ``contradictions.jsonl``, BEAM's updated values (its own sentences and those of the messages), and from the real chats
 every message beside its five nearest before it of the same speaker: these count as no change unless
 ``data/changes_judged.jsonl`` says otherwise, which holds message numbers alone. The features are those of
-``memlab.subjects.linking.change``; the fit is a logistic regression with a penalty on squares. One real pair weighs
+``memlab.kernel.verbs.linking.change``; the fit is a logistic regression with a penalty on squares. One real pair weighs
 ``REAL``, one that was read more. The bound to flag is the score that MOST_FLAGGED of the controls of one speaker
 exceed when others were fitted; the certainty is the share of right ones among the real pairs of a like score out of
 fold, with one right and one wrong added. The certainty of a rule is the share of right ones among the same pairs.
@@ -32,14 +32,14 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from memlab.embedding import load_embedder
-from memlab.subjects.linking.change import features
-from memlab.subjects.linking.comparison import CERTAINTY, by_rules
-from memlab.subjects.linking.reading import read_text
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.verbs.linking.change import features
+from memlab.kernel.verbs.linking.comparison import CERTAINTY, by_rules
+from memlab.kernel.verbs.linking.reading import read_text
 
 HERE = Path(__file__).parent
 DATA = HERE / "data"
-WEIGHTS = HERE.parent / "memlab/subjects/linking/certainty.json"
+WEIGHTS = HERE.parent / "memlab/kernel/verbs/linking/certainty.json"
 WRITERS = ("changes_of_state", "changes_of_state_a", "changes_of_state_b")
 NEAREST = 5
 FOLDS = 5

@@ -30,9 +30,9 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 import memlab
-from memlab.evaluation import cluster_interval
-from memlab.ingest import read_beam, read_locomo
-from memlab.slates import Slate
+from memlab.io.ingest import read_beam, read_locomo
+from memlab.kernel.slates import Slate
+from memlab.science.evaluation import cluster_interval
 
 Columns = np.ndarray
 

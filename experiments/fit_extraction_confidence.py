@@ -23,7 +23,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 
-from memlab.english import lexicon
+from memlab.kernel.english import lexicon
 from memlab.subjects.extraction.staged import Proposed
 
 PRIOR, OF_SORT, OF_RULE = 0.5, 4.0, 6.0

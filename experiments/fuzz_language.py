@@ -28,7 +28,7 @@ from experiments.fuzzing.crew import Crew
 from experiments.fuzzing.minimal import minimal, timed_alone
 from experiments.fuzzing.session import SLOW, Session
 from experiments.fuzzing.tally import Finding, Tally, kind_of
-from memlab.progress import bar
+from memlab.kernel.base.progress import bar
 
 
 def table(tally: Tally, slow: list[tuple[float, str, str]], unique: dict[str, Finding], seconds: float) -> str:

@@ -31,7 +31,7 @@ import polars as pl
 
 import memlab
 from memlab.errors import MemlabError
-from memlab.moving import read_bundle
+from memlab.io.moving import read_bundle
 
 __all__ = ["NOT_READ", "READERS", "Report", "Script", "compared", "lived", "public_names", "written"]
 

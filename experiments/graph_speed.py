@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from memlab.graph import SPREAD_MODES, EdgeBatch, Edges, communities, spread
+from memlab.kernel.graph import SPREAD_MODES, EdgeBatch, Edges, communities, spread
 
 Ints = NDArray[np.int64]
 

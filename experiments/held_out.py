@@ -26,7 +26,7 @@ BEAM_READ = tuple(number for number in BEAM if number not in BEAM_HELD_OUT)
 
 
 def main(folder: Path) -> None:
-    from memlab.ingest import read_beam, read_locomo
+    from memlab.io.ingest import read_beam, read_locomo
 
     chats = {
         chat.conversation.name: len(chat.conversation.turns) for chat in read_locomo(folder / "locomo/locomo-dev5.json")

@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parents[1]
 CHILD = """
 import json, random, sys, time
 path, seed = sys.argv[1], int(sys.argv[2])
-import memlab, memlab.lab
+import memlab, memlab.subjects.lab
 dice = random.Random(seed)
 words = [f"word{number}" for number in range(3000)]
 def text():

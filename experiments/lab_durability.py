@@ -19,9 +19,9 @@ import numpy as np
 from durability import Verdict
 
 import memlab
-import memlab.lab  # imported here and not at first use: a child's life is measured from the end of its imports
+import memlab.subjects.lab  # imported here and not at first use: a child's life is measured from the end of its imports
 from memlab.errors import MemlabError
-from memlab.journal import Journal
+from memlab.kernel.journal import Journal
 
 memlab.load_pack("memlab")
 WORDS = ["goat", "sea", "bakery", "tabs", "deploy", "review", "swim", "village", "six", "branch"]

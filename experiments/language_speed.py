@@ -23,9 +23,9 @@ import numpy as np
 import polars as pl
 
 import memlab
-from memlab.language import Input, Policy, Signature, compile_policy
-from memlab.language._library import library
-from memlab.policies import DEFAULT_PACK, load_pack, pack_source
+from memlab.kernel.language import Input, Policy, Signature, compile_policy
+from memlab.kernel.language._library import library
+from memlab.kernel.policies import DEFAULT_PACK, load_pack, pack_source
 
 LN2 = 0.6931471805599453
 KINDS = ("fact", "event", "goal", "preference", "correction", "turn", "context")

@@ -21,11 +21,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from memlab.bench import bench_conversations
-from memlab.evaluation import BASELINES
-from memlab.ingest import LabelledConversation, read_locomo
-from memlab.policies import load_pack
-from memlab.progress import bar
+from memlab.io.ingest import LabelledConversation, read_locomo
+from memlab.kernel.base.progress import bar
+from memlab.kernel.policies import load_pack
+from memlab.science.bench import bench_conversations
+from memlab.science.evaluation import BASELINES
 
 DATA = Path(__file__).parent / "data"
 LANGUAGES = {"de": "german", "ru": "russian", "ja": "none"}

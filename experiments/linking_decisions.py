@@ -25,9 +25,9 @@ from typing import Any
 from held_out import BEAM_HELD_OUT, BEAM_READ, LOCOMO_HELD_OUT, LOCOMO_READ
 
 import memlab
-from memlab.clock import ManualClock
-from memlab.embedding import Embedder, load_embedder
-from memlab.ingest import read_beam, read_locomo
+from memlab.io.ingest import read_beam, read_locomo
+from memlab.kernel.base.clock import ManualClock
+from memlab.kernel.embedding import Embedder, load_embedder
 
 KINDS = {"companion": "event", "workbench": "context", "cascade": "fact", "factgraph": "fact"}
 DESTROYS = ("superseded", "merged", "skipped")

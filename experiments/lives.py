@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # a child that is to be killed i
 from living.life import ACTS, Lived, live
 from living.verbs import VERBS
 
-from memlab.progress import bar
+from memlab.kernel.base.progress import bar
 
 _TRIES = 60
 """Lives that are spent on finding the fewest steps."""

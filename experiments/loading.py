@@ -19,7 +19,7 @@ from pathlib import Path
 from time import process_time
 
 import memlab
-from memlab.reading import Options, read_file
+from memlab.io.reading import Options, read_file
 
 WORDS = [f"{a}{b}" for a in ("re", "con", "pro", "dis", "in", "sub") for b in ("mit", "tain", "form", "sist", "pose")]
 START = 1_767_225_600

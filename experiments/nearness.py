@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import memlab
-from memlab.embedding import Embedder, load_embedder
-from memlab.ingest import Turn, read_locomo
-from memlab.policies import Pack, load_pack
+from memlab.io.ingest import Turn, read_locomo
+from memlab.kernel.embedding import Embedder, load_embedder
+from memlab.kernel.policies import Pack, load_pack
 
 PACK = """(pack all) (setting probe-rate 0)
 (defpolicy recall-score [closeness nearness] (+ closeness nearness))"""

@@ -25,9 +25,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.embedding import load_embedder
-from memlab.index import Neighbours, Vectors
-from memlab.ingest import read_locomo
+from memlab.io.ingest import read_locomo
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.index import Neighbours, Vectors
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _BLOCK = 20_000

@@ -32,9 +32,9 @@ from typing import Any
 import numpy as np
 
 import memlab
-from memlab.evaluation import cluster_interval
-from memlab.ingest import conversation, read_beam
-from memlab.progress import bar
+from memlab.io.ingest import conversation, read_beam
+from memlab.kernel.base.progress import bar
+from memlab.science.evaluation import cluster_interval
 
 DATA = Path(__file__).parent / "data"
 START = datetime(2025, 1, 6, 9, tzinfo=UTC)

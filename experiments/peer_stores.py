@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from memlab import Lab
-    from memlab.embedding import Embedder
+    from memlab.kernel.embedding import Embedder
 
 __all__ = ["BASE", "PEERS", "SYSTEMS", "TEN", "Lookup", "MemlabStore", "Row", "Store", "System"]
 

@@ -30,11 +30,11 @@ import numpy as np
 from held_out import BEAM_READ, LOCOMO_READ
 
 import memlab
-from memlab.demo import CONVERSATION
-from memlab.evaluation import cluster_interval
-from memlab.ingest import LabelledConversation, read_beam, read_locomo
-from memlab.policies import load_pack
-from memlab.progress import bar
+from memlab.io.ingest import LabelledConversation, read_beam, read_locomo
+from memlab.kernel.base.progress import bar
+from memlab.kernel.policies import load_pack
+from memlab.science.evaluation import cluster_interval
+from memlab.ui.demo import CONVERSATION
 
 DESIGNS = ("cascade", "companion", "workbench", "associative", "factgraph")
 KIND = {

@@ -29,10 +29,10 @@ from measuring import positive
 
 import memlab
 from memlab import Lab, ManualClock
-from memlab.clock import DAY
-from memlab.progress import bar
-from memlab.simulation import MessageEvent, World
-from memlab.simulation._vocabulary import ASPECTS, TASTES
+from memlab.kernel.base.clock import DAY
+from memlab.kernel.base.progress import bar
+from memlab.science.simulation import MessageEvent, World
+from memlab.science.simulation._vocabulary import ASPECTS, TASTES
 
 BEGINS, FOUND, DAYS, LIMIT = 10, 20, 30, 10
 SESSION, CREATOR, USER = "web", "agent:web", "Robin"

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import memlab
-from memlab.ingest import conversation, read_locomo
+from memlab.io.ingest import conversation, read_locomo
 
 OTHERS = {"bm25": "lexical", "dense": "similarity"}
 

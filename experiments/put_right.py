@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 import memlab
-from memlab.clock import ManualClock
-from memlab.embedding import load_embedder
+from memlab.kernel.base.clock import ManualClock
+from memlab.kernel.embedding import load_embedder
 
 DATA = Path(__file__).parent / "data"
 

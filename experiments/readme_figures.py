@@ -16,11 +16,11 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 import memlab
-from memlab.demo import CONVERSATION, QUESTION
-from memlab.demo.figures import draw_terms, draw_truth
-from memlab.demo.quarter import live_quarter
-from memlab.drawing import STYLE
-from memlab.ingest import conversation, read_locomo
+from memlab.io.ingest import conversation, read_locomo
+from memlab.kernel.base.drawing import STYLE
+from memlab.ui.demo import CONVERSATION, QUESTION
+from memlab.ui.demo.figures import draw_terms, draw_truth
+from memlab.ui.demo.quarter import live_quarter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

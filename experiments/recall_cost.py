@@ -151,7 +151,7 @@ def _spent(call: Callable[[], None]) -> float:
 def digests(count: int) -> dict[str, str]:
     """A digest of ``count`` recalls of each pack."""
     import memlab
-    from memlab.clock import ManualClock
+    from memlab.kernel.base.clock import ManualClock
 
     found = {}
     for pack in PACKS:

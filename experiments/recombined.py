@@ -25,7 +25,7 @@ from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from typing import Any
 
-from memlab.ingest import LabelledConversation
+from memlab.io.ingest import LabelledConversation
 
 __all__ = ["START", "Recombined"]
 

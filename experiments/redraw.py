@@ -14,8 +14,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
-from memlab.simulation import Life
-from memlab.slates import Slates
+from memlab.kernel.slates import Slates
+from memlab.science.simulation import Life
 
 __all__ = ["Pools"]
 

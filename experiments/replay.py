@@ -20,7 +20,7 @@ from typing import Any
 from measuring import positive, provenance, stated
 
 import memlab
-from memlab.progress import bar
+from memlab.kernel.base.progress import bar
 
 DAYS = 365
 PEOPLE = ("Ada", "Bo", "Chen", "Dara", "Efe", "Femi", "Gita", "Hugo", "Ines", "Jun")

@@ -70,9 +70,9 @@ NAMED = {index.name: index for index in INDEXES}
 
 def prepare(path: str, folder: str, count: int, sizes: list[int], questions: int, seed: int) -> dict[str, Any]:
     """Write the corpus, its vectors, and for each size the questions and how near their exact ten are."""
-    from memlab.embedding import load_embedder
-    from memlab.ingest import read_locomo
-    from memlab.state import with_speaker
+    from memlab.io.ingest import read_locomo
+    from memlab.kernel.embedding import load_embedder
+    from memlab.kernel.state import with_speaker
 
     where = Path(folder)
     made_of = {"source": hashlib.sha256(Path(path).read_bytes()).hexdigest(), "seed": seed, "count": count}
@@ -254,7 +254,7 @@ def _corpus(folder: str, first: int, count: int) -> Iterator[Iterator[dict[str, 
 
 
 def _bar(total: int, desc: str) -> Any:
-    from memlab.progress import bar
+    from memlab.kernel.base.progress import bar
 
     return bar(sys.stderr.isatty(), total, unit="it", desc=desc)
 
@@ -393,7 +393,7 @@ def drawing(found: Mapping[str, Any]) -> Figure:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    from memlab.drawing import CYCLE, GREY, STYLE
+    from memlab.kernel.base.drawing import CYCLE, GREY, STYLE
 
     systems = list(dict.fromkeys(row["system"] for row in found["rows"]))
     colours = dict(zip([LAB, *NAMED], CYCLE, strict=False))

@@ -24,11 +24,11 @@ from PIL import Image, ImageChops, ImageOps
 from playwright.async_api import async_playwright
 
 import memlab
-from memlab import widgets
-from memlab.demo import CONVERSATION, QUESTION
-from memlab.ingest import conversation, read_locomo
-from memlab.simulation import WORLDS, World, live
-from memlab.widgets import (
+from memlab.io.ingest import conversation, read_locomo
+from memlab.science.simulation import WORLDS, World, live
+from memlab.ui import widgets
+from memlab.ui.demo import CONVERSATION, QUESTION
+from memlab.ui.widgets import (
     EvaluationBoard,
     LifePlayer,
     MemoryMap,
@@ -37,8 +37,8 @@ from memlab.widgets import (
     RecallExplorer,
     VersionTimeline,
 )
-from memlab.widgets._page import Page
-from memlab.widgets._widget import Widget
+from memlab.ui.widgets._page import Page
+from memlab.ui.widgets._widget import Widget
 
 TARGET = Path(__file__).parents[1] / "docs" / "images"
 WIDTH = 980
@@ -338,7 +338,7 @@ async def app(browser: Any) -> None:
     from mcp.client.extension import advertise
     from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 
-    from memlab.serving import lab_server
+    from memlab.io.serving import lab_server
 
     for scheme, file in (("light", "studio-app.png"), ("dark", "studio-app-dark.png")):
         with talked() as lab:

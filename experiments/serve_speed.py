@@ -32,7 +32,7 @@ from mcp.client.streamable_http import streamable_http_client
 from speed import rows, sentence
 
 import memlab
-from memlab.serving import lab_server
+from memlab.io.serving import lab_server
 
 WARM = 20
 """Recalls before the clock starts: a process loads its model and its tables once."""

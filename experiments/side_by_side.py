@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from memlab.embedding import Embedder
+    from memlab.kernel.embedding import Embedder
 
 SINGLES = 100
 """Turns that are added one by one."""
@@ -72,10 +72,10 @@ MEASURES = ("recall", "ndcg", "adds", "singles", "p50", "p95", "rss", "imports",
 
 def prepare(path: str, conversations: int | None, questions: int | None, folder: str) -> dict[str, Any]:
     """Write what all systems are given: ``plan.json``, and ``vectors.npy`` of its texts."""
-    from memlab.embedding import load_embedder
-    from memlab.ingest import read_beam, read_locomo
-    from memlab.privacy import screen
-    from memlab.state import with_speaker
+    from memlab.io.ingest import read_beam, read_locomo
+    from memlab.kernel.embedding import load_embedder
+    from memlab.kernel.privacy import screen
+    from memlab.kernel.state import with_speaker
 
     plan: list[dict[str, Any]] = []
     read = read_beam if Path(path).is_dir() else read_locomo
@@ -115,7 +115,7 @@ def prepare(path: str, conversations: int | None, questions: int | None, folder:
 
 def measure(system: str, folder: str, run: int) -> dict[str, Any]:
     """One run of one system over all conversations."""
-    from memlab.progress import bar
+    from memlab.kernel.base.progress import bar
 
     plan = json.loads((Path(folder) / "plan.json").read_text(encoding="utf-8"))
     integers = np.load(Path(folder) / "vectors.npy")
@@ -197,8 +197,8 @@ def _opener(system: System, place: Mapping[str, int], integers: NDArray[np.int8]
         floats /= np.maximum(np.linalg.norm(floats, axis=1, keepdims=True), 1e-9)
         return lambda folder: PEERS[system.name](folder, lambda texts: floats[[place[text] for text in texts]])
 
-    from memlab.embedding import load_embedder
-    from memlab.evaluation._baselines import DENSE
+    from memlab.kernel.embedding import load_embedder
+    from memlab.science.evaluation._baselines import DENSE
 
     embedder: Embedder | None = None
     if system.options.get("embed"):
@@ -277,7 +277,7 @@ def drawing(found: Mapping[str, Any]) -> Figure:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    from memlab.drawing import BLUE, GREY, INK, ORANGE, STYLE
+    from memlab.kernel.base.drawing import BLUE, GREY, INK, ORANGE, STYLE
 
     rows = list(reversed(found["rows"]))
     heights = list(range(len(rows)))

@@ -92,7 +92,7 @@ def _count_nested(tree: ast.AST) -> int:
 
 
 def _package_of(path: Path) -> str:
-    depth = 2 if path.parts[0] == "subjects" else 1
+    depth = 3 if path.parts[:2] == ("kernel", "verbs") else 2
     return "/".join(path.parts[:depth])
 
 
@@ -102,11 +102,16 @@ def _row(size: Size, name: str) -> str:
     return f"{size.lines:>7,} {size.tokens:>9,} {density:>7.1f} {nested:>7.2f}  {name}"
 
 
+def measure_tree(root: Path) -> dict[Path, Size]:
+    """Measure every Python file below ``root``, under its path from there."""
+    return {path.relative_to(root): measure_source(path.read_text(encoding="utf-8")) for path in root.rglob("*.py")}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", default=Path(__file__).parent.parent / "memlab")
     root = parser.parse_args().folder
-    sizes = {path.relative_to(root): measure_source(path.read_text(encoding="utf-8")) for path in root.rglob("*.py")}
+    sizes = measure_tree(root)
     packages: dict[str, list[Size]] = {}
     for path, size in sizes.items():
         packages.setdefault(_package_of(path), []).append(size)
@@ -114,6 +119,8 @@ def main() -> int:
     totals = {name: add_sizes(of_package) for name, of_package in packages.items()}
     for name, size in sorted(totals.items(), key=lambda item: -item[1].lines):
         print(_row(size, name))
+    for group in sorted({path.parts[0] for path in sizes if len(path.parts) > 1}):
+        print(_row(add_sizes([size for path, size in sizes.items() if path.parts[0] == group]), f"{group} in all"))
     print(_row(add_sizes(list(sizes.values())), f"in {len(sizes)} files"))
     longest = sorted(sizes, key=lambda path: -sizes[path].lines)[:3]
     print("longest:", ", ".join(f"{path} {sizes[path].lines}" for path in longest))

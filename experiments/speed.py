@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 import memlab
-from memlab.ingest import conversation, read_locomo
+from memlab.io.ingest import conversation, read_locomo
 
 # Word ranks after stop words, Zipf-Mandelbrot: the most frequent word stands in some 10% of the sentences.
 _RANKS = np.arange(40_000)

@@ -32,9 +32,9 @@ from safetensors.numpy import load_file, save_file
 from scipy.sparse import csr_matrix, diags
 from tokenizers import Tokenizer
 
-from memlab.evaluation import cluster_interval
-from memlab.ingest import LabelledConversation, read_beam, read_locomo
-from memlab.progress import bar
+from memlab.io.ingest import LabelledConversation, read_beam, read_locomo
+from memlab.kernel.base.progress import bar
+from memlab.science.evaluation import cluster_interval
 
 WORDNET = Path("/usr/share/wordnet")
 RIDGES, MIXES, SAVED = (0.1,), (0.2, 0.35, 0.5, 0.65, 1.0), 0.35

@@ -21,7 +21,7 @@ import numpy as np
 from speed import rows, sentence
 
 import memlab
-from memlab.verifiers import local
+from memlab.subjects.verifiers import local
 
 SEED = 7
 

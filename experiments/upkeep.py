@@ -19,8 +19,8 @@ import polars as pl
 from measuring import positive
 
 import memlab
-from memlab.clock import DAY
-from memlab.state import Change, edges_of, values_of
+from memlab.kernel.base.clock import DAY
+from memlab.kernel.state import Change, edges_of, values_of
 
 NOW = memlab.ManualClock("2026-06-01")()
 

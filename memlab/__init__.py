@@ -13,20 +13,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from memlab.version import __version__
+from memlab.kernel.former_paths import redirect_former_paths
+from memlab.kernel.version import __version__
+
+redirect_former_paths()
 
 if TYPE_CHECKING:
-    from memlab import adapters as adapters
-    from memlab import examples as examples
-    from memlab import ingest as ingest
-    from memlab import simulation as simulation
-    from memlab import verifiers as verifiers
-    from memlab import widgets as widgets
-    from memlab.bench import bench_conversations as bench_conversations
-    from memlab.bench import bench_dynamics as bench_dynamics
-    from memlab.bench import bench_lab as bench_lab
-    from memlab.clock import ManualClock as ManualClock
-    from memlab.clock import system_clock as system_clock
     from memlab.errors import DamageWarning as DamageWarning
     from memlab.errors import ExtensionError as ExtensionError
     from memlab.errors import ExtensionWarning as ExtensionWarning
@@ -36,40 +28,51 @@ if TYPE_CHECKING:
     from memlab.errors import PolicyError as PolicyError
     from memlab.errors import RankingWarning as RankingWarning
     from memlab.errors import RedactionWarning as RedactionWarning
-    from memlab.evaluation import evaluate as evaluate
-    from memlab.evaluation import failures as failures
-    from memlab.evaluation import plan as plan
-    from memlab.evaluation import tune as tune
-    from memlab.evaluation import verdict as verdict
-    from memlab.extension import Extension as Extension
-    from memlab.extension import extend as extend
-    from memlab.extension import extensions as extensions
-    from memlab.history import compare as compare
-    from memlab.history import replay as replay
-    from memlab.lab import Lab as Lab
-    from memlab.models import LanguageModel as LanguageModel
-    from memlab.notebook import load_ipython_extension as load_ipython_extension
-    from memlab.notebook import unload_ipython_extension as unload_ipython_extension
-    from memlab.opening import load_lab, open_lab
-    from memlab.policies import FEATURES as FEATURES
-    from memlab.policies import SETTINGS as SETTINGS
-    from memlab.policies import SLOTS as SLOTS
-    from memlab.policies import Feature as Feature
-    from memlab.policies import Pack as Pack
-    from memlab.policies import Setting as Setting
-    from memlab.policies import Slot as Slot
-    from memlab.policies import load_pack as load_pack
-    from memlab.policies import pack_names
-    from memlab.recall import Hit as Hit
-    from memlab.recall import Hits as Hits
-    from memlab.recall import Pool as Pool
-    from memlab.schema import FIELDS as FIELDS
-    from memlab.schema import KINDS as KINDS
-    from memlab.simulation import trial as trial
-    from memlab.slates import Slates as Slates
+    from memlab.io import adapters as adapters
+    from memlab.io import ingest as ingest
+    from memlab.kernel.base.clock import ManualClock as ManualClock
+    from memlab.kernel.base.clock import system_clock as system_clock
+    from memlab.kernel.extension import Extension as Extension
+    from memlab.kernel.extension import extend as extend
+    from memlab.kernel.extension import extensions as extensions
+    from memlab.kernel.policies import FEATURES as FEATURES
+    from memlab.kernel.policies import SETTINGS as SETTINGS
+    from memlab.kernel.policies import SLOTS as SLOTS
+    from memlab.kernel.policies import Feature as Feature
+    from memlab.kernel.policies import Pack as Pack
+    from memlab.kernel.policies import Setting as Setting
+    from memlab.kernel.policies import Slot as Slot
+    from memlab.kernel.policies import load_pack as load_pack
+    from memlab.kernel.policies import pack_names
+    from memlab.kernel.recall import Hit as Hit
+    from memlab.kernel.recall import Hits as Hits
+    from memlab.kernel.recall import Pool as Pool
+    from memlab.kernel.schema import FIELDS as FIELDS
+    from memlab.kernel.schema import KINDS as KINDS
+    from memlab.kernel.slates import Slates as Slates
+    from memlab.kernel.verbs.results import Memory as Memory
+    from memlab.science import examples as examples
+    from memlab.science import simulation as simulation
+    from memlab.science.bench import bench_conversations as bench_conversations
+    from memlab.science.bench import bench_dynamics as bench_dynamics
+    from memlab.science.bench import bench_lab as bench_lab
+    from memlab.science.evaluation import evaluate as evaluate
+    from memlab.science.evaluation import failures as failures
+    from memlab.science.evaluation import plan as plan
+    from memlab.science.evaluation import tune as tune
+    from memlab.science.evaluation import verdict as verdict
+    from memlab.science.history import compare as compare
+    from memlab.science.history import replay as replay
+    from memlab.science.simulation import trial as trial
+    from memlab.subjects import verifiers as verifiers
     from memlab.subjects.backups.checking import check as check
     from memlab.subjects.backups.restoring import restore as restore
-    from memlab.subjects.results import Memory as Memory
+    from memlab.subjects.lab import Lab as Lab
+    from memlab.subjects.models import LanguageModel as LanguageModel
+    from memlab.subjects.opening import load_lab, open_lab
+    from memlab.ui import widgets as widgets
+    from memlab.ui.notebook import load_ipython_extension as load_ipython_extension
+    from memlab.ui.notebook import unload_ipython_extension as unload_ipython_extension
 
     load = load_lab
     open = open_lab
@@ -77,54 +80,54 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "DamageWarning": "errors",
-    "Extension": "extension",
+    "Extension": "kernel.extension",
     "ExtensionError": "errors",
     "ExtensionWarning": "errors",
-    "FEATURES": "policies",
-    "FIELDS": "schema",
-    "KINDS": "schema",
-    "SETTINGS": "policies",
-    "SLOTS": "policies",
-    "Feature": "policies",
-    "Hit": "recall",
-    "Hits": "recall",
+    "FEATURES": "kernel.policies",
+    "FIELDS": "kernel.schema",
+    "KINDS": "kernel.schema",
+    "SETTINGS": "kernel.policies",
+    "SLOTS": "kernel.policies",
+    "Feature": "kernel.policies",
+    "Hit": "kernel.recall",
+    "Hits": "kernel.recall",
     "InputError": "errors",
-    "Lab": "lab",
+    "Lab": "subjects.lab",
     "LabError": "errors",
-    "LanguageModel": "models",
-    "ManualClock": "clock",
+    "LanguageModel": "subjects.models",
+    "ManualClock": "kernel.base.clock",
     "MemlabError": "errors",
-    "Memory": "subjects.results",
-    "Pack": "policies",
+    "Memory": "kernel.verbs.results",
+    "Pack": "kernel.policies",
     "PolicyError": "errors",
-    "Pool": "recall",
+    "Pool": "kernel.recall",
     "RankingWarning": "errors",
     "RedactionWarning": "errors",
-    "Setting": "policies",
-    "Slates": "slates",
-    "Slot": "policies",
-    "bench_conversations": "bench",
-    "bench_dynamics": "bench",
-    "bench_lab": "bench",
+    "Setting": "kernel.policies",
+    "Slates": "kernel.slates",
+    "Slot": "kernel.policies",
+    "bench_conversations": "science.bench",
+    "bench_dynamics": "science.bench",
+    "bench_lab": "science.bench",
     "check": "subjects.backups.checking",
-    "compare": "history",
-    "evaluate": "evaluation",
-    "extend": "extension",
-    "extensions": "extension",
-    "failures": "evaluation",
-    "load": ("opening", "load_lab"),
-    "load_ipython_extension": "notebook",
-    "load_pack": "policies",
-    "open": ("opening", "open_lab"),
-    "plan": "evaluation",
-    "packs": ("policies", "pack_names"),
-    "replay": "history",
+    "compare": "science.history",
+    "evaluate": "science.evaluation",
+    "extend": "kernel.extension",
+    "extensions": "kernel.extension",
+    "failures": "science.evaluation",
+    "load": ("subjects.opening", "load_lab"),
+    "load_ipython_extension": "ui.notebook",
+    "load_pack": "kernel.policies",
+    "open": ("subjects.opening", "open_lab"),
+    "plan": "science.evaluation",
+    "packs": ("kernel.policies", "pack_names"),
+    "replay": "science.history",
     "restore": "subjects.backups.restoring",
-    "system_clock": "clock",
-    "trial": "simulation",
-    "tune": "evaluation",
-    "unload_ipython_extension": "notebook",
-    "verdict": "evaluation",
+    "system_clock": "kernel.base.clock",
+    "trial": "science.simulation",
+    "tune": "science.evaluation",
+    "unload_ipython_extension": "ui.notebook",
+    "verdict": "science.evaluation",
 }
 
 _REMOVED = {
@@ -133,27 +136,27 @@ _REMOVED = {
 }
 """Public names of earlier versions, and what to use instead."""
 
-__all__ = [
-    *_WHERE,
-    "adapters",
-    "examples",
-    "ingest",
-    "simulation",
-    "verifiers",
-    "widgets",
-    "__version__",
-]
+_MODULES = {
+    "adapters": "io.adapters",
+    "examples": "science.examples",
+    "ingest": "io.ingest",
+    "simulation": "science.simulation",
+    "verifiers": "subjects.verifiers",
+    "widgets": "ui.widgets",
+}
+
+__all__ = [*_WHERE, *_MODULES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("adapters", "examples", "ingest", "simulation", "verifiers", "widgets"):
-        return importlib.import_module(f"memlab.{name}")
+    if name in _MODULES:
+        return importlib.import_module(f"memlab.{_MODULES[name]}")
     if name not in _WHERE:
         from memlab.errors import missing_name
 
         raise missing_name(__name__, name, _REMOVED)
     if name in ("FEATURES", "SETTINGS", "SLOTS"):
-        importlib.import_module("memlab.extension").load_installed()
+        importlib.import_module("memlab.kernel.extension").load_installed()
     where = _WHERE[name]
     module, attribute = (where, name) if isinstance(where, str) else where
     value = getattr(importlib.import_module(f"memlab.{module}"), attribute)

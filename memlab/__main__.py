@@ -1,5 +1,5 @@
 """``python -m memlab``."""
 
-from memlab.cli import main
+from memlab.ui.cli import main
 
 main()

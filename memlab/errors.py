@@ -44,8 +44,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 
-from memlab.printable import printable
-from memlab.version import __version__
+from memlab.kernel.base.printable import printable
+from memlab.kernel.version import __version__
 
 __all__ = [
     "BadAnswer",

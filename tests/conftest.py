@@ -11,10 +11,10 @@ from embedders import letters
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 import memlab
-from memlab import extension
-from memlab.cli import main
-from memlab.embedding import load_embedder
-from memlab.storage.store import Store
+from memlab.kernel import extension
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.storage.store import Store
+from memlab.ui.cli import main
 
 Store.strict = True
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import memlab
-from memlab.operations import OPERATIONS
-from memlab.policies import SETTINGS, load_pack, pack_names
-from memlab.policies._settings import SettingValue
-from memlab.schema import EDGE, FIELDS, MEMORY, Column
-from memlab.serving._forms import Found
-from memlab.serving._tools import TOOLS
+from memlab.io.serving._forms import Found
+from memlab.io.serving._tools import TOOLS
+from memlab.kernel.policies import SETTINGS, load_pack, pack_names
+from memlab.kernel.policies._settings import SettingValue
+from memlab.kernel.schema import EDGE, FIELDS, MEMORY, Column
+from memlab.subjects.programs import OPERATIONS
 
 DOCS = Path(__file__).parents[1] / "docs"
 DESIGNS = ("cascade", "companion", "workbench", "associative", "factgraph")

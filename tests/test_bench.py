@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.bench import BenchResult, bench_conversations
-from memlab.demo import CONVERSATION
 from memlab.errors import DatasetError, InputError, PolicyError, UnknownName
-from memlab.evaluation import BASELINES
-from memlab.ingest import Conversation, LabelledConversation, Question, Turn, read_locomo
+from memlab.io.ingest import Conversation, LabelledConversation, Question, Turn, read_locomo
+from memlab.science.bench import BenchResult, bench_conversations
+from memlab.science.evaluation import BASELINES
+from memlab.ui.demo import CONVERSATION
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 FACTS = {

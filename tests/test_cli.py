@@ -11,8 +11,8 @@ import click
 import pytest
 
 import memlab
-from memlab.cli import main
-from memlab.cli._help import SECTIONS
+from memlab.ui.cli import main
+from memlab.ui.cli._help import SECTIONS
 
 
 def commands(group=main, path=()):

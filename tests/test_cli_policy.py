@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from memlab.cli import main
-from memlab.policies import load_pack
+from memlab.kernel.policies import load_pack
+from memlab.ui.cli import main
 
 NEAR = "(defpolicy recall-score [similarity recency]\n  (+ (* 0.7 similarity) (* 0.3 recency)))\n"
 

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from properties import examples
 
 import memlab
-from memlab.embedding import load_embedder
 from memlab.errors import InputError, LabError, MissingExtension, PrivacyError
-from memlab.extension import Extension, extend, forget_extension
-from memlab.journal import Event
-from memlab.state import EventType, Field, Projection, State, listed, mapping, rows
-from memlab.subjects.projections import new_state
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.extension import Extension, extend, forget_extension
+from memlab.kernel.journal import Event
+from memlab.kernel.state import EventType, Field, Projection, State, listed, mapping, rows
+from memlab.kernel.verbs.projections import new_state
 
 KIND = "sightings/seen"
 LIKE_A_TOKEN = "eaaace310cf4883acf70b8db7d9576a59e9c6a6935c2230ffa3270be08330a7e"

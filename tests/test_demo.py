@@ -12,14 +12,14 @@ import pytest
 from matplotlib.figure import Figure
 
 import memlab
-from memlab.demo import CONVERSATION, run_demo
-from memlab.demo.figures import draw_terms
-from memlab.demo.quarter import agreement, live_quarter
-from memlab.drawing import CYCLE
 from memlab.errors import InputError
-from memlab.evaluation import Estimate
-from memlab.ingest import read_locomo
-from memlab.simulation import WORLDS
+from memlab.io.ingest import read_locomo
+from memlab.kernel.base.drawing import CYCLE
+from memlab.science.evaluation import Estimate
+from memlab.science.simulation import WORLDS
+from memlab.ui.demo import CONVERSATION, run_demo
+from memlab.ui.demo.figures import draw_terms
+from memlab.ui.demo.quarter import agreement, live_quarter
 
 pytestmark = pytest.mark.long
 
@@ -186,7 +186,7 @@ def test_the_report_of_the_evaluation_stands_beside_the_page_which_names_but_doe
 
 
 def test_without_the_quarter_it_is_the_same_story_and_a_page_of_its_own(run, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("memlab.bench.bench_conversations", lambda *_, **__: run.bench)
+    monkeypatch.setattr("memlab.science.bench.bench_conversations", lambda *_, **__: run.bench)
     short = run_demo(output=tmp_path / "short.html", progress=True)
     captured = capsys.readouterr()
     assert "live" not in captured.out

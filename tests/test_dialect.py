@@ -14,8 +14,8 @@ import pytest
 
 import memlab
 from memlab.errors import PolicyError, PolicyTypeError
-from memlab.language import Policy, read_pack
-from memlab.policies import load_pack
+from memlab.kernel.language import Policy, read_pack
+from memlab.kernel.policies import load_pack
 
 pytestmark = pytest.mark.long
 

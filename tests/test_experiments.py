@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memlab.demo import CONVERSATION
-from memlab.ingest import read_locomo
+from memlab.io.ingest import read_locomo
+from memlab.ui.demo import CONVERSATION
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 sys.path.insert(0, str(EXPERIMENTS))

@@ -50,14 +50,14 @@ assert lab.memories["speaker"].to_list() == ["Ada", "Bob"]
 """,
     "small": """
 from click.testing import CliRunner
-from memlab.cli import main
+from memlab.ui.cli import main
 assert memlab.open(embedder="lengths").remember("tabs").id == 1
 assert CliRunner().invoke(main, ["shout", "ok"]).output == "OK\\n"
 """,
     "whole": """
 import numpy as np
-from memlab.index import KINDS, Vectors
-from memlab.index._base import build_base, Base
+from memlab.kernel.index import KINDS, Vectors
+from memlab.kernel.index._base import build_base, Base
 from pathlib import Path
 vectors = Vectors(16)
 vectors.append(np.random.default_rng(0).integers(-127, 128, (4096, 16)).astype(np.int8))
@@ -66,12 +66,12 @@ assert "whole" in path.name
 lab = memlab.open(index="whole")
 """,
     "count": """
-from memlab.extension import extensions
+from memlab.kernel.extension import extensions
 (kind,) = [declared.value for declared in extensions()["count"].widgets]
 lab.remember("tabs")
 reply, _ = kind(lab).answer({"id": 1, "verb": "count", "arguments": {}})
 assert reply["value"] == {"memories": 1}
-from memlab.widgets.view import write_bundle
+from memlab.ui.widgets.view import write_bundle
 assert (write_bundle(lab, Path("page")).parent / "static" / "count.js").exists()
 """,
 }

@@ -12,7 +12,6 @@ import pytest
 
 import memlab
 from memlab import Extension, Feature, Setting, Slot
-from memlab.embedding import EmbedderSource
 from memlab.errors import (
     ExtensionError,
     ExtensionWarning,
@@ -21,11 +20,12 @@ from memlab.errors import (
     PolicyNameError,
     UnknownName,
 )
-from memlab.extension import _load, forget_extension, register_extension
-from memlab.policies import FEATURES, SETTINGS, load_pack
-from memlab.reading import Reader
-from memlab.state import EventType, Field, Projection
-from memlab.subjects.seam import Accessor
+from memlab.io.reading import Reader
+from memlab.kernel.embedding import EmbedderSource
+from memlab.kernel.extension import _load, forget_extension, register_extension
+from memlab.kernel.policies import FEATURES, SETTINGS, load_pack
+from memlab.kernel.state import EventType, Field, Projection
+from memlab.kernel.verbs.seam import Accessor
 
 OTHER = '(pack other "The longest first." :inherits memlab) (defpolicy recall-score [size] "Its length." size)'
 BY_LENGTH = "(fn [similarity size] (+ (* 0 similarity) size))"
@@ -191,7 +191,7 @@ def test_a_nullable_feature_may_be_null_and_words_are_checked():
 
 
 def test_a_slow_feature_is_reported(monkeypatch):
-    monkeypatch.setattr("memlab.recall._extended._SLOW", -1.0)
+    monkeypatch.setattr("memlab.kernel.recall._extended._SLOW", -1.0)
     memlab.extend(Extension("sizes", "1", features=(feature(),)))
     with a_lab() as lab:
         lab.policies.install("recall-score", BY_LENGTH)
@@ -392,7 +392,7 @@ def test_a_command_stands_in_the_help_under_extensions():
     import click
     from click.testing import CliRunner
 
-    from memlab.cli import main
+    from memlab.ui.cli import main
 
     @click.command("shout", help="Say it loudly.")
     @click.argument("word")
@@ -597,7 +597,7 @@ def test_what_an_extension_may_not_write_is_refused(kind, body, error):
         ),
         ({"accessors": (Accessor("recall", "Another.", Notes),)}, "Lab has an attribute recall"),
         ({"accessors": (Accessor("not a name", "Another.", Notes),)}, "no name of an attribute"),
-        ({"projections": (Notes,)}, "no subclass of memlab.state.Projection"),
+        ({"projections": (Notes,)}, "no subclass of memlab.kernel.state.Projection"),
     ],
 )
 def test_events_and_accessors_are_checked_when_they_are_declared(declared, said):

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import memlab
-from memlab.arguments import checked
-from memlab.interrupts import ThreadLock
+from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.interrupts import ThreadLock
 
 
 def test_a_lock_that_an_interrupt_left_held_is_given_back():

@@ -119,7 +119,7 @@ def test_an_observation_is_the_weighted_difference(asked):
     rewards = {(d, m): r for d, m, r in slates.feedback.select("decision", "memory_id", "reward").collect().iter_rows()}
     total, means = 0.0, []
     for number, (_, blob) in enumerate(asked.store.journal.slates(), 1):
-        slate = memlab.slates.decode(blob, decision=_)
+        slate = memlab.kernel.slates.decode(blob, decision=_)
         live, other = set(slate.challenge["live"]), set(slate.challenge["heads"]["words"]["ids"])
         chance = dict(zip(slate.ids.tolist(), slate.propensity.tolist(), strict=True))
         for memory in slate.shown:
@@ -198,8 +198,8 @@ def test_silence_is_asked_about_and_may_mean_anything(asked):
 
 def test_a_slate_with_a_challenge_is_the_same_after_its_bytes(asked):
     (_, blob), *_ = asked.store.journal.slates()
-    slate = memlab.slates.decode(blob)
-    assert memlab.slates.decode(memlab.slates.encode(slate)).challenge == slate.challenge
+    slate = memlab.kernel.slates.decode(blob)
+    assert memlab.kernel.slates.decode(memlab.kernel.slates.encode(slate)).challenge == slate.challenge
     assert np.isfinite(slate.propensity).all()
 
 

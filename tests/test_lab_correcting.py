@@ -10,7 +10,7 @@ from embedders import letters
 
 import memlab
 from memlab.errors import InputError, LabError, PrivacyError, ReadOnlyLab, UnknownName
-from memlab.schema import FIELDS, FIXED, RECALLABLE
+from memlab.kernel.schema import FIELDS, FIXED, RECALLABLE
 
 spawn = multiprocessing.get_context("spawn")
 
@@ -94,7 +94,7 @@ def test_every_field_is_carried_over(lab):
         "time": "2026-02-03T04:05:06+00:00",
         "word": None,
     }
-    columns = memlab.schema.MEMORY
+    columns = memlab.kernel.schema.MEMORY
     given = {}
     for name in FIELDS:
         column = columns[name]

@@ -6,7 +6,7 @@ from embedders import letters
 
 import memlab
 from memlab.errors import InputError, NotPermitted, ReadOnlyLab, UnknownName
-from memlab.subjects.projections import new_state
+from memlab.kernel.verbs.projections import new_state
 
 
 def kinds(lab):

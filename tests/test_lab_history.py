@@ -10,7 +10,7 @@ from properties import examples
 
 import memlab
 from memlab.errors import InputError, ReadOnlyLab
-from memlab.subjects.projections import new_state
+from memlab.kernel.verbs.projections import new_state
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def moved(lab, clock):
 
 
 def days_after(clock, days):
-    return clock.now + days * memlab.clock.DAY
+    return clock.now + days * memlab.kernel.base.clock.DAY
 
 
 def test_the_past_knows_nothing_of_what_came_later(moved, clock):

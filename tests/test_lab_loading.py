@@ -215,7 +215,7 @@ def test_a_generator_that_raises_is_an_error_of_ours(lab):
 def test_a_long_load_shows_that_it_goes_on(lab, chat, monkeypatch, capsys):
     monkeypatch.setattr(loading, "_SECONDS", 0.0)
     monkeypatch.setattr(loading, "_ROWS", 10)
-    monkeypatch.setattr("memlab.progress._SECONDS_PER_LINE", 0.0)
+    monkeypatch.setattr("memlab.kernel.base.progress._SECONDS_PER_LINE", 0.0)
     lab.load(chat(40))
     assert "chat.jsonl: " in capsys.readouterr().err
     lab.load(chat(40), progress=False)

@@ -5,9 +5,9 @@ import pytest
 from embedders import letters
 
 import memlab
-import memlab.moving
+import memlab.io.moving
 from memlab.errors import MemoryOff, ReadOnlyLab
-from memlab.privacy import Screening
+from memlab.kernel.privacy import Screening
 
 KEY = "AKIAIOSFODNN7EXAMPLE"
 
@@ -32,7 +32,7 @@ def unscreened(monkeypatch):
     def remember(lab, text, **fields):
         with monkeypatch.context() as patched:
             patched.setattr(
-                "memlab.subjects.remembering.remember.screen_many",
+                "memlab.kernel.verbs.remembering.remember.screen_many",
                 lambda texts, **_: [Screening(text) for text in texts],
             )
             return lab.remember(text, **fields)
@@ -121,7 +121,7 @@ def test_secrets_are_redacted_on_the_way_and_embedded_without_them(held, unscree
 
 
 def test_a_move_that_stopped_goes_on(held, tmp_path, clock, monkeypatch):
-    load, calls = memlab.moving.load_bundle, []
+    load, calls = memlab.io.moving.load_bundle, []
 
     def second_fails(*given, **named):
         calls.append(given)
@@ -130,7 +130,7 @@ def test_a_move_that_stopped_goes_on(held, tmp_path, clock, monkeypatch):
         return load(*given, **named)
 
     with monkeypatch.context() as patched:
-        patched.setattr(memlab.moving, "load_bundle", second_fails)
+        patched.setattr(memlab.io.moving, "load_bundle", second_fails)
         with pytest.raises(KeyboardInterrupt):
             held.io.move_to(tmp_path / "there", exclude=["diary"], embedder=letters)
     with opened(tmp_path / "there", clock) as there:

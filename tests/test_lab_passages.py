@@ -3,7 +3,7 @@
 import shutil
 
 import memlab
-from memlab.clock import ManualClock
+from memlab.kernel.base.clock import ManualClock
 
 FILLER = " ".join(f"The garden of house {number} has a fence and a <gate> & a pond." for number in range(30))
 ANSWER = "The boiler was serviced by Ottokar Quint, whose bill was <b>ninety</b> crowns."

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import memlab
-from memlab.embedding import load_embedder
 from memlab.errors import InputError, LabError, PolicyError, PrivacyError, ReadOnlyLab, UnknownName
-from memlab.policies import SLOTS, VersionLog, load_pack
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.policies import SLOTS, VersionLog, load_pack
 
 LONG = "(fn [length] length)"
 SHORT = "(fn [length] (- length))"

@@ -24,9 +24,9 @@ from properties import examples
 
 import memlab
 from memlab.errors import InputError, LabBusy, LabError, PrivacyError, UnknownName
-from memlab.state import State
-from memlab.subjects.corrections.editing import in_place_of
-from memlab.subjects.projections import new_state
+from memlab.kernel.state import State
+from memlab.kernel.verbs.corrections.editing import in_place_of
+from memlab.kernel.verbs.projections import new_state
 from memlab.subjects.purge.planning import tombstones_of
 from memlab.subjects.purge.traces import search_files, search_terms
 
@@ -106,7 +106,7 @@ def folder(tmp_path):
 
 def everywhere(lab, monkeypatch):
     """Snapshots, sealed slates, backups."""
-    monkeypatch.setattr("memlab.storage.store._SEAL_EVERY", 2)
+    monkeypatch.setattr("memlab.kernel.storage.store._SEAL_EVERY", 2)
     lab.slates().collect()
     lab.io.snapshot()
     lab.io.backup()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.errors import InputError, PrivacyError, ReadOnlyLab, UnknownName
-from memlab.state import State
-from memlab.subjects.projections import new_state
+from memlab.kernel.state import State
+from memlab.kernel.verbs.projections import new_state
 
 
 def statuses(lab):

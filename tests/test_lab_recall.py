@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.recall import Filters, Recaller
-from memlab.slates import TABLES, decode, encode
-from memlab.subjects.recalling.past import Past
+from memlab.kernel.recall import Filters, Recaller
+from memlab.kernel.slates import TABLES, decode, encode
+from memlab.kernel.verbs.recalling.past import Past
 
 NOTES = [
     {"text": "The user prefers tabs", "kind": "preference", "tags": ["style"], "importance": 0.9},

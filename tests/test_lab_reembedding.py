@@ -11,12 +11,12 @@ import pytest
 from embedders import letters
 
 import memlab
-from memlab.embedding import load_embedder
 from memlab.errors import EmbedderMismatch, InputError, ReadOnlyLab
-from memlab.state import State
-from memlab.storage import store as stores
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.state import State
+from memlab.kernel.storage import store as stores
+from memlab.kernel.verbs.projections import PROJECTIONS
 from memlab.subjects.io.reembedding import Reembedding
-from memlab.subjects.projections import PROJECTIONS
 
 WORDS = "apple bridge candle desert engine forest garden harbour island jacket kettle ladder market needle orchard"
 TEXTS = [
@@ -125,7 +125,7 @@ def test_the_end_is_that_of_the_foreground_to_the_bit(tmp_path, clock, small, wa
 @pytest.mark.parametrize("all_at_once", [True, False])
 def test_meanwhile_words_find_what_has_no_vector(tmp_path, clock, small, shut, monkeypatch, all_at_once):
     if not all_at_once:
-        monkeypatch.setattr("memlab.recall._question._ALL", 10)
+        monkeypatch.setattr("memlab.kernel.recall._question._ALL", 10)
     embedder, gate = shut
     path = filled(tmp_path / "lab", clock)
     with memlab.open(path, embedder=embedder, clock=clock, reembed="background") as lab:
@@ -188,7 +188,7 @@ def test_a_killed_process_goes_on_where_it_was(tmp_path, clock, small):
         import os, sys
         sys.path[:0] = {[str(Path(__file__).parent)]!r}
         import memlab
-        from memlab.storage import store as stores
+        from memlab.kernel.storage import store as stores
         from test_lab_reembedding import initials, named
         stores._EMBED_AT_ONCE, stores._EMBED_PIECE = 16, 8
         calls = []

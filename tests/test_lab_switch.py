@@ -5,8 +5,8 @@ import pytest
 from embedders import letters
 
 import memlab
-from memlab.embedding import load_embedder
 from memlab.errors import MemoryOff
+from memlab.kernel.embedding import load_embedder
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_it_is_logged_reversible_and_in_the_past(noted, clock):
     then = noted.store.journal.head
     clock.advance(hours=1)
     assert noted.agents.switch_off("api", reason="moved").rows() == [
-        ("api", memlab.clock.from_micros(clock()), "moved")
+        ("api", memlab.kernel.base.clock.from_micros(clock()), "moved")
     ]
     noted.agents.switch_off("api", reason="again")
     noted.agents.switch_on()
@@ -179,7 +179,7 @@ def test_under_a_pack_that_needs_consent_a_project_is_off_until_somebody_consent
     assert lab.store.journal.head == head, "a consent that holds is not written again"
     consent = lab.agents.consents().row(0, named=True)
     assert (consent["project"], consent["creator"], consent["reason"]) == ("api", "ida", "kick-off")
-    assert consent["since"] == memlab.clock.from_micros(clock())
+    assert consent["since"] == memlab.kernel.base.clock.from_micros(clock())
     assert consent["remote"] is None
     assert "consent of ida" in lab.log.filter(pl.col("kind") == "switch")["what"][0]
     lab.remember("deploys go out on Tuesdays", project="api")

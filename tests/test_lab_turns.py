@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab import verifiers
+from memlab.subjects import verifiers
 
 NOTES = ["the bakery opens at six", "the bakery opens at noon", "deploys go out on Tuesdays", "deploys need a review"]
 

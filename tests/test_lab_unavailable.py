@@ -9,7 +9,7 @@ from embedders import letters
 
 import memlab
 from memlab.errors import LabBusy, LabUnavailable
-from memlab.journal import WriterLock
+from memlab.kernel.journal import WriterLock
 
 AWAY = r"Memory is unavailable: .*agent.memlab is out of reach \(.*\). Nothing was written, there or elsewhere. Go on"
 
@@ -177,7 +177,7 @@ def test_serving_a_lab_that_is_away(path, run):
 
 
 def test_adapters_say_so_and_go_on(path, share):
-    from memlab.adapters.mem0 import Mem0Memory
+    from memlab.io.adapters.mem0 import Mem0Memory
 
     with opened(path) as lab:
         memory = Mem0Memory(lab)

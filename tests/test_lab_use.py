@@ -6,12 +6,12 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab import verifiers
-from memlab.recall import Recaller
+from memlab.kernel.recall import Recaller
+from memlab.kernel.verbs.feedback.feedback import Verified
+from memlab.kernel.verbs.recalling.past import Past
+from memlab.subjects import verifiers
 from memlab.subjects.clusters.due import refine_due
-from memlab.subjects.feedback.feedback import Verified
-from memlab.subjects.recalling.past import Past
-from memlab.verifiers import Verdict
+from memlab.subjects.verifiers import Verdict
 
 NOTES = ["the bakery opens at six", "the bakery opens at noon", "the bakery opens at ten", "tabs in the editor"]
 
@@ -39,7 +39,7 @@ class TestVerdict:
         access = dict(zip(cascade.memories["id"], cascade.memories["access"], strict=True))
         assert [access[id] for id in (best, second, third)] == [1, 1, 0]
         # it fades from the recall on: a late verdict does not make it fresh
-        assert cascade.memories["accessed"][best - 1] == memlab.clock.from_micros(hits.slate.at)
+        assert cascade.memories["accessed"][best - 1] == memlab.kernel.base.clock.from_micros(hits.slate.at)
 
     def test_two_that_pass_are_joined_and_strengthened_to_at_most_one(self, cascade):
         for count in range(1, 13):

@@ -10,7 +10,7 @@ import pytest
 from waiting import until
 
 from memlab.errors import InputError, LabError, PolicyError, PrivacyError, ReadOnlyLab, UnknownName
-from memlab.policies import load_pack
+from memlab.kernel.policies import load_pack
 
 SLOT = "recall-score"
 LONG = "(fn [length]\n  length)"

@@ -15,8 +15,8 @@ from embedders import letters
 from waiting import until
 
 import memlab
-from memlab.embedding import load_embedder
 from memlab.errors import InputError, PrivacyError, ReadOnlyLab, UnknownName
+from memlab.kernel.embedding import load_embedder
 
 NEAR = '(fn [pair/similarity] (if (> pair/similarity 0.5) "similar" "none"))'
 LATER = """

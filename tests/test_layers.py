@@ -4,6 +4,8 @@ Every import counts: those within functions and those for type checkers alone, t
 """
 
 import ast
+import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -48,7 +50,7 @@ def package_of(module: str) -> str:
     """What may share private names: a package of memlab, or the folder of a subject."""
     home = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
     parts = home.split(".")
-    return ".".join(parts[: 3 if parts[1:2] == ["subjects"] else 2])
+    return ".".join(parts[: 4 if parts[1:3] == ["kernel", "verbs"] else 3])
 
 
 def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
@@ -64,6 +66,14 @@ def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 def private(name: str) -> bool:
     return name.startswith("_") and not name.endswith("__")
+
+
+def test_every_package_stands_in_a_layer():
+    contracts = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    listed = {name.strip() for line in contracts["contracts"][0]["layers"] for name in re.split(r"[|:]", line)}
+    groups = {"memlab", *(f"memlab.{name}" for name in ("io", "kernel", "science", "subjects", "ui"))}
+    packages = {".".join(module.split(".")[:3]) for module in MODULES} - groups
+    assert packages - listed == set()
 
 
 def test_the_layers_of_pyproject_hold():

@@ -13,8 +13,8 @@ import pytest
 
 import memlab
 from memlab.errors import NewerLab
-from memlab.journal._database import VERSION
-from memlab.policies import POLICY_FORMAT
+from memlab.kernel.journal._database import VERSION
+from memlab.kernel.policies import POLICY_FORMAT
 from tests.journal.formats import format_of
 
 pytestmark = pytest.mark.long
@@ -44,8 +44,8 @@ def later(tmp_path_factory):
     for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
         shutil.copy(ROOT / name, tree)
     replace(tree / "pyproject.toml", f'version = "{memlab.__version__}"', f'version = "{LATER}"')
-    replace(tree / "memlab/version.py", f'"{memlab.__version__}"', f'"{LATER}"')
-    replace(tree / "memlab/journal/_database.py", f"\nVERSION = {VERSION}\n", f"\nVERSION = {VERSION + 1}\n")
+    replace(tree / "memlab/kernel/version.py", f'"{memlab.__version__}"', f'"{LATER}"')
+    replace(tree / "memlab/kernel/journal/_database.py", f"\nVERSION = {VERSION}\n", f"\nVERSION = {VERSION + 1}\n")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(built)]
     subprocess.run(command, cwd=tree, check=True, capture_output=True)
     (wheel,) = built.glob(f"memlab-{LATER}-*.whl")
@@ -111,15 +111,15 @@ def test_a_pack_in_a_later_vocabulary_is_not_blamed(later, tmp_path):
     """The format of the journal is that of today; a setting was added, and the number of the vocabulary raised."""
     package, folder = tmp_path / "package", tmp_path / "agent.memlab"
     shutil.copytree(later, package)
-    replace(package / "memlab/journal/_database.py", f"\nVERSION = {VERSION + 1}\n", f"\nVERSION = {VERSION}\n")
+    replace(package / "memlab/kernel/journal/_database.py", f"\nVERSION = {VERSION + 1}\n", f"\nVERSION = {VERSION}\n")
     replace(
-        package / "memlab/policies/_vocabulary.py",
+        package / "memlab/kernel/policies/_vocabulary.py",
         f"POLICY_FORMAT = {POLICY_FORMAT}",
         f"POLICY_FORMAT = {POLICY_FORMAT + 1}",
     )
     added = 'Setting("moon-phase", "num", "added by a later version", default=0.0),'
     first = 'Setting("limit", '
-    replace(package / "memlab/policies/_settings.py", first, f"{added}\n        {first}")
+    replace(package / "memlab/kernel/policies/_settings.py", first, f"{added}\n        {first}")
     run(package, "-c", _WRITE, str(folder), '(pack mine "Mine.")\n(setting moon-phase 1)')
     assert format_of(folder) == (VERSION, LATER)
     for read_only in (True, False):

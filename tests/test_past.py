@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.recall import Recaller
-from memlab.subjects.recalling.past import Past
+from memlab.kernel.recall import Recaller
+from memlab.kernel.verbs.recalling.past import Past
 
 WORDS = ["goat", "sea", "bakery", "tabs", "deploy", "review", "swim", "village", "six", "branch"]
 
@@ -62,7 +62,7 @@ def test_nothing_is_written(lived):
 
 
 def test_slates_are_the_same_sealed_or_not(disk, tmp_path, monkeypatch):
-    monkeypatch.setattr("memlab.storage.store._SEAL_EVERY", 3)
+    monkeypatch.setattr("memlab.kernel.storage.store._SEAL_EVERY", 3)
     with disk() as lab:
         lab.remember_many(["goat by the sea", "a bakery", "six tabs"])
         for turn in range(4):

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memlab
-from memlab.cli import main
-from memlab.printable import json_safe, printable
+from memlab.kernel.base.printable import json_safe, printable
+from memlab.ui.cli import main
 
 EVIL = "\x1b]0;owned\x07 \x9b31m \x08\x08 \u202egnp.exe\u2066 \x7f"
 ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -146,7 +146,7 @@ def test_no_command_prints_what_steers_a_terminal(run, tmp_path):
 
 
 def test_only_one_place_of_the_command_line_prints():
-    folder = Path(memlab.__file__).parent / "cli"
+    folder = Path(memlab.__file__).parent / "ui" / "cli"
     assert [file.name for file in folder.glob("*.py") if "echo(" in file.read_text()] == ["_base.py"]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import memlab
 from memlab.errors import MissingExtra
-from memlab.lab import Lab
+from memlab.subjects.lab import Lab
 from tests.tables_of_docs import TABLES, between
 
 DOCS = Path(__file__).parents[1] / "docs"

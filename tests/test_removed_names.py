@@ -3,7 +3,8 @@
 import pytest
 
 import memlab
-from memlab import evaluation, language, simulation
+from memlab.kernel import language
+from memlab.science import evaluation, simulation
 
 
 @pytest.mark.parametrize(
@@ -11,8 +12,8 @@ from memlab import evaluation, language, simulation
     [
         (memlab, "audit", "remember_many"),
         (evaluation, "estimators", "memlab.evaluate"),
-        (language, "mutate", "memlab.breeding.mutate"),
-        (language, "crossover", "memlab.breeding.crossover"),
+        (language, "mutate", "memlab.science.breeding.mutate"),
+        (language, "crossover", "memlab.science.breeding.crossover"),
         (simulation, "SPARSE", "probe-rate"),
     ],
 )

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from memlab.scratch import zeros
+from memlab.kernel.base.scratch import zeros
 
 LARGE = 10_000
 

@@ -46,7 +46,7 @@ def test_every_public_callable_has_an_example():
 
 
 def test_every_public_callable_checks_its_arguments():
-    """By ``memlab.arguments.checked``, which marks it."""
+    """By ``memlab.kernel.base.arguments.checked``, which marks it."""
     unchecked = {name for name, call in public_callables().items() if not getattr(call, "__checked__", False)}
     assert unchecked == CHECKED_WHERE_THEY_FAIL | {"Verdict"}
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 import memlab
-from memlab.storage.store import Store
+from memlab.kernel.storage.store import Store
 
 steps = st.tuples(st.integers(0, 1), st.sampled_from(["remember", "several", "recall", "forget", "feedback", "use"]))
 
@@ -60,7 +60,7 @@ def test_two_stores_on_one_folder_and_a_third_that_folds_all_at_once_agree(tmp_p
 
 def test_an_interrupt_while_a_snapshot_is_written_loses_no_word(disk, monkeypatch):
     """Postings are sealed as they are written down: the state was left without them, and the next snapshot too."""
-    from memlab.index import _postings
+    from memlab.kernel.index import _postings
 
     sealed, struck = _postings.segment_of, []
 

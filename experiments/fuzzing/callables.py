@@ -19,7 +19,7 @@ from typing import Any
 
 import memlab
 from memlab.errors import MissingExtra
-from memlab.storage.store import Store
+from memlab.kernel.storage.store import Store
 
 __all__ = ["MADE_BY_MEMLAB", "parameters", "public_callables"]
 

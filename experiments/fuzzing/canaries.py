@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from memlab.policies._packs import _FOLDER as PACKS
+from memlab.kernel.policies._packs import _FOLDER as PACKS
 
 __all__ = ["Canaries"]
 

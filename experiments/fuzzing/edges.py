@@ -8,7 +8,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from memlab.language import __file__ as _language
+from memlab.kernel.language import __file__ as _language
 
 __all__ = ["Edges"]
 

@@ -20,9 +20,8 @@ import numpy as np
 import polars as pl
 
 import memlab
-from memlab.adapters import LabSession, Mem0Memory, MemoryFiles, read_memfs, write_memfs
-from memlab.embedding import load_embedder
-from memlab.ingest import (
+from memlab.io.adapters import LabSession, Mem0Memory, MemoryFiles, read_memfs, write_memfs
+from memlab.io.ingest import (
     Conversation,
     LabelledConversation,
     Question,
@@ -39,7 +38,9 @@ from memlab.ingest import (
     read_longmemeval,
     read_questions,
 )
-from memlab.simulation import (
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.slates import WIDE
+from memlab.science.simulation import (
     MessageEvent,
     Phase,
     QuestionEvent,
@@ -50,11 +51,10 @@ from memlab.simulation import (
     live,
     trial,
 )
-from memlab.slates import WIDE
 from memlab.subjects.agents.agent import Agent
 from memlab.subjects.agents.turns import Surfaced
 from memlab.subjects.clusters.finding import Clusters
-from memlab.verifiers import Verdict, local, overlap
+from memlab.subjects.verifiers import Verdict, local, overlap
 
 __all__ = ["EXAMPLES", "Desk", "Example"]
 
@@ -224,7 +224,7 @@ class Desk:
     def differing(self) -> Any:
         return self.evaluation().disagreements("similarity", "recency")
 
-    def evaluation(self) -> memlab.evaluation.Evaluation:
+    def evaluation(self) -> memlab.science.evaluation.Evaluation:
         return memlab.evaluate(self.log, ["similarity", "recency"], missing="zero")
 
     @cached_property

@@ -17,9 +17,9 @@ from experiments.fuzzing.edges import Edges
 from experiments.fuzzing.mutations import MUTATIONS
 from experiments.fuzzing.tally import Finding, Tally
 from memlab.errors import InputError, PolicyError
-from memlab.language import Policy, compile_policy, read_pack
-from memlab.policies import SLOTS as OFFERED
-from memlab.policies import load_pack, pack_names, pack_source
+from memlab.kernel.language import Policy, compile_policy, read_pack
+from memlab.kernel.policies import SLOTS as OFFERED
+from memlab.kernel.policies import load_pack, pack_names, pack_source
 from tests.language.agreement import disagreement, over_slate
 from tests.language.corpus import attacks
 from tests.language.grammar import Grammar

@@ -24,7 +24,7 @@ import memlab
 from experiments.fuzzing.callables import parameters, public_callables
 from experiments.fuzzing.examples import EXAMPLES, Desk
 from experiments.fuzzing.junk import JUNK
-from memlab.schema import FIELDS
+from memlab.kernel.schema import FIELDS
 
 __all__ = ["Case", "Report", "cases", "fuzz", "sampled"]
 

@@ -12,7 +12,7 @@ import polars as pl
 
 import memlab
 from living.words import Words, letters
-from memlab.schema import FIELDS, OUTCOMES
+from memlab.kernel.schema import FIELDS, OUTCOMES
 
 __all__ = ["VERBS", "Verb"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import memlab
-from memlab.ingest import LabelledConversation, conversation, read_beam, read_locomo
+from memlab.io.ingest import LabelledConversation, conversation, read_beam, read_locomo
 from recording.labs import Built, ask_labelled
 
 __all__ = ["CHATS"]

@@ -16,9 +16,9 @@ from living.verbs import VERBS
 from living.words import Words, letters
 
 import memlab
-from memlab.demo import CONVERSATION
-from memlab.ingest import LabelledConversation, conversation, read_locomo
-from memlab.simulation import MessageEvent, QuestionEvent, World, live
+from memlab.io.ingest import LabelledConversation, conversation, read_locomo
+from memlab.science.simulation import MessageEvent, QuestionEvent, World, live
+from memlab.ui.demo import CONVERSATION
 
 __all__ = ["LABS", "Built", "ask_labelled"]
 

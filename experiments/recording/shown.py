@@ -11,10 +11,10 @@ from typing import Any
 import polars as pl
 
 import memlab
-from memlab.journal import FORMAT
-from memlab.policies import VOCABULARY, load_pack
-from memlab.state import tombstones
-from memlab.subjects.linking.linker import Linker
+from memlab.kernel.journal import FORMAT
+from memlab.kernel.policies import VOCABULARY, load_pack
+from memlab.kernel.state import tombstones
+from memlab.kernel.verbs.linking.linker import Linker
 from recording.labs import Built
 from recording.things import Thing, frame_thing, json_thing, text_thing
 

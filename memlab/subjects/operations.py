@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from memlab.arguments import Seed, Within, checked
 from memlab.errors import InputError, PolicyError
-from memlab.operations import (
+from memlab.kernel.base.arguments import Seed, Within, checked
+from memlab.kernel.state import HASH, MEMORY_ID, WORD, EventType
+from memlab.kernel.verbs.core import Core, Memories, MemoryLike
+from memlab.kernel.verbs.policies.falls import propose_revert
+from memlab.subjects.programs import (
     Adapted,
     Estimator,
     Fuel,
@@ -20,9 +23,6 @@ from memlab.operations import (
     read_program,
     run_program,
 )
-from memlab.state import HASH, MEMORY_ID, WORD, EventType
-from memlab.subjects.core import Core, Memories, MemoryLike
-from memlab.subjects.policies.falls import propose_revert
 
 __all__ = ["EVENTS_OF_OPERATIONS", "LabOperations"]
 

@@ -8,7 +8,7 @@ import pytest
 
 import memlab
 from memlab.errors import InputError, MemlabError
-from memlab.operations import Fuel
+from memlab.subjects.programs import Fuel
 
 DECAY = """
 (lambda (success fail energy importance recency_ms base_half_ms)

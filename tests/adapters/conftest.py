@@ -4,7 +4,7 @@ import pytest
 from embedders import letters
 
 import memlab
-from memlab.embedding import load_embedder
+from memlab.kernel.embedding import load_embedder
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memlab
-from memlab.adapters import MemoryFiles
-from memlab.embedding import load_embedder
+from memlab.io.adapters import MemoryFiles
+from memlab.kernel.embedding import load_embedder
 
 
 def opened(path=None):
@@ -72,7 +72,7 @@ def test_rename_and_delete_of_files_and_folders(lab, files):
     files.rename("/memories/c/x.md", "/memories/x.md")
     files.delete("/memories/c")
     assert files.view("/memories").splitlines()[2:] == ["1B\t/memories/x.md"]
-    ids = lab.memories.filter(memlab.lab.pl.col("status") == "deleted")["id"].to_list()
+    ids = lab.memories.filter(memlab.subjects.lab.pl.col("status") == "deleted")["id"].to_list()
     lab.restore(ids)
     assert "y.md" in files.view("/memories/c/b")
     assert files.clear() == "All memory cleared"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import memlab
-from memlab.adapters import LabSession, Mem0Memory, MemoryFiles
+from memlab.io.adapters import LabSession, Mem0Memory, MemoryFiles
 
 pytestmark = [pytest.mark.adapters, pytest.mark.filterwarnings("default")]
 
@@ -106,7 +106,7 @@ def test_openai_agents_session_does_what_the_sqlite_session_does(agents, lab):
 def test_claude_works_in_the_files(lab):
     anthropic = pytest.importorskip("anthropic")
     transport = pytest.importorskip("httpx2")
-    from memlab.adapters.claude_tool import LabMemoryTool
+    from memlab.io.adapters.claude_tool import LabMemoryTool
 
     commands = [
         {"command": "view", "path": "/memories"},
@@ -165,7 +165,7 @@ def test_claude_works_in_the_files(lab):
 def test_claude_files_answer_as_the_files_of_the_sdk(lab, tmp_path):
     """The same commands, the same sentences, where the lab does not say more."""
     tools = pytest.importorskip("anthropic.lib.tools._beta_builtin_memory_tool")
-    from memlab.adapters.claude_tool import LabMemoryTool
+    from memlab.io.adapters.claude_tool import LabMemoryTool
 
     ours, theirs = LabMemoryTool(MemoryFiles(lab)), tools.BetaLocalFilesystemMemoryTool(str(tmp_path))
     for command in [
@@ -187,7 +187,7 @@ def test_claude_files_answer_as_the_files_of_the_sdk(lab, tmp_path):
 
 def test_agent_framework_recalls_attributes_and_remembers(lab):
     framework = pytest.importorskip("agent_framework")
-    from memlab.adapters.agent_framework import HEAD, LabContext
+    from memlab.io.adapters.agent_framework import HEAD, LabContext
 
     given = []
 

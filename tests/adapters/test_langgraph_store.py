@@ -8,7 +8,7 @@ import pytest
 from embedders import letters
 
 import memlab
-from memlab.embedding import load_embedder
+from memlab.kernel.embedding import load_embedder
 
 pytestmark = [pytest.mark.adapters, pytest.mark.filterwarnings("default")]
 
@@ -20,7 +20,7 @@ def base():
 
 @pytest.fixture
 def made(base):
-    from memlab.adapters.langgraph import LabStore
+    from memlab.io.adapters.langgraph import LabStore
 
     return LabStore
 

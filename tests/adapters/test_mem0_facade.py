@@ -4,8 +4,8 @@ import pytest
 from embedders import letters
 
 import memlab
-from memlab.adapters import Mem0Memory
-from memlab.embedding import load_embedder
+from memlab.io.adapters import Mem0Memory
+from memlab.kernel.embedding import load_embedder
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pytest
 from embedders import letters
 
 import memlab
-from memlab.adapters import read_memfs, write_memfs
-from memlab.embedding import load_embedder
+from memlab.io.adapters import read_memfs, write_memfs
+from memlab.kernel.embedding import load_embedder
 
 PERSONA = '---\ndescription: "Who I am: careful"\nlimit: 5000\nread_only: true\n---\nI am careful.\r\nI ask.\n'
 FILES = {

@@ -6,8 +6,8 @@ import pytest
 from embedders import letters
 
 import memlab
-from memlab.adapters import LabSession
-from memlab.embedding import load_embedder
+from memlab.io.adapters import LabSession
+from memlab.kernel.embedding import load_embedder
 
 ITEMS = [
     {"role": "user", "content": "What is the weather in Oslo?"},

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memlab.arguments import Called, Count, Seed, Share, Taken, Within, checked, item, shown
-from memlab.clock import When
 from memlab.errors import InputError, LabError, NoSuchItem, UnknownName
+from memlab.kernel.base.arguments import Called, Count, Seed, Share, Taken, Within, checked, item, shown
+from memlab.kernel.base.clock import When
 
 
 @checked
@@ -134,7 +134,7 @@ def test_an_unknown_name_is_refused_with_the_nearest():
 
 
 def test_a_dataclass_checks_what_it_is_made_of():
-    from memlab.simulation import Phase
+    from memlab.science.simulation import Phase
 
     with pytest.raises(InputError, match=r"Phase\(until=\.\.\.\): until is a finite number"):
         Phase(until="x")

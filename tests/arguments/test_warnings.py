@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 import memlab
-from memlab.arguments import warn_caller
+from memlab.kernel.base.arguments import warn_caller
 
 
 def heard(call):

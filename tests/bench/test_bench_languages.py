@@ -8,9 +8,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from experiments.languages import LANGUAGES, in_language, talk
-from memlab.bench import bench_conversations
-from memlab.evaluation import BASELINES
-from memlab.policies import load_pack
+from memlab.kernel.policies import load_pack
+from memlab.science.bench import bench_conversations
+from memlab.science.evaluation import BASELINES
 
 
 @pytest.mark.parametrize("code", LANGUAGES)

@@ -6,7 +6,7 @@ import pytest
 
 import memlab
 from memlab.errors import DatasetError
-from memlab.ingest import Conversation, LabelledConversation, Question, Turn
+from memlab.io.ingest import Conversation, LabelledConversation, Question, Turn
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 SAID = [

@@ -5,9 +5,9 @@ import json
 import pytest
 
 import memlab
-from memlab.bench import bench_lab
 from memlab.errors import DatasetError, NotALab
-from memlab.ingest import WantedMemories, read_questions
+from memlab.io.ingest import WantedMemories, read_questions
+from memlab.science.bench import bench_lab
 
 TEXTS = ["The spare key hangs in the boiler room.", "Rent is due on the third.", "The cat is called Mangold."]
 

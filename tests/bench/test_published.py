@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 from click.testing import CliRunner
 
-from memlab.cli import main
 from memlab.errors import DatasetError
-from memlab.ingest import correct_evidence, digest, read_lmeb, read_locomo, read_longmemeval
+from memlab.io.ingest import correct_evidence, digest, read_lmeb, read_locomo, read_longmemeval
+from memlab.ui.cli import main
 
 
 def instance(id="q1", **more):

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from properties import examples
 
-from memlab.breeding import MUTATIONS, Offspring, crossover, mutate
 from memlab.errors import InputError, UnknownName
-from memlab.language import Input, Policy, Signature, compile_policy, read_pack
-from memlab.language._dag import reachable
-from memlab.policies import load_pack
+from memlab.kernel.language import Input, Policy, Signature, compile_policy, read_pack
+from memlab.kernel.language._dag import reachable
+from memlab.kernel.policies import load_pack
+from memlab.science.breeding import MUTATIONS, Offspring, crossover, mutate
 from tests.language.programs import ARGUMENTS, BOOL, NUM, SCHEMA, STR, program
 
 QUICK = examples(60, quick=8, suppress_health_check=list(HealthCheck))

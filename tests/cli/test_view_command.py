@@ -19,8 +19,8 @@ from tornado.httpclient import HTTPRequest
 from tornado.websocket import websocket_connect
 
 import memlab
-from memlab import widgets
-from memlab.widgets.view import write_bundle
+from memlab.ui import widgets
+from memlab.ui.widgets.view import write_bundle
 
 pytestmark = pytest.mark.long
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from memlab.embedding import Embedder, load_embedder
 from memlab.errors import InputError
+from memlab.kernel.embedding import Embedder, load_embedder
 
 
 def counts(texts):

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
-import memlab.embedding
-from memlab.embedding import load_embedder
-from memlab.embedding._model import Model
+import memlab.kernel.embedding
 from memlab.errors import InputError
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.embedding._model import Model
 
-SHIPPED = Path(memlab.embedding.__file__).parent / "model"
+SHIPPED = Path(memlab.kernel.embedding.__file__).parent / "model"
 TEXTS = [
     "The user prefers tabs over spaces.",
     "When did Ann move to Lisbon, and why?",
@@ -128,7 +128,7 @@ def deny(event, arguments):
     if event in ("socket.connect", "socket.getaddrinfo", "socket.bind"):
         raise RuntimeError(f"{event} {arguments}")
 sys.addaudithook(deny)
-from memlab.embedding import load_embedder
+from memlab.kernel.embedding import load_embedder
 embedder = load_embedder()
 assert len(embedder.fingerprint) == 64 and embedder.dim == 256
 assert not {"model2vec", "tokenizers", "torch"} & set(sys.modules), sorted(sys.modules)

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.embedding import load_embedder
-from memlab.embedding._model import Model
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.embedding._model import Model
 from tests.properties import examples
 
 SHIPPED = load_embedder()

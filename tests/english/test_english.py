@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.english import (
+from memlab.kernel.english import (
     NUMBER_WORDS,
     lexicon,
     number_of,

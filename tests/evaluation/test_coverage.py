@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from probed_logs import World
 
-from memlab.evaluation import evaluate
+from memlab.science.evaluation import evaluate
 
 pytestmark = pytest.mark.long
 

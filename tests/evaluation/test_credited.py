@@ -6,7 +6,7 @@ import pytest
 from probed_logs import World
 
 import memlab
-from memlab.evaluation import evaluate
+from memlab.science.evaluation import evaluate
 
 SHAPE = {"clusters": 40, "recalls": 40, "pool": 20, "limit": 5, "depth": 8, "rate": 0.8}
 

@@ -5,7 +5,7 @@ import pytest
 from probed_logs import World
 
 from memlab.errors import InputError, UnknownName
-from memlab.evaluation import evaluate
+from memlab.science.evaluation import evaluate
 
 WORLD = World(clusters=4, recalls=10, pool=12, limit=3, depth=4)
 SOURCE = "(defpolicy mixed [similarity good] (+ (* 0.3 (min-max similarity)) (* 0.7 (min-max good)) 0.1))"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from memlab.evaluation import _distributions as own
+from memlab.science.evaluation import _distributions as own
 
 FREEDOM = st.floats(1, 1e5)
 

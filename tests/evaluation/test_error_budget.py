@@ -8,8 +8,8 @@ import pytest
 from test_verdicts import challenged
 
 import memlab
-from memlab.evaluation._sequence import level_of
-from memlab.slates import Slates
+from memlab.kernel.slates import Slates
+from memlab.science.evaluation._sequence import level_of
 
 
 def with_second(slates, *, after, name="c", live="a"):

@@ -7,7 +7,7 @@ from probed_logs import World
 
 from memlab import Slates
 from memlab.errors import InputError, UnknownName
-from memlab.evaluation import GATES, evaluate
+from memlab.science.evaluation import GATES, evaluate
 
 MANY = World(clusters=40, recalls=40, seed=1)
 FEW = World(clusters=8, recalls=60, seed=2)

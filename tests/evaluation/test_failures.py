@@ -7,7 +7,7 @@ import pytest
 
 import memlab
 from memlab.errors import InputError
-from memlab.evaluation import PLACES
+from memlab.science.evaluation import PLACES
 
 PACK = """(pack few "The default pack, two memories, a pool of four." :inherits memlab)
 (setting limit 2) (setting pool 4) (setting dense-candidates 4) (setting lexical-candidates 4)

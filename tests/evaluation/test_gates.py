@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from memlab.evaluation import GATES
-from memlab.evaluation._gates import Facts, effective_count, gates, recalls_to_open, rounded, untested_sentence
-from memlab.evaluation._tests import Balance, independence_p
+from memlab.science.evaluation import GATES
+from memlab.science.evaluation._gates import Facts, effective_count, gates, recalls_to_open, rounded, untested_sentence
+from memlab.science.evaluation._tests import Balance, independence_p
 
 NAN = float("nan")
 SOUND = Facts(

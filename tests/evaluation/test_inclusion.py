@@ -8,7 +8,7 @@ from estimators.bandits import ips, snips
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.evaluation._inclusion import ARM, COLUMNS, difference, value
+from memlab.science.evaluation._inclusion import ARM, COLUMNS, difference, value
 
 chances = st.floats(0.01, 0.99)
 items = st.lists(st.tuples(st.booleans(), chances, st.floats(0, 1)), min_size=1, max_size=40)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from memlab.errors import InputError
-from memlab.evaluation import cluster_interval
+from memlab.science.evaluation import cluster_interval
 
 
 @given(st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=5), min_size=2, max_size=29))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import InputError, UnknownName
-from memlab.evaluation import METRICS, judge, measure
+from memlab.science.evaluation import METRICS, judge, measure
 
 ITEMS = [f"m{number}" for number in range(30)]
 rankings = st.lists(st.permutations(ITEMS).map(lambda order: order[:20]), min_size=1, max_size=6)

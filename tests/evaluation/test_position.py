@@ -8,9 +8,9 @@ import pytest
 
 from memlab import Slates
 from memlab.errors import InputError
-from memlab.evaluation import evaluate
-from memlab.evaluation._log import read_log
-from memlab.evaluation._position import harvest, moved_p, random_places
+from memlab.science.evaluation import evaluate
+from memlab.science.evaluation._log import read_log
+from memlab.science.evaluation._position import harvest, moved_p, random_places
 
 pytestmark = pytest.mark.long
 

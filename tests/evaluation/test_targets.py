@@ -9,8 +9,8 @@ from probed_logs import World
 
 from memlab import Slates
 from memlab.errors import InputError, PolicyError, UnknownName
-from memlab.evaluation import evaluate
-from memlab.policies import load_pack
+from memlab.kernel.policies import load_pack
+from memlab.science.evaluation import evaluate
 
 WORLD = World(clusters=3, recalls=4, pool=8, limit=2, depth=3, seed=4)
 

@@ -6,7 +6,7 @@ import pytest
 from probed_logs import World
 
 from memlab.errors import InputError, UnknownName
-from memlab.evaluation import evaluate, tune
+from memlab.science.evaluation import evaluate, tune
 
 WORLD = World(clusters=12, recalls=60, seed=5)
 # good - plain is a third of the true quality: the more of it, the better

@@ -12,10 +12,10 @@ from probed_logs import World
 from test_verdicts import challenged
 
 import memlab
-from memlab.cli import main
-from memlab.evaluation import GATES
-from memlab.evaluation._gates import Facts, Gate, gates
-from memlab.slates import Slates
+from memlab.kernel.slates import Slates
+from memlab.science.evaluation import GATES
+from memlab.science.evaluation._gates import Facts, Gate, gates
+from memlab.ui.cli import main
 
 SEEN = np.array([1.0, 0.75, 0.55, 0.42])
 UNTESTED = ["position", "redundancy"]

@@ -9,12 +9,12 @@ import pytest
 
 import memlab
 from memlab.errors import InputError
-from memlab.evaluation import _verdict
-from memlab.evaluation._duels import Course
-from memlab.evaluation._log import read_log
-from memlab.evaluation._position import lot_p
-from memlab.policies import Challenge
-from memlab.recall import draw_challenge
+from memlab.kernel.policies import Challenge
+from memlab.kernel.recall import draw_challenge
+from memlab.science.evaluation import _verdict
+from memlab.science.evaluation._duels import Course
+from memlab.science.evaluation._log import read_log
+from memlab.science.evaluation._position import lot_p
 
 SAMPLERS = {"extra": "challenge", "lot": "lot", "ab": "ab"}
 

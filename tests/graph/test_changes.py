@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import DamagedLab, InputError
-from memlab.graph import Edges, Nodes, _adjacency, _storage, node_codes
+from memlab.kernel.graph import Edges, Nodes, _adjacency, _storage, node_codes
 
 NODES = 6
 edge = st.tuples(

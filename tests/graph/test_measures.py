@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import InputError
-from memlab.graph import Edges, bridges, clustering, communities, density
+from memlab.kernel.graph import Edges, bridges, clustering, communities, density
 
 NODES = 9
 pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(lambda pair: pair[0] != pair[1])

@@ -9,7 +9,7 @@ from properties import examples
 from scipy.sparse import csr_array
 
 from memlab.errors import InputError
-from memlab.graph import SPREAD_MODES, Edges, Nodes, _wave, activate, spread
+from memlab.kernel.graph import SPREAD_MODES, Edges, Nodes, _wave, activate, spread
 
 NODES = 7
 WAVES = ("cascade", "energy", "hops")

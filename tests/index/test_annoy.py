@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from memlab.errors import InputError, UnknownName
-from memlab.index import Neighbours, Vectors
-from memlab.index._annoy import search_k
-from memlab.index._base import KINDS, Base, build_base, found_bases
-from memlab.index._projection import Projection
+from memlab.kernel.index import Neighbours, Vectors
+from memlab.kernel.index._annoy import search_k
+from memlab.kernel.index._base import KINDS, Base, build_base, found_bases
+from memlab.kernel.index._projection import Projection
 
 ROWS, DIM = 8_192, 64
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import InputError
-from memlab.index import Words, bm25, coverage, group_bm25, group_coverage
+from memlab.kernel.index import Words, bm25, coverage, group_bm25, group_coverage
 
 VOCABULARY = [f"w{number}" for number in range(12)]
 corpora = st.lists(st.lists(st.sampled_from(VOCABULARY), max_size=10), min_size=1, max_size=15)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from memlab.errors import InputError
-from memlab.index import Neighbours, Vectors, report
-from memlab.index._report import _wilson
-from memlab.index._stored import BLOCK
+from memlab.kernel.index import Neighbours, Vectors, report
+from memlab.kernel.index._report import _wilson
+from memlab.kernel.index._stored import BLOCK
 
 DIM = 64
 

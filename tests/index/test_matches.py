@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
-from memlab.index import Matches, Words, best, bm25, coverage, group_bm25, group_lengths, group_scores
-from memlab.index import _bm25 as arithmetic
-from memlab.index import _matches as pruning
+from memlab.kernel.index import Matches, Words, best, bm25, coverage, group_bm25, group_lengths, group_scores
+from memlab.kernel.index import _bm25 as arithmetic
+from memlab.kernel.index import _matches as pruning
 
 VOCABULARY = [f"w{number}" for number in range(12)]
 corpora = st.lists(st.lists(st.sampled_from(VOCABULARY), max_size=10), min_size=1, max_size=40)

@@ -15,11 +15,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from memlab.disk import read_sealed, write_sealed
 from memlab.errors import InputError
-from memlab.index import Neighbours, Vectors
-from memlab.index._builder import main as build_here
-from memlab.index._stored import BLOCK
+from memlab.kernel.base.disk import read_sealed, write_sealed
+from memlab.kernel.index import Neighbours, Vectors
+from memlab.kernel.index._builder import main as build_here
+from memlab.kernel.index._stored import BLOCK
 
 DIM = 16
 
@@ -135,7 +135,7 @@ class TestBuilding:
             [
                 sys.executable,
                 "-c",
-                "import sys, time; from memlab.index import Neighbours, Vectors\n"
+                "import sys, time; from memlab.kernel.index import Neighbours, Vectors\n"
                 f"n = Neighbours({str(folder)!r}, Vectors.load({str(tmp_path / 'vectors')!r}, exact_up_to=1000))\n"
                 "n.refresh(); n._build.started.wait(); print('started', flush=True); time.sleep(60)",
             ],
@@ -380,7 +380,7 @@ class TestDamage:
         self, folder, vectors, monkeypatch
     ):
         with_base(folder)
-        monkeypatch.setattr("memlab.index._neighbours._AT_ONCE", 0)
+        monkeypatch.setattr("memlab.kernel.index._neighbours._AT_ONCE", 0)
         neighbours = quiet(folder, vectors)
         assert neighbours.wait()
         assert neighbours.base is not None

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memlab.index import Neighbours, Vectors
-from memlab.index._builder import main as build_here
-from memlab.index._stored import BLOCK
+from memlab.kernel.index import Neighbours, Vectors
+from memlab.kernel.index._builder import main as build_here
+from memlab.kernel.index._stored import BLOCK
 
 DIM = 8
 LIMIT = 500

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import DamagedLab
-from memlab.index import InPassages, Matches, Words, best, idf, passages_of, words_of
-from memlab.index import _matches as pruning
-from memlab.index import _passages as splitting
-from memlab.index import _postings as posting
+from memlab.kernel.index import InPassages, Matches, Words, best, idf, passages_of, words_of
+from memlab.kernel.index import _matches as pruning
+from memlab.kernel.index import _passages as splitting
+from memlab.kernel.index import _postings as posting
 
 VOCABULARY = [f"w{number}" for number in range(9)]
 texts = st.lists(st.sampled_from([*VOCABULARY, "one two.", "\n"]), max_size=30).map(" ".join)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from memlab.index import products, products_below
+from memlab.kernel.index import products, products_below
 
 
 def matrices(rows, dim):

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError, UnknownName
-from memlab.index import LANGUAGES, STOP_WORDS, Words
-from memlab.index._tokens import Tokens, words_of
+from memlab.kernel.index import LANGUAGES, STOP_WORDS, Words
+from memlab.kernel.index._tokens import Tokens, words_of
 
 
 @pytest.mark.parametrize(

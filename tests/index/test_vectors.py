@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from memlab.errors import DamagedLab, InputError
-from memlab.index import Vectors
+from memlab.kernel.index import Vectors
 
 component = st.integers(-127, 127)
 
@@ -157,7 +157,7 @@ def test_blocks_that_are_converted_one_by_one_are_one_search(monkeypatch):
     path_of = Vectors(8, exact_up_to=10)
     path_of.append(matrix)
     whole = stored(matrix)
-    monkeypatch.setattr("memlab.index._vectors._CONVERTED", 8 * 37)
+    monkeypatch.setattr("memlab.kernel.index._vectors._CONVERTED", 8 * 37)
     for query in (matrix[3], matrix[:5]):
         assert path_of.similarity(query).tolist() == whole.similarity(query).tolist()
         rows = np.arange(999, 0, -3)

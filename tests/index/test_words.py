@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import DamagedLab, InputError
-from memlab.index import Words
-from memlab.index import _postings as module
+from memlab.kernel.index import Words
+from memlab.kernel.index import _postings as module
 
 VOCABULARY = ["tab", "space", "indent", "python", "rust", "deploy", "monday", "lisbon", "cat", "dog"]
 texts = st.lists(st.lists(st.sampled_from(VOCABULARY), max_size=8).map(" ".join), max_size=12)

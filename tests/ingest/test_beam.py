@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memlab.errors import DatasetError
-from memlab.ingest import read_beam
+from memlab.io.ingest import read_beam
 
 
 def message(id, role="user", content="I keep bees. ->-> 1,2", **more):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import polars as pl
 
 import memlab
-from memlab.ingest import Conversation, LabelledConversation, Question, Turn, conversation
+from memlab.io.ingest import Conversation, LabelledConversation, Question, Turn, conversation
 
 MAY = datetime(2026, 5, 1, 9, tzinfo=UTC)
 JUNE = datetime(2026, 6, 1, 9, tzinfo=UTC)

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from memlab.errors import DatasetError
-from memlab.ingest import download_locomo
+from memlab.io.ingest import download_locomo
 
 BODY = b'[{"sample_id": "one"}]'
 HASH = hashlib.sha256(BODY).hexdigest()

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import DatasetError
-from memlab.ingest import read_locomo
-from memlab.ingest._locomo import _canonical
+from memlab.io.ingest import read_locomo
+from memlab.io.ingest._locomo import _canonical
 
 
 def turn(number, text="Hello", *, session=1, **more):

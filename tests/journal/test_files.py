@@ -20,10 +20,10 @@ import pytest
 
 import memlab
 from memlab.errors import DamagedLab, InputError, LabBusy, LabError, NewerLab, NotALab, ReadOnlyLab
-from memlab.journal import Journal
-from memlab.journal._database import VERSION
-from memlab.journal._sums import checksum
-from memlab.privacy import Screened
+from memlab.kernel.journal import Journal
+from memlab.kernel.journal._database import VERSION
+from memlab.kernel.journal._sums import checksum
+from memlab.kernel.privacy import Screened
 
 
 def fill(path: Path, count: int = 200) -> None:
@@ -243,7 +243,7 @@ PRELUDE = """
 import sys
 from pathlib import Path
 from memlab.errors import *
-from memlab.journal import Journal
+from memlab.kernel.journal import Journal
 
 def outcome(*args, **options):
     try:

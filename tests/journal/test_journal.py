@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from properties import examples
 
 from memlab.errors import InputError, LabBusy, LabError, UnknownName
-from memlab.journal import Event, Journal
-from memlab.privacy import Screened, screen
+from memlab.kernel.journal import Event, Journal
+from memlab.kernel.privacy import Screened, screen
 
 
 @pytest.fixture(params=["on disk", "in memory"])

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from memlab.errors import LabError
-from memlab.journal import WriterLock
-from memlab.journal import _lock as module
+from memlab.kernel.journal import WriterLock
+from memlab.kernel.journal import _lock as module
 
 
 def test_it_is_not_taken_twice_in_a_thread(tmp_path):

@@ -13,9 +13,9 @@ from polars.testing import assert_frame_equal
 
 import memlab
 from memlab.errors import DamagedLab, LabBusy, NewerLab
-from memlab.journal import Journal, is_complete
-from memlab.journal._database import VERSION
-from memlab.journal._lock import WriterLock
+from memlab.kernel.journal import Journal, is_complete
+from memlab.kernel.journal._database import VERSION
+from memlab.kernel.journal._lock import WriterLock
 from tests.journal.formats import as_format_1, as_format_2, format_of
 
 
@@ -147,7 +147,7 @@ def test_format_2_is_raised_under_the_writers_lock(folder):
 
 _KILLED = """
 import os, signal, sys
-from memlab.journal import Journal, _migration
+from memlab.kernel.journal import Journal, _migration
 mark = _migration.mark_format
 def killed(connection):
     mark(connection)

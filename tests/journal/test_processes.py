@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from memlab.errors import LabBusy, LabError
-from memlab.journal import Journal
-from memlab.privacy import Screened
+from memlab.kernel.journal import Journal
+from memlab.kernel.privacy import Screened
 
 pytestmark = pytest.mark.long
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from memlab.errors import DamagedLab, InputError, LabBusy, LabError, ReadOnlyLab
-from memlab.journal import Journal, Scrub, copied, is_complete
-from memlab.privacy import Screened
+from memlab.kernel.journal import Journal, Scrub, copied, is_complete
+from memlab.kernel.privacy import Screened
 
 SECRET = "quokkas in the shed"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from memlab.errors import ReadOnlyLab
-from memlab.journal import Journal, JournalView
+from memlab.kernel.journal import Journal, JournalView
 
 
 @pytest.fixture

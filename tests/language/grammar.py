@@ -11,12 +11,12 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memlab.language import Signature
-from memlab.language._derived import SET_TESTS
-from memlab.language._forms import FORMS
-from memlab.language._library import library
-from memlab.language._primitives import AGGREGATES, PRIMITIVES
-from memlab.language._words import ALIASES
+from memlab.kernel.language import Signature
+from memlab.kernel.language._derived import SET_TESTS
+from memlab.kernel.language._forms import FORMS
+from memlab.kernel.language._library import library
+from memlab.kernel.language._primitives import AGGREGATES, PRIMITIVES
+from memlab.kernel.language._words import ALIASES
 from tests.language.list_grammar import ListGrammar
 from tests.language.vocabulary import INPUTS, KINDS, NUMBERS, SLOTS, TAGS, WORDS
 

@@ -12,7 +12,7 @@ import struct
 import polars as pl
 from hypothesis import strategies as st
 
-from memlab.language import Input, Signature
+from memlab.kernel.language import Input, Signature
 from tests.language.grammar import Grammar
 from tests.language.vocabulary import records
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError, PolicyTypeError, UnknownName
-from memlab.language import Input, Signature, compile_policy
+from memlab.kernel.language import Input, Signature, compile_policy
 
 SLOT = Signature("recall-score", [Input("x"), Input("y")], aggregates=True)
 OPS = ("slate-min", "slate-max", "slate-mean", "slate-rank", "min-max")

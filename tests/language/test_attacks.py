@@ -12,7 +12,7 @@ import time
 import pytest
 
 from memlab.errors import InputError, PolicyError
-from memlab.language import Policy, compile_policy, read_pack
+from memlab.kernel.language import Policy, compile_policy, read_pack
 from tests.language.agreement import over_slate
 from tests.language.corpus import FAMILIES, attacks
 from tests.language.vocabulary import SLOTS
@@ -84,7 +84,7 @@ def test_no_attack_makes_python_do_anything(every: int) -> None:
     code = """
 import sys
 from memlab.errors import InputError, PolicyError
-from memlab.language import compile_policy, read_pack
+from memlab.kernel.language import compile_policy, read_pack
 from tests.language.corpus import attacks
 from tests.language.vocabulary import SLOTS
 

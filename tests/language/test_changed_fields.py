@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.language import Input, Signature, changed_fields, compile_policy
+from memlab.kernel.language import Input, Signature, changed_fields, compile_policy
 from tests.language.programs import NUM, program
 
 SLOT = Signature(

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memlab.language import Input, Policy, Signature, compile_policy
+from memlab.kernel.language import Input, Policy, Signature, compile_policy
 from tests.language.programs import bits
 
 NUMBERS: list[float | None] = [

@@ -17,15 +17,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memlab.language import Input, Policy, Signature, compile_policy
-from memlab.language import _limits as limits
-from memlab.language._forms import FORMS
-from memlab.language._library import library
-from memlab.language._list_functions import FUNCTIONS
-from memlab.language._reader import Form, Text, read_forms
-from memlab.language._words import ABSENT, ALIASES, LITERALS
-from memlab.policies import FEATURES, SETTINGS, SLOTS, load_pack
-from memlab.subjects.linking.resolving import _EDGES as EDGES
+from memlab.kernel.language import Input, Policy, Signature, compile_policy
+from memlab.kernel.language import _limits as limits
+from memlab.kernel.language._forms import FORMS
+from memlab.kernel.language._library import library
+from memlab.kernel.language._list_functions import FUNCTIONS
+from memlab.kernel.language._reader import Form, Text, read_forms
+from memlab.kernel.language._words import ABSENT, ALIASES, LITERALS
+from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, load_pack
+from memlab.kernel.verbs.linking.resolving import _EDGES as EDGES
 
 PATH = Path(__file__).parents[2] / "docs" / "policy-language.md"
 PAGE = PATH.read_text(encoding="utf-8")

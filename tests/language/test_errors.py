@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from memlab.errors import PolicyError, PolicyNameError, PolicySyntaxError, PolicyTypeError
-from memlab.language import Input, Signature, compile_policy
+from memlab.kernel.language import Input, Signature, compile_policy
 
 INPUTS = (
     Input("similarity"),

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from memlab.errors import InputError, UnknownName
-from memlab.language import Input, Policy, Signature, compile_policy
+from memlab.kernel.language import Input, Policy, Signature, compile_policy
 
 INPUTS = (
     Input("x"),
@@ -302,7 +302,7 @@ def test_library(body: str, expected: float) -> None:
 
 
 def test_every_helper_of_the_library_says_what_it_is() -> None:
-    from memlab.language._library import library
+    from memlab.kernel.language._library import library
 
     assert all(helper.doc for helper in library().values())
 

@@ -15,11 +15,11 @@ from experiments.fuzzing.mutations import MUTATIONS, tokens_of
 from experiments.fuzzing.session import Session
 from experiments.fuzzing.tally import Finding
 from memlab.errors import PolicyError
-from memlab.language import compile_policy
-from memlab.language._forms import FORMS
-from memlab.language._library import library
-from memlab.language._list_functions import FUNCTIONS
-from memlab.language._words import ALIASES
+from memlab.kernel.language import compile_policy
+from memlab.kernel.language._forms import FORMS
+from memlab.kernel.language._library import library
+from memlab.kernel.language._list_functions import FUNCTIONS
+from memlab.kernel.language._words import ALIASES
 from tests.language.agreement import bits, disagreement
 from tests.language.grammar import NOT_DRAWN, Grammar
 from tests.language.vocabulary import SLOTS, records

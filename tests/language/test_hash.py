@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from memlab.language import Input, Policy, Signature, compile_policy
+from memlab.kernel.language import Input, Policy, Signature, compile_policy
 
 SLOT = Signature("score", [Input("x"), Input("y"), Input("age_days"), Input("kind", "str")])
 BASE = '(fn [x y kind] (let [a (+ x 1) b (* a y)] (if (= kind "fact") (/ b 3) a)))'

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import memlab
-from memlab.language import Coded, Program, compile_policy
-from memlab.policies import FEATURES, SLOTS
+from memlab.kernel.language import Coded, Program, compile_policy
+from memlab.kernel.policies import FEATURES, SLOTS
 
 ROWS = 50
 

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from memlab.errors import PolicyTypeError
-from memlab.language import Input, Policy, Signature, compile_policy
-from memlab.language._library import library
+from memlab.kernel.language import Input, Policy, Signature, compile_policy
+from memlab.kernel.language._library import library
 
 LN2 = math.log(2)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import PolicyError, PolicyLimitError, PolicyNameError, PolicySyntaxError, PolicyTypeError
-from memlab.language import Input, Policy, Signature, compile_policy, read_pack
+from memlab.kernel.language import Input, Policy, Signature, compile_policy, read_pack
 
 SLOT = Signature("recall-score", [Input("x"), Input("y"), Input("s", "str")])
 
@@ -180,7 +180,7 @@ def test_compiling_and_running_a_policy_executes_imports_and_opens_nothing() -> 
     code = """
 import sys
 import polars as pl
-from memlab.language import Input, Signature, compile_policy, read_pack
+from memlab.kernel.language import Input, Signature, compile_policy, read_pack
 from memlab.errors import PolicyError
 
 slot = Signature("a", [Input("x"), Input("s", "str")])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memlab.errors import PolicyError, PolicyNameError, PolicySyntaxError, PolicyTypeError
-from memlab.language import Input, Signature, compile_policy, read_pack
+from memlab.kernel.language import Input, Signature, compile_policy, read_pack
 
 TEXT = """; A pack.
 (pack associative "Spreading activation." :inherits memlab)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import PolicyError
-from memlab.language import compile_policy
+from memlab.kernel.language import compile_policy
 from tests.language.agreement import disagreement
 from tests.language.grammar import Program
 from tests.language.programs import ARGUMENTS, BOOL, NUM, SCHEMA, STR, bits, policies, program, rows, slates

@@ -12,7 +12,7 @@ from hy.reader import read_many
 import memlab
 from experiments.fuzzing.mutations import MUTATIONS
 from memlab.errors import PolicyError
-from memlab.language import Form, Text, read_forms
+from memlab.kernel.language import Form, Text, read_forms
 from tests.language.corpus import attacks
 from tests.language.grammar import Grammar
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError, PolicyError, PolicyNameError, PolicyTypeError, UnknownName
-from memlab.language import Input, Policy, Signature, compile_policy
+from memlab.kernel.language import Input, Policy, Signature, compile_policy
 from tests.language.programs import NUM, program
 
 SLOT = Signature(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError, PolicyError, UnknownName
-from memlab.language import Input, Signature, compile_policy
+from memlab.kernel.language import Input, Signature, compile_policy
 
 SETS = [Input("tags", "set"), Input("query-tags", "set"), Input("new/tags", "set"), Input("x")]
 SLOTS = {"num": Signature("score", SETS), "bool": Signature("test", SETS, "bool")}

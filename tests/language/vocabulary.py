@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
-from memlab.language import Input, Signature
+from memlab.kernel.language import Input, Signature
 
 __all__ = ["INPUTS", "KINDS", "NUMBERS", "SLOTS", "TAGS", "WORDS", "records"]
 

@@ -3,8 +3,8 @@
 from hypothesis import strategies as st
 
 import memlab
-from memlab.schema import KINDS, RELATIONS, STATUSES
-from memlab.state import Change, edges_of, join_of, values_of
+from memlab.kernel.schema import KINDS, RELATIONS, STATUSES
+from memlab.kernel.state import Change, edges_of, join_of, values_of
 
 FIRST, LAST = "0001-06-01", "9999-06-01"
 

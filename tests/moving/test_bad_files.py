@@ -263,7 +263,7 @@ def test_paths_and_formats(lab, tmp_path):
 
 
 def test_a_failed_export_leaves_what_was_there(lab, tmp_path, monkeypatch):
-    from memlab.moving import _formats
+    from memlab.io.moving import _formats
 
     lab.remember("tabs")
     path = lab.io.export(tmp_path / "a.jsonl")

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memlab
-from memlab.clock import ManualClock
 from memlab.errors import InputError, MemlabError, ReadOnlyLab
-from memlab.state import Change, values_of
+from memlab.kernel.base.clock import ManualClock
+from memlab.kernel.state import Change, values_of
 
 SECRET = "ghp_" + "a1" * 20
 TEXTS = ["The bakery opens at six.", "Ida lives in Bergen.", "Deploy with make ship.", "The cat is called Miso."]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memlab
-from memlab.moving._mirror import _FILE, file_name
+from memlab.io.moving._mirror import _FILE, file_name
 
 
 def files(folder):

@@ -3,7 +3,7 @@
 import pytest
 
 import memlab
-from memlab.state import Change
+from memlab.kernel.state import Change
 
 SUFFIXES = {"jsonl": ".jsonl", "markdown": ".md", "sexp": ".sexp", "parquet": ".parquet", "folder": ""}
 

@@ -9,8 +9,8 @@ from labs import content, lived, lives
 from properties import examples
 
 import memlab
-from memlab.embedding import load_embedder
-from memlab.moving import bundle_of, lab_id, read_bundle
+from memlab.io.moving import bundle_of, lab_id, read_bundle
+from memlab.kernel.embedding import load_embedder
 
 FORMATS = ["jsonl", "markdown", "sexp", "parquet", "folder"]
 SUFFIX = {"jsonl": ".jsonl", "markdown": ".md", "sexp": ".sexp", "parquet": ".parquet", "folder": ""}
@@ -119,7 +119,7 @@ def test_what_is_left_out_of_an_export_takes_its_edges_along(lab, tmp_path, trig
 
 
 def test_memories_that_supersede_keep_their_places_among_others(lab, tmp_path, trigrams, clock):
-    from memlab.state import Change, values_of
+    from memlab.kernel.state import Change, values_of
 
     lab.remember_many(["old", "new"])
     with lab.store.writing() as tx:
@@ -134,7 +134,7 @@ def test_memories_that_supersede_keep_their_places_among_others(lab, tmp_path, t
 
 
 def test_instants_beyond_the_calendar_are_told_in_microseconds():
-    from memlab.moving._records import time_of, time_text
+    from memlab.io.moving._records import time_of, time_text
 
     for micros in (-(2**62), 2**62, -1, 0, 253_402_300_799_999_999, 253_402_300_800_000_000, -62_135_596_800_000_001):
         assert time_of(time_text(micros)) == micros
@@ -142,7 +142,7 @@ def test_instants_beyond_the_calendar_are_told_in_microseconds():
 
 def test_many_memories_are_several_events_of_one_transaction(lab, tmp_path, trigrams, clock, monkeypatch):
     """Ids and edges run on across events."""
-    monkeypatch.setattr("memlab.moving._load._CHUNK", 10)
+    monkeypatch.setattr("memlab.io.moving._load._CHUNK", 10)
     lab.remember_many([{"text": f"memory {n}", "session": "s"} for n in range(25)], chain=True)
     path = lab.io.export(tmp_path / "a.parquet")
     with memlab.open(embedder=trigrams, clock=clock) as other:

@@ -279,4 +279,4 @@ def test_an_error_shows_the_callers_code_and_no_frame_within(
     told = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
     assert "memlab.open().recall" in told
     assert "limit is a whole number of at least 1, not -1" in told
-    assert "memlab/lab.py" not in told
+    assert "memlab/subjects/lab.py" not in told

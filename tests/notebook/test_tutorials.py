@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memlab.notebook.tutorials import tutorial_names
+from memlab.ui.notebook.tutorials import tutorial_names
 
 ORIGINALS = Path(__file__).parents[2] / "notebooks"
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 import memlab
-from memlab.operations import adapt
+from memlab.subjects.programs import adapt
 
 pytestmark = pytest.mark.long
 

@@ -6,9 +6,9 @@ import pytest
 
 import memlab
 from memlab.errors import InputError, MemlabError
-from memlab.evaluation import CONFOUNDED
-from memlab.operations import adapt
-from memlab.subjects.policies import falls
+from memlab.kernel.verbs.policies import falls
+from memlab.science.evaluation import CONFOUNDED
+from memlab.subjects.programs import adapt
 
 pytestmark = pytest.mark.long
 

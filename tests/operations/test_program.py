@@ -14,8 +14,8 @@ from memlab.errors import (
     PolicySyntaxError,
     PolicyTypeError,
 )
-from memlab.operations import OPERATIONS, read_program
-from memlab.state import is_blank
+from memlab.kernel.state import is_blank
+from memlab.subjects.programs import OPERATIONS, read_program
 
 SPELLINGS = [
     (
@@ -161,7 +161,7 @@ def test_whatever_is_read_is_a_program_or_a_policy_error(text):
     )
 )
 def test_any_text_can_be_remembered_by_a_program(text):
-    from memlab.language import write_data
+    from memlab.kernel.language import write_data
 
     (call,) = read_program(f"(remember {write_data(text)})").calls
     assert call.arguments["text"] == text

@@ -6,7 +6,7 @@ import pytest
 
 import memlab
 from memlab.errors import PolicyLimitError, PolicyNameError
-from memlab.operations import Fuel
+from memlab.subjects.programs import Fuel
 
 DAY = """
 ; a day of an agent
@@ -187,7 +187,7 @@ class TestProposals:
             lab.operations.run(lab[2], consent=True)
 
     def test_a_proposal_runs_as_it_was_shown(self, lab):
-        from memlab.state import Change, values_of
+        from memlab.kernel.state import Change, values_of
 
         memory = lab.remember("release", operations='(recall "release")')
         (shown,) = lab.operations.proposals(memory)
@@ -209,7 +209,7 @@ class TestProposals:
             lab.operations.run(memory, consent=True, fuel=Fuel(memories=1))
 
     def test_a_text_of_a_later_version_is_shown_and_not_run(self, lab):
-        from memlab.state import Change, values_of
+        from memlab.kernel.state import Change, values_of
 
         lab.remember("x")
         with lab.store.writing() as tx:
@@ -222,7 +222,7 @@ class TestProposals:
 
 
 def test_a_memory_as_an_s_expression(lab):
-    from memlab.language._reader import Text, read_forms
+    from memlab.kernel.language._reader import Text, read_forms
 
     memory = lab.remember('say "hi"\n', kind="preference", tags=["a", "b"], at="2026-01-01")
     assert memory.sexp == (

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memlab.policies import load_pack
+from memlab.kernel.policies import load_pack
 
 UNSAID = {
     "activation": 1.0,

@@ -12,8 +12,8 @@ from properties import examples
 from pyactup import Memory
 
 import memlab
-from memlab.clock import DAY
-from memlab.policies import load_pack
+from memlab.kernel.base.clock import DAY
+from memlab.kernel.policies import load_pack
 
 PACK = load_pack("actr")
 LATEST = 8

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from properties import examples
 from scipy.stats import beta
 
-from memlab.policies import Version, attributed
-from memlab.policies._attribution import credible_interval
+from memlab.kernel.policies import Version, attributed
+from memlab.kernel.policies._attribution import credible_interval
 
 
 def versions(*events):

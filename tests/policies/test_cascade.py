@@ -5,8 +5,8 @@ import math
 import pytest
 from conformance import decide, decisions, every
 
-from memlab.policies import load_pack
-from memlab.schema import PROVENANCES
+from memlab.kernel.policies import load_pack
+from memlab.kernel.schema import PROVENANCES
 
 KINDS = ("correction", "preference", "procedure", "fact", "negative")
 TIME_CONSTANT = {"correction": 365, "preference": 90, "procedure": 60, "fact": 30, "negative": 365}

@@ -3,7 +3,7 @@
 import pytest
 from conformance import decide, decisions, every
 
-from memlab.policies import load_pack
+from memlab.kernel.policies import load_pack
 
 TELLS = ("tells_identity", "tells_preference", "tells_goal", "tells_event")
 SKIPS = ("greets", "holds_code", "commands", "asks_plainly")

@@ -5,8 +5,8 @@ import math
 import pytest
 from conformance import decide, decisions, every
 
-from memlab.policies import load_pack
-from memlab.schema import SOURCES, STATUSES, single_valued
+from memlab.kernel.policies import load_pack
+from memlab.kernel.schema import SOURCES, STATUSES, single_valued
 
 LIVING = {"age_days": 1000, "ttl_days": None}
 SOURCE = {"user-edit": 2.0, "file": 1.5, "system": 1.2, "conversation": 1.0}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from properties import examples
 
 import memlab
-from memlab.clock import from_micros
-from memlab.policies import load_pack
+from memlab.kernel.base.clock import from_micros
+from memlab.kernel.policies import load_pack
 
 PACK = load_pack("fsrs")
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)

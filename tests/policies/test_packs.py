@@ -3,7 +3,7 @@
 import pytest
 
 from memlab.errors import InputError, PolicyError, UnknownName
-from memlab.policies import FEATURES, SETTINGS, SLOTS, load_pack, pack_from_sources, pack_names
+from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, load_pack, pack_from_sources, pack_names
 
 SMALL = '(pack small "Nearness alone.")\n(defpolicy recall-score [similarity] similarity)'
 

@@ -5,7 +5,7 @@ import pytest
 
 import memlab
 from memlab.errors import InputError, PolicyNameError, PolicySyntaxError
-from memlab.policies import load_pack, pack_from_sources, pack_names
+from memlab.kernel.policies import load_pack, pack_from_sources, pack_names
 
 DESIGNS = ("cascade", "companion", "workbench", "associative", "factgraph")
 LIFE = ("admit", "link", "resolve", "half-life", "retention", "reinforce", "promote", "forget", "label", "consolidate")

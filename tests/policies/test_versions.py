@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from memlab.errors import InputError, UnknownName
-from memlab.policies import SLOTS, PolicyDiff, VersionLog, load_pack
+from memlab.kernel.policies import SLOTS, PolicyDiff, VersionLog, load_pack
 
 NEAR = "(fn [similarity] similarity)"
 FRESH = "(fn [similarity recency] (+ similarity recency))"

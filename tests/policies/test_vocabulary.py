@@ -8,10 +8,10 @@ import pytest
 
 import memlab
 from memlab.errors import InputError, NewerLab, PolicyError
-from memlab.journal import Event, Journal
-from memlab.language import DIALECT
-from memlab.language import vocabulary as dialect_words
-from memlab.policies import (
+from memlab.kernel.journal import Event, Journal
+from memlab.kernel.language import DIALECT
+from memlab.kernel.language import vocabulary as dialect_words
+from memlab.kernel.policies import (
     FEATURES,
     POLICY_FORMAT,
     SETTINGS,
@@ -21,8 +21,8 @@ from memlab.policies import (
     load_pack,
     pack_source,
 )
-from memlab.policies import _packs as packs
-from memlab.registry import Registry
+from memlab.kernel.policies import _packs as packs
+from memlab.kernel.registry import Registry
 
 VOCABULARIES = {1: "a04806a73aab", 2: "1057d791bd06"}
 """Digest of what packs may say, by the number of the vocabulary."""
@@ -57,8 +57,8 @@ def words():
 def test_another_vocabulary_has_another_number():
     digest = hashlib.blake2b(json.dumps(words()).encode(), digest_size=6).hexdigest()
     assert VOCABULARIES.get(POLICY_FORMAT) == digest, (
-        "What packs may say has changed since POLICY_FORMAT was raised. Raise it in memlab/policies/_vocabulary.py "
-        f"to {max(VOCABULARIES) + 1}, and write {max(VOCABULARIES) + 1}: {digest!r} into VOCABULARIES here."
+        f"What packs may say has changed since POLICY_FORMAT was raised. Raise it to {max(VOCABULARIES) + 1} in "
+        f"memlab/kernel/policies/_vocabulary.py, and write {max(VOCABULARIES) + 1}: {digest!r} into VOCABULARIES here."
     )
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 from conformance import decide, decisions, every
 
-from memlab.policies import load_pack
+from memlab.kernel.policies import load_pack
 
 FOREVER = ("convention", "decision", "dependency-relation", "human-feedback", "codebase-map")
 HALF_LIFE = {

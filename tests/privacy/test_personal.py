@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import memlab
-from memlab.policies import load_pack
-from memlab.privacy import PERSONAL, personal_kinds, screen
+from memlab.kernel.policies import load_pack
+from memlab.kernel.privacy import PERSONAL, personal_kinds, screen
 
 FOUND = [
     ("card 4111 1111 1111 1111 expires soon", "card number", "4111 1111 1111 1111"),

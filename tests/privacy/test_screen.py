@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import PrivacyError
-from memlab.privacy import KINDS, Finding, Kind, refuse, screen, screen_many
-from memlab.privacy._screen import _merged
+from memlab.kernel.privacy import KINDS, Finding, Kind, refuse, screen, screen_many
+from memlab.kernel.privacy._screen import _merged
 
 # No real credential stands here: each is made up, and put together so that no scanner takes it for one.
 LETTERS = "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW3xY5zA7bC9d"

@@ -17,9 +17,9 @@ from properties import examples
 
 import memlab
 from memlab.errors import PrivacyError
-from memlab.journal import Journal
-from memlab.privacy import Ignored, is_sensitive, refuse_strings, without_sensitive
-from memlab.state import EVENTS, hash_paths
+from memlab.kernel.journal import Journal
+from memlab.kernel.privacy import Ignored, is_sensitive, refuse_strings, without_sensitive
+from memlab.kernel.state import EVENTS, hash_paths
 from memlab.subjects import projections
 
 # made up, and put together so that no scanner takes it for one
@@ -186,8 +186,8 @@ hashlib.sha256 = LooksLikeAToken
 
 import memlab
 from embedders import letters
-from memlab.embedding import load_embedder
-from memlab.privacy import screen
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.privacy import screen
 
 embedder, clock = load_embedder(letters), memlab.ManualClock("2026-03-01")
 with memlab.open(embedder=embedder, clock=clock) as lab:

@@ -4,7 +4,7 @@ import pytest
 
 import memlab
 from memlab.errors import InputError
-from memlab.reading import messages_of
+from memlab.io.reading import messages_of
 from memlab.subjects.attribution.transcript import turns_of
 
 CALL = {"function": {"name": "grep", "arguments": '{"pattern": "login"}'}}

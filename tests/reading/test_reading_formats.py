@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from memlab.errors import DatasetError, InputError, UnknownName
-from memlab.reading import Options, read_file, read_object, sources_of_folder
-from memlab.reading import _lines as bounded
+from memlab.io.reading import Options, read_file, read_object, sources_of_folder
+from memlab.io.reading import _lines as bounded
 
 DAY = 1_767_225_600
 

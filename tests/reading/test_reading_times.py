@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.clock import from_micros
 from memlab.errors import InputError
-from memlab.reading._times import instant
+from memlab.io.reading._times import instant
+from memlab.kernel.base.clock import from_micros
 
 DAY = datetime(2026, 5, 2, 10, 30, tzinfo=UTC)
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memlab
-from memlab.policies import load_pack
-from memlab.slates import decode
+from memlab.kernel.policies import load_pack
+from memlab.kernel.slates import decode
 
 MMR = "(fn [score likeness] (- (* 0.7 score) (* 0.3 likeness)))"
 ONE_A_SESSION = "(fn [score session-taken] (when (< session-taken 1) score))"
@@ -168,7 +168,7 @@ vectors = st.integers(2, 9).flatmap(
 
 @given(vectors, st.floats(0.1, 0.9), st.randoms(use_true_random=False))
 def test_likeness_is_that_of_the_definition(rows, weight, random):
-    from memlab.recall._by_policy import rank_by_policy
+    from memlab.kernel.recall._by_policy import rank_by_policy
 
     matrix = np.array(rows, dtype=np.int8)
     norms = np.linalg.norm(matrix.astype(float), axis=1)
@@ -192,7 +192,7 @@ def _worth(scores, cosines, weight, order):
 
 @given(vectors)
 def test_novelty_is_what_least_squares_leaves(rows):
-    from memlab.recall._by_policy import rank_by_policy
+    from memlab.kernel.recall._by_policy import rank_by_policy
 
     matrix = np.array(rows, dtype=np.int8)
     if not np.linalg.norm(matrix.astype(float), axis=1).all():

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
 
-from memlab.policies import load_pack
-from memlab.recall import _diversity, diversifies
-from memlab.recall._diversity import rank_all, rank_by_score
-from memlab.recall._explore import choose, generator
+from memlab.kernel.policies import load_pack
+from memlab.kernel.recall import _diversity, diversifies
+from memlab.kernel.recall._diversity import rank_all, rank_by_score
+from memlab.kernel.recall._explore import choose, generator
 
 
 def pack(weight=1.0, above=1.0, more=""):

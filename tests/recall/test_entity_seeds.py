@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from memlab.policies import load_pack, pack_names
-from memlab.recall._entities import EntityNames
-from memlab.slates import encode
+from memlab.kernel.policies import load_pack, pack_names
+from memlab.kernel.recall._entities import EntityNames
+from memlab.kernel.slates import encode
 
 LEXICAL = "(setting dense-candidates 0) (defpolicy seed-score [lexical] lexical)"
 PASS = "(defpolicy spread [activation] activation) (defpolicy recall-score [received] received)"

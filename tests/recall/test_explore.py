@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from properties import examples
 
-from memlab.policies import load_pack
-from memlab.recall._explore import choose, generator
+from memlab.kernel.policies import load_pack
+from memlab.kernel.recall._explore import choose, generator
 
 
 @dataclass

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memlab.policies import FEATURES, load_pack
-from memlab.recall._features import _COMPUTE
+from memlab.kernel.policies import FEATURES, load_pack
+from memlab.kernel.recall._features import _COMPUTE
 
 TALK = [
     {"text": "Did you find the kayak?", "speaker": "Ann", "session": "1", "project": "p"},

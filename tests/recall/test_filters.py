@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from properties import examples
 
 import memlab
-from memlab.recall import Filters, Question, Recaller
-from memlab.schema import SCOPES, STATUSES, VISIBILITIES
+from memlab.kernel.recall import Filters, Question, Recaller
+from memlab.kernel.schema import SCOPES, STATUSES, VISIBILITIES
 
 WORDS = ["goat", "sea", "bakery", "tabs", "deploy", "review", "swim", "village"]
 

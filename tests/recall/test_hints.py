@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.index import Matches, Words
-from memlab.recall._hints import Phrases, file_namer, tag_namer
+from memlab.kernel.index import Matches, Words
+from memlab.kernel.recall._hints import Phrases, file_namer, tag_namer
 
 words = st.sampled_from(["board", "boards", "meeting", "the", "in", "Lisbon", "2023", "meet"])
 texts = st.lists(words, max_size=8).map(" ".join)

@@ -3,10 +3,10 @@
 import pytest
 
 import memlab
-from memlab.policies import FEATURES, load_pack
-from memlab.recall import Recaller
-from memlab.slates import encode
-from memlab.subjects.recalling.past import Past
+from memlab.kernel.policies import FEATURES, load_pack
+from memlab.kernel.recall import Recaller
+from memlab.kernel.slates import encode
+from memlab.kernel.verbs.recalling.past import Past
 
 WORDS_ALONE = """(setting dense-candidates 0) (setting spread-steps 0) (setting probe-rate 0)
     (defpolicy recall-score [lexical] lexical)"""

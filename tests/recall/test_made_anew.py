@@ -3,7 +3,7 @@
 import pytest
 
 import memlab
-from memlab.clock import ManualClock
+from memlab.kernel.base.clock import ManualClock
 
 OLD = (
     "I was in the garden. The shed has 12 shelves, which my father built, and the new door is made of oak. "

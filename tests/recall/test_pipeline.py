@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import memlab
-from memlab.slates import decode, encode
+from memlab.kernel.slates import decode, encode
 
 
 def ranked(lab, pack, query="kayak", **more):

@@ -8,12 +8,12 @@ import pytest
 import memlab
 from memlab import Extension
 from memlab.errors import InputError
-from memlab.extension import forget_extension
-from memlab.recall import STAGES, Stage, own_stage
-from memlab.recall._features import _UNIFORM
-from memlab.recall._plan import Plans, compile_plan
-from memlab.recall._reading import SHARED
-from memlab.slates import encode
+from memlab.kernel.extension import forget_extension
+from memlab.kernel.recall import STAGES, Stage, own_stage
+from memlab.kernel.recall._features import _UNIFORM
+from memlab.kernel.recall._plan import Plans, compile_plan
+from memlab.kernel.recall._reading import SHARED
+from memlab.kernel.slates import encode
 
 NAMES = ("find", "admit", "seed", "spread", "cut", "score", "known", "select", "explore", "log")
 

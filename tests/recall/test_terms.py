@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memlab
-from memlab.embedding import load_embedder
-from memlab.index import STOP_WORDS, Words, passages_of
-from memlab.index import _passages as splitting
-from memlab.index import _postings as posting
-from memlab.policies import load_pack
-from memlab.schema import role_of
-from memlab.slates import decode, encode
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.index import STOP_WORDS, Words, passages_of
+from memlab.kernel.index import _passages as splitting
+from memlab.kernel.index import _postings as posting
+from memlab.kernel.policies import load_pack
+from memlab.kernel.schema import role_of
+from memlab.kernel.slates import decode, encode
 
 NUMBERS = ("late", "around-lexical", "around-similarity", "names-things", "words", "takes-over")
 FLAGS = (
@@ -307,8 +307,8 @@ def test_saved_in_the_middle_is_the_same(tmp_path_factory, texts, split):
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(st.sampled_from([None, "a", "b", "c"]), max_size=5), max_size=6))
 def test_around_follows_sessions(batches):
-    from memlab.state.columns import Names
-    from memlab.state.sessions import Sessions
+    from memlab.kernel.state.columns import Names
+    from memlab.kernel.state.sessions import Sessions
 
     contexts, sessions = Names(), Sessions()
     for batch in batches:

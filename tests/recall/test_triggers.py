@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memlab
-from memlab.recall import occurs
-from memlab.recall._triggers import Triggers
+from memlab.kernel.recall import occurs
+from memlab.kernel.recall._triggers import Triggers
 
 patterns = st.text(alphabet="abA*. ", min_size=1, max_size=6).filter(str.strip)
 

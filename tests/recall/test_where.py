@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.errors import PrivacyError
-from memlab.recall import Where
-from memlab.recall._where import memory_columns
-from memlab.schema import MEMORY
+from memlab.kernel.recall import Where
+from memlab.kernel.recall._where import memory_columns
+from memlab.kernel.schema import MEMORY
 
 DAY = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
 

@@ -4,7 +4,7 @@ import pytest
 from mcp import Client
 from running import APPS, run_alone
 
-from memlab.serving import lab_server
+from memlab.io.serving import lab_server
 
 pytestmark = pytest.mark.browser
 

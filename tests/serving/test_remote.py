@@ -31,9 +31,9 @@ from memlab.errors import (
     ReadOnlyLab,
     UnknownName,
 )
-from memlab.serving import connect
-from memlab.serving._forms import LONGEST_REQUEST
-from memlab.serving._refusals import describe_error, restore_error
+from memlab.io.serving import connect
+from memlab.io.serving._forms import LONGEST_REQUEST
+from memlab.io.serving._refusals import describe_error, restore_error
 
 pytestmark = pytest.mark.long
 
@@ -500,7 +500,7 @@ def test_what_connect_takes(monkeypatch):
 def test_without_the_extra_it_says_what_to_install(tmp_path):
     script = (
         "import sys; sys.modules['pydantic'] = None\n"
-        "import memlab; from memlab.serving import connect\n"
+        "import memlab; from memlab.io.serving import connect\n"
         "try: connect('http://127.0.0.1:1', token='x' * 16)\n"
         "except memlab.errors.MissingExtra as error: print(error)\n"
     )

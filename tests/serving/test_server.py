@@ -12,8 +12,8 @@ from mcp import Client, MCPError
 from running import APPS, run_alone
 
 import memlab
-from memlab.serving import lab_server, serve_http
-from memlab.widgets.bundles import STATIC
+from memlab.io.serving import lab_server, serve_http
+from memlab.ui.widgets.bundles import STATIC
 
 TOOLS = ["remember", "recall", "forget", "feedback", "context"]
 
@@ -543,7 +543,7 @@ def test_without_the_package_the_way_to_install_it_is_told(lab, monkeypatch):
         return importing(name, *rest, **more)
 
     for name in [
-        name for name in sys.modules if name.partition(".")[0] == "mcp" or name.startswith("memlab.serving._")
+        name for name in sys.modules if name.partition(".")[0] == "mcp" or name.startswith("memlab.io.serving._")
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", missing)

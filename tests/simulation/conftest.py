@@ -3,7 +3,7 @@
 import pytest
 from lives import SINGLE, small
 
-from memlab.simulation import WORLDS, live
+from memlab.science.simulation import WORLDS, live
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from memlab.simulation import WORLDS
+from memlab.science.simulation import WORLDS
 
 SINGLE = """(pack single "Five memories and one probe from the next twenty." :inherits memlab)
 (setting limit 5) (setting probe-rate 0.9) (setting probe-depth 20) (setting probe-floor 0.5)"""

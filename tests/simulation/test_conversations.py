@@ -3,7 +3,7 @@
 import pytest
 
 from memlab.errors import DatasetError
-from memlab.simulation import MessageEvent, QuestionEvent, User, from_conversations, live
+from memlab.science.simulation import MessageEvent, QuestionEvent, User, from_conversations, live
 
 TURNS = {
     "talk": [

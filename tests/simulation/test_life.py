@@ -12,7 +12,7 @@ from lives import SINGLE, small
 
 import memlab
 from memlab.errors import InputError, UnknownName
-from memlab.simulation import FRESH, HABIT, SURE, WORLDS, MessageEvent, Phase, World, live
+from memlab.science.simulation import FRESH, HABIT, SURE, WORLDS, MessageEvent, Phase, World, live
 
 sys.path.append(str(Path(__file__).parents[2] / "experiments"))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lives import small
 
 from memlab.errors import InputError
-from memlab.simulation import live
+from memlab.science.simulation import live
 
 sys.path.append(str(Path(__file__).parents[2] / "experiments"))
 

@@ -9,8 +9,8 @@ from lives import SINGLE, small
 
 import memlab
 from memlab.errors import InputError, UnknownName
-from memlab.ingest import Conversation, LabelledConversation, Question, Turn
-from memlab.simulation import MessageEvent, QuestionEvent, Transcript, User, live, trial
+from memlab.io.ingest import Conversation, LabelledConversation, Question, Turn
+from memlab.science.simulation import MessageEvent, QuestionEvent, Transcript, User, live, trial
 
 pytestmark = pytest.mark.long
 

@@ -14,8 +14,8 @@ from lives import small
 from properties import examples
 
 from memlab.errors import InputError
-from memlab.simulation import HABIT, WORLDS, MessageEvent, Phase, QuestionEvent, User, World
-from memlab.simulation._vocabulary import ASPECTS, named
+from memlab.science.simulation import HABIT, WORLDS, MessageEvent, Phase, QuestionEvent, User, World
+from memlab.science.simulation._vocabulary import ASPECTS, named
 
 
 def bytes_of(world):
@@ -54,7 +54,7 @@ def test_the_same_settings_give_the_same_bytes(world):
 @pytest.mark.long
 def test_the_bytes_do_not_depend_on_the_process():
     program = (
-        "import hashlib, msgspec; from memlab.simulation import WORLDS;"
+        "import hashlib, msgspec; from memlab.science.simulation import WORLDS;"
         "print(hashlib.sha256(msgspec.json.encode(WORLDS['differs'].events())).hexdigest())"
     )
     told = subprocess.run(

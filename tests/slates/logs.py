@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
-from memlab.slates import Slate, Slates
+from memlab.kernel.slates import Slate, Slates
 
 STAMP = pl.Datetime("us", "UTC")
 FEEDBACK = {

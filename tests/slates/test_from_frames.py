@@ -13,7 +13,7 @@ from properties import examples
 
 import memlab
 from memlab.errors import DatasetError, InputError, MemlabError, UnknownName
-from memlab.slates import FORMAT, Slates
+from memlab.kernel.slates import FORMAT, Slates
 from tests.slates.logs import frames, logs
 
 quick = examples(40, quick=10)

@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 from properties import examples
 
 from memlab.errors import DatasetError, InputError, UnknownName
-from memlab.slates import WIDE, Slates
+from memlab.kernel.slates import WIDE, Slates
 from tests.slates.logs import frames, logs
 
 quick = examples(40, quick=10)

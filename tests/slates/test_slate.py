@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import DamagedLab, InputError, LabError, NewerLab
-from memlab.slates import BLOB_FORMAT, decode, encode
+from memlab.kernel.slates import BLOB_FORMAT, decode, encode
 from tests.slates.logs import plain, slates
 
 

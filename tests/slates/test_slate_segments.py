@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from properties import examples
 
-from memlab.disk import read_sealed, write_sealed
 from memlab.errors import DamageWarning, InputError, LabError, ReadOnlyLab
-from memlab.slates import SlateLog, Slates
+from memlab.kernel.base.disk import read_sealed, write_sealed
+from memlab.kernel.slates import SlateLog, Slates
 from tests.slates.logs import frames, no_feedback, plain, recalls
 
 LOGGED = ("decisions", "candidates", "exposures")

@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from properties import examples
 
 from memlab.errors import InputError, UnknownName
-from memlab.slates import TABLES, Slates
+from memlab.kernel.slates import TABLES, Slates
 from tests.slates.logs import frames, judged, logs, no_feedback, plain, recalls
 
 quick = examples(40, quick=10)

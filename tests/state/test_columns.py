@@ -5,7 +5,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.state.columns import Latest, Lists, Names, Numbers, Texts
+from memlab.kernel.state.columns import Latest, Lists, Names, Numbers, Texts
 
 batches = st.lists(st.lists(st.none() | st.sampled_from(["a", "b", "c", "née"]), max_size=5), max_size=6)
 

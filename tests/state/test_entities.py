@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
-from memlab.schema import NEVER
-from memlab.state import Entities, entity_key, entity_name
+from memlab.kernel.schema import NEVER
+from memlab.kernel.state import Entities, entity_key, entity_name
 
 NAMES = ["Ada", "ada", "A. L.", "Zoë", "ZOE\u0308", "Straße", "نور", "🦊", "王明"]
 

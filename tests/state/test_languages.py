@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
 
-from memlab.state import load_snapshot, save_snapshot
-from memlab.state import state as module
-from memlab.subjects.projections import PROJECTIONS, new_state
+from memlab.kernel.state import load_snapshot, save_snapshot
+from memlab.kernel.state import state as module
+from memlab.kernel.verbs.projections import PROJECTIONS, new_state
 
 SAID = ["die Häuser am Meer", "das Haus", "ein Flugzeug", "東京都に住む", "the houses", ""]
 QUESTIONS = ("Haus", "wer lebt am Meer?", "東京", "house")

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memlab
-from memlab.clock import from_micros
+from memlab.kernel.base.clock import from_micros
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import json
 import pytest
 
 import memlab
-from memlab.disk import read_sealed, write_sealed
-from memlab.state import OldSnapshot, latest_snapshot, load_snapshot, save_snapshot
-from memlab.subjects.projections import PROJECTIONS
+from memlab.kernel.base.disk import read_sealed, write_sealed
+from memlab.kernel.state import OldSnapshot, latest_snapshot, load_snapshot, save_snapshot
+from memlab.kernel.verbs.projections import PROJECTIONS
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from properties import examples
 
 import memlab
 from memlab.errors import NewerLab
-from memlab.journal import check_event_format
-from memlab.policies import VersionLog
-from memlab.schema import KINDS, RELATIONS
-from memlab.state import load_snapshot, save_snapshot
-from memlab.subjects.projections import PROJECTIONS, new_state
+from memlab.kernel.journal import check_event_format
+from memlab.kernel.policies import VersionLog
+from memlab.kernel.schema import KINDS, RELATIONS
+from memlab.kernel.state import load_snapshot, save_snapshot
+from memlab.kernel.verbs.projections import PROJECTIONS, new_state
 
 DIM = 4
 words = st.sampled_from(["goat", "sea", "bakery", "tabs", "spaces", "deploy", "review"])

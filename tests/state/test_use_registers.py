@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError, UnknownName
+from memlab.kernel.verbs.feedback.gaps import Gaps
+from memlab.kernel.verbs.feedback.judged import Judged
 from memlab.subjects.agents.relationships import Relationships
 from memlab.subjects.agents.switch import Consents, Switches
 from memlab.subjects.clusters.due import Recalls
-from memlab.subjects.feedback.gaps import Gaps
-from memlab.subjects.feedback.judged import Judged
 
 ids = st.integers(1, 5)
 shares = st.floats(0, 100)

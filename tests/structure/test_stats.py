@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.policies import load_pack
+from memlab.kernel.policies import load_pack
 from memlab.subjects.clusters.finding import assign
 from memlab.subjects.structure import Stats, stats
 
@@ -238,7 +238,7 @@ def test_a_bar_is_drawn_for_what_takes_long(lab, clock, capsys, monkeypatch):
     filled(lab, clock)
     of(lab, clock, progress=False)
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr("memlab.progress._SECONDS_PER_LINE", 0)
+    monkeypatch.setattr("memlab.kernel.base.progress._SECONDS_PER_LINE", 0)
     of(lab, clock)
     assert "stats: 5 of 5 (step)" in capsys.readouterr().err
 

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memlab.policies import load_pack, pack_names
+from memlab.kernel.policies import load_pack, pack_names
 from memlab.subjects.structure._labels import labels
 
 ROWS = [

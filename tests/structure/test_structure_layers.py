@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import InputError
-from memlab.policies import load_pack
+from memlab.kernel.policies import load_pack
 from memlab.subjects.structure import LAYERS, layer, layers
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import InputError
-from memlab.graph import Edges, Nodes, communities
-from memlab.schema import RELATIONS
+from memlab.kernel.graph import Edges, Nodes, communities
+from memlab.kernel.schema import RELATIONS
 from memlab.subjects.structure import key_scores, topology
 from memlab.subjects.structure._topology import newest_edges
 

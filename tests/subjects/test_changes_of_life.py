@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memlab
-from memlab.english import words_of
+from memlab.kernel.english import words_of
 from memlab.subjects.extraction.reading import facts_in
 from memlab.subjects.facts.lifecycle import Said, ends
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import memlab
-from memlab.clock import ManualClock
-from memlab.english import SIGNS, signs_of_change, words_of
-from memlab.subjects.linking import change
-from memlab.subjects.linking.change import Telling, features, moves_a_value, score
-from memlab.subjects.linking.comparison import Verdict, compare
-from memlab.subjects.linking.reading import MOST_TOLD, read_text
+from memlab.kernel.base.clock import ManualClock
+from memlab.kernel.english import SIGNS, signs_of_change, words_of
+from memlab.kernel.verbs.linking import change
+from memlab.kernel.verbs.linking.change import Telling, features, moves_a_value, score
+from memlab.kernel.verbs.linking.comparison import Verdict, compare
+from memlab.kernel.verbs.linking.reading import MOST_TOLD, read_text
 
 DATA = Path(__file__).parents[2] / "experiments/data"
 

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.policies import load_pack
+from memlab.kernel.policies import load_pack
 from memlab.subjects.clusters.centroids import Centroids
 from memlab.subjects.clusters.membership import centroids_of, clustered, current, in_use, near_clusters, refined
 

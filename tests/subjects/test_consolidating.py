@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memlab
-from memlab.embedding import load_embedder
 from memlab.errors import InputError, RenamedWarning
-from memlab.policies import load_pack
-from memlab.state import latest_snapshot, load_snapshot, save_snapshot
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.policies import load_pack
+from memlab.kernel.state import latest_snapshot, load_snapshot, save_snapshot
+from memlab.kernel.verbs.projections import PROJECTIONS, new_state
 from memlab.subjects.consolidation.extracting import chosen, cut, sentences, tokens
 from memlab.subjects.consolidation.grouping import candidates, groups, summaries_of
 from memlab.subjects.consolidation.wording import Told, worded
-from memlab.subjects.projections import PROJECTIONS, new_state
 
 DAY = 86_400_000_000
 HERD = {

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from properties import examples
 
 import memlab
-from memlab.embedding import load_embedder
 from memlab.errors import InputError, UnknownName
-from memlab.schema import KINDS
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.schema import KINDS
 from memlab.subjects.consolidation.extracting import tokens
 
 PACKS = ("memlab", "workbench", "cascade", "companion", "factgraph", "associative")

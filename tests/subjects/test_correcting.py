@@ -7,9 +7,15 @@ import numpy as np
 import pytest
 
 from memlab.errors import InputError
-from memlab.schema import RECALLABLE, STATUSES
-from memlab.subjects.corrections.editing import in_place_of, joined_by_succession, restored, statuses_of, without_use
-from memlab.subjects.projections import new_state
+from memlab.kernel.schema import RECALLABLE, STATUSES
+from memlab.kernel.verbs.corrections.editing import (
+    in_place_of,
+    joined_by_succession,
+    restored,
+    statuses_of,
+    without_use,
+)
+from memlab.kernel.verbs.projections import new_state
 from memlab.subjects.purge.planning import Cut, PurgePlan, plan_purge, purging
 from memlab.subjects.purge.rewriting import redact_event
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memlab
-from memlab.clock import to_micros
 from memlab.errors import InputError, UnknownName
-from memlab.evaluation import evaluate
+from memlab.kernel.base.clock import to_micros
+from memlab.science.evaluation import evaluate
 from memlab.subjects.attribution.confidence import LEAST, calibration
 from memlab.subjects.attribution.cues import LONGEST, MOST_CITED, Answer, Shown, cues
 from memlab.subjects.attribution.dates import days_named, shared_days

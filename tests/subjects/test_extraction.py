@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import memlab
-from memlab.english import asserted
-from memlab.reading import messages_of
+from memlab.io.reading import messages_of
+from memlab.kernel.english import asserted
 from memlab.subjects.extraction.learning import lessons
 from memlab.subjects.extraction.proposing import Where
 from memlab.subjects.extraction.reading import facts_in

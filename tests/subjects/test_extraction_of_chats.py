@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import memlab
-from memlab.english import complete_answer, emotional_weight, proper_names
+from memlab.kernel.english import complete_answer, emotional_weight, proper_names
 
 TALK = [
     {"role": "user", "content": "Hi!", "at": "2026-01-01"},

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from memlab.errors import InputError
-from memlab.policies import load_pack
-from memlab.schema import NEVER, STATUSES
+from memlab.kernel.policies import load_pack
+from memlab.kernel.schema import NEVER, STATUSES
+from memlab.kernel.verbs.projections import new_state
 from memlab.subjects.entities.merging import entities_of, merged, undone
 from memlab.subjects.facts.fact_rows import fact_text, facts_of, held_at, intervals, phrase, relevance, renamed
 from memlab.subjects.facts.third_person import third_person
-from memlab.subjects.projections import new_state
 
 DAY = 86_400_000_000
 

@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 from properties import examples
 
 import memlab
-from memlab.clock import DAY, from_micros, to_micros
-from memlab.drawing import CYCLE
 from memlab.errors import InputError, UnknownName
-from memlab.policies import load_pack
-from memlab.schema import RECALLABLE
+from memlab.kernel.base.clock import DAY, from_micros, to_micros
+from memlab.kernel.base.drawing import CYCLE
+from memlab.kernel.policies import load_pack
+from memlab.kernel.schema import RECALLABLE
 from memlab.subjects.retention.transitions import transitions
 
 BEGIN = to_micros("2026-03-01T12:00:00")

@@ -4,8 +4,8 @@ import pytest
 from click.testing import CliRunner
 
 import memlab
-from memlab.cli import main
 from memlab.errors import NotPermitted
+from memlab.ui.cli import main
 
 VERBS = {
     "forgotten": lambda lab, ids: lab.forget(ids),

@@ -23,7 +23,7 @@ def test_a_gap_holds_the_context_its_vector_time_and_session(cascade, clock):
     assert verified.gap == gap["gap"] == verified.event
     assert (gap["decision"], gap["session"], gap["project"]) == (hits.decision, "s1", "town")
     assert gap["snippet"] == "when does the bakery open?"
-    assert gap["at"] == memlab.clock.from_micros(clock())
+    assert gap["at"] == memlab.kernel.base.clock.from_micros(clock())
     assert np.array_equal(gap["vector"], cascade.embedder.encode(["when does the bakery open?"])[0])
     assert gap["embedder"] == cascade.embedder.fingerprint
     assert (gap["closed"], gap["reason"]) == (None, None)
@@ -59,7 +59,7 @@ def test_closing_one(cascade, clock):
     clock.advance(hours=3)
     cascade.review.close_gap(gap, "remembered the hours")
     (row,) = cascade.review.gaps().to_dicts()
-    assert (row["closed"], row["reason"]) == (memlab.clock.from_micros(clock()), "remembered the hours")
+    assert (row["closed"], row["reason"]) == (memlab.kernel.base.clock.from_micros(clock()), "remembered the hours")
     with pytest.raises(memlab.InputError, match="was closed already: remembered the hours"):
         cascade.review.close_gap(gap, "again")
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from properties import examples
 
 import memlab
-from memlab.embedding import load_embedder
-from memlab.schema import RECALLABLE
-from memlab.state import State
-from memlab.subjects.projections import new_state
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.schema import RECALLABLE
+from memlab.kernel.state import State
+from memlab.kernel.verbs.projections import new_state
 
 TRIGRAMS = load_embedder(letters)
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from memlab.journal import Event
-from memlab.state import PLACEHOLDER, join_of, values_of
+from memlab.kernel.journal import Event
+from memlab.kernel.state import PLACEHOLDER, join_of, values_of
+from memlab.kernel.verbs.migration import mended
+from memlab.kernel.verbs.projections import new_state
 from memlab.subjects.entities.merging import entities_of
-from memlab.subjects.migration import mended
-from memlab.subjects.projections import new_state
 
 MOVED = {"subject": [], "object": [], "edges": [], "shared": []}
 

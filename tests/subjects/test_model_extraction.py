@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab import LanguageModel
-from memlab.cli import main
 from memlab.errors import BadAnswer, MemoryOff, NoAnswer, OverBudget
 from memlab.subjects.extraction.asking import quoted_at
+from memlab.ui.cli import main
 
 SAID = "Hi! I\u2019m a software engineer at Acme,\nand we moved to Bonn last week."
 FACT = {"subject": "user", "predicate": "is", "object": "a software engineer", "entity": False}

@@ -155,10 +155,10 @@ class TestScan:
     @pytest.mark.long
     def test_memlab_itself(self, lab: memlab.Lab) -> None:
         found = lab.modules.scan(Path(memlab.__file__).parents[1], project="memlab", progress=False)
-        assert {"memlab/journal", "memlab/recall", "memlab/language"} <= set(found.frame["module"])
-        assert "memlab/index" in column(found, "depends_on")["memlab/recall"]
+        assert {"memlab/kernel/journal", "memlab/kernel/recall", "memlab/kernel/language"} <= set(found.frame["module"])
+        assert "memlab/kernel/index" in column(found, "depends_on")["memlab/kernel/recall"]
         best = lab.modules.find("a snapshot of the state is written twice", project="memlab")
-        assert best["module"][0] == "memlab/state"
+        assert best["module"][0] == "memlab/kernel/state"
 
 
 class TestWhatALabKnows:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlab.subjects.linking.negation import LONGEST, Statement, difference
+from memlab.kernel.verbs.linking.negation import LONGEST, Statement, difference
 
 
 @pytest.mark.parametrize(

@@ -11,19 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memlab
-from memlab.embedding import load_embedder
-from memlab.language import compile_policy
-from memlab.policies import SLOTS
-from memlab.schema import RECALLABLE
-from memlab.state import State
-from memlab.subjects.core import Core
-from memlab.subjects.linking.candidates import Candidates, Places, candidates
-from memlab.subjects.linking.comparing import Comparing
-from memlab.subjects.linking.comparison import compare
-from memlab.subjects.linking.negation import Statement
-from memlab.subjects.linking.paired_state import PairedState
-from memlab.subjects.linking.pairs import Pairs
-from memlab.subjects.linking.reading import read_text
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.language import compile_policy
+from memlab.kernel.policies import SLOTS
+from memlab.kernel.schema import RECALLABLE
+from memlab.kernel.state import State
+from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.linking.candidates import Candidates, Places, candidates
+from memlab.kernel.verbs.linking.comparing import Comparing
+from memlab.kernel.verbs.linking.comparison import compare
+from memlab.kernel.verbs.linking.negation import Statement
+from memlab.kernel.verbs.linking.paired_state import PairedState
+from memlab.kernel.verbs.linking.pairs import Pairs
+from memlab.kernel.verbs.linking.reading import read_text
 
 TRIGRAMS = load_embedder(letters)
 OLD_WORDS, NEW_WORDS = (

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from properties import examples
 
 import memlab
-from memlab.clock import DAY, to_micros
-from memlab.policies import load_pack
-from memlab.state import Change, join_of
+from memlab.kernel.base.clock import DAY, to_micros
+from memlab.kernel.policies import load_pack
+from memlab.kernel.state import Change, join_of
 from memlab.subjects.retention import upkeep as _upkeep
 from memlab.subjects.retention.pruning import may_prune
 

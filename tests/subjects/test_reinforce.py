@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from properties import examples
 
 import memlab
-from memlab.clock import DAY, from_micros
-from memlab.language import changed_fields
-from memlab.policies import load_pack
-from memlab.recall import Moment, columns
-from memlab.schema import MEMORY
-from memlab.subjects.feedback.reinforcing import days_before, reinforced
+from memlab.kernel.base.clock import DAY, from_micros
+from memlab.kernel.language import changed_fields
+from memlab.kernel.policies import load_pack
+from memlab.kernel.recall import Moment, columns
+from memlab.kernel.schema import MEMORY
+from memlab.kernel.verbs.feedback.reinforcing import days_before, reinforced
 
 OUTCOMES = ("success", "fail", "recalled", "verified", "rejected")
 NOTES = ["tabs in the editor", "deploys go out on Tuesdays", "the bakery opens at six"]

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.state import PLACEHOLDER
+from memlab.kernel.state import PLACEHOLDER
 from memlab.subjects.purge.planning import plan_purge
 from memlab.subjects.purge.rewriting import redact_event
 from memlab.subjects.purge.verifying import differences

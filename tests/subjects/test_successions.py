@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from properties import examples
 
 import memlab
-from memlab.embedding import load_embedder
-from memlab.schema import RECALLABLE
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.schema import RECALLABLE
 
 TRIGRAMS = load_embedder(letters)
 LINK = """

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from properties import examples
 
 import memlab
-from memlab.clock import DAY, to_micros
 from memlab.errors import InputError, UnknownName
-from memlab.policies import load_pack
-from memlab.recall import Moment
-from memlab.schema import RECALLABLE, STATUSES
-from memlab.state import Change, values_of
+from memlab.kernel.base.clock import DAY, to_micros
+from memlab.kernel.policies import load_pack
+from memlab.kernel.recall import Moment
+from memlab.kernel.schema import RECALLABLE, STATUSES
+from memlab.kernel.state import Change, values_of
 from memlab.subjects.retention import upkeep as _upkeep
 from memlab.subjects.retention.transitions import transitions
 from memlab.subjects.retention.upkeep import run_upkeep

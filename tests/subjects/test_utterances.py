@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.english import clauses, words_of
-from memlab.subjects.linking.negation import Statement, difference
-from memlab.subjects.remembering.detectors import DETECTORS, kind_of, provenance_of, utterance
+from memlab.kernel.english import clauses, words_of
+from memlab.kernel.verbs.linking.negation import Statement, difference
+from memlab.kernel.verbs.remembering.detectors import DETECTORS, kind_of, provenance_of, utterance
 
 SHOWS = {
     "tells-identity": [

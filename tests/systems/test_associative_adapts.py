@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.operations import adapt
+from memlab.subjects.programs import adapt
 
 DAY = 86_400_000_000
 SESSION = """

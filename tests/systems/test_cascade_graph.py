@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import memlab
-from memlab.clock import DAY
-from memlab.embedding import load_embedder
+from memlab.kernel.base.clock import DAY
+from memlab.kernel.embedding import load_embedder
 from memlab.subjects.clusters.due import refine_due
 
 TOPICS = {"tabs": 0, "indent": 0, "deploy": 1, "friday": 1, "cache": 2, "redis": 2, "secrets": 3, "tea": 4}

@@ -29,7 +29,7 @@ def test_what_is_rejected_is_no_use_and_what_is_verified_counts_once(lab, clock)
     assert set(hits.ids) == {1, 2}
     clock.advance(hours=1)
     lab.verify(hits, [1])
-    asked = memlab.clock.from_micros(hits.slate.at)
+    asked = memlab.kernel.base.clock.from_micros(hits.slate.at)
     assert lab.memories.select("access", "accessed", "confidence").rows() == [(1.0, asked, 0.52), (0.0, born, 0.48)]
 
 
@@ -40,7 +40,9 @@ def test_a_rejection_takes_back_its_own_recall_and_no_other(lab, clock):
     clock.advance(hours=1)
     second = lab.recall("redis cache for sessions")
     lab.verify(first, [])
-    assert lab.memories.select("access", "accessed").rows() == [(1.0, memlab.clock.from_micros(second.slate.at))]
+    assert lab.memories.select("access", "accessed").rows() == [
+        (1.0, memlab.kernel.base.clock.from_micros(second.slate.at))
+    ]
     uses = lab._core.store.state.uses.values[0]
     assert uses[:3].tolist() == [second.slate.at, first.slate.at - 3_600_000_000, uses[2]]
 

@@ -3,7 +3,7 @@
 import pytest
 
 import memlab
-from memlab.verifiers import Verdict
+from memlab.subjects.verifiers import Verdict
 
 
 @pytest.fixture

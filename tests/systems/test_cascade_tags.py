@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import memlab
-from memlab.cli import main
+from memlab.ui.cli import main
 
 
 @pytest.fixture

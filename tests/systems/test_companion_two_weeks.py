@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import pytest
 
 import memlab
-from memlab.clock import DAY, HOUR, from_micros, to_micros
+from memlab.kernel.base.clock import DAY, HOUR, from_micros, to_micros
 
 MONDAY = to_micros("2026-06-01T08:00:00")
 PASS = 4 * HOUR

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.schema import RECALLABLE
+from memlab.kernel.schema import RECALLABLE
 
 PACKS = memlab.packs()
 KINDS = (

@@ -6,8 +6,8 @@ import pytest
 from correction_pairs import READ, UNREAD
 
 import memlab
-from memlab.demo import CONVERSATION
-from memlab.ingest import conversation, read_locomo
+from memlab.io.ingest import conversation, read_locomo
+from memlab.ui.demo import CONVERSATION
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 

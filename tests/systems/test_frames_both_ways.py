@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.schema import MEMORY
+from memlab.kernel.schema import MEMORY
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.language import compile_policy, policy_parts
+from memlab.kernel.language import compile_policy, policy_parts
 
 
 @pytest.fixture

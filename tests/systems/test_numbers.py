@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.clock import DAY, to_micros
-from memlab.embedding import load_embedder
+from memlab.kernel.base.clock import DAY, to_micros
+from memlab.kernel.embedding import load_embedder
 
 QUESTION = "What about it?"
 WIDTH = 64

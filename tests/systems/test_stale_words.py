@@ -5,11 +5,11 @@ import pytest
 from embedders import letters
 
 import memlab
-from memlab.privacy import screen
-from memlab.state import Change, values_of, with_speaker
-from memlab.subjects.corrections.editing import carried_fields, superseding
-from memlab.subjects.projections import new_state
-from memlab.subjects.remembering.body import remembering
+from memlab.kernel.privacy import screen
+from memlab.kernel.state import Change, values_of, with_speaker
+from memlab.kernel.verbs.corrections.editing import carried_fields, superseding
+from memlab.kernel.verbs.projections import new_state
+from memlab.kernel.verbs.remembering.body import remembering
 
 
 @pytest.fixture

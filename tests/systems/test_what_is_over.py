@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import memlab
-from memlab.recall import Moment
-from memlab.recall._standing import is_over
+from memlab.kernel.recall import Moment
+from memlab.kernel.recall._standing import is_over
 
 PACKS = ("memlab", "cascade", "companion", "workbench", "associative", "factgraph", "actr", "fsrs")
 
@@ -85,7 +85,7 @@ def test_a_memory_that_is_pulled_back_in_time_shows_what_held_then(opened, clock
     lab.remember("We laughed about the goat", kind="event")
     start = clock()
     clock.advance(days=60)
-    assert len(lab.recall("We laughed about the goat", at=memlab.clock.from_micros(start), log=False)) == 1
+    assert len(lab.recall("We laughed about the goat", at=memlab.kernel.base.clock.from_micros(start), log=False)) == 1
 
 
 @pytest.mark.parametrize("pack", PACKS)
@@ -103,7 +103,7 @@ def test_a_recall_leaves_out_what_upkeep_would_take_out(opened, clock, pack):
         state = lab._core.store.state
         rows = np.arange(state.rows)
         over = set((rows[is_over(Moment(state, lab.policies.pack, rows, clock()))] + 1).tolist())
-        before = set(lab.memories.filter(lab.memories["status"].is_in(memlab.schema.RECALLABLE))["id"])
+        before = set(lab.memories.filter(lab.memories["status"].is_in(memlab.kernel.schema.RECALLABLE))["id"])
         lab.upkeep.maintain()
-        after = set(lab.memories.filter(lab.memories["status"].is_in(memlab.schema.RECALLABLE))["id"])
+        after = set(lab.memories.filter(lab.memories["status"].is_in(memlab.kernel.schema.RECALLABLE))["id"])
         assert over == before - after

@@ -92,7 +92,7 @@ def serve():
         ready, box = threading.Event(), {}
 
         def run():
-            from memlab.widgets._page import Page
+            from memlab.ui.widgets._page import Page
 
             loop = asyncio.new_event_loop()
             asyncio.set_event_loop(loop)
@@ -235,7 +235,7 @@ def axe():
 
     def check(page, within=".memlab"):
         if not script.exists():
-            absent("axe-core is not there: npm ci in memlab/widgets/src")
+            absent("axe-core is not there: npm ci in memlab/ui/widgets/src")
         page.evaluate(script.read_text(encoding="utf-8"))
         found = page.evaluate("within => axe.run(within)", within)
         return [

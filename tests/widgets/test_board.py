@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.widgets import EvaluationBoard
+from memlab.ui.widgets import EvaluationBoard
 
 WORDS = '(pack words "Words alone.") (defpolicy recall-score [lexical] lexical)'
 

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.widgets import RecallExplorer
+from memlab.ui.widgets import RecallExplorer
 
 FORM = {"limit": 3, "pack": "", "at": ""}
 

@@ -6,7 +6,7 @@ import pytest
 from texts import TEXTS
 
 import memlab
-from memlab.widgets import RecallExplorer
+from memlab.ui.widgets import RecallExplorer
 
 pytestmark = pytest.mark.browser
 

@@ -4,7 +4,7 @@ import pytest
 from texts import TEXTS
 
 import memlab
-from memlab.widgets import MemoryMap
+from memlab.ui.widgets import MemoryMap
 
 pytestmark = pytest.mark.browser
 

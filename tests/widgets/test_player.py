@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.schema import STATUSES
-from memlab.widgets import LifePlayer
+from memlab.kernel.schema import STATUSES
+from memlab.ui.widgets import LifePlayer
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_two_players_on_one_lab_are_two(player, lived):
 
 
 def test_of_more_than_can_be_drawn_some_are_evenly_chosen(lived, monkeypatch):
-    monkeypatch.setattr("memlab.widgets._player._MOST", 3)
+    monkeypatch.setattr("memlab.ui.widgets._player._MOST", 3)
     player = LifePlayer(lived)
     assert (player._about["drawn"], player._about["memories"]) == (3, len(lived))
     assert set(at(player, player._about["head"])["id"]) == set(player._ids)

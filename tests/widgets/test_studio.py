@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.language import FORM_SHAPES, vocabulary
-from memlab.language._forms import FORMS
-from memlab.widgets import PolicyStudio
+from memlab.kernel.language import FORM_SHAPES, vocabulary
+from memlab.kernel.language._forms import FORMS
+from memlab.ui.widgets import PolicyStudio
 
 QUESTIONS = ["tabs or spaces?", "when do deploys go out?"]
 TURNED = "(fn [similarity] (* (param :weight -1 :low -1 :high 1) similarity))"
@@ -31,7 +31,7 @@ def order(studio, column, question=QUESTIONS[0]):
 
 def test_it_begins_with_the_live_policy_and_nothing_moves(studio, asked):
     assert (
-        memlab.language.compile_policy(studio.source, memlab.SLOTS["recall-score"].signature)
+        memlab.kernel.language.compile_policy(studio.source, memlab.SLOTS["recall-score"].signature)
         == asked.policies["recall-score"]
     )
     assert studio._about["same"]

@@ -7,7 +7,7 @@ import pytest
 from texts import TEXTS
 
 import memlab
-from memlab.widgets import PolicyStudio
+from memlab.ui.widgets import PolicyStudio
 
 pytestmark = pytest.mark.browser
 

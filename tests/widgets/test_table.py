@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from memlab.widgets import MemoryMap, MemoryTable
+from memlab.ui.widgets import MemoryMap, MemoryTable
 
 ALL = {"filters": {}, "search": "", "by": "word", "sort": []}
 

@@ -8,7 +8,7 @@ import pytest
 from texts import TEXTS
 
 import memlab
-from memlab.widgets import MemoryTable
+from memlab.ui.widgets import MemoryTable
 
 pytestmark = pytest.mark.browser
 

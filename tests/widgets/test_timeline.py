@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.widgets import VersionTimeline
+from memlab.ui.widgets import VersionTimeline
 
 TURNED = "(fn [similarity]\n  (- similarity))"
 QUESTIONS = ["tabs or spaces?", "when do deploys go out?"]

@@ -5,7 +5,7 @@ from texts import TEXTS
 from waiting import until
 
 import memlab
-from memlab.widgets import VersionTimeline
+from memlab.ui.widgets import VersionTimeline
 
 pytestmark = pytest.mark.browser
 

@@ -13,9 +13,9 @@ import pytest
 from texts import TEXTS
 
 import memlab
-from memlab import widgets
-from memlab.widgets import EvaluationBoard, LifePlayer
-from memlab.widgets.view import write_bundle
+from memlab.ui import widgets
+from memlab.ui.widgets import EvaluationBoard, LifePlayer
+from memlab.ui.widgets.view import write_bundle
 
 pytestmark = pytest.mark.browser
 

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 import traitlets
 
-from memlab import widgets
 from memlab.errors import InputError
-from memlab.widgets._widget import Widget, arrow
-from memlab.widgets.bundles import STATIC
+from memlab.ui import widgets
+from memlab.ui.widgets._widget import Widget, arrow
+from memlab.ui.widgets.bundles import STATIC
 
 
 class Counter(Widget, bundle="explorer"):

@@ -7,31 +7,31 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from memlab.arguments import AsGiven, Count, Seconds, Within, checked
-from memlab.clock import When, from_micros
-from memlab.display import paragraph
 from memlab.errors import InputError
-from memlab.models import LanguageModel
-from memlab.printable import printable
-from memlab.recall import Filters, Hits, WordOrWords
-from memlab.state import State, columns_of
+from memlab.kernel.base.arguments import AsGiven, Count, Seconds, Within, checked
+from memlab.kernel.base.clock import When, from_micros
+from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.printable import printable
+from memlab.kernel.recall import Filters, Hits, WordOrWords
+from memlab.kernel.state import State, columns_of
+from memlab.kernel.verbs.core import Core, Memories, MemoryLike
+from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
+from memlab.kernel.verbs.feedback.feedback import Judgements
+from memlab.kernel.verbs.recalling.asking import Questions
+from memlab.kernel.verbs.remembering.limits import as_agent
+from memlab.kernel.verbs.remembering.remember import Remembering
+from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered
 from memlab.subjects.agents.agents import LabAgents
 from memlab.subjects.agents.identity import Identity, is_fact
 from memlab.subjects.agents.relationships import Relationship
 from memlab.subjects.agents.turns import PATIENCE, Turns
 from memlab.subjects.context.context import Context, Contexts
-from memlab.subjects.core import Core, Memories, MemoryLike
-from memlab.subjects.corrections.corrections import Corrected, Corrections
 from memlab.subjects.extraction.extraction import Extraction, Learned, Otherwise
-from memlab.subjects.feedback.feedback import Judgements
+from memlab.subjects.models import LanguageModel
 from memlab.subjects.modules.module_map import ModuleMap
 from memlab.subjects.modules.modules import LabModules
-from memlab.subjects.recalling.asking import Questions
-from memlab.subjects.remembering.limits import as_agent
-from memlab.subjects.remembering.remember import Remembering
-from memlab.subjects.results import Edited, Feedback, Memory, Remembered
 from memlab.subjects.retention.upkeep import maintain_after_session
-from memlab.verifiers import Verifier, local
+from memlab.subjects.verifiers import Verifier, local
 
 __all__ = ["Agent", "identity_of"]
 

@@ -8,13 +8,18 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from memlab.arguments import AsGiven, Count, Seconds, Within, checked
-from memlab.clock import When, to_micros
 from memlab.errors import InputError
-from memlab.models import LanguageModel
-from memlab.privacy import refuse
-from memlab.recall import Filters, Hits, WordOrWords
-from memlab.state import checked_text
+from memlab.kernel.base.arguments import AsGiven, Count, Seconds, Within, checked
+from memlab.kernel.base.clock import When, to_micros
+from memlab.kernel.privacy import refuse
+from memlab.kernel.recall import Filters, Hits, WordOrWords
+from memlab.kernel.state import checked_text
+from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.feedback.feedback import Judgements
+from memlab.kernel.verbs.recalling.asking import Questions
+from memlab.kernel.verbs.remembering.admission import Admission
+from memlab.kernel.verbs.remembering.remember import Remembering
+from memlab.kernel.verbs.results import Remembered
 from memlab.subjects.agents.relationships import (
     Relationship,
     Relationships,
@@ -26,16 +31,11 @@ from memlab.subjects.agents.relationships import (
 from memlab.subjects.agents.switch import Consents, Switches, consent_of, lacks_consent
 from memlab.subjects.agents.turns import PATIENCE, Turns
 from memlab.subjects.context.metrics import Metrics, metrics_of
-from memlab.subjects.core import Core
 from memlab.subjects.extraction.extraction import Extraction, Learned, Otherwise
 from memlab.subjects.extraction.staged import Extracted
-from memlab.subjects.feedback.feedback import Judgements
-from memlab.subjects.recalling.asking import Questions
-from memlab.subjects.remembering.admission import Admission
-from memlab.subjects.remembering.remember import Remembering
-from memlab.subjects.results import Remembered
+from memlab.subjects.models import LanguageModel
 from memlab.subjects.retention.upkeep import maintain_after_session
-from memlab.verifiers import Verifier, local
+from memlab.subjects.verifiers import Verifier, local
 
 __all__ = ["LabAgents"]
 

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from memlab.arguments import shown
 from memlab.errors import InputError, NotPermitted, UnknownName
-from memlab.policies import Pack
-from memlab.printable import printable
-from memlab.privacy import refuse
-from memlab.schema import MEMORY
-from memlab.state import State, checked_text, hidden_from
+from memlab.kernel.base.arguments import shown
+from memlab.kernel.base.printable import printable
+from memlab.kernel.policies import Pack
+from memlab.kernel.privacy import refuse
+from memlab.kernel.schema import MEMORY
+from memlab.kernel.state import State, checked_text, hidden_from
+from memlab.kernel.verbs.remembering.limits import is_agent
 from memlab.subjects.facts.narrative import OF_THE_USER
-from memlab.subjects.remembering.limits import is_agent
 
 __all__ = ["ROLES", "Identity", "Role"]
 

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import polars as pl
 
 from memlab.errors import InputError
-from memlab.journal import Event
-from memlab.policies import Pack
-from memlab.privacy import refuse
-from memlab.state import AGENT, NUMBER, TIME, EventType, Field, Projection, State, checked_text, listed, mapping
+from memlab.kernel.journal import Event
+from memlab.kernel.policies import Pack
+from memlab.kernel.privacy import refuse
+from memlab.kernel.state import AGENT, NUMBER, TIME, EventType, Field, Projection, State, checked_text, listed, mapping
 
 __all__ = ["Relationship", "Relationships", "check_agent", "in_event", "relationship_of", "talked", "trusted"]
 

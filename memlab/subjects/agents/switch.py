@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from memlab.clock import from_micros
 from memlab.errors import MemoryOff
-from memlab.journal import Event
-from memlab.recall import Filters
-from memlab.state import FLAG, PROJECT, REASON, TIME, WORD, EventType, Field, Projection, State, listed, mapping
-from memlab.storage.store import Store
+from memlab.kernel.base.clock import from_micros
+from memlab.kernel.journal import Event
+from memlab.kernel.recall import Filters
+from memlab.kernel.state import FLAG, PROJECT, REASON, TIME, WORD, EventType, Field, Projection, State, listed, mapping
+from memlab.kernel.storage.store import Store
 
 __all__ = [
     "Consents",

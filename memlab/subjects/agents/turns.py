@@ -13,18 +13,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.arguments import Seconds, checked, item
-from memlab.display import table
 from memlab.errors import LabError, MemlabError
-from memlab.interrupts import ThreadLock
-from memlab.printable import printable
-from memlab.recall import Hit, Hits
-from memlab.state import checked_text
-from memlab.storage.store import Store
+from memlab.kernel.base.arguments import Seconds, checked, item
+from memlab.kernel.base.display import table
+from memlab.kernel.base.interrupts import ThreadLock
+from memlab.kernel.base.printable import printable
+from memlab.kernel.base.worker import Worker
+from memlab.kernel.recall import Hit, Hits
+from memlab.kernel.state import checked_text
+from memlab.kernel.storage.store import Store
+from memlab.kernel.verbs.feedback.feedback import Judgements, verdict_of
 from memlab.subjects.clusters.clusters import refine_if_due
-from memlab.subjects.feedback.feedback import Judgements, verdict_of
-from memlab.verifiers import Verdict, Verifier
-from memlab.worker import Worker
+from memlab.subjects.verifiers import Verdict, Verifier
 
 __all__ = ["PATIENCE", "Surfaced", "Turns"]
 

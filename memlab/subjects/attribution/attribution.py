@@ -15,24 +15,24 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.arguments import AsGiven, checked
-from memlab.clock import Micros, When
-from memlab.display import bar, table
 from memlab.errors import InputError, UnknownName
-from memlab.policies import Pack
-from memlab.printable import printable
-from memlab.recall import Hits, Moment
-from memlab.slates import ATTRIBUTED, Slate, decode
-from memlab.state import State
-from memlab.storage.store import Store
-from memlab.storage.views import seen
+from memlab.kernel.base.arguments import AsGiven, checked
+from memlab.kernel.base.clock import Micros, When
+from memlab.kernel.base.display import bar, table
+from memlab.kernel.base.printable import printable
+from memlab.kernel.policies import Pack
+from memlab.kernel.recall import Hits, Moment
+from memlab.kernel.slates import ATTRIBUTED, Slate, decode
+from memlab.kernel.state import State
+from memlab.kernel.storage.store import Store
+from memlab.kernel.storage.views import seen
+from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.recalling.logged import logged_slate
 from memlab.subjects.attribution.confidence import LEAST, Calibration, calibration
 from memlab.subjects.attribution.cues import Answer, Shown, cues
 from memlab.subjects.attribution.default import SHIPPED
 from memlab.subjects.attribution.known import Calibrated, Credited
 from memlab.subjects.attribution.transcript import Turn, turns_of
-from memlab.subjects.core import Core
-from memlab.subjects.recalling.logged import logged_slate
 
 __all__ = ["Attributed", "Attributions", "LabCredits", "Messages"]
 

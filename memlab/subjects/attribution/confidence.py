@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.arguments import checked
-from memlab.display import paragraph
 from memlab.errors import InputError
-from memlab.printable import printable
+from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.printable import printable
 
 __all__ = ["LEAST", "Calibration", "calibration", "calibration_in"]
 

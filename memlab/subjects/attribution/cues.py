@@ -16,13 +16,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.clock import DAY, Micros
-from memlab.embedding import Embedder, load_embedder
-from memlab.english import NUMBER_WORDS, holds, padded, phrases, vocabulary, words_of
-from memlab.index import Words, idf
+from memlab.kernel.base.clock import DAY, Micros
+from memlab.kernel.embedding import Embedder, load_embedder
+from memlab.kernel.english import NUMBER_WORDS, holds, padded, phrases, vocabulary, words_of
+from memlab.kernel.index import Words, idf
+from memlab.kernel.verbs.linking.negation import Statement
+from memlab.kernel.verbs.remembering.detectors import utterance
 from memlab.subjects.attribution.dates import Days, days_named, shared_days
-from memlab.subjects.linking.negation import Statement
-from memlab.subjects.remembering.detectors import utterance
 
 __all__ = ["LONGEST", "MOST_CITED", "Answer", "Shown", "cues"]
 

@@ -1,7 +1,7 @@
 """Which days a text names, ahead as well as behind: an answer says "7 May 2023" where a memory said "yesterday".
 
-``memlab.recall.named_dates`` reads what lies behind. Here are what lies ahead ("next month", "tomorrow"), a year by
-itself ("2022"), and a unit by a date ("the week before 9 June 2023").
+``memlab.kernel.recall.named_dates`` reads what lies behind. Here are what lies ahead ("next month", "tomorrow"), a year
+by itself ("2022"), and a unit by a date ("the week before 9 June 2023").
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from datetime import MAXYEAR, date, timedelta
 
-from memlab.clock import DAY, Micros
-from memlab.recall import named_dates
+from memlab.kernel.base.clock import DAY, Micros
+from memlab.kernel.recall import named_dates
 
 __all__ = ["Days", "days_named", "shared_days"]
 

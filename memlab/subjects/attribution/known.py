@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from memlab.journal import Event
-from memlab.slates import ATTRIBUTED
-from memlab.state import HASH, MEMORY_ID, NUMBER, WORD, EventType, Field, Projection, listed, mapping
+from memlab.kernel.journal import Event
+from memlab.kernel.slates import ATTRIBUTED
+from memlab.kernel.state import HASH, MEMORY_ID, NUMBER, WORD, EventType, Field, Projection, listed, mapping
 from memlab.subjects.attribution.confidence import Calibration, calibration_in
 
 __all__ = ["Calibrated", "Credited"]

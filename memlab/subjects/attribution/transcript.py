@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memlab.arguments import Called
 from memlab.errors import InputError
-from memlab.reading import messages_of
+from memlab.io.reading import messages_of
+from memlab.kernel.base.arguments import Called
 
 __all__ = ["Turn", "turns_of"]
 

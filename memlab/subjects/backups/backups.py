@@ -8,15 +8,15 @@ from pathlib import Path
 
 import polars as pl
 
-from memlab.clock import DAY, from_micros
 from memlab.errors import InputError, ReadOnlyLab
-from memlab.journal import Journal
-from memlab.privacy import refuse
-from memlab.storage.backup_folders import BACKUPS, BackupFolder, backups_in, write_backup
-from memlab.storage.purging import PURGE_TIMEOUT
-from memlab.storage.store import Store
+from memlab.kernel.base.clock import DAY, from_micros
+from memlab.kernel.journal import Journal
+from memlab.kernel.privacy import refuse
+from memlab.kernel.storage.backup_folders import BACKUPS, BackupFolder, backups_in, write_backup
+from memlab.kernel.storage.purging import PURGE_TIMEOUT
+from memlab.kernel.storage.store import Store
+from memlab.kernel.verbs.corrections.stale import stale_frame
 from memlab.subjects.backups.checking import Checked, check, check_in_memory, with_stale
-from memlab.subjects.corrections.stale import stale_frame
 
 __all__ = ["Backup", "back_up", "back_up_if_due", "check_open"]
 

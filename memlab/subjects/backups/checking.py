@@ -20,12 +20,13 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
-from memlab.arguments import checked
-from memlab.disk import writing
-from memlab.display import paragraph
 from memlab.errors import DamagedLab, DamageWarning, LabError, MemlabError, NotALab
-from memlab.index import unsound_bases
-from memlab.journal import (
+from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.disk import writing
+from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.printable import printable
+from memlab.kernel.index import unsound_bases
+from memlab.kernel.journal import (
     FILE,
     HEAD,
     LOCK,
@@ -38,14 +39,13 @@ from memlab.journal import (
     present,
     replace_rows,
 )
-from memlab.policies import VersionLog
-from memlab.printable import printable
-from memlab.slates import SlateLog
-from memlab.state import State, latest_snapshot, load_snapshot, policy_events, with_extended
-from memlab.storage.backup_folders import BACKUPS, backups_in, places
-from memlab.storage.purging import DERIVED, PURGE_TIMEOUT
-from memlab.subjects.corrections.stale import stale_frame
-from memlab.subjects.projections import PROJECTIONS, new_state
+from memlab.kernel.policies import VersionLog
+from memlab.kernel.slates import SlateLog
+from memlab.kernel.state import State, latest_snapshot, load_snapshot, policy_events, with_extended
+from memlab.kernel.storage.backup_folders import BACKUPS, backups_in, places
+from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT
+from memlab.kernel.verbs.corrections.stale import stale_frame
+from memlab.kernel.verbs.projections import PROJECTIONS, new_state
 
 __all__ = ["Checked", "check", "check_in_memory", "with_stale"]
 

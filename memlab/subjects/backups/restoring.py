@@ -12,12 +12,13 @@ from pathlib import Path
 
 import polars as pl
 
-from memlab.arguments import checked
-from memlab.disk import sync, writing
-from memlab.display import paragraph
 from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, NewerLab, NotALab
-from memlab.index import sweep
-from memlab.journal import (
+from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.disk import sync, writing
+from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.printable import printable
+from memlab.kernel.index import sweep
+from memlab.kernel.journal import (
     FILE,
     HEAD,
     LOCK,
@@ -31,10 +32,9 @@ from memlab.journal import (
     present,
     stamp,
 )
-from memlab.printable import printable
-from memlab.storage.backup_folders import BACKUPS, UNCOPIED, BackupFolder, backups_in, places
-from memlab.storage.purging import DERIVED, PURGE_TIMEOUT, REPLACED
-from memlab.subjects.migration import mending
+from memlab.kernel.storage.backup_folders import BACKUPS, UNCOPIED, BackupFolder, backups_in, places
+from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT, REPLACED
+from memlab.kernel.verbs.migration import mending
 
 __all__ = ["Restored", "restore"]
 

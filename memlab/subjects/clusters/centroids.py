@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from memlab.journal import Event
-from memlab.state import HASH, NUMBER, TIME, WORD, EventType, Field, Projection, listed, mapping
+from memlab.kernel.journal import Event
+from memlab.kernel.state import HASH, NUMBER, TIME, WORD, EventType, Field, Projection, listed, mapping
 
 __all__ = ["Centroids", "Cluster"]
 

@@ -12,15 +12,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.arguments import Seed, Within, checked
-from memlab.clock import Micros, from_micros
-from memlab.display import table
-from memlab.drawing import BLUE, OnAxes, drawn
 from memlab.errors import ReadOnlyLab
-from memlab.policies import Pack
-from memlab.state import EVERYONE, State
-from memlab.storage.store import Store
-from memlab.storage.views import seen
+from memlab.kernel.base.arguments import Seed, Within, checked
+from memlab.kernel.base.clock import Micros, from_micros
+from memlab.kernel.base.display import table
+from memlab.kernel.base.drawing import BLUE, OnAxes, drawn
+from memlab.kernel.policies import Pack
+from memlab.kernel.state import EVERYONE, State
+from memlab.kernel.storage.store import Store
+from memlab.kernel.storage.views import seen
+from memlab.kernel.verbs.core import Core
 from memlab.subjects.clusters.due import refine_due
 from memlab.subjects.clusters.finding import Clusters, clusters
 from memlab.subjects.clusters.membership import (
@@ -34,7 +35,6 @@ from memlab.subjects.clusters.membership import (
     near_clusters,
     refined,
 )
-from memlab.subjects.core import Core
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from memlab.journal import Event
-from memlab.policies import Pack
-from memlab.schema import RELATIONS
-from memlab.state import MEMORY_ID, NUMBER, Field, Projection, State
+from memlab.kernel.journal import Event
+from memlab.kernel.policies import Pack
+from memlab.kernel.schema import RELATIONS
+from memlab.kernel.state import MEMORY_ID, NUMBER, Field, Projection, State
 
 __all__ = ["Recalls", "refine_due", "spanned"]
 

@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from memlab.arguments import checked
 from memlab.errors import DamagedLab, InputError
+from memlab.kernel.base.arguments import checked
 from memlab.subjects.clusters.directions import blocks, centre_of, checked_vectors, directions, on_grid
 
 __all__ = ["Clusters", "assign", "by_size", "clusters", "moved", "natural_size", "nearest", "nearness"]

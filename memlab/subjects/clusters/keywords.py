@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from memlab.errors import InputError
-from memlab.index import STOP_WORDS, Words
+from memlab.kernel.index import STOP_WORDS, Words
 
 __all__ = ["keywords"]
 

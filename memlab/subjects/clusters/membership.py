@@ -20,9 +20,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.policies import Pack
-from memlab.schema import RECALLABLE, RELATIONS
-from memlab.state import EVERYONE, Change, State, join_of
+from memlab.kernel.policies import Pack
+from memlab.kernel.schema import RECALLABLE, RELATIONS
+from memlab.kernel.state import EVERYONE, Change, State, join_of
 from memlab.subjects.clusters.centroids import Centroids
 from memlab.subjects.clusters.finding import Clusters, nearest, nearness
 from memlab.subjects.clusters.names import named_by, words

@@ -7,8 +7,8 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.privacy import screen
-from memlab.state import State
+from memlab.kernel.privacy import screen
+from memlab.kernel.state import State
 from memlab.subjects.clusters.keywords import keywords
 
 __all__ = ["named_by", "words"]

@@ -12,15 +12,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.arguments import Seed, Within, checked
-from memlab.clock import Micros, from_micros
-from memlab.display import table
 from memlab.errors import InputError, ReadOnlyLab, RenamedWarning, UnknownName
-from memlab.policies import Pack
-from memlab.printable import printable
-from memlab.privacy import Finding, Screened, personal_kinds, screen
-from memlab.state import State, checked_text, compact, redactions, with_speaker
-from memlab.storage.store import Store
+from memlab.kernel.base.arguments import Seed, Within, checked
+from memlab.kernel.base.clock import Micros, from_micros
+from memlab.kernel.base.display import table
+from memlab.kernel.base.printable import printable
+from memlab.kernel.policies import Pack
+from memlab.kernel.privacy import Finding, Screened, personal_kinds, screen
+from memlab.kernel.state import State, checked_text, compact, redactions, with_speaker
+from memlab.kernel.storage.store import Store
+from memlab.kernel.verbs.core import Core, MemoryLike
+from memlab.kernel.verbs.results import Memory
 from memlab.subjects.clusters.clusters import SHOWN, check_writable, cluster, find_clusters
 from memlab.subjects.clusters.finding import Clusters
 from memlab.subjects.clusters.membership import audiences, centroids_of, in_use
@@ -36,8 +38,6 @@ from memlab.subjects.consolidation.grouping import (
     unconsolidated,
 )
 from memlab.subjects.consolidation.wording import worded
-from memlab.subjects.core import Core, MemoryLike
-from memlab.subjects.results import Memory
 
 __all__ = ["Consolidated", "LabConsolidation", "Summarise", "consolidate", "summaries_frame"]
 

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
-from memlab.graph import communities
-from memlab.policies import Pack
-from memlab.recall import Moment
-from memlab.schema import NEVER, RECALLABLE, RELATIONS
-from memlab.state import Change, State, edges_of, values_of
+from memlab.kernel.graph import communities
+from memlab.kernel.policies import Pack
+from memlab.kernel.recall import Moment
+from memlab.kernel.schema import NEVER, RECALLABLE, RELATIONS
+from memlab.kernel.state import Change, State, edges_of, values_of
 from memlab.subjects.clusters.membership import audiences, centroids_of, in_use, members
 from memlab.subjects.clusters.names import words
 from memlab.subjects.consolidation.summaries import Summaries

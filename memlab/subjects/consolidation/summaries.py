@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from memlab.journal import Event
-from memlab.state import ADDED, HASH, MEMORY_ID, TIME, WORD, EventType, Field, Projection, listed, mapping
+from memlab.kernel.journal import Event
+from memlab.kernel.state import ADDED, HASH, MEMORY_ID, TIME, WORD, EventType, Field, Projection, listed, mapping
 
 __all__ = ["Summaries", "Summary"]
 

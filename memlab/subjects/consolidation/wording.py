@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memlab.clock import Micros, from_micros
-from memlab.embedding import Embedder
+from memlab.kernel.base.clock import Micros, from_micros
+from memlab.kernel.embedding import Embedder
 from memlab.subjects.clusters.keywords import keywords
 from memlab.subjects.consolidation.extracting import chosen, cut, sentences, tokens
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from memlab.clock import When
-from memlab.display import Markup, clip, details, table
 from memlab.errors import InputError
-from memlab.printable import printable
-from memlab.recall import Filters, Hits
-from memlab.slates import Slate
-from memlab.state import checked_text
+from memlab.kernel.base.clock import When
+from memlab.kernel.base.display import Markup, clip, details, table
+from memlab.kernel.base.printable import printable
+from memlab.kernel.recall import Filters, Hits
+from memlab.kernel.slates import Slate
+from memlab.kernel.state import checked_text
+from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.subjects.context.files import FileNames
 from memlab.subjects.context.injection import Injection
 from memlab.subjects.context.writing import Sheet
-from memlab.subjects.core import Core
-from memlab.subjects.recalling.asking import Questions
 
 __all__ = ["Context", "Contexts"]
 

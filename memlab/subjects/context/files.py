@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.state import State
+from memlab.kernel.state import State
 from memlab.subjects.modules.grouping import subject_of
 
 __all__ = ["FileNames"]

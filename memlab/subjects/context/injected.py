@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from memlab.journal import Event
-from memlab.state import AGENT, FLAG, MEMORY_ID, NUMBER, PROJECT, SESSION, EventType, Field, Projection, listed
+from memlab.kernel.journal import Event
+from memlab.kernel.state import AGENT, FLAG, MEMORY_ID, NUMBER, PROJECT, SESSION, EventType, Field, Projection, listed
 
 __all__ = ["Injected"]
 

@@ -22,13 +22,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.display import clip
-from memlab.index import best
-from memlab.policies import Pack
-from memlab.recall import Candidates, Chosen, Column, Question, QuestionFeatures, Ranking, Selection, columns
-from memlab.schema import RECALLABLE
-from memlab.slates import Slate
-from memlab.state import State
+from memlab.kernel.base.display import clip
+from memlab.kernel.index import best
+from memlab.kernel.policies import Pack
+from memlab.kernel.recall import Candidates, Chosen, Column, Question, QuestionFeatures, Ranking, Selection, columns
+from memlab.kernel.schema import RECALLABLE
+from memlab.kernel.slates import Slate
+from memlab.kernel.state import State
 from memlab.subjects.context.files import FileNames
 from memlab.subjects.context.injected import Injected
 from memlab.subjects.context.marks import marks_among

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.policies import Pack
-from memlab.recall import Candidates, Population
-from memlab.schema import RELATIONS
-from memlab.state import State
+from memlab.kernel.policies import Pack
+from memlab.kernel.recall import Candidates, Population
+from memlab.kernel.schema import RELATIONS
+from memlab.kernel.state import State
 from memlab.subjects.context.writing import marks_of
 
 __all__ = ["marks_among"]

@@ -16,20 +16,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.arguments import checked
-from memlab.clock import Micros
-from memlab.disk import writing
-from memlab.display import clip, details, table, text_table
 from memlab.errors import UnknownName
-from memlab.journal import Event
-from memlab.latencies import PARTS, Latencies
-from memlab.printable import printable
-from memlab.schema import RECALLABLE
-from memlab.slates import ATTRIBUTED
-from memlab.state import State, seen_rows
+from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.clock import Micros
+from memlab.kernel.base.disk import writing
+from memlab.kernel.base.display import clip, details, table, text_table
+from memlab.kernel.base.latencies import PARTS, Latencies
+from memlab.kernel.base.printable import printable
+from memlab.kernel.journal import Event
+from memlab.kernel.schema import RECALLABLE
+from memlab.kernel.slates import ATTRIBUTED
+from memlab.kernel.state import State, seen_rows
+from memlab.kernel.verbs.core import Core
 from memlab.subjects.consolidation.extracting import tokens
 from memlab.subjects.context.writing import WARNINGS
-from memlab.subjects.core import Core
 
 __all__ = ["Metrics", "metrics_of"]
 

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from memlab.clock import from_micros
-from memlab.printable import printable
-from memlab.state import State
+from memlab.kernel.base.clock import from_micros
+from memlab.kernel.base.printable import printable
+from memlab.kernel.state import State
 from memlab.subjects.consolidation.extracting import cut, tokens
 from memlab.subjects.facts.fact_rows import phrase
 

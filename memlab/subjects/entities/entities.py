@@ -9,14 +9,14 @@ from datetime import datetime
 import numpy as np
 import polars as pl
 
-from memlab.arguments import checked
-from memlab.clock import from_micros
-from memlab.display import paragraph
 from memlab.errors import InputError, UnknownName
-from memlab.privacy import refuse
-from memlab.schema import NEVER
-from memlab.state import ENTITY_TYPES, PLACEHOLDER, Listed, State, checked_text, entity_key, stamps
-from memlab.subjects.core import Core, Memories
+from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.clock import from_micros
+from memlab.kernel.base.display import paragraph
+from memlab.kernel.privacy import refuse
+from memlab.kernel.schema import NEVER
+from memlab.kernel.state import ENTITY_TYPES, PLACEHOLDER, Listed, State, checked_text, entity_key, stamps
+from memlab.kernel.verbs.core import Core, Memories
 from memlab.subjects.entities.merging import Decided, declared, entities_of, entity_named, merged, split, undone
 from memlab.subjects.entities.typing import inferred_types
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
-from memlab.schema import NEVER, RELATIONS
-from memlab.state import Change, Entities, State, entity_key, entity_name, join_of, values_of
+from memlab.kernel.schema import NEVER, RELATIONS
+from memlab.kernel.state import Change, Entities, State, entity_key, entity_name, join_of, values_of
 
 __all__ = ["Decided", "declared", "entities_of", "entity_named", "mention_edges", "merged", "split", "undone"]
 

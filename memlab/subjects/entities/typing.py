@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from memlab.english import lexicon, table
-from memlab.state import State, entity_key
+from memlab.kernel.english import lexicon, table
+from memlab.kernel.state import State, entity_key
 
 __all__ = ["inferred_types"]
 

@@ -16,17 +16,17 @@ from typing import Any
 
 import msgspec
 
-from memlab.english import LONGEST, words_of
-from memlab.models import LanguageModel, read_json_answer
-from memlab.printable import printable
-from memlab.reading import Message
+from memlab.io.reading import Message
+from memlab.kernel.base.printable import printable
+from memlab.kernel.english import LONGEST, words_of
+from memlab.kernel.verbs.remembering.detectors import provenance_of
 from memlab.subjects.consolidation.extracting import cut
 from memlab.subjects.extraction.asserting import table
 from memlab.subjects.extraction.fact import TEAM, USER, Fact
 from memlab.subjects.extraction.proposing import MOST_TOKENS, Where, fact_proposed, memory_proposed
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.facts.fact_rows import predicate_of
-from memlab.subjects.remembering.detectors import provenance_of
+from memlab.subjects.models import LanguageModel, read_json_answer
 
 __all__ = ["asked", "quoted_at"]
 

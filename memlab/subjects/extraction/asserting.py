@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from memlab.english import lexicon, word_pattern
-from memlab.english import table as read_table
+from memlab.kernel.english import lexicon, word_pattern
+from memlab.kernel.english import table as read_table
 
 __all__ = ["table", "tells"]
 

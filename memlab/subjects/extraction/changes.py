@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 
-from memlab.english import Token, lexicon, number_of, table
+from memlab.kernel.english import Token, lexicon, number_of, table
 from memlab.subjects.extraction.values import ARTICLES, bare, capital, value_at
 from memlab.subjects.extraction.verbs import past_adverbs, verb_of
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from memlab.clock import to_micros
-from memlab.reading import Message
-from memlab.schema import role_of
+from memlab.io.reading import Message
+from memlab.kernel.base.clock import to_micros
+from memlab.kernel.schema import role_of
 
 __all__ = ["chats_of", "unread"]
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from memlab.english import code_lines, holds, padded, phrases, words_of
-from memlab.reading import Message
+from memlab.io.reading import Message
+from memlab.kernel.english import code_lines, holds, padded, phrases, words_of
 
 __all__ = ["Setting", "begins_a_role", "roles_played", "setting_of"]
 

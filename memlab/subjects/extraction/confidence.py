@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 
-from memlab.english import holds, lexicon, padded, phrases, vocabulary, words_of
+from memlab.kernel.english import holds, lexicon, padded, phrases, vocabulary, words_of
 from memlab.subjects.extraction.circumstances import Setting
 from memlab.subjects.extraction.fact import DOUBTFUL, LOWEST, TEAM, USER, Fact
 

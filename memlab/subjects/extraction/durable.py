@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from memlab.english import first_of, holds, padded, phrases, proper_names, vocabulary
+from memlab.kernel.english import first_of, holds, padded, phrases, proper_names, vocabulary
 
 __all__ = ["has_happened", "is_durable_event"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memlab.english import holds, padded, phrases, words_of
+from memlab.kernel.english import holds, padded, phrases, words_of
 
 __all__ = ["is_hypothetical"]
 

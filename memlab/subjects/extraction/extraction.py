@@ -10,31 +10,31 @@ from typing import Any, Literal
 
 import polars as pl
 
-from memlab.clock import to_micros
-from memlab.display import clip, table
 from memlab.errors import InputError, ModelError, NoAnswer
-from memlab.models import LanguageModel
-from memlab.printable import printable
-from memlab.privacy import screen_many
-from memlab.reading import Message, messages_of
-from memlab.schema import role_of
-from memlab.state import checked_text
-from memlab.storage.views import seen
+from memlab.io.reading import Message, messages_of
+from memlab.kernel.base.clock import to_micros
+from memlab.kernel.base.display import clip, table
+from memlab.kernel.base.printable import printable
+from memlab.kernel.privacy import screen_many
+from memlab.kernel.schema import role_of
+from memlab.kernel.state import checked_text
+from memlab.kernel.storage.views import seen
+from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.feedback.gaps import Gaps
+from memlab.kernel.verbs.linking.comparing import Comparing
+from memlab.kernel.verbs.remembering.detectors import Utterance
+from memlab.kernel.verbs.remembering.remember import Remembering
+from memlab.kernel.verbs.remembering.tellings import Tellings
+from memlab.kernel.verbs.results import Remembered
 from memlab.subjects.agents.relationships import check_agent
 from memlab.subjects.agents.switch import check_on
-from memlab.subjects.core import Core
 from memlab.subjects.extraction.asking import asked
 from memlab.subjects.extraction.chats import chats_of, unread
 from memlab.subjects.extraction.circumstances import roles_played
 from memlab.subjects.extraction.learning import LESSONS, lessons
 from memlab.subjects.extraction.proposing import Where, proposals
 from memlab.subjects.extraction.staged import Asked, Extracted, Proposed
-from memlab.subjects.feedback.gaps import Gaps
-from memlab.subjects.linking.comparing import Comparing
-from memlab.subjects.remembering.detectors import Utterance
-from memlab.subjects.remembering.remember import Remembering
-from memlab.subjects.remembering.tellings import Tellings
-from memlab.subjects.results import Remembered
+from memlab.subjects.models import LanguageModel
 
 __all__ = ["Extraction", "Learned", "Otherwise", "where_of"]
 

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from memlab.english import asserted, first_of, holds, padded, phrases, vocabulary, words_of
-from memlab.reading import Message
+from memlab.io.reading import Message
+from memlab.kernel.english import asserted, first_of, holds, padded, phrases, vocabulary, words_of
+from memlab.kernel.verbs.remembering.detectors import utterance
 from memlab.subjects.consolidation.extracting import cut, tokens
 from memlab.subjects.extraction.proposing import Where
 from memlab.subjects.extraction.staged import Proposed
-from memlab.subjects.remembering.detectors import utterance
 
 __all__ = ["LESSONS", "lessons"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from memlab.english import Token, lexicon
+from memlab.kernel.english import Token, lexicon
 from memlab.subjects.extraction.asserting import table
 from memlab.subjects.extraction.fact import OPEN, SAID_OF_OTHERS, SURE, USER, Fact, Subject
 from memlab.subjects.extraction.properties import property_in

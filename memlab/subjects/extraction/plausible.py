@@ -11,7 +11,7 @@ import re
 from functools import cache
 from typing import Any, Literal
 
-from memlab.english import is_plain_word, lexicon, number_of, vocabulary, words_of
+from memlab.kernel.english import is_plain_word, lexicon, number_of, vocabulary, words_of
 from memlab.subjects.extraction.fact import TEAM, USER
 from memlab.subjects.extraction.worth import is_cut_short
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memlab.english import Token
+from memlab.kernel.english import Token
 from memlab.subjects.extraction.asserting import table
 from memlab.subjects.extraction.values import ARTICLES, bare, capital, trait_at, value_at
 from memlab.subjects.extraction.verbs import past_adverbs

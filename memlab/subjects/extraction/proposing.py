@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from memlab.english import (
+from memlab.io.reading import Message
+from memlab.kernel.english import (
     Completed,
     Sentence,
     asserted,
@@ -27,7 +28,8 @@ from memlab.english import (
     vocabulary,
     words_of,
 )
-from memlab.reading import Message
+from memlab.kernel.verbs.remembering.detectors import Utterance, corrects, provenance_of, tells_event, utterance
+from memlab.kernel.verbs.remembering.limits import as_agent
 from memlab.subjects.consolidation.extracting import cut
 from memlab.subjects.extraction.circumstances import Setting, setting_of
 from memlab.subjects.extraction.confidence import kept_of
@@ -37,8 +39,6 @@ from memlab.subjects.extraction.fact import DOUBTFUL, TEAM, USER, Fact
 from memlab.subjects.extraction.reading import facts_in
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.facts.fact_rows import fact_text
-from memlab.subjects.remembering.detectors import Utterance, corrects, provenance_of, tells_event, utterance
-from memlab.subjects.remembering.limits import as_agent
 
 __all__ = ["MOST_TOKENS", "Where", "fact_proposed", "memory_proposed", "proposals"]
 

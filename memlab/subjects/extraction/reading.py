@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
-from memlab.english import LONGEST, Token, asserted, is_plain_word, number_of, sentence_spans
+from memlab.kernel.english import LONGEST, Token, asserted, is_plain_word, number_of, sentence_spans
 from memlab.subjects.extraction.asserting import table, tells
 from memlab.subjects.extraction.changes import changes_in
 from memlab.subjects.extraction.confidence import confidence_of

@@ -9,11 +9,11 @@ from typing import Any, Literal, overload
 
 import polars as pl
 
-from memlab.arguments import checked, item
-from memlab.display import clip, table
-from memlab.language import write_data
-from memlab.models import Usage
-from memlab.printable import printable
+from memlab.kernel.base.arguments import checked, item
+from memlab.kernel.base.display import clip, table
+from memlab.kernel.base.printable import printable
+from memlab.kernel.language import write_data
+from memlab.subjects.models import Usage
 
 __all__ = ["Asked", "Extracted", "Proposed"]
 

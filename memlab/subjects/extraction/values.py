@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from memlab.english import Token, vocabulary
+from memlab.kernel.english import Token, vocabulary
 from memlab.subjects.extraction.asserting import table
 
 __all__ = ["ARTICLES", "bare", "capital", "joined", "trait_at", "value_at"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from memlab.english import Token
+from memlab.kernel.english import Token
 from memlab.subjects.extraction.asserting import table
 
 __all__ = ["is_something", "length_of", "past_adverbs", "verb_of"]
@@ -17,7 +17,7 @@ _VERB_WORDS = 5
 def verb_of(words: Sequence[Token], place: int, *, own: bool) -> tuple[str, int] | None:
     """The longest verb of the table at ``place``, past adverbs: as one says it of oneself, and where its value begins.
 
-    >>> from memlab.english import contracted_words
+    >>> from memlab.kernel.english import contracted_words
     >>> verb_of(contracted_words("really likes tea", 0, 16), 0, own=False)
     ('like', 2)
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memlab.english import Token
+from memlab.kernel.english import Token
 from memlab.subjects.extraction.asserting import table
 
 __all__ = ["is_cut_short", "is_first_of_two", "lasts", "title_at"]

@@ -15,10 +15,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
-from memlab.policies import FEATURES, Pack
-from memlab.recall import Moment
-from memlab.schema import NEVER, RECALLABLE
-from memlab.state import Change, State, entity_key, entity_name, join_of, stamps, values_of
+from memlab.kernel.policies import FEATURES, Pack
+from memlab.kernel.recall import Moment
+from memlab.kernel.schema import NEVER, RECALLABLE
+from memlab.kernel.state import Change, State, entity_key, entity_name, join_of, stamps, values_of
 from memlab.subjects.entities.merging import entities_of, mention_edges
 from memlab.subjects.facts.tellings import tellings_of
 

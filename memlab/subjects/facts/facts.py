@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from memlab.arguments import Count, checked
-from memlab.clock import When, datable, from_micros, to_micros
 from memlab.errors import InputError, UnknownName
-from memlab.privacy import refuse
-from memlab.recall import Filters, Hits, Question
-from memlab.schema import STATUSES, spelled
-from memlab.state import State, checked_text, entity_key
+from memlab.kernel.base.arguments import Count, checked
+from memlab.kernel.base.clock import When, datable, from_micros, to_micros
+from memlab.kernel.privacy import refuse
+from memlab.kernel.recall import Filters, Hits, Question
+from memlab.kernel.schema import STATUSES, spelled
+from memlab.kernel.state import State, checked_text, entity_key
+from memlab.kernel.verbs.core import Core, Memories, MemoryLike
+from memlab.kernel.verbs.recalling.asking import Questions
+from memlab.kernel.verbs.remembering.remember import Remembering
+from memlab.kernel.verbs.results import Memory
 from memlab.subjects.agents.switch import filters_while_off
-from memlab.subjects.core import Core, Memories, MemoryLike
 from memlab.subjects.entities.entities import check_name
 from memlab.subjects.entities.merging import entities_of, entity_named
 from memlab.subjects.facts.fact_rows import (
@@ -29,9 +32,6 @@ from memlab.subjects.facts.fact_rows import (
     with_status,
 )
 from memlab.subjects.facts.narrative import USER, Narrative, about, narrative, profile
-from memlab.subjects.recalling.asking import Questions
-from memlab.subjects.remembering.remember import Remembering
-from memlab.subjects.results import Memory
 
 __all__ = ["LabFacts"]
 

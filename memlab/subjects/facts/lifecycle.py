@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from memlab.english import lexicon, table, words_of
+from memlab.kernel.english import lexicon, table, words_of
 
 __all__ = ["Said", "ends"]
 

@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.policies import Pack
-from memlab.printable import printable
-from memlab.recall import Moment, first_mention
-from memlab.schema import RECALLABLE
-from memlab.state import Entities, State, entity_key
+from memlab.kernel.base.printable import printable
+from memlab.kernel.policies import Pack
+from memlab.kernel.recall import Moment, first_mention
+from memlab.kernel.schema import RECALLABLE
+from memlab.kernel.state import Entities, State, entity_key
 from memlab.subjects.consolidation.extracting import tokens
 from memlab.subjects.facts.fact_rows import facts_of, held_at, phrase, relevance, with_status
 from memlab.subjects.facts.third_person import of_oneself, third_person

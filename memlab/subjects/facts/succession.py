@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from memlab.policies import Pack
-from memlab.schema import MEMORY, NEVER
-from memlab.state import Change, State, edges_of, values_of
+from memlab.kernel.policies import Pack
+from memlab.kernel.schema import MEMORY, NEVER
+from memlab.kernel.state import Change, State, edges_of, values_of
 from memlab.subjects.facts.fact_rows import facts_of
 from memlab.subjects.facts.lifecycle import Said, ends
 from memlab.subjects.facts.tellings import tellings_of

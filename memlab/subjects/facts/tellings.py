@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from memlab.journal import Event
-from memlab.state import MEMORY_ID, TIME, Field, Projection, State, listed
+from memlab.kernel.journal import Event
+from memlab.kernel.state import MEMORY_ID, TIME, Field, Projection, State, listed
 
 __all__ = ["FactTimes", "segments_of", "tellings_of"]
 

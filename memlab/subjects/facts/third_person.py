@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from memlab.english import lexicon
+from memlab.kernel.english import lexicon
 
 __all__ = ["of_oneself", "third_person"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from memlab.clock import ManualClock, When, from_micros, to_micros
 from memlab.errors import InputError
-from memlab.journal import JournalView
-from memlab.privacy import refuse
-from memlab.progress import bar
-from memlab.state import policy_events
-from memlab.storage.store import Store
-from memlab.storage.views import SeenStore
+from memlab.kernel.base.clock import ManualClock, When, from_micros, to_micros
+from memlab.kernel.base.progress import bar
+from memlab.kernel.journal import JournalView
+from memlab.kernel.privacy import refuse
+from memlab.kernel.state import policy_events
+from memlab.kernel.storage.store import Store
+from memlab.kernel.storage.views import SeenStore
 
 __all__ = ["store_at", "store_viewed_by"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.journal import Event
+from memlab.kernel.journal import Event
 
 __all__ = ["concerned", "happened"]
 

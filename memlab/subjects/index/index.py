@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memlab.arguments import Count, Seconds, Seed, checked
-from memlab.index import EXACT_UP_TO, IndexReport, report
-from memlab.printable import printable
-from memlab.state import checked_text
-from memlab.storage.store import Store
+from memlab.kernel.base.arguments import Count, Seconds, Seed, checked
+from memlab.kernel.base.printable import printable
+from memlab.kernel.index import EXACT_UP_TO, IndexReport, report
+from memlab.kernel.state import checked_text
+from memlab.kernel.storage.store import Store
 
 __all__ = ["LabIndex"]
 

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import polars as pl
 
-from memlab.arguments import AsGiven, Count, Seconds, Within, checked, warn_caller
-from memlab.embedding import EmbedderSpec
 from memlab.errors import LabError, MemlabError
-from memlab.storage.copies import copies, forget_copy, note_copy, written
-from memlab.storage.purging import PURGE_TIMEOUT
-from memlab.storage.store import Store
-from memlab.storage.views import SeenStore
+from memlab.kernel.base.arguments import AsGiven, Count, Seconds, Within, checked, warn_caller
+from memlab.kernel.embedding import EmbedderSpec
+from memlab.kernel.storage.copies import copies, forget_copy, note_copy, written
+from memlab.kernel.storage.purging import PURGE_TIMEOUT
+from memlab.kernel.storage.store import Store
+from memlab.kernel.storage.views import SeenStore
+from memlab.kernel.verbs.core import Core
 from memlab.subjects.backups.backups import Backup, back_up, check_open
 from memlab.subjects.backups.checking import Checked
-from memlab.subjects.core import Core
 from memlab.subjects.io.joining import join
 from memlab.subjects.io.migrating import Moved, Preview, move, preview, synced_frame
 from memlab.subjects.io.reembedding import Reembedder, Reembedding
 from memlab.subjects.io.scanning import scan_edges, scan_memories
 
 if TYPE_CHECKING:
-    from memlab.moving import Joined, Mirror
+    from memlab.io.moving import Joined, Mirror
 
 __all__ = ["LabIO", "reach_lost_mirrors"]
 
@@ -72,7 +72,7 @@ class LabIO:
 
         >>> lab.io.export("agent.jsonl")                                                      # doctest: +SKIP
         """
-        from memlab.moving import Bundle, bundle_of, events_of, lab_id, policies_of, write_bundle
+        from memlab.io.moving import Bundle, bundle_of, events_of, lab_id, policies_of, write_bundle
 
         target = Path(path).expanduser()
         journal = self._core.store.journal
@@ -154,7 +154,7 @@ class LabIO:
 
         >>> mirror = lab.io.mirror("memories", every=5)                                       # doctest: +SKIP
         """
-        from memlab.moving import Mirror
+        from memlab.io.moving import Mirror
 
         lab = weakref.ref(self._core.owner)
         return Mirror(Path(folder).expanduser(), self._core.store, alive=lambda: lab() is not None, every=every)
@@ -284,7 +284,7 @@ class LabIO:
 
 def reach_lost_mirrors(store: Store) -> None:
     """Bring in step the mirrors that the last purge did not reach: it was killed, or a disk was not there."""
-    from memlab.moving import reach_mirrors
+    from memlab.io.moving import reach_mirrors
 
     try:
         with store.derived.held(PURGE_TIMEOUT):

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlab.errors import InputError
-from memlab.journal import Event, Journal
-from memlab.storage.store import Store
-from memlab.storage.views import SeenStore
+from memlab.kernel.journal import Event, Journal
+from memlab.kernel.storage.store import Store
+from memlab.kernel.storage.views import SeenStore
+from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.projections import new_state
 from memlab.subjects.agents.switch import check_on
-from memlab.subjects.core import Core
-from memlab.subjects.projections import new_state
 
 if TYPE_CHECKING:
-    from memlab.moving import Bundle, Joined
+    from memlab.io.moving import Bundle, Joined
 
 __all__ = ["join"]
 
@@ -25,7 +25,7 @@ _Events = Callable[[], Iterable[Event]]
 
 def join(core: Core, other: Any, *, dry_run: bool) -> Joined:
     """See ``LabIO.join``."""
-    from memlab.moving import join_bundle, lab_id
+    from memlab.io.moving import join_bundle, lab_id
 
     if isinstance(core.store, SeenStore):
         raise InputError("A lab as one viewer sees it shows a part of itself. Join into the lab itself.")
@@ -38,7 +38,7 @@ def join(core: Core, other: Any, *, dry_run: bool) -> Joined:
 
 def _read(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
     """What the other lab holds, and how its journal is read, where there is one."""
-    from memlab.moving import EXPORTS, bundle_of, export_at, lab_id, read_bundle, read_lab
+    from memlab.io.moving import EXPORTS, bundle_of, export_at, lab_id, read_bundle, read_lab
 
     store = getattr(other, "store", None)
     if isinstance(store, Store):

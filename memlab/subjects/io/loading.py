@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from memlab.disk import is_url
 from memlab.errors import InputError, PrivacyError, UnknownName
-from memlab.privacy import Finding
-from memlab.progress import Step, bar
-from memlab.state import checked_columns, columns_of, refuse_names
+from memlab.kernel.base.disk import is_url
+from memlab.kernel.base.progress import Step, bar
+from memlab.kernel.privacy import Finding
+from memlab.kernel.state import checked_columns, columns_of, refuse_names
+from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.linking.comparing import check_linking
+from memlab.kernel.verbs.linking.linker import Linker
+from memlab.kernel.verbs.policies.policies import LabPolicies
+from memlab.kernel.verbs.projections import new_state
+from memlab.kernel.verbs.remembering.known import Known
+from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.subjects.agents.switch import check_on
-from memlab.subjects.core import Core
 from memlab.subjects.extraction.extraction import Extraction
-from memlab.subjects.linking.comparing import check_linking
-from memlab.subjects.linking.linker import Linker
-from memlab.subjects.policies.policies import LabPolicies
-from memlab.subjects.projections import new_state
-from memlab.subjects.remembering.known import Known
-from memlab.subjects.remembering.remember import Remembering
 
 if TYPE_CHECKING:
-    from memlab.moving import Bundle, Loaded
-    from memlab.policies import Pack
-    from memlab.reading import Notes, Source
+    from memlab.io.moving import Bundle, Loaded
+    from memlab.io.reading import Notes, Source
+    from memlab.kernel.policies import Pack
 
 __all__ = ["Given", "load"]
 
@@ -97,8 +97,8 @@ def load(
     progress: bool = False,
 ) -> Loaded:
     """Load ``x``: an export of a lab or of another tool as it is, anything else as rows; see ``memlab.load``."""
-    from memlab.moving import IMPORTS, bundle_of_frame, export_at, is_memories
-    from memlab.reading import READERS, Options, read_file, read_object, sources_of_folder
+    from memlab.io.moving import IMPORTS, bundle_of_frame, export_at, is_memories
+    from memlab.io.reading import READERS, Options, read_file, read_object, sources_of_folder
 
     check_linking(given.linking)
     if given.format is not None and given.format not in (*IMPORTS, *READERS):
@@ -138,7 +138,7 @@ def load(
 
 def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPolicies) -> Loaded:
     """An export, whole or not at all, with ids, times, counts and edges."""
-    from memlab.moving import pack_of, read_bundle, read_lab
+    from memlab.io.moving import pack_of, read_bundle, read_lab
 
     rows_only = {
         "extract": given.extract,
@@ -160,7 +160,7 @@ def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPo
 
 def _stored(bundle: Bundle, given: Given, core: Core, pack: Pack | None) -> Loaded:
     """Store a bundle, whole or not at all; ``pack`` is the one that comes with it and is used next."""
-    from memlab.moving import lab_id, load_bundle
+    from memlab.io.moving import lab_id, load_bundle
 
     with core.reading() as state:
         check_on(
@@ -276,7 +276,7 @@ class _Loading:
 
     def loaded(self, source: str) -> Loaded:
         """What came of it."""
-        from memlab.moving import GUESSED, PLACES, Loaded
+        from memlab.io.moving import GUESSED, PLACES, Loaded
 
         left_out, skipped = Counter[str](), Counter[str]()
         for notes in self._notes:

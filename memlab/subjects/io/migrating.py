@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from memlab.arguments import shown
-from memlab.display import paragraph
 from memlab.errors import InputError, ReadOnlyLab, UnknownName
-from memlab.journal import Journal
-from memlab.printable import printable
-from memlab.privacy import PERSONAL, refuse, screen_many
-from memlab.schema import MEMORY, RECALLABLE
-from memlab.storage.store import Store
-from memlab.storage.views import SeenStore
+from memlab.kernel.base.arguments import shown
+from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.printable import printable
+from memlab.kernel.journal import Journal
+from memlab.kernel.privacy import PERSONAL, refuse, screen_many
+from memlab.kernel.schema import MEMORY, RECALLABLE
+from memlab.kernel.storage.store import Store
+from memlab.kernel.storage.views import SeenStore
+from memlab.kernel.verbs.core import Core
 from memlab.subjects.agents.switch import Switches, check_on
-from memlab.subjects.core import Core
 from memlab.subjects.io.synced import Synced
 
 if TYPE_CHECKING:
-    from memlab.moving import Bundle
+    from memlab.io.moving import Bundle
 
 __all__ = ["Moved", "Preview", "move", "preview", "synced_frame"]
 
@@ -176,7 +176,7 @@ def move(core: Core, target: Path, exclude: Iterable[str | None], open_lab: Call
 
 
 def _moved(core: Core, there: Store, target: Path, projects: list[str | None], *, whole: bool) -> Moved:
-    from memlab.moving import Loaded, lab_id, load_bundle
+    from memlab.io.moving import Loaded, lab_id, load_bundle
 
     with there.reading() as state:
         check_on(there, state, projects)
@@ -201,7 +201,7 @@ def _moved(core: Core, there: Store, target: Path, projects: list[str | None], *
 
 def _bundle(core: Core, projects: list[str | None] | None) -> Bundle:
     """The memories of these projects with the edges among them; None: all of the lab, as an export has it."""
-    from memlab.moving import bundle_of, lab_id
+    from memlab.io.moving import bundle_of, lab_id
 
     where = None
     if projects is not None:

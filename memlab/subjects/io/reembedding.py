@@ -6,10 +6,10 @@ import time
 from dataclasses import dataclass
 
 from memlab.errors import EmbedderMismatch, LabBusy, MemlabError, ReadOnlyLab
-from memlab.printable import printable
-from memlab.state import seen_rows
-from memlab.storage.store import Store
-from memlab.worker import Background, Finished, Worker
+from memlab.kernel.base.printable import printable
+from memlab.kernel.base.worker import Background, Finished, Worker
+from memlab.kernel.state import seen_rows
+from memlab.kernel.storage.store import Store
 
 __all__ = ["Reembedder", "Reembedding"]
 

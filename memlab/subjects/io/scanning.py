@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from memlab.state import Seen
-from memlab.subjects.core import Core
+from memlab.kernel.state import Seen
+from memlab.kernel.verbs.core import Core
 
 __all__ = ["scan_edges", "scan_memories"]
 

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from memlab.journal import Event
-from memlab.state import NUMBER, TIME, WORD, EventType, Field, Projection, listed, mapping
+from memlab.kernel.journal import Event
+from memlab.kernel.state import NUMBER, TIME, WORD, EventType, Field, Projection, listed, mapping
 
 __all__ = ["Synced"]
 

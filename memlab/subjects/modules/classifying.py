@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memlab.models import LanguageModel, read_json_answer
+from memlab.subjects.models import LanguageModel, read_json_answer
 from memlab.subjects.modules.grouping import is_layer
 
 __all__ = ["Classified", "classify"]

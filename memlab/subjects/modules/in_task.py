@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.state import State
+from memlab.kernel.state import State
 from memlab.subjects.modules.grouping import Nearest
 from memlab.subjects.modules.words import stem_of, words
 

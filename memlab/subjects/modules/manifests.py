@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from memlab.privacy import screen
+from memlab.kernel.privacy import screen
 from memlab.subjects.modules.conventions import (
     is_instructions,
     rules_of,

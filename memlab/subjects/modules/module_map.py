@@ -16,13 +16,13 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from memlab.arguments import checked
-from memlab.display import clip, details, table
-from memlab.drawing import write_page
-from memlab.journal import Event
-from memlab.printable import printable
-from memlab.schema import RECALLABLE
-from memlab.state import FLAG, NUMBER, PROJECT, SESSION, EventType, Field, Projection, State, listed, mapping
+from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.display import clip, details, table
+from memlab.kernel.base.drawing import write_page
+from memlab.kernel.base.printable import printable
+from memlab.kernel.journal import Event
+from memlab.kernel.schema import RECALLABLE
+from memlab.kernel.state import FLAG, NUMBER, PROJECT, SESSION, EventType, Field, Projection, State, listed, mapping
 from memlab.subjects.modules.grouping import Nearest
 from memlab.subjects.modules.in_task import ModuleWords, described, owners, plain_path
 

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from memlab.arguments import AsGiven, Count, checked, shown
 from memlab.errors import InputError, UnknownName
-from memlab.models import LanguageModel
-from memlab.privacy import screen, without_sensitive
-from memlab.state import checked_text, refuse_names
+from memlab.kernel.base.arguments import AsGiven, Count, checked, shown
+from memlab.kernel.privacy import screen, without_sensitive
+from memlab.kernel.state import checked_text, refuse_names
+from memlab.kernel.verbs.core import Core
 from memlab.subjects.agents.switch import check_on
-from memlab.subjects.core import Core
+from memlab.subjects.models import LanguageModel
 from memlab.subjects.modules.in_task import described
 from memlab.subjects.modules.module_map import ModuleMap, ModuleMaps, module_map
 from memlab.subjects.modules.scanning import scan

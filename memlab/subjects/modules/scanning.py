@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from memlab.models import LanguageModel
-from memlab.privacy import screen
-from memlab.progress import bar
+from memlab.kernel.base.progress import bar
+from memlab.kernel.privacy import screen
+from memlab.subjects.models import LanguageModel
 from memlab.subjects.modules.classifying import classify
 from memlab.subjects.modules.grouping import by_subject, is_layer, neighbours_join
 from memlab.subjects.modules.manifests import Command, Convention, read_manifests

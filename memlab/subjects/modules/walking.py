@@ -10,7 +10,7 @@ import os
 from collections import Counter
 from pathlib import Path
 
-from memlab.privacy import Ignored, screen_many
+from memlab.kernel.privacy import Ignored, screen_many
 from memlab.subjects.modules.words import language, words
 
 __all__ = ["Tree", "walk"]

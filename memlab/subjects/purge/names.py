@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.journal import Event
-from memlab.schema import MEMORY
-from memlab.state import NAMES, Entities, Field, body_field, dump_field
+from memlab.kernel.journal import Event
+from memlab.kernel.schema import MEMORY
+from memlab.kernel.state import NAMES, Entities, Field, body_field, dump_field
 from memlab.subjects.purge.questions import ALL
 
 __all__ = ["HeldNames", "gather_names"]

@@ -15,10 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
-from memlab.graph import NODE_KINDS
-from memlab.journal import Event
-from memlab.slates import decode, encode
-from memlab.state import EVERYONE, PLACEHOLDER, Change, State, Tombstones, entity_key, plain, values_of, with_speaker
+from memlab.kernel.graph import NODE_KINDS
+from memlab.kernel.journal import Event
+from memlab.kernel.slates import decode, encode
+from memlab.kernel.state import (
+    EVERYONE,
+    PLACEHOLDER,
+    Change,
+    State,
+    Tombstones,
+    entity_key,
+    plain,
+    values_of,
+    with_speaker,
+)
 from memlab.subjects.purge.names import gather_names
 from memlab.subjects.purge.questions import ALL, NOTHING, Quotes, owners_of, quotes_of
 

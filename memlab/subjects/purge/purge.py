@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from memlab.errors import LabError, MissingExtension, ReadOnlyLab
-from memlab.journal import Journal, Scrub
-from memlab.privacy import refuse
-from memlab.state import State
-from memlab.storage.purging import PURGE_TIMEOUT, PURGED, PURGING, end_purge
-from memlab.subjects.core import Core, Memories
-from memlab.subjects.corrections.editing import joined_by_succession
+from memlab.kernel.journal import Journal, Scrub
+from memlab.kernel.privacy import refuse
+from memlab.kernel.state import State
+from memlab.kernel.storage.purging import PURGE_TIMEOUT, PURGED, PURGING, end_purge
+from memlab.kernel.verbs.core import Core, Memories
+from memlab.kernel.verbs.corrections.editing import joined_by_succession
 from memlab.subjects.purge.planning import plan_purge, purging, redact_slate
 from memlab.subjects.purge.receipt import (
     Chosen,

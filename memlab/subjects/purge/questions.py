@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.state import EVERYONE, State, hidden_from, plain
+from memlab.kernel.state import EVERYONE, State, hidden_from, plain
 
 __all__ = ["ALL", "NOTHING", "Quotes", "owners_of", "quotes_of"]
 

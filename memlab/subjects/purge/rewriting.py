@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from memlab.journal import Event
-from memlab.schema import MEMORY, NEVER
-from memlab.state import EVERYONE, NAMES, Entities, Field, body_field, dump_field
+from memlab.kernel.journal import Event
+from memlab.kernel.schema import MEMORY, NEVER
+from memlab.kernel.state import EVERYONE, NAMES, Entities, Field, body_field, dump_field
 from memlab.subjects.purge.planning import PurgePlan
 
 __all__ = ["redact_event", "without_redactable"]

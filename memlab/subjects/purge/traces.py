@@ -24,8 +24,8 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import MemlabError
-from memlab.journal import FILE
-from memlab.slates import decode
+from memlab.kernel.journal import FILE
+from memlab.kernel.slates import decode
 
 __all__ = ["Found", "SearchReport", "SearchTerms", "search_files", "search_terms"]
 

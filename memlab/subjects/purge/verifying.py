@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.graph import NODE_KINDS, kind_of, number_of
-from memlab.schema import MEMORY, RELATIONS
-from memlab.state import PLACEHOLDER, Entities, Listed, State, Tombstones
+from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
+from memlab.kernel.schema import MEMORY, RELATIONS
+from memlab.kernel.state import PLACEHOLDER, Entities, Listed, State, Tombstones
 from memlab.subjects.entities.merging import entities_of
 from memlab.subjects.purge.planning import Cut, cut_of
 from memlab.subjects.purge.rewriting import without_redactable

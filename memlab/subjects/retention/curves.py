@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.arguments import checked
-from memlab.display import clip, table
-from memlab.drawing import CYCLE, GREY, OnPanels, element, legend_of, panelled
-from memlab.printable import printable
-from memlab.schema import RECALLABLE
+from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.display import clip, table
+from memlab.kernel.base.drawing import CYCLE, GREY, OnPanels, element, legend_of, panelled
+from memlab.kernel.base.printable import printable
+from memlab.kernel.schema import RECALLABLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memlab.state import HASH, EventType
+from memlab.kernel.state import HASH, EventType
 
 __all__ = ["EVENTS_OF_RETENTION"]
 

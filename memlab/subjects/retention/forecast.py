@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.clock import Micros, from_micros
 from memlab.errors import InputError
-from memlab.policies import Pack
-from memlab.recall import Moment, status_of
-from memlab.schema import RECALLABLE, STATUSES
-from memlab.state import State, stamps
+from memlab.kernel.base.clock import Micros, from_micros
+from memlab.kernel.policies import Pack
+from memlab.kernel.recall import Moment, status_of
+from memlab.kernel.schema import RECALLABLE, STATUSES
+from memlab.kernel.state import State, stamps
 from memlab.subjects.retention.curves import Forecast
 from memlab.subjects.retention.transitions import spelled, standing
 

@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.clock import DAY, Micros
-from memlab.graph import NODE_KINDS, kind_of, number_of
-from memlab.language import Policy
-from memlab.policies import Pack
-from memlab.schema import RELATIONS
-from memlab.state import EVERYONE, State, hidden_from
+from memlab.kernel.base.clock import DAY, Micros
+from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
+from memlab.kernel.language import Policy
+from memlab.kernel.policies import Pack
+from memlab.kernel.schema import RELATIONS
+from memlab.kernel.state import EVERYONE, State, hidden_from
 
 __all__ = ["edges_frame_of", "may_prune", "pruned", "reads_degrees"]
 

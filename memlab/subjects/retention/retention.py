@@ -9,10 +9,10 @@ from typing import Annotated
 
 import numpy as np
 
-from memlab.arguments import Within, checked
-from memlab.clock import When, datable, to_micros
-from memlab.policies import Pack, load_pack
-from memlab.subjects.core import Core, Memories
+from memlab.kernel.base.arguments import Within, checked
+from memlab.kernel.base.clock import When, datable, to_micros
+from memlab.kernel.policies import Pack, load_pack
+from memlab.kernel.verbs.core import Core, Memories
 from memlab.subjects.retention.curves import Forecast
 from memlab.subjects.retention.forecast import forecast
 from memlab.subjects.retention.schedule import OnUpkeep, Schedule, Scheduler

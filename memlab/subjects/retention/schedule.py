@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from memlab.clock import from_micros
 from memlab.errors import InputError, MemlabError, ReadOnlyLab
-from memlab.printable import printable
-from memlab.storage.store import Store
+from memlab.kernel.base.clock import from_micros
+from memlab.kernel.base.printable import printable
+from memlab.kernel.base.worker import Background, Worker
+from memlab.kernel.storage.store import Store
 from memlab.subjects.retention.upkeep import Upkeep, run_upkeep
-from memlab.worker import Background, Worker
 
 __all__ = ["OnUpkeep", "Schedule", "Scheduler"]
 

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.clock import DAY, Micros
-from memlab.policies import Pack
-from memlab.recall import Moment, coded, in_recall, promoted, status_of
-from memlab.schema import NEVER, STATUSES
-from memlab.state import Change, State, stamps, values_of
+from memlab.kernel.base.clock import DAY, Micros
+from memlab.kernel.policies import Pack
+from memlab.kernel.recall import Moment, coded, in_recall, promoted, status_of
+from memlab.kernel.schema import NEVER, STATUSES
+from memlab.kernel.state import Change, State, stamps, values_of
 
 __all__ = ["Standing", "Transitions", "due_for_purge", "live", "spelled", "standing", "transitions"]
 

@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.clock import Micros, from_micros
-from memlab.display import table
 from memlab.errors import ReadOnlyLab
-from memlab.printable import printable
-from memlab.progress import Step, bar
-from memlab.state import Change
-from memlab.storage.store import Store
+from memlab.kernel.base.clock import Micros, from_micros
+from memlab.kernel.base.display import table
+from memlab.kernel.base.printable import printable
+from memlab.kernel.base.progress import Step, bar
+from memlab.kernel.state import Change
+from memlab.kernel.storage.store import Store
 from memlab.subjects.clusters.clusters import keep_clusters
 from memlab.subjects.retention.pruning import edges_frame_of, may_prune, pruned, reads_degrees
 from memlab.subjects.retention.transitions import Transitions, due_for_purge, transitions

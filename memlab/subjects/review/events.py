@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memlab.state import NUMBER, REASON, EventType, Field, listed
+from memlab.kernel.state import NUMBER, REASON, EventType, Field, listed
 
 __all__ = ["EVENTS_OF_REVIEW", "FIELDS_OF_REVIEW"]
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import UnknownName
-from memlab.journal import Event
-from memlab.schema import MEMORY, NEVER, RECALLABLE, spelled
-from memlab.state import Change, State, values_of
+from memlab.kernel.journal import Event
+from memlab.kernel.schema import MEMORY, NEVER, RECALLABLE, spelled
+from memlab.kernel.state import Change, State, values_of
 from memlab.subjects.consolidation.grouping import summaries_of
 
 __all__ = ["Displaced", "SetApart", "came_from", "displaced_by", "released", "set_apart", "written_since"]

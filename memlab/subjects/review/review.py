@@ -11,25 +11,25 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.arguments import Within, checked
-from memlab.clock import When, datable, from_micros, to_micros
-from memlab.display import paragraph
 from memlab.errors import InputError
-from memlab.graph import NODE_KINDS, kind_of, number_of
-from memlab.journal import Event
-from memlab.printable import printable
-from memlab.privacy import refuse
-from memlab.progress import bar
-from memlab.recall import Recaller
-from memlab.slates import Slates
-from memlab.state import Change, State, checked_text
-from memlab.subjects.core import Core, Memories, MemoryLike
-from memlab.subjects.corrections.corrections import Corrected, Corrections
-from memlab.subjects.corrections.editing import joined_by_succession, replaced_by
-from memlab.subjects.corrections.stale import Rebuilding, stale_frame, supersession_frame
-from memlab.subjects.feedback.gaps import Gaps
-from memlab.subjects.recalling.past import Past
-from memlab.subjects.remembering.tellings import provenance_frame
+from memlab.kernel.base.arguments import Within, checked
+from memlab.kernel.base.clock import When, datable, from_micros, to_micros
+from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.printable import printable
+from memlab.kernel.base.progress import bar
+from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
+from memlab.kernel.journal import Event
+from memlab.kernel.privacy import refuse
+from memlab.kernel.recall import Recaller
+from memlab.kernel.slates import Slates
+from memlab.kernel.state import Change, State, checked_text
+from memlab.kernel.verbs.core import Core, Memories, MemoryLike
+from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
+from memlab.kernel.verbs.corrections.editing import joined_by_succession, replaced_by
+from memlab.kernel.verbs.corrections.stale import Rebuilding, stale_frame, supersession_frame
+from memlab.kernel.verbs.feedback.gaps import Gaps
+from memlab.kernel.verbs.recalling.past import Past
+from memlab.kernel.verbs.remembering.tellings import provenance_frame
 from memlab.subjects.review.quarantine import (
     Displaced,
     SetApart,

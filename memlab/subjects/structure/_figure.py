@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.drawing import BLUE, GREY, ORANGE, panelled
+from memlab.kernel.base.drawing import BLUE, GREY, ORANGE, panelled
 from memlab.subjects.structure._layers import LAYERS
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.clock import Micros
-from memlab.recall import Moment
-from memlab.state import State
+from memlab.kernel.base.clock import Micros
+from memlab.kernel.recall import Moment
+from memlab.kernel.state import State
 
 if TYPE_CHECKING:
-    from memlab.policies import Pack
+    from memlab.kernel.policies import Pack
 
 __all__ = ["labels"]
 

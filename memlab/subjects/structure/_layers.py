@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from memlab.clock import When, from_micros, to_micros
 from memlab.errors import InputError
+from memlab.kernel.base.clock import When, from_micros, to_micros
 
 __all__ = ["LAYERS", "Layers", "layer", "layers"]
 

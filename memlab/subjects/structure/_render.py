@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from memlab.display import clip, table
-from memlab.drawing import element
+from memlab.kernel.base.display import clip, table
+from memlab.kernel.base.drawing import element
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,14 +12,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.arguments import checked
-from memlab.clock import Micros, When, from_micros, to_micros
-from memlab.drawing import OnPanels
-from memlab.graph import Communities, communities
-from memlab.printable import printable
-from memlab.progress import bar
-from memlab.schema import RECALLABLE
-from memlab.state import State, seen_rows
+from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.clock import Micros, When, from_micros, to_micros
+from memlab.kernel.base.drawing import OnPanels
+from memlab.kernel.base.printable import printable
+from memlab.kernel.base.progress import bar
+from memlab.kernel.graph import Communities, communities
+from memlab.kernel.schema import RECALLABLE
+from memlab.kernel.state import State, seen_rows
 from memlab.subjects.clusters.directions import directions
 from memlab.subjects.clusters.finding import Clusters, clusters
 from memlab.subjects.clusters.keywords import keywords
@@ -30,7 +30,7 @@ from memlab.subjects.structure._topology import Topology, key_scores, newest_edg
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from memlab.policies import Pack
+    from memlab.kernel.policies import Pack
 
 __all__ = ["Stats", "stats"]
 

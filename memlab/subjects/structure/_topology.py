@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
-from memlab.graph import NODE_KINDS, Communities, Edges, SimpleGraph, bridges, clustering, kind_of, simple_graph
+from memlab.kernel.graph import NODE_KINDS, Communities, Edges, SimpleGraph, bridges, clustering, kind_of, simple_graph
 
 __all__ = ["Topology", "key_scores", "newest_edges", "topology"]
 

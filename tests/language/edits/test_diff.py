@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given
 from properties import examples
 
-from memlab.language import Input, Policy, Signature, compile_policy, diff_packs, diff_policies, read_pack
-from memlab.language._diff import FormDiff
-from memlab.language._print import print_definition
-from memlab.language._reader import Text, read_forms
-from memlab.policies import load_pack
+from memlab.kernel.language import Input, Policy, Signature, compile_policy, diff_packs, diff_policies, read_pack
+from memlab.kernel.language._diff import FormDiff
+from memlab.kernel.language._print import print_definition
+from memlab.kernel.language._reader import Text, read_forms
+from memlab.kernel.policies import load_pack
 from tests.language.programs import ARGUMENTS, NUM, program
 
 SLOT = Signature("recall-score", [Input("x"), Input("y"), Input("z"), Input("kind", "str")], aggregates=True)

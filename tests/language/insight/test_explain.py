@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memlab.language import Explanation, Input, Signature, compile_policy
-from memlab.language._source import LIMIT
+from memlab.kernel.language import Explanation, Input, Signature, compile_policy
+from memlab.kernel.language._source import LIMIT
 
 INPUTS = [Input("x"), Input("y"), Input("z"), Input("pinned", "bool"), Input("kind", "str")]
 SLOT = Signature("score", INPUTS, aggregates=True)

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from properties import examples
 
-from memlab.language import Input, Policy, Signature, compile_policy
-from memlab.language._tree import Tree
+from memlab.kernel.language import Input, Policy, Signature, compile_policy
+from memlab.kernel.language._tree import Tree
 from tests.language.programs import ARGUMENTS, BOOL, INPUTS, NUM, STR, bits, program, rows
 
 SLOT = Signature("score", [Input("x"), Input("y"), Input("z"), Input("pinned", "bool"), Input("kind", "str")])

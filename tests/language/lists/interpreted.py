@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from memlab.language import Input, Signature
-from memlab.language._definition import definition
-from memlab.language._library import helper, library, named
-from memlab.language._lists import ListProgram
-from memlab.language._reader import Text, read_forms
+from memlab.kernel.language import Input, Signature
+from memlab.kernel.language._definition import definition
+from memlab.kernel.language._library import helper, library, named
+from memlab.kernel.language._lists import ListProgram
+from memlab.kernel.language._reader import Text, read_forms
 from tests.language.lists.test_originals import LISTS, TAIL
 
 __all__ = ["ARGUMENTS", "INPUTS", "SLATE", "SLOT", "items", "policy_of", "program", "value", "weights"]

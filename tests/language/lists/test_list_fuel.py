@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from memlab.errors import PolicyLimitError
-from memlab.language._machine import FUEL, MAX_ITEMS, Machine
+from memlab.kernel.language._machine import FUEL, MAX_ITEMS, Machine
 from tests.language.lists.interpreted import policy_of, program
 
 

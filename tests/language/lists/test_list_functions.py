@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from memlab.errors import PolicyTypeError
-from memlab.language._derived import SET_TESTS
-from memlab.language._forms import FORMS
-from memlab.language._list_compiler import SPECIAL_FORMS
-from memlab.language._list_functions import FUNCTIONS
-from memlab.language._words import AGGREGATE_FORMS
+from memlab.kernel.language._derived import SET_TESTS
+from memlab.kernel.language._forms import FORMS
+from memlab.kernel.language._list_compiler import SPECIAL_FORMS
+from memlab.kernel.language._list_functions import FUNCTIONS
+from memlab.kernel.language._words import AGGREGATE_FORMS
 from tests.language.lists.interpreted import items, value, weights
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from memlab.errors import InputError, PolicyNameError, UnknownName
-from memlab.language import Signature
+from memlab.kernel.language import Signature
 from tests.language.lists.interpreted import INPUTS, policy_of, program, weights
 from tests.language.lists.test_originals import EXPLORE, TAIL
 

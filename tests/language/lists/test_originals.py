@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memlab
-from memlab.language import Input, Signature, compile_policy
-from memlab.policies import SLOTS
+from memlab.kernel.language import Input, Signature, compile_policy
+from memlab.kernel.policies import SLOTS
 
 DECAY = (
     "(lambda (success fail energy importance recency_ms base_half_ms) (let* ((total (+ success fail 1)) "

@@ -1,0 +1,1 @@
+"""What comes from outside and goes there: files, other frameworks, connections."""

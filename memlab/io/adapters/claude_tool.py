@@ -1,0 +1,42 @@
+"""Claude's memory tool of the ``anthropic`` package, on a lab; see ``memlab.adapters.claude`` for what commands mean.
+
+from memlab.io.adapters.claude_tool import LabMemoryTool
+client.beta.messages.run_tools(tools=[LabMemoryTool(MemoryFiles(lab))], ...)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memlab.errors import MemlabError, MissingExtra
+from memlab.io.adapters.claude import MemoryFiles
+
+try:
+    from anthropic.lib.tools import BetaAbstractMemoryTool, ToolError
+except ImportError as error:
+    raise MissingExtra("memlab.io.adapters.claude_tool", "anthropic", "claude") from error
+
+__all__ = ["LabMemoryTool"]
+
+
+class LabMemoryTool(BetaAbstractMemoryTool):
+    """The files of a lab as the SDK's tool; what is refused is a ToolError, which the model reads.
+
+    >>> LabMemoryTool(MemoryFiles(lab)).call({"command": "view", "path": "/memories"})     # doctest: +SKIP
+    """
+
+    def __init__(self, files: MemoryFiles, *, cache_control: Any = None) -> None:
+        super().__init__(cache_control=cache_control)
+        self.files = files
+
+    def _run(self, command: Any) -> str:
+        try:
+            return self.files.run(command.model_dump(exclude_none=True))
+        except MemlabError as error:
+            raise ToolError(str(error)) from error
+
+    view = create = str_replace = insert = delete = rename = _run
+
+    def clear_all_memory(self) -> str:
+        """Delete all files."""
+        return self.files.clear()

@@ -1,0 +1,161 @@
+"""The tools and resources of a desk as a server of the official SDK, and what becomes of errors."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.apps import EXTENSION_ID, client_supports_apps
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from memlab.errors import InputError, MemlabError, NotPermitted, ReadOnlyLab, UnknownName, did_you_mean
+from memlab.io.serving._desk import Desk
+from memlab.io.serving._forms import faults_of, schema_of
+from memlab.io.serving._marked import NOTE
+from memlab.io.serving._refusals import describe_error
+from memlab.io.serving._resources import FIXED, NAMED, read
+from memlab.io.serving._tools import TOOLS, Said, Tool
+from memlab.kernel.base.printable import printable
+from memlab.kernel.version import __version__
+
+__all__ = ["server_of"]
+
+_INSTRUCTIONS = (
+    "The long-term memory of an agent. At the start of a task ask for `context`; before answering about the user or "
+    "earlier work, `recall`; when you learn something that lasts, or are corrected, `remember`; after an answer that "
+    f"used memories, `feedback`. {NOTE}"
+)
+
+Context = ServerRequestContext[Any]
+
+
+def server_of(desk: Desk) -> Server[Any]:
+    """A server whose calls run in threads, one lab among them; it knows no transport."""
+    tools = {
+        tool.name: tool for tool in TOOLS if (desk.writes or not tool.writes) and (desk.owns or not tool.for_owners)
+    }
+    declared = {name: _declared(tool) for name, tool in tools.items()}
+
+    def offered(context: Context) -> list[str]:
+        # A host that does not know of pages would offer their tools to its model.
+        pages = client_supports_apps(context)
+        return [name for name, tool in tools.items() if pages or not tool.for_pages]
+
+    async def list_tools(context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[declared[name] for name in offered(context)])
+
+    def input_schema(name: str) -> Mapping[str, Any] | None:
+        return declared[name].input_schema if name in declared else None
+
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        known = offered(context)
+        if params.name not in known:
+            return _refused(_no_tool(desk, params.name[:100], known))
+        tool = tools[params.name]
+        try:
+            given = tool.form.model_validate(params.arguments or {})
+        except ValidationError as error:
+            return _refused(InputError(faults_of(error, tool.form)), tool.name)
+        try:
+            said: Said = await _in_thread(tool.run, desk, given)
+        except MemlabError as error:
+            return _refused(error, tool.name)
+        answer = said.answer.model_dump(mode="json", exclude_defaults=True)
+        return types.CallToolResult(content=[_text(said.text)], structured_content=answer, _meta=said.beside)
+
+    async def list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(name=one.name, uri=one.uri, description=one.about, mime_type=one.mime) for one in FIXED
+            ]
+        )
+
+    async def list_templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(
+            resource_templates=[
+                types.ResourceTemplate(
+                    name=one.name, uri_template=one.template, description=one.about, mime_type=one.mime
+                )
+                for one in NAMED
+            ]
+        )
+
+    async def read_resource(_: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        try:
+            text, mime = await _in_thread(read, desk, uri)
+        except MemlabError as error:
+            code = types.INVALID_PARAMS if isinstance(error, InputError) else types.INTERNAL_ERROR
+            raise MCPError(code=code, message=str(error), data={"uri": printable(uri[:200])}) from error
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=params.uri, text=text, mime_type=mime)]
+        )
+
+    server: Server[Any] = Server(
+        "memlab",
+        version=__version__,
+        title="memlab",
+        instructions=_INSTRUCTIONS,
+        get_tool_input_schema=input_schema,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+    )
+    server.extensions[EXTENSION_ID] = {}
+    return server
+
+
+async def _in_thread(run: Callable[..., Any], *given: Any) -> Any:
+    """A call in a thread of its own, so that a long one lets others be heard; the lab takes them one by one."""
+    return await anyio.to_thread.run_sync(functools.partial(run, *given))
+
+
+def _declared(tool: Tool[Any]) -> types.Tool:
+    # A recall is logged and counted, which is the memory's own book-keeping: it asks for nobody's consent.
+    hints = types.ToolAnnotations(
+        title=tool.title,
+        read_only_hint=not tool.writes,
+        destructive_hint=tool.destroys,
+        idempotent_hint=tool.idempotent,
+        open_world_hint=False,
+    )
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.when,
+        input_schema=schema_of(tool.form),
+        output_schema=schema_of(tool.answer),
+        annotations=hints,
+        _meta=_of_apps(tool),
+    )
+
+
+def _of_apps(tool: Tool[Any]) -> dict[str, Any] | None:
+    """What a host of MCP Apps is told of a tool: its page, and whether it is the page's alone."""
+    if tool.page is None:
+        return None
+    return {"ui": {"resourceUri": tool.page, **({"visibility": ["app"]} if tool.for_pages else {})}}
+
+
+def _no_tool(desk: Desk, name: str, known: list[str]) -> MemlabError:
+    if name not in {tool.name for tool in TOOLS if not tool.for_pages}:
+        return UnknownName("tool", name, known)
+    refusal = ReadOnlyLab if desk.read_only else NotPermitted
+    return refusal(f'There is no tool "{name}" here. {did_you_mean(name, known)}')
+
+
+def _refused(error: MemlabError, tool: str | None = None) -> types.CallToolResult:
+    message = f"{tool}: {error}" if tool else str(error)
+    return types.CallToolResult(content=[_text(printable(message))], is_error=True, _meta=describe_error(error))
+
+
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(type="text", text=text)

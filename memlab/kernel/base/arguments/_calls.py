@@ -1,0 +1,157 @@
+"""A call that checks its arguments: the rules of its annotations, and errors that say which argument of which call."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar, cast
+
+from memlab.errors import InputError, LabError, MemlabError, UnknownName, did_you_mean
+from memlab.kernel.base.arguments._given import raised
+from memlab.kernel.base.arguments._rules import Misfit, Rule, rule_of
+from memlab.kernel.base.interrupts import free_interrupted
+
+__all__ = ["checked"]
+
+_Callable = TypeVar("_Callable", bound=Callable[..., Any])
+
+
+def checked(call: _Callable) -> _Callable:
+    """A function, method or dataclass that checks its arguments by their annotations. It costs about a microsecond.
+
+    Annotations are read at the first call, so that importing costs nothing. Defaults are not checked.
+
+    >>> from memlab.kernel.base.arguments import Count
+    >>> @checked
+    ... def power(base: float, exponent: Count = 2) -> float:
+    ...     return base**exponent
+    >>> power(3.0, exponent=0)
+    Traceback (most recent call last):
+    memlab.errors.InputError: power(exponent=...): exponent is a whole number of at least 1, not 0.
+    """
+    if isinstance(call, type):
+        call.__init__ = checked(call.__init__)  # type: ignore[misc]
+        return call
+    function = cast("types.FunctionType", call)
+    plan: _Plan | None = None
+
+    @functools.wraps(function)
+    def checking(*args: Any, **given: Any) -> Any:
+        nonlocal plan
+        if plan is None:
+            plan = _Plan.of(function)
+        if len(args) > plan.first:
+            args = plan.positional(args)
+        if given:
+            plan.named(given)
+        try:
+            return function(*args, **given)
+        except MemlabError:
+            raise
+        except KeyboardInterrupt as error:
+            free_interrupted(error)
+            raise
+        except OSError as error:
+            raise LabError(f"{plan.where}: the system refused it: {error}.") from error
+        except Exception as error:
+            if isinstance(error.__cause__, KeyboardInterrupt):  # NumPy's comparison of records makes a TypeError of it
+                free_interrupted(error)
+                raise KeyboardInterrupt from error
+            at = error.__traceback__
+            if type(error) is TypeError and at is not None and at.tb_next is None:  # Python refused the call itself
+                plan.refuse_unknown(given)
+            if type(error).__module__ != "polars.exceptions":
+                raise
+            raise InputError(f"{plan.where}: Polars refused it: {error}") from error
+
+    checking.__checked__ = True  # type: ignore[attr-defined]
+    return cast("_Callable", checking)
+
+
+class _Plan(NamedTuple):
+    """The rules of one call: by place (``rest`` for ``*args``) and by name."""
+
+    where: str
+    first: int
+    """The first place that has a rule: ``self`` has none."""
+    places: tuple[tuple[str, Rule | None], ...]
+    rest: tuple[str, Rule | None]
+    names: Mapping[str, Rule]
+    known: frozenset[str]
+    """What may be given by name."""
+
+    @classmethod
+    def of(cls, function: types.FunctionType) -> _Plan:
+        where = _place(function)
+        rules: dict[str, Rule | None] = {}
+        for name, hint in function.__annotations__.items():
+            if name != "return":  # annotations are text of this package
+                found = eval(hint, function.__globals__) if isinstance(hint, str) else hint
+                rules[name] = rule_of(found, f"{where}({name}=...)")
+        places: list[tuple[str, Rule | None]] = []
+        rest: tuple[str, Rule | None] = ("", None)
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+                places.append((name, rules.get(name)))
+            elif parameter.kind is parameter.VAR_POSITIONAL:
+                rest = (name, rules.pop(name, None))
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                rules.pop(name, None)
+        known = frozenset(
+            name
+            for name, parameter in inspect.signature(function).parameters.items()
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and name != "self"
+        )
+        first = next((number for number, (_, rule) in enumerate(places) if rule is not None), len(places))
+        named = {name: rule for name, rule in rules.items() if rule is not None}
+        return cls(where, first, tuple(places), rest, named, known)
+
+    def positional(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        places = self.places
+        count = len(places)
+        taken = list(args)
+        for number in range(self.first, len(args)):
+            name, rule = places[number] if number < count else self.rest
+            if rule is not None:
+                taken[number] = self._taken(name, rule, args[number])
+        return tuple(taken)
+
+    def named(self, given: dict[str, Any]) -> None:
+        for name in given:
+            rule = self.names.get(name)
+            if rule is not None:
+                given[name] = self._taken(name, rule, given[name])
+
+    def refuse_unknown(self, given: Mapping[str, Any]) -> None:
+        """Raise InputError with the nearest name for the first that the call does not have."""
+        for name in given:
+            if name not in self.known:
+                raise InputError(
+                    f'{self.where} has no argument "{name[:60]}". {did_you_mean(name, self.known)}'
+                ) from None
+
+    def _taken(self, name: str, rule: Rule, value: Any) -> Any:
+        try:
+            taken = rule.take(value)
+        except MemlabError as error:
+            raise InputError(f"{self.where}({name}=...): {error}") from error
+        except Exception as error:
+            raise InputError(f"{self.where}({name}=...): {name} cannot be read: {raised(error)}") from error
+        if type(taken) is Misfit:
+            if taken.word is not None:
+                raise UnknownName(f"{name} of {self.where}", taken.word[:60], taken.words)
+            end = "" if taken.given.endswith("?") else "."
+            raise InputError(
+                f"{self.where}({name}=...): {name}{taken.place} is {taken.expected}, not {taken.given}{end}"
+            )
+        return taken
+
+
+def _place(function: types.FunctionType) -> str:
+    """How people call it: ``recall``, ``Lab``, ``open``."""
+    *owners, name = function.__qualname__.split(".")
+    if name in ("__init__", "__new__") and owners:
+        return owners[-1]
+    return {"open_lab": "open", "load_lab": "load", "pack_names": "packs"}.get(name, name)

@@ -1,0 +1,277 @@
+"""Extensions: what users add to memlab, declared in one value and found by name.
+
+    memlab.extend(Extension("numbers", "1.0", features=(Feature("numbers-met", "num", "query", ...),)))
+
+A package that is installed declares its extension under the entry point group ``memlab.extensions``; the entry point
+names an `Extension`, and memlab loads it before the first pack is read.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from memlab.errors import ExtensionWarning, InputError
+from memlab.kernel.base.printable import printable
+from memlab.kernel.registry import REGISTRIES, Declaration, Owned
+
+__all__ = [
+    "GROUP",
+    "Extension",
+    "extend",
+    "extensions",
+    "forget_extension",
+    "load_installed",
+    "missing",
+    "register_extension",
+    "registered",
+]
+
+GROUP = "memlab.extensions"
+"""The entry point group in which installed packages name their extensions."""
+
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,59}")
+_VERSION = re.compile(r"[\w.+!-]{1,40}")
+
+_HOMES = {
+    "features": "memlab.kernel.policies",
+    "settings": "memlab.kernel.policies",
+    "slots": "memlab.kernel.policies",
+    "events": "memlab.kernel.state",
+    "registers": "memlab.kernel.state",
+    "projections": "memlab.kernel.state",
+    "stages": "memlab.kernel.recall",
+    "accessors": "memlab.subjects.lab",
+    "readers": "memlab.io.reading",
+    "indexes": "memlab.kernel.index",
+    "embedders": "memlab.kernel.embedding",
+    "commands": "memlab.ui.cli",
+    "widgets": "memlab.ui.widgets._registered",
+}
+"""The module that holds the registry of each field; it is imported when an extension has such a field."""
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What one package, or one notebook, adds to memlab.
+
+    Parameters
+    ----------
+    name
+        Lower-case letters, digits and hyphens. It enters the fingerprints of what the extension declares.
+    version
+        Raise it whenever something that the extension computes changes its value.
+    features
+        `memlab.Feature` with ``compute``: values of candidates that any policy can read.
+    settings, slots
+        `memlab.Setting` and `memlab.Slot`, each with a default, so that packs of today keep their hashes.
+    events
+        Kinds of events, each of which declares its fields. Their names begin with that of the extension: ``notes/pin``.
+    projections
+        Subclasses of ``memlab.kernel.state.Projection``: tables folded from events, with the events that they declare.
+    stages
+        `memlab.kernel.recall.Stage`: steps of a recall that take the place of memlab's own.
+    accessors
+        `Accessor`: an attribute of every lab.
+    readers
+        `Reader`: files of a format, as messages that ``lab.load`` takes.
+    indexes, embedders
+        What proposes neighbours, and what makes vectors, by the name that ``memlab.open`` takes.
+    commands
+        ``click.Command``: commands of the program ``memlab``.
+    widgets
+        Subclasses of ``memlab.widgets.Widget``: tabs of ``memlab view``.
+
+    Examples
+    --------
+    >>> Extension("numbers", "1.0").name
+    'numbers'
+    """
+
+    name: str
+    version: str
+    features: Sequence[Declaration] = field(default=(), kw_only=True)
+    settings: Sequence[Declaration] = field(default=(), kw_only=True)
+    slots: Sequence[Declaration] = field(default=(), kw_only=True)
+    events: Sequence[Declaration] = field(default=(), kw_only=True)
+    projections: Sequence[Any] = field(default=(), kw_only=True)
+    registers: Sequence[Declaration] = field(default=(), init=False, repr=False)
+    stages: Sequence[Declaration] = field(default=(), kw_only=True)
+    accessors: Sequence[Declaration] = field(default=(), kw_only=True)
+    readers: Sequence[Declaration] = field(default=(), kw_only=True)
+    indexes: Sequence[Declaration] = field(default=(), kw_only=True)
+    embedders: Sequence[Declaration] = field(default=(), kw_only=True)
+    commands: Sequence[Any] = field(default=(), kw_only=True)
+    widgets: Sequence[Any] = field(default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise InputError(
+                f"The name of an extension is a lower-case word with digits and hyphens, not {self.name!r:.80}."
+            )
+        if not isinstance(self.version, str) or not _VERSION.fullmatch(self.version):
+            raise InputError(
+                f'The version of the extension {self.name} is a word such as "1.0", not {self.version!r:.80}.'
+            )
+
+    @property
+    def label(self) -> str:
+        """Name and version, as fingerprints hold them."""
+        return f"{self.name} {self.version}"
+
+    def __repr__(self) -> str:
+        counts = [
+            f"{len(getattr(self, kind))} {kind}" for kind in _HOMES if kind != "registers" and getattr(self, kind)
+        ]
+        return printable(f"<Extension {self.label}: {', '.join(counts) or 'nothing'}>")
+
+
+@dataclass(frozen=True)
+class _Present:
+    """An extension that is registered, and the module that registered it."""
+
+    extension: Extension
+    module: str
+
+
+_present: dict[str, _Present] = {}
+_installed: list[bool] = []
+
+
+def extend(extension: Extension) -> Extension:
+    """Add an extension to memlab, in this process.
+
+    A module may register its extension again, as a notebook does when a cell runs twice: what it declared before is
+    replaced.
+
+    Parameters
+    ----------
+    extension
+        What is added. Nothing of it is added if one declaration is refused.
+
+    Returns
+    -------
+    Extension
+        The extension, each declaration with its owner.
+
+    Raises
+    ------
+    InputError
+        If another module has registered an extension of this name, or a declaration has a name that is taken.
+    """
+    return register_extension(extension, sys._getframe(1).f_globals.get("__name__", ""))
+
+
+def register_extension(extension: Extension, module: str) -> Extension:
+    """Add an extension in the name of a module; see `extend`."""
+    if not isinstance(extension, Extension):
+        raise InputError(f"An extension is a memlab.Extension, not {type(extension).__name__}.")
+    present = _present.get(extension.name)
+    if present is not None and present.module != module:
+        raise InputError(
+            f"The extension {extension.label} is registered by {module or 'this module'}, and "
+            f"{present.extension.label} by {present.module}. Two extensions cannot have one name."
+        )
+    owned = _with_owner(extension)
+    kinds = [kind for kind in _HOMES if getattr(owned, kind)]
+    for kind in kinds:
+        importlib.import_module(_HOMES[kind])
+        registry = REGISTRIES[kind]
+        for item in getattr(owned, kind):
+            if (refusal := registry.refusal(item)) is not None:
+                raise InputError(f"The extension {extension.label} is not added. {refusal}")
+    forget_extension(extension.name)
+    for kind in kinds:
+        REGISTRIES[kind].register(getattr(owned, kind))
+    _present[extension.name] = _Present(owned, module)
+    return owned
+
+
+def _with_owner(extension: Extension) -> Extension:
+    """Return the extension with each of its declarations naming it as the owner."""
+    declared = {kind: getattr(extension, kind) for kind in _HOMES}
+    declared["events"] = [*extension.events, *(event for one in extension.projections for event in _events_of(one))]
+    declared["registers"] = [one.register() for one in extension.projections if hasattr(one, "register")]
+    changed: dict[str, Any] = {}
+    for kind, items in declared.items():
+        changed[kind] = own = tuple(_owned(item, extension) for item in items)
+        names = [item.name for item in own]
+        if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
+            raise InputError(f"The extension {extension.label} declares {twice} twice among its {kind}.")
+    registers = changed.pop("registers")
+    owned = replace(extension, **changed)
+    object.__setattr__(owned, "registers", registers)
+    return owned
+
+
+def _events_of(projection: Any) -> Sequence[Any]:
+    """Return the kinds of events that a projection declares."""
+    events: Sequence[Any] = getattr(projection, "events", ())
+    return events
+
+
+def _owned(item: Any, extension: Extension) -> Any:
+    if hasattr(type(item), "__dataclass_fields__") and "owner" in {one.name for one in fields(item)}:
+        return replace(item, owner=extension.label)
+    name = getattr(item, "name", None) or getattr(item, "__name__", None)
+    if not isinstance(name, str):
+        raise InputError(f"The extension {extension.label} declares something without a name: {item!r:.80}.")
+    return Owned(name, item, extension.label)
+
+
+def forget_extension(name: str) -> None:
+    """Remove an extension and whatever it declared."""
+    _present.pop(name, None)
+    for registry in REGISTRIES.values():
+        registry.remove(name)
+
+
+def extensions() -> Mapping[str, Extension]:
+    """Return the extensions of this process by name, those of installed packages included."""
+    load_installed()
+    return {name: present.extension for name, present in sorted(_present.items())}
+
+
+def registered() -> tuple[str, ...]:
+    """Return the names of the extensions that are registered so far."""
+    return tuple(_present)
+
+
+def load_installed() -> None:
+    """Register the extensions of installed packages, once in each process.
+
+    One that cannot be loaded raises an ExtensionWarning, and memlab goes on without it.
+    """
+    if _installed:
+        return
+    _installed.append(True)
+    for entry in entry_points(group=GROUP):
+        _load(entry)
+
+
+def _load(entry: EntryPoint) -> None:
+    try:
+        register_extension(entry.load(), entry.value)
+    except Exception as error:  # noqa: BLE001 - whatever a package raises when it is imported, memlab starts
+        reason = f"{type(error).__name__}: {error}"
+        warnings.warn(
+            f"The extension {entry.name} ({entry.value}) was not loaded. {reason}", ExtensionWarning, stacklevel=4
+        )
+
+
+def missing(needs: Mapping[str, str]) -> list[str]:
+    """Return what is missing of the extensions ``needs`` (versions by name), each in words; empty if nothing is."""
+    found = []
+    for name, version in sorted(needs.items()):
+        present = extensions().get(name)
+        if present is None:
+            found.append(f"{name} {version} is not registered")
+        elif present.version != version:
+            found.append(f"{name} {version} was used, and {present.version} is registered")
+    return found

@@ -1,0 +1,97 @@
+"""Import paths of 0.1: each leads to the module's present place, with a `RenamedWarning`.
+
+``import memlab.language`` gives the module ``memlab.kernel.language`` itself, not a second copy of it. The one path
+that does not warn is ``memlab.dialect``, the name under which the files of packs require their macros.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+__all__ = ["FORMER_PATHS", "present_path", "redirect_former_paths"]
+
+_PACKAGES = {
+    "kernel": (
+        *("embedding", "english", "extension", "graph", "index", "journal", "language", "policies", "privacy"),
+        *("recall", "registry", "schema", "slates", "state", "storage", "version"),
+    ),
+    "kernel.base": (
+        *("arguments", "clock", "disk", "display", "drawing", "interrupts", "latencies", "loopback", "printable"),
+        *("progress", "scratch", "worker"),
+    ),
+    "subjects": ("lab", "models", "opening", "verifiers"),
+    "science": ("bench", "breeding", "evaluation", "examples", "history", "simulation"),
+    "io": ("adapters", "ingest", "moving", "reading", "serving"),
+    "ui": ("cli", "demo", "notebook", "widgets"),
+}
+
+_VERBS = ("core", "corrections", "features", "feedback", "graph", "linking", "policies", "recalling", "remembering")
+
+FORMER_PATHS = {
+    **{f"memlab.{name}": f"memlab.{group}.{name}" for group, names in _PACKAGES.items() for name in names},
+    "memlab.operations": "memlab.subjects.programs",
+    **{f"memlab.subjects.{name}": f"memlab.kernel.verbs.{name}" for name in (*_VERBS, "results", "seam")},
+}
+"""Each former path of a package or module, and its present path."""
+
+_SILENT = {"memlab.dialect": "memlab.kernel.language.dialect"}
+
+
+def present_path(path: str) -> str | None:
+    """Return the present path of a module that was imported by its former path; None if it has not moved.
+
+    >>> present_path("memlab.adapters.langgraph")
+    'memlab.io.adapters.langgraph'
+    """
+    if path in _SILENT:
+        return _SILENT[path]
+    head, rest = path, ""
+    while head:
+        if head in FORMER_PATHS:
+            return FORMER_PATHS[head] + rest
+        head, _, last = head.rpartition(".")
+        rest = f".{last}{rest}"
+    return None
+
+
+class _Present(Loader):
+    """Loads the module at its present path, and leaves that module's own specification as it is."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self.path)
+        self.own = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self.own
+
+
+class _FormerPaths(MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not fullname.startswith("memlab."):
+            return None
+        present = present_path(fullname)
+        if present is None:
+            return None
+        if fullname not in _SILENT:
+            from memlab.errors import RenamedWarning
+
+            warnings.warn(f"{fullname} is now {present}", RenamedWarning, stacklevel=2)
+        return ModuleSpec(fullname, _Present(present))
+
+
+def redirect_former_paths() -> None:
+    """Make former paths importable. Called once, when memlab is imported."""
+    if not any(isinstance(finder, _FormerPaths) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _FormerPaths())

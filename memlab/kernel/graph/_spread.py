@@ -1,0 +1,224 @@
+"""Spreading activation in waves, with a policy asked once a wave what passes over each edge."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from memlab.errors import InputError, UnknownName
+from memlab.kernel.base.scratch import zeros
+from memlab.kernel.graph._edges import Edges
+from memlab.kernel.graph._nodes import Nodes, kind_of
+from memlab.kernel.graph._pagerank import pagerank
+from memlab.kernel.graph._wave import Limits, PassOn, Seeds, Spread, distinct
+
+__all__ = ["SPREAD_MODES", "activate", "spread"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Mode = Literal["cascade", "energy", "hops", "ppr"]
+
+SPREAD_MODES: tuple[Mode, ...] = ("cascade", "energy", "hops", "ppr")
+
+MOST_CROSSINGS = 100_000
+"""Crossings in one wave unless the caller says: 5 to 10 ms of work."""
+
+FAN_OUT = 10_000
+"""Edges of one node that a wave crosses unless the caller says: its newest."""
+
+
+def spread(
+    edges: Edges,
+    rows: ArrayLike,
+    energy: ArrayLike,
+    pass_on: PassOn,
+    *,
+    steps: int,
+    nodes: int | Nodes,
+    mode: Mode = "cascade",
+    threshold: float = 0.0,
+    damping: float = 0.85,
+    combine: Literal["max", "sum"] | None = None,
+    most_crossings: int = MOST_CROSSINGS,
+    fan_out: int = FAN_OUT,
+    sound: bool = False,
+) -> Spread:
+    """Carry the ``energy`` of the seeds ``rows`` over at most ``steps`` edges, in both directions.
+
+    Each wave asks ``pass_on`` once what passes over each edge crossed. What is not positive and finite, or below
+    ``threshold``, does not arrive. ``nodes`` says which nodes exist: a number of memories, or all kinds. Tags,
+    clusters and entities are passed through like memories and count as a hop.
+
+    ``"cascade"``: breadth first. A wave leaves from the nodes that the last one reached for the first time; of
+    several arrivals a node keeps the greatest; a seed keeps its own energy as its activation.
+
+    ``"energy"``: ``activation[j] += what passes from i to j``, at every step over all edges of all nodes that
+    are active by then, at once. With ``activation * weight * damping`` as ``pass_on`` this is spreading activation
+    as in Collins and Loftus (1975).
+
+    ``"hops"``: breadth first, and a node takes the greatest of what arrives with the wave that first reaches it,
+    so its activation belongs to its shortest paths alone.
+
+    ``"ppr"``: personalised PageRank (Haveliwala 2002) by pushing (Andersen, Chung and Lang 2006), in waves. A
+    walker starts at the seeds in proportion to their energy, goes on with probability ``damping`` over an edge
+    drawn in proportion to what ``pass_on`` says of it (asked with activation 1 and depth 1), and back to the seeds
+    else; so it does where nothing passes. A node pushes what it holds while that is at least ``threshold`` for each
+    of its edges, which bounds the crossings of all waves together by ``energy / ((1 - damping) * threshold)``. The
+    activations are linear in the energies, fall short of the exact ones by at most ``left`` each, and sum with it
+    to the energy of the seeds.
+
+    A wave crosses at most ``most_crossings`` edges: nodes leave by falling activation, ties by node, until the next
+    one would exceed the limit. A node with more than ``fan_out`` edges passes over that many of the newest. Work
+    and result are deterministic and do not depend on how the edges are stored. ``combine`` is the older spelling
+    of two modes: ``"max"`` is cascade, ``"sum"`` is energy. ``sound`` seeds are known to ascend, to exist and to have a
+    finite energy.
+
+    InputError: seeds that repeat, do not exist or have an energy that is not finite; a policy's answer of the wrong
+    length; an unknown mode.
+
+    >>> edges = Edges()
+    >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 1.0], nodes=3).tolist()
+    [0, 1]
+    >>> found = spread(edges, [0], [1.0], lambda batch: 0.5 * batch.activation, steps=2, nodes=3)
+    >>> found.rows.tolist(), found.activation.tolist(), found.hops.tolist()
+    ([0, 1, 2], [1.0, 0.5, 0.25], [0, 1, 2])
+    """
+    if combine is not None:
+        if combine not in ("max", "sum"):
+            raise InputError(f'Arrivals combine by "max" or "sum", not {combine!r}.')
+        mode = "cascade" if combine == "max" else "energy"
+    if mode not in SPREAD_MODES:
+        raise UnknownName("mode of spreading", mode, SPREAD_MODES)
+    if steps < 0 or most_crossings < 1 or fan_out < 1 or not 0 <= threshold < np.inf:
+        raise InputError(
+            f"Spreading takes steps and a threshold of at least 0 and at least one crossing, not {steps}, {threshold}, "
+            f"{most_crossings} a wave and {fan_out} a node."
+        )
+    if not 0 <= damping < 1:
+        raise InputError(f"Damping lies in 0..1, below 1, not {damping}.")
+    seeds = _sound(edges, rows, energy) if sound else _seeds(edges, rows, energy, nodes)
+    limits = Limits(most_crossings, fan_out)
+    if mode == "ppr":
+        return pagerank(edges, seeds, pass_on, limits, steps=steps, threshold=threshold, damping=damping)
+    return _waves(edges, seeds, pass_on, limits, mode, steps, threshold)
+
+
+def activate(
+    edges: Edges,
+    rows: ArrayLike,
+    energy: ArrayLike = 1.0,
+    *,
+    nodes: int | Nodes,
+    steps: int = 3,
+    decay: float = 0.7,
+    threshold: float = 0.01,
+) -> Spread:
+    """Spreading activation without a policy: ``A[j] += A[i] * weight * decay``, both ways, ``steps`` times.
+
+    ``energy`` may be one value for all seeds. What is below ``threshold`` does not arrive. Limits and errors are
+    those of ``spread``.
+
+    >>> edges = Edges()
+    >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 0.5], nodes=3).tolist()
+    [0, 1]
+    >>> found = activate(edges, [0], nodes=3, steps=2, decay=0.5)
+    >>> found.rows.tolist(), found.activation.tolist()
+    ([0, 1, 2], [1.25, 1.0, 0.125])
+    """
+    if not 0 <= decay <= 1:
+        raise InputError(f"What an edge passes on is a share 0..1, not {decay}.")
+    seeds, own = np.asarray(rows), np.asarray(energy, dtype=np.float64)
+    return spread(
+        edges,
+        seeds,
+        np.full(seeds.shape, own) if own.ndim == 0 else own,
+        lambda batch: batch.activation * batch.weight * decay,
+        mode="energy",
+        steps=steps,
+        threshold=threshold,
+        nodes=nodes,
+    )
+
+
+def _waves(
+    edges: Edges, seeds: Seeds, pass_on: PassOn, limits: Limits, mode: Mode, steps: int, threshold: float
+) -> Spread:
+    layout, size = seeds.layout, seeds.layout.size
+    with zeros(4 * size, np.float64) as numbers:
+        activation, received, arrived, wave = numbers.reshape(4, size)
+        activation[seeds.places], wave[seeds.places] = seeds.energy, 1
+        known = frontier = seeds.places
+        for depth in range(1, steps + 1):
+            codes = layout.code(frontier)
+            leaves = limits.affordable(edges, codes, activation[frontier])
+            leaving = frontier[leaves]
+            _, target, passed = limits.cross(edges, codes[leaves], activation[leaving], depth, pass_on)
+            if threshold > 0:
+                strong = passed >= threshold
+                target, passed = target[strong], passed[strong]
+            places = layout.place(target)
+            reached = distinct(places, size)
+            fresh = reached[wave[reached] == 0]
+            wave[fresh] = depth + 1
+            if mode == "energy":
+                # one at a time and in order, so the sum is the same however the edges are stored
+                np.add.at(arrived, places, passed)
+                received[reached] += arrived[reached]
+                activation[reached] += arrived[reached]
+                arrived[reached] = 0.0
+            else:
+                if mode == "hops":
+                    new = wave[places] == depth + 1
+                    np.maximum.at(received, places[new], passed[new])
+                else:
+                    np.maximum.at(received, places, passed)
+                others = reached[wave[reached] > 1]  # a seed has the wave 1
+                activation[others] = received[others]
+            if len(fresh):
+                known = distinct(np.concatenate((known, fresh)), size)
+            frontier = known if mode == "energy" else fresh
+            if not len(frontier):
+                break
+        found = Spread(
+            layout.code(known),
+            activation[known],
+            received[known],
+            wave[known].astype(np.int64) - 1,
+            limits.unexpanded,
+            limits.narrowed,
+        )
+        # every place that was touched is known
+        activation[known], received[known], wave[known] = 0.0, 0.0, 0
+    return found
+
+
+def _sound(edges: Edges, rows: ArrayLike, energy: ArrayLike) -> Seeds:
+    codes = np.asarray(rows)
+    layout = edges.layout.with_room_for(codes)
+    return Seeds(layout, layout.place(codes), np.asarray(energy))
+
+
+def _seeds(edges: Edges, rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> Seeds:
+    given, own = np.asarray(rows), np.asarray(energy, dtype=np.float64)
+    if given.ndim != 1 or given.shape != own.shape or (given.size and given.dtype.kind not in "iu"):
+        raise InputError(f"Seeds are row numbers with one energy each, not {given.shape} and {own.shape}.")
+    codes = given.astype(np.int64, copy=False)
+    if not (codes[1:] > codes[:-1]).all():
+        order = np.argsort(codes, kind="stable")
+        codes, own = codes[order], own[order]
+    lowest, highest = (int(codes[0]), int(codes[-1])) if len(codes) else (0, -1)
+    memories = nodes.count("memory") if isinstance(nodes, Nodes) else nodes
+    if not (lowest >= 0 and highest < memories):
+        if not isinstance(nodes, Nodes):
+            raise InputError(f"Seeds are rows 0..{nodes - 1}, not {lowest}..{highest}.")
+        last_of_kind = np.flatnonzero(np.diff(kind_of(codes), append=-1))
+        nodes.labels(codes[last_of_kind])  # names one that does not exist
+    if (codes[1:] == codes[:-1]).any():
+        raise InputError(f"Seed {codes[:-1][codes[1:] == codes[:-1]][0]} is given more than once.")
+    if not np.isfinite(own).all():
+        at = int(np.argmax(~np.isfinite(own)))
+        raise InputError(f"The energy of seed {int(codes[at])} is {own[at]}; it must be finite.")
+    layout = edges.layout.with_room_for(codes)
+    return Seeds(layout, layout.place(codes), own)

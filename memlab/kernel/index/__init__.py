@@ -1,0 +1,81 @@
+"""Search over rows 0..n-1: neighbours of integer vectors, exact or by a base that is checked, and words with BM25.
+
+vectors = Vectors(256); vectors.append(embedder.encode(texts))
+rows, cosine = vectors.top(embedder.encode(["tabs or spaces"])[0], 10)
+
+words = Words(); words.append(texts)
+hits = words.hits(words.query("tabs or spaces"))
+rows, scores = bm25(hits, words.lengths, count=len(words), mean_length=words.lengths.mean())
+"""
+
+from memlab.kernel.index._base import KINDS, unsound_bases
+from memlab.kernel.index._bm25 import (
+    GroupLengths,
+    bm25,
+    coverage,
+    group_bm25,
+    group_coverage,
+    group_lengths,
+    group_scores,
+    idf,
+)
+from memlab.kernel.index._kinds import Kind, Opened, Points
+from memlab.kernel.index._matches import InPassages, Matches
+from memlab.kernel.index._neighbours import Neighbours
+from memlab.kernel.index._passages import passages_of
+from memlab.kernel.index._postings import Query, TermHits, Words
+from memlab.kernel.index._products import products, products_below
+from memlab.kernel.index._report import IndexReport, report
+from memlab.kernel.index._select import among, best, compact
+from memlab.kernel.index._signs import SAYS, Signs, signs_of
+from memlab.kernel.index._statements import Asked, Restated, restated
+from memlab.kernel.index._stop_words import STOP_WORDS
+from memlab.kernel.index._stored import Grown
+from memlab.kernel.index._sweep import sweep
+from memlab.kernel.index._tokens import LANGUAGES, words_of
+from memlab.kernel.index._vectors import EXACT_UP_TO, Approximate, Vectors, View
+
+__all__ = [
+    "EXACT_UP_TO",
+    "KINDS",
+    "LANGUAGES",
+    "SAYS",
+    "STOP_WORDS",
+    "Approximate",
+    "Asked",
+    "GroupLengths",
+    "Grown",
+    "InPassages",
+    "IndexReport",
+    "Kind",
+    "Matches",
+    "Neighbours",
+    "Opened",
+    "Points",
+    "Query",
+    "Restated",
+    "Signs",
+    "TermHits",
+    "Vectors",
+    "View",
+    "Words",
+    "among",
+    "best",
+    "bm25",
+    "compact",
+    "coverage",
+    "group_bm25",
+    "group_coverage",
+    "group_lengths",
+    "group_scores",
+    "idf",
+    "passages_of",
+    "products",
+    "products_below",
+    "report",
+    "restated",
+    "signs_of",
+    "sweep",
+    "unsound_bases",
+    "words_of",
+]

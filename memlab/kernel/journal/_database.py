@@ -1,0 +1,275 @@
+"""The database file: its schema, its creation in one step, its connections, and what SQLite's errors mean here."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from memlab.errors import DamagedLab, InputError, LabBusy, LabError, LabUnavailable, NewerLab, NotALab, ReadOnlyLab
+from memlab.kernel.base.disk import sync
+from memlab.kernel.journal._sums import checksum
+from memlab.kernel.version import __version__
+
+__all__ = [
+    "FILE",
+    "FORMAT_BY",
+    "GENERATION",
+    "HEAD",
+    "IDENTITY",
+    "LOCK",
+    "RESTORE",
+    "SCHEMA",
+    "VERSION",
+    "Mode",
+    "Synchronous",
+    "check",
+    "connect",
+    "create",
+    "in_memory",
+    "make_directory",
+    "mark_format",
+    "present",
+    "refuse_newer",
+    "translated",
+    "translation",
+]
+
+FILE, LOCK, HEAD = "journal.db", "lock", "head"
+_DRAFT = "journal.db.new"
+_DERIVED_LOCK = "derived.lock"
+
+RESTORE = "`memlab check` says what is damaged, and `memlab restore` puts a backup in its place."
+"""What every message about damage ends with."""
+
+APPLICATION = 0x6D656D6C  # "meml"
+VERSION = 3
+"""The format of a journal, SQLite's ``user_version``. ``check`` refuses a later one.
+
+Format 1 has neither chain nor checksums. Format 2 has the tables of today. Format 3 has the same tables and
+``FORMAT_BY``; a memlab that knows only format 2 refuses it, and does not blame texts of packs that it cannot read.
+"""
+
+Synchronous = Literal["OFF", "NORMAL", "FULL"]
+Mode = Literal["rw", "ro", "immutable"]
+
+# Not without rowids where values are large: to compare a key SQLite then reads the whole row, so that among blocks of
+# half a megabyte one more vector took 2 ms to find its place, and 0.05 in a table whose index has the keys alone.
+SCHEMA = """
+CREATE TABLE event (
+    seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL, body BLOB NOT NULL,
+    content BLOB, chain BLOB NOT NULL
+);
+CREATE TABLE payload (
+    id INTEGER PRIMARY KEY, text TEXT NOT NULL, event INTEGER NOT NULL, salt BLOB, digest BLOB NOT NULL
+);
+CREATE TABLE embedder (id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE, sum INTEGER NOT NULL);
+CREATE TABLE vector (
+    embedder INTEGER NOT NULL, first_id INTEGER NOT NULL, count INTEGER NOT NULL, dim INTEGER NOT NULL,
+    data BLOB NOT NULL, sum INTEGER NOT NULL, PRIMARY KEY (embedder, first_id)
+);
+CREATE TABLE slate (seq INTEGER PRIMARY KEY, data BLOB NOT NULL, sum INTEGER NOT NULL);
+CREATE TABLE source (hash TEXT PRIMARY KEY, text TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
+"""
+"""``event.content`` covers the digests of the payloads whose ``event`` it is; see ``_sums``."""
+
+IDENTITY, GENERATION, FORMAT_BY = "lab", "generation", "format-by"
+"""Values of ``meta``: what tells this journal from others, drawn once; how often a purge has rewritten it; and which
+version of memlab gave it its format, for the message of an earlier one."""
+
+_LONGEST_VERSION = 40
+"""Characters of a version of memlab that a message repeats."""
+
+
+def identified(connection: sqlite3.Connection, identity: str | None = None) -> None:
+    """Give a new journal its identity."""
+    for key, value in ((IDENTITY, identity or secrets.token_hex(16)), (GENERATION, "0")):
+        connection.execute("INSERT INTO meta VALUES (?, ?, ?)", (key, value, checksum(key, value)))
+
+
+def mark_format(connection: sqlite3.Connection) -> None:
+    """Give a journal with the tables of today the number of today's format, within the transaction that is open."""
+    row = (FORMAT_BY, __version__, checksum(FORMAT_BY, __version__))
+    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
+    connection.execute(f"PRAGMA user_version={VERSION}")
+
+
+def refuse_newer(connection: sqlite3.Connection, folder: Path) -> None:
+    """Raise NewerLab where the open database of the lab in ``folder`` has a format that this memlab does not read."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > VERSION:
+        raise NewerLab.of_format(str(folder), version, VERSION, written_by=_format_by(connection))
+
+
+def _format_by(connection: sqlite3.Connection) -> str:
+    """The version of memlab that gave a journal its format; empty where a later format does not say it as this one."""
+    try:
+        row = connection.execute("SELECT value, sum FROM meta WHERE key = ?", (FORMAT_BY,)).fetchone()
+    except sqlite3.Error:
+        return ""
+    sound = row is not None and isinstance(row[0], str) and row[1] == checksum(FORMAT_BY, row[0])
+    return row[0][:_LONGEST_VERSION] if sound else ""
+
+
+def in_memory() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    connection.executescript(SCHEMA)
+    identified(connection)
+    mark_format(connection)
+    return connection
+
+
+def make_directory(folder: Path) -> None:
+    """Make ``folder``, and its parents, durably."""
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for parent in missing:
+            sync(parent.parent)
+    except OSError as error:
+        raise _refused(folder, error) from None
+
+
+def create(folder: Path) -> None:
+    """Make the directory ``folder`` a lab unless it is one; under the writer's lock.
+
+    The database is written and synced under another name, then renamed, so ``journal.db`` is never half made.
+    """
+    if present(folder):
+        return
+    draft = folder / _DRAFT
+    try:
+        for leftover in folder.glob(f"{_DRAFT}*"):
+            leftover.unlink()
+        with translated(folder), contextlib.closing(_open(draft, "rwc")) as connection:
+            connection.executescript(f"PRAGMA synchronous=FULL; BEGIN; {SCHEMA} PRAGMA application_id={APPLICATION};")
+            identified(connection)
+            mark_format(connection)
+            connection.execute("COMMIT")
+            connection.execute("PRAGMA journal_mode=WAL").fetchone()
+        sync(draft)  # SQLite has synced it, but on macOS only to the drive's cache
+        draft.rename(folder / FILE)
+        sync(folder)
+    except OSError as error:
+        raise _refused(folder, error) from None
+
+
+def present(folder: Path) -> bool:
+    """Whether ``folder`` holds a lab; False if one can be made there, NotALab if neither."""
+    try:
+        if not folder.exists():
+            return False
+        if not folder.is_dir():
+            raise NotALab(f"{folder} is a file. A lab is a directory: give another path.")
+        names = {entry.name for entry in folder.iterdir()}
+    except OSError as error:  # no permission, a disk of the network that is gone
+        raise LabUnavailable.at(folder, error.strerror or "cannot be read") from None
+    if FILE in names:
+        return True
+    left = sorted(names & {f"{FILE}-wal", HEAD, "snapshots", "slates", "backups"})
+    if left:
+        raise DamagedLab(f"{folder} has no {FILE}, but {left[0]}: the journal is gone. {RESTORE}")
+    others = sorted(name for name in names if name not in (LOCK, _DERIVED_LOCK) and not name.startswith(_DRAFT))
+    if others:
+        raise NotALab(
+            f"{folder} is a directory with other contents ({others[0]}, ...) and no {FILE}. Give another path."
+        )
+    return False
+
+
+def connect(path: Path, mode: Mode, timeout: float) -> sqlite3.Connection:
+    """A connection to a database that exists. Only ``mode="rw"`` may write."""
+    connection = _open(path, mode, timeout)
+    if mode == "rw":
+        # wal_autocheckpoint would checkpoint in the middle of a commit; fullfsync is what makes macOS keep the promise
+        connection.executescript("PRAGMA wal_autocheckpoint=0; PRAGMA fullfsync=1; PRAGMA checkpoint_fullfsync=1;")
+    return connection
+
+
+def _open(path: Path, mode: str, timeout: float = 30.0) -> sqlite3.Connection:
+    option = "mode=ro&immutable=1" if mode == "immutable" else f"mode={mode}"
+    return sqlite3.connect(
+        f"file:{quote(str(path))}?{option}", uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
+    )
+
+
+def check(connection: sqlite3.Connection, path: Path) -> int:
+    """The format of an open database; NotALab, NewerLab or DamagedLab unless it is a whole one of ours.
+
+    All is asked of SQLite: to open and close the file beside it would drop this process's POSIX locks on it.
+    """
+    if path.stat().st_size == 0:
+        raise DamagedLab(f"{path} is empty: it was truncated. {RESTORE}")
+    connection.execute("BEGIN")
+    try:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+        wal = path.with_name(f"{FILE}-wal")
+        # pages that are still in the log need not be in the file; SQLite checks those when it reads them
+        complete = path.stat().st_size >= pages * page_size or (wal.exists() and wal.stat().st_size > 0)
+        if application != APPLICATION:
+            raise NotALab(f"{path} is an SQLite database of something else than memlab. Give another path.")
+        refuse_newer(connection, path.parent)
+    finally:
+        connection.execute("COMMIT")
+    if version < 1:
+        raise DamagedLab(f"{path} says that its format is {version}, which there never was. {RESTORE}")
+    if not complete:
+        raise DamagedLab(f"{path} is truncated: {path.stat().st_size:,} of {pages * page_size:,} bytes. {RESTORE}")
+    return int(version)
+
+
+@contextlib.contextmanager
+def translated(folder: Path | None) -> Iterator[None]:
+    """Raise what SQLite reports as an error of memlab's tree."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise translation(error, folder) from error
+
+
+def translation(error: sqlite3.Error, folder: Path | None) -> LabError | InputError:
+    """What an error of SQLite says of the lab in ``folder``, or of one in memory."""
+    where = folder or Path("the lab in memory")
+    code = getattr(error, "sqlite_errorcode", None)
+    primary = None if code is None else code & 0xFF
+    if primary in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or code == _SHORT_READ:
+        return DamagedLab(f"{where}: {FILE} is damaged ({error}). {RESTORE}")
+    if primary is None or primary == sqlite3.SQLITE_ERROR:
+        # a table that is missing, text that is not UTF-8
+        return DamagedLab(f"{where}: {FILE} does not hold what memlab wrote ({error}). {RESTORE}")
+    if primary == sqlite3.SQLITE_FULL:
+        return LabError(f"{where}: the disk is full. Nothing of this write was kept; free some space and repeat it.")
+    if primary in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}:
+        return ReadOnlyLab(f"{where} cannot be written ({error}). Open it with read_only=True.")
+    if primary in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return LabBusy(f"{where} is locked by a program that is not memlab ({error}). Close it and try again.")
+    if primary == sqlite3.SQLITE_CONSTRAINT:
+        return InputError(f"{where}: an id or key that was to be written exists already ({error}).")
+    if primary == sqlite3.SQLITE_TOOBIG:
+        return InputError(f"{where}: a text, vector block or slate is larger than SQLite's limit of 1 GB.")
+    name = getattr(error, "sqlite_errorname", "unknown")
+    if folder is not None and primary in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}:
+        return LabUnavailable.at(folder, f"SQLite failed with {name}: {error}")
+    return LabError(f"{where}: SQLite failed with {name} ({error}).")
+
+
+_SHORT_READ = sqlite3.SQLITE_IOERR_SHORT_READ
+
+
+def _refused(folder: Path, error: OSError) -> LabError:
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        return ReadOnlyLab(f"No lab can be created at {folder}: {error.strerror}. Give a path that can be written.")
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return LabError(f"No lab can be created at {folder}: the disk is full.")
+    if error.errno in {errno.ENOTDIR, errno.EEXIST}:
+        return NotALab(f"No lab can be created at {folder}: part of the path is a file.")
+    return LabError(f"No lab can be created at {folder}: {error.strerror}.")

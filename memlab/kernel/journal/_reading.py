@@ -1,0 +1,303 @@
+"""Reading a journal: every row is compared with the chain or checksum that was written with it."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.errors import DamagedLab, UnknownName
+from memlab.kernel.journal._database import GENERATION, IDENTITY, RESTORE, translation
+from memlab.kernel.journal._event import Event, decoded
+from memlab.kernel.journal._sums import chained, checksum, digest_of, first_link
+
+__all__ = ["Reading", "link_of", "row_is_sound", "text_is_sound", "vectors_are_sound"]
+
+_HEAD = "SELECT coalesce(max(seq), 0) FROM event"
+_EVENTS_AT_ONCE, _IDS_AT_ONCE = 256, 900
+_ROWS_AT_ONCE = 32_768
+_SLATE_BYTES_AT_ONCE = 4_000_000
+_UNREADABLE = (TypeError, ValueError, AttributeError, OverflowError)
+"""What comes of values of other types than were written."""
+
+
+class Reading:
+    """What a connection to a journal's database shows. DamagedLab wherever that is not what was written."""
+
+    def __init__(
+        self, path: Path | None, reader: sqlite3.Connection, guard: contextlib.AbstractContextManager[Any]
+    ) -> None:
+        self.path = path
+        self._reader, self._reading = reader, guard
+        self._verified = 0
+        """Events up to this one were compared with the chain by this object."""
+
+    # -- what it is -----------------------------------------------------------------------------------------------
+
+    @property
+    def head(self) -> int:
+        """The ``seq`` of the last event, 0 if there is none; 4 microseconds, less than asking whether it changed."""
+        return int(self._rows(_HEAD)[0][0])
+
+    @property
+    def identity(self) -> str:
+        """What tells this journal from all others; a copy has the same."""
+        return self.meta(IDENTITY) or ""
+
+    @property
+    def generation(self) -> int:
+        """How often a purge has rewritten it."""
+        return int(self.meta(GENERATION) or 0)
+
+    def chain(self, seq: int) -> bytes | None:
+        """The chain value at an event (0: before the first), None where there is no such event.
+
+        Two journals have the same one only if they hold the same events and texts up to there.
+        """
+        if seq == 0:
+            return first_link(self.identity)
+        rows = self._rows("SELECT chain FROM event WHERE seq = ?", (seq,))
+        return bytes(rows[0][0]) if rows and isinstance(rows[0][0], bytes) else None
+
+    # -- rows -----------------------------------------------------------------------------------------------------
+
+    def events(self, after: int = 0, *, upto: int | None = None, kinds: Iterable[str] | None = None) -> Iterator[Event]:
+        """The events with ``after < seq <= upto``, in order; up to the head of now if ``upto`` is None."""
+        upto = self.head if upto is None else upto
+        if kinds is None:
+            for seq, at, kind, body in self._chained(after, upto):
+                yield Event(seq, at, kind, decoded(seq, body))
+            return
+        # an event whose kind is damaged would not be among them
+        self.verify_events(upto)
+        chosen = list(kinds)
+        while after < upto:
+            rows = self._rows(
+                f"SELECT seq, at, kind, body FROM event WHERE seq > ? AND seq <= ? AND kind IN ({_marks(chosen)}) "
+                "ORDER BY seq LIMIT ?",
+                (after, upto, *chosen, _EVENTS_AT_ONCE),
+            )
+            for seq, at, kind, body in rows:
+                yield Event(seq, at, kind, decoded(seq, body))
+            if len(rows) < _EVENTS_AT_ONCE:
+                return
+            after = rows[-1][0]
+
+    def verify_events(self, upto: int) -> None:
+        """Compare the events up to ``upto`` with the chain, those that this has not read yet."""
+        for _ in self._chained(self._verified, upto):
+            pass
+
+    def _chained(self, after: int, upto: int) -> Iterator[tuple[int, int, str, bytes]]:
+        """The rows of events as they are stored, none missing, each compared with the chain."""
+        before = self.chain(after) if after < upto else None
+        while after < upto:
+            rows = self._rows(
+                "SELECT seq, at, kind, body, content, chain FROM event WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+                (after, upto, _EVENTS_AT_ONCE),
+            )
+            if rows and _follows(before, after, rows[0]) is None:
+                before = self.chain(after)  # a purge in another process may have rewritten it since
+            for row in rows:
+                link = _follows(before, after, row)
+                if link is None:
+                    raise DamagedLab(f"{self._name}: event {after + 1} is not what was written. {RESTORE}")
+                after, before = row[0], link
+                yield row[0], row[1], row[2], row[3]
+            if not rows:
+                raise DamagedLab(f"{self._name}: event {after + 1} is gone. {RESTORE}")
+            if self._verified >= rows[0][0] - 1:
+                self._verified = max(self._verified, after)
+
+    def count(self, kind: str) -> int:
+        """How many events of this kind there are."""
+        head = self.head
+        self.verify_events(head)
+        return int(self._rows("SELECT count(*) FROM event WHERE kind = ? AND seq <= ?", (kind, head))[0][0])
+
+    def last_at(self, instant: int) -> int:
+        """The ``seq`` of the last event that happened at ``instant`` (microseconds UTC) or before; 0 if none did."""
+        self.verify_events(self.head)
+        return int(self._rows("SELECT coalesce(max(seq), 0) FROM event WHERE at <= ?", (instant,))[0][0])
+
+    def texts(self, ids: Sequence[int]) -> list[str]:
+        """The text of each id, in the order given; a ``range`` is read in one sweep. UnknownName if one has none."""
+        ids = ids if isinstance(ids, range) else [int(id) for id in ids]
+        found: dict[int, str] = {}
+        columns = "SELECT id, text, salt, digest FROM payload WHERE id"
+        if isinstance(ids, range) and ids.step == 1:
+            found.update(self._texts(self._rows(f"{columns} >= ? AND id < ?", (ids.start, ids.stop))))
+        else:
+            for start in range(0, len(ids), _IDS_AT_ONCE):
+                some = ids[start : start + _IDS_AT_ONCE]
+                found.update(self._texts(self._rows(f"{columns} IN ({_marks(some)})", tuple(some))))
+        try:
+            return [found[id] for id in ids]
+        except KeyError as error:
+            raise self._no_text(int(error.args[0])) from None
+
+    def _texts(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, str]]:
+        for id, text, salt, digest in rows:
+            if not text_is_sound(id, text, salt, digest):
+                raise DamagedLab(f"{self._name}: the text of memory {id} is not what was written. {RESTORE}")
+            yield id, text
+
+    def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, NDArray[np.int8]]]:
+        """The vectors of one embedder in order of id, as ``(first_id, matrix of shape (n, dim))``, read-only.
+
+        Blocks that follow one another come as one. A gap between two matrices is a gap in the ids.
+        """
+        embedder = self._rows("SELECT id, sum FROM embedder WHERE fingerprint = ?", (fingerprint,))
+        if not embedder:
+            return
+        if embedder[0][1] != checksum(embedder[0][0], fingerprint):
+            raise DamagedLab(f"{self._name}: an embedder is not what was written. {RESTORE}")
+        first = after_id + 1
+        while True:
+            blocks = self._rows(
+                "SELECT first_id, count, dim, data, sum FROM vector WHERE embedder = ?1 AND first_id + count > ?2 AND "
+                "first_id >= coalesce((SELECT max(first_id) FROM vector WHERE embedder = ?1 AND first_id <= ?2), 0) "
+                "ORDER BY first_id",
+                (embedder[0][0], first),
+                budget=(1, _ROWS_AT_ONCE),
+            )
+            if not blocks:
+                return
+            for block in blocks:
+                if not vectors_are_sound(embedder[0][0], *block):
+                    raise DamagedLab(
+                        f"{self._name}: the vectors from memory {block[0]} on are not what was written. {RESTORE}"
+                    )
+            for begin, matrix in _joined(blocks):
+                cut = max(0, first - begin)
+                yield begin + cut, matrix[cut:]
+            first = blocks[-1][0] + blocks[-1][1]
+
+    def slates(self, after: int = 0, *, upto: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """``(seq, bytes)`` of each event with a slate, ``after < seq <= upto``, in order."""
+        upto = self.head if upto is None else upto
+        while True:
+            rows = self._rows(
+                "SELECT seq, data, length(data), sum FROM slate WHERE seq > ? AND seq <= ? ORDER BY seq",
+                (after, upto),
+                budget=(2, _SLATE_BYTES_AT_ONCE),
+            )
+            if not rows:
+                return
+            for seq, data, _, sum in rows:
+                if not row_is_sound(sum, seq, data):
+                    raise DamagedLab(f"{self._name}: the slate of event {seq} is not what was written. {RESTORE}")
+                yield seq, data
+            after = rows[-1][0]
+
+    def source(self, hash: str) -> str:
+        """The policy source kept under ``hash``; UnknownName if there is none."""
+        rows = self._rows("SELECT text, sum FROM source WHERE hash = ?", (hash,))
+        if not rows:
+            raise UnknownName("policy source", hash, [known for (known,) in self._rows("SELECT hash FROM source")])
+        if not row_is_sound(rows[0][1], hash, rows[0][0]):
+            raise DamagedLab(f"{self._name}: the policy source {hash[:12]} is not what was written. {RESTORE}")
+        return str(rows[0][0])
+
+    def meta(self, key: str) -> str | None:
+        """A named value, None if it was never set."""
+        rows = self._rows("SELECT value, sum FROM meta WHERE key = ?", (key,))
+        if rows and not row_is_sound(rows[0][1], key, rows[0][0]):
+            raise DamagedLab(f'{self._name}: the value "{key}" is not what was written. {RESTORE}')
+        return str(rows[0][0]) if rows else None
+
+    # -- within ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _name(self) -> str:
+        return str(self.path or "the lab in memory")
+
+    def _check_usable(self) -> None:
+        """Raise where the connection cannot be used."""
+
+    def _rows(
+        self, statement: str, parameters: Sequence[Any] = (), *, budget: tuple[int, int] | None = None
+    ) -> list[tuple[Any, ...]]:
+        """All rows, or those until the sum of column ``budget[0]`` reaches ``budget[1]``."""
+        self._check_usable()
+        try:
+            with self._reading:
+                cursor = self._reader.execute(statement, parameters)
+                if budget is None:
+                    return cursor.fetchall()
+                column, left = budget
+                rows = []
+                with contextlib.closing(cursor):
+                    for row in cursor:
+                        rows.append(row)
+                        left -= row[column] if isinstance(row[column], int) else 1
+                        if left <= 0:
+                            break
+                return rows
+        except sqlite3.Error as error:
+            raise translation(error, self.path) from error
+
+    def _no_text(self, id: int) -> UnknownName:
+        below = self._rows("SELECT max(id) FROM payload WHERE id < ?", (id,))
+        above = self._rows("SELECT min(id) FROM payload WHERE id > ?", (id,))
+        return UnknownName("stored text of memory", id, [str(near) for (near,) in below + above if near is not None])
+
+
+def _follows(before: bytes | None, after: int, row: tuple[Any, ...]) -> bytes | None:
+    """The chain value of a row if it is the event after ``after`` as it was written."""
+    link: bytes = row[5]
+    right = before is not None and row[0] == after + 1 and link_of(before, *row[:5]) == link
+    return link if right else None
+
+
+def link_of(before: bytes, seq: Any, at: Any, kind: Any, body: Any, content: Any) -> bytes | None:
+    """The chain value of an event with these values; None if no event has such values."""
+    try:
+        return chained(before, seq, at, kind, body, content)
+    except (*_UNREADABLE, struct.error):
+        return None
+
+
+def text_is_sound(id: int, text: Any, salt: Any, digest: Any) -> bool:
+    """Whether a row of ``payload`` is as it was written. One that was purged has no salt and no text."""
+    if salt is None:
+        return text == "" and isinstance(digest, bytes) and len(digest) == len(digest_of(b"", 0, ""))
+    try:
+        return bool(digest_of(salt, id, text) == digest)
+    except _UNREADABLE:
+        return False
+
+
+def vectors_are_sound(embedder: Any, first: Any, count: Any, dim: Any, data: Any, sum: Any) -> bool:
+    """Whether a row of ``vector`` is as it was written."""
+    if not (isinstance(count, int) and isinstance(dim, int) and isinstance(data, bytes) and len(data) == count * dim):
+        return False
+    return row_is_sound(sum, embedder, first, count, dim, data)
+
+
+def row_is_sound(sum: Any, *values: Any) -> bool:
+    """Whether the values of a row have the checksum that was written with them."""
+    return all(isinstance(value, int | str | bytes) for value in values) and bool(sum == checksum(*values))
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))
+
+
+def _joined(blocks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, NDArray[np.int8]]]:
+    """Runs of blocks whose ids follow one another, each as one matrix."""
+    start = 0
+    for stop in range(1, len(blocks) + 1):
+        first, count, dim = blocks[stop - 1][:3]
+        if stop < len(blocks) and blocks[stop][0] == first + count and blocks[stop][2] == dim:
+            continue
+        run = blocks[start:stop]
+        data = run[0][3] if len(run) == 1 else b"".join(block[3] for block in run)
+        yield run[0][0], np.frombuffer(data, dtype=np.int8).reshape(sum(block[1] for block in run), dim)
+        start = stop

@@ -1,0 +1,60 @@
+"""Packs, slots, settings, features and the versions of policies.
+
+``load_pack`` reads a pack; ``SLOTS``, ``FEATURES`` and ``SETTINGS`` declare what one may hold; ``VersionLog`` folds
+which policies a lab has used, ``attributed`` how they did.
+"""
+
+from memlab.kernel.policies._attribution import Attribution, attributed
+from memlab.kernel.policies._challenges import CHALLENGE_DESIGNS, Challenge, ChallengeDesign, same_candidates
+from memlab.kernel.policies._diff import PolicyDiff
+from memlab.kernel.policies._features import FEATURES, Feature
+from memlab.kernel.policies._module import bind_form, expand_form
+from memlab.kernel.policies._needs import logged_owner, needs_of_pack, needs_of_policy
+from memlab.kernel.policies._packs import (
+    DEFAULT_PACK,
+    Pack,
+    PackLike,
+    load_pack,
+    pack_from_sources,
+    pack_names,
+    pack_source,
+)
+from memlab.kernel.policies._settings import SETTINGS, Setting, SettingValue, checked_setting
+from memlab.kernel.policies._slots import SLOTS, Slot, slot_named
+from memlab.kernel.policies._versions import Version, VersionLog
+from memlab.kernel.policies._vocabulary import POLICY_FORMAT, VOCABULARY
+
+__all__ = [
+    "CHALLENGE_DESIGNS",
+    "DEFAULT_PACK",
+    "FEATURES",
+    "POLICY_FORMAT",
+    "SETTINGS",
+    "SLOTS",
+    "VOCABULARY",
+    "Attribution",
+    "Challenge",
+    "ChallengeDesign",
+    "Feature",
+    "Pack",
+    "PackLike",
+    "PolicyDiff",
+    "Setting",
+    "SettingValue",
+    "Slot",
+    "Version",
+    "VersionLog",
+    "attributed",
+    "bind_form",
+    "checked_setting",
+    "expand_form",
+    "load_pack",
+    "logged_owner",
+    "needs_of_pack",
+    "needs_of_policy",
+    "pack_from_sources",
+    "pack_names",
+    "pack_source",
+    "same_candidates",
+    "slot_named",
+]

@@ -1,0 +1,188 @@
+"""How what each version of a policy showed was judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from memlab.kernel.base.display import Markup, table
+from memlab.kernel.base.printable import printable
+from memlab.kernel.policies._versions import Version
+
+__all__ = ["Attribution", "attributed"]
+
+LEVEL = 0.95
+
+_FRAME = (
+    *("version", "hash", "pack", "since", "recalls", "shown", "judged", "success", "fail", "rate", "low", "high"),
+    *("probes", "probe_judged", "probe_success", "probe_fail"),
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Attribution:
+    """Successes and failures of what was shown, by the version of one slot that decided.
+
+    This is observational. Versions were live at different times and showed different memories to different questions,
+    so a higher rate may come from easier questions as well as from a better policy; ``memlab.evaluate`` compares
+    policies on equal terms. The intervals also take judgements as independent, which those of one conversation are
+    not: they are too narrow rather than too wide.
+
+    ``frame`` has one row a version: ``version``, ``hash``, ``pack`` (its name), ``since`` (UTC), ``recalls`` that it
+    decided, memories ``shown`` (probes apart), how many of them were ``judged`` and with ``success`` or ``fail`` (the
+    last word on a memory counts; a reward without an outcome is neither), ``rate`` = success / (success + fail), and
+    ``low`` and ``high``: the central 95% of the Beta posterior under Jeffreys' prior, Beta(1/2, 1/2), reaching to 0
+    where nothing succeeded and to 1 where nothing failed (Brown, Cai and DasGupta 2001). What was shown as a probe is
+    counted apart, in ``probes``, ``probe_judged``, ``probe_success`` and ``probe_fail``: the policy did not put it
+    first.
+
+    ``loose`` is the number of judgements that belong to no logged recall, and so to no version.
+    """
+
+    slot: str
+    frame: pl.DataFrame
+    loose: int = 0
+
+    def __repr__(self) -> str:
+        lines = [f"{self.slot} by version; the interval is the central {LEVEL:.0%} of the posterior (Jeffreys)"]
+        for row in self.frame.iter_rows(named=True):
+            rate = f"{row['rate']:.3f} [{row['low']:.3f}, {row['high']:.3f}]" if row["rate"] is not None else "-"
+            lines.append(
+                f"  {row['version']:>3} [{row['hash'][:12]}] {row['pack']:<12} {row['recalls']:>8,} recalls "
+                f"{row['success']:>8,} success {row['fail']:>8,} fail  {rate}"
+            )
+        return printable("\n".join([*lines, *(f"  {note}" for note in self.notes)]))
+
+    def _repr_html_(self) -> str:
+        names = ("version", "hash", "pack", "since", "recalls", "shown", "judged", "success", "fail", "rate", "")
+        rows = map(_html_row, self.frame.iter_rows(named=True))
+        return table(f"{self.slot} by version", names, rows, notes=self.notes)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know of these numbers."""
+        probes, judged = self.frame["probes"].sum(), self.frame["probe_judged"].sum()
+        notes = ["Observational: each version met its own questions. memlab.evaluate compares on equal terms."]
+        if probes:
+            notes.append(f"{probes:,} probes, {judged:,} of them judged, are counted apart.")
+        if self.loose:
+            notes.append(f"{self.loose:,} feedback{'s' * (self.loose > 1)} ignored: not linked to a logged recall.")
+        return tuple(notes)
+
+
+def attributed(
+    slot: str,
+    versions: Sequence[Version],
+    timeline: pl.DataFrame,
+    decisions: pl.DataFrame,
+    exposures: pl.DataFrame,
+    feedback: pl.DataFrame,
+) -> Attribution:
+    """The judgements of what was shown, by the version of ``slot`` that decided.
+
+    ``timeline`` is ``VersionLog.timeline(slot)``; the others are as in ``Slates``: ``decisions`` with ``decision`` and
+    ``pack_hash``, ``exposures`` with ``decision``, ``memory_id`` and ``probe``, and ``feedback`` with ``decision``,
+    ``memory_id`` and ``outcome`` (null for a bare reward), in the order in which it was given.
+    """
+    decided = _decided(timeline, decisions)
+    shown = exposures.join(decided.select("decision", "version"), on="decision", how="inner")
+    judged = feedback.join(shown, on=["decision", "memory_id"], how="inner", maintain_order="left")
+    verdicts = judged.group_by("decision", "memory_id", "version", "probe", maintain_order=True).agg(
+        pl.col("outcome").drop_nulls().last()
+    )
+    success, fail, probe = pl.col("outcome") == "success", pl.col("outcome") == "fail", pl.col("probe")
+    counts = [
+        decided.group_by("version").agg(recalls=pl.len()),
+        shown.group_by("version").agg(shown=(~probe).sum(), probes=probe.sum()),
+        verdicts.group_by("version").agg(
+            judged=(~probe).sum(),
+            success=(success & ~probe).sum(),
+            fail=(fail & ~probe).sum(),
+            probe_judged=probe.sum(),
+            probe_success=(success & probe).sum(),
+            probe_fail=(fail & probe).sum(),
+        ),
+    ]
+    frame = pl.DataFrame(
+        {
+            "version": [version.number for version in versions],
+            "hash": [version.hash for version in versions],
+            "pack": [version.pack for version in versions],
+            "since": pl.Series([version.at for version in versions], dtype=pl.Int64).cast(pl.Datetime("us", "UTC")),
+        },
+        schema_overrides={"version": pl.Int64, "hash": pl.String, "pack": pl.String},
+    )
+    for count in counts:
+        frame = frame.join(count, on="version", how="left", maintain_order="left")
+    frame = frame.with_columns(pl.col(name).fill_null(0).cast(pl.Int64) for name in frame.columns[4:])
+    low, high = credible_interval(frame["success"], frame["fail"])
+    rated = pl.col("success") + pl.col("fail")
+    frame = frame.with_columns(low, high, rate=pl.when(rated > 0).then(pl.col("success") / rated)).select(_FRAME)
+    return Attribution(slot, frame, loose=feedback.height - judged.height)
+
+
+def _decided(timeline: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
+    """``decisions`` with the number of the version that decided.
+
+    The logged hash of the pack tells it; by place in the journal alone, a recall would go to a version that another
+    process installed between its reading and its writing. The place tells apart two times at which one pack was live,
+    and decides alone where a hash is missing or was another dialect's.
+    """
+    ordered = decisions.sort("decision")
+    timeline = timeline.sort("event")
+    by_hash = ordered.join_asof(
+        timeline, left_on="decision", right_on="event", by="pack_hash", strategy="backward", check_sortedness=False
+    )
+    by_place = ordered.join_asof(
+        timeline.select("event", "version"), left_on="decision", right_on="event", strategy="backward"
+    )
+    return ordered.with_columns(version=pl.coalesce(by_hash["version"], by_place["version"]))
+
+
+def credible_interval(success: pl.Series, fail: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """``low`` and ``high``: the central 95% of Beta(success + 1/2, fail + 1/2), out to 0 or 1 where one count is 0.
+
+    >>> low, high = credible_interval(pl.Series([8]), pl.Series([2]))
+    >>> round(low[0], 3), round(high[0], 3)
+    (0.497, 0.956)
+    """
+    # scipy.stats.beta.ppf is this function, whose import takes a second longer.
+    from scipy.special import betaincinv
+
+    a, b = success.to_numpy() + 0.5, fail.to_numpy() + 0.5
+    tail = (1 - LEVEL) / 2
+    low = pl.Series("low", betaincinv(a, b, tail)).set(success == 0, 0.0)
+    high = pl.Series("high", betaincinv(a, b, 1 - tail)).set(fail == 0, 1.0)
+    return low, high
+
+
+def _html_row(row: dict[str, Any]) -> list[str]:
+    rated = row["rate"] is not None
+    return [
+        f"{row['version']}",
+        str(row["hash"])[:12],
+        str(row["pack"]),
+        f"{row['since']:%Y-%m-%d %H:%M}",
+        *(f"{row[name]:,}" for name in ("recalls", "shown", "judged", "success", "fail")),
+        f"{row['rate']:.3f}" if rated else "-",
+        Markup(_bar(row)) if rated else "",
+    ]
+
+
+def _bar(row: dict[str, Any]) -> str:
+    """The rate and its interval on a line from 0 to 1."""
+    from memlab.kernel.base.drawing import BLUE, GREY
+
+    def x(name: str) -> str:
+        return f"{5 + 150 * row[name]:.1f}"
+
+    title = f"{row['rate']:.3f}, 95% in {row['low']:.3f} to {row['high']:.3f}"
+    return (
+        f"<svg width='160' height='14' viewBox='0 0 160 14' role='img' aria-label='{title}'><title>{title}</title>"
+        f"<line x1='5' x2='155' y1='7' y2='7' stroke='{GREY}' stroke-opacity='.35'/>"
+        f"<line x1='{x('low')}' x2='{x('high')}' y1='7' y2='7' stroke='{BLUE}' stroke-width='3'/>"
+        f"<circle cx='{x('rate')}' cy='7' r='4' fill='{BLUE}'/></svg>"
+    )

@@ -1,0 +1,35 @@
+"""The privacy gate: what may not reach the disk is replaced before the journal sees it.
+
+``screen`` finds credentials: those of a known form (a prefix, a key block, a URL with a password), values that are
+given to a telling name (``password = ...``, "my password is '...'", in several languages), what stands where command
+lines and files of passwords have it, and the words of a wallet. Each becomes ``[REDACTED: kind]``. A text is also read
+as it would be without its disguises: escapes, encodings, look-alike letters, broken lines. What is redacted is what
+stands in the text itself. The result has the type ``Screened``, the only one that the journal stores, so a type checker
+finds text that went round the gate; ``refuse_strings`` is for everything else that an event holds.
+
+The gate is a net with known holes; docs/secrets.md says which. Personal identifiers are looked for where a pack says.
+"""
+
+from memlab.kernel.privacy._files import Ignored, ignored_by, is_sensitive, without_sensitive
+from memlab.kernel.privacy._kinds import KINDS, Kind
+from memlab.kernel.privacy._personal import PERSONAL, personal_kinds
+from memlab.kernel.privacy._screen import Finding, Screened, Screening, refuse, screen, screen_many
+from memlab.kernel.privacy._strings import refuse_strings
+
+__all__ = [
+    "KINDS",
+    "PERSONAL",
+    "Finding",
+    "Ignored",
+    "Kind",
+    "Screened",
+    "Screening",
+    "ignored_by",
+    "is_sensitive",
+    "personal_kinds",
+    "refuse",
+    "refuse_strings",
+    "screen",
+    "screen_many",
+    "without_sensitive",
+]

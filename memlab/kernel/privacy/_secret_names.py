@@ -1,0 +1,247 @@
+"""Values that are given to a telling name: assigned in code, files and chat, or said in a sentence."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Iterator
+from functools import cache
+
+from memlab.kernel.privacy._values import entropy, has_digit, has_symbol, is_mixed, is_path, is_placeholder, is_random
+
+__all__ = ["TELLING", "secrets_by_name"]
+
+Found = tuple[str, int, int]
+
+_PASSWORDS = (
+    *("password", "passwd", "passphrase", "passcode", "pwd", "passwort", "kennwort", "mot de passe", "mdp"),
+    *("contraseña", "contrasena", "senha", "palavra-passe", "parola d'ordine", "wachtwoord", "lösenord", "adgangskode"),
+    *(
+        "passord",
+        "salasana",
+        "hasło",
+        "haslo",
+        "heslo",
+        "jelszó",
+        "parolă",
+        "şifre",
+        "пароль",
+        "пароля",
+        "密码",
+        "密碼",
+    ),
+    *("パスワード", "비밀번호", "pass phrase", "pass code", "pin code", "clave de acceso", "parola"),
+)
+_SECRETS = ("secret", "credential", "credentials", "geheimnis", "segreto", "secreto", "segredo")
+_TOKENS = ("token", "jeton", "toegangscode")
+_KEYS = (
+    *("api key", "api_key", "api-key", "apikey", "access key", "auth key", "account key", "service key"),
+    *("api-schlüssel", "api schlüssel", "zugangsschlüssel", "clé api", "clé d'api", "cle api", "clé secrète"),
+    *("clave api", "clave de api", "clave secreta", "chave api", "chave de api", "chave da api", "chave secreta"),
+    *("chiave api", "chiave segreta", "api-sleutel", "api sleutel", "ключ api", "api-ключ", "api 密钥", "apiキー"),
+)
+_KIND = {
+    **dict.fromkeys(_PASSWORDS, "password"),
+    **dict.fromkeys(_SECRETS, "secret"),
+    **dict.fromkeys(_TOKENS, "token"),
+    **dict.fromkeys(_KEYS, "API key"),
+}
+
+# -- assigned ------------------------------------------------------------------------------------------------------
+
+# "SECRET_KEY_BASE", "DB_PASSWORD_PROD"; other endings ("token_type", "password_length") name something else
+_ENDING = r"(?:[ _-]?(?:access[ _-]?)?key(?:_base)?)?(?:_(?:prod|production|dev|staging|test|base64|\d{1,3}))?"
+_OPERATOR = (
+    r"""\\?["'`*\u201d]{0,3}[ \t]{0,3}"""
+    r"(?P<op>:[ ]?str(?:ing)?[ ]?=|:=|=>|==?|\uff1a|:|\u2192|->)(?P<gap>[ \t]{0,3}(?:\r?\n[ \t]{0,8})?)"
+)
+_VALUE = (
+    r"""(?:[bru]?\\?["'`\u201c\u201e\u00ab](?P<quoted>[^\s"'`\\\u201c\u201d\u00bb]{4,256})\\?["'`\u201c\u201d\u00bb]"""
+    r"""|(?P<bare>[^\s"'`,;&|()\[\]{}<>$\\][^\s"'`,;&|()\[\]{}<>\\]{3,255}))"""
+)
+_NAME_CHARACTERS = string.ascii_letters + string.digits + "_"
+_OPENING = frozenset("([{<$")
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+[.:?!]?")
+_KEY_OWNER = re.compile(r"(?:api|access|auth|secret|private|encryption|signing|master|account|service|app)[ _-]?\Z")
+_HASHES = re.compile(r"(?:sha\d{0,3}|md5|blake\w{0,3})[-:_]")
+
+_Accept = Callable[[str, "re.Match[str]", str], bool]
+
+
+def _is_password(value: str, match: re.Match[str], text: str) -> bool:
+    """The value of a name that means a password: anything quoted; bare, what is neither code nor a word of prose."""
+    if is_placeholder(value) or is_path(value):
+        return False
+    if match["bare"] is None:
+        return True
+    if "\n" in match["gap"]:
+        return is_mixed(value) and not _in_code(match, text)
+    if _in_code(match, text):
+        return False
+    if has_digit(value) or has_symbol(value):
+        return True
+    # a word after "=": code, unless an env file, a query, a connection string or a command line gives it
+    before = text[max(0, match.start() - 1) : match.start()]
+    return match["op"] == "=" and (_in_env(match, text) or before in {"?", "&", ";", "-"})
+
+
+def _is_key(value: str, match: re.Match[str], text: str) -> bool:
+    """The value of a name such as token or secret, which code and prose use for much else: it must look random."""
+    bare = match["bare"] is not None
+    env = bare and match["op"] == "=" and _in_env(match, text)
+    if len(value) < (16 if bare and not env else 8) or is_placeholder(value) or is_path(value):
+        return False
+    if _HASHES.match(value.lower()) or (bare and _in_code(match, text)):
+        return False
+    digits, letters = sum(map(str.isdigit, value[:64])), sum(map(str.isalpha, value[:64]))
+    if env:
+        return letters >= 2 and "_" not in value
+    return letters >= 2 and digits >= 2 and is_mixed(value) and (not bare or entropy(value[:64]) >= 2.8)
+
+
+def _is_named_key(value: str, match: re.Match[str], text: str) -> bool:
+    """As ``_is_key``, where the word before "key" says that it opens something: api, access, private ..."""
+    start = match.start()
+    return _KEY_OWNER.search(text[max(0, start - 12) : start].lower()) is not None and _is_key(value, match, text)
+
+
+def _in_env(match: re.Match[str], text: str) -> bool:
+    """Whether name and value stand as in an env file: ``DB_PASSWORD=...``, capitals and no space."""
+    start, end = match.start(), match.start("op")
+    before = text[max(0, start - 64) : start]
+    name = before[len(before.rstrip(_NAME_CHARACTERS)) :] + text[start:end]
+    return name.isupper() and " " not in name and text[match.end("op")] not in " \t\n"
+
+
+def _in_code(match: re.Match[str], text: str) -> bool:
+    """Whether a bare value is a call, a subscript, a generic type, a variable or a dotted name."""
+    end = match.end("bare")
+    return text[end : end + 1] in _OPENING or _DOTTED.fullmatch(text, match.start("bare"), end) is not None
+
+
+@cache
+def _assigning(name: str) -> re.Pattern[str]:
+    return re.compile(re.escape(name) + _ENDING + _OPERATOR + _VALUE)
+
+
+def _assigned(name: str, kind: str, accept: _Accept, text: str, low: str) -> Iterator[Found]:
+    """``name = value`` in code, configuration, JSON, env files and chat."""
+    for match in _assigning(name).finditer(low):
+        start, end = match.span("quoted" if match["bare"] is None else "bare")
+        if accept(text[start:end], match, text):
+            yield kind, start, end
+
+
+# -- said ----------------------------------------------------------------------------------------------------------
+
+# what follows "my password is" when it is not the password
+_STATES_TEXT = """
+    about actually already also always around available being better blocked broken called changed compromised
+    correct different disabled easy empty enabled expired fine forgotten gone good great hacked hard here
+    hidden important incorrect invalid just kept known leaked like locked long lost mandatory missing more
+    needed never none okay only optional please public really required reset safe same saved secret secure sent
+    short simple something still stolen stored strong stuck that there this unknown unsafe updated used useless
+    very visible wanted weak what when where working wrong your
+"""
+_STATES = frozenset(_STATES_TEXT.split())
+_OF = (
+    r"(?:,? (?:for|to|on|of|at|in|für|zum|zur|vom|von|der|des|del|de la|de|pour|du|per|para|do|da|van|voor|till|til|"
+    r"för) [^\n.,;:'\"=]{1,40}?)?"
+)
+_VERB = (
+    r"\s{1,3}(?P<verb>is|was|are|=|ist|war|lautet|hei(?:ß|ss)t|est|était|es|era|é|è|eh|sar[àá]|luidt|är|er|on|"
+    r"to|jest|je|это|—|-|–)(?: (?:now|jetzt|nun|ahora|maintenant|ora|agora|nu|set to))?:?\s{1,3}"
+)
+_SAID = (
+    r"(?:[\"'`\u201c\u2018\u201e\u00ab](?P<quoted>[^\n\"'`\u201d\u2019\u00bb]{3,128})[\"'`\u201d\u2019\u201c\u00bb]"
+    r"|(?P<bare>[^\s\"'`,;()\[\]{}<>$][^\s\"'`,;()\[\]{}<>]{3,127})(?P<end>[,;]|\s|\Z))"
+)
+_PRONOUN = re.compile(
+    r"\b(?:my|our|your|mein\w{0,2}|unser\w{0,2}|mon|ma|notre|mi|nuestra|mia|mio|minha|meu|mijn|onze)\s"
+)
+_SURE = frozenset(("lautet", "luidt", "=", "heisst", "heißt"))
+
+
+@cache
+def _saying(name: str) -> re.Pattern[str]:
+    return re.compile(re.escape(name) + r"s?" + _OF + _VERB + _SAID)
+
+
+def _stated(name: str, kind: str, text: str, low: str) -> Iterator[Found]:
+    """ "The password is hunter2", "my password is 'correct horse'", "das Passwort lautet geheim." """
+    for match in _saying(name).finditer(low):
+        if match["quoted"] is not None:
+            start, end = match.span("quoted")
+            value = text[start:end]
+            if not is_placeholder(value) and (kind == "password" or is_random(value)):
+                yield kind, start, end
+            continue
+        start, end = match.span("bare")
+        value = text[start:end].rstrip(".!?:)")
+        if len(value) < 4 or is_placeholder(value) or is_path(value) or _DOTTED.fullmatch(value):
+            continue
+        if kind != "password":
+            if len(value) >= 12 and has_digit(value) and is_mixed(value):
+                yield kind, start, start + len(value)
+            continue
+        closes = match["end"] != " " or len(value) < end - start
+        before = low[max(0, match.start() - 24) : match.start()]
+        state = value.lower() in _STATES or value.lower().endswith(("ed", "ing", "able"))
+        mine = "my " in before or (match["verb"] in _SURE and not _PRONOUN.search(value + " "))
+        if has_digit(value) or has_symbol(value) or (mine and closes and not state):
+            yield kind, start, start + len(value)
+
+
+@cache
+def _following(word: str) -> re.Pattern[str]:
+    return re.compile(
+        re.escape(word)
+        + r"s?(?:\s{1,3}+[a-z:'\"=(]{1,8}+(?=\s)){0,3}[\s:=]{0,3}+[\"'`(<]?(?P<value>[\w+/=.~-]{20,256})"
+    )
+
+
+def _after(word: str, kind: str, text: str, low: str) -> Iterator[Found]:
+    """A long random string within three short words of a telling one: "use the token Zx81..." """
+    for match in _following(word).finditer(low):
+        start, end = match.span("value")
+        value = text[start:end]
+        if (
+            sum(map(str.isdigit, value)) >= 3
+            and is_mixed(value)
+            and not is_path(value)
+            and not _HASHES.match(value.lower())
+            and "." not in value.strip(".")
+            and entropy(value) >= 3.0
+            and not (value.islower() and "-" in value)
+        ):
+            yield kind, start, end
+
+
+# -- all of them ---------------------------------------------------------------------------------------------------
+
+_FOLLOWED = ("token", "secret", "api key", "api_key", "password", "credential")
+TELLING = tuple(_KIND)
+"""Words that make a text worth a look, in small letters."""
+
+
+def secrets_by_name(text: str, low: str) -> Iterator[Found]:
+    """What is given to a telling name in ``text``, of which ``low`` is the form in small letters, as long."""
+    for name, kind in _KIND.items():
+        if name not in low:
+            continue
+        yield from _assigned(name, kind, _is_password if kind == "password" else _is_key, text, low)
+        yield from _stated(name, kind, text, low)
+    if "pass" in low:
+        yield from _assigned("pass", "password", _is_short, text, low)
+    if "key" in low:
+        yield from _assigned("key", "API key", _is_named_key, text, low)
+    for word in _FOLLOWED:
+        if word in low:
+            yield from _after(word, _KIND[word], text, low)
+
+
+def _is_short(value: str, match: re.Match[str], text: str) -> bool:
+    """ "pass: hunter2", "DB_PASS=hunter2", where "pass" is a word and the value neither a word nor code."""
+    start = match.start()
+    word = start == 0 or not text[start - 1].isalnum()
+    return word and _is_password(value, match, text) and has_digit(value)

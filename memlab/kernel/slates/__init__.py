@@ -1,0 +1,30 @@
+"""What recalls leave behind: the slate and its bytes, the four tables of a log, and their sealed segments.
+
+    slates = memlab.Slates.from_wide(pl.read_csv("log.csv"), decision="query_id", item="memory_id",
+                                     shown="rank", reward="clicked", propensity="p", scores=["mine", "theirs"])
+    slates.candidates                                # a Polars LazyFrame
+
+Evaluation needs nothing else; a lab is one way to get a log.
+"""
+
+from memlab.kernel.slates._schema import ATTRIBUTED, SAMPLERS, TABLES
+from memlab.kernel.slates._segments import SlateLog
+from memlab.kernel.slates._slate import BLOB_FORMAT, FORMAT, Constants, Slate, constants_of, decode, encode
+from memlab.kernel.slates._tables import Slates
+from memlab.kernel.slates._wide import WIDE
+
+__all__ = [
+    "ATTRIBUTED",
+    "BLOB_FORMAT",
+    "FORMAT",
+    "SAMPLERS",
+    "TABLES",
+    "WIDE",
+    "Constants",
+    "Slate",
+    "SlateLog",
+    "Slates",
+    "constants_of",
+    "decode",
+    "encode",
+]

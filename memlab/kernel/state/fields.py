@@ -1,0 +1,197 @@
+"""What a caller gives to be remembered, checked column by column before anything is written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from unicodedata import category
+
+import polars as pl
+
+from memlab.errors import InputError, UnknownName, did_you_mean
+from memlab.kernel.base.arguments import shown
+from memlab.kernel.base.clock import datable, from_micros, to_micros
+from memlab.kernel.schema import FIELDS, MEMORY, Column, is_open_word, spelled
+
+__all__ = ["MAX_TEXT_BYTES", "check_interval", "checked_columns", "checked_text", "columns_of", "is_blank", "tag_name"]
+
+MAX_TEXT_BYTES = 1_000_000
+_GREATEST = sys.float_info.max
+_INVISIBLE = ("Cc", "Cf", "Zs", "Zl", "Zp")
+"""Categories of Unicode without a mark of their own: controls, formats, spaces."""
+_FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
+"""Letters and symbols that fonts draw as nothing: fillers of Hangul, the empty Braille pattern."""
+
+
+def columns_of(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> dict[str, list[Any]]:
+    """Rows, texts or a frame as columns; a key that some rows lack is None there."""
+    if isinstance(rows, pl.DataFrame):
+        return rows.to_dict(as_series=False)
+    if isinstance(rows, str | Mapping):
+        raise InputError("remember_many takes several rows: a list of dicts, a list of texts, or a Polars frame.")
+    if not isinstance(rows, Iterable):
+        raise InputError(f"remember_many takes a list of dicts, a list of texts, or a Polars frame, not {shown(rows)}.")
+    try:
+        given = [{"text": row} if isinstance(row, str) else row for row in rows]
+    except Exception as error:
+        raise InputError(f"The rows cannot be read: {type(error).__name__}.") from error
+    for number, row in enumerate(given):
+        if not isinstance(row, Mapping):
+            raise InputError(f"Row {number} is {type(row).__name__}, not a dict with a text.")
+    names = dict.fromkeys(name for row in given for name in row)
+    if given and not names:
+        raise InputError("A memory needs a text.")
+    return {name: [row.get(name) for row in given] for name in names}
+
+
+def checked_columns(
+    columns: Mapping[str, Sequence[Any]], *, now: int, open_words: bool = False
+) -> dict[str, list[Any]]:
+    """The same columns with every value checked and converted; ``at`` becomes ``created``.
+
+    ``open_words`` lets in kinds that have no name here, if they are short words. Raises InputError that names the row
+    and the column of the first bad value.
+    """
+    for name in columns:
+        if name not in FIELDS and name != "at":
+            raise InputError(f'A memory has no field "{name}". {did_you_mean(name, (*FIELDS, "at"))}')
+    if "text" not in columns:
+        raise InputError("A memory needs a text.")
+    checked: dict[str, list[Any]] = {}
+    for name, values in columns.items():
+        if name == "at":
+            checked["created"] = [now if when is None else _instant(when, row) for row, when in _rows(values)]
+        elif name == "text":
+            checked["text"] = [checked_text(text, where=_place(row)) for row, text in _rows(values)]
+        else:
+            checked[name] = _checked(MEMORY[name], values, open_words)
+    if "valid_from" in checked and "valid_until" in checked:
+        for row, (start, stop) in _rows(list(zip(checked["valid_from"], checked["valid_until"], strict=True))):
+            check_interval(start, stop, where=_head(row))
+    return checked
+
+
+def check_interval(start: int | None, stop: int | None, *, where: str = "") -> None:
+    """Refuse an end that comes before the beginning; ``start`` and ``stop`` are microseconds UTC, None if open."""
+    if start is not None and stop is not None and stop < start:
+        raise InputError(
+            f"{where}A memory holds from valid_from to before valid_until, and {from_micros(stop).isoformat()} comes "
+            f"before {from_micros(start).isoformat()}: exchange the two, or leave one out."
+        )
+
+
+def checked_text(text: object, *, where: str = "") -> str:
+    """A text that can be stored: not blank, no lone surrogates, at most 1 MB of UTF-8."""
+    at = f" ({where})" if where else ""
+    if not isinstance(text, str):
+        raise InputError(f"A text must be a string, not {type(text).__name__}{at}.")
+    text = str.__str__(text)  # a subclass may say something else of itself
+    if is_blank(text):
+        raise InputError(f"The text is empty{at}: there is nothing to remember or to look for.")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"The text holds a lone surrogate at character {error.start}{at}: "
+            'decode its source as UTF-8, or clean it with text.encode("utf-8", "replace").decode().'
+        ) from None
+    if size > MAX_TEXT_BYTES:
+        raise InputError(f"The text has {size:,} bytes{at}; a memory holds at most {MAX_TEXT_BYTES:,}. Split it.")
+    return text
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing of a text can be seen: white space, control characters and characters without a width alone.
+
+    >>> is_blank(" \\u200b\\x00"), is_blank("-")
+    (True, False)
+    """
+    if text.isascii() and text.isprintable():  # true of most, and quick
+        return not text or text.isspace()
+    return all(one.isspace() or one in _FILLERS or category(one) in _INVISIBLE for one in text)
+
+
+def _rows(values: Sequence[Any]) -> Iterable[tuple[int | None, Any]]:
+    """The values with their rows; None for a single one, which needs no number to be found."""
+    return enumerate(values) if len(values) > 1 else ((None, value) for value in values)
+
+
+def _place(row: int | None, field: str = "") -> str:
+    """Where a value stands; "" for the text of a single memory."""
+    if row is None:
+        return f"field {field}" if field else ""
+    return f"row {row}, field {field}" if field else f"row {row}"
+
+
+def _head(row: int | None) -> str:
+    """Where a value stands, to open a sentence."""
+    return "" if row is None else f"Row {row}: "
+
+
+def _instant(when: Any, row: int | None, field: str = "at") -> int:
+    try:
+        return datable(to_micros(when), "A time")
+    except InputError as error:
+        without_end = " Leave valid_until out where there is no end." if field == "valid_until" else ""
+        raise InputError(f"{_place(row, field).capitalize()}: {error}{without_end}") from None
+
+
+def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[Any]:
+    default = column.default
+    name, storage = column.name, column.storage
+    if storage == "word":
+        words = [spelled(str.__str__(value), column.words) if isinstance(value, str) else value for value in values]
+        for row, value in _rows(words):
+            if open_words and column.open and is_open_word(value):
+                continue
+            if value is not None and (not isinstance(value, str) or value not in column.words):
+                text = value if isinstance(value, str) else shown(value)
+                raise UnknownName(name, text, column.words, where=_head(row))
+        return [default if value is None else value for value in words]
+    if storage == "num":
+        return [default if value is None else _number(column, value, row) for row, value in _rows(values)]
+    if storage == "bool":
+        for row, value in _rows(values):
+            if value is not None and not isinstance(value, bool):
+                raise InputError(f"{_head(row)}{name} is true or false, not {shown(value)}.")
+        return [default if value is None else value for value in values]
+    if storage == "time":
+        return [None if value is None else _instant(value, row, name) for row, value in _rows(values)]
+    if storage == "note":
+        return [
+            value if value is None else checked_text(value, where=_place(row, name)) for row, value in _rows(values)
+        ]
+    if storage == "list":
+        return [_strings(name, value, row) for row, value in _rows(values)]
+    return [value if value is None else _name(name, value, row) for row, value in _rows(values)]
+
+
+def _number(column: Column, value: Any, row: int | None) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -_GREATEST <= value <= _GREATEST:
+        raise InputError(f"{_head(row)}{column.name} is a finite number, not {shown(value)}.")
+    if not column.low <= value <= column.high:
+        raise InputError(f"{_head(row)}{column.name} lies in {column.low:g}..{column.high:g}, not {value:g}.")
+    return float(value)
+
+
+def _name(field: str, value: Any, row: int | None) -> str:
+    if not isinstance(value, str) or not value or len(value) > 1000:
+        raise InputError(f"{_head(row)}{field} is a string of 1 to 1000 characters, not {shown(value)}.")
+    return checked_text(value, where=_place(row, field))
+
+
+def tag_name(tag: str) -> str:
+    """Return the name of a tag as a person writes it: "#rust" is the tag rust, and "#" alone is itself."""
+    return tag.removeprefix("#") or tag
+
+
+def _strings(name: str, value: Any, row: int | None) -> list[str] | None:
+    if value is None:
+        return None
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InputError(f"{_head(row)}{name} is a list of strings, not {shown(value)}.")
+    named = [_name(name, item, row) for item in value]
+    if name == "tags":
+        named = [tag_name(tag) for tag in named]
+    return named or None

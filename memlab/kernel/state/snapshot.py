@@ -1,0 +1,225 @@
+"""Snapshots: a fold written down as Parquet and arrays, so that a lab opens without reading its whole journal.
+
+A snapshot is a folder named by the event that it includes. It is written beside, synced and renamed, so it is
+there whole or not at all; it can be thrown away at any time. It says of which journal it is, with the chain value at
+its event, and has a checksum of each of its files: one of another history, or one that was changed, is not believed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from memlab.errors import DamagedLab
+from memlab.kernel.base.disk import checksum_of, read_sealed, sync, write_sealed, writing
+from memlab.kernel.graph import Edges, Nodes
+from memlab.kernel.index import Vectors, Words
+from memlab.kernel.state.columns import Latest, Names, Texts
+from memlab.kernel.state.projections import Projection
+from memlab.kernel.state.state import LISTED, NAMED, NOTED, NUMERIC, State, first_name
+from memlab.kernel.version import __version__
+
+__all__ = ["Decided", "OldSnapshot", "Snapshot", "latest_snapshot", "load_snapshot", "remove_snapshot", "save_snapshot"]
+
+_FORMAT = 10
+_PREFIX, _DRAFT = "snapshot-", ".draft-"
+
+Decided = tuple[int, int, str, dict[str, Any]]
+"""An event that decided about policies: ``seq``, ``at``, ``kind``, ``body``."""
+
+
+class OldSnapshot(DamagedLab):
+    """A snapshot of another format: written by another version of memlab, and of no use to this one."""
+
+    @classmethod
+    def of_format(cls, path: Path, number: object, written_by: object) -> OldSnapshot:
+        """Return the error for the snapshot at ``path``; ``written_by`` is None where it does not say."""
+        by = "" if written_by is None else f", written by memlab {written_by}"
+        later = isinstance(number, int) and number > _FORMAT
+        return cls(
+            f"The snapshot {path.name} has format {number}{by}, and memlab {__version__} reads format {_FORMAT}: it is "
+            f"rebuilt from the journal, which takes longer.{' Upgrade memlab to use it.' if later else ''}"
+        )
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A state that was written down, whose it is, and the events up to it that decided about policies."""
+
+    state: State
+    lab: str
+    chain: bytes
+    decided: tuple[Decided, ...]
+
+
+def save_snapshot(
+    state: State, folder: Path, *, lab: str = "", chain: bytes = b"", decided: Sequence[Decided] = ()
+) -> Path:
+    """Write ``state`` below ``folder`` and remove all other snapshots, and what killed processes left.
+
+    ``lab`` and ``chain`` are the identity of the journal and its chain value at ``state.seq``. One of the same event
+    and chain is kept if it is sound. LabError where the disk refuses; what was there is there still.
+    """
+    final = folder / f"{_PREFIX}{state.seq:012d}"
+    if final.exists() and _is_of(final, lab, chain, state.declared):
+        return final
+    draft = folder / f"{_DRAFT}{os.getpid()}-{state.seq:012d}"
+    with writing(f"The snapshot {final.name}", pl.exceptions.PolarsError):
+        folder.mkdir(exist_ok=True)
+        for left in folder.glob(f"{_DRAFT}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        draft.mkdir()
+        try:
+            _write(state, draft, lab, chain, decided)
+            remove_snapshot(final)
+            draft.rename(final)
+            sync(folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    for other in folder.glob(f"{_PREFIX}*"):
+        if other.name != final.name:
+            remove_snapshot(other)
+    return final
+
+
+def remove_snapshot(path: Path) -> None:
+    """Remove a snapshot, if it is there. It is renamed first: a killed process leaves a draft, and no half of one."""
+    left = path.with_name(f"{_DRAFT}{os.getpid()}-{path.name}")
+    with suppress(OSError):
+        path.rename(left)
+    shutil.rmtree(left, ignore_errors=True)
+
+
+def _write(state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[Decided]) -> None:
+    columns = [
+        state.texts.series("text"),
+        state.refs.series("ref"),
+        pl.Series("place", state.contexts.codes),
+        pl.Series("asks", state.asks.values),
+        pl.Series("uses", state.uses.values),
+        *(pl.Series(name, state.numbers[name].values) for name in NUMERIC if state.numbers[name].held),
+        *(pl.Series(name, state.names[name].codes) for name in NAMED if state.names[name].held),
+        *(state.lists[name].series(name) for name in LISTED if state.lists[name].held),
+        *(state.notes[name].series(name) for name in NOTED if state.notes[name].held),
+    ]
+    pl.DataFrame(columns).write_parquet(draft / "memories.parquet", compression="lz4")
+    state.edges.save(draft / "edges.bin")
+    state.vectors.save(draft / "vectors.bin")
+    state.words.save(draft / "words.npz")
+    for language, words in state.other_words.items():
+        words.save(draft / f"words-{language}.npz")
+    (draft / "registers.msgpack").write_bytes(
+        msgspec.msgpack.encode({name: one.dump() for name, one in state.sound_projections.items()})
+    )
+    (draft / "decided.msgpack").write_bytes(msgspec.msgpack.encode(decided))
+    files = sorted(draft.iterdir())
+    manifest = {
+        "format": _FORMAT,
+        "memlab": __version__,
+        "lab": lab,
+        "chain": chain.hex(),
+        "seq": state.seq,
+        "count": len(state),
+        "fingerprint": state.fingerprint,
+        "embedder": state.embedder_name,
+        "unembedded": state.unembedded,
+        "languages": list(state.other_words),
+        "extensions": sorted(state.extensions),
+        "contexts": state.contexts.vocabulary,
+        "names": {name: state.names[name].vocabulary for name in NAMED},
+        "nodes": state.nodes.vocabularies(),
+        "relations": state.edges.relations,
+        "sums": {item.name: [item.stat().st_size, checksum_of(item)] for item in files},
+    }
+    write_sealed(draft / "manifest.json", msgspec.json.encode(manifest))
+    for item in files:
+        sync(item)
+    sync(draft)
+
+
+def _is_of(path: Path, lab: str, chain: bytes, projections: Sequence[type[Projection]]) -> bool:
+    """Whether a snapshot is sound and of this point of this journal."""
+    try:
+        found = load_snapshot(path, projections)
+    except DamagedLab:
+        return False
+    return (found.lab, found.chain) == (lab, chain)
+
+
+def latest_snapshot(folder: Path) -> Path | None:
+    """The newest snapshot below ``folder``."""
+    found = sorted(folder.glob(f"{_PREFIX}*"))
+    return found[-1] if found else None
+
+
+def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapshot:
+    """What was written down; DamagedLab if any file is missing, changed or of another format."""
+    try:
+        written = (path / "manifest.json").read_bytes()
+        if written[:1] == b"{":  # those before format 5 were not sealed
+            raise OldSnapshot.of_format(path, msgspec.json.decode(written)["format"], None)
+        manifest: dict[str, Any] = msgspec.json.decode(read_sealed(path / "manifest.json"))
+        if manifest["format"] != _FORMAT:
+            raise OldSnapshot.of_format(path, manifest["format"], manifest.get("memlab"))
+        _check_files(path, manifest["sums"])
+        memories = pl.read_parquet(path / "memories.parquet")
+        state = State(projections)
+        state.edges = Edges.load(path / "edges.bin")
+        state.edges.relations = list(manifest["relations"])
+        state.nodes = Nodes(manifest["nodes"], memories=len(memories))
+        state.vectors = Vectors.load(path / "vectors.bin")
+        state.words = Words.load(path / "words.npz")
+        state.other_words = {name: Words.load(path / f"words-{name}.npz") for name in manifest["languages"]}
+        registers = msgspec.msgpack.decode((path / "registers.msgpack").read_bytes())
+        if not registers.keys() >= state.projections.keys():
+            raise OldSnapshot(f"The snapshot {path.name} was written without an extension that is registered here.")
+        for name, one in state.projections.items():
+            one.load(registers[name])
+        decided = msgspec.msgpack.decode((path / "decided.msgpack").read_bytes(), type=tuple[Decided, ...])
+    except OldSnapshot:
+        raise
+    except (OSError, msgspec.MsgspecError, KeyError, ValueError, pl.exceptions.PolarsError, DamagedLab) as error:
+        raise DamagedLab(f"The snapshot {path.name} is not believed: {error}") from None
+    state.seq, state.fingerprint, state.embedder_name = manifest["seq"], manifest["fingerprint"], manifest["embedder"]
+    state.unembedded, state.extensions = manifest.get("unembedded", 0), set(manifest.get("extensions", ()))
+    state.texts, state.refs = Texts(memories["text"]), Texts(memories["ref"])
+    state.uses = Latest(state.uses.values.shape[1], memories["uses"].to_numpy())
+    count, held = len(memories), set(memories.columns)
+    for name, numbers in state.numbers.items():
+        if name in held:
+            numbers.append(memories[name].to_numpy())
+        else:
+            numbers.extend(numbers.default, count)
+    for name in NAMED:
+        state.names[name] = Names(manifest["names"][name], default=first_name(name))
+        if name in held:
+            state.names[name].append_codes(memories[name].to_numpy())
+        else:
+            state.names[name].extend(first_name(name), count)
+    for name in LISTED:
+        state.lists[name].append_series(memories[name]) if name in held else state.lists[name].extend(None, count)
+    for name in NOTED:
+        state.notes[name].append(memories[name].to_list() if name in held else [None] * count)
+    state.contexts = type(state.contexts)(manifest["contexts"])
+    state.contexts.append_codes(memories["place"].to_numpy())
+    state.rows = len(state.contexts)
+    state.asks.append(memories["asks"].to_numpy())
+    state.generation = 1
+    return Snapshot(state, manifest["lab"], bytes.fromhex(manifest["chain"]), decided)
+
+
+def _check_files(path: Path, sums: dict[str, list[int]]) -> None:
+    """DamagedLab unless each file has the length and the checksum that were written down."""
+    for name, (size, sum) in sums.items():
+        if (path / name).stat().st_size != size:
+            raise DamagedLab(f"{name} is truncated")
+        if checksum_of(path / name) != sum:
+            raise DamagedLab(f"{name} is not what was written")

@@ -1,0 +1,561 @@
+"""The state of a lab: what its events amount to.
+
+``State.fold`` is the only way in which it changes. The fold of any prefix of the journal and then the rest
+equals the fold of all, so a snapshot is nothing but a fold that was written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memlab.errors import ExtensionError, NewerLab
+from memlab.kernel.graph import NODE_KINDS, Edges, Nodes, kind_of, number_of
+from memlab.kernel.index import Vectors, Words
+from memlab.kernel.journal import Event, check_event_format
+from memlab.kernel.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES, is_open_word
+from memlab.kernel.state.columns import Latest, Lists, Names, Notes, Numbers, Texts, extend, made
+from memlab.kernel.state.entities import Entities
+from memlab.kernel.state.events import EVENTS, extension_of
+from memlab.kernel.state.imported import fold_graph, fold_registers
+from memlab.kernel.state.projections import EVERY_KIND, EXTENDED, Projection, declare_projections
+from memlab.kernel.state.sessions import Sessions
+from memlab.kernel.state.tombstones import Tombstones
+
+__all__ = ["Contents", "State", "stamps", "with_speaker"]
+
+_BLOCK = 1 << 14
+"""Texts that are posted at a time where all of them are."""
+
+P = TypeVar("P", bound=Projection)
+
+_OWN: tuple[type[Projection], ...] = (Entities, Tombstones)
+"""Projections of every state: who is meant by a name, and what was purged."""
+
+declare_projections(_OWN)
+
+_STAMP = pl.Datetime("us", "UTC")
+_DTYPE: dict[str, type[np.generic]] = {"num": np.float64, "bool": np.bool_, "time": np.int64}
+
+NUMERIC = tuple(name for name, column in MEMORY.items() if column.storage in _DTYPE)
+NAMED = tuple(name for name, column in MEMORY.items() if column.storage in ("word", "name"))
+LISTED = tuple(name for name, column in MEMORY.items() if column.storage == "list")
+NOTED = tuple(name for name, column in MEMORY.items() if column.storage == "note")
+
+
+class Contents(Protocol):
+    """Where the fold finds what events refer to by id: texts, and the vectors of one embedder."""
+
+    def texts(self, ids: Sequence[int]) -> list[str]: ...
+    def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, NDArray[np.int8]]]: ...
+
+
+class State:
+    """Memories, edges, vectors and postings of one lab. Row ``r`` is the memory with id ``r + 1``.
+
+    ``projections`` are kept besides: those that subjects declare.
+    """
+
+    def __init__(self, projections: Sequence[type[Projection]] = ()) -> None:
+        self.declared = tuple(projections)
+        self.seq = 0
+        self.fingerprint = ""
+        self.embedder_name = ""
+        self.numbers = made(Numbers, _NUMBERS)
+        self.names = made(Names, _NAMES)
+        self.lists = made(Lists, {name: {} for name in LISTED})
+        self.notes = made(Notes, {name: {} for name in NOTED})
+        self.uses = Latest(USES)
+        self.refs = Texts()
+        self.texts = Texts()
+        self.contexts = Names()
+        self.rows = 0
+        """How many memories there are."""
+        self.asks = Numbers(np.bool_)
+        self.edges = Edges()
+        self.nodes = Nodes()
+        self.vectors = Vectors(1)
+        self.unembedded = 0
+        """So many of the first rows wait for their vectors of this embedder, and have zero vectors until then."""
+        self.words = Words()
+        self.other_words: dict[str, Words] = {}
+        """Postings in other languages that a pack asked for; from then on they are kept up with every fold."""
+        self.projections: dict[str, Projection] = {kind.name: kind() for kind in (*_OWN, *self.declared)}
+        self.extensions: set[str] = set()
+        """The extensions that wrote events."""
+        self._extended = frozenset(kind.name for kind in projections if kind.name in EXTENDED)
+        self._broken: dict[str, ExtensionError] = {}
+        self.generation = 0
+        """Changes whenever a row is added, or one changes in what is no number."""
+        self.changes = 0
+        """Changes whenever a row that was there changes in what is no number: a kept filter has to be asked again."""
+        self._sessions = Sessions()
+        self._frame: tuple[int, pl.DataFrame] | None = None
+
+    @classmethod
+    def of_rows(
+        cls, columns: Mapping[str, Any], texts: Sequence[str], vectors: NDArray[np.int8], *, at: int, like: State
+    ) -> State:
+        """The rows that remembering these would add to ``like``, in a state of their own: without ids and edges yet."""
+        rows = cls()
+        rows.fingerprint, rows.embedder_name, rows.vectors = (
+            like.fingerprint,
+            like.embedder_name,
+            Vectors(like.vectors.dim),
+        )
+        rows._add_rows(columns, len(texts), at=at, seq=like.seq + 1)
+        rows._add_texts(texts)
+        rows.vectors.append(vectors)
+        return rows
+
+    def __len__(self) -> int:
+        return self.rows
+
+    # -- the fold ---------------------------------------------------------------------------------------------
+
+    def fold(self, events: Iterable[Event], contents: Contents, *, strict: bool = False) -> None:
+        """Apply events in order, then read the texts and vectors of the memories that they added.
+
+        Where a projection of an extension fails, ``strict`` raises, as nothing is to be written that cannot be folded;
+        otherwise the projection is left out, and whoever asks for it is told.
+        """
+        for event in events:
+            extension = extension_of(event.kind)
+            if extension is not None:
+                self.extensions.add(extension)
+            if event.kind in EVENTS:
+                self._apply(event)
+            elif extension is None:
+                raise NewerLab(
+                    f'Event {event.seq} is of kind "{event.kind}", which this version of memlab does not know. '
+                    "Open the lab with the version that wrote it."
+                )
+            for projection in self.of_kind(event.kind):
+                if projection.name in self._extended:
+                    self._fold_extended(projection, event, strict)
+                else:
+                    projection.fold(event)
+            self._change(event)
+            self.seq = event.seq
+        self._read_contents(contents)
+
+    def _apply(self, event: Event) -> None:
+        """Apply what an event does besides its parts."""
+        check_event_format(event, EVENTS[event.kind].version)
+        apply = _APPLY.get(event.kind)
+        if apply is not None:
+            apply(self, event)
+        elif EVENTS[event.kind].adds:
+            self._remember(event)
+
+    def _fold_extended(self, projection: Projection, event: Event, strict: bool) -> None:
+        """Fold an event into the projection of an extension, whose code may fail."""
+        if projection.name in self._broken:
+            return
+        try:
+            projection.fold(event)
+        except Exception as error:
+            raised = f"{type(error).__name__}: {error}".rstrip(": ")
+            fault = ExtensionError(
+                f"The projection {projection.name} of the extension {EXTENDED[projection.name].owner} failed at event "
+                f"{event.seq} ({event.kind}) with {raised}."
+            )
+            if strict:
+                raise fault from error
+            self._broken[projection.name] = fault
+
+    @property
+    def missing(self) -> set[str]:
+        """The extensions that wrote events and are not registered: what these events hold is not known."""
+        return self.extensions - {name for kind in EVENTS if (name := extension_of(kind)) is not None}
+
+    def projection(self, kind: type[P]) -> P:
+        """The projection of this class. ExtensionError where it is one of an extension that failed."""
+        if kind.name in self._broken:
+            raise self._broken[kind.name]
+        found = self.projections[kind.name]
+        assert isinstance(found, kind)
+        return found
+
+    @property
+    def sound_projections(self) -> dict[str, Projection]:
+        """The projections by name, without those of extensions that failed."""
+        return {name: one for name, one in self.projections.items() if name not in self._broken}
+
+    def of_kind(self, kind: str) -> Sequence[Projection]:
+        """The projections that fold events of this kind."""
+        own = self._by_kind.get(kind, ())
+        return [*self._by_kind.get(EVERY_KIND, ()), *own]
+
+    @cached_property
+    def _by_kind(self) -> dict[str, list[Projection]]:
+        found: dict[str, list[Projection]] = {}
+        for projection in self.projections.values():
+            for kind in projection.kinds:
+                found.setdefault(kind, []).append(projection)
+        return found
+
+    def _change(self, event: Event) -> None:
+        """The parts that any event may carry: see ``Change``."""
+        body = event.body
+        if "edges" in body and not EVENTS[event.kind].adds:
+            self._link(event)
+        if "strengthen" in body:
+            self.edges.reinforce(body["strengthen"]["edges"], body["strengthen"]["weight"])
+        if "unlink" in body:
+            self.edges.remove(np.asarray(body["unlink"], dtype=np.int64))
+        for part in body.get("join", ()):
+            self._join(event, part)
+        for part in body.get("set", ()):
+            self._set(event, np.asarray(part["ids"], dtype=np.int64) - 1, part["columns"])
+
+    def _join(self, event: Event, part: dict[str, Any]) -> None:
+        """Edges from memories to nodes of another kind, which are known by name."""
+        source = np.asarray(part["source"], dtype=np.int64) - 1
+        target = self.nodes.intern(part["kind"], part["target"])
+        relation = np.full(len(source), self._relations(event, [part["relation"]])[0])
+        weight = np.asarray(part["weight"], dtype=np.float64)
+        self.edges.append(source, target, relation, weight, created=event.at, nodes=self.nodes)
+
+    def _set(self, event: Event, rows: NDArray[np.int64], columns: dict[str, Any]) -> None:
+        """Other values for some rows: one for all of them, or a list with one for each."""
+        for name, values in columns.items():
+            if name not in MEMORY or name in FIXED:
+                raise NewerLab(
+                    f'Event {event.seq} sets "{name}", which this version of memlab does not know. '
+                    "Open the lab with the version that wrote it."
+                )
+            if name in self.numbers:
+                self.numbers[name].set(rows, _stored(name, values))
+            elif name in self.names:
+                self._known_words(event.seq, name, values)
+                self.names[name].set(rows, values)
+            elif name in self.notes:
+                self.notes[name].set(rows.tolist(), values)
+            else:
+                self._set_list(event, rows, name, values)
+            if name not in self.numbers:
+                self.generation += 1
+                self.changes += 1
+
+    def _set_list(self, event: Event, rows: NDArray[np.int64], name: str, values: Any) -> None:
+        """Lists are given row by row. A changed tag moves the edge to its node."""
+        lists = self.lists[name]
+        if name == "tags":
+            relation = RELATIONS.index("has-tag")
+            for row, tags in zip(rows.tolist(), values, strict=True):
+                gone = [tag for tag in lists.at(row) if tag not in (tags or ())]
+                if gone:
+                    nodes = self.nodes.find("tag", gone)
+                    ends = np.full(len(nodes), row, dtype=np.int64)
+                    found = self.edges.find(ends, nodes, np.full(len(nodes), relation))
+                    self.edges.remove(found[found >= 0])
+                fresh = [tag for tag in dict.fromkeys(tags or ()) if tag not in lists.at(row)]
+                self._tag(row, [fresh], event.at)
+        self.lists[name] = lists.changed(rows.tolist(), values)
+
+    def _known_words(self, seq: int, name: str, values: Any) -> None:
+        if MEMORY[name].storage == "word":
+            for word in [values] if isinstance(values, str) else values:
+                if word not in MEMORY[name].words and not (MEMORY[name].open and is_open_word(word)):
+                    raise NewerLab(
+                        f'Event {seq} sets {name} to "{word}", which this version of memlab does not know. '
+                        "Open the lab with the version that wrote it."
+                    )
+
+    def _remember(self, event: Event) -> None:
+        body = event.body
+        count, columns = body["count"], body["columns"]
+        self._add_rows(columns, count, at=event.at, seq=event.seq)
+        if "edges" in body:
+            self._link(event)
+        if EVENTS[event.kind].adds:
+            self._tag(len(self) - count, _spread(columns.get("tags"), count), event.at)
+        self.generation += 1
+
+    def _add_rows(self, columns: Mapping[str, Any], count: int, *, at: int, seq: int) -> None:
+        """Rows without edges; their texts and vectors follow."""
+        for name in columns:
+            if name not in MEMORY:
+                raise NewerLab(
+                    f'Event {seq} remembers a "{name}", which this version of memlab does not know. '
+                    "Open the lab with the version that wrote it."
+                )
+        created = columns.get("created", at)
+        stamped = {**columns, "created": created, "accessed": created}
+        extend(self.numbers.values(), [_number_given(name, stamped.get(name)) for name in self.numbers], count)
+        self.uses.append(created if isinstance(created, list) else [created] * count)
+        for name in columns:
+            if name in self.names:
+                self._known_words(seq, name, columns[name])
+        others: dict[str, Names | Lists | Notes] = {**self.names, **self.lists, **self.notes}
+        extend(others.values(), [columns.get(name, MEMORY[name].default) for name in others], count)
+        self.refs.append(_spread(columns.get("ref"), count))
+        projects, sessions = (_spread(columns.get(name), count) for name in ("project", "session"))
+        self.contexts.append(
+            [
+                None if session is None else f"{project or ''}\x1f{session}"
+                for project, session in zip(projects, sessions, strict=True)
+            ]
+        )
+        self.rows += count
+        self.nodes.grow(self.rows)
+
+    def _import(self, event: Event) -> None:
+        if event.body.get("count"):
+            self._remember(event)
+        if "uses" in event.body:
+            count = event.body.get("count", 0)
+            self.uses.put(np.arange(len(self) - count, len(self)), event.body["uses"])
+        fold_graph(self.nodes, self.edges, event)
+        fold_registers(self.projections, event)
+        self.generation += 1
+
+    def _tag(self, first: int, tags: Sequence[Sequence[str] | None], at: int) -> None:
+        """A node for each tag and an edge to it: what is derived from a column needs no event."""
+        pairs = [(first + offset, tag) for offset, given in enumerate(tags) if given for tag in dict.fromkeys(given)]
+        if pairs:
+            rows, names = zip(*pairs, strict=True)
+            nodes = self.nodes.intern("tag", names)
+            self.edges.append(rows, nodes, RELATIONS.index("has-tag"), 1.0, created=at, nodes=self.nodes)
+
+    def _link(self, event: Event) -> None:
+        edges = event.body["edges"]
+        count = len(edges["source"])
+
+        def column(name: str) -> Any:
+            given = edges.get(name, EDGE[name].default)
+            return given if isinstance(given, list) else [given] * count
+
+        relation = self._relations(event, column("relation"))
+        source = np.asarray(edges["source"], dtype=np.int64) - 1
+        target = np.asarray(edges["target"], dtype=np.int64) - 1
+        weight = np.asarray(column("weight"), dtype=np.float64)
+        self.edges.append(source, target, relation, weight, created=event.at, nodes=self.nodes, most=edges.get("most"))
+
+    def _relations(self, event: Event, names: Sequence[str]) -> NDArray[np.int64]:
+        unknown = next((name for name in names if not is_open_word(name)), None)
+        if unknown is not None:
+            raise NewerLab(
+                f'Event {event.seq} links by "{unknown}", which this version of memlab does not know. '
+                "Open the lab with the version that wrote it."
+            )
+        return self.edges.codes_of(names, grow=True)
+
+    def _verify(self, event: Event) -> None:
+        """The recall counted a use of all that it showed. What a verifier rejected was none: it is as fresh, and as
+        often used, as before. Events of earlier versions do not say when the recall was.
+        """
+        rows, used = np.asarray(event.body["rejected"], dtype=np.int64) - 1, event.body.get("used")
+        if used is None or not len(rows):
+            return
+        access, accessed = self.numbers["access"], self.numbers["accessed"]
+        access.set(rows, np.maximum(access.values[rows] - 1, 0))
+        self.uses.drop(rows, used)
+        fresh = rows[accessed.values[rows] == used]
+        if len(fresh):
+            accessed.set(fresh, np.maximum(self.uses.values[fresh, 0], self.numbers["created"].values[fresh]))
+
+    def _recall(self, event: Event) -> None:
+        rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
+        self.numbers["access"].add(rows, 1)
+        self.numbers["accessed"].raise_to(rows, event.at)
+        self.uses.add(rows, event.at)
+
+    def _feedback(self, event: Event) -> None:
+        outcome = event.body.get("outcome")
+        if outcome is not None:
+            self.numbers[outcome].add(np.array([event.body["memory"] - 1]), 1)
+
+    def _status(self, event: Event) -> None:
+        """The status of some memories, as the first labs wrote it; later events carry it as a change."""
+        self._set(event, np.asarray(event.body["ids"], dtype=np.int64) - 1, {"status": event.body["status"]})
+
+    def _embedder(self, event: Event) -> None:
+        self.fingerprint, self.embedder_name = event.body["fingerprint"], event.body["name"]
+        self.vectors, self.unembedded = Vectors(event.body["dim"]), event.body.get("waiting", 0)
+        self.generation += 1
+
+    def _read_contents(self, contents: Contents) -> None:
+        known = len(self.texts)
+        if known < len(self):
+            self._add_texts(contents.texts(range(known + 1, len(self) + 1)))
+        held = len(self.vectors)
+        if held < self.rows:
+            for _, block in contents.vectors(self.fingerprint, after_id=held):
+                block = block[: self.rows - held]
+                if held < self.unembedded:  # a state of the past has none of those that came later
+                    block = block.copy()
+                    block[: self.unembedded - held] = 0
+                self.vectors.append(block)
+                held = len(self.vectors)
+
+    def embedded(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of these ascending rows that have a vector of this embedder."""
+        return rows[rows.searchsorted(self.unembedded) :] if self.unembedded else rows
+
+    def _add_texts(self, texts: Sequence[str]) -> None:
+        """The texts of the rows that have none yet."""
+        known, speakers = len(self.texts), self.names["speaker"]
+        self.texts.append(texts)
+        names = [speakers.at(known + row) for row in range(len(texts))]
+        for words in (self.words, *self.other_words.values()):
+            words.append(texts, names)
+        self.asks.append(["?" in text for text in texts])
+
+    def words_in(self, language: str) -> Words:
+        """The postings in one of ``memlab.kernel.index.LANGUAGES``. Whoever first asks for another than the usual one
+        waits until every memory is posted: about two seconds for 100,000.
+        """
+        if language == self.words.language:
+            return self.words
+        words = self.other_words.get(language)
+        if words is None:
+            words, speakers = Words(None if language == "none" else language), self.names["speaker"]
+            for start in range(0, len(self.texts), _BLOCK):
+                rows = np.arange(start, min(start + _BLOCK, len(self.texts)))
+                texts = self.texts.take(rows)
+                words.append([text or "" for text in texts], [speakers.at(row) for row in rows.tolist()])
+            self.other_words[language] = words
+        return words
+
+    def last_of(self, project: str | None, session: str) -> int | None:
+        """The id of the newest memory of a session."""
+        return self._sessions.last(self.contexts, self.contexts.code(f"{project or ''}\x1f{session}")) + 1 or None
+
+    def around(self, rows: NDArray[np.int64], reach: int, mask: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+        """i64[1 + 2 reach, rows]: each row, those before it in its session, the nearest first, and those after it.
+
+        With a ``mask``, of the rows that are in it.
+        """
+        return self._sessions.around(self.contexts, rows, reach, mask)
+
+    # -- what the packages above read ----------------------------------------------------------------------------
+
+    def memories(self) -> pl.DataFrame:
+        """Every memory as a row: a copy, in the order of their ids."""
+        if self._frame is None or self._frame[0] != self.seq:
+            self._frame = (self.seq, pl.DataFrame([self.column(name) for name in ("id", *MEMORY)]))
+        return self._frame[1].clone()
+
+    def column(self, name: str, rows: NDArray[np.int64] | None = None) -> pl.Series:
+        """One column of ``memories``, a copy: all of them take seconds of a million memories.
+
+        With ``rows``, of these alone and in their order: the cost is that of the rows.
+        """
+        if name == "id":
+            return pl.Series(name, (np.arange(len(self), dtype=np.int64) if rows is None else rows) + 1)
+        declared = MEMORY[name]
+        if declared.storage == "text":
+            texts = self.texts if name == "text" else self.refs
+            return texts.series(name) if rows is None else pl.Series(name, texts.take(rows), dtype=pl.String)
+        if name in self.names:
+            return self.names[name].series(name, rows)
+        if name in self.lists:
+            return self.lists[name].series(name, rows)
+        if name in self.notes:
+            notes = self.notes[name]
+            if rows is None:
+                return notes.series(name)
+            return pl.Series(name, [notes.at(row) for row in rows.tolist()], dtype=pl.String)
+        values = self.numbers[name].values if rows is None else self.numbers[name].values[rows]
+        if declared.storage == "time":
+            return stamps(name, values)
+        numbers = pl.Series(name, np.array(values))
+        return numbers.fill_nan(None) if declared.nullable else numbers
+
+    def edge_frame(self) -> pl.DataFrame:
+        """Every edge as a row, in the order in which they were made.
+
+        An end is known by its kind and its number within the kind, from 1: a memory by its id. ``to`` says what a tag,
+        cluster or entity at the target is called. ``edge`` is its number, which it keeps for good.
+        """
+        edges = self.edges
+        alive = np.flatnonzero(edges.alive)
+        kinds = np.array(NODE_KINDS, dtype=object)
+        source, target = edges.source[alive], edges.target[alive]
+        labels = np.full(len(alive), None, dtype=object)
+        named = np.flatnonzero(target >= len(self))
+        labels[named] = self.nodes.names(target[named])
+        return pl.DataFrame(
+            [
+                pl.Series("source", number_of(source) + 1),
+                pl.Series("target", number_of(target) + 1),
+                pl.Series("relation", edges.words_of(edges.relation[alive]).tolist(), dtype=pl.String),
+                pl.Series("weight", edges.weight[alive]),
+                pl.Series("reinforcements", edges.reinforcements[alive].astype(np.float64)),
+                pl.Series("created", edges.created[alive]).cast(_STAMP),
+                pl.Series("from_kind", kinds[kind_of(source)].tolist(), dtype=pl.String),
+                pl.Series("to_kind", kinds[kind_of(target)].tolist(), dtype=pl.String),
+                pl.Series("to", labels.tolist(), dtype=pl.String),
+                pl.Series("edge", alive),
+            ]
+        )
+
+
+def stamps(name: str, instants: NDArray[np.int64]) -> pl.Series:
+    """Instants as times in UTC, ``NEVER`` as null."""
+    series = pl.Series(name, np.array(instants))
+    return series.set(series == NEVER, None).cast(_STAMP)
+
+
+def with_speaker(text: str, speaker: str | None) -> str:
+    """What is embedded and posted: who said it belongs to what was said.
+
+    Measured on real conversations: recall@10 of the dense search alone .47 without the name and .56 with it.
+    """
+    return text if speaker is None else f"{speaker}: {text}"
+
+
+def _spread(given: Any, count: int) -> list[Any]:
+    """A column of an event as a list: one value may stand for all rows."""
+    return given if isinstance(given, list) else [given] * count
+
+
+def _absent(name: str) -> float | bool | int:
+    """What a column of numbers holds for a row that has none."""
+    column = MEMORY[name]
+    if column.default is None:
+        return NEVER if column.storage == "time" else float("nan")
+    return NEVER if column.default == "now" else column.default  # type: ignore[return-value]
+
+
+def first_name(column: str) -> str | None:
+    """What a column of names holds for a row that was given none."""
+    default = MEMORY[column].default
+    return default if isinstance(default, str) else None
+
+
+def _number_given(name: str, given: Any) -> Any:
+    """What is given for a column of numbers: one for all rows, or an array."""
+    if isinstance(given, list):
+        return _stored(name, given)
+    return _absent(name) if given is None else given
+
+
+def _stored(name: str, values: Any) -> NDArray[Any]:
+    """Numbers as their column holds them; None is NaN, or ``NEVER`` for a time."""
+    if (isinstance(values, list) and None in values) or values is None:
+        absent = _absent(name)
+        values = absent if values is None else [absent if value is None else value for value in values]
+    return np.asarray(values, dtype=_DTYPE[MEMORY[name].storage])
+
+
+_APPLY: dict[str, Callable[[State, Event], None]] = {
+    "embedder": State._embedder,
+    "import": State._import,
+    "recall": State._recall,
+    "feedback": State._feedback,
+    "verify": State._verify,
+    "status": State._status,
+}
+"""What events of the kernel do besides adding memories and besides their parts."""
+
+
+_NUMBERS = {name: {"dtype": _DTYPE[MEMORY[name].storage], "default": _absent(name)} for name in NUMERIC}
+_NAMES = {name: {"vocabulary": MEMORY[name].words, "default": first_name(name)} for name in NAMED}

@@ -1,0 +1,1 @@
+"""What a lab does every day: remember, link, recall, take feedback, correct, change policies."""

@@ -1,0 +1,123 @@
+"""What every verb of a lab stands on: its store, its recaller, and how a memory is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Annotated
+
+import polars as pl
+
+from memlab.errors import InputError, UnknownName
+from memlab.kernel.base.arguments import Taken
+from memlab.kernel.base.clock import Micros, When, datable, to_micros
+from memlab.kernel.base.latencies import Latencies
+from memlab.kernel.privacy import personal_kinds
+from memlab.kernel.recall import Hit, Recaller
+from memlab.kernel.state import Seen, State, seen_rows
+from memlab.kernel.verbs.results import Memory
+
+if TYPE_CHECKING:
+    from memlab.kernel.policies import Pack
+    from memlab.kernel.storage.store import Store
+
+__all__ = ["Core", "Memories", "MemoryLike", "listed_memories"]
+
+MemoryLike = Annotated[Memory | Hit | int, Taken("a memory (what remember returned, a hit such as hits[0], or an id)")]
+"""One memory, as a caller may name it: a `Memory` that a call returned, a `Hit` of a recall, or its id, an int."""
+
+Memories = MemoryLike | pl.DataFrame | Iterable[MemoryLike]
+"""One memory or several: a `MemoryLike`, any number of these (a list, the hits of a recall), or a Polars frame.
+
+A frame names memories by its column ``id`` or ``memory_id``: rows of ``lab.memories``, say, or of ``hits.frame``. An
+empty list names none.
+"""
+
+
+class Core:
+    """The store of one lab. ``seed`` decides, with what the lab has seen, which probes are drawn.
+
+    ``row`` and ``rows`` need the state to be held: within ``reading`` or ``store.writing``.
+    """
+
+    def __init__(self, store: Store, seed: int, recaller: Recaller | None = None, *, owner: object = None) -> None:
+        self.store, self.seed = store, seed
+        self.latencies = Latencies()
+        self.recaller = Recaller(store.embedder) if recaller is None else recaller
+        self.owner = owner
+        """The lab, for an accessor: what it is used for is not ended while the accessor is at hand."""
+
+    def held_by(self, owner: object) -> Core:
+        """The same, which keeps ``owner`` alive."""
+        held = Core(self.store, self.seed, self.recaller, owner=owner)
+        held.latencies = self.latencies
+        return held
+
+    def reading(self) -> AbstractContextManager[State]:
+        """The state as it is now, which nobody changes within the block."""
+        return self.store.reading()
+
+    @property
+    def pack(self) -> Pack:
+        """The live pack, as of the state that is held."""
+        return self.store.versions.pack
+
+    def memories(self) -> pl.DataFrame:
+        """Every memory as a row: a copy."""
+        with self.reading() as state:
+            return state.memories()
+
+    def count(self) -> int:
+        """How many memories there are to see."""
+        with self.reading() as state:
+            seen = seen_rows(state)
+            return len(state) if seen is None else len(seen)
+
+    def memory(self, memory: MemoryLike) -> Memory:
+        """A memory as it stands; UnknownName if there is none."""
+        with self.reading() as state:
+            return Memory.of(state, self.row(memory))
+
+    def row(self, memory: MemoryLike) -> int:
+        """The row of a memory in the folded state; UnknownName if there is none."""
+        state = self.store.state
+        id = memory.id if isinstance(memory, Memory | Hit) else memory
+        if not 1 <= id <= state.rows:
+            raise UnknownName("memory", id, [f"1 to {state.rows}"] if state.rows else ())
+        if isinstance(state, Seen) and state.hidden[id - 1]:
+            raise UnknownName("memory", id)
+        return id - 1
+
+    def rows(self, memories: Memories) -> list[int]:
+        """The rows of one memory or several, each once, in the order given."""
+        return list(dict.fromkeys(map(self.row, listed_memories(memories))))
+
+    def personal(self) -> frozenset[str]:
+        """The kinds of personal identifiers that the live pack has redacted, besides secrets."""
+        with self.reading():
+            return personal_kinds(self.pack.settings)
+
+    @property
+    def open_words(self) -> bool:
+        """Whether the live pack lets in kinds and relations that have no name here."""
+        with self.reading():
+            return bool(self.pack.settings["open-words"])
+
+    def instant(self, at: When | None, *, name: str = "at=") -> Micros:
+        """Microseconds UTC: ``at``, or now; ``name`` is that of the argument, for its errors."""
+        return self.store.clock() if at is None else datable(to_micros(at), name)
+
+
+def listed_memories(memories: Memories) -> list[MemoryLike]:
+    """Return one memory, several, or those that a frame names, as a list."""
+    if isinstance(memories, Memory | Hit | int):
+        return [memories]
+    return list(_ids_of(memories)) if isinstance(memories, pl.DataFrame) else list(memories)
+
+
+def _ids_of(frame: pl.DataFrame) -> list[int]:
+    """Return the ids of a frame of memories or of hits."""
+    name = next((name for name in ("id", "memory_id") if name in frame.columns), None)
+    if name is None or not frame[name].dtype.is_integer() or frame[name].null_count():
+        raise InputError("A frame that names memories has the column id or memory_id, with a whole number in each row.")
+    return frame[name].to_list()

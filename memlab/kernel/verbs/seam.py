@@ -1,0 +1,135 @@
+"""What an extension's accessor may do with a lab: read it, write events of its own, ask its slots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.errors import InputError, MissingExtension
+from memlab.kernel.base.clock import When
+from memlab.kernel.journal import Event
+from memlab.kernel.policies import slot_named
+from memlab.kernel.recall import Moment
+from memlab.kernel.state import EVENTS, Projection
+from memlab.kernel.verbs.core import Core, Memories
+
+__all__ = ["Accessor", "Seam"]
+
+P = TypeVar("P", bound=Projection)
+
+
+@dataclass(frozen=True)
+class Accessor:
+    """An attribute of every lab: ``lab.NAME`` is what ``make`` returns.
+
+    Parameters
+    ----------
+    name
+        The name of the attribute, an identifier that ``Lab`` does not have.
+    doc
+        One sentence for ``help`` and completion.
+    make
+        Called with a `Seam` whenever the attribute is read.
+    """
+
+    name: str
+    doc: str
+    make: Callable[[Seam], Any] = field(compare=False)
+    owner: str = ""
+
+
+class Seam:
+    """A lab as an extension sees it.
+
+    Attributes
+    ----------
+    lab
+        The `Lab`, with all of its verbs.
+    """
+
+    def __init__(self, lab: Any, core: Core, owner: str) -> None:
+        self.lab, self._core, self._owner = lab, core, owner
+
+    def write(self, kind: str, body: Mapping[str, Any], *, at: When | None = None) -> int:
+        """Append an event of the extension; durable when this returns.
+
+        Parameters
+        ----------
+        kind
+            A kind of event that the extension declares.
+        body
+            The event's fields, each of which the kind declares.
+        at
+            When it happened; now unless given.
+
+        Returns
+        -------
+        int
+            The number of the event.
+
+        Raises
+        ------
+        InputError
+            If the extension declares no such kind, or the kind no such field.
+        PrivacyError
+            If a text holds a secret.
+        """
+        declared = EVENTS.get(kind)
+        if declared is None or declared.owner != self._owner:
+            raise InputError(f"The extension {self._owner} declares no event {kind!r}: give it in events=.")
+        unknown = [name for name in body if name not in declared.fields]
+        if unknown:
+            raise InputError(f"The event {kind} declares no field {unknown[0]!r}. Declare what the field holds.")
+        with self._core.store.writing() as tx:
+            return tx.event(kind, dict(body), at=self._core.instant(at))
+
+    def events(self, *kinds: str) -> list[Event]:
+        """Return the events of these kinds, oldest first, as the viewer of this lab sees them."""
+        with self._core.reading():
+            return list(self._core.store.journal.events(kinds=kinds))
+
+    def projection(self, kind: type[P]) -> P:
+        """Return a table of the extension, as of now.
+
+        MissingExtension if the lab was opened before the extension was registered.
+        """
+        with self._core.reading() as state:
+            if kind.name not in state.projections:
+                raise MissingExtension(
+                    f"The lab was opened before the extension {self._owner} was registered. Open it again."
+                )
+            return state.projection(kind)
+
+    def ask(self, slot: str, memories: Memories | None = None, **given: float | bool | str) -> NDArray[Any]:
+        """Return what the active pack's policy of ``slot`` gives for memories; all of them unless given.
+
+        Parameters
+        ----------
+        slot
+            A slot of the extension, or one of memlab that reads memories alone.
+        memories
+            Memories, ids or a frame; the values come in ascending order of their ids.
+        **given
+            Inputs of the slot that are no features: one value for all memories. An underscore stands for a hyphen.
+        """
+        slot_named(slot)
+        with self._core.reading() as state:
+            chosen: Iterable[int] = range(len(state)) if memories is None else self._core.rows(memories)
+            rows = np.array(sorted(chosen), dtype=np.int64)
+            moment = Moment(state, self._core.pack, rows, self._core.instant(None))
+            inputs = {name.replace("_", "-"): _same_for_all(value, len(rows)) for name, value in given.items()}
+            values, nulls = moment.ask(self._core.pack.policy(slot), given=inputs)
+        if nulls is None:
+            return values
+        answers = values.astype(object)
+        answers[nulls] = None
+        return answers
+
+
+def _same_for_all(value: float | bool | str, count: int) -> Callable[[], NDArray[Any]]:
+    dtype = object if isinstance(value, str) else None
+    return lambda: np.full(count, value, dtype=dtype)

@@ -1,0 +1,15 @@
+"""Packs run through the engine on labelled questions: of published conversations, or to a lab of one's own."""
+
+from memlab.science.bench._bench import bench_conversations, bench_lab
+from memlab.science.bench._dynamics import DynamicsResult, LivedAbility, bench_dynamics
+from memlab.science.bench._result import BenchResult, SystemResult
+
+__all__ = [
+    "BenchResult",
+    "DynamicsResult",
+    "LivedAbility",
+    "SystemResult",
+    "bench_conversations",
+    "bench_dynamics",
+    "bench_lab",
+]

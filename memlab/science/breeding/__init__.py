@@ -1,0 +1,13 @@
+"""Variation for a search over policies: random expressions, mutation and crossover.
+
+>>> import numpy as np
+>>> from memlab.kernel.language import compile_policy
+>>> from memlab.kernel.policies import SLOTS
+>>> policy = compile_policy("(fn [recency] (* 2 recency))", SLOTS["recall-score"].signature)
+>>> mutate(policy, np.random.default_rng(1)).changed
+True
+"""
+
+from memlab.science.breeding._breed import MUTATIONS, Offspring, crossover, mutate
+
+__all__ = ["MUTATIONS", "Offspring", "crossover", "mutate"]

@@ -1,0 +1,1 @@
+"""What a person looks at: the command line, notebooks, widgets, the demonstration."""

@@ -1,0 +1,45 @@
+"""memlab inside IPython and Jupyter: ``%load_ext memlab``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+__all__ = ["load_ipython_extension", "unload_ipython_extension"]
+
+_replaced: dict[int, dict[tuple[str, str], Any]] = {}
+"""By shell, the magics whose place memlab's took, such as IPython's own ``%recall``; None where there was none."""
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Registers magics and completions. IPython calls it for ``%load_ext memlab``; the first ``%%hy`` loads Hy."""
+    from memlab.ui.notebook._completion import complete
+    from memlab.ui.notebook._lab_magics import LabMagics, keep_question_mark
+    from memlab.ui.notebook._magics import HyMagics
+
+    magics = shell.magics_manager.magics
+    kinds = (*HyMagics.magics.items(), *LabMagics.magics.items())
+    _replaced.setdefault(id(shell), {(kind, name): magics[kind].get(name) for kind, names in kinds for name in names})
+    shell.register_magics(HyMagics, LabMagics)
+    complete(shell)
+    if keep_question_mark not in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.append(keep_question_mark)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """Takes magics and completions away again, and brings back the magics whose place they took."""
+    from memlab.ui.notebook._completion import complete_no_more
+    from memlab.ui.notebook._lab_magics import keep_question_mark
+
+    complete_no_more(shell)
+    if keep_question_mark in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.remove(keep_question_mark)
+    for (kind, name), before in _replaced.pop(id(shell), {}).items():
+        if before is None:
+            shell.magics_manager.magics[kind].pop(name, None)
+        else:
+            shell.magics_manager.magics[kind][name] = before
+    for name in ("HyMagics", "LabMagics"):
+        shell.magics_manager.registry.pop(name, None)

@@ -1,0 +1,185 @@
+"""Version timeline: which policy decided when, how it did, how two differ, and the way back."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+import traitlets
+
+from memlab.errors import InputError
+from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.clock import from_micros
+from memlab.kernel.policies import SLOTS, slot_named
+from memlab.subjects.lab import Lab
+from memlab.ui.widgets._widget import Widget, arrow
+from memlab.ui.widgets.ranks import DECIDES_RANKS, NOTHING, Ranks, latest_questions, moved, shown_moves, summed_moves
+
+__all__ = ["VersionTimeline"]
+
+_BINS = 60
+_MOST_QUESTIONS = 50
+
+
+class VersionTimeline(Widget, bundle="timeline"):
+    """The versions of every slot on one axis of time, with pins, challengers and what feedback said.
+
+    Two versions of ``slot`` are ``picked``: their texts stand side by side, and the ``questions`` whose top five differ
+    below. Any version can be brought back, with a reason. Unless given, the questions are the ten that were asked last.
+
+    ``slot``, ``picked`` (numbers of up to two versions) and ``questions`` can be set from Python as well; ``versions``
+    is the history of the slot, ``moves`` the ranks of every candidate under the two.
+
+    >>> timeline = memlab.widgets.VersionTimeline(lab)                                     # doctest: +SKIP
+    >>> timeline.picked = [1, 3]                                                           # doctest: +SKIP
+    """
+
+    slot = traitlets.Unicode("recall-score").tag(sync=True)
+    picked = traitlets.List(traitlets.Int(), maxlen=2).tag(sync=True)
+    questions = traitlets.List(traitlets.Unicode(), maxlen=_MOST_QUESTIONS).tag(sync=True)
+
+    _events = traitlets.Bytes(b"").tag(sync=True)
+    _rewards = traitlets.Bytes(b"").tag(sync=True)
+    _judged = traitlets.Bytes(b"").tag(sync=True)
+    _challenges: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
+    _diff = traitlets.Dict().tag(sync=True)
+    _moves = traitlets.Bytes(b"").tag(sync=True)
+    _sums: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
+    _about = traitlets.Dict().tag(sync=True)
+    _note = traitlets.Unicode("").tag(sync=True)
+
+    @checked
+    def __init__(self, lab: Lab, *, slot: str = "recall-score", questions: Sequence[str] | None = None) -> None:
+        slot_named(slot)
+        given = latest_questions(lab, 10) if questions is None else list(questions)
+        if len(given) > _MOST_QUESTIONS:
+            raise InputError(f"VersionTimeline shows at most {_MOST_QUESTIONS} questions, not {len(given)}.")
+        self._ranks, self._frame = Ranks(lab), moved(NOTHING, NOTHING)
+        super().__init__(lab, slot=slot, questions=given, picked=_last_two(lab, slot))
+        self.observe(lambda change: self._follow(change["name"]), names=["slot", "picked", "questions"])
+        self._look()
+
+    @property
+    def versions(self) -> pl.DataFrame:
+        """What happened to the slot, as ``lab.policies.history`` has it."""
+        return self.lab.policies.history(self.slot)
+
+    @property
+    def moves(self) -> pl.DataFrame:
+        """Every candidate of the questions: rank and score under the first that is picked, and under the second."""
+        asked = pl.Series(self.questions, dtype=pl.String)
+        return self._frame.with_columns(question=asked.gather(self._frame["question"]))
+
+    def refresh(self) -> None:
+        """Read the history again."""
+        self._look()
+
+    def page(self) -> str:
+        """The history of the slot as a table."""
+        return super().page() + self.versions.select("version", "at", "action", "pack", "reason")._repr_html_()
+
+    # -- what a browser asks ------------------------------------------------------------------------------------
+
+    @checked
+    def answer_look(self) -> None:
+        """Read the history again: something may have been installed elsewhere."""
+        self._look()
+
+    @checked
+    def answer_rollback(self, version: int, reason: str) -> None:
+        """Bring a version of the slot back."""
+        if not reason.strip():
+            raise InputError("Say why it is brought back: the reason stands in the history.")
+        made = self.lab.policies.rollback(self.slot, to=version, reason=reason)
+        self._look()
+        self._note = f"Version {version} of {self.slot} is live again, as version {made.number}."
+
+    # -- looking ------------------------------------------------------------------------------------------------
+
+    def _follow(self, name: str) -> None:
+        with self.faults_shown():
+            slot_named(self.slot)
+            if name == "slot":
+                with self.hold_trait_notifications():
+                    self.picked = _last_two(self.lab, self.slot)
+            self._look()
+
+    def _look(self) -> None:
+        """Everything that is shown, as the lab is now."""
+        lab = self.lab
+        events = lab.policies.history()
+        feedback = lab.slates().feedback.select("at", "outcome", "reward").collect()
+        judged = lab.policies.attribution(self.slot).frame
+        with self.hold_sync():
+            self._events = arrow(_timed(events.drop("hash"), "at").with_columns(hash=events["hash"].str.head(12)))
+            self._rewards = arrow(_binned(feedback))
+            self._judged = arrow(judged.select("version", "recalls", "success", "fail", "rate", "low", "high"))
+            spans = _timed(lab.policies.challenge_history, "since", "until")
+            self._challenges = spans.select("name", "since", "until", "reason").to_dicts()
+            self._compare()
+            self._about = {
+                "now": from_micros(lab.store.clock()).timestamp() * 1e3,
+                "slots": list(SLOTS),
+                "doc": SLOTS[self.slot].doc,
+                "ranks": self.slot in DECIDES_RANKS,
+                "writable": not lab.store.journal.read_only,
+                "pins": {slot: version.number for slot, version in lab.policies.pins.items()},
+            }
+            self.fault = ""
+
+    def _compare(self) -> None:
+        """The two that are picked: texts, and ranks of the questions."""
+        if len(self.picked) < 2:
+            self._diff, self._frame = {}, moved(NOTHING, NOTHING)
+        else:
+            found = self.lab.policies.diff(self.slot, *self.picked)
+            rows = _side_by_side(found.before.source, found.after.source)
+            changes = [str(change) for change in found.forms.changes] if found else []
+            self._diff = {"verdict": found.verdict, "rows": rows, "changes": changes}
+            versions = (found.before, found.after)
+            self._frame = moved(*(self._ranks.under(self.slot, one.policy, self.questions) for one in versions))
+        self._moves, self._sums = (
+            arrow(shown_moves(self._frame, self._ranks)),
+            summed_moves(self._frame, self.questions),
+        )
+
+
+def _last_two(lab: Lab, slot: str) -> list[int]:
+    """The live version of a slot and the one before it; nothing where there is one."""
+    numbers = lab.policies.history(slot)["version"].unique().sort().to_list()
+    return numbers[-2:] if len(numbers) > 1 else []
+
+
+def _timed(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
+    """With instants as a browser has them: milliseconds."""
+    return frame.with_columns(pl.col(name).dt.epoch("us").cast(pl.Float64) / 1e3 for name in names)
+
+
+def _binned(feedback: pl.DataFrame) -> pl.DataFrame:
+    """How much was judged well and badly, in sixty equal stretches of the time in which there was feedback."""
+    at = _timed(feedback, "at")["at"]
+    low, high = (float(at.to_numpy().min()), float(at.to_numpy().max())) if len(at) else (0.0, 0.0)
+    width = max((high - low) / _BINS, 1.0)
+    good = (pl.col("outcome") == "success") | pl.col("outcome").is_null() & (pl.col("reward") > 0)
+    binned = feedback.with_columns(bin=((at - low) / width).floor().clip(0, _BINS - 1))
+    counts = binned.group_by("bin").agg(good=good.sum().cast(pl.Int32), count=pl.len().cast(pl.Int32)).sort("bin")
+    return counts.select(
+        since=low + pl.col("bin") * width, until=low + (pl.col("bin") + 1) * width, good="good", count="count"
+    )
+
+
+def _side_by_side(before: str, after: str) -> list[list[Any]]:
+    """``kind, line, text, line, text``: the lines of both texts, what belongs together beside one another."""
+    old, new = before.splitlines(), after.splitlines()
+    rows: list[list[Any]] = []
+    for tag, a, a_end, b, b_end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        for step in range(max(a_end - a, b_end - b)):
+            left = [a + step + 1, old[a + step]] if a + step < a_end else [None, ""]
+            right = [b + step + 1, new[b + step]] if b + step < b_end else [None, ""]
+            kind = (
+                "same" if tag == "equal" else "changed" if left[0] and right[0] else "removed" if left[0] else "added"
+            )
+            rows.append([kind, *left, *right])
+    return rows

@@ -1,0 +1,188 @@
+"""How questions are ranked under policies of one slot, without a trace: what the studio and the timeline show.
+
+Each question is asked once of the live pack. A recall-score whose features stand in those slates is scored on them
+again, in one pass over all questions; where a policy decides which candidates there are, or reads what no slate holds,
+the lab is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from memlab.kernel.base.clock import from_micros
+from memlab.kernel.language import Policy
+from memlab.kernel.policies import Pack
+from memlab.kernel.recall import Hits, diversifies
+from memlab.subjects.lab import Lab
+
+__all__ = [
+    "DECIDES_RANKS",
+    "HEAD",
+    "NOTHING",
+    "TOP",
+    "Ranks",
+    "latest_questions",
+    "moved",
+    "shown_moves",
+    "summed_moves",
+]
+
+DECIDES_RANKS = ("eligible", "seed-score", "spread", "cut", "recall-score", "half-life", "retention")
+"""The slots by which a recall ranks. ``explore`` adds a probe, and reorders nothing."""
+HEAD = 8
+"""Ranks that are drawn."""
+TOP = 5
+"""Ranks whose changes are counted."""
+_KEPT = 8
+_SCHEMA = {"question": pl.Int32, "memory_id": pl.Int64, "score": pl.Float64, "rank": pl.Int64}
+NOTHING = pl.DataFrame(schema=_SCHEMA)
+"""The ranks of no question."""
+
+
+class Ranks:
+    """The ranks of a lab's questions; what was asked is kept until the lab, or its live pack, is another.
+
+    ``project`` and ``viewer`` are those of each recall.
+    """
+
+    def __init__(self, lab: Lab, *, project: str | None = None, viewer: str | None = None) -> None:
+        self._lab, self._project, self._viewer = lab, project, viewer
+        self._seen: tuple[str, int] | None = None
+        self._hits: dict[str, Hits] = {}
+        self._pools: tuple[tuple[str, ...], pl.DataFrame] | None = None
+        self._known: dict[tuple[Any, ...], pl.DataFrame] = {}
+        self._texts: dict[int, tuple[str, str]] = {}
+
+    def under(self, slot: str, policy: Policy, questions: Sequence[str]) -> pl.DataFrame:
+        """``question`` (its place), ``memory_id``, ``score``, ``rank`` (null: never shown) of every candidate."""
+        pack = self._pack()
+        key = slot, policy.hash, tuple(questions)
+        if key not in self._known:
+            if len(self._known) >= _KEPT:
+                del self._known[next(iter(self._known))]
+            self._known[key] = self._ranked(pack, slot, policy, tuple(questions))
+        return self._known[key]
+
+    def hits(self, question: str, pack: Pack) -> Hits:
+        """All candidates of a question under a pack, as of the instant at which the others were asked."""
+        at = next((from_micros(one.slate.at) for one in self._hits.values()), None)
+        return self._lab.recall(
+            question,
+            limit=pack.count("pool"),
+            pack=pack,
+            at=at,
+            project=self._project,
+            viewer=self._viewer,
+            log=False,
+        )
+
+    def text(self, memory: int) -> tuple[str, str]:
+        """Text and kind of a memory."""
+        if memory not in self._texts:
+            found = self._lab[memory]
+            self._texts[memory] = found.text, found.kind
+        return self._texts[memory]
+
+    def _pack(self) -> Pack:
+        """The live pack; what was asked of another one, or before something happened, is dropped."""
+        pack = self._lab.pack
+        now = pack.hash, self._lab.store.state.seq
+        if now != self._seen:
+            self._seen, self._pools = now, None
+            for kept in (self._hits, self._known, self._texts):
+                kept.clear()
+        return pack
+
+    def _ranked(self, pack: Pack, slot: str, policy: Policy, questions: tuple[str, ...]) -> pl.DataFrame:
+        if not questions:
+            return NOTHING
+        pools = self._asked(pack, questions)
+        if slot == "recall-score" and not diversifies(pack) and set(policy.inputs) <= set(pools.columns):
+            return _by_score(pools, policy.columns(pools, by="question"))
+        if slot not in DECIDES_RANKS or policy == pack.policies[slot]:
+            found = [self._hits[question] for question in questions]
+        else:
+            other = pack.with_policy(slot, policy)
+            found = [self.hits(question, other) for question in questions]
+        slates = [hits.slate for hits in found]
+        counts = [len(slate) for slate in slates]
+        frame = pl.DataFrame(
+            {
+                "question": np.repeat(np.arange(len(slates), dtype=np.int32), counts),
+                "memory_id": np.concatenate([slate.ids for slate in slates]),
+                "score": np.concatenate([slate.scores for slate in slates]),
+                "rank": np.concatenate([slate.ranking for slate in slates]),
+            },
+            schema=_SCHEMA,
+        )
+        return frame.with_columns(rank=pl.when(pl.col("score").is_finite()).then("rank"))
+
+    def _asked(self, pack: Pack, questions: tuple[str, ...]) -> pl.DataFrame:
+        if self._pools is None or self._pools[0] != questions:
+            for question in questions:
+                if question not in self._hits:
+                    self._hits[question] = self.hits(question, pack)
+            frames = [
+                self._hits[question].slate.frame.with_columns(question=pl.lit(place, pl.Int32))
+                for place, question in enumerate(questions)
+            ]
+            self._pools = questions, pl.concat(frames)
+        return self._pools[1]
+
+
+def _by_score(pools: pl.DataFrame, values: pl.Series) -> pl.DataFrame:
+    """Ranks by falling score, ties by id; null and what is not finite last, and without a rank."""
+    found = pools.select("question", "memory_id").with_columns(score=values.cast(pl.Float64))
+    score = np.nan_to_num(found["score"].to_numpy(), nan=-np.inf)
+    question, memory = found["question"].to_numpy(), found["memory_id"].to_numpy()
+    order = np.lexsort((memory, -score, question))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order)) - np.searchsorted(question[order], question[order]) + 1
+    return found.with_columns(rank=pl.Series(rank).set(pl.Series(~np.isfinite(score)), None))
+
+
+def moved(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+    """Each candidate under both: ``rank_before``, ``rank_after``, ``score_before``, ``score_after``."""
+    both = before.join(after, on=["question", "memory_id"], how="full", coalesce=True, suffix="_after")
+    both = both.rename({"rank": "rank_before", "score": "score_before"})
+    columns = ("question", "memory_id", "rank_before", "rank_after", "score_before", "score_after")
+    return both.select(columns).sort("question", "rank_after", "rank_before", "memory_id", nulls_last=True)
+
+
+def summed_moves(moves: pl.DataFrame, questions: Sequence[str]) -> list[dict[str, Any]]:
+    """For each question the ``pairs`` that are reordered, ``of`` how many, and how many of the top five are ``new``."""
+    place = moves["question"].to_numpy()
+    before, after = (moves[name].cast(pl.Float64).to_numpy() for name in ("rank_before", "rank_after"))  # null is NaN
+    entered = (after <= TOP) & ~(before <= TOP)
+    sums = []
+    for number, question in enumerate(questions):
+        own = place == number
+        both = own & ~np.isnan(before) & ~np.isnan(after)
+        ranked = after[both][np.argsort(before[both], kind="stable")]
+        pairs = int(np.triu(ranked[:, None] > ranked[None, :], 1).sum())
+        of, new = len(ranked) * (len(ranked) - 1) // 2, int(entered[own].sum())
+        sums.append({"question": question, "pairs": pairs, "of": of, "new": new})
+    return sums
+
+
+def shown_moves(moves: pl.DataFrame, ranks: Ranks) -> pl.DataFrame:
+    """What is drawn of the moves: whatever is in either head, with text and kind."""
+    head = moves.filter((pl.col("rank_before") <= HEAD) | (pl.col("rank_after") <= HEAD))
+    texts = [ranks.text(memory) for memory in head["memory_id"].to_list()]
+    words = {"text": [text for text, _ in texts], "kind": [kind for _, kind in texts]}
+    return head.with_columns(
+        pl.col("memory_id", "rank_before", "rank_after").cast(pl.Int32),
+        **{name: pl.Series(values, dtype=pl.String) for name, values in words.items()},
+    )
+
+
+def latest_questions(lab: Lab, most: int, *, project: str | None = None) -> list[str]:
+    """The questions that a lab was asked last, of one project or of all, each once, the newest first."""
+    decisions = lab.slates().decisions
+    own = decisions if project is None else decisions.filter(pl.col("project") == project)
+    asked = own.select("query").tail(20 * most).collect()["query"].to_list()
+    return list(dict.fromkeys(query for query in reversed(asked) if query and query.strip()))[:most]

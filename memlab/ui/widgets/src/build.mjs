@@ -1,0 +1,50 @@
+// Bundles each folder with an index.tsx into ../static/<folder>.js, a module, and hosts/page.ts and hosts/app.ts into
+// scripts: a page that is opened from a disk, or in a host of MCP Apps, may load no module.
+// With --check it writes nothing, and fails where a byte of what is there differs.
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const out = join(here, "..", "static");
+const entries = {};
+for (const name of readdirSync(here).sort()) {
+  const index = join(here, name, "index.tsx");
+  if (existsSync(index)) entries[name] = index;
+}
+const settings = {
+  absWorkingDir: here,
+  outdir: out,
+  write: false,
+  bundle: true,
+  minify: true,
+  target: "es2022",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  loader: { ".css": "text" },
+  legalComments: "none",
+  banner: { js: "/* Built from memlab/ui/widgets/src. Licences of what is bundled: NOTICE. */" },
+  logLevel: "warning",
+};
+const made = await Promise.all([
+  build({ ...settings, entryPoints: entries, format: "esm" }),
+  build({ ...settings, entryPoints: ["page", "app"].map((name) => join(here, "hosts", `${name}.ts`)), format: "iife" }),
+]);
+const outputFiles = made.flatMap((one) => one.outputFiles);
+
+mkdirSync(out, { recursive: true });
+const built = new Map(outputFiles.map((file) => [file.path, Buffer.from(file.contents)]));
+const stale = readdirSync(out).map((name) => join(out, name)).filter((path) => !built.has(path));
+if (process.argv.includes("--check")) {
+  const differ = [...built].filter(([path, bytes]) => !existsSync(path) || !readFileSync(path).equals(bytes));
+  const wrong = [...differ.map(([path]) => path), ...stale];
+  if (wrong.length) {
+    console.error(`Not what "npm run build" makes: ${wrong.join(", ")}`);
+    process.exit(1);
+  }
+} else {
+  for (const path of stale) rmSync(path);
+  for (const [path, bytes] of built) writeFileSync(path, bytes);
+}
+for (const [path, bytes] of built) console.log(`${path.slice(out.length + 1)}  ${(bytes.length / 1024).toFixed(1)} kB`);

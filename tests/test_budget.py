@@ -1,0 +1,42 @@
+"""memlab stays within the size that .ci/budget.toml grants it."""
+
+import importlib.util
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+import memlab
+from memlab.ui.cli import cli
+
+ROOT = Path(memlab.__file__).parent
+BUDGET = tomllib.loads((ROOT.parent / ".ci/budget.toml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def tokens():
+    specification = importlib.util.spec_from_file_location("size", ROOT.parent / "experiments/size.py")
+    size = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(size)
+    return {path: found.tokens for path, found in size.measure_tree(ROOT).items()}
+
+
+def test_the_whole_keeps_to_its_tokens(tokens):
+    assert sum(tokens.values()) <= BUDGET["tokens"]["whole"]
+
+
+def test_the_kernel_keeps_to_its_tokens(tokens):
+    assert sum(count for path, count in tokens.items() if path.parts[0] == "kernel") <= BUDGET["tokens"]["kernel"]
+
+
+def test_a_lab_keeps_to_its_names():
+    assert len([name for name in dir(memlab.Lab) if not name.startswith("_")]) <= BUDGET["names"]["lab"]
+
+
+def test_the_command_line_keeps_to_its_commands():
+    assert len(cli.list_commands(click.Context(cli))) <= BUDGET["names"]["commands"]
+
+
+def test_the_package_keeps_to_its_entries():
+    assert len([path for path in ROOT.iterdir() if path.name != "__pycache__"]) <= BUDGET["names"]["package"]
