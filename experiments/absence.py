@@ -123,13 +123,13 @@ def ask_strangely(chats: Sequence[LabelledConversation], pack: str, *, progress:
             refs = {row["ref"]: row for row in rows}
             at = talk.end + timedelta(days=1)
             with memlab.open(pack=pack) as lab:
-                lab.remember_many(rows, chain=True)
+                lab.remember(rows, chain=True)
                 for place, (mine, theirs) in enumerate(zip(own, strange, strict=False)):
                     few = f"{talk.name}, {place}"
                     held = {ref: refs[ref] for ref in mine.evidence if ref in refs}
                     held |= {rows[at]["ref"]: rows[at] for at in rng.permutation(len(rows))[: rng.integers(5, 40)]}
                     turns = sorted(held.values(), key=lambda row: row["at"])
-                    lab.remember_many([row | {"project": few} for row in turns], chain=True)
+                    lab.remember([row | {"project": few} for row in turns], chain=True)
                     for question, project, answerable in (
                         (theirs, talk.name, False),
                         (mine, few, True),

@@ -180,7 +180,7 @@ def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
                 waiting.append((due, row))
             rows = [row for due, row in waiting if due <= day]
             waiting = [one for one in waiting if one[0] > day]
-            if any(told.notice is not None for told in lab.feedback_many(rows)):
+            if any(told.notice is not None for told in lab.feedback(rows)):
                 return number + 1
         return None
 
@@ -188,8 +188,8 @@ def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
     lab.policies.install("recall-score", world.worse)
     noticed = live(world.limit, day)
     rows = lab.policies.attribution("recall-score").frame["rate"].to_list()
-    asked = lab.operations.adapt_policy(missing="zero" if not world.delay and not world.every else "censor")
-    found = lab.operations.adapt_policy(missing="censor", consent=True)
+    asked = lab.upkeep.operations.adapt_policy(missing="zero" if not world.delay and not world.every else "censor")
+    found = lab.upkeep.operations.adapt_policy(missing="censor", consent=True)
     back = lab.policies["recall-score"].hash == lab.policies.history("recall-score")["hash"][0]
     return {
         "a_day": a_day,
@@ -230,7 +230,7 @@ def still(seed: int, name: str) -> dict[str, Any]:
             for _, decision, memory, outcome in due:
                 told = lab.feedback(memory, outcome, decision=decision)
                 notices += told.notice is not None
-    found = lab.operations.adapt_policy(missing="censor")
+    found = lab.upkeep.operations.adapt_policy(missing="censor")
     return {"world": name, "notice": notices > 0, "proposed": found.action == "proposed", "reason": found.reason}
 
 
@@ -249,7 +249,7 @@ def weights(seed: int) -> dict[str, Any]:
             for hit in lab.recall(chance.choice(_TOPICS), limit=5):
                 helped = chance.random() < 0.05 + 0.9 * importance[hit.id - 1]
                 lab.feedback(hit, "success" if helped else "fail")
-    found = lab.operations.adapt_policy(missing="zero")
+    found = lab.upkeep.operations.adapt_policy(missing="zero")
     return {"proposed": found.action == "proposed", "reason": found.reason, "gain": found.gain}
 
 
@@ -286,7 +286,7 @@ def life(seed: int, name: str) -> dict[str, Any]:
     def feedback(lab: memlab.Lab, *args: Any, **asked: Any) -> Any:
         told = plain(lab, *args, **asked)
         if told.notice is not None:
-            notices.append(lab.operations.check_fall())
+            notices.append(lab.upkeep.operations.check_fall())
         return told
 
     world = replace(SIMULATED[lived.world], seed=seed, days=40, packs=((0, lived.before), (20, lived.after)))
@@ -294,7 +294,7 @@ def life(seed: int, name: str) -> dict[str, Any]:
     try:
         with live_through(world) as lived_through:
             lab = lived_through.lab
-            asked = lab.operations.check_fall()
+            asked = lab.upkeep.operations.check_fall()
             judged = int(lab.slates().feedback.collect()["decision"].n_unique())
     finally:
         memlab.Lab.feedback = plain  # type: ignore[method-assign]

@@ -4,12 +4,11 @@
 
 A run is a lab that holds the conversations, a challenge, and questions drawn by the seed. Each recall is answered: a
 third of the answers are the gold ones, a third are paraphrased (``attribution.py`` says how), a third are "I don't
-know". ``lab.attribute`` reads them. The true reward of what was shown is 1 if it is evidence of an answered question,
-else 0. Of both logs ``memlab.verdict`` is asked, with silence as no use. What counts: how often the attributed verdict
-names the side that the true rewards of the same log speak for, names none, or names the other. *set right* is the same
-log, of whose attributed rewards a tenth were judged as well; its last figure is how often the planned interval held the
-difference that the true rewards give.
-"""
+know". ``lab.agents.credits.answer`` reads them. The true reward of what was shown is 1 if it is evidence of an answered
+question, else 0. Of both logs ``memlab.verdict`` is asked, with silence as no use. What counts: how often the
+attributed verdict names the side that the true rewards of the same log speak for, names none, or names the other. *set
+right* is the same log, of whose attributed rewards a tenth were judged as well; its last figure is how often the
+planned interval held the difference that the true rewards give."""
 
 from __future__ import annotations
 
@@ -71,9 +70,9 @@ def run(task: tuple[list[LabelledConversation], str, int, int]) -> Ran:
             answer = question.answer
             if kind == "paraphrased":
                 held = [hit.text for hit in hits] + [texts.get((talk.name, ref), "") for ref in question.evidence]
-                with lab.store.reading() as state:
+                with lab.io.store.reading() as state:
                     answer = paraphrased(answer, held, state.words.stems)
-            lab.attribute(UNKNOWN if kind == "unanswered" else answer, hits)
+            lab.agents.credits.answer(UNKNOWN if kind == "unanswered" else answer, hits)
             gold = {ids.get((talk.name, ref)) for ref in question.evidence} if kind != "unanswered" else set()
             decided += [hits.decision] * len(hits)
             true += [(hit.id, float(hit.id in gold)) for hit in hits]

@@ -2,11 +2,11 @@
 
     python experiments/attribution.py LOCOMO.json BEAM_FOLDER [--fit] [--corrections FILE]
 
-Every question is recalled by the default pack; what it showed is judged by ``lab.attribute``'s cues and policy. A
-third of the answers stay as they are, a third are paraphrased, a third become "I don't know", drawn by the seed; the
-first table has every answer as it is, too. Conversations are split in halves: policy, threshold and calibration come
-from the first (``--fit`` prints them), and are held against the second. Each cue is ablated: set to 0 for every memory.
-
+Every question is recalled by the default pack; what it showed is judged by the cues and policy of
+``lab.agents.credits``. A third of the answers stay as they are, a third are paraphrased, a third become "I don't
+know", drawn by the seed; the first table has every answer as it is, too. Conversations are split in halves: policy,
+threshold and calibration come from the first (``--fit`` prints them), and are held against the second. Each cue is
+ablated: set to 0 for every memory.
 The paraphrase is a rule: of each content word of the answer that stands (by its stem) in a memory that was shown or in
 the evidence, its entry in a dictionary of 90 everyday words takes the place where that stands in none of them; every
 other such word is left out. So answer and memories share no content word. What was computed, such as a date from
@@ -163,17 +163,19 @@ def ask(labelled: LabelledConversation, seed: int, policy: Any) -> Iterator[Aske
         for question, following in zip(questions, [*questions[1:], *questions[:1]], strict=True):
             hits = lab.recall(question.text, project="p", at=talk.end)
             held = [hit.text for hit in hits] + [texts[ref] for ref in question.evidence if ref in texts]
-            with lab.store.reading() as state:
+            with lab.io.store.reading() as state:
                 variants = (
                     question.answer,
                     paraphrased(question.answer, held, state.words.stems),
                     UNKNOWN,
                     following.answer,
                 )
-                slate = decode(next(blob for _, blob in lab.store.journal.slates(hits.decision - 1)), decision=0)
+                slate = decode(next(blob for _, blob in lab.io.store.journal.slates(hits.decision - 1)), decision=0)
                 found, credit = {}, {}
                 for kind, text in zip((*KINDS, SWAPPED), variants, strict=True):
-                    ids, found[kind] = cues_of(lab.store, lab.pack, slate, Answer(question.text, text, slate.at))
+                    ids, found[kind] = cues_of(
+                        lab.io.store, lab.policies.pack, slate, Answer(question.text, text, slate.at)
+                    )
                     credit[kind] = credited(policy, found[kind])
             gold = np.array([refs[id] in question.evidence for id in ids.tolist()])
             source = "BEAM" if talk.name.startswith("beam") else "LoCoMo"

@@ -27,7 +27,7 @@ import polars as pl
 _asked, pl.thread_pool_size = pl.thread_pool_size, lambda: os.cpu_count() or 1
 
 import memlab  # noqa: E402
-import memlab.io.moving  # noqa: E402
+import memlab.io.formats  # noqa: E402
 import memlab.kernel.storage.store  # noqa: E402
 import memlab.subjects.lab  # noqa: E402
 
@@ -121,21 +121,21 @@ def everything(path: Path, *, seed: int = 0, recalls: int = 40) -> None:
         said = texts(30, seed=seed)
         for n, text in enumerate(said[:6]):
             lab.remember(text, session="first", chain=True, tags=["one", f"tag{n % 2}"], speaker="Ada")
-        lab.remember_many([{"text": text, "session": "second", "project": "apple"} for text in said[6:20]], chain=True)
+        lab.remember([{"text": text, "session": "second", "project": "apple"} for text in said[6:20]], chain=True)
         lab.facts.add("Ada", "lives-in", object="Oslo")
         lab.facts.add("Ada", "likes", "goats and the sea")
-        lab.entities.declare("Adele Quuxley", type="person", aliases=["Adele"])
-        lab.entities.declare("Adelheid", type="person")
-        lab.entities.merge("Adelheid", "Adele Quuxley")
+        lab.facts.entities.declare("Adele Quuxley", type="person", aliases=["Adele"])
+        lab.facts.entities.declare("Adelheid", type="person")
+        lab.facts.entities.merge("Adelheid", "Adele Quuxley")
         hits = lab.recall(QUESTIONS[0])
         lab.feedback(hits[0], "success")
         lab.graph.link(3, 1, "relates-to")
         lab.edit(2, text="the village bakery bakes six loaves")
         lab.policies.install("recall-score", "(fn [similarity recency] (+ similarity (* 0.1 recency)))")
-        lab.review.deprecate(5, "it was wrong")
-        lab.delete(7)
+        lab.forget(5, how="deprecate", reason="it was wrong")
+        lab.forget(7, how="delete")
         lab.io.backup()
-        lab.remember_many(said[20:])
+        lab.remember(said[20:])
         lab.purge(9)
         for n in range(recalls):
             lab.recall(f"{QUESTIONS[n % 3]} {WORDS[n % len(WORDS)]}")
@@ -145,14 +145,14 @@ def everything(path: Path, *, seed: int = 0, recalls: int = 40) -> None:
         lab.io.backup()
         lab.remember("what the snapshot still has", session="third")
         lab.io.snapshot()
-        lab.remember_many(texts(5, first=100, seed=seed), chain=True)
+        lab.remember(texts(5, first=100, seed=seed), chain=True)
         lab.recall(QUESTIONS[1])
 
 
 def many(path: Path, count: int, *, seed: int = 0) -> None:
     """A lab of so many memories that an index can be built over them."""
     with opened(path) as lab:
-        lab.remember_many(texts(count, seed=seed))
+        lab.remember(texts(count, seed=seed))
 
 
 @contextlib.contextmanager
@@ -236,9 +236,9 @@ READINGS: dict[str, Callable[[memlab.Lab], str]] = {
     "memories": lambda lab: _digest(lab.memories),
     "edges": lambda lab: _digest(lab.edges),
     "log": lambda lab: _digest(lab.log),
-    "pack": lambda lab: f"{lab.pack.hash} {_digest(lab.policies.history())} {lab.embedder.fingerprint}",
-    "entities": lambda lab: f"{_digest(lab.entities.frame())} {_digest(lab.facts.frame())}",
-    "clusters": lambda lab: f"{_digest(lab.clusters.frame())} {_digest(lab.consolidation.frame())}",
+    "pack": lambda lab: f"{lab.policies.pack.hash} {_digest(lab.policies.history())} {lab.io.embedder.fingerprint}",
+    "entities": lambda lab: f"{_digest(lab.facts.entities.frame())} {_digest(lab.facts.frame())}",
+    "clusters": lambda lab: f"{_digest(lab.graph.clusters.frame())} {_digest(lab.upkeep.consolidation.frame())}",
     "recall": _recalled,
     "slates": _logged,
     "past": _past,

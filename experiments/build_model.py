@@ -43,7 +43,7 @@ CENTRING = 0.5
 SIF = 1e-4
 MAX_LENGTH = 512
 
-PACKAGED = Path(__file__).parents[1] / "memlab" / "embedding" / "model"
+PACKAGED = Path(__file__).parents[1] / "memlab/kernel/embedding/model"
 SUMS = "SHA256SUMS"
 
 

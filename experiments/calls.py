@@ -81,7 +81,7 @@ def counted(folder: Path) -> dict[str, Calls]:
     root = str(Path(memlab.__file__).parent) + "/"
     texts = [f"Service {name} deploys on port {port}" for port in range(8000, 8010) for name in ("api", "web", "queue")]
     with memlab.open(folder / "lab.memlab", pack="memlab") as lab:
-        lab.remember_many(texts, chain=True)
+        lab.remember(texts, chain=True)
         for number in range(5):
             lab.remember(f"The release {number} was late by {number} days")
             lab.remember(f"The audit {number} found {number} faults", linking="now")

@@ -46,11 +46,11 @@ def outcome(pack: str, pair: dict[str, Any], embedder: Embedder) -> str:
     clock = ManualClock("2026-03-01")
     kind = KINDS[pack]
     with memlab.open(pack=pack, embedder=embedder, clock=clock) as lab:
-        lab.remember_many([{"text": text, "speaker": "Sam", "kind": kind} for text in UNRELATED], linking="now")
+        lab.remember([{"text": text, "speaker": "Sam", "kind": kind} for text in UNRELATED], linking="now")
         clock.advance(days=1)
-        lab.remember_many([{**pair["before"], "kind": kind}], linking="now")
+        lab.remember([{**pair["before"], "kind": kind}], linking="now")
         clock.advance(days=1)
-        told = lab.remember_many([{**pair["after"], "kind": kind}], linking="now").outcomes
+        told = lab.remember([{**pair["after"], "kind": kind}], linking="now").outcomes
     met = told.filter(told["of"] == len(UNRELATED) + 1)
     if met["outcome"].is_in(DESTROYS).any():
         return "superseded"

@@ -57,7 +57,7 @@ def measured(pack: str, memories: int, calls: int) -> str:
     words = [f"word{number}" for number in range(3_000)]
     files = [f"src/module{one}/file{other}.py" for one in range(100) for other in range(20)]
     with tempfile.TemporaryDirectory() as folder, memlab.open(Path(folder) / "lab", pack=pack) as lab:
-        lab.remember_many(invented(dice, memories, words, files), linking="off")
+        lab.remember(invented(dice, memories, words, files), linking="off")
         for number in range(200):
             lab.facts.add(f"Entity{number % 50}", "likes", dice.choice(words), linking="off", project="p")
         spent: dict[str, list[tuple[float, float]]] = {"recall": [], "context": []}

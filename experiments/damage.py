@@ -96,7 +96,7 @@ def _small(path: Path, seed: int, earlier: Path) -> None:
         for n in range(25):
             lab.recall(f"{QUESTIONS[n % 3]} {n}")
         lab.slates().decisions.collect()
-        lab.remember_many(texts(3, first=300, seed=seed), chain=True)
+        lab.remember(texts(3, first=300, seed=seed), chain=True)
         lab.io.backup()
         lab.io.snapshot()
         _written_after(lab, seed)
@@ -106,12 +106,12 @@ def _small(path: Path, seed: int, earlier: Path) -> None:
 def _indexed(path: Path, seed: int, earlier: Path) -> None:
     many(path, 4_150, seed=seed)
     with opened(path, hours=LATER) as lab:
-        lab.index.rebuild()
+        lab.upkeep.index.rebuild()
         lab.io.snapshot()
         lab.recall(QUESTIONS[0])
         copied(path, earlier)
-        lab.remember_many(texts(4_100, first=5_000, seed=seed))
-        lab.index.rebuild()
+        lab.remember(texts(4_100, first=5_000, seed=seed))
+        lab.upkeep.index.rebuild()
         lab.io.snapshot()
         _written_after(lab, seed)
         copied(path, path.parent / "built-killed")

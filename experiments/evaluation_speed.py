@@ -120,7 +120,7 @@ def made_lab(recalls: int) -> memlab.Lab:
     dice, words = np.random.default_rng(2), [f"word{number}" for number in range(400)]
     clock = memlab.ManualClock("2026-03-01T12:00:00")
     lab = memlab.open(clock=clock)
-    lab.remember_many([" ".join(dice.choice(words, 8)) for _ in range(1500)])
+    lab.remember([" ".join(dice.choice(words, 8)) for _ in range(1500)])
     for _ in range(recalls):
         clock.advance(hours=1)
         for hit in lab.recall(" ".join(dice.choice(words, 3)), limit=LIMIT):

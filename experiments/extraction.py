@@ -77,13 +77,13 @@ def rate(path: Path) -> str:
     for _ in range(6):
         with memlab.open() as lab:
             begun = time.process_time()
-            lab.remember_many(rows)
+            lab.remember(rows)
             taken["remember"].append(time.process_time() - begun)
         with memlab.open() as lab:
             begun = time.process_time()
-            extracted = lab.extract(said)
+            extracted = lab.agents.extract(said)
             taken["extract"].append(time.process_time() - begun)
-            lab.remember_many(rows)
+            lab.remember(rows)
             stored = len(lab.agents.commit(extracted))
             taken["both"].append(time.process_time() - begun)
     read, plain, whole = (len(rows) / np.median(taken[name][1:]) for name in ("extract", "remember", "both"))

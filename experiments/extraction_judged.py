@@ -81,7 +81,7 @@ def proposed(folder: Path, *, held_out: bool = False, also: Path | None = None) 
     with memlab.open(pack="companion") as lab:
         for name, said in chain(*every):
             seen: Counter[tuple[int, str, str]] = Counter()
-            for one in lab.extract(said):
+            for one in lab.agents.extract(said):
                 place = (one.message, one.sort, one.rule)
                 yield (name, *place, seen[place]), one
                 seen[place] += 1

@@ -155,7 +155,7 @@ def gathered(kind: str, labelled: Sequence, corrections: dict, cut: str | None, 
         held = one.conversation
         with memlab.open(pack=pack) as lab, memlab.open(pack=against) as other:
             for one_lab in (lab, other):
-                one_lab.remember_many(held.rows(project=held.name), chain=True)
+                one_lab.remember(held.rows(project=held.name), chain=True)
             ids = dict(lab.memories.select("ref", "id").iter_rows())
             for place, question in enumerate(one.questions):
                 if not question.answerable or not question.evidence:

@@ -65,37 +65,37 @@ def _remember(lab: memlab.Lab, n: int) -> None:
 
 
 def _remember_many(lab: memlab.Lab, n: int) -> None:
-    lab.remember_many(texts(300, first=1000 * (n + 1)))
+    lab.remember(texts(300, first=1000 * (n + 1)))
 
 
 def _snapshot(lab: memlab.Lab, n: int) -> None:
-    lab.remember_many(texts(60, first=1000 * (n + 1)))
+    lab.remember(texts(60, first=1000 * (n + 1)))
     lab.io.snapshot()
 
 
 def _backup(lab: memlab.Lab, n: int) -> None:
-    lab.remember_many(texts(60, first=1000 * (n + 1)))
+    lab.remember(texts(60, first=1000 * (n + 1)))
     lab.io.backup()
 
 
 def _purge(lab: memlab.Lab, n: int) -> None:
-    lab.remember_many(texts(60, first=1000 * (n + 1)))
+    lab.remember(texts(60, first=1000 * (n + 1)))
     lab.purge(len(lab))
 
 
 def _close(lab: memlab.Lab, n: int) -> None:
-    lab.remember_many(texts(60, first=1000 * (n + 1)))
-    path = lab.path
+    lab.remember(texts(60, first=1000 * (n + 1)))
+    path = lab.io.path
     lab.close()
     opened(path, backups=True).close()  # type: ignore[arg-type]
 
 
 def _export(lab: memlab.Lab, n: int) -> None:
-    lab.remember_many(texts(60, first=1000 * (n + 1)))
-    assert lab.path is not None
+    lab.remember(texts(60, first=1000 * (n + 1)))
+    assert lab.io.path is not None
     for suffix in ("jsonl", "parquet", "md", "hy"):
         format = {"md": "markdown", "hy": "sexp"}.get(suffix, suffix)
-        lab.io.export(lab.path.parent / f"export.{suffix}", format=format, overwrite=True)
+        lab.io.export(lab.io.path.parent / f"export.{suffix}", format=format, overwrite=True)
 
 
 OPERATIONS = (
@@ -131,7 +131,7 @@ def _child(name: str, folder: Path, limit: int, most: int, pipe: Connection) -> 
         except BaseException as error:  # noqa: BLE001  whatever comes out is what is looked for, a panic of Polars, too
             problem = f"raw {type(error).__name__}: {error}"
         try:
-            if lab.store.journal.closed:
+            if lab.io.store.journal.closed:
                 lab = opened(folder)
             known = (len(lab), lab.log.height)
         except MemlabError as error:

@@ -5,19 +5,17 @@
 A life is a seeded series of public verbs: remembering, facts, links, recalls as a viewer, feedback, verdicts, edits,
 letting go, purges, entities, clusters, upkeep, consolidation, several packs. It is lived twice, at the same instants:
 once without and once with what Ann does in private in between, in the same projects and sessions, on the same subjects,
-with links to what others see. Then each public reader of ``lab.viewed_by`` is asked of both, and what was answered on
-the way is compared as well. Ids, events and edges are renamed by their order; numbers agree to 1e-12. What is printed
-are the differences of each reader; there should be none. The recall of planted answers is printed for both.
+with links to what others see. Then each public reader of ``lab.at(viewer=...)`` is asked of both, and what was answered
+on the way is compared as well. Ids, events and edges are renamed by their order; numbers agree to 1e-12. What is
+printed are the differences of each reader; there should be none. The recall of planted answers is printed for both.
 """
 
 from __future__ import annotations
 
 import argparse
-import inspect
 import math
 import re
 import tempfile
-import typing
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +29,7 @@ import polars as pl
 
 import memlab
 from memlab.errors import MemlabError
-from memlab.io.moving import read_bundle
+from memlab.io.formats import read_bundle
 
 __all__ = ["NOT_READ", "READERS", "Report", "Script", "compared", "lived", "public_names", "written"]
 
@@ -282,7 +280,7 @@ def lived(script: Script, *, private: bool, folder: Path | None = None) -> Lived
 
 
 def _remember(life: Lived, step: Step) -> Any:
-    made = life.lab.remember_many(step.told["rows"], chain=step.told["chain"])
+    made = life.lab.remember(step.told["rows"], chain=step.told["chain"])
     life.ids.update(zip(step.told["keys"], made.standing, strict=True))
     return made.outcomes
 
@@ -312,7 +310,7 @@ def _recall(life: Lived, step: Step) -> Any:
     if after == "fail" and len(hits):
         life.lab.feedback(hits[0], "fail")
     if after in ("verify", "both") and hits.decision is not None:
-        life.lab.verify(hits, list(hits.ids[:2]) if len(query) % 3 else [])
+        life.lab.agents.verify(hits, list(hits.ids[:2]) if len(query) % 3 else [])
     return hits.frame
 
 
@@ -332,7 +330,7 @@ def _by_key(verb: str) -> Callable[[Lived, Step], Any]:
     def call(life: Lived, step: Step) -> Any:
         id = life.ids[step.told["key"]]
         if verb == "deprecate":
-            return life.lab.review.deprecate(id, "it is wrong").frame
+            return life.lab.forget(id, how="deprecate", reason="it is wrong").frame
         done = getattr(life.lab.facts if verb == "retract" else life.lab, verb)(id)
         return None if verb == "purge" else getattr(done, "frame", None)
 
@@ -340,11 +338,11 @@ def _by_key(verb: str) -> Callable[[Lived, Step], Any]:
 
 
 def _merge(life: Lived, step: Step) -> None:
-    life.lab.entities.merge(*step.told["names"])
+    life.lab.facts.entities.merge(*step.told["names"])
 
 
 def _split(life: Lived, step: Step) -> Any:
-    return life.lab.entities.split(step.told["names"][0]).name
+    return life.lab.facts.entities.split(step.told["names"][0]).name
 
 
 def _quietly(done: object) -> None:
@@ -367,12 +365,14 @@ _VERBS: dict[str, Callable[[Lived, Step], Any]] = {
     "split": _split,
     "maintain": _upkeep,
     "strength": _upkeep,
-    "cluster": lambda life, step: _quietly(life.lab.clusters.find(min_size=2)),
-    "refine": lambda life, step: _quietly(life.lab.clusters.refine()),
-    "consolidate": lambda life, step: _quietly(life.lab.consolidation.run(by=step.told["by"], older_than_days=0.0)),
+    "cluster": lambda life, step: _quietly(life.lab.graph.clusters.find(min_size=2)),
+    "refine": lambda life, step: _quietly(life.lab.graph.clusters.refine()),
+    "consolidate": lambda life, step: _quietly(
+        life.lab.upkeep.consolidation.run(by=step.told["by"], older_than_days=0.0)
+    ),
     "conversation": lambda life, step: life.lab.agents.conversation("bob").familiarity,
     "turn": lambda life, step: None,
-    "entity": lambda life, step: life.lab.entities.declare(step.told["name"], type=step.told["type"]).name,
+    "entity": lambda life, step: life.lab.facts.entities.declare(step.told["name"], type=step.told["type"]).name,
 }
 
 
@@ -402,7 +402,7 @@ def _names(lab: memlab.Lab, folder: Path) -> Names:
 
     return Names(
         places(lab.memories["id"].to_list()),
-        places(lab.clusters.frame()["cluster"].sort().to_list()),
+        places(lab.graph.clusters.frame()["cluster"].sort().to_list()),
         places(lab.log["event"].to_list()),
         places(lab.edges["edge"].drop_nulls().to_list()),
         folder,
@@ -471,25 +471,29 @@ READERS: dict[str, Asked] = {
     "repr": lambda lab, names: repr(lab).replace(repr(lab).split(":")[0], ""),
     "log": lambda lab, names: lab.log,
     "getitem": _each(lambda lab, id: vars(lab[id])),
-    "entities.frame": lambda lab, names: lab.entities.frame(),
+    "facts.entities.frame": lambda lab, names: lab.facts.entities.frame(),
     "facts.frame": lambda lab, names: [
         lab.facts.frame(),
         lab.facts.frame(at=START + 9 * STEP),
         lab.facts.frame(status="superseded"),
     ],
-    "clusters.frame": lambda lab, names: lab.clusters.frame(),
-    "consolidation.frame": lambda lab, names: lab.consolidation.frame(),
-    "credits.frame": lambda lab, names: lab.credits.frame,
-    "credits.calibration": lambda lab, names: lab.credits.calibration,
-    "review.stale": lambda lab, names: lab.review.stale(),
-    "review.supersessions": lambda lab, names: lab.review.supersessions(),
+    "graph.clusters.frame": lambda lab, names: lab.graph.clusters.frame(),
+    "upkeep.consolidation.frame": lambda lab, names: lab.upkeep.consolidation.frame(),
+    "agents.credits.frame": lambda lab, names: lab.agents.credits.frame,
+    "agents.credits.calibration": lambda lab, names: lab.agents.credits.calibration,
+    "upkeep.review.stale": lambda lab, names: lab.upkeep.review.stale(),
+    "upkeep.review.supersessions": lambda lab, names: lab.upkeep.review.supersessions(),
     "io.scan": lambda lab, names: [lab.io.scan().collect(), lab.io.scan("edges").collect()],
-    "review.gaps": lambda lab, names: lab.review.gaps(),
+    "upkeep.review.gaps": lambda lab, names: lab.upkeep.review.gaps(),
     "agents.relationships": lambda lab, names: lab.agents.relationships(),
-    "modules.projects": lambda lab, names: lab.modules.projects(),
-    "modules.map": lambda lab, names: lab.modules.map("p").frame if "p" in lab.modules.projects() else None,
-    "modules.find": lambda lab, names: _or_error(lambda task: lab.modules.find(task, project="p").rows(), "goat hay"),
-    "review.related": lambda lab, names: [lab.review.related(), lab.review.related(names.some(6))],
+    "agents.modules.projects": lambda lab, names: lab.agents.modules.projects(),
+    "agents.modules.map": lambda lab, names: (
+        lab.agents.modules.map("p").frame if "p" in lab.agents.modules.projects() else None
+    ),
+    "agents.modules.find": lambda lab, names: _or_error(
+        lambda task: lab.agents.modules.find(task, project="p").rows(), "goat hay"
+    ),
+    "upkeep.review.related": lambda lab, names: [lab.upkeep.review.related(), lab.upkeep.review.related(names.some(6))],
     "graph.stats": lambda lab, names: [dict((s := lab.graph.stats(progress=False)).frames), s.notes, repr(s)],
     "facts.narrative": lambda lab, names: [
         str(lab.facts.narrative("goat hay barn")),
@@ -499,7 +503,7 @@ READERS: dict[str, Asked] = {
         str(lab.facts.profile()),
         *(_or_error(lab.facts.profile, name) for name in PEOPLE),
     ],
-    "similar": _each(lambda lab, id: lab.similar(id)),
+    "graph.similar": _each(lambda lab, id: lab.graph.similar(id)),
     "graph.trace": _each(lambda lab, id: [lab.graph.trace(id).frame, lab.graph.trace(id, 3).tree]),
     "graph.activate": lambda lab, names: lab.graph.activate(names.some(3)),
     "recall": _content,
@@ -518,9 +522,11 @@ READERS: dict[str, Asked] = {
     "slates": lambda lab, names: {
         table: getattr(lab.slates(), table).collect() for table in ("decisions", "candidates", "exposures", "feedback")
     },
-    "review.provenance": lambda lab, names: [lab.review.provenance(id) for id in names.some(6)],
+    "upkeep.review.provenance": lambda lab, names: [lab.upkeep.review.provenance(id) for id in names.some(6)],
     "graph.tags": lambda lab, names: lab.graph.tags(),
-    "extract": lambda lab, names: lab.extract("I live in Oslo. Ada says the goat prefers hay to the barn.").frame,
+    "agents.extract": lambda lab, names: (
+        lab.agents.extract("I live in Oslo. Ada says the goat prefers hay to the barn.").frame
+    ),
     "graph.waiting": lambda lab, names: lab.graph.waiting(),
     "agents.admit": lambda lab, names: vars(lab.agents.admit("I prefer the goat with hay")),
     "agents.turns": lambda lab, names: _turned(lab),
@@ -528,9 +534,11 @@ READERS: dict[str, Asked] = {
     "agents.consents": lambda lab, names: lab.agents.consents(),
     "io.preview": lambda lab, names: lab.io.preview().frame,
     "io.synced": lambda lab, names: lab.io.synced(),
-    "agent": lambda lab, names: _as_agents(lab),
-    "operations.proposals": lambda lab, names: len(lab.operations.proposals(names.some(6))),
-    "consolidation.run": lambda lab, names: lab.consolidation.run(dry_run=True, older_than_days=0.0).frame,
+    "agents": lambda lab, names: _as_agents(lab),
+    "upkeep.operations.proposals": lambda lab, names: len(lab.upkeep.operations.proposals(names.some(6))),
+    "upkeep.consolidation.run": lambda lab, names: (
+        lab.upkeep.consolidation.run(dry_run=True, older_than_days=0.0).frame
+    ),
     "io.export jsonl": _exported("jsonl"),
     "io.export parquet": _exported("parquet"),
     "io.export markdown": _exported("markdown"),
@@ -542,39 +550,47 @@ READERS: dict[str, Asked] = {
 
 NOT_READ = {
     "writes, and is refused": (
-        *("remember", "remember_many", "observe", "feedback", "verify", "edit", "forget", "delete", "restore", "purge"),
-        *("use", "facts.add", "facts.retract", "entities.declare", "entities.merge", "entities.split", "graph.link"),
+        *("remember", "agents.observe", "feedback", "agents.verify", "edit", "forget", "restore", "purge"),
+        *("facts.add", "facts.retract", "facts.entities.declare", "facts.entities.merge", "facts.entities.split"),
+        *("graph.link", "upkeep.schedule", "agents.conversation", "upkeep.operations.check_fall"),
         *("graph.tag", "graph.describe_tag"),
-        *("clusters.find", "clusters.refine", "consolidation.undo", "upkeep.maintain", "upkeep.schedule"),
-        *("review.deprecate", "review.quarantine", "review.release", "review.close_gap", "agents.conversation"),
-        *("review.rebuild", "check", "modules.touch", "operations.adapt_policy", "operations.check_fall"),
-        *("feedback_many", "attribute", "credits.calibrate", "credits.transcript", "modules.scan"),
-        *("modules.describe", "agents.commit", "agents.end_session", "agents.switch_off", "agents.switch_on"),
-        *("operations.run", "load", "io.move_to", "io.join", "io.reembed", "io.backup", "io.check", "challenge"),
+        *("graph.clusters.find", "graph.clusters.refine", "upkeep.consolidation.undo", "upkeep.maintain"),
+        *("upkeep.review.deprecate", "upkeep.review.quarantine", "upkeep.review.release", "upkeep.review.close_gap"),
+        *("upkeep.review.rebuild", "agents.modules.touch", "upkeep.operations.adapt_policy"),
+        *("agents.credits.answer", "agents.credits.calibrate", "agents.credits.transcript", "agents.modules.scan"),
+        *("agents.modules.describe", "agents.commit", "agents.end_session", "agents.switch_off", "agents.switch_on"),
+        *("upkeep.operations.run", "load", "io.move_to", "io.join", "io.reembed", "io.backup", "io.check", "challenge"),
     ),
     "reads nothing that turns does not": ("graph.link_waiting", "io.snapshot", "close"),
     "speaks of no memory": (
-        *("embedder", "pack", "path", "seed", "policies", "viewed_by", "io.reembedding"),
+        *("io.embedder", "io.path", "io.seed", "policies", "io.reembedding"),
         *("features.add", "features.remove", "features.added"),
     ),
-    "is the search of the whole lab, and refused": ("index",),
+    "is the search of the whole lab, and refused": ("upkeep.index",),
     "is made of the slates, which are read": ("verdict",),
-    "is the view's own": ("store", "recall_again"),
+    "is the view's own": ("io.store",),
 }
 """Why the other public names of a lab are not asked."""
 
 
 def public_names() -> set[str]:
-    """The public names of a lab, and of its accessors: ``facts.add``."""
+    """The public names of a lab, and of its accessors: ``facts.entities.declare``."""
+    with memlab.open() as lab:
+        return {"agents", *_names_of(lab, "")}
+
+
+def _names_of(accessor: object, path: str) -> set[str]:
     names = set()
-    for name, value in inspect.getmembers(memlab.Lab):
+    for name in dir(accessor):
+        called = f"{path}{name}"
         if name.startswith("_"):
             continue
-        given = typing.get_type_hints(value.fget)["return"] if isinstance(value, property) else None
-        if name not in ("policies", "index") and getattr(given, "__name__", "").startswith("Lab"):
-            names |= {f"{name}.{verb}" for verb in dir(given) if not verb.startswith("_")}
+        kind = getattr(type(accessor), name, None)
+        value = getattr(accessor, name) if isinstance(kind, property) else None
+        if called not in ("policies", "upkeep.index") and type(value).__name__.startswith("Lab"):
+            names |= _names_of(value, f"{called}.")
         else:
-            names.add(name)
+            names.add(called)
     return names
 
 
@@ -594,7 +610,7 @@ def _turned(lab: memlab.Lab) -> Any:
 
 def _as_agents(lab: memlab.Lab) -> Any:
     """What agents see of it: of another viewer's lab, nothing."""
-    agents = [lab.agent(name, session="s1") for name in ("carol", "bob")]
+    agents = [lab.agents(name, session="s1") for name in ("carol", "bob")]
     return [
         [one.memories, _or_error(lambda one: str(one.recall("goat hay", log=False).frame.rows()), one)]
         for one in agents
@@ -653,7 +669,7 @@ def compared(script: Script, report: Report, *, viewers: Sequence[str] = VIEWERS
         one, other = lived(script, private=False), lived(script, private=True)
         with one.lab, other.lab:
             for viewer in viewers:
-                views = one.lab.viewed_by(viewer), other.lab.viewed_by(viewer)
+                views = one.lab.at(viewer=viewer), other.lab.at(viewer=viewer)
                 names = tuple(_names(view, Path(folder)) for view in views)
                 for reader, ask in READERS.items():
                     report.asked[reader] += 1

@@ -33,11 +33,11 @@ def measured(work):
     work()
     return time.perf_counter() - wall, time.process_time() - cpu
 lab = memlab.open(path)
-lab.remember_many([text() for _ in range(200)]); lab.recall("warm up"); lab.remember("warm up")
+lab.remember([text() for _ in range(200)]); lab.recall("warm up"); lab.remember("warm up")
 batches = [[{"text": text(), "project": "p", "session": f"s{n}"} for n in range(500)] for _ in range(6)]
 singles, questions = [text() for _ in range(150)], [text() for _ in range(150)]
 told = {
-    "batch ingest": measured(lambda: [lab.remember_many(batch) for batch in batches]),
+    "batch ingest": measured(lambda: [lab.remember(batch) for batch in batches]),
     "single remember": measured(lambda: [lab.remember(one) for one in singles]),
     "logged recall": measured(lambda: [lab.recall(one) for one in questions]),
 }

@@ -86,15 +86,15 @@ def _purged_elsewhere(lab: memlab.Lab) -> None:
 
 
 def _path(lab: memlab.Lab) -> Path:
-    assert lab.path is not None
-    return lab.path
+    assert lab.io.path is not None
+    return lab.io.path
 
 
 def _write_much(lab: memlab.Lab) -> None:
-    lab.remember_many([{"text": text, "session": "x", "tags": ["new"]} for text in texts(4, first=500)], chain=True)
+    lab.remember([{"text": text, "session": "x", "tags": ["new"]} for text in texts(4, first=500)], chain=True)
     lab.facts.add("Bela", "lives-in", object="Porto")
-    lab.entities.declare("Bela Q", type="person")
-    lab.entities.merge("Bela Q", "Bela")
+    lab.facts.entities.declare("Bela Q", type="person")
+    lab.facts.entities.merge("Bela Q", "Bela")
     hits = lab.recall(QUESTIONS[0])
     lab.feedback(hits[0], "success")
     lab.edit(3, importance=0.9)
@@ -105,7 +105,7 @@ def _write_much(lab: memlab.Lab) -> None:
 
 def _remember_many(lab: memlab.Lab) -> None:
     rows = [{"text": text, "session": "x", "tags": ["new"]} for text in texts(6, first=500)]
-    lab.remember_many(rows, chain=True)
+    lab.remember(rows, chain=True)
 
 
 def _install(lab: memlab.Lab) -> None:
@@ -117,11 +117,11 @@ _DIFFERENT = itertools.count(2)
 
 
 def _consolidate(lab: memlab.Lab) -> None:
-    lab.consolidation.run(older_than_days=0, keep=0, summarise=lambda texts: f"summary of {len(texts)}")
+    lab.upkeep.consolidation.run(older_than_days=0, keep=0, summarise=lambda texts: f"summary of {len(texts)}")
 
 
 def _maintain(lab: memlab.Lab) -> None:
-    clock: Any = lab.store.clock
+    clock: Any = lab.io.store.clock
     clock.advance(hours=30)
     lab.upkeep.maintain(progress=False)
     clock.advance(hours=-30)
@@ -163,7 +163,7 @@ OPERATIONS = (
     Operation("snapshot", lambda lab: _nothing(lab.io.snapshot())),
     Operation("backup", lambda lab: _nothing(lab.io.backup())),
     Operation("maintain", _maintain),
-    Operation("cluster", lambda lab: _nothing(lab.clusters.find())),
+    Operation("cluster", lambda lab: _nothing(lab.graph.clusters.find())),
     Operation("consolidate", _consolidate),
     Operation("close", _close),
     Operation("open", _open),
@@ -265,8 +265,8 @@ def _seen(lab: memlab.Lab) -> Seen:
     return (
         lab.memories.write_ndjson(),
         lab.edges.write_ndjson(),
-        lab.entities.frame().write_ndjson(),
-        lab.pack.hash,
+        lab.facts.entities.frame().write_ndjson(),
+        lab.policies.pack.hash,
         [(hit.id, hit.text) for hit in lab.recall(QUESTIONS[1], limit=5, log=False)],
     )
 
@@ -410,7 +410,7 @@ def _interrupted(
     if operation.name == "restore":
         before = [event for event in before if event[0] <= _of_backup(base)]
     try:
-        if lab.store.journal.closed:  # the operation had closed it
+        if lab.io.store.journal.closed:  # the operation had closed it
             lab = opened_by_either(folder, hours=LATER)
     except (MemlabError, KeyboardInterrupt, Exception) as error:  # noqa: BLE001  it is what is looked for
         return {"disk": f"{type(error).__name__}: {error}"}

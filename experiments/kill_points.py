@@ -96,7 +96,7 @@ def _remember(stage: Stage, n: int) -> None:
 
 def _remember_many(stage: Stage, n: int) -> None:
     rows = [{"text": text, "session": "s", "tags": ["killed"]} for text in texts(200, first=1000 * (n + 1))]
-    stage.lab.remember_many(rows, chain=True)
+    stage.lab.remember(rows, chain=True)
 
 
 def _recall(stage: Stage, n: int) -> None:
@@ -126,14 +126,14 @@ def _snapshot(stage: Stage, n: int) -> None:
     if n % 2:
         stage.lab.io.snapshot()
     else:
-        stage.lab.remember_many(texts(50, first=1000 * (n + 1)))
+        stage.lab.remember(texts(50, first=1000 * (n + 1)))
 
 
 def _backup(stage: Stage, n: int) -> None:
     if n % 2:
         stage.lab.io.backup()
     else:
-        stage.lab.remember_many(texts(20, first=1000 * (n + 1)))
+        stage.lab.remember(texts(20, first=1000 * (n + 1)))
 
 
 def _restore(stage: Stage, n: int) -> None:
@@ -142,21 +142,23 @@ def _restore(stage: Stage, n: int) -> None:
         memlab.restore(stage.folder, sorted((stage.folder / "backups").glob("backup-*"))[-1])
         stage.lab = opened(stage.folder)
     else:
-        stage.lab.remember_many(texts(20, first=1000 * (n + 1)))
+        stage.lab.remember(texts(20, first=1000 * (n + 1)))
 
 
 def _maintain(stage: Stage, n: int) -> None:
-    clock: Any = stage.lab.store.clock
+    clock: Any = stage.lab.io.store.clock
     clock.advance(hours=12)
     stage.lab.upkeep.maintain(progress=False)
 
 
 def _consolidate(stage: Stage, n: int) -> None:
     if n % 2:
-        stage.lab.consolidation.run(older_than_days=0, keep=0, summarise=lambda texts: f"summary {n} of {len(texts)}")
+        stage.lab.upkeep.consolidation.run(
+            older_than_days=0, keep=0, summarise=lambda texts: f"summary {n} of {len(texts)}"
+        )
     else:
         rows = [f"goat sea bakery tabs deploy mark{n}x{i}q" for i in range(12)]
-        stage.lab.remember_many(rows + [f"garden music engine river mark{n}y{i}q" for i in range(12)])
+        stage.lab.remember(rows + [f"garden music engine river mark{n}y{i}q" for i in range(12)])
 
 
 def _install(stage: Stage, n: int) -> None:
@@ -176,8 +178,8 @@ def _load(stage: Stage, n: int) -> None:
 
 def _build_index(stage: Stage, n: int) -> None:
     if n % 2:
-        stage.lab.remember_many(texts(4_096, first=10_000 * n))
-    stage.lab.index.rebuild()
+        stage.lab.remember(texts(4_096, first=10_000 * n))
+    stage.lab.upkeep.index.rebuild()
 
 
 def _prepare_exports(path: Path) -> None:
@@ -185,9 +187,7 @@ def _prepare_exports(path: Path) -> None:
     (path.parent / "exports").mkdir()
     for n in range(6):
         with memlab.open(embedder=embed) as other:
-            other.remember_many(
-                [{"text": text, "session": "s"} for text in texts(150, first=1000 * (n + 5))], chain=True
-            )
+            other.remember([{"text": text, "session": "s"} for text in texts(150, first=1000 * (n + 5))], chain=True)
             other.io.export(path.parent / "exports" / f"{n}.jsonl")
 
 
@@ -238,7 +238,7 @@ class _After:
 
 def _look(lab: memlab.Lab) -> _After:
     log = lab.log
-    clock: Any = lab.store.clock
+    clock: Any = lab.io.store.clock
     before = clock()
     clock.set(START_LATER)
     try:
@@ -308,7 +308,7 @@ class _Trial:
             if lab.remember("written after the kill").id != count + 1 or _look(lab).picture["memories"] != _past(lab):
                 self.faults["differ"] = "what is written after the kill"
             if self.operation.name == "index build":
-                lab.index.rebuild()  # also waits for a builder that outlived its parent
+                lab.upkeep.index.rebuild()  # also waits for a builder that outlived its parent
 
     def _compare(self, now: _After, anew: _After) -> None:
         if differ := [name for name in now.picture if now.picture[name] != anew.picture[name]]:

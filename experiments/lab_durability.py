@@ -36,8 +36,8 @@ def _open(path: Path, synchronous: str) -> memlab.Lab:
     lab = memlab.open(path, embedder=_embed)
     if synchronous != "FULL":
         # The control of the experiment: the same lab on a journal that does not sync.
-        lab.store.journal.close()
-        lab.store.journal = Journal.open(path, _synchronous=synchronous)  # type: ignore[arg-type]
+        lab.io.store.journal.close()
+        lab.io.store.journal = Journal.open(path, _synchronous=synchronous)  # type: ignore[arg-type]
     return lab
 
 
@@ -54,7 +54,7 @@ def write(path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, sy
         if what == "one":
             lab.remember(text(), session="s", chain=True)
         elif what == "many":
-            lab.remember_many([{"text": text(), "session": str(turn)} for _ in range(dice.randint(2, 40))], chain=True)
+            lab.remember([{"text": text(), "session": str(turn)} for _ in range(dice.randint(2, 40))], chain=True)
         elif what == "recall":
             decision = lab.recall(text()).decision
             assert decision is not None
@@ -73,7 +73,7 @@ def write(path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, sy
             lab.close()
             lab = _open(path, synchronous)
             continue
-        acknowledge(lab.store.journal.head, True)
+        acknowledge(lab.io.store.journal.head, True)
 
 
 def check(path: Path, acknowledged: Sequence[tuple[int, bool]], *, power_cut: bool) -> Verdict:
@@ -86,8 +86,8 @@ def check(path: Path, acknowledged: Sequence[tuple[int, bool]], *, power_cut: bo
                 warnings.simplefilter("ignore", memlab.DamageWarning)
             lab = memlab.open(path, embedder=_embed)
         with lab:
-            kinds = {event.seq: event.kind for event in lab.store.journal.events()}
-            slates = {seq for seq, _ in lab.store.journal.slates()}
+            kinds = {event.seq: event.kind for event in lab.io.store.journal.events()}
+            slates = {seq for seq, _ in lab.io.store.journal.slates()}
             lost = [
                 number
                 for number in promised
@@ -95,9 +95,9 @@ def check(path: Path, acknowledged: Sequence[tuple[int, bool]], *, power_cut: bo
             ]
             broken = []
             count = len(lab)
-            if lab.memories["text"].null_count() or len(lab.store.state.vectors) != count:
+            if lab.memories["text"].null_count() or len(lab.io.store.state.vectors) != count:
                 broken.append("a memory without its text or vector")
-            if sorted(lab.store.journal.texts(range(1, count + 1))) != sorted(lab.memories["text"]):
+            if sorted(lab.io.store.journal.texts(range(1, count + 1))) != sorted(lab.memories["text"]):
                 broken.append("texts that are not those of the journal")
             if count:
                 lab.recall("goat by the sea")

@@ -207,7 +207,7 @@ def swap(runs: int, seed: int) -> list[dict[str, Any]]:
     words = ["tabs", "spaces", "python", "review", "deploy", "friday", "coffee", "train", "garden", "piano"]
     number = itertools.count(1)
     with memlab.open() as lab:
-        lab.remember_many([{"text": " ".join(dice.sample(words, 5)), "kind": "fact"} for _ in range(1000)])
+        lab.remember([{"text": " ".join(dice.sample(words, 5)), "kind": "fact"} for _ in range(1000)])
 
         def install() -> None:
             lab.policies.install("recall-score", f"(fn [similarity] (* {next(number)} similarity))")
@@ -217,7 +217,7 @@ def swap(runs: int, seed: int) -> list[dict[str, Any]]:
             lab.recall("tabs or spaces?")
 
         def use_and_recall() -> None:
-            lab.use("associative" if next(number) % 2 else DEFAULT_PACK)
+            lab.policies.use("associative" if next(number) % 2 else DEFAULT_PACK)
             lab.recall("tabs or spaces?")
 
         times = medians(

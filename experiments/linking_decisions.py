@@ -52,7 +52,7 @@ def decide(pack: str, rows: list[dict[str, Any]], embedder: Embedder) -> list[tu
     """Decision, number of the later message, number of the earlier one, and why, for one chat."""
     last = max(row["at"] for row in rows)
     with memlab.open(pack=pack, embedder=embedder, clock=ManualClock(last)) as lab:
-        told = lab.remember_many([{**row, "kind": KINDS[pack]} for row in rows], linking="now")
+        told = lab.remember([{**row, "kind": KINDS[pack]} for row in rows], linking="now")
         number_of = {}
         for row, memory_id, outcome, *_ in told.outcomes.rows():
             if outcome == "added":

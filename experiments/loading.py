@@ -19,7 +19,7 @@ from pathlib import Path
 from time import process_time
 
 import memlab
-from memlab.io.reading import Options, read_file
+from memlab.io.formats import Options, read_file
 
 WORDS = [f"{a}{b}" for a in ("re", "con", "pro", "dis", "in", "sub") for b in ("mit", "tain", "form", "sist", "pose")]
 START = 1_767_225_600
@@ -130,7 +130,7 @@ def compared(path: Path, seed: int, most: int, mean: int) -> None:
     for _ in range(3):
         with memlab.open() as lab:
             began = process_time()
-            lab.remember_many(wanted, chain=True)
+            lab.remember(wanted, chain=True)
             writes.append(process_time() - began)
         with memlab.open() as lab:
             began = process_time()

@@ -32,7 +32,7 @@ FEATURES = ("closeness", "nearness")
 def measured(question: str, turns: list[Turn], pack: Pack, embedder: Embedder) -> NDArray[np.float64]:
     """f64[turns, features] of a lab that holds these turns alone."""
     with memlab.open(pack=pack, embedder=embedder) as lab:
-        lab.remember_many([{"text": turn.content, "speaker": turn.speaker} for turn in turns], linking="off")
+        lab.remember([{"text": turn.content, "speaker": turn.speaker} for turn in turns], linking="off")
         slate = lab.recall(question, limit=len(turns), log=False).slate
     order = np.argsort(slate.ids)
     return np.stack([slate.numbers[name][order] for name in FEATURES], axis=1)

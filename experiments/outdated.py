@@ -92,7 +92,7 @@ def asked_of_pairs(pack: str, split: str, *, progress: bool) -> tuple[list[Answe
     changed, controls = [], []
     with memlab.open(pack=pack) as lab, bar(progress, 2 * len(pairs), unit="recall") as step:
         for name, rows, group in lives(pairs):
-            lab.remember_many(rows, chain=True)
+            lab.remember(rows, chain=True)
             at = max(row["at"] for row in rows) + timedelta(days=1)
             for pair in group:
                 for question, current, outdated, kept in (

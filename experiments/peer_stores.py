@@ -46,7 +46,7 @@ class MemlabStore:
 
     def add(self, rows: Sequence[Row]) -> None:
         fields = ("text", "speaker", "session", "ref", "at")
-        self.lab.remember_many([{"kind": "turn"} | {name: row[name] for name in fields} for row in rows], chain=True)
+        self.lab.remember([{"kind": "turn"} | {name: row[name] for name in fields} for row in rows], chain=True)
 
     def save(self) -> None:
         pass

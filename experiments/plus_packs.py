@@ -81,7 +81,7 @@ def asked_of(chat: LabelledConversation, design: str, as_turns: bool, queries: i
         rows = [dict(row) for row in talk.rows()]
         if not as_turns:
             rows = [{**row, "kind": KIND[design]} for row in rows]
-        lab.remember_many(rows, chain=True, linking="off" if as_turns else None)
+        lab.remember(rows, chain=True, linking="off" if as_turns else None)
         clock.set(talk.end + timedelta(days=1))
         lab.upkeep.maintain()
         frame = lab.memories.filter(lab.memories["status"].is_in(IN_USE))

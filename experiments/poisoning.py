@@ -219,7 +219,7 @@ class Month:
                         for attack in attacks:
                             life.planted |= self._planted(lab, attack, life.stands, logged)
                     else:
-                        done = lab.review.quarantine(session=SESSION, creator=CREATOR, replay=0)
+                        done = lab.forget(session=SESSION, creator=CREATOR, replay=0, how="quarantine")
                         answers.back, answers.touched = len(done.back), len(set(done.ids) - life.planted)
                 if isinstance(event, MessageEvent):
                     life.waiting.append(event)
@@ -252,7 +252,7 @@ class Month:
             rows.append(row | dict(zip(("subject", "predicate", "value"), names, strict=True)))
         if rows:
             clock.set(life.waiting[-1].at)
-            for said, id in zip(life.waiting, lab.remember_many(rows, chain=True).standing, strict=True):
+            for said, id in zip(life.waiting, lab.remember(rows, chain=True).standing, strict=True):
                 life.stands[said.ref] = id
                 life.called.setdefault(id, said.ref)
             lab.graph.link_waiting()
@@ -262,7 +262,7 @@ class Month:
         """Carry out an attack, and say which memories it has planted."""
         seen = self.seen(attack)
         before = len(lab)
-        lab.remember_many(ATTACKS[attack](seen))
+        lab.remember(ATTACKS[attack](seen))
         lab.graph.link_waiting()
         planted = set(range(before + 1, len(lab) + 1))
         if attack == "hubs":

@@ -65,7 +65,7 @@ class Bench:
         self.dice = random.Random(7)
         self.lab = memlab.open(folder / "lab", pack="memlab")
         for given in projects(self.dice, 4):
-            self.lab.remember_many(given, chain=True)
+            self.lab.remember(given, chain=True)
         self.ask(40, log=True)
 
     def ask(self, count: int, *, log: bool) -> float:
@@ -86,7 +86,7 @@ class Bench:
             return _spent(lambda: self._remember(count)) / count
         if operation == "remember_many":
             batch = rows(10 * count, self.dice)
-            return _spent(lambda: self.lab.remember_many(batch, chain=True) and None) / len(batch)
+            return _spent(lambda: self.lab.remember(batch, chain=True) and None) / len(batch)
         return _spent(lambda: self.memlab.evaluate(self._slates(), ["memlab"], missing="zero") and None)
 
     def _remember(self, count: int) -> None:
@@ -165,8 +165,8 @@ def digests(count: int) -> dict[str, str]:
                 for row in given:
                     row |= {"tags": dice.sample(TAGS, dice.randrange(3)), "kind": dice.choice(KINDS)}
                     row |= {"files": dice.sample(FILES, dice.randrange(2)), "importance": dice.random()}
-                lab.remember_many(given[:400], chain=True, linking="off")
-                lab.remember_many(given[400:440], chain=True, linking="now")
+                lab.remember(given[:400], chain=True, linking="off")
+                lab.remember(given[400:440], chain=True, linking="now")
             texts = lab.memories["text"].to_list()
             for number in range(count):
                 clock.advance(hours=dice.randrange(30))
@@ -180,7 +180,7 @@ def digests(count: int) -> dict[str, str]:
                     lab.feedback(hits[0], dice.choice(("success", "fail")))
                 if number % 20 == 0:
                     lab.remember(sentence(dice), project="p1", tags=["ci"], linking="now")
-            journal = getattr(lab, "store", None) or lab._store
+            journal = lab.io.store
             for seq, blob in journal.journal.slates():
                 digest.update(b"%d:" % seq + blob)
         found[pack] = digest.hexdigest()

@@ -155,7 +155,7 @@ def _name(number: int) -> str:
 
 def _embedder_words() -> list[str]:
     """The whole words that the shipped embedder knows, in the order of its vocabulary: frequent ones come first."""
-    tokenizer = json.loads((files("memlab") / "embedding" / "model" / "tokenizer.json").read_text(encoding="utf-8"))
+    tokenizer = json.loads((files("memlab.kernel.embedding") / "model" / "tokenizer.json").read_text(encoding="utf-8"))
     vocabulary: dict[str, int] = tokenizer["model"]["vocab"]
     known = sorted(vocabulary, key=vocabulary.__getitem__)
     return [word for word in known if word.isascii() and word.isalpha() and len(word) > 3]

@@ -61,7 +61,7 @@ def measured(events: int, packs: list[str], seed: int) -> dict[str, Any]:
     with memlab.open(clock=clock, seed=seed) as lab:
         began = time.process_time(), time.perf_counter()
         lived(lab, clock, events, seed)
-        rows = [{"pack": lab.pack.name, "lived": True, **_since(began), "left": _live(lab)}]
+        rows = [{"pack": lab.policies.pack.name, "lived": True, **_since(began), "left": _live(lab)}]
         for pack in packs:
             began = time.process_time(), time.perf_counter()
             again = memlab.replay(lab, pack, progress=sys.stderr.isatty())

@@ -112,7 +112,7 @@ def ingest(folder: str, size: int, lab: str) -> dict[str, Any]:
         opened = _lab(Path(lab))
         spent = 0.0
         while batch := list(islice(rows, BATCH)):
-            spent += timed(opened.remember_many, batch, chain=True)[0]
+            spent += timed(opened.remember, batch, chain=True)[0]
             step(len(batch))
         waiting, _ = timed(_settle, opened)
         closing, _ = timed(opened.close)
@@ -148,11 +148,11 @@ def recall(folder: str, lab: str, size: int) -> dict[str, Any]:
                 step(1)
             found |= {f"{name}_p50": percentile_ms(seconds, 50), f"{name}_p95": percentile_ms(seconds, 95)}
     found["rss"] = peak_mb()
-    vectors = opened.store.state.vectors
+    vectors = opened.io.store.state.vectors
     ran = [timed(vectors.top, query, TEN) for query in given["vectors"]]
     found["index_p50"] = percentile_ms([seconds for seconds, _ in ran], 50)
     found["recall"] = _found(folder, size, [rows for _, (rows, _) in ran])
-    found["report"] = str(opened.index.report())
+    found["report"] = str(opened.upkeep.index.report())
     opened.close()
     return found
 
@@ -235,7 +235,7 @@ def _imported() -> None:
 def _settle(lab: memlab.Lab) -> None:
     """Wait for an index that a first recall lets build in the background."""
     lab.recall("a first question", log=False)
-    lab.index.wait()
+    lab.upkeep.index.wait()
 
 
 def _lab(path: Path) -> memlab.Lab:

@@ -60,11 +60,11 @@ def lived() -> memlab.Lab:
     lab = live(WORLDS["differs"]).lab
     decisions = lab.memories.filter(kind="decision")["id"].to_list()
     lab.forget(decisions[:14])
-    lab.review.deprecate(decisions[14:20], "the team has moved")
+    lab.forget(decisions[14:20], how="deprecate", reason="the team has moved")
     lab.edit(decisions[-1], pinned=True)
     for a, b in zip(decisions[-8:-2:2], decisions[-7:-2:2], strict=True):
         lab.graph.link(a, b, "contradicts")
-    lab.clusters.find()
+    lab.graph.clusters.find()
     return lab
 
 
@@ -175,7 +175,7 @@ async def tune(page: Any) -> None:
 
 def versions(lab: memlab.Lab) -> VersionTimeline:
     """Three versions of one slot over six weeks, with a challenger, a pin elsewhere, and feedback."""
-    clock = lab.store.clock
+    clock = lab.io.store.clock
     assert isinstance(clock, memlab.ManualClock)
     (labelled,) = read_locomo(CONVERSATION)
     questions = list(dict.fromkeys(one.text for one in labelled.questions))

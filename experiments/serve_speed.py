@@ -104,7 +104,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "lab"
         with memlab.open(folder) as lab:
-            lab.remember_many(rows(given.memories, dice), chain=True)
+            lab.remember(rows(given.memories, dice), chain=True)
         questions = [sentence(dice, 8) for _ in range(given.recalls + WARM)]
         trips = asyncio.run(round_trips(folder, questions, http=given.http))
         with memlab.open(folder) as lab:

@@ -79,10 +79,10 @@ def measure(lab: memlab.Lab, questions: list[tuple[str, str | None]]) -> list[fl
 
 def parts(lab: memlab.Lab, questions: list[tuple[str, str | None]]) -> float:
     """Milliseconds of what every recall must do: embed, search exactly, commit a slate."""
-    vectors, journal, blob = lab.store.state.vectors, lab.store.journal, b"x" * 30_000
+    vectors, journal, blob = lab.io.store.state.vectors, lab.io.store.journal, b"x" * 30_000
 
     def must(question: str) -> None:
-        vectors.top(lab.embedder.encode([question])[0], 100)
+        vectors.top(lab.io.embedder.encode([question])[0], 100)
         with journal.write(durable=False) as tx:
             tx.slate(tx.event("recall", {"ids": []}, at=0), blob)
 
@@ -124,9 +124,9 @@ def main() -> None:
             path = Path(folder) / f"{size}.memlab"
             given = rows(size, dice)
             with memlab.open(path) as lab:
-                lab.remember_many(given[:100], chain=True)
+                lab.remember(given[:100], chain=True)
                 spent = timed(
-                    lambda: [lab.remember_many(given[at : at + 2000], chain=True) for at in range(100, size, 2000)]  # noqa: B023
+                    lambda: [lab.remember(given[at : at + 2000], chain=True) for at in range(100, size, 2000)]  # noqa: B023
                 )
             questions: list[tuple[str, str | None]] = [(sentence(dice, 8), None) for _ in range(100)]
             report(f"{size:,}", path, (size - 100) / spent, questions)

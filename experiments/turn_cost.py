@@ -69,7 +69,7 @@ def main() -> None:
 
     ways: dict[str, Callable[[memlab.Hits], Any] | None] = {"by default": local, "hangs": hangs, "none": None}
     with memlab.open(pack=given.pack) as lab:
-        lab.remember_many(rows(given.memories, dice), linking="off")
+        lab.remember(rows(given.memories, dice), linking="off")
         contexts = [sentence(dice) for _ in range(given.offers)]
         print(f"{given.memories:,} memories, pack {given.pack}, {given.offers:,} offers, {given.pause:g} ms apart")
         for name, verifier in ways.items():

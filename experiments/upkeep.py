@@ -49,10 +49,10 @@ def lived(memories: int, edges: int, clock: memlab.ManualClock) -> memlab.Lab:
         }
     )
     for part in frame.iter_slices(100_000):
-        lab.remember_many(part)
+        lab.remember(part)
     for days in (200, 90, 30, 5):
         clock.set(NOW - days * DAY)
-        with lab.store.writing() as tx:
+        with lab.io.store.writing() as tx:
             known = np.flatnonzero(age > days)
             used = dice.choice(known, len(known) // 10, replace=False) + 1
             tx.event("recall", {"ids": np.sort(used).tolist()}, at=clock())
@@ -62,7 +62,7 @@ def lived(memories: int, edges: int, clock: memlab.ManualClock) -> memlab.Lab:
         source = dice.integers(0, memories, count)
         target = (source + dice.integers(1, memories, count)) % memories
         weight = dice.uniform(0, 1, count)
-        with lab.store.writing() as tx:
+        with lab.io.store.writing() as tx:
             body = edges_of((source + 1).tolist(), (target + 1).tolist(), "relates-to", weight.tolist())
             tx.event("link", Change(edges=body).body(), at=made)
     clock.set(NOW)
@@ -71,7 +71,7 @@ def lived(memories: int, edges: int, clock: memlab.ManualClock) -> memlab.Lab:
 
 def anew(lab: memlab.Lab) -> None:
     """Every memory active and without a label, as before the first pass."""
-    with lab.store.writing() as tx:
+    with lab.io.store.writing() as tx:
         ids = list(range(1, len(lab) + 1))
         tx.event("restore", Change(set=[values_of(ids, status="active", label=None, changed=None)]).body(), at=NOW)
 
@@ -83,10 +83,10 @@ def main() -> None:
     given = parser.parse_args()
     clock = memlab.ManualClock(NOW)
     lab = lived(given.memories, given.edges, clock)
-    print(f"{len(lab):,} memories, {lab.store.state.edges.live:,} edges; CPU seconds, transitions and edges pruned")
+    print(f"{len(lab):,} memories, {lab.io.store.state.edges.live:,} edges; CPU seconds, transitions and edges pruned")
     print(f"{'pack':<14}{'first pass':>28}{'nothing to do':>20}{'four hours later':>28}")
     for name in memlab.packs():
-        lab.use(name)
+        lab.policies.use(name)
         anew(lab)
         clock.set(NOW)
         first, found = cpu(lambda: lab.upkeep.maintain(progress=False))

@@ -49,7 +49,7 @@ KERNEL, BROWSER = 150, 300
 def filled(count: int) -> memlab.Lab:
     chance = random.Random(7)
     lab = memlab.open()
-    lab.remember_many([{"text": f"{' '.join(chance.choices(WORDS, k=9))} {number}"} for number in range(count)])
+    lab.remember([{"text": f"{' '.join(chance.choices(WORDS, k=9))} {number}"} for number in range(count)])
     return lab
 
 
@@ -145,7 +145,7 @@ def table_lab(count: int) -> memlab.Lab:
         }
         for number in range(count)
     ]
-    lab.remember_many(rows, linking="off")
+    lab.remember(rows, linking="off")
     return lab
 
 
@@ -228,7 +228,7 @@ NODES = 2_000
 _FIRST = """
 import time, memlab
 lab = memlab.open()
-lab.remember_many([f"note {n} on thing {n % 40}" for n in range(1_000)])
+lab.remember([f"note {n} on thing {n % 40}" for n in range(1_000)])
 lab.recall("thing 7")
 start = time.perf_counter()
 memlab.widgets.WIDGET(lab)._repr_mimebundle_()
@@ -261,7 +261,7 @@ async def graph_in_browser(chart: MemoryMap) -> None:
 
 def graph_main() -> None:
     with memlab.open() as lab:
-        lab.remember_many([{"text": f"Row {n}", "tags": [f"t{n % 40}", "all"]} for n in range(NODES + 200)])
+        lab.remember([{"text": f"Row {n}", "tags": [f"t{n % 40}", "all"]} for n in range(NODES + 200)])
         chart = MemoryMap(lab)
         chart.focus = 1
 

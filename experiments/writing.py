@@ -59,7 +59,7 @@ def fill(path: Path, size: int, seed: int) -> None:
     told = sentences(seed)
     with memlab.open(path) as lab:
         for start in range(0, size, 20_000):
-            lab.remember_many([next(told) for _ in range(min(20_000, size - start))], linking="off")
+            lab.remember([next(told) for _ in range(min(20_000, size - start))], linking="off")
 
 
 def measure(path: Path, pack: str, way: str, singles: int, seed: int) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def bulk(path: Path, pack: str, rows: int, seed: int) -> dict[str, Any]:
             shutil.copytree(path, copy)
             with memlab.open(copy, pack=pack) as lab:
                 cpu, start = time.process_time(), time.perf_counter()
-                lab.remember_many(texts, linking=way)
+                lab.remember(texts, linking=way)
                 found[f"{way} per second"] = rows / (time.perf_counter() - start)
                 found[f"{way} process ms"] = 1000 * (time.process_time() - cpu) / rows
     return found

@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from memlab.science.history import replay as replay
     from memlab.science.simulation import trial as trial
     from memlab.subjects import verifiers as verifiers
-    from memlab.subjects.backups.checking import check as check
-    from memlab.subjects.backups.restoring import restore as restore
+    from memlab.subjects.io.checking import check as check
+    from memlab.subjects.io.restoring import restore as restore
     from memlab.subjects.lab import Lab as Lab
     from memlab.subjects.models import LanguageModel as LanguageModel
     from memlab.subjects.opening import load_lab, open_lab
@@ -109,7 +109,7 @@ _WHERE = {
     "bench_conversations": "science.bench",
     "bench_dynamics": "science.bench",
     "bench_lab": "science.bench",
-    "check": "subjects.backups.checking",
+    "check": "subjects.io.checking",
     "compare": "science.history",
     "evaluate": "science.evaluation",
     "extend": "kernel.extension",
@@ -122,7 +122,7 @@ _WHERE = {
     "plan": "science.evaluation",
     "packs": ("kernel.policies", "pack_names"),
     "replay": "science.history",
-    "restore": "subjects.backups.restoring",
+    "restore": "subjects.io.restoring",
     "system_clock": "kernel.base.clock",
     "trial": "science.simulation",
     "tune": "science.evaluation",
@@ -131,7 +131,7 @@ _WHERE = {
 }
 
 _REMOVED = {
-    "audit": "memlab.open(pack='cascade').remember_many(memlab.load(x).memories.select('text', at='created'), "
+    "audit": "memlab.open(pack='cascade').remember(memlab.load(x).memories.select('text', at='created'), "
     "linking='now'), then lab.edges",
 }
 """Public names of earlier versions, and what to use instead."""

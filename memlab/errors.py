@@ -256,6 +256,11 @@ class NewerLab(LabError):
             f"{known}. Upgrade memlab."
         )
 
+    @classmethod
+    def of_word(cls, what: str) -> NewerLab:
+        """Return the error for ``what``, a clause that names something unknown here, such as a kind of event."""
+        return cls(f"{what}, which memlab {__version__} does not know: a later memlab wrote it. Upgrade memlab.")
+
 
 class DamagedLab(LabError):
     """Files of the lab are truncated, overwritten or missing."""

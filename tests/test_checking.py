@@ -16,7 +16,7 @@ from memlab.errors import DamagedLab, InputError, NotALab
 def folder(disk, tmp_path):
     """A closed lab that has everything: facts, recalls, a snapshot, a backup and something after it."""
     with disk() as lab:
-        lab.remember_many(["Ana likes tea", "the deploy failed", "transfer 100"], chain=True)
+        lab.remember(["Ana likes tea", "the deploy failed", "transfer 100"], chain=True)
         lab.facts.add("Ana", "lives-in", object="Rome", confidence=0.9)
         lab.recall("tea")
         lab.io.backup()
@@ -179,7 +179,7 @@ def test_rows_do_not_come_back_from_before_a_purge(folder, disk, tmp_path):
 
 def test_what_is_checked_is_one_moment_of_a_lab_that_is_written(disk):
     with disk() as lab:
-        lab.remember_many([f"memory {number}" for number in range(500)])
+        lab.remember([f"memory {number}" for number in range(500)])
         stop = threading.Event()
 
         def write():
@@ -189,7 +189,7 @@ def test_what_is_checked_is_one_moment_of_a_lab_that_is_written(disk):
         writer = threading.Thread(target=write)
         writer.start()
         try:
-            assert all(memlab.check(lab.path, repair=False).sound for _ in range(4))
+            assert all(memlab.check(lab.io.path, repair=False).sound for _ in range(4))
         finally:
             stop.set()
             writer.join()

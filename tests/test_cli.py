@@ -47,12 +47,12 @@ def test_a_day_with_a_lab(json_of):
     assert best["id"] == 1
     assert sum(term["value"] for term in best["terms"]) == pytest.approx(best["score"])
     assert json_of("feedback", "a.memlab", 1, "success")["outcome"] == "success"
-    assert [row["id"] for row in json_of("list", "a.memlab")] == [1, 2]
+    assert [row["id"] for row in json_of("show", "a.memlab")] == [1, 2]
     assert json_of("show", "a.memlab", 1)["tags"] == ["town"]
     json_of("forget", "a.memlab", 1)
     assert [hit["id"] for hit in json_of("recall", "a.memlab", "bakery")["hits"]] == [2]
-    json_of("undelete", "a.memlab", 1)
-    stats = json_of("stats", "a.memlab")
+    json_of("restore", "a.memlab", 1)
+    stats = json_of("upkeep", "stats", "a.memlab")
     assert (stats["memories"], stats["recalls"], stats["feedback"]) == (2, 2, 1)
 
 
@@ -60,7 +60,7 @@ def test_policies_from_the_command_line(json_of, run, tmp_path):
     json_of("remember", "a.memlab", "short")
     policy = tmp_path / "long.hy"
     policy.write_text("(fn [length] length)")
-    assert json_of("use", "a.memlab", "associative")["pack"] == "associative"
+    assert json_of("policy", "use", "a.memlab", "associative")["pack"] == "associative"
     assert json_of("policy", "install", "a.memlab", "recall-score", policy)["version"] == 3
     history = json_of("policy", "history", "a.memlab", "recall-score")
     assert [row["action"] for row in history] == ["use", "use", "install"]
@@ -70,7 +70,7 @@ def test_policies_from_the_command_line(json_of, run, tmp_path):
 
 
 def test_packs_and_files(json_of, run):
-    names = {pack["name"] for pack in json_of("packs")}
+    names = {pack["name"] for pack in json_of("policy", "packs")}
     assert names == set(memlab.packs())
     assert json_of("policy", "check", "cascade")["hash"] == json_of("policy", "hash", "cascade")["hash"]
     assert run("policy", "diff", "memlab", "memlab").exit_code == 0
@@ -243,26 +243,28 @@ def test_labels_in_a_file(json_of, run, log, tmp_path):
 def test_a_challenger_from_the_command_line(json_of, run):
     texts = [f"The user likes {drink} on day {day}" for day in range(8) for drink in ("tea", "cocoa", "milk", "juice")]
     with memlab.open("a.memlab") as lab:
-        lab.remember_many(texts)
+        lab.remember(texts)
     json_of("recall", "a.memlab", "tea")
-    assert run("verdict", "a.memlab").exit_code == 1
-    assert "No recall here was challenged" in run("verdict", "a.memlab").output
-    made = json_of("challenge", "a.memlab", "cascade", "--reason", "does it spread?", "--extra", 2, "--rate", 1)
+    assert run("policy", "verdict", "a.memlab").exit_code == 1
+    assert "No recall here was challenged" in run("policy", "verdict", "a.memlab").output
+    made = json_of(
+        "policy", "challenge", "a.memlab", "cascade", "--reason", "does it spread?", "--extra", 2, "--rate", 1
+    )
     assert (made["name"], made["design"], made["extra"], made["reason"]) == ("cascade", "extra", 2, "does it spread?")
     with memlab.open("a.memlab") as lab:
         for query in range(60):
             for hit in lab.recall(f"what does the user like on day {query % 8}?", limit=3):
                 lab.feedback(hit, "success" if "cocoa" in hit.text or query % 3 == 0 else "fail")
-    found = json_of("verdict", "a.memlab", "cascade", "--cluster", "decision", "--level", 0.9)
+    found = json_of("policy", "verdict", "a.memlab", "cascade", "--cluster", "decision", "--level", 0.9)
     assert found["verdicts"][0]["recalls"] == 60
-    assert found["verdicts"][0]["sentence"] in run("verdict", "a.memlab", "--level", 0.9).output
-    planned = json_of("plan", "a.memlab", "cascade", "companion")
+    assert found["verdicts"][0]["sentence"] in run("policy", "verdict", "a.memlab", "--level", 0.9).output
+    planned = json_of("policy", "plan", "a.memlab", "cascade", "companion")
     assert {row["policy"] for row in planned["designs"]} >= {"cascade"}
     assert set(planned["best"]) <= {"cascade", "companion"}
-    assert "challenge, 1 extra" in run("plan", "a.memlab", "cascade").output
-    assert json_of("challenge", "a.memlab", "cascade", "--end") == {"ended": "cascade"}
-    assert run("challenge", "a.memlab", "cascade", "--end").exit_code == 1
-    assert run("challenge", "a.memlab", "cascade", "--design", "luck").exit_code == 2
+    assert "challenge, 1 extra" in run("policy", "plan", "a.memlab", "cascade").output
+    assert json_of("policy", "challenge", "a.memlab", "cascade", "--end") == {"ended": "cascade"}
+    assert run("policy", "challenge", "a.memlab", "cascade", "--end").exit_code == 1
+    assert run("policy", "challenge", "a.memlab", "cascade", "--design", "luck").exit_code == 2
 
 
 def test_a_lab_without_recalls(run):
@@ -283,7 +285,7 @@ def test_the_policies_of_a_lab(run, json_of, tmp_path):
     assert json_of("policy", "pin", "a.memlab", "recall-score", "--reason", "keep")["version"] == 2
     refused = run("policy", "rollback", "a.memlab", "recall-score")
     assert (refused.exit_code, "unpin" in refused.output) == (1, True)
-    json_of("use", "a.memlab", "cascade")
+    json_of("policy", "use", "a.memlab", "cascade")
     assert {row["slot"] for row in json_of("policy", "history", "a.memlab")} >= {"recall-score", "spread"}
     assert json_of("policy", "unpin", "a.memlab", "recall-score")["pack"] == "cascade"
     assert json_of("policy", "rollback", "a.memlab")["pack"] == "memlab"
@@ -296,9 +298,9 @@ def test_the_policies_of_a_lab(run, json_of, tmp_path):
 def test_what_a_memory_is_joined_to(json_of, run):
     json_of("remember", "a.memlab", "The borrow checker", "--tag", "rust")
     json_of("remember", "a.memlab", "Tea is at four", "--tag", "rust")
-    assert [row["to"] for row in json_of("trace", "a.memlab", 1)] == ["tag rust", "2: Tea is at four"]
-    assert "has-tag" in run("trace", "a.memlab", 1).output
-    assert [row["memory_id"] for row in json_of("similar", "a.memlab", 1)] == [2]
+    assert [row["to"] for row in json_of("graph", "trace", "a.memlab", 1)] == ["tag rust", "2: Tea is at four"]
+    assert "has-tag" in run("graph", "trace", "a.memlab", 1).output
+    assert [row["memory_id"] for row in json_of("graph", "similar", "a.memlab", 1)] == [2]
 
 
 def test_a_judgement_belongs_to_the_recall_that_is_named(run, json_of):
@@ -332,14 +334,16 @@ def test_an_answer_is_attributed(run, json_of, tmp_path):
     assert found["logged"] == 2
     best = max(found["memories"], key=lambda row: row["credit"])
     assert best["memory_id"] == 1
-    again = run("attribute", "a.memlab", "--recall", asked["decision"], "--answer", "-", input="Priya Natarajan does.")
+    again = run(
+        "agent", "attribute", "a.memlab", "--recall", asked["decision"], "--answer", "-", input="Priya Natarajan does."
+    )
     assert "0 of 2 shown memories got a reward" in again.output
     more = ("--reply", tmp_path / "reply.txt")
     found = json_of(
         "attribute", "a.memlab", "--recall", asked["decision"], "--answer", "-", *more, input="Priya Natarajan."
     )
     assert found["memories"][0]["credit"] < 0
-    refused = run("attribute", "a.memlab", "--recall", 99, "--answer", "-", input="x")
+    refused = run("agent", "attribute", "a.memlab", "--recall", 99, "--answer", "-", input="x")
     assert (refused.exit_code, 'no logged recall "99"' in refused.output) == (1, True)
 
 
@@ -347,5 +351,5 @@ def test_a_recall_under_another_pack_leaves_the_lab_as_it_is(json_of):
     json_of("remember", "a.memlab", "The user indents with tabs")
     other = json_of("recall", "a.memlab", "how does the user indent?", "--pack", "associative")
     assert (other["pack"], other["decision"], other["hits"][0]["id"]) == ("associative", None, 1)
-    assert json_of("stats", "a.memlab")["pack"] == "memlab"
-    assert json_of("stats", "a.memlab")["recalls"] == 0
+    assert json_of("upkeep", "stats", "a.memlab")["pack"] == "memlab"
+    assert json_of("upkeep", "stats", "a.memlab")["recalls"] == 0

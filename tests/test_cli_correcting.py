@@ -42,21 +42,26 @@ def test_flag_delete_and_restore(json_of, run, lab):
     flagged = json_of("deprecate", lab, 4, "it never changed")
     assert [row["status"] for row in flagged["changed"]] == ["deprecated"]
     assert [row["memory_id"] for row in flagged["review"]] == [1]
-    assert run("undelete", lab, 4).stdout.splitlines() == [
+    assert run("restore", lab, 4).stdout.splitlines() == [
         "#4 is active (was deprecated)",
         "review #1 (superseded by it: #4) deploys on Tuesdays",
     ]
-    assert [row["memory_id"] for row in json_of("delete", lab, "--project", "api")["changed"]] == [1, 2, 3, 4]
-    assert run("delete", lab, "--project", "api").stdout == "nothing to change\n"
-    restored = json_of("undelete", lab, "--project", "api")["changed"]
+    assert [row["memory_id"] for row in json_of("forget", "--how", "delete", lab, "--project", "api")["changed"]] == [
+        1,
+        2,
+        3,
+        4,
+    ]
+    assert run("forget", "--how", "delete", lab, "--project", "api").stdout == "nothing to change\n"
+    restored = json_of("restore", lab, "--project", "api")["changed"]
     assert [row["status"] for row in restored] == ["superseded", "active", "active", "active"]
-    assert [row["memory_id"] for row in json_of("delete", lab, 2, 3)["changed"]] == [2, 3]
-    assert run("delete", lab).exit_code == 1
-    assert run("undelete", lab, 99).exit_code == 1
+    assert [row["memory_id"] for row in json_of("forget", "--how", "delete", lab, 2, 3)["changed"]] == [2, 3]
+    assert run("forget", "--how", "delete", lab).exit_code == 1
+    assert run("restore", lab, 99).exit_code == 1
 
 
 def test_a_purge_has_to_be_meant(json_of, run, lab, tmp_path):
-    json_of("backup", lab)
+    json_of("upkeep", "backup", lab)
     refused = run("purge", lab, 3)
     assert refused.exit_code == 1
     assert "--yes" in refused.stderr
@@ -71,27 +76,27 @@ def test_a_purge_has_to_be_meant(json_of, run, lab, tmp_path):
 
 
 def test_a_backup_is_a_lab(json_of, run, lab, tmp_path):
-    made = json_of("backup", lab, "--folder", tmp_path / "kept", "--keep", 1)
+    made = json_of("upkeep", "backup", lab, "--folder", tmp_path / "kept", "--keep", 1)
     assert made["kept"] == 1
     with memlab.open(made["path"], read_only=True) as copy:
         assert len(copy) == 3
-    again = json_of("backup", lab, "--folder", tmp_path / "kept", "--keep", 1)
+    again = json_of("upkeep", "backup", lab, "--folder", tmp_path / "kept", "--keep", 1)
     assert again["kept"] == 1
     assert again["path"] != made["path"]
-    assert run("backup", lab, "--keep", 0).exit_code == 1
-    assert run("backup", "nowhere").exit_code == 1
+    assert run("upkeep", "backup", lab, "--keep", 0).exit_code == 1
+    assert run("upkeep", "backup", "nowhere").exit_code == 1
 
 
 def test_a_purge_prints_its_receipt(json_of, run, lab, tmp_path):
     json_of("remember", lab, "Fennel tops for the rabbit", "--session", "monday")
-    json_of("export", lab, tmp_path / "out.md")
-    json_of("mirror", lab, tmp_path / "copy")
+    json_of("upkeep", "export", lab, tmp_path / "out.md")
+    json_of("upkeep", "mirror", lab, tmp_path / "copy")
     printed = run("purge", lab, "--session", "monday", "--yes").stdout
     assert "removed  1 memories" in printed
     assert f"removed  1 mirrors in {tmp_path / 'copy'} (brought in step)" in printed
     assert f"in {tmp_path / 'out.md'} (file; an export, which is kept)" in printed
     json_of("remember", lab, "Hay for the rabbit", "--session", "friday")
-    json_of("export", lab, tmp_path / "again.md")
+    json_of("upkeep", "export", lab, tmp_path / "again.md")
     done = json_of("purge", lab, "--session", "friday", "--remove-exports", "--yes")
     assert [row["where"] for row in done["receipt"] if row["what"] == "exports"] == [str(tmp_path / "again.md")]
     assert not [row for row in done["receipt"] if row["step"] == "found" and "again" in row["where"]]

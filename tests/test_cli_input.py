@@ -71,7 +71,7 @@ def test_a_url_is_no_path(url, tmp_path, monkeypatch):
         with pytest.raises(memlab.InputError, match="URL"):
             lab.load(url)
         with pytest.raises(memlab.InputError, match="URL"):
-            lab.modules.scan(url)
+            lab.agents.modules.scan(url)
         with pytest.raises(memlab.InputError, match="URL"):
             lab.io.backup(url)
     found = piped("", "remember", url, "x")

@@ -11,32 +11,32 @@ def old(run):
     rows = [f"The goat on meadow {n} wants hay and salt" for n in range(9)]
     rows += [f"Deploy {n} ships the release to staging" for n in range(9)]
     with memlab.open("a.memlab", clock=clock) as lab:
-        lab.remember_many([{"text": text, "kind": "observation", "project": "farm"} for text in rows])
+        lab.remember([{"text": text, "kind": "observation", "project": "farm"} for text in rows])
         lab.remember("Ships at noon", ttl_days=3)
     return "a.memlab"
 
 
 def test_upkeep_tells_what_changed_and_then_nothing(json_of, run, old):
-    first = json_of("maintain", old, "--at", "2020-01-10")
+    first = json_of("upkeep", "maintain", old, "--at", "2020-01-10")
     assert {"what": "status", "from": "active", "to": "expired", "memories": 1} in first["changes"]
     assert (first["at"], first["pack"], len(first["events"])) == ("2020-01-10T00:00:00+00:00", "memlab", 1)
-    assert json_of("maintain", old, "--at", "2020-01-10")["events"] == []
-    assert "nothing changed" in run("maintain", old, "--at", "2020-01-10").output
+    assert json_of("upkeep", "maintain", old, "--at", "2020-01-10")["events"] == []
+    assert "nothing changed" in run("upkeep", "maintain", old, "--at", "2020-01-10").output
 
 
 def test_consolidation_there_and_back(json_of, run, old):
-    before = json_of("list", old)
-    dry = json_of("consolidate", old, "--dry-run")
+    before = json_of("show", old)
+    dry = json_of("upkeep", "consolidate", old, "--dry-run")
     assert (dry["dry_run"], dry["event"], {one["summary"] for one in dry["summaries"]}) == (True, None, {None})
-    assert "would become" in run("consolidate", old, "--dry-run").output
-    assert json_of("list", old) == before
-    made = json_of("consolidate", old)["summaries"]
+    assert "would become" in run("upkeep", "consolidate", old, "--dry-run").output
+    assert json_of("show", old) == before
+    made = json_of("upkeep", "consolidate", old)["summaries"]
     assert [one["members"] for one in made] == [one["members"] for one in dry["summaries"]]
     assert {json_of("show", old, id)["status"] for id in made[0]["members"]} == {"consolidated"}
-    json_of("undelete", old, made[0]["summary"])
+    json_of("restore", old, made[0]["summary"])
     assert json_of("show", old, made[0]["summary"])["status"] == "forgotten"
     assert {json_of("show", old, id)["status"] for id in made[0]["members"]} == {"active"}
-    assert "0 memories" in run("consolidate", old, "--project", "farm", "--keep", 100).output
+    assert "0 memories" in run("upkeep", "consolidate", old, "--project", "farm", "--keep", 100).output
 
 
 @pytest.mark.parametrize(

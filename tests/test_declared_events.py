@@ -207,7 +207,7 @@ def remember(lab: memlab.Lab, fate: str, number: int) -> Source:
     row |= {"predicate": "keeps", "object": f"Obj{stem}", "tags": [names["tag"]], "creator": "bob"}
     if fate == PRIVATE:
         row["visibility"] = "private"
-    (id,) = lab.remember_many([row], linking="off").standing
+    (id,) = lab.remember([row], linking="off").standing
     return Source(id, fate, text, names)
 
 
@@ -218,11 +218,11 @@ def _forget() -> Iterator[None]:
 
 
 def write(lab: memlab.Lab, fields: Mapping[str, Field], values: Values, times: int) -> None:
-    with lab.store.writing() as tx:
+    with lab.io.store.writing() as tx:
         for _ in range(times):
             about = values.sources()
             body = {name: values.of(field, about) for name, field in fields.items()}
-            tx.event(KIND, {"about": [one.id for one in about], **body}, at=lab.store.clock())
+            tx.event(KIND, {"about": [one.id for one in about], **body}, at=lab.io.store.clock())
 
 
 def strings(value: Any) -> Iterator[str]:
@@ -256,8 +256,8 @@ def test_another_viewer_sees_nothing_of_private_memories(fields: dict[str, Field
     with open_lab() as lab, tempfile.TemporaryDirectory() as folder:
         sources = [remember(lab, fate, number) for number in range(2) for fate in (OPEN, PRIVATE)]
         write(lab, fields, Values(data, sources), 3)
-        seen = lab.viewed_by("ann")
-        state = seen.store.state
+        seen = lab.at(viewer="ann")
+        state = seen.io.store.state
         dumped = state.projection(kept).dump()
         assert not traces(dumped, sources, PRIVATE)
         hidden = {one.id for one in sources if one.fate == PRIVATE}
@@ -265,8 +265,8 @@ def test_another_viewer_sees_nothing_of_private_memories(fields: dict[str, Field
         assert not any(hidden & set(body.ids(one)) for one in dumped)
         exported = seen.io.export(Path(folder) / "lab.jsonl").read_text()
         assert not [secret for one in sources if one.fate == PRIVATE for secret in one.secrets if secret in exported]
-        own = lab.viewed_by("bob").store.state.projection(kept).dump()
-        assert own == lab.store.state.projection(kept).dump()
+        own = lab.at(viewer="bob").io.store.state.projection(kept).dump()
+        assert own == lab.io.store.state.projection(kept).dump()
 
 
 @examples(40, 8)
@@ -278,11 +278,11 @@ def test_no_file_of_the_lab_holds_anything_of_purged_memories(fields: dict[str, 
         with open_lab(path) as lab:
             sources = [remember(lab, fate, number) for number in range(2) for fate in (OPEN, PURGED)]
             write(lab, fields, Values(data, sources), 3)
-            lab.store.snapshot()
+            lab.io.store.snapshot()
             done = lab.purge([one.id for one in sources if one.fate == PURGED])
             assert done.found.is_empty()
             lab.io.export(Path(folder) / "export.jsonl")
-            lab.store.snapshot()
+            lab.io.store.snapshot()
         gone = [secret.encode() for one in sources if one.fate == PURGED for secret in one.secrets]
         files = [file for file in Path(folder).rglob("*") if file.is_file()]
         assert len(files) > 3
@@ -299,7 +299,7 @@ def test_a_prefix_and_the_rest_fold_to_the_same(fields: dict[str, Field], data: 
     with open_lab() as lab:
         sources = [remember(lab, fate, number) for number in range(2) for fate in (OPEN, PRIVATE)]
         write(lab, fields, Values(data, sources), 3)
-        journal = lab.store.journal
+        journal = lab.io.store.journal
         cut = min(cut, journal.head)
         parts, whole = new_state(), new_state()
         parts.fold(journal.events(upto=cut), journal)
@@ -326,31 +326,31 @@ def copy_of(state: State) -> State:
 def test_a_field_that_is_not_declared_is_refused() -> None:
     declare({"why": Field("text")})
     with open_lab() as lab:
-        with pytest.raises(LabError, match=r"sightings/seen\.whose is not declared"), lab.store.writing() as tx:
+        with pytest.raises(LabError, match=r"sightings/seen\.whose is not declared"), lab.io.store.writing() as tx:
             tx.event(KIND, {"about": [], "whose": "nobody's"}, at=0)
-        with pytest.raises(LabError, match=r"sightings/seen\.why is not declared"), lab.store.writing() as tx:
+        with pytest.raises(LabError, match=r"sightings/seen\.why is not declared"), lab.io.store.writing() as tx:
             tx.event(KIND, {"about": [], "why": {"deep": "text"}}, at=0)
 
 
 def test_what_is_not_declared_is_private_and_purged_nevertheless() -> None:
     kept = declare({})
     with open_lab() as lab:
-        lab.store.strict = False
+        lab.io.store.strict = False
         sources = [remember(lab, fate, 0) for fate in (OPEN, PRIVATE)]
-        with lab.store.writing() as tx:
+        with lab.io.store.writing() as tx:
             body = {"about": [one.id for one in sources], "note": [{"of": sources[1].text}]}
             tx.event(KIND, body, at=0)
-        assert not traces(lab.viewed_by("ann").store.state.projection(kept).dump(), sources, PRIVATE)
+        assert not traces(lab.at(viewer="ann").io.store.state.projection(kept).dump(), sources, PRIVATE)
         lab.purge([sources[1].id])
-        assert not traces(lab.store.state.projection(kept).dump(), sources, PRIVATE)
+        assert not traces(lab.io.store.state.projection(kept).dump(), sources, PRIVATE)
 
 
 def test_only_a_declared_hash_may_look_like_a_secret() -> None:
     declare({"pack": Field("hash"), "why": Field("text")})
     with open_lab() as lab:
-        with lab.store.writing() as tx:
+        with lab.io.store.writing() as tx:
             tx.event(KIND, {"about": [], "pack": LIKE_A_TOKEN}, at=0)
-        with pytest.raises(PrivacyError), lab.store.writing() as tx:
+        with pytest.raises(PrivacyError), lab.io.store.writing() as tx:
             tx.event(KIND, {"about": [], "why": LIKE_A_TOKEN}, at=0)
 
 
@@ -358,13 +358,13 @@ def test_events_of_an_extension_that_is_missing_tell_nobody_anything(tmp_path: P
     declare({"why": Field("text")})
     with open_lab(tmp_path / "lab") as lab:
         sources = [remember(lab, fate, 0) for fate in (OPEN, PRIVATE)]
-        with lab.store.writing() as tx:
+        with lab.io.store.writing() as tx:
             tx.event(KIND, {"about": [one.id for one in sources], "why": sources[1].text}, at=0)
-        event = lab.store.journal.head
+        event = lab.io.store.journal.head
     forget_extension("sightings")
     with open_lab(tmp_path / "lab") as lab:
-        seen = lab.viewed_by("ann").store
-        body = seen.state.visible_body(next(lab.store.journal.events(after=event - 1, upto=event)))
+        seen = lab.at(viewer="ann").io.store
+        body = seen.state.visible_body(next(lab.io.store.journal.events(after=event - 1, upto=event)))
         assert not traces(body, sources, PRIVATE)
         with pytest.raises(MissingExtension, match="sightings"):
             lab.purge([sources[1].id])
@@ -380,10 +380,10 @@ def test_a_purge_takes_the_name_of_a_creator_out_of_their_private_clusters(tmp_p
     with open_lab(tmp_path / "lab") as lab:
         rows = [{"text": f"{words[row % 2]}{' in public' * (row >= 30)} {row}"} for row in range(60)]
         own = [{**row, "creator": creator, "visibility": "private"} for row in rows[:30]]
-        lab.remember_many([*own, *rows[30:]], linking="off")
-        lab.clusters.find()
-        kept = next(lab.store.journal.events(kinds=["cluster"])).body["clusters"]
-        assert [event.body.get("of") for event in lab.store.journal.events(kinds=["cluster"])] == [None, creator]
+        lab.remember([*own, *rows[30:]], linking="off")
+        lab.graph.clusters.find()
+        kept = next(lab.io.store.journal.events(kinds=["cluster"])).body["clusters"]
+        assert [event.body.get("of") for event in lab.io.store.journal.events(kinds=["cluster"])] == [None, creator]
         assert lab.purge(creator=creator).found.is_empty()
-        assert next(lab.store.journal.events(kinds=["cluster"])).body["clusters"] == kept
+        assert next(lab.io.store.journal.events(kinds=["cluster"])).body["clusters"] == kept
     assert not [file for file in tmp_path.rglob("*") if file.is_file() and creator.encode() in file.read_bytes()]

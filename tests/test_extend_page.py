@@ -16,10 +16,10 @@ SNIPPETS = [text for text in re.findall(r"```python\n(.*?)```", PAGE, flags=re.D
 
 CHECKS = {
     "numbers": """
-lab.remember_many(["Rent is 950 euros", "Rent is 800 euros"])
+lab.remember(["Rent is 950 euros", "Rent is 800 euros"])
 lab.policies.install("recall-score", "(fn [numbers-met] numbers-met)")
 assert lab.recall("who pays 800 euros?")[0].text == "Rent is 800 euros"
-assert lab.pack.number("numbers-weight") == 0.2
+assert lab.policies.pack.number("numbers-weight") == 0.2
 pack = memlab.load_pack('(pack mine "More." :inherits memlab) (setting numbers-weight 0.5)')
 assert pack.hash != memlab.load_pack("memlab").hash
 """,
@@ -34,13 +34,17 @@ assert lab.urgent()["id"].to_list() == [2]
 secret = lab.remember("mine alone", creator="ada", visibility="private")
 lab.notes.pin(secret, "a remark on it")
 assert lab.notes.all() == {1: "a remark on it"}
-assert lab.viewed_by("bob").notes.all() == {}
+assert lab.at(viewer="bob").notes.all() == {}
 lab.io.export("whole.jsonl")
 other = memlab.open()
 other.load("whole.jsonl", progress=False)
 assert len(other.memories) == 1
 lab.purge(secret)
 assert lab.notes.all() == {1: ""}
+""",
+    "chess": """
+played = lab.remember("Ada: 1. e4", subject="Ada", predicate="opens-with", value="e4")
+assert lab.edit(played, text="Ada: 1. d4").value == "d4"
 """,
     "captions": """
 open("talk.vtt", "w").write("WEBVTT\\n\\n<v Ada>I live in Rome\\n<v Bob>I live in Oslo\\n")

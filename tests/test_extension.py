@@ -5,6 +5,7 @@ import math
 import sys
 import textwrap
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -20,11 +21,13 @@ from memlab.errors import (
     PolicyNameError,
     UnknownName,
 )
-from memlab.io.reading import Reader
+from memlab.io.formats import Reader
 from memlab.kernel.embedding import EmbedderSource
 from memlab.kernel.extension import _load, forget_extension, register_extension
+from memlab.kernel.hooks import Hook, hooks
 from memlab.kernel.policies import FEATURES, SETTINGS, load_pack
 from memlab.kernel.state import EventType, Field, Projection
+from memlab.kernel.verbs.corrections.dependents import Dependents
 from memlab.kernel.verbs.seam import Accessor
 
 OTHER = '(pack other "The longest first." :inherits memlab) (defpolicy recall-score [size] "Its length." size)'
@@ -518,9 +521,9 @@ def test_events_of_an_extension_are_folded_viewed_and_purged(tmp_path):
         lab.notes.pin(lab.memories["id"][0] and lab.remember("plain"), "fine")
         assert lab.notes.all == {3: REMARK, 4: "fine"}
         assert "notes" in dir(lab)
-        assert lab.viewed_by("bob").notes.all == {4: "fine"}
+        assert lab.at(viewer="bob").notes.all == {4: "fine"}
         lab.io.export(tmp_path / "whole.jsonl")
-        lab.store.snapshot()
+        lab.io.store.snapshot()
         lab.purge(secret)
         assert lab.notes.all == {3: "", 4: "fine"}
     with memlab.open(tmp_path / "a.memlab") as lab:
@@ -535,7 +538,7 @@ def test_a_lab_with_events_of_a_missing_extension_opens_and_is_not_purged(tmp_pa
     with a_lab(tmp_path / "a.memlab") as lab:
         lab.notes.pin(lab.remember("plain"), "fine")
         before = lab.memories["text"]
-        lab.store.snapshot()
+        lab.io.store.snapshot()
     forget_extension("notes")
     for _ in range(2):
         with memlab.open(tmp_path / "a.memlab") as lab:
@@ -545,7 +548,7 @@ def test_a_lab_with_events_of_a_missing_extension_opens_and_is_not_purged(tmp_pa
                 _ = lab.notes
             with pytest.raises(MissingExtension, match="events of the extension notes"):
                 lab.purge(1)
-            lab.store.snapshot()
+            lab.io.store.snapshot()
     memlab.extend(NOTES)
     with memlab.open(tmp_path / "a.memlab") as lab:
         assert lab.notes.all == {3: "fine"}
@@ -580,10 +583,10 @@ def test_an_accessor_asks_its_slot_of_all_memories():
 def test_what_an_extension_may_not_write_is_refused(kind, body, error):
     memlab.extend(NOTES)
     with a_lab() as lab:
-        head = lab.store.journal.head
+        head = lab.io.store.journal.head
         with pytest.raises(error):
             lab.notes._seam.write(kind, body)
-        assert lab.store.journal.head == head
+        assert lab.io.store.journal.head == head
 
 
 @pytest.mark.parametrize(
@@ -616,10 +619,10 @@ class Broken(Pins):
 def test_a_projection_that_raises_writes_nothing():
     memlab.extend(Extension("notes", "1.0", projections=(Broken,), accessors=NOTES.accessors))
     with a_lab() as lab:
-        head = lab.store.journal.head
+        head = lab.io.store.journal.head
         with pytest.raises(ExtensionError, match=r"projection notes-pins of the extension notes 1\.0.*ZeroDiv"):
             lab.notes.pin(lab.memories["id"][0] and lab.remember("plain"), "fine")
-        assert lab.store.journal.head == head + 1
+        assert lab.io.store.journal.head == head + 1
         assert lab.recall("tabs")
 
 
@@ -633,7 +636,140 @@ def test_a_lab_whose_projection_raises_opens_and_says_so(tmp_path):
         lab.remember("more")
         with pytest.raises(ExtensionError, match="projection notes-pins"):
             _ = lab.notes.all
-        lab.store.snapshot()
+        lab.io.store.snapshot()
     memlab.extend(NOTES)
     with memlab.open(tmp_path / "a.memlab") as lab:
         assert lab.notes.all == {3: "fine"}
+
+
+class Opening(NamedTuple):
+    subject: str
+    predicate: str
+    value: str
+    entity: bool = False
+
+
+def openings_in(text, role):
+    """One notation of chess: "Ada: 1. e4"."""
+    player, _, move = text.partition(": 1. ")
+    return [Opening(player, "opens-with", move)] if move and role == "user" else []
+
+
+def test_a_hook_reads_the_fact_that_a_corrected_text_states():
+    def edited():
+        with memlab.open() as lab:
+            told = lab.remember("Ada: 1. e4", subject="Ada", predicate="opens-with", value="e4")
+            return lab.edit(told, text="Ada: 1. d4")
+
+    assert edited().value is None
+    memlab.extend(Extension("chess", "1", hooks=[Hook("openings", "read-facts", openings_in)]))
+    made = edited()
+    assert (made.value, made.rebuilt) == ("d4", ("value",))
+    forget_extension("chess")
+    assert openings_in not in hooks("read-facts")
+
+
+class Echoes(Dependents):
+    """Memories that repeat another one, as "echo: ..."."""
+
+    label = "echo"
+
+    def find(self, state, row, new, others):
+        said = f"echo: {state.texts.at(row)}"
+        return [one for one in range(len(state)) if state.texts.at(one) == said and one + 1 not in others]
+
+    def revise(self, editor, row, text, rows, outcome):
+        for one in rows:
+            editor.write("forget", {"set": [{"ids": [one + 1], "columns": {"status": "forgotten"}}]})
+            outcome.dropped.append(self.label)
+
+
+def test_a_correction_reaches_what_an_extension_made_of_the_words():
+    memlab.extend(Extension("echoes", "1", hooks=[Hook("echoes", "dependents", Echoes)]))
+    with memlab.open() as lab:
+        told, echo, other = lab.remember(["tabs", "echo: tabs", "echo: spaces"], linking="off")
+        assert lab.edit(told, text="four spaces").dropped == ("echo",)
+        assert [lab[one].status for one in (echo.id, other.id)] == ["forgotten", "active"]
+
+
+@pytest.mark.parametrize(
+    ("hook", "why"),
+    [
+        (Hook("late", "never", len), "names the point 'never'"),
+        (Hook("marks", "feedback", len), "declare an event of your own"),
+        (Hook("broken", "dependents", 3), "is no function"),
+        (Hook("extraction-facts", "read-facts", len), "is declared by memlab"),
+    ],
+)
+def test_a_hook_is_refused(hook, why):
+    with pytest.raises(InputError, match=why):
+        memlab.extend(Extension("chess", "1", hooks=[hook]))
+
+
+def test_a_hook_may_be_named_and_is_imported_when_it_is_called():
+    memlab.extend(Extension("chess", "1", hooks=[Hook("late", "facts-stored", "chess_that_is_not_there:ends")]))
+    with memlab.open() as lab:
+        lab.remember("tabs")
+    with pytest.raises(ModuleNotFoundError):
+        hooks("facts-stored")
+
+
+class Gardens:
+    """A map of a project of two gardens."""
+
+    def __init__(self):
+        self.modules = {"orchard": {}, "pond": {}}
+
+    def find(self, task, *, limit):
+        known = {"description": "apples and pears", "files": ["trees.csv"], "tests": [], "depends_on": []}
+        return [NamedPart("orchard", known)][:limit] if "apple" in task else []
+
+    def rows(self, state, project, names):
+        return np.flatnonzero(state.names["project"].among([project]))[:1] if names else np.empty(0, dtype=np.int64)
+
+
+class NamedPart(NamedTuple):
+    module: str
+    known: dict
+
+
+def test_a_context_says_what_an_extension_knows_of_a_project():
+    def garden(state, project):
+        return Gardens() if project == "garden" else None
+
+    memlab.extend(Extension("gardens", "1", hooks=[Hook("gardens", "project-map", garden)]))
+    with memlab.open() as lab:
+        lab.remember("Prune in March", project="garden")
+        made = lab.context("when are the apple trees pruned?", project="garden")
+        assert made.modules == ("orchard",)
+        assert "Modules of garden: orchard, pond" in made.text
+        assert "orchard: apples and pears; files trees.csv" in made.text
+        assert made.frame["reason"].to_list() == ["file"]
+        assert "Modules" not in lab.context("when are the apple trees pruned?", project="kitchen").text
+
+
+def test_what_follows_a_pass_of_upkeep_is_told_by_its_events():
+    passes = []
+
+    def tidied(store, now):
+        passes.append(now)
+        return [7]
+
+    memlab.extend(Extension("tidy", "1", hooks=[Hook("tidied", "upkeep", tidied)]))
+    with a_lab() as lab:
+        assert 7 in lab.upkeep.maintain().events
+    assert len(passes) == 1
+
+
+def test_what_stands_for_quarantined_memories_goes_with_them():
+    class Digest(NamedTuple):
+        members: list
+        was: dict
+
+    memlab.extend(
+        Extension("digests", "1", hooks=[Hook("digests", "stand-ins", lambda state: {3: Digest([1], {"active": [1]})})])
+    )
+    with memlab.open() as lab:
+        lab.remember([{"text": "tabs", "session": "odd"}, "four spaces", "in short: tabs"])
+        lab.forget(session="odd", how="quarantine")
+        assert [lab[id].status for id in (1, 2, 3)] == ["quarantined", "active", "quarantined"]

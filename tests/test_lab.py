@@ -34,33 +34,33 @@ class TestRemember:
         )
 
     def test_many_are_one_event(self, lab):
-        before = lab.store.journal.head
-        added = lab.remember_many(TALK)
-        assert lab.store.journal.head == before + 1
+        before = lab.io.store.journal.head
+        added = lab.remember(TALK)
+        assert lab.io.store.journal.head == before + 1
         assert list(added.ids) == [1, 2, 3, 4]
         assert added.frame["text"].to_list() == [turn["text"] for turn in TALK]
 
     def test_a_frame_is_as_good_as_rows(self, lab, trigrams, clock):
-        lab.remember_many(pl.DataFrame(TALK))
+        lab.remember(pl.DataFrame(TALK))
         with memlab.open(embedder=trigrams, clock=clock) as other:
-            other.remember_many(TALK)
+            other.remember(TALK)
             assert lab.memories.equals(other.memories)
 
     def test_nothing_to_remember_is_nothing(self, lab):
-        assert len(lab.remember_many([])) == 0
+        assert len(lab.remember([])) == 0
 
     def test_a_chain_links_the_turns_of_a_session(self, lab):
-        lab.remember_many(TALK, chain=True)
+        lab.remember(TALK, chain=True)
         lab.remember("And then?", session="1", chain=True)
         assert lab.edges.select("source", "target").rows() == [(1, 2), (2, 3), (3, 5)]
         assert set(lab.edges["relation"]) == {"next"}
 
     def test_sessions_of_two_projects_are_not_chained(self, lab):
-        lab.remember_many([{"text": "a", "session": "1", "project": p} for p in ("x", "y")], chain=True)
+        lab.remember([{"text": "a", "session": "1", "project": p} for p in ("x", "y")], chain=True)
         assert lab.edges.height == 0
 
     def test_a_secret_never_arrives(self, lab):
-        added = lab.remember_many(["my key is AKIAIOSFODNN7EXAMPLE, keep it"])
+        added = lab.remember(["my key is AKIAIOSFODNN7EXAMPLE, keep it"])
         assert "AKIAIOSFODNN7EXAMPLE" not in added[0].text
         assert "REDACTED" in added[0].text
         assert len(added.redacted) == 1
@@ -88,16 +88,16 @@ class TestRemember:
         ],
     )
     def test_bad_input_names_its_place_and_leaves_nothing(self, lab, fields, message):
-        head = lab.store.journal.head
+        head = lab.io.store.journal.head
         with pytest.raises(InputError, match=message):
-            lab.remember_many([{"text": "fine"}, fields])
-        assert lab.store.journal.head == head
+            lab.remember([{"text": "fine"}, fields])
+        assert lab.io.store.journal.head == head
         assert len(lab) == 0
 
 
 class TestRecall:
     def test_finds_what_shares_words(self, lab):
-        lab.remember_many(TALK)
+        lab.remember(TALK)
         hits = lab.recall("when does the bakery open?", limit=2)
         assert hits[0].text == "The bakery opens at six."
         assert [hit.rank for hit in hits] == [1, 2]
@@ -108,14 +108,14 @@ class TestRecall:
 
     @pytest.mark.parametrize("pack", memlab.packs())
     def test_terms_sum_to_the_score(self, lab, pack):
-        lab.remember_many(TALK, chain=True)
-        lab.use(pack)
+        lab.remember(TALK, chain=True)
+        lab.policies.use(pack)
         for hit in lab.recall("goats by the sea"):
             explained = hit.explain()
             assert sum(value for _, value in explained.terms) == pytest.approx(hit.score, abs=1e-12)
 
     def test_projects_are_kept_apart_and_what_has_none_is_everywhere(self, lab):
-        lab.remember_many([{"text": f"The deploy day of {p}", "project": p} for p in ("api", "web")])
+        lab.remember([{"text": f"The deploy day of {p}", "project": p} for p in ("api", "web")])
         lab.remember("Every deploy needs a review")
         found = {hit.text for hit in lab.recall("deploy", project="api")}
         assert found == {"The deploy day of api", "Every deploy needs a review"}
@@ -128,7 +128,7 @@ class TestRecall:
         assert len(lab.recall("bakery")) == 1
 
     def test_a_neighbour_comes_along(self, lab):
-        lab.remember_many(TALK, chain=True)
+        lab.remember(TALK, chain=True)
         received = lab.recall("goats", limit=4).frame.filter(pl.col("memory_id") == 1)["received"].item()
         assert received > 0
 
@@ -143,18 +143,18 @@ class TestRecall:
 
     def test_unlogged_leaves_no_trace(self, lab):
         lab.remember("The bakery opens at six.")
-        head = lab.store.journal.head
+        head = lab.io.store.journal.head
         assert lab.recall("bakery", log=False).decision is None
-        assert lab.store.journal.head == head
+        assert lab.io.store.journal.head == head
 
     def test_the_same_recall_gives_the_same_bytes(self, trigrams):
         def life():
             clock = memlab.ManualClock("2026-03-01")
             with memlab.open(embedder=trigrams, clock=clock) as lab:
-                lab.remember_many(TALK, chain=True)
+                lab.remember(TALK, chain=True)
                 lab.feedback(lab.recall("goats")[0], "success")
                 lab.recall("sea and goats")
-                return [blob for _, blob in lab.store.journal.slates()]
+                return [blob for _, blob in lab.io.store.journal.slates()]
 
         assert life() == life()
 
@@ -203,7 +203,7 @@ class TestFeedback:
 
 class TestSlates:
     def test_four_tables(self, lab):
-        lab.remember_many(TALK, chain=True)
+        lab.remember(TALK, chain=True)
         hits = lab.recall("goats", limit=2)
         slates = lab.slates()
         assert slates.decisions.collect()["query"].to_list() == ["goats"]
@@ -218,7 +218,7 @@ class TestSlates:
 
 class TestPolicies:
     def test_a_swap_decides_the_next_recall(self, lab):
-        lab.remember_many(["short", "a rather longer text than the other"])
+        lab.remember(["short", "a rather longer text than the other"])
         lab.policies.install("recall-score", "(fn [length] length)", reason="long first")
         assert lab.recall("text")[0].id == 2
         lab.policies.install("recall-score", "(fn [length] (- length))")
@@ -236,17 +236,17 @@ class TestPolicies:
         assert "(fn [length]" in diff
 
     def test_a_malformed_policy_changes_nothing(self, lab):
-        before = lab.pack.hash
+        before = lab.policies.pack.hash
         with pytest.raises(PolicyError):
             lab.policies.install("recall-score", "(fn [length] (+ length")
         with pytest.raises(UnknownName, match="recall-score"):
             lab.policies.install("recall-scor", "(fn [length] length)")
         with pytest.raises(UnknownName):
-            lab.use("no-such-pack")
-        assert lab.pack.hash == before
+            lab.policies.use("no-such-pack")
+        assert lab.policies.pack.hash == before
 
     def test_rollback_across_packs_keeps_helpers(self, lab):
-        lab.use("(pack mine) (defn twice [x] (* 2 x)) (defpolicy recall-score [length] (twice length))")
+        lab.policies.use("(pack mine) (defn twice [x] (* 2 x)) (defpolicy recall-score [length] (twice length))")
         mine = lab.policies["recall-score"].hash
         lab.policies.install("recall-score", "(fn [length] length)")
         lab.policies.rollback("recall-score")
@@ -256,20 +256,20 @@ class TestPolicies:
 class TestOnDisk:
     def test_everything_is_there_again(self, disk):
         with disk() as lab:
-            lab.remember_many(TALK, chain=True)
-            lab.use("associative", reason="to see")
+            lab.remember(TALK, chain=True)
+            lab.policies.use("associative", reason="to see")
             lab.policies.install("recall-score", "(fn [activation] activation)")
             lab.feedback(lab.recall("goats")[0], "success")
-            before = lab.memories, lab.edges, lab.pack.hash, lab.recall("sea", log=False).frame
+            before = lab.memories, lab.edges, lab.policies.pack.hash, lab.recall("sea", log=False).frame
         with disk() as lab:
             assert lab.memories.equals(before[0])
             assert lab.edges.equals(before[1])
-            assert lab.pack.hash == before[2]
+            assert lab.policies.pack.hash == before[2]
             assert lab.recall("sea", log=False).frame.equals(before[3])
 
     def test_a_snapshot_changes_nothing(self, disk):
         with disk() as lab:
-            lab.remember_many(TALK, chain=True)
+            lab.remember(TALK, chain=True)
             lab.io.snapshot()
             lab.remember("after the snapshot", session="1", chain=True)
             before = lab.memories, lab.edges, lab.recall("goats", log=False).frame
@@ -280,7 +280,7 @@ class TestOnDisk:
 
     def test_a_damaged_snapshot_is_rebuilt_and_said(self, disk, tmp_path):
         with disk() as lab:
-            lab.remember_many(TALK)
+            lab.remember(TALK)
             lab.io.snapshot()
         (path,) = (tmp_path / "agent.memlab" / "snapshots").glob("*/memories.parquet")
         path.write_bytes(path.read_bytes()[:100])
@@ -293,12 +293,12 @@ class TestOnDisk:
             assert [hit.text for hit in two.recall("from")] == ["from one"]
             assert two.remember("from two").id == 2
             assert one.memories["text"].to_list() == ["from one", "from two"]
-            two.use("workbench")
-            assert one.pack.name == "workbench"
+            two.policies.use("workbench")
+            assert one.policies.pack.name == "workbench"
 
     def test_another_embedder_is_refused_and_told_the_way_out(self, disk, tmp_path):
         with disk() as lab:
-            lab.remember_many(TALK)
+            lab.remember(TALK)
 
         def sizes(texts):
             return [[len(text), 1.0] for text in texts]
@@ -313,7 +313,7 @@ class TestOnDisk:
 
     def test_read_only_reads_and_refuses(self, disk):
         with disk() as lab:
-            lab.remember_many(TALK)
+            lab.remember(TALK)
         with disk(read_only=True) as lab:
             assert lab.recall("bakery").decision is None
             with pytest.raises(ReadOnlyLab):
@@ -328,7 +328,7 @@ class TestOnDisk:
 
 class TestLink:
     def test_an_edge_is_made(self, lab):
-        one, two = lab.remember_many(["a", "b"])
+        one, two = lab.remember(["a", "b"])
         lab.graph.link(one, two, "supersedes", weight=0.5)
         assert lab.edges.select("source", "target", "relation", "weight").row(0) == (1, 2, "supersedes", 0.5)
 
@@ -342,7 +342,7 @@ class TestLink:
         ],
     )
     def test_bad_edges_are_refused(self, lab, ends, more, error):
-        lab.remember_many(["a", "b"])
+        lab.remember(["a", "b"])
         with pytest.raises(error):
             lab.graph.link(*ends, **more)
         assert lab.edges.height == 0

@@ -13,7 +13,7 @@ import memlab
 @pytest.fixture
 def folder(disk, tmp_path):
     with disk() as lab:
-        lab.remember_many([{"text": f"precious memory {n}", "session": "first"} for n in range(20)])
+        lab.remember([{"text": f"precious memory {n}", "session": "first"} for n in range(20)])
         lab.facts.add("Ana", "likes", "tea")
         lab.io.snapshot()
         lab.recall("precious memory")
@@ -33,16 +33,16 @@ def test_a_purge_keeps_names_that_are_not_the_purged_text(disk):
     with disk() as lab:
         lab.remember("precious")
         fact = lab.facts.add("Adele Quuxley", "likes", "cheese")  # its text begins with the name, which is an entity's
-        lab.entities.declare("Adele Quuxley", type="person")
+        lab.facts.entities.declare("Adele Quuxley", type="person")
         lab.io.backup()
         lab.purge(fact)
-        live, names = lab.memories, lab.entities.frame()["name"].to_list()
+        live, names = lab.memories, lab.facts.entities.frame()["name"].to_list()
         assert "Adele Quuxley" in names
-        [backup] = (lab.path / "backups").iterdir()
-    for path in (lab.path, backup):
-        with memlab.open(path, embedder=lab.embedder, read_only=True) as again:
+        [backup] = (lab.io.path / "backups").iterdir()
+    for path in (lab.io.path, backup):
+        with memlab.open(path, embedder=lab.io.embedder, read_only=True) as again:
             assert again.memories.equals(live)
-            assert again.entities.frame()["name"].to_list() == names
+            assert again.facts.entities.frame()["name"].to_list() == names
 
 
 # -- Ctrl-C within a fold -------------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def test_a_purge_keeps_names_that_are_not_the_purged_text(disk):
 def test_an_interrupt_within_a_fold_is_as_if_it_had_not_been(folder, disk, texts, calls):
     lab, seen = disk(), 0
     with disk() as other:
-        other.remember_many(["a", "b", "c"])
+        other.remember(["a", "b", "c"])
         other.remember("d")
 
     def interrupt(frame, event, _):
@@ -80,7 +80,7 @@ def test_an_interrupt_within_a_fold_is_as_if_it_had_not_been(folder, disk, texts
 
 def test_the_snapshots_of_another_lab_are_not_believed(folder, disk, texts, tmp_path, trigrams, clock):
     with memlab.open(tmp_path / "other", embedder=trigrams, clock=clock) as other:
-        other.remember_many([f"alpha {n}" for n in range(21)])
+        other.remember([f"alpha {n}" for n in range(21)])
         other.io.snapshot()
     shutil.rmtree(folder / "snapshots")
     shutil.copytree(tmp_path / "other" / "snapshots", folder / "snapshots")

@@ -54,7 +54,7 @@ def test_what_is_purged_is_not_remembered(kept):
 @pytest.mark.parametrize("rows", [[{}], [{}, {}], [{"kind": "fact"}]])
 def test_a_memory_needs_a_text(kept, rows):
     with pytest.raises(InputError, match="needs a text"):
-        kept.remember_many(rows)
+        kept.remember(rows)
 
 
 @pytest.mark.parametrize("huge", [10**400, float("inf"), float("nan"), True])
@@ -63,7 +63,7 @@ def test_a_number_is_finite(kept, huge):
         kept.remember("x", importance=huge)
 
 
-@pytest.mark.parametrize("verb", ["forget", "delete", "restore", "purge", "review.related"])
+@pytest.mark.parametrize("verb", ["forget", "restore", "purge", "upkeep.review.related"])
 @pytest.mark.parametrize("what", [1.0, object(), 3, "1", [1, 3], [None]])
 def test_what_is_no_memory_is_told(kept, verb, what):
     before = kept.memories
@@ -87,7 +87,7 @@ def test_a_row_is_named_where_there_are_several(lab, wrong, said):
     with pytest.raises(InputError, match=f"^{said}"):
         lab.remember(row.pop("text"), **row)
     with pytest.raises(InputError, match=r"(?i)row 1"):
-        lab.remember_many([{"text": "tabs"}, {"text": "tabs", **wrong}])
+        lab.remember([{"text": "tabs"}, {"text": "tabs", **wrong}])
 
 
 def test_ids_may_be_numbers_of_numpy(kept):
@@ -162,14 +162,14 @@ class TestConflictsOfCompanion:
 
 
 def test_a_surer_duplicate_makes_the_old_one_surer(lab):
-    lab.use("factgraph")
+    lab.policies.use("factgraph")
     lab.facts.add("Ada", "uses", "ink", confidence=0.3)
     lab.facts.add("Ada", "uses", "ink", confidence=0.95, source="user-edit")
     assert lab.memories.select("confidence", "source").rows() == [(0.95, "user-edit")]
 
 
 def test_a_faded_memory_that_is_restored_is_not_vivid(lab, clock):
-    lab.use("companion")
+    lab.policies.use("companion")
     lab.remember("We laughed about the goat", kind="event")
     clock.advance(days=30)
     lab.upkeep.maintain()
@@ -195,7 +195,7 @@ def test_the_home_of_nobody_is_no_path(ask):
 )
 @pytest.mark.parametrize("verb", ["remember", "edit"])
 def test_what_an_agent_writes_is_held_against_texts(lab, verb, fields, said):
-    agent = lab.agent("tutor", project="school")
+    agent = lab.agents("tutor", project="school")
     own = agent.remember("The class begins at nine")
     what = own if verb == "edit" else "The class ends at noon"
     with pytest.raises(InputError, match=said):

@@ -17,7 +17,7 @@ CLOSED = '(pack closed "Lets nothing pass that was of use.") (defpolicy eligible
 def asked(lab, clock):
     """A lab of forty notes that was asked twenty questions while words alone were a challenger."""
     topics = ["harbour", "boat", "tide", "rope", "sail"]
-    lab.remember_many([f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)])
+    lab.remember([f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)])
     lab.challenge(WORDS, reason="are words enough?")
     for number in range(20):
         clock.advance(hours=1)
@@ -49,7 +49,7 @@ def test_a_challenge_is_an_event_that_survives_reopening_and_ends(disk):
     [
         (lambda lab: lab.challenge("companion"), InputError, "is a challenger already"),
         (lambda lab: lab.challenge("cascade", design="lot"), InputError, "all challengers share one design"),
-        (lambda lab: lab.challenge(lab.pack), InputError, "is the live pack"),
+        (lambda lab: lab.challenge(lab.policies.pack), InputError, "is the live pack"),
         (lambda lab: lab.challenge("compagnon"), UnknownName, "companion"),
         (lambda lab: lab.policies.end_challenge("cascade"), UnknownName, "There is no challenger "),
         (lambda lab: lab.challenge("cascade", extra=0), InputError, "extra is a whole number"),
@@ -59,10 +59,10 @@ def test_a_challenge_is_an_event_that_survives_reopening_and_ends(disk):
 )
 def test_what_cannot_be_challenged_is_refused_and_changes_nothing(lab, ask, error, reason):
     lab.challenge("companion")
-    head = lab.store.state.seq
+    head = lab.io.store.state.seq
     with pytest.raises(error, match=reason):
         ask(lab)
-    assert lab.store.state.seq == head
+    assert lab.io.store.state.seq == head
     assert [one.name for one in lab.policies.challenges] == ["companion"]
 
 
@@ -118,7 +118,7 @@ def test_an_observation_is_the_weighted_difference(asked):
     track = asked.verdict("words")["words"].track
     rewards = {(d, m): r for d, m, r in slates.feedback.select("decision", "memory_id", "reward").collect().iter_rows()}
     total, means = 0.0, []
-    for number, (_, blob) in enumerate(asked.store.journal.slates(), 1):
+    for number, (_, blob) in enumerate(asked.io.store.journal.slates(), 1):
         slate = memlab.kernel.slates.decode(blob, decision=_)
         live, other = set(slate.challenge["live"]), set(slate.challenge["heads"]["words"]["ids"])
         chance = dict(zip(slate.ids.tolist(), slate.propensity.tolist(), strict=True))
@@ -130,8 +130,8 @@ def test_an_observation_is_the_weighted_difference(asked):
 
 
 def test_nothing_is_shown_that_the_live_pack_forbids(lab):
-    lab.use(CLOSED)
-    lab.remember_many([f"note {n} on the harbour" for n in range(12)])
+    lab.policies.use(CLOSED)
+    lab.remember([f"note {n} on the harbour" for n in range(12)])
     used = lab.recall("harbour note 3", limit=2, log=False).ids
     for memory in used:
         lab.feedback(memory, "success")
@@ -144,7 +144,7 @@ def test_nothing_is_shown_that_the_live_pack_forbids(lab):
 
 
 def test_a_challenger_that_fails_is_left_out_of_the_recall_with_a_warning(lab):
-    lab.remember_many([f"note {n} on the harbour" for n in range(12)])
+    lab.remember([f"note {n} on the harbour" for n in range(12)])
     lists = '(pack lists "Asks for more than it may.") (defpolicy recall-score [similarity] (/ similarity 0))'
     lab.challenge(lists)
     slate = lab.recall("harbour note 3", limit=3).slate
@@ -168,7 +168,7 @@ def test_several_challengers_share_the_error(asked):
 
 
 def test_recalls_under_another_version_of_the_live_pack_are_left_out(asked):
-    asked.use("cascade")
+    asked.policies.use("cascade")
     for number in range(3):
         for hit in asked.recall(f"tide and sail {number}", limit=4):
             asked.feedback(hit, "success")
@@ -197,7 +197,7 @@ def test_silence_is_asked_about_and_may_mean_anything(asked):
 
 
 def test_a_slate_with_a_challenge_is_the_same_after_its_bytes(asked):
-    (_, blob), *_ = asked.store.journal.slates()
+    (_, blob), *_ = asked.io.store.journal.slates()
     slate = memlab.kernel.slates.decode(blob)
     assert memlab.kernel.slates.decode(memlab.kernel.slates.encode(slate)).challenge == slate.challenge
     assert np.isfinite(slate.propensity).all()
@@ -214,7 +214,7 @@ def twice_told(trigrams):
         clock = memlab.ManualClock("2026-03-01T12:00:00")
         with memlab.open(embedder=trigrams, clock=clock, pack=live) as lab:
             texts = [f"the {topic} is kept by keeper {n}" for n, topic in enumerate(TOPICS)]
-            lab.remember_many([{"text": f"{text}, copy {copy}", "kind": "turn"} for text in texts for copy in range(5)])
+            lab.remember([{"text": f"{text}, copy {copy}", "kind": "turn"} for text in texts for copy in range(5)])
             lab.challenge(challenger, design=design)
             truth = []
             for number in range(300):

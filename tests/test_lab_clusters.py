@@ -12,7 +12,7 @@ SHIPS = [f"Deploy {n} ships the release to staging" for n in range(10)]
 
 @pytest.fixture
 def herd(lab):
-    lab.remember_many([{"text": text, "kind": "observation"} for text in (*GOATS, *SHIPS)])
+    lab.remember([{"text": text, "kind": "observation"} for text in (*GOATS, *SHIPS)])
     return lab
 
 
@@ -31,20 +31,20 @@ class TestCascade:
         return {hit.id for hit in lab.recall("The goat on meadow 3 wants hay and salt", log=False)}
 
     def test_finds_through_the_cluster(self, herd):
-        herd.use(self.PACK)
+        herd.policies.use(self.PACK)
         assert len(self.found(herd)) == 1
-        herd.clusters.find()
+        herd.graph.clusters.find()
         assert self.found(herd) == set(range(1, 11))
 
     def test_the_default_pack_finds_what_it_found(self, herd):
         before = [(hit.id, hit.score) for hit in herd.recall("goat hay", log=False)]
-        herd.clusters.find()
+        herd.graph.clusters.find()
         assert [(hit.id, hit.score) for hit in herd.recall("goat hay", log=False)] == before
 
     def test_a_private_memory_of_another_stays_out(self, herd):
         herd.remember("The goat on meadow 77 wants hay and salt", visibility="private", creator="ann")
-        herd.use(self.PACK)
-        herd.clusters.find()
+        herd.policies.use(self.PACK)
+        herd.graph.clusters.find()
         seen = {hit.id for hit in herd.recall(GOATS[3], log=False, viewer="bob")}
         assert seen
         assert 21 not in seen
@@ -52,35 +52,35 @@ class TestCascade:
 
 class TestResults:
     def test_clusters_are_a_frame_a_figure_and_a_line(self, herd):
-        found = herd.clusters.find()
+        found = herd.graph.clusters.find()
         assert found.frame.columns == ["cluster", "name", "members", "what", "into"]
         assert len(found) == 2
         assert repr(found) == "<Clusters 2 of 20 memories: 2 new>"
         assert found.figure().axes[0].get_title(loc="left") == "2 clusters"
-        assert herd.clusters.frame().columns == ["cluster", "name", "members", "radius", "created", "refined"]
+        assert herd.graph.clusters.frame().columns == ["cluster", "name", "members", "radius", "created", "refined"]
 
     def test_what_is_shown_is_escaped(self, lab, clock):
-        lab.remember_many([{"text": f"<script>x{n}</script> goat hay meadow", "kind": "event"} for n in range(12)])
-        lab.remember_many([{"text": text, "kind": "event"} for text in SHIPS])
+        lab.remember([{"text": f"<script>x{n}</script> goat hay meadow", "kind": "event"} for n in range(12)])
+        lab.remember([{"text": text, "kind": "event"} for text in SHIPS])
         clock.advance(days=100)
-        shown = lab.clusters.find()._repr_html_() + lab.consolidation.run()._repr_html_()
+        shown = lab.graph.clusters.find()._repr_html_() + lab.upkeep.consolidation.run()._repr_html_()
         assert "<script>" not in shown
 
     def test_summaries_are_listed_with_what_became_of_them(self, herd, clock):
         clock.advance(days=100)
-        made = herd.consolidation.run()
+        made = herd.upkeep.consolidation.run()
         assert repr(made) == "<Consolidated 20 memories became 2 summaries, pack memlab>"
         herd.restore(made.ids[0])
         assert herd[made.ids[0]].status == "forgotten"
-        frame = herd.consolidation.frame()
+        frame = herd.upkeep.consolidation.frame()
         assert frame["memory_id"].to_list() == made.ids
         assert frame["undone"].is_null().to_list() == [False, True]
         assert frame["by"].to_list() == ["clusters", "clusters"]
-        assert frame["of"].to_list() == herd.clusters.frame().sort("cluster")["name"].to_list()
+        assert frame["of"].to_list() == herd.graph.clusters.frame().sort("cluster")["name"].to_list()
 
     def test_restore_brings_one_member_back_beside_its_summary(self, herd, clock):
         clock.advance(days=100)
-        made = herd.consolidation.run()
+        made = herd.upkeep.consolidation.run()
         herd.restore(1)
         assert herd[1].status == "active"
         assert herd[made.ids[0]].status == "active"
@@ -90,7 +90,7 @@ class TestRefusals:
     @pytest.mark.parametrize("given", [1, 0, -3, True, 2.5, "ten"])
     def test_min_size(self, herd, given):
         with pytest.raises(InputError, match="min_size"):
-            herd.clusters.find(min_size=given)
+            herd.graph.clusters.find(min_size=given)
 
     @pytest.mark.parametrize(
         ("given", "said"),
@@ -105,74 +105,74 @@ class TestRefusals:
     )
     def test_consolidate(self, herd, given, said):
         with pytest.raises(InputError, match=said):
-            herd.consolidation.run(**given)
+            herd.upkeep.consolidation.run(**given)
 
     def test_names_come_with_the_nearest(self, herd):
         herd.remember("x", project="farm")
         with pytest.raises(UnknownName, match="farm"):
-            herd.consolidation.run(project="frm")
+            herd.upkeep.consolidation.run(project="frm")
         with pytest.raises(UnknownName, match="communities"):
-            herd.consolidation.run(by="community")
+            herd.upkeep.consolidation.run(by="community")
         with pytest.raises(UnknownName):
             herd.restore(99)
 
     def test_a_read_only_lab_is_left_alone(self, disk, clock):
         with disk() as lab:
-            lab.remember_many(GOATS)
+            lab.remember(GOATS)
         with disk(read_only=True) as lab:
             for verb in (
-                lab.clusters.find,
-                lab.clusters.refine,
-                lab.consolidation.run,
+                lab.graph.clusters.find,
+                lab.graph.clusters.refine,
+                lab.upkeep.consolidation.run,
                 lambda: lab.restore(1),
             ):
                 with pytest.raises(ReadOnlyLab):
                     verb()
-            assert not lab.consolidation.run(dry_run=True)
+            assert not lab.upkeep.consolidation.run(dry_run=True)
 
     def test_a_lab_with_nothing_to_group_is_fine(self, lab):
-        assert len(lab.clusters.find()) == 0
-        assert lab.clusters.frame().is_empty()
-        assert lab.clusters.refine().frame.is_empty()
-        assert lab.consolidation.frame().is_empty()
+        assert len(lab.graph.clusters.find()) == 0
+        assert lab.graph.clusters.frame().is_empty()
+        assert lab.graph.clusters.refine().frame.is_empty()
+        assert lab.upkeep.consolidation.frame().is_empty()
         lab.remember("one")
-        assert len(lab.clusters.find()) == 0
+        assert len(lab.graph.clusters.find()) == 0
 
 
 def test_two_processes_see_the_same_clusters(disk):
     with disk() as one, disk() as other:
-        one.remember_many(GOATS + SHIPS)
-        one.clusters.find()
-        assert other.clusters.frame().equals(one.clusters.frame())
-        assert other.clusters.find().event is None
+        one.remember(GOATS + SHIPS)
+        one.graph.clusters.find()
+        assert other.graph.clusters.frame().equals(one.graph.clusters.frame())
+        assert other.graph.clusters.find().event is None
 
 
 def test_the_same_journal_gives_the_same_bytes(trigrams):
     def life():
         clock = memlab.ManualClock("2026-01-01T00:00:00")
         lab = memlab.open(embedder=trigrams, clock=clock)
-        lab.remember_many([{"text": text, "kind": "observation"} for text in (*GOATS, *SHIPS)])
+        lab.remember([{"text": text, "kind": "observation"} for text in (*GOATS, *SHIPS)])
         clock.advance(days=100)
-        lab.clusters.find()
-        lab.clusters.refine()
-        lab.consolidation.run(keep=1)
-        return [(event.kind, event.at, event.body) for event in lab.store.journal.events()]
+        lab.graph.clusters.find()
+        lab.graph.clusters.refine()
+        lab.upkeep.consolidation.run(keep=1)
+        return [(event.kind, event.at, event.body) for event in lab.io.store.journal.events()]
 
     assert life() == life()
 
 
 def test_what_was_exported_comes_back_with_its_clusters(herd, tmp_path, trigrams, clock):
-    herd.clusters.find()
+    herd.graph.clusters.find()
     herd.io.export(tmp_path / "all.jsonl")
     with memlab.open(embedder=trigrams, clock=clock) as other:
         other.load(tmp_path / "all.jsonl")
-        assert other.clusters.frame().equals(herd.clusters.frame())
-        assert other.clusters.find().event is None, "and they are known again"
+        assert other.graph.clusters.frame().equals(herd.graph.clusters.frame())
+        assert other.graph.clusters.find().event is None, "and they are known again"
 
 
 def test_a_purged_member_takes_its_edge_along(herd, clock):
-    herd.clusters.find()
+    herd.graph.clusters.find()
     herd.purge(1)
     joined = herd.edges.filter(pl.col("relation") == "in-cluster")
     assert 1 not in joined["source"].to_list()
-    assert herd.clusters.refine().frame.filter(pl.col("cluster") == 1)["members"].to_list() == [9]
+    assert herd.graph.clusters.refine().frame.filter(pl.col("cluster") == 1)["members"].to_list() == [9]

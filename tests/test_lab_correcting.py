@@ -16,7 +16,7 @@ spawn = multiprocessing.get_context("spawn")
 
 
 def kinds(lab):
-    return [event.kind for event in lab.store.journal.events()]
+    return [event.kind for event in lab.io.store.journal.events()]
 
 
 def row(lab, id):
@@ -128,7 +128,7 @@ def test_the_words_of_the_past_stay_and_its_fields_can_be_edited(lab):
     now = lab.remember("Zoe lives in Rome", subject="Zoe", predicate="lives-in", value="Rome")
     lab.graph.link(now, old, "supersedes")
     change = {"ids": [1], "columns": {"status": "superseded", "superseded_by": 2.0}}
-    with lab.store.writing() as tx:
+    with lab.io.store.writing() as tx:
         tx.event("resolve", {"set": [change]}, at=0)
     before = kinds(lab)
     with pytest.raises(InputError, match=r"superseded by memory 2 .* Edit memory 2"):
@@ -140,7 +140,7 @@ def test_the_words_of_the_past_stay_and_its_fields_can_be_edited(lab):
 
 def test_a_correction_of_what_was_flagged_is_in_use(lab):
     lab.remember("tabs")
-    lab.review.deprecate(1, "wrong")
+    lab.forget(1, how="deprecate", reason="wrong")
     assert lab.edit(1, text="spaces").status == "active"
 
 
@@ -162,7 +162,7 @@ def test_secrets_do_not_come_in_by_an_edit(lab):
     with pytest.raises(PrivacyError):
         lab.edit(1, tags=[key])
     with pytest.raises(PrivacyError):
-        lab.review.deprecate(1, f"it is {key}")
+        lab.forget(1, how="deprecate", reason=f"it is {key}")
 
 
 @pytest.mark.parametrize(
@@ -199,26 +199,26 @@ def test_texts_of_any_kind_and_length(lab, text):
 def test_what_is_flagged_leaves_recall_and_its_succession_is_up_for_review(lab):
     lab.remember("the office is in Rome")
     lab.edit(1, text="the office is in Oslo")
-    done = lab.review.deprecate(2, "it never moved")
+    done = lab.forget(2, how="deprecate", reason="it never moved")
     assert done.ids == (2,)
     assert done.frame.row(0, named=True)["before"] == "active"
     assert done.review.select("memory_id", "how", "text").rows() == [(1, "superseded by it", "the office is in Rome")]
-    assert lab.review.related().equals(done.review)
-    assert lab.review.related(1).height == 1
+    assert lab.upkeep.review.related().equals(done.review)
+    assert lab.upkeep.review.related(1).height == 1
     assert (row(lab, 2)["reason"], lab[2].status) == ("it never moved", "deprecated")
     assert lab.recall("office").ids == ()
     assert "review" in repr(done)
-    assert "&lt;" in lab.review.deprecate(2, "<b>")._repr_html_()
+    assert "&lt;" in lab.forget(2, how="deprecate", reason="<b>")._repr_html_()
     lab.restore(2)
     assert lab.recall("office").ids == (2,)
 
 
 def test_each_is_restored_to_what_it_was(lab):
-    lab.remember_many(["a", "b", "c"])
-    with lab.store.writing() as tx:
+    lab.remember(["a", "b", "c"])
+    with lab.io.store.writing() as tx:
         tx.event("maintain", {"set": [{"ids": [1, 2], "columns": {"status": ["confirmed", "staged"]}}]}, at=0)
-    lab.review.deprecate(2, "doubtful")
-    lab.delete([1, 2, 3])
+    lab.forget(2, how="deprecate", reason="doubtful")
+    lab.forget([1, 2, 3], how="delete")
     assert lab.restore([1, 2, 3]).frame["status"].to_list() == ["confirmed", "deprecated", "active"]
     assert lab.restore(2).frame["status"].to_list() == ["staged"]
     assert len(lab.restore([1, 3])) == 2
@@ -227,16 +227,16 @@ def test_each_is_restored_to_what_it_was(lab):
 
 def test_a_whole_project_goes_and_comes_back(lab):
     lab.remember("ours", project="api")
-    lab.remember_many([{"text": "a", "project": "web"}, {"text": "b", "project": "web"}])
+    lab.remember([{"text": "a", "project": "web"}, {"text": "b", "project": "web"}])
     lab.forget(2)
-    assert lab.delete(project="web").ids == (2, 3)
-    assert len(lab.delete(project="web")) == 0
+    assert lab.forget(project="web", how="delete").ids == (2, 3)
+    assert len(lab.forget(project="web", how="delete")) == 0
     assert lab.memories["status"].to_list() == ["active", "deleted", "deleted"]
     assert lab.restore(project="web").frame["status"].to_list() == ["forgotten", "active"]
     with pytest.raises(UnknownName, match="web"):
-        lab.delete(project="wep")
+        lab.forget(project="wep", how="delete")
     with pytest.raises(InputError, match="one of the two"):
-        lab.delete()
+        lab.forget(how="delete")
     with pytest.raises(InputError, match="one of the two"):
         lab.restore(1, project="web")
 
@@ -251,7 +251,11 @@ def test_what_was_superseded_stays_out_while_what_took_its_place_is_in_use(lab, 
     with pytest.raises(InputError, match="superseded by memory 2, which is in use"):
         lab.restore(1)
     assert lab.memories.equals(before)
-    for leave in (lab.forget, lab.delete, lambda id: lab.review.deprecate(id, "wrong")):
+    for leave in (
+        lab.forget,
+        lambda id: lab.forget(id, how="delete"),
+        lambda id: lab.forget(id, how="deprecate", reason="wrong"),
+    ):
         leave(2)
         assert lab.restore(1).frame["status"].to_list() == ["active"]
         assert row(lab, 1)["superseded_by"] is None
@@ -266,13 +270,17 @@ def test_what_is_deleted_cannot_be_edited_and_what_is_superseded_not_restored(la
     lab.edit(1, text="b")
     with pytest.raises(InputError, match="superseded by memory 2, which is in use"):
         lab.restore(1)
-    lab.delete(2)
+    lab.forget(2, how="delete")
     before = kinds(lab)
-    for change in (lambda: lab.edit(2, text="c"), lambda: lab.forget(2), lambda: lab.review.deprecate(2, "x")):
+    for change in (
+        lambda: lab.edit(2, text="c"),
+        lambda: lab.forget(2),
+        lambda: lab.forget(2, how="deprecate", reason="x"),
+    ):
         with pytest.raises(InputError, match="Restore it first"):
             change()
     with pytest.raises(UnknownName):
-        lab.delete([1, 99])
+        lab.forget([1, 99], how="delete")
     assert kinds(lab) == before
 
 
@@ -280,7 +288,7 @@ def test_a_lab_that_is_read_only_stays_as_it_is(disk):
     with disk() as lab:
         lab.remember("a")
     with disk(read_only=True) as lab:
-        for verb in (lab.forget, lab.delete, lab.restore, lab.purge):
+        for verb in (lab.forget, lambda id: lab.forget(id, how="delete"), lab.restore, lab.purge):
             with pytest.raises(ReadOnlyLab):
                 verb(1)
         with pytest.raises(ReadOnlyLab):

@@ -10,7 +10,7 @@ from memlab.kernel.verbs.projections import new_state
 
 
 def kinds(lab):
-    return [event.kind for event in lab.store.journal.events()]
+    return [event.kind for event in lab.io.store.journal.events()]
 
 
 def row(lab, id):
@@ -53,7 +53,7 @@ def test_tags_by_path_follow_the_paths():
 
 def test_edges_of_the_old_words_go_and_stated_edges_stay():
     lab = memlab.open(pack="workbench")
-    lab.remember_many(["Tests run on every push", "Tests run on every push to main", "Ada owns the tests"])
+    lab.remember(["Tests run on every push", "Tests run on every push to main", "Ada owns the tests"])
     lab.graph.link(2, 3, "caused-by", weight=0.5)
     lab.graph.link(2, 3, "relates-to", weight=0.4)
     lab.graph.link(1, 2, "contradicts", weight=0.9)
@@ -81,7 +81,7 @@ def test_facts_and_observations_that_were_read_from_it_are_read_again():
     lab = memlab.open(pack="companion")
     said = "I live in Rome and I work at Acme"
     turn = lab.remember(said, kind="turn", speaker="user", session="s")
-    lab.agents.commit(lab.extract(said, session="s"))
+    lab.agents.commit(lab.agents.extract(said, session="s"))
     edited = lab.edit(turn, text="I live in Milan")
     now = lab.memories.filter(pl.col("status") == "active")["text"].to_list()
     assert set(now) == {"I live in Milan", 'The user shared: "I live in Milan"', "The user lives in Milan"}
@@ -93,7 +93,7 @@ def test_what_somebody_else_said_too_is_not_read_again():
     lab = memlab.open(pack="companion")
     for session in ("s", "t"):
         lab.remember("I live in Rome", kind="turn", speaker="user", session=session)
-    lab.agents.commit(lab.extract("I live in Rome"))
+    lab.agents.commit(lab.agents.extract("I live in Rome"))
     lab.edit(1, text="I live in Milan")
     assert lab.facts.profile().text == "The user lives in Rome."
 
@@ -102,21 +102,21 @@ def test_a_summary_that_quotes_it_is_undone():
     lab = memlab.open(embedder=letters, clock=(clock := memlab.ManualClock("2026-01-01")))
     goats = [f"the goat ate the {what} in the barn" for what in ("oats", "hay", "corn", "straw", "bread", "apples")]
     ships = [f"a ship of {what} sails tonight" for what in ("iron", "coal", "sand", "wine", "salt", "wool")]
-    lab.remember_many([{"text": text, "kind": "observation"} for text in (*goats, *ships)])
+    lab.remember([{"text": text, "kind": "observation"} for text in (*goats, *ships)])
     clock.advance(days=300)
-    lab.clusters.find()
-    made = lab.consolidation.run(older_than_days=1, keep=0)
+    lab.graph.clusters.find()
+    made = lab.upkeep.consolidation.run(older_than_days=1, keep=0)
     summary = made.frame["summary"][0]
     member = made.frame["members"][0][0]
     edited = lab.edit(member, text="the horse slept")
     assert (edited.status, lab[summary].status, lab[member].status) == ("active", "forgotten", "superseded")
     assert "consolidation" in edited.dropped
-    assert lab.consolidation.frame()["undone"].null_count() == len(made.frame) - 1
+    assert lab.upkeep.consolidation.frame()["undone"].null_count() == len(made.frame) - 1
 
 
 def test_history_keeps_the_old_words(lab, clock):
     lab.remember("tabs", summary="about tabs")
-    before = lab.store.journal.head
+    before = lab.io.store.journal.head
     clock.advance(days=1)
     lab.edit(1, text="spaces")
     then = lab.at(event=before)
@@ -143,13 +143,13 @@ def test_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_all():
     lab = memlab.open(pack="companion")
     said = "I live in Rome and I work at Acme"
     lab.remember(said, kind="turn", speaker="user", session="s")
-    lab.agents.commit(lab.extract(said, session="s"))
+    lab.agents.commit(lab.agents.extract(said, session="s"))
     lab.remember("Deploy with make ship", tags=["ship"], summary="make ship")
     lab.context("deploy", session="s")
     lab.edit(1, text="I live in Milan")
     lab.edit(5, summary="ship it")
     lab.edit(5, text="Deploy with make deploy")
-    events, journal = list(lab.store.journal.events()), lab.store.journal
+    events, journal = list(lab.io.store.journal.events()), lab.io.store.journal
 
     def folded(*parts):
         state = new_state()
@@ -184,8 +184,8 @@ def test_an_edit_that_empties_a_text_is_refused(lab):
 
 
 def test_what_is_purged_or_deleted_is_not_edited(lab):
-    lab.remember_many(["tabs", "spaces"])
-    lab.delete(1)
+    lab.remember(["tabs", "spaces"])
+    lab.forget(1, how="delete")
     unchanged(lab, lambda: lab.edit(1, text="other"), InputError, "deleted. Restore it first")
     lab.purge(1)
     unchanged(lab, lambda: lab.edit(1, text="other"), InputError, "purged. Only its row is left")
@@ -200,7 +200,7 @@ def test_a_memory_of_another_lab_is_not_edited(lab):
 
 
 def test_what_the_caller_may_not_change_is_not_edited(lab):
-    coder = lab.agent("coder", project="web")
+    coder = lab.agents("coder", project="web")
     lab.remember("a private note", creator="agent:tutor", visibility="private")
     lab.remember("of the other project", project="api")
     mine = coder.remember("the parser has owners")
@@ -208,7 +208,7 @@ def test_what_the_caller_may_not_change_is_not_edited(lab):
     unchanged(lab, lambda: coder.edit(2, text="other"), UnknownName, "memory")
     lab.edit(mine, text="the parser has three owners", creator="user", visibility="project")
     unchanged(lab, lambda: coder.edit(mine.id, text="other"), NotPermitted, "changes its own alone")
-    unchanged(lab, lambda: lab.viewed_by("agent:coder").edit(2, text="other"), ReadOnlyLab, "view|read")
+    unchanged(lab, lambda: lab.at(viewer="agent:coder").edit(2, text="other"), ReadOnlyLab, "view|read")
 
 
 def test_the_same_edit_twice_changes_nothing_and_says_so(lab, clock):

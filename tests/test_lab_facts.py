@@ -42,7 +42,7 @@ class TestFact:
     def test_a_value_is_no_entity(self, lab):
         lab.facts.add("user", "prefers:theme", "dark")
         assert edges(lab) == [(1, "user")]
-        assert lab.entities.frame()["name"].to_list() == ["user"]
+        assert lab.facts.entities.frame()["name"].to_list() == ["user"]
 
     @pytest.mark.parametrize(("value", "kept"), [(36, "36"), (1.5, "1.5"), (0.1, "0.1"), (True, "true"), ("36", "36")])
     def test_values_are_kept_as_words(self, lab, value, kept):
@@ -55,10 +55,10 @@ class TestFact:
         memory = lab.facts.add("  ada  LOVELACE", "uses", object="oslo")
         assert memory.text == "Ada Lovelace uses Oslo"
         assert ends(lab) == [(1, "Ada Lovelace", "Oslo"), (2, "Ada Lovelace", "Oslo")]
-        assert lab.entities.frame()["mentions"].to_list() == [2, 2]
+        assert lab.facts.entities.frame()["mentions"].to_list() == [2, 2]
 
     def test_many_facts_are_remembered_at_once(self, lab):
-        lab.remember_many(
+        lab.remember(
             [
                 {"text": "one", "subject": "Ada", "predicate": "uses", "object": "Python"},
                 {"text": "two", "subject": "ADA", "predicate": "uses", "object": "python"},
@@ -72,13 +72,13 @@ class TestFact:
     def test_a_fact_about_itself_is_joined_once(self, lab):
         lab.facts.add("Ada", "knows", object="ada")
         assert edges(lab) == [(1, "Ada")]
-        assert lab.entities.frame()["mentions"].to_list() == [1]
+        assert lab.facts.entities.frame()["mentions"].to_list() == [1]
 
     def test_the_pack_says_how_a_fact_begins(self, lab):
-        lab.use("factgraph")
+        lab.policies.use("factgraph")
         assert lab.facts.add("Ada", "uses", "x").status == "staged"
         assert lab.facts.add("Ada", "uses", "y", status="confirmed").status == "confirmed"
-        lab.remember_many([{"text": "a", "subject": "Ada", "predicate": "uses", "value": "z"}, {"text": "b"}])
+        lab.remember([{"text": "a", "subject": "Ada", "predicate": "uses", "value": "z"}, {"text": "b"}])
         assert lab.memories["status"].to_list()[2:] == ["staged", "active"]
 
     @pytest.mark.parametrize(
@@ -104,10 +104,10 @@ class TestFact:
         ],
     )
     def test_bad_input_leaves_nothing_behind(self, lab, bad):
-        before = lab.store.state.seq
+        before = lab.io.store.state.seq
         with pytest.raises(MemlabError):
             lab.facts.add(**{"subject": "Ada", "predicate": "lives-in", "object": "Oslo"} | bad)
-        assert (len(lab), len(lab.entities.frame()), lab.store.state.seq) == (0, 0, before)
+        assert (len(lab), len(lab.facts.entities.frame()), lab.io.store.state.seq) == (0, 0, before)
 
     def test_no_secret_becomes_a_name(self, lab):
         with pytest.raises(PrivacyError):
@@ -117,7 +117,7 @@ class TestFact:
 
 class TestFacts:
     def test_are_found_by_any_name_by_predicate_and_status(self, people):
-        people.entities.merge("A. Lovelace", into="Ada Lovelace")
+        people.facts.entities.merge("A. Lovelace", into="Ada Lovelace")
         people.facts.retract(1)
         assert people.facts.frame(subject="a. lovelace")["id"].to_list() == [1, 2, 4]
         assert people.facts.frame(subject="Ada Lovelace", predicate="knows")["id"].to_list() == [2, 4]
@@ -138,7 +138,7 @@ class TestFacts:
             *("valid_from", "valid_until", "superseded_by", "access", "text", "relevance"),
         ]
         assert facts.is_empty()
-        assert lab.entities.frame().is_empty()
+        assert lab.facts.entities.frame().is_empty()
 
     def test_the_two_times_of_a_fact(self, lab):
         """What was told in March of January is among the facts of January, and was not known before March."""
@@ -150,7 +150,7 @@ class TestFacts:
     def test_a_circle_of_facts_that_supersede_each_other(self, lab, clock):
         for city in ("Rome", "Oslo"):
             lab.facts.add("Ada", "lives-in", object=city)
-        with lab.store.writing() as tx:
+        with lab.io.store.writing() as tx:
             columns = {"status": "superseded", "superseded_by": [2, 1], "changed": clock()}
             tx.event("resolve", {"set": [{"ids": [1, 2], "columns": columns}]}, at=clock())
         assert lab.facts.frame()["superseded_by"].to_list() == [2, 1]
@@ -171,7 +171,7 @@ class TestRetracting:
         assert lab.recall("Ada Oslo").ids == ()
 
     def test_told_again_it_is_a_new_fact(self, lab):
-        lab.use("factgraph")
+        lab.policies.use("factgraph")
         first = lab.facts.add("Ada", "lives-in", object="Oslo")
         lab.facts.retract(first)
         again = lab.facts.add("Ada", "lives-in", object="Oslo")
@@ -193,45 +193,47 @@ class TestRetracting:
 
 class TestEntities:
     def test_are_made_with_a_type_and_more_names(self, lab):
-        made = lab.entities.declare("Ada Lovelace", type="person", aliases=["Countess", "COUNTESS", "ada lovelace"])
+        made = lab.facts.entities.declare(
+            "Ada Lovelace", type="person", aliases=["Countess", "COUNTESS", "ada lovelace"]
+        )
         assert (made.name, made.type, made.aliases, made.mentions) == ("Ada Lovelace", "person", ("Countess",), 0)
         assert made.last_mentioned is None
-        assert lab.entities.declare("countess") == made
+        assert lab.facts.entities.declare("countess") == made
         lab.facts.add("COUNTESS", "lives-in", object="London")
         assert lab.facts.frame()["subject"].to_list() == ["Ada Lovelace"]
 
     def test_asking_for_one_that_is_known_writes_nothing(self, lab):
-        lab.entities.declare("Ada", type="person", aliases=["A."])
-        before = lab.store.state.seq
-        lab.entities.declare("ada", aliases=["a."])
-        lab.entities.declare("A.", type="person")
-        assert lab.store.state.seq == before
+        lab.facts.entities.declare("Ada", type="person", aliases=["A."])
+        before = lab.io.store.state.seq
+        lab.facts.entities.declare("ada", aliases=["a."])
+        lab.facts.entities.declare("A.", type="person")
+        assert lab.io.store.state.seq == before
 
     def test_a_name_belongs_to_one(self, lab):
-        lab.entities.declare("Ada", aliases=["Countess"])
-        lab.entities.declare("Grace")
+        lab.facts.entities.declare("Ada", aliases=["Countess"])
+        lab.facts.entities.declare("Grace")
         with pytest.raises(InputError, match=r'"Countess" is Ada already: merge_entities\("Countess", "Grace"\)'):
-            lab.entities.declare("Grace", aliases=["Countess"])
+            lab.facts.entities.declare("Grace", aliases=["Countess"])
         with pytest.raises(InputError, match="Grace already"):
-            lab.entities.declare("New", aliases=["grace"])
-        assert lab.entities.frame()["name"].to_list() == ["Ada", "Grace"]
+            lab.facts.entities.declare("New", aliases=["grace"])
+        assert lab.facts.entities.frame()["name"].to_list() == ["Ada", "Grace"]
 
     @pytest.mark.parametrize("bad", [{"name": ""}, {"type": "robot"}, {"aliases": "Al"}, {"aliases": [""]}])
     def test_bad_input(self, lab, bad):
         with pytest.raises(InputError):
-            lab.entities.declare(**{"name": "Ada"} | bad)
-        assert len(lab.entities.frame()) == 0
+            lab.facts.entities.declare(**{"name": "Ada"} | bad)
+        assert len(lab.facts.entities.frame()) == 0
 
     def test_ten_thousand_aliases(self, lab):
         aliases = [f"pseudonym {number}" for number in range(10_000)]
-        ada = lab.entities.declare("Ada", aliases=aliases)
+        ada = lab.facts.entities.declare("Ada", aliases=aliases)
         assert len(ada.aliases) == 10_000
         assert "9,990 more" in ada._repr_html_()
         lab.facts.add("Pseudonym 9999", "uses", "a pen")
         assert lab.facts.frame()["subject"].to_list() == ["Ada"]
 
     def test_what_is_shown_is_escaped(self, lab):
-        assert "<b>" not in lab.entities.declare("<b>Ada</b>")._repr_html_()
+        assert "<b>" not in lab.facts.entities.declare("<b>Ada</b>")._repr_html_()
 
     @pytest.mark.parametrize("name", ["נועה", "نور الهدى", "🦊🔥", "👩‍🚀", "王明", "Żółć", "a" * 1000])
     def test_names_of_all_scripts(self, lab, name):
@@ -243,7 +245,7 @@ class TestEntities:
 class TestMerging:
     def test_facts_keep_their_ids_and_become_facts_of_the_other(self, people):
         texts = people.facts.frame()["text"].to_list()
-        one = people.entities.merge("a. lovelace", into="ada lovelace")
+        one = people.facts.entities.merge("a. lovelace", into="ada lovelace")
         assert (one.name, one.aliases, one.mentions) == ("Ada Lovelace", ("A. Lovelace",), 5)
         assert ends(people) == [
             (1, "Ada Lovelace", "London"),
@@ -258,77 +260,77 @@ class TestMerging:
         assert people.facts.frame()["text"].to_list() == texts
 
     def test_a_fact_about_one_that_was_merged_away(self, people):
-        people.entities.merge("A. Lovelace", into="Ada Lovelace")
+        people.facts.entities.merge("A. Lovelace", into="Ada Lovelace")
         memory = people.facts.add("A. LOVELACE", "uses", "pencils")
         assert memory.text == "Ada Lovelace uses pencils"
         assert people.facts.frame(subject="Ada Lovelace")["id"].to_list() == [1, 2, 4, 5]
 
     def test_a_split_undoes_it(self, people):
-        before = ends(people), edges(people), people.entities.frame()
-        people.entities.merge("A. Lovelace", into="Ada Lovelace")
-        one = people.entities.split("A. Lovelace")
+        before = ends(people), edges(people), people.facts.entities.frame()
+        people.facts.entities.merge("A. Lovelace", into="Ada Lovelace")
+        one = people.facts.entities.split("A. Lovelace")
         assert (one.name, one.mentions, one.merged_into) == ("A. Lovelace", 3, None)
         assert (ends(people), edges(people)) == before[:2]
-        assert people.entities.frame().equals(before[2])
+        assert people.facts.entities.frame().equals(before[2])
 
     def test_what_was_told_since_stays_where_it_is(self, people):
-        people.entities.merge("A. Lovelace", into="Ada Lovelace")
+        people.facts.entities.merge("A. Lovelace", into="Ada Lovelace")
         people.facts.add("A. Lovelace", "uses", "pencils")
-        people.entities.split("A. Lovelace")
+        people.facts.entities.split("A. Lovelace")
         assert people.facts.frame(subject="Ada Lovelace")["id"].to_list() == [1, 4, 5]
 
     def test_chains_can_be_undone_from_either_end(self, people):
         people.facts.add("Countess", "uses", "ink")
-        before = ends(people), edges(people), people.entities.frame()
-        people.entities.merge("A. Lovelace", into="Ada Lovelace")
-        people.entities.merge("Ada Lovelace", into="Countess")
+        before = ends(people), edges(people), people.facts.entities.frame()
+        people.facts.entities.merge("A. Lovelace", into="Ada Lovelace")
+        people.facts.entities.merge("Ada Lovelace", into="Countess")
         assert {subject for _, subject, _ in ends(people)} == {"Countess", "Charles Babbage"}
-        people.entities.split("A. Lovelace")
-        people.entities.split("Ada Lovelace")
+        people.facts.entities.split("A. Lovelace")
+        people.facts.entities.split("Ada Lovelace")
         assert (ends(people), edges(people)) == before[:2]
-        assert people.entities.frame().equals(before[2])
-        people.entities.merge("A. Lovelace", into="Ada Lovelace")
-        people.entities.merge("Ada Lovelace", into="Countess")
-        people.entities.split("Ada Lovelace")
+        assert people.facts.entities.frame().equals(before[2])
+        people.facts.entities.merge("A. Lovelace", into="Ada Lovelace")
+        people.facts.entities.merge("Ada Lovelace", into="Countess")
+        people.facts.entities.split("Ada Lovelace")
         assert people.facts.frame(subject="A. Lovelace")["id"].to_list() == [1, 2, 4]
-        people.entities.split("A. Lovelace")
+        people.facts.entities.split("A. Lovelace")
         assert (ends(people), edges(people)) == before[:2]
 
     def test_no_circles(self, people):
-        people.entities.merge("A. Lovelace", into="Ada Lovelace")
+        people.facts.entities.merge("A. Lovelace", into="Ada Lovelace")
         for one, other in (("Ada Lovelace", "A. Lovelace"), ("A. Lovelace", "ada lovelace"), ("London", "london")):
             with pytest.raises(InputError, match="one entity already"):
-                people.entities.merge(one, into=other)
+                people.facts.entities.merge(one, into=other)
         with pytest.raises(UnknownName, match="Charles Babbage"):
-            people.entities.merge("Charles Babage", into="London")
+            people.facts.entities.merge("Charles Babage", into="London")
 
     def test_a_split_of_what_was_not_merged_says_what_to_do(self, people):
-        before = people.store.state.seq
+        before = people.io.store.state.seq
         with pytest.raises(InputError, match=r"split_entity\('London', \"London \(2\)\", facts="):
-            people.entities.split("London")
-        assert people.store.state.seq == before
+            people.facts.entities.split("London")
+        assert people.io.store.state.seq == before
 
     def test_a_mention_that_no_field_names_goes_along_and_comes_back(self, people, clock):
         people.remember("They met at a party")
         join = {"kind": "entity", "relation": "mentions", "weight": [1.0, 1.0]}
         join |= {"source": [5, 5], "target": ["A. Lovelace", "Ada Lovelace"]}
-        with people.store.writing() as tx:
+        with people.io.store.writing() as tx:
             tx.event("link", {"join": [join]}, at=clock())
         before = edges(people)
-        people.entities.merge("A. Lovelace", into="Ada Lovelace")
+        people.facts.entities.merge("A. Lovelace", into="Ada Lovelace")
         assert edges(people).count((5, "Ada Lovelace")) == 1
-        people.entities.merge("Ada Lovelace", into="Charles Babbage")
-        people.entities.split("A. Lovelace")
+        people.facts.entities.merge("Ada Lovelace", into="Charles Babbage")
+        people.facts.entities.split("A. Lovelace")
         assert [to for id, to in edges(people) if id == 5] == ["A. Lovelace", "Charles Babbage"]
-        people.entities.split("Ada Lovelace")
+        people.facts.entities.split("Ada Lovelace")
         assert edges(people) == before
 
     def test_an_edit_in_between_is_respected(self, people, clock):
         """Fact 2 was given another subject by hand after the merge; undoing it leaves that alone."""
-        people.entities.merge("A. Lovelace", into="Ada Lovelace")
-        with people.store.writing() as tx:
+        people.facts.entities.merge("A. Lovelace", into="Ada Lovelace")
+        with people.io.store.writing() as tx:
             tx.event("edit", {"set": [{"ids": [2], "columns": {"subject": "London"}}]}, at=clock())
-        people.entities.split("A. Lovelace")
+        people.facts.entities.split("A. Lovelace")
         assert people.facts.frame(subject="London")["id"].to_list() == [2]
 
 
@@ -336,20 +338,20 @@ class TestHomonyms:
     def test_some_facts_are_of_another_of_the_same_name(self, lab):
         for city in ("Berlin", "Rome", "Berlin Mitte"):
             lab.facts.add("Alex", "likes", object=city)
-        other = lab.entities.split("Alex", "Alex (Berlin)", facts=[1, 3])
+        other = lab.facts.entities.split("Alex", "Alex (Berlin)", facts=[1, 3])
         assert (other.name, other.mentions) == ("Alex (Berlin)", 2)
         assert lab.facts.frame(subject="Alex")["id"].to_list() == [2]
         assert lab.facts.frame(subject="alex (berlin)")["id"].to_list() == [1, 3]
         assert (1, "Alex (Berlin)") in edges(lab)
         assert (1, "Alex") not in edges(lab)
-        assert lab.entities.declare("Alex").mentions == 1
+        assert lab.facts.entities.declare("Alex").mentions == 1
 
     def test_an_alias_may_go_along_or_become_the_name(self, lab):
-        lab.entities.declare("Alex", aliases=["Al", "Lex"])
+        lab.facts.entities.declare("Alex", aliases=["Al", "Lex"])
         lab.facts.add("Alex", "likes", "tea")
-        other = lab.entities.split("Alex", "Al", facts=lab[1], aliases=["Lex"])
+        other = lab.facts.entities.split("Alex", "Al", facts=lab[1], aliases=["Lex"])
         assert (other.name, other.aliases) == ("Al", ("Lex",))
-        assert lab.entities.declare("Alex").aliases == ()
+        assert lab.facts.entities.declare("Alex").aliases == ()
 
     @pytest.mark.parametrize(
         ("name", "more", "why"),
@@ -367,11 +369,11 @@ class TestHomonyms:
         lab.facts.add("Alex", "likes", "tea")
         lab.facts.add("Bob", "likes", "tea")
         lab.facts.add("Alexander", "likes", "tea")
-        lab.entities.merge("Alexander", into="Alex")
-        before = lab.store.state.seq
+        lab.facts.entities.merge("Alexander", into="Alex")
+        before = lab.io.store.state.seq
         with pytest.raises(InputError, match=why):
-            lab.entities.split("Alex", name, **more)
-        assert lab.store.state.seq == before
+            lab.facts.entities.split("Alex", name, **more)
+        assert lab.io.store.state.seq == before
 
 
 class TestNarrative:
@@ -437,7 +439,7 @@ class TestNarrative:
 
     @pytest.mark.long
     def test_texts_of_any_length_and_kind_are_told_on_one_line_and_escaped(self, lab):
-        lab.remember_many(["a", "line one\n\nline two <script>", "x" * 900_000])
+        lab.remember(["a", "line one\n\nline two <script>", "x" * 900_000])
         told = lab.facts.narrative([1, 2, 3])
         assert told.text == "CONTEXT: a; line one line two <script>."
         assert "<script>" not in told._repr_html_()
@@ -478,7 +480,7 @@ class TestProfile:
         lab.facts.add("memlab", "is", "a laboratory")
         lab.facts.add("memlab", "uses", object="Polars")
         assert lab.facts.profile("MEMLAB").text == "memlab is a laboratory that uses Polars."
-        lab.entities.declare("memlab", type="person")
+        lab.facts.entities.declare("memlab", type="person")
         assert lab.facts.profile("memlab").text == "memlab is a laboratory who uses Polars."
 
     def test_the_surer_first(self, lab):
@@ -499,14 +501,14 @@ def test_a_lab_opened_again_knows_its_entities(disk):
     with disk() as lab:
         lab.facts.add("Ada", "lives-in", object="Oslo")
         lab.facts.add("A. L.", "uses", "ink")
-        lab.entities.merge("A. L.", into="Ada")
-        known = lab.entities.frame()
+        lab.facts.entities.merge("A. L.", into="Ada")
+        known = lab.facts.entities.frame()
         lab.io.snapshot()
-        lab.entities.declare("Ada", aliases=["Countess"])
+        lab.facts.entities.declare("Ada", aliases=["Countess"])
     with disk() as lab:
-        assert lab.entities.frame()["aliases"].to_list()[0] == ["A. L.", "Countess"]
-        assert lab.entities.frame().drop("aliases").equals(known.drop("aliases"))
-        lab.entities.split("A. L.")
+        assert lab.facts.entities.frame()["aliases"].to_list()[0] == ["A. L.", "Countess"]
+        assert lab.facts.entities.frame().drop("aliases").equals(known.drop("aliases"))
+        lab.facts.entities.split("A. L.")
         assert ends(lab) == [(1, "Ada", "Oslo"), (2, "A. L.", None)]
 
 
@@ -515,19 +517,19 @@ def test_a_lab_opened_again_knows_its_entities(disk):
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")), min_size=1, max_size=6), st.data())
 def test_merges_undone_in_any_order_leave_every_fact_as_it_was(trigrams, pairs, data):
     with memlab.open(embedder=trigrams, clock=memlab.ManualClock(5)) as lab:
-        lab.remember_many([{"text": "x", "subject": one, "predicate": "p", "object": two} for one, two in pairs])
-        before = ends(lab), edges(lab), lab.entities.frame()
-        names = lab.entities.frame()["name"].to_list()
+        lab.remember([{"text": "x", "subject": one, "predicate": "p", "object": two} for one, two in pairs])
+        before = ends(lab), edges(lab), lab.facts.entities.frame()
+        names = lab.facts.entities.frame()["name"].to_list()
         merged = []
         for _ in range(data.draw(st.integers(0, 4))):
             one, two = data.draw(st.sampled_from(names)), data.draw(st.sampled_from(names))
-            if lab.entities.declare(one).name != lab.entities.declare(two).name:
-                merged.append(lab.entities.declare(one).name)
-                lab.entities.merge(one, into=two)
-        called = {name: lab.entities.declare(name).name for name in names}
+            if lab.facts.entities.declare(one).name != lab.facts.entities.declare(two).name:
+                merged.append(lab.facts.entities.declare(one).name)
+                lab.facts.entities.merge(one, into=two)
+        called = {name: lab.facts.entities.declare(name).name for name in names}
         assert ends(lab) == [(id, called[one], called[two]) for id, one, two in before[0]]
         assert edges(lab) == sorted({(id, called[name]) for id, name in before[1]})
         for name in data.draw(st.permutations(merged)):
-            lab.entities.split(name)
+            lab.facts.entities.split(name)
         assert (ends(lab), edges(lab)) == before[:2]
-        assert lab.entities.frame().equals(before[2])
+        assert lab.facts.entities.frame().equals(before[2])

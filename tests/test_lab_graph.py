@@ -9,9 +9,7 @@ from memlab.errors import InputError, UnknownName
 
 def test_tags_are_nodes_that_memories_share():
     lab = memlab.open()
-    lab.remember_many(
-        [{"text": "a", "tags": ["rust", "style"]}, {"text": "b"}, {"text": "c", "tags": ["style", "style"]}]
-    )
+    lab.remember([{"text": "a", "tags": ["rust", "style"]}, {"text": "b"}, {"text": "c", "tags": ["style", "style"]}])
     edges = lab.edges.select("source", "target", "relation", "from_kind", "to_kind", "to").rows()
     assert edges == [
         (1, 1, "has-tag", "memory", "tag", "rust"),
@@ -47,7 +45,7 @@ def test_a_cascade_reaches_what_shares_a_tag_and_no_word(tmp_path):
 def lab():
     with memlab.open() as lab:
         rows = [{"text": "The borrow checker", "tags": ["rust"]}, {"text": "Tea is at four", "tags": ["rust", "tea"]}]
-        lab.remember_many([*rows, "Coffee is at nine"])
+        lab.remember([*rows, "Coffee is at nine"])
         lab.graph.link(1, 3, "relates-to", weight=0.5)
         yield lab
 
@@ -84,7 +82,7 @@ def test_a_trace_tells_the_paths_and_is_cut(lab):
 
 
 def test_an_edge_that_is_linked_again_gets_the_weight(lab):
-    first, second = lab.remember_many(["a chorus", "a walk"], linking="off").ids
+    first, second = lab.remember(["a chorus", "a walk"], linking="off").ids
     for weight in (0.4, 0.7, 0.7):
         lab.graph.link(first, second, "derived-from", weight=weight)
     made = pl.col("relation") == "derived-from"
@@ -117,6 +115,6 @@ def test_the_structure_of_a_lab(lab):
 
 
 def test_a_small_lab_searches_exactly_and_says_so(lab):
-    assert "searched exactly" in repr(lab.index)
-    report = lab.index.report(["when is tea?"], n=2)
+    assert "searched exactly" in repr(lab.upkeep.index)
+    report = lab.upkeep.index.report(["when is tea?"], n=2)
     assert (report.index, report.recall) == ("exact", 1.0)

@@ -49,9 +49,9 @@ def test_an_event_is_as_good_as_a_time(moved):
 
 def test_the_pack_is_the_one_that_decided_then(moved, clock):
     event = moved.log["event"].max()
-    moved.use("companion")
-    assert moved.at(event=event).pack.name == "memlab"
-    assert moved.at(clock.now).pack.name == "companion"
+    moved.policies.use("companion")
+    assert moved.at(event=event).policies.pack.name == "memlab"
+    assert moved.at(clock.now).policies.pack.name == "companion"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_the_pack_is_the_one_that_decided_then(moved, clock):
     [
         lambda lab: lab.remember("new"),
         lambda lab: lab.forget(1),
-        lambda lab: lab.use("cascade"),
+        lambda lab: lab.policies.use("cascade"),
         lambda lab: lab.graph.link(1, 2),
     ],
 )
@@ -147,6 +147,6 @@ def by_length(texts):
 
 def test_a_state_folded_in_one_go_is_the_one_of_the_past(moved):
     state = new_state()
-    journal = moved.store.journal
+    journal = moved.io.store.journal
     state.fold(journal.events(), journal)
     assert moved.at(event=journal.head).memories.equals(state.memories())

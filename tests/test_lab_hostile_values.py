@@ -34,7 +34,7 @@ class TestUnseenTexts:
         for call in (
             lambda: lab.edit(memory, text=text),
             lambda: lab.remember(text),
-            lambda: lab.observe(text),
+            lambda: lab.agents.observe(text),
             lambda: lab.remember("words", speaker=text),
             lambda: lab.facts.add("Ada", "likes", text),
         ):
@@ -56,7 +56,7 @@ class TestPurged:
             lambda: lab.edit(memory, text="other"),
             lambda: lab.edit(hit, importance=0.5),
             lambda: lab.edit(1, text="other"),
-            lambda: lab.similar(memory),
+            lambda: lab.graph.similar(memory),
         ):
             with pytest.raises(InputError, match="Memory 1 is purged"):
                 call()
@@ -90,7 +90,7 @@ class TestTimes:
         with pytest.raises(InputError, match="comes before 2026-05-01"):
             lab.remember("words", **reversed_)
         with pytest.raises(InputError, match=r"Row 1: .*comes before"):
-            lab.remember_many([{"text": "first"}, {"text": "second", **reversed_}])
+            lab.remember([{"text": "first"}, {"text": "second", **reversed_}])
         memory = lab.remember("held", valid_from="2026-05-01")
         with pytest.raises(InputError, match="comes before"):
             lab.edit(memory, valid_until="2026-01-01")

@@ -27,12 +27,12 @@ def lab(trigrams, clock):
 
 
 def head(lab):
-    return lab.store.journal.head
+    return lab.io.store.journal.head
 
 
 class TestMaintain:
     def test_what_it_tells(self, lab, clock):
-        lab.remember_many(["a", "b", "c"])
+        lab.remember(["a", "b", "c"])
         clock.advance(days=5)
         found = lab.upkeep.maintain()
         assert found
@@ -40,8 +40,8 @@ class TestMaintain:
         assert found.counts.rows() == [("label", None, "clear", 3)]
         assert found.frame.columns == ["id", "what", "from", "to", "at"]
         assert found.frame["at"].unique().to_list() == [datetime(2026, 3, 6, 12, tzinfo=UTC)]
-        assert (found.pack, found.pack_hash) == ("quiet", lab.pack.hash)
-        assert [event.kind for event in lab.store.journal.events(after=found.events[0] - 1)] == ["maintain"]
+        assert (found.pack, found.pack_hash) == ("quiet", lab.policies.pack.hash)
+        assert [event.kind for event in lab.io.store.journal.events(after=found.events[0] - 1)] == ["maintain"]
         assert repr(found) == "<Upkeep 2026-03-06 12:00 UTC, pack quiet: 3 label none -> clear>"
 
     def test_where_nothing_changed_nothing_is_written(self, lab):
@@ -75,7 +75,7 @@ class TestMaintain:
 
     def test_two_labs_on_one_folder(self, disk, clock):
         with disk(pack=QUIET) as one, disk() as other:
-            one.remember_many([f"memory {n}" for n in range(4)])
+            one.remember([f"memory {n}" for n in range(4)])
             clock.advance(days=30)
             assert one.upkeep.maintain().counts.rows() == [("status", "active", "deleted", 4)]
             assert not other.upkeep.maintain()
@@ -84,7 +84,7 @@ class TestMaintain:
     def test_what_came_between_the_decision_and_the_lock_is_seen(self, disk, clock, monkeypatch):
         """Another process confirms, in the moment before the write, what this one was about to let go."""
         with disk(pack=QUIET) as one, disk() as other:
-            one.remember_many(["a", "b"])
+            one.remember(["a", "b"])
             clock.advance(days=30)
             decided = _upkeep.transitions
             calls = []
@@ -93,7 +93,7 @@ class TestMaintain:
                 found = decided(state, pack, rows, now)
                 calls.append(len(rows))
                 if calls == [0, 2]:
-                    with other.store.writing() as tx:
+                    with other.io.store.writing() as tx:
                         tx.event("recall", {"ids": [1]}, at=now)
                 return found
 
@@ -123,7 +123,7 @@ class TestMaintain:
         assert lab[1].status == "active"
 
     def test_recall_goes_by_what_was_found(self, lab, clock):
-        lab.remember_many(["the sea at night", "the sea at noon"])
+        lab.remember(["the sea at night", "the sea at noon"])
         clock.advance(days=10)
         lab.recall("the sea at night", limit=1)
         clock.advance(days=12)
@@ -154,7 +154,7 @@ class TestSchedule:
         with lab.upkeep.schedule(on_upkeep=lambda found: None) as schedule:
             assert schedule.every == timedelta(hours=4)
             assert timedelta(hours=3.9) < schedule.next - datetime.now(UTC) <= timedelta(hours=4)
-            lab.use("(pack p) (setting upkeep-hours 24)")
+            lab.policies.use("(pack p) (setting upkeep-hours 24)")
             assert schedule.every == timedelta(hours=24)
         with lab.upkeep.schedule(every=timedelta(minutes=5)) as schedule:
             assert schedule.every == timedelta(minutes=5)
@@ -187,7 +187,7 @@ class TestSchedule:
     def test_a_journal_that_was_closed_ends_it(self, disk):
         lab = disk(pack=QUIET)
         schedule = lab.upkeep.schedule(every=SOON)
-        lab.store.close()
+        lab.io.store.close()
         assert until(lambda: not schedule.active)
         assert not schedule.active
         assert schedule.error is None
@@ -230,9 +230,9 @@ class TestSchedule:
     def test_it_stops_between_blocks(self, lab, monkeypatch):
         """A pass over a million memories does not hold up who closes the lab."""
         monkeypatch.setattr(_upkeep, "_BLOCK", 1)
-        lab.remember_many(["a", "b", "c"])
+        lab.remember(["a", "b", "c"])
         looks = iter([False, True, True, True])
-        found = run_upkeep(lab.store, lab.store.clock(), stopped=lambda: next(looks))
+        found = run_upkeep(lab.io.store, lab.io.store.clock(), stopped=lambda: next(looks))
         assert (found.complete, found.frame["id"].to_list()) == (False, [1])
         assert "stopped before its end" in repr(found)
         assert lab.upkeep.maintain().frame["id"].to_list() == [2, 3]

@@ -38,10 +38,10 @@ def content(lab):
 def test_the_same_twice_adds_nothing(lab, chat):
     first = lab.load(chat(40))
     assert (first.count("added"), first.count("known")) == (40, 0)
-    head, before = lab.store.journal.head, lab.memories
+    head, before = lab.io.store.journal.head, lab.memories
     again = lab.load(chat(40))
     assert (again.count("added"), again.count("known")) == (0, 40)
-    assert lab.store.journal.head == head
+    assert lab.io.store.journal.head == head
     assert lab.memories.equals(before)
     assert lab.load(chat(50)).count("added") == 10
     assert len(lab) == 50
@@ -103,7 +103,7 @@ def test_two_at_once_add_nothing_twice(tmp_path, trigrams, clock, chat, monkeypa
     path = chat(12)
     with memlab.open(tmp_path / "a", embedder=trigrams, clock=clock) as lab:
         with memlab.open(tmp_path / "a", embedder=trigrams, clock=clock) as other:
-            embedder = lab.embedder
+            embedder = lab.io.embedder
 
             def meanwhile(texts):
                 monkeypatch.undo()
@@ -111,7 +111,7 @@ def test_two_at_once_add_nothing_twice(tmp_path, trigrams, clock, chat, monkeypa
                 return embedder.encode(texts)
 
             double = {"encode": staticmethod(meanwhile), "__getattr__": lambda _, name: getattr(embedder, name)}
-            monkeypatch.setattr(lab.store, "embedder", type("E", (), double)())
+            monkeypatch.setattr(lab.io.store, "embedder", type("E", (), double)())
             loaded = lab.load(path)
         assert (loaded.count("known"), loaded.count("added")) == (12, 0)
         assert len(lab) == 12

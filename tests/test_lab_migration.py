@@ -5,9 +5,9 @@ import pytest
 from embedders import letters
 
 import memlab
-import memlab.io.moving
 from memlab.errors import MemoryOff, ReadOnlyLab
 from memlab.kernel.privacy import Screening
+from memlab.subjects.io import storing
 
 KEY = "AKIAIOSFODNN7EXAMPLE"
 
@@ -47,7 +47,7 @@ def opened(path, clock):
 def test_a_preview_says_by_project_what_would_go(held, unscreened):
     unscreened(held, f"the key is {KEY}", project="api")
     held.agents.switch_off("diary")
-    head = held.store.journal.head
+    head = held.io.store.journal.head
     seen = held.io.preview()
     rows = {row["project"]: row for row in seen.frame.to_dicts()}
     assert list(rows) == [None, "api", "diary"]
@@ -59,7 +59,7 @@ def test_a_preview_says_by_project_what_would_go(held, unscreened):
     assert seen.memories == 5
     assert held.io.preview([None, "api"]).memories == 0
     assert held.io.preview("api").frame.filter(project="api")["why"].to_list() == ["excluded"]
-    assert held.store.journal.head == head
+    assert held.io.store.journal.head == head
     assert "diary (memory is off)" in repr(seen)
 
 
@@ -76,13 +76,13 @@ def test_what_is_not_excluded_goes_and_a_second_time_adds_nothing(held, tmp_path
         assert there.edges.filter(relation="relates-to").height == 1
         assert there.recall("deploys", project="api", viewer="agent:x")[0].text.startswith("Deploys")
         texts = frame.height
-    assert held.viewed_by("agent:x").io.synced().is_empty()
+    assert held.at(viewer="agent:x").io.synced().is_empty()
     synced = held.io.synced().row(0, named=True)
     assert synced["target"] == str(target)
     assert (synced["memories"], synced["added"], synced["left_out"]) == (4, 4, 1)
-    head = held.store.journal.head
+    head = held.io.store.journal.head
     again = held.io.move_to(target, exclude=["diary"], embedder=letters)
-    assert (again.added, again.edges, held.store.journal.head) == (0, 0, head)
+    assert (again.added, again.edges, held.io.store.journal.head) == (0, 0, head)
     held.remember("A new rule", project="api")
     assert held.io.move_to(target, exclude=["diary"], embedder=letters).added == 1
     assert held.io.synced()["added"].to_list() == [4, 1]
@@ -121,7 +121,7 @@ def test_secrets_are_redacted_on_the_way_and_embedded_without_them(held, unscree
 
 
 def test_a_move_that_stopped_goes_on(held, tmp_path, clock, monkeypatch):
-    load, calls = memlab.io.moving.load_bundle, []
+    load, calls = storing.load_bundle, []
 
     def second_fails(*given, **named):
         calls.append(given)
@@ -130,7 +130,7 @@ def test_a_move_that_stopped_goes_on(held, tmp_path, clock, monkeypatch):
         return load(*given, **named)
 
     with monkeypatch.context() as patched:
-        patched.setattr(memlab.io.moving, "load_bundle", second_fails)
+        patched.setattr(storing, "load_bundle", second_fails)
         with pytest.raises(KeyboardInterrupt):
             held.io.move_to(tmp_path / "there", exclude=["diary"], embedder=letters)
     with opened(tmp_path / "there", clock) as there:
@@ -141,7 +141,7 @@ def test_a_move_that_stopped_goes_on(held, tmp_path, clock, monkeypatch):
 
 def test_the_target_decides_what_it_remembers(held, tmp_path, clock):
     with opened(tmp_path / "there", clock) as there:
-        there.use('(pack careful) (setting consent "needed")')
+        there.policies.use('(pack careful) (setting consent "needed")')
         there.agents.switch_on("api")
     with pytest.raises(MemoryOff, match="no project"):
         held.io.move_to(tmp_path / "there", embedder=letters)
@@ -157,26 +157,28 @@ def test_what_cannot_be_moved(disk, held, tmp_path):
         held.io.preview([3])
     assert not (tmp_path / "there").exists()
     with disk() as lab, pytest.raises(memlab.InputError, match="is this lab"):
-        lab.io.move_to(lab.store.folder)
+        lab.io.move_to(lab.io.store.folder)
     with disk(read_only=True) as lab, pytest.raises(ReadOnlyLab):
         lab.io.move_to(tmp_path / "there")
     with pytest.raises(ReadOnlyLab):
-        held.viewed_by("agent:x").io.move_to(tmp_path / "there")
-    assert held.viewed_by("agent:x").io.preview().frame.filter(project="api")["private"].item() == 0
+        held.at(viewer="agent:x").io.move_to(tmp_path / "there")
+    assert held.at(viewer="agent:x").io.preview().frame.filter(project="api")["private"].item() == 0
 
 
 def test_a_purge_leaves_no_project_in_a_mark(held, tmp_path):
     held.io.move_to(tmp_path / "there", exclude=["diary"], embedder=letters)
     held.purge(project="diary")
-    assert "diary" not in str([event.body for event in held.store.journal.events(kinds=("synced",))])
+    assert "diary" not in str([event.body for event in held.io.store.journal.events(kinds=("synced",))])
 
 
 def test_from_the_command_line(json_of, run):
     json_of("remember", "a.memlab", "Deploys go out on Tuesdays", "--project", "api")
     json_of("remember", "a.memlab", "Dear diary", "--project", "diary")
-    seen = json_of("move", "a.memlab", "b.memlab", "--exclude", "diary", "--preview")
+    seen = json_of("upkeep", "move", "a.memlab", "b.memlab", "--exclude", "diary", "--preview")
     assert (seen["memories"], [row["would_go"] for row in seen["projects"]]) == (1, [True, False])
-    assert run("move", "a.memlab", "b.memlab", "--preview").stdout.startswith("2 memories of 2 projects would go")
-    assert json_of("move", "a.memlab", "b.memlab", "--exclude", "diary")["added"] == 1
-    assert "1 were there already" in run("move", "a.memlab", "b.memlab").stdout
-    assert len(json_of("list", "b.memlab")) == 2
+    assert run("upkeep", "move", "a.memlab", "b.memlab", "--preview").stdout.startswith(
+        "2 memories of 2 projects would go"
+    )
+    assert json_of("upkeep", "move", "a.memlab", "b.memlab", "--exclude", "diary")["added"] == 1
+    assert "1 were there already" in run("upkeep", "move", "a.memlab", "b.memlab").stdout
+    assert len(json_of("show", "b.memlab")) == 2

@@ -8,7 +8,7 @@ from memlab.errors import PrivacyError, ReadOnlyLab
 
 def test_a_lab_that_was_imported_goes_on_living(disk, tmp_path, trigrams, clock):
     with memlab.open(embedder=trigrams, clock=clock) as source:
-        source.remember_many([{"text": "one", "session": "s"}, {"text": "two", "session": "s"}], chain=True)
+        source.remember([{"text": "one", "session": "s"}, {"text": "two", "session": "s"}], chain=True)
         source.feedback(source.recall("one")[0], "success")
         path = source.io.export(tmp_path / "a.jsonl")
     with disk() as lab:
@@ -76,7 +76,7 @@ def test_a_lab_that_may_not_be_written_exports_and_does_not_load(disk, tmp_path)
         with pytest.raises(ReadOnlyLab):
             lab.load(path)
         with pytest.raises(ReadOnlyLab):
-            lab.operations.run('(remember "x")')
+            lab.upkeep.operations.run('(remember "x")')
 
 
 def test_what_is_loaded_renders(lab, tmp_path, trigrams, clock):
@@ -108,10 +108,10 @@ def test_tags_beyond_counting(lab, tmp_path, trigrams, clock):
 
 
 def test_an_import_and_a_run_stand_in_the_log(lab, tmp_path, trigrams, clock):
-    lab.remember_many(["one", "two"])
+    lab.remember(["one", "two"])
     path = lab.io.export(tmp_path / "a.jsonl")
     with memlab.open(embedder=trigrams, clock=clock) as other:
         other.load(path)
-        other.operations.run("(get-policy)")
+        other.upkeep.operations.run("(get-policy)")
         told = other.log.filter(other.log["kind"].is_in(["import", "run"]))
         assert told.select("kind", "memories").rows() == [("import", [1, 2]), ("run", [])]

@@ -14,7 +14,7 @@ QUESTION = "Who serviced the boiler, and what was the bill?"
 
 def filled(path=None, **given):
     lab = memlab.open(path, clock=ManualClock("2026-01-01"), **given)
-    lab.remember_many([{"text": text, "speaker": "Ann", "session": "s"} for text in (*SHORT, LONG)], chain=True)
+    lab.remember([{"text": text, "speaker": "Ann", "session": "s"} for text in (*SHORT, LONG)], chain=True)
     return lab
 
 
@@ -31,10 +31,10 @@ class TestFound:
         assert list((tmp_path / "lab").rglob("words.npz"))
         with memlab.open(tmp_path / "lab", clock=ManualClock("2026-01-02")) as lab:
             assert scores(lab) == expected
-            before = lab.store.state.seq
+            before = lab.io.store.state.seq
             for text in (LONG, *SHORT):
                 lab.remember(text, project="other")
-            lab.remember_many([{"text": f"{ANSWER} {LONG}"}])
+            lab.remember([{"text": f"{ANSWER} {LONG}"}])
             assert scores(lab.at(event=before)) == expected
             whole = scores(lab)
         shutil.rmtree(tmp_path / "lab" / "snapshots")
@@ -69,7 +69,7 @@ class TestGone:
         with filled(tmp_path / "lab") as lab:
             lab.purge(4)
             assert [hit.id for hit in lab.recall(QUESTION, log=False) if hit.passage] == []
-            assert lab.store.state.words.passages is None
+            assert lab.io.store.state.words.passages is None
             after = scores(lab)
         files = [path for path in (tmp_path / "lab").rglob("*") if path.is_file()]
         assert not [path for path in files if b"Quint" in path.read_bytes() or b"quint" in path.read_bytes()]
@@ -78,5 +78,5 @@ class TestGone:
 
     def test_what_is_private_moves_nothing_for_others(self):
         with filled() as lab, filled() as other:
-            other.remember_many([{"text": LONG, "visibility": "private", "creator": "Bob"}])
-            assert scores(lab.viewed_by("Eve")) == scores(other.viewed_by("Eve"))
+            other.remember([{"text": LONG, "visibility": "private", "creator": "Bob"}])
+            assert scores(lab.at(viewer="Eve")) == scores(other.at(viewer="Eve"))

@@ -23,7 +23,7 @@ SECRET = "AKIAIOSFODNN7EXAMPLE"
 
 
 def events(lab, *kinds):
-    return list(lab.store.journal.events(kinds=kinds or None))
+    return list(lab.io.store.journal.events(kinds=kinds or None))
 
 
 def last(lab):
@@ -34,7 +34,7 @@ class TestPinning:
     def test_a_pin_holds_through_a_use(self, lab):
         pinned = lab.policies.install(SLOT, LONG)
         assert lab.policies.pin(SLOT, reason="it is good") == pinned
-        live = lab.use("associative")
+        live = lab.policies.use("associative")
         assert live.policies[SLOT].hash == pinned.hash
         assert lab.policies["spread"].hash == load_pack("associative").policies["spread"].hash
 
@@ -69,16 +69,16 @@ class TestPinning:
     def test_a_changed_pack_is_used_around_a_pin(self, lab):
         pinned = lab.policies.pin(SLOT)
         pack = load_pack("associative").with_policy(SLOT, load_pack("cascade").policies[SLOT])
-        assert lab.use(pack).policies[SLOT].hash == pinned.hash
+        assert lab.policies.use(pack).policies[SLOT].hash == pinned.hash
 
     def test_it_is_there_after_reopening(self, disk):
         with disk() as lab:
             lab.policies.install(SLOT, LONG)
             lab.policies.pin(SLOT)
-            lab.use("associative")
-            before = lab.pack.hash, lab.policies.history()
+            lab.policies.use("associative")
+            before = lab.policies.pack.hash, lab.policies.history()
         with disk(read_only=True) as lab:
-            assert (lab.pack.hash, SLOT in lab.policies.pins) == (before[0], True)
+            assert (lab.policies.pack.hash, SLOT in lab.policies.pins) == (before[0], True)
             assert lab.policies.history().equals(before[1])
             with pytest.raises(ReadOnlyLab):
                 lab.policies.unpin(SLOT)
@@ -117,21 +117,21 @@ def test_another_process_pins(tmp_path):
 class TestRollingBackPacks:
     def test_the_pack_before(self, lab):
         lab.policies.install(SLOT, LONG)
-        before = lab.pack
-        lab.use("associative")
+        before = lab.policies.pack
+        lab.policies.use("associative")
         lab.policies.install(SLOT, SHORT)
         back = lab.policies.rollback(reason="worse")
         assert (back.hash, back.name, back.settings) == (before.hash, "memlab", before.settings)
-        assert lab.pack.hash == before.hash
+        assert lab.policies.pack.hash == before.hash
         assert lab.policies.rollback().name == "associative"
 
     def test_any_pack_that_was_live(self, lab):
-        first = lab.pack.hash
+        first = lab.policies.pack.hash
         event = last(lab).seq
-        lab.use("associative")
-        lab.use("cascade")
+        lab.policies.use("associative")
+        lab.policies.use("cascade")
         assert lab.policies.rollback(to=first[:12]).hash == first
-        lab.use("cascade")
+        lab.policies.use("cascade")
         assert lab.policies.rollback(to=event).hash == first
         with pytest.raises(UnknownName):
             lab.policies.rollback(to="nothing")
@@ -139,11 +139,11 @@ class TestRollingBackPacks:
     def test_it_survives_reopening(self, disk):
         with disk() as lab:
             lab.policies.install(SLOT, LONG)
-            before = lab.pack.hash
-            lab.use("associative")
+            before = lab.policies.pack.hash
+            lab.policies.use("associative")
             lab.policies.rollback()
         with disk() as lab:
-            assert lab.pack.hash == before
+            assert lab.policies.pack.hash == before
             assert lab.policies.history(SLOT)["action"].to_list() == ["use", "install", "use", "rollback"]
 
 
@@ -152,11 +152,11 @@ class TestEvents:
 
     def test_changes_carry_the_hash_of_the_live_pack(self, lab):
         def recorded():
-            return last(lab).kind, last(lab).body["live"] == lab.pack.hash
+            return last(lab).kind, last(lab).body["live"] == lab.policies.pack.hash
 
-        lab.use("associative")
+        lab.policies.use("associative")
         assert recorded() == ("use", True)
-        assert last(lab).body["policies"] == lab.pack.policy_hashes
+        assert last(lab).body["policies"] == lab.policies.pack.policy_hashes
         installed = lab.policies.install(SLOT, LONG)
         assert recorded() == ("install", True)
         assert last(lab).body["hash"] == installed.hash
@@ -172,7 +172,7 @@ class TestEvents:
     def test_recalls_and_feedback_lead_to_every_policy_that_decided(self, lab):
         lab.remember("the goat is in the garden")
         hit = lab.recall("goat")[0]
-        deciding = {slot: policy.hash for slot, policy in lab.pack.policies.items()}
+        deciding = {slot: policy.hash for slot, policy in lab.policies.pack.policies.items()}
         lab.policies.install(SLOT, LONG)
         lab.feedback(hit, "success")
         [recall], [feedback] = events(lab, "recall"), events(lab, "feedback")
@@ -194,9 +194,9 @@ class TestEvents:
         old = VersionLog()
         for event in events(lab, "use", "install", "rollback"):
             body = {key: event.body[key] for key in ("pack", "hash", "sources", "reason")}
-            old.fold(type(event)(event.seq, event.at, event.kind, body), lab.store.journal.source)
-        assert old.pack.hash == lab.pack.hash
-        with lab.store.writing() as tx:
+            old.fold(type(event)(event.seq, event.at, event.kind, body), lab.io.store.journal.source)
+        assert old.pack.hash == lab.policies.pack.hash
+        with lab.io.store.writing() as tx:
             tx.event("recall", {"ids": [1]}, at=0)
         assert lab.policies.attribution().frame["recalls"].to_list() == [2]
 
@@ -204,7 +204,7 @@ class TestEvents:
 def test_a_policy_that_this_version_cannot_read_is_not_passed_over(disk):
     """As when another process, of a later version, installs what this one does not know."""
     with disk() as lab, disk() as later:
-        with later.store.journal.write() as tx:
+        with later.io.store.journal.write() as tx:
             tx.source("later", "(fn [telepathy] telepathy)")
             tx.event("install", {"slot": SLOT, "source": "later", "helpers": [], "reason": ""}, at=0)
         for _ in range(2):
@@ -217,25 +217,25 @@ class TestUsing:
         tuned = load_pack("(pack mine) (defpolicy recall-score [length] (* length (param :weight 0.5)))")
         tuned = tuned.with_policy(SLOT, tuned.policies[SLOT].with_params({"weight": 0.7}))
         with disk() as lab:
-            assert lab.use(tuned).hash == tuned.hash
+            assert lab.policies.use(tuned).hash == tuned.hash
         with disk() as lab:
-            assert lab.pack.hash == tuned.hash
+            assert lab.policies.pack.hash == tuned.hash
             assert lab.policies[SLOT].params["weight"].value == 0.7
 
     def test_a_changed_pack_is_one_step(self, lab):
         head = last(lab).seq
         changed = load_pack("associative").with_policy(SLOT, load_pack("cascade").policies[SLOT])
-        lab.use(changed)
+        lab.policies.use(changed)
         assert [event.kind for event in events(lab) if event.seq > head] == ["use", "install"]
-        assert lab.pack.hash == changed.hash
+        assert lab.policies.pack.hash == changed.hash
 
     def test_settings_that_no_text_holds_are_refused(self, lab):
         pack = load_pack("associative")
-        before = lab.pack.hash
+        before = lab.policies.pack.hash
         changed = replace(pack, settings={**pack.settings, "seeds": 3}, hash="another")
         with pytest.raises(InputError, match=r"Write them in its text"):
-            lab.use(changed)
-        assert lab.pack.hash == before
+            lab.policies.use(changed)
+        assert lab.policies.pack.hash == before
 
     def test_install_with_parameters(self, lab):
         lab.policies.install(SLOT, TUNED, params={"weight": 0.7})
@@ -261,9 +261,9 @@ class TestUsing:
 
 class TestLooking:
     def test_each_slot_with_its_version_pack_and_pin(self, lab):
-        lab.use("associative")
+        lab.policies.use("associative")
         version = lab.policies.pin(SLOT)
-        lab.use("cascade")
+        lab.policies.use("cascade")
         [line] = [line for line in repr(lab.policies).splitlines() if line.split()[0] == SLOT]
         assert line.split()[1:5] == [str(version.number), f"[{version.hash[:12]}]", "associative", "pinned"]
         page = lab.policies._repr_html_()
@@ -294,7 +294,7 @@ class TestLooking:
 
 class TestAttribution:
     def test_feedback_counts_for_the_version_that_showed_it(self, lab):
-        lab.remember_many(["short", "a rather longer text than the other"])
+        lab.remember(["short", "a rather longer text than the other"])
         lab.policies.install(SLOT, LONG)
         for _ in range(3):
             lab.feedback(lab.recall("text", limit=1)[0], "success")
@@ -310,8 +310,8 @@ class TestAttribution:
         assert whole.select("recalls", "success", "fail").rows() == [(4, 3, 1)]
 
     def test_probes_are_counted_apart_also_where_events_did_not_tell(self, lab):
-        lab.remember_many([f"goat number {number}" for number in range(40)])
-        lab.use("(pack probing :inherits memlab) (setting probe-rate 1) (setting probe-depth 20)")
+        lab.remember([f"goat number {number}" for number in range(40)])
+        lab.policies.use("(pack probing :inherits memlab) (setting probe-rate 1) (setting probe-depth 20)")
         hits = lab.recall("goat", limit=5)
         (probe,) = (hit for hit in hits if hit.probe)
         lab.feedback(probe, "success")
@@ -320,11 +320,11 @@ class TestAttribution:
         assert (row["shown"], row["judged"], row["fail"]) == (5, 1, 1)
         assert (row["probes"], row["probe_judged"], row["probe_success"]) == (1, 1, 1)
         before = lab.policies.attribution().frame
-        with lab.store.writing() as tx:
+        with lab.io.store.writing() as tx:
             recall = events(lab, "recall")[0]
             old = {"ids": recall.body["ids"], "pack": recall.body["pack"]}
             decision = tx.event("recall", old, at=recall.at)
-            tx.slate(decision, next(iter(lab.store.journal.slates()))[1])
+            tx.slate(decision, next(iter(lab.io.store.journal.slates()))[1])
         again = lab.policies.attribution().frame
         assert again["probes"].sum() == 2 * before["probes"].sum()
 
@@ -336,13 +336,13 @@ class TestAttribution:
 def test_swaps_from_one_thread_while_another_recalls(disk):
     """Each recall is decided by one pack, whole, and its event names it."""
     with disk() as lab:
-        lab.remember_many(["short", "a rather longer text than the other"])
+        lab.remember(["short", "a rather longer text than the other"])
         packs = [load_pack(name) for name in ("associative", "cascade")]
         done = threading.Event()
 
         def swap():
             for turn in range(20):
-                lab.use(packs[turn % 2])
+                lab.policies.use(packs[turn % 2])
             done.set()
 
         swapping = threading.Thread(target=swap)
@@ -378,7 +378,7 @@ class Changes(RuleBasedStateMachine):
 
     @rule(pack=PACKS)
     def use(self, pack):
-        self.lab.use(pack)
+        self.lab.policies.use(pack)
         self.live = {**self.hashes(load_pack(pack)), **self.pinned}
 
     @rule(slot=CHOSEN, source=SOURCES)
@@ -416,14 +416,14 @@ class Changes(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def rollback_pack(self, data):
-        seen = self.lab.store.versions._lives
+        seen = self.lab.io.store.versions._lives
         place = data.draw(st.integers(0, len(seen) - 1))
         self.lab.policies.rollback(to=seen[place].seq)
         self.live = {**self.hashes(seen[place].pack), **self.pinned}
 
     @invariant()
     def the_model_agrees(self):
-        assert self.hashes(self.lab.pack) == self.live
+        assert self.hashes(self.lab.policies.pack) == self.live
         assert {slot: version.hash for slot, version in self.lab.policies.pins.items()} == self.pinned
         for slot in (SLOT, "seed-score"):
             assert self.lab.policies.history(slot).filter("live")["hash"].unique().to_list() == [self.live[slot]]
@@ -431,9 +431,9 @@ class Changes(RuleBasedStateMachine):
     def teardown(self):
         again = VersionLog()
         for event in events(self.lab):
-            again.fold(event, self.lab.store.journal.source)
+            again.fold(event, self.lab.io.store.journal.source)
         assert again.frame().equals(self.lab.policies.history())
-        assert again.pack.hash == self.lab.pack.hash
+        assert again.pack.hash == self.lab.policies.pack.hash
         for live in again._lives:
             versions = again.deciders(live.hash)
             assert {slot: version.hash for slot, version in versions.items()} == self.hashes(live.pack)

@@ -121,7 +121,7 @@ def test_no_byte_is_left(disk, folder, monkeypatch):
         everywhere(lab, monkeypatch)
         there = {trace.split(" in ")[1].split("/")[0] for trace in traces(folder)}
         assert there >= {"journal.db", "backups", "slates", "snapshots"}
-        vector = lab.store.state.vectors.take(np.array([0])).tobytes()
+        vector = lab.io.store.state.vectors.take(np.array([0])).tobytes()
         assert any(vector in contents(file) for file in folder.rglob("*") if file.is_file())
 
         done = lab.purge([1, 4], reason="he asked for it")
@@ -155,11 +155,11 @@ def test_what_stays_is_the_row_its_numbers_and_a_tombstone(disk):
         lived = ["text", "tags", "importance", "status", "access", "success", "created", "summary"]
         assert after[1:3].select(lived).equals(before[1:3].select(lived))
         assert after["context"][1] == "before that: . So he said."
-        tombstones = tombstones_of(lab.store.state)
+        tombstones = tombstones_of(lab.io.store.state)
         assert tombstones.is_purged(TEXT)
         assert tombstones.is_purged(f" {TEXT.replace(' ', chr(10))}")
         assert not tombstones.is_purged("A fair in the town")
-        assert [event.kind for event in lab.store.journal.events()][-1] == "purge"
+        assert [event.kind for event in lab.io.store.journal.events()][-1] == "purge"
         decisions = lab.slates().decisions.collect()
         assert decisions["query"].to_list() == ["", "fair", "fair", "fair"]
         assert "acmeproj" not in str(decisions.to_dicts())
@@ -187,7 +187,7 @@ def test_the_lab_goes_on(lab):
     assert lab.recall("fair in the town").ids
     assert lab.recall("xylophonist quokkas", status=["purged", "active"]).frame.height
     lab.graph.stats(progress=False)
-    lab.similar(2)
+    lab.graph.similar(2)
     lab.graph.trace(2)
     lab.upkeep.maintain(progress=False)
     new = lab.remember("the goat of the town", tags=["town"])
@@ -198,18 +198,18 @@ def test_a_recall_of_the_past_knows_it_no_more(lab):
     fill(lab)
     pack = memlab.load_pack("cascade")
     asked = lab.slates().decisions.collect().to_dicts()
-    assert lab.recall_again(asked[1], pack) is not None
+    assert lab.policies.recall_again(asked[1], pack) is not None
     assert "xylophon" in str(lab._questions._past._state.memories().to_dicts()).lower()
     lab.purge([1, 4])
-    assert lab.recall_again(asked[0], pack) is None  # the question itself was the text
-    assert lab.recall_again(asked[1], pack) is not None
+    assert lab.policies.recall_again(asked[0], pack) is None  # the question itself was the text
+    assert lab.policies.recall_again(asked[1], pack) is not None
     past = lab._questions._past._state
     assert "xylophon" not in str(past.memories().to_dicts()).lower()
 
 
 def test_a_lab_of_the_past_that_is_open_knows_it_no_more(lab):
     fill(lab)
-    past = lab.at(event=lab.store.journal.head)
+    past = lab.at(event=lab.io.store.journal.head)
     assert past[1].text == TEXT
     lab.purge([1, 4])
     assert past[1].text == ""
@@ -277,8 +277,8 @@ def test_a_subject_goes_under_all_its_names(disk, folder):
         lab.facts.add("A. Quuxley", "lives in", "Ostend")
         lab.facts.add("Bob", "likes", "tea")
         lab.remember("Somebody saw Adele Quuxley at the fair")
-        lab.entities.declare("Adele Quuxley", type="person", aliases=["Della"])
-        lab.entities.merge("A. Quuxley", "Adele Quuxley")
+        lab.facts.entities.declare("Adele Quuxley", type="person", aliases=["Della"])
+        lab.facts.entities.merge("A. Quuxley", "Adele Quuxley")
         lab.facts.add("della", "speaks", "Dutch")
         lab.recall("what does Della like")
         lab.recall("what does Bob like")
@@ -289,10 +289,10 @@ def test_a_subject_goes_under_all_its_names(disk, folder):
         assert traces(folder, ["goat cheese", "ostend", "della", "a. quuxley", "dutch"]) == set()
         assert done.found.rows() == [("a name", "memory 4", 1, "says as much, and stays")]
         assert asked(lab) == ["", "what does Bob like"]
-        assert "Bob" in lab.entities.frame()["name"].to_list()
-        live = content_of(lab.store.state)
+        assert "Bob" in lab.facts.entities.frame()["name"].to_list()
+        live = content_of(lab.io.store.state)
     with disk() as lab:
-        assert content_of(lab.store.state) == live
+        assert content_of(lab.io.store.state) == live
 
 
 def test_names_narrow_each_other(lab):
@@ -312,10 +312,10 @@ def test_names_narrow_each_other(lab):
 
 
 def test_what_is_overdue(lab, clock):
-    lab.remember_many(["a", "b", "c"])
-    lab.delete(1)
+    lab.remember(["a", "b", "c"])
+    lab.forget(1, how="delete")
     clock.advance(days=29)
-    lab.delete(2)
+    lab.forget(2, how="delete")
     assert lab.purge(overdue=True).ids == ()
     clock.advance(days=1)
     assert lab.purge(overdue=True).ids == (1,)
@@ -327,15 +327,15 @@ def test_what_is_overdue(lab, clock):
 def test_twice_is_once(lab):
     lab.remember("a")
     lab.purge(1)
-    head = lab.store.journal.head
+    head = lab.io.store.journal.head
     assert lab.purge(1).ids == ()
-    assert lab.store.journal.head == head
+    assert lab.io.store.journal.head == head
     lab.remember("b")
     linked = (lambda: lab.graph.link(1, 2), lambda: lab.graph.link(2, 1, "supersedes"))
     for verb in (lambda: lab.restore(1), lambda: lab.edit(1, text="b"), lambda: lab.forget(1), *linked):
         with pytest.raises(InputError, match="is purged"):
             verb()
-    assert len(lab.delete(1)) == 0
+    assert len(lab.forget(1, how="delete")) == 0
     assert lab[1].status == "purged"
 
 
@@ -382,7 +382,7 @@ def test_a_backup_somewhere_else_is_reached_or_the_purge_is_not_ended(disk, fold
     kept.mkdir()
     disk().close()
     with disk() as lab:
-        assert not lab.store.journal.meta("purging")
+        assert not lab.io.store.journal.meta("purging")
 
 
 def test_a_snapshot_from_before_is_not_believed(disk, folder, tmp_path):
@@ -597,7 +597,7 @@ def test_killed_anywhere_it_is_not_begun_or_is_ended_by_the_next_opening(disk, f
             assert lab.purge([1, 4]).ids == (1, 4)
         assert [lab[id].status for id in (1, 4)] == ["purged", "purged"]
         assert traces(folder) == set()
-        assert not lab.store.journal.meta("purging")
+        assert not lab.io.store.journal.meta("purging")
     assert traces(folder) == set()
 
 
@@ -625,7 +625,7 @@ def test_who_writes_a_snapshot_meanwhile_is_waited_for(disk, monkeypatch):
     monkeypatch.setattr("memlab.subjects.purge.purge.PURGE_TIMEOUT", 0.1)
     with disk() as lab, disk() as other:
         lab.remember("a")
-        with other.store.derived.held(1), pytest.raises(LabBusy):
+        with other.io.store.derived.held(1), pytest.raises(LabBusy):
             lab.purge(1)
         assert lab[1].status == "active"
         assert lab.purge(1).ids == (1,)
@@ -640,14 +640,14 @@ names = st.sampled_from(["goat", "sea", "bakery", "tabs"])
 
 
 def fold_of(lab, *cuts) -> State:
-    state, journal = new_state(), lab.store.journal
+    state, journal = new_state(), lab.io.store.journal
     for after, upto in zip((0, *cuts), (*cuts, journal.head), strict=True):
         state.fold(journal.events(after=after, upto=upto), journal)
     return state
 
 
 def stands_for(lab, id: int) -> int:
-    return in_place_of(lab.store.state, id - 1) + 1
+    return in_place_of(lab.io.store.state, id - 1) + 1
 
 
 def content_of(state: State):
@@ -709,8 +709,8 @@ def test_after_any_corrections_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_
             elif verb in ("forget", "delete"):
                 getattr(lab, verb)(id)
         whole = content_of(fold_of(lab))
-        assert content_of(lab.store.state) == whole
-        cut = data.draw(st.integers(0, lab.store.journal.head))
+        assert content_of(lab.io.store.state) == whole
+        cut = data.draw(st.integers(0, lab.io.store.journal.head))
         assert content_of(fold_of(lab, cut)) == whole
 
 
@@ -720,33 +720,33 @@ def test_reopening_equals_the_live_state(disk):
         lab.purge([1, 4])
         lab.edit(3, text="something else")
         lab.forget(2)
-        live = content_of(lab.store.state)
+        live = content_of(lab.io.store.state)
         lab.io.snapshot()
     for _ in range(2):
         with disk() as lab:
-            assert content_of(lab.store.state) == live
-        with closing(sqlite3.connect(lab.path / "journal.db")) as connection:
+            assert content_of(lab.io.store.state) == live
+        with closing(sqlite3.connect(lab.io.path / "journal.db")) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        shutil.rmtree(lab.path / "snapshots", ignore_errors=True)
+        shutil.rmtree(lab.io.path / "snapshots", ignore_errors=True)
 
 
 @pytest.mark.long
 def test_an_index_made_of_the_vectors_goes(tmp_path, folder):
     with memlab.open(folder, embedder=letters) as lab:
-        lab.remember_many([f"text {number} quokkaword{number}" for number in range(4200)])
-        assert lab.store.neighbours.rebuild()
+        lab.remember([f"text {number} quokkaword{number}" for number in range(4200)])
+        assert lab.io.store.neighbours.rebuild()
         assert list((folder / "neighbours").glob("*.index"))
         (folder / "neighbours" / ".draft-vectors").write_bytes(b"left by a builder that was killed")
         lab.purge(range(1, 4))
         assert [path.name for path in (folder / "neighbours").iterdir()] == ["build.lock"]
         assert traces(folder, ["quokkaword1 ", "quokkaword2\x00"]) == set()
-        assert lab.similar(9).height
+        assert lab.graph.similar(9).height
 
 
 def test_an_entity_of_whom_only_the_purged_told_is_not_listed(lab):
     lab.remember("she keeps quokkas", subject="Zoe", predicate="keeps", value="quokkas")
     lab.remember("Ada likes tea", subject="Ada", predicate="likes", value="tea")
-    number = lab.entities.frame().filter(name="Ada")["id"].item()
+    number = lab.facts.entities.frame().filter(name="Ada")["id"].item()
     lab.purge(1)
-    assert lab.entities.frame()["name"].to_list() == ["Ada"]
-    assert lab.entities.frame()["id"].item() == number
+    assert lab.facts.entities.frame()["name"].to_list() == ["Ada"]
+    assert lab.facts.entities.frame()["id"].item() == number

@@ -57,7 +57,7 @@ def test_what_came_from_a_session_a_creator_or_a_source_leaves_recall(lab, chose
     lab.remember("tabs are bad", session="web")
     lab.remember("tabs are evil", session="web", creator="agent:web")
     lab.remember("tabs are gone", creator="agent:web", source="file")
-    done = lab.review.quarantine(**chosen, reason="a web page")
+    done = lab.upkeep.review.quarantine(**chosen, reason="a web page")
     assert done.ids == ids
     assert set(lab.recall("tabs", log=False).ids) == {1, 2, 3, 4} - set(ids)
     assert lab.log["kind"].to_list().count("quarantine") == bool(ids)
@@ -70,20 +70,20 @@ def test_since_goes_by_when_it_was_written_and_not_by_what_the_writer_says(lab, 
     clock.advance(days=2)
     lab.remember("two", session="web")
     lab.remember("three, as if it were old", session="web", at="2020-01-01")
-    assert lab.review.quarantine(session="web", since="2026-03-02").ids == (2, 3)
+    assert lab.forget(session="web", since="2026-03-02", how="quarantine").ids == (2, 3)
     assert statuses(lab) == ["active", "quarantined", "quarantined"]
 
 
 def test_what_is_deleted_stays_so_and_what_is_out_of_use_otherwise_goes_too(lab):
     for text in ("a", "b", "c"):
         lab.remember(text, session="web")
-    lab.delete(1)
+    lab.forget(1, how="delete")
     lab.forget(2)
-    done = lab.review.quarantine(session="web")
+    done = lab.forget(session="web", how="quarantine")
     assert statuses(lab) == ["deleted", "quarantined", "quarantined"]
     assert done.frame["before"].to_list() == ["forgotten", "active"]
-    assert lab.review.quarantine(session="web").event is None
-    lab.review.release(done)
+    assert lab.forget(session="web", how="quarantine").event is None
+    lab.restore(quarantine=done)
     assert statuses(lab) == ["deleted", "forgotten", "active"]
 
 
@@ -93,7 +93,7 @@ def test_what_is_deleted_stays_so_and_what_is_out_of_use_otherwise_goes_too(lab)
 def test_what_was_superseded_by_it_alone_holds_again(facts):
     was = facts.at("2026-03-01T12:00:00").memories.row(0, named=True)
     assert statuses(facts) == ["superseded", "staged"]
-    done = facts.review.quarantine(session="web")
+    done = facts.forget(session="web", how="quarantine")
     now = facts.memories.row(0, named=True)
     assert (done.ids, done.back) == ((2,), (1,))
     assert {name for name in was if was[name] != now[name]} == {"changed"}
@@ -102,7 +102,7 @@ def test_what_was_superseded_by_it_alone_holds_again(facts):
 
 def test_what_something_else_superseded_since_stays_superseded(facts):
     fact(facts, "grey", session="talk", confidence=0.95)
-    done = facts.review.quarantine(session="web")
+    done = facts.forget(session="web", how="quarantine")
     assert statuses(facts) == ["superseded", "quarantined", "staged"]
     assert done.back == ()
     assert dict(done.derived.select("memory_id", "how").rows()) == {1: "superseded by it", 3: "supersedes it"}
@@ -111,18 +111,18 @@ def test_what_something_else_superseded_since_stays_superseded(facts):
 def test_a_chain_of_planted_facts_ends_where_the_true_one_was(facts):
     fact(facts, "grey", session="web", confidence=0.95)
     fact(facts, "blue", session="web", confidence=0.95)
-    done = facts.review.quarantine(session="web")
+    done = facts.forget(session="web", how="quarantine")
     assert done.back == (1,)
     assert statuses(facts) == ["staged", "quarantined", "quarantined", "quarantined"]
-    facts.review.release(done)
+    facts.restore(quarantine=done)
     assert statuses(facts) == ["superseded", "superseded", "superseded", "staged"]
 
 
 def test_a_chain_over_two_sessions_is_undone_when_both_are_out(facts):
     fact(facts, "grey", session="mail", confidence=0.95)
-    first = facts.review.quarantine(session="web")
+    first = facts.forget(session="web", how="quarantine")
     assert first.back == ()
-    assert facts.review.quarantine(session="mail").back == (1,)
+    assert facts.forget(session="mail", how="quarantine").back == (1,)
     assert statuses(facts) == ["staged", "quarantined", "quarantined"]
 
 
@@ -134,28 +134,28 @@ def herd(trigrams, clock):
             {"text": f"The goat on meadow {n} wants hay", "session": "web" if n > 7 else "talk"} for n in range(10)
         ]
         ships = [{"text": f"Deploy {n} ships the release to staging", "session": "talk"} for n in range(10)]
-        lab.remember_many([{**row, "kind": "observation"} for row in (*goats, *ships)])
+        lab.remember([{**row, "kind": "observation"} for row in (*goats, *ships)])
         clock.advance(days=100)
-        first, _ = lab.consolidation.run().ids
+        first, _ = lab.upkeep.consolidation.run().ids
         yield lab, first
 
 
 def test_a_summary_of_it_goes_too_and_the_other_members_come_back(herd):
     lab, summary = herd
     before = as_it_was(lab)
-    done = lab.review.quarantine(session="web")
+    done = lab.forget(session="web", how="quarantine")
     assert done.frame.filter(role="summary")["memory_id"].to_list() == [summary]
     assert (done.ids, done.back) == ((9, 10, summary), tuple(range(1, 9)))
     assert statuses(lab)[:10] == ["active"] * 8 + ["quarantined"] * 2
-    lab.review.release(done)
+    lab.restore(quarantine=done)
     assert as_it_was(lab) == before
 
 
 def test_members_do_not_go_back_into_a_summary_that_is_gone(herd):
     lab, summary = herd
-    done = lab.review.quarantine(session="web")
-    lab.delete(summary)
-    assert lab.review.release(done).ids == (9, 10)
+    done = lab.forget(session="web", how="quarantine")
+    lab.forget(summary, how="delete")
+    assert lab.restore(quarantine=done).ids == (9, 10)
     assert statuses(lab)[:10] == ["active"] * 10
 
 
@@ -165,33 +165,33 @@ def test_members_do_not_go_back_into_a_summary_that_is_gone(herd):
 def test_release_gives_back_exactly_what_was(facts):
     facts.recall("theme")
     before = as_it_was(facts)
-    done = facts.review.quarantine(creator="agent:web")
+    done = facts.forget(creator="agent:web", how="quarantine")
     assert as_it_was(facts) != before
-    released = facts.review.release(done)
+    released = facts.restore(quarantine=done)
     assert as_it_was(facts) == before
     assert released.frame.select("memory_id", "before", "status").rows() == [
         (1, "staged", "superseded"),
         (2, "quarantined", "staged"),
     ]
-    assert facts.review.release(done.event).ids == ()
+    assert facts.restore(quarantine=done.event).ids == ()
 
 
 def test_single_memories_are_restored_and_release_leaves_them_alone(lab):
     lab.remember("a", session="web")
     lab.remember("b", session="web")
-    done = lab.review.quarantine(session="web")
+    done = lab.forget(session="web", how="quarantine")
     assert lab.restore(1).frame["status"].to_list() == ["active"]
-    lab.delete(2)
-    assert lab.review.release(done).ids == ()
+    lab.forget(2, how="delete")
+    assert lab.restore(quarantine=done).ids == ()
     assert lab.restore(2).frame["status"].to_list() == ["quarantined"]
-    assert lab.review.release(done).ids == (2,)
+    assert lab.restore(quarantine=done).ids == (2,)
     assert statuses(lab) == ["active", "active"]
 
 
 def test_what_is_purged_meanwhile_displaces_nothing_again(facts):
-    done = facts.review.quarantine(session="web")
+    done = facts.forget(session="web", how="quarantine")
     facts.purge(2)
-    assert facts.review.release(done).ids == ()
+    assert facts.restore(quarantine=done).ids == ()
     assert statuses(facts) == ["staged", "purged"]
 
 
@@ -207,7 +207,7 @@ def test_the_result_says_which_recalls_showed_it_and_what_they_answer_without(la
     hits = lab.recall("tabs for what?", limit=3)
     assert hits[0].id == planted.id
     lab.feedback(hits[0], "success")
-    seen = lab.review.quarantine(session="web", dry_run=True)
+    seen = lab.forget(how="quarantine", session="web", dry_run=True)
     shown = seen.shown.filter(pl.col("probe").not_())
     assert shown.select("decision", "query", "position", "memory_id", "outcome").rows() == [
         (hits.decision, "tabs for what?", 1, 4, "success")
@@ -217,7 +217,7 @@ def test_the_result_says_which_recalls_showed_it_and_what_they_answer_without(la
     assert asked["overlap"] == pytest.approx(2 / 3)
     assert seen.event is None
     assert statuses(lab) == ["active"] * 4
-    done = lab.review.quarantine(session="web")
+    done = lab.forget(session="web", how="quarantine")
     assert done.replay.equals(seen.replay)
     assert done.shown.equals(seen.shown)
     assert {*lab.recall("tabs for what?", limit=3, log=False).ids} == {*hits.ids[:3], *asked["came"]} - {4}
@@ -226,7 +226,7 @@ def test_the_result_says_which_recalls_showed_it_and_what_they_answer_without(la
 def test_a_question_asked_again_finds_what_was_superseded_then(facts):
     hits = facts.recall("which theme does Robin prefer?")
     assert hits.ids == (2,)
-    (asked,) = facts.review.quarantine(session="web").replay.to_dicts()
+    (asked,) = facts.forget(session="web", how="quarantine").replay.to_dicts()
     assert (asked["left"], asked["came"], asked["overlap"]) == ([2], [1], 0.0)
 
 
@@ -236,8 +236,8 @@ def test_only_the_newest_are_asked_again_and_none_that_the_log_cannot_repeat(lab
         lab.recall("tabs")
     lab.recall("tabs", where=pl.col("text").map_elements(lambda text: True, return_dtype=pl.Boolean))
     last = lab.recall("tabs").decision
-    assert lab.review.quarantine(session="web", dry_run=True, replay=0).replay.height == 0
-    asked = lab.review.quarantine(session="web", dry_run=True, replay=2).replay
+    assert lab.forget(session="web", dry_run=True, replay=0, how="quarantine").replay.height == 0
+    asked = lab.forget(session="web", dry_run=True, replay=2, how="quarantine").replay
     assert asked["decision"].to_list()[-1] == last
     assert asked["overlap"].to_list() == [None, 0.0]
 
@@ -246,7 +246,7 @@ def test_edges_and_contributions_are_told(lab):
     lab.remember("goats", session="talk", agents=["agent:main", "agent:web"])
     lab.remember("sheep", session="web", creator="agent:web", tags=["herd"])
     lab.graph.link(2, 1)
-    done = lab.review.quarantine(creator="agent:web")
+    done = lab.forget(creator="agent:web", how="quarantine")
     assert done.derived.select("memory_id", "how").rows() == [(1, "contributed to")]
     content_of = done.edges.select("relation", "outgoing", "kind", "other", "name").rows()
     assert sorted(content_of) == [("has-tag", True, "tag", 1, "herd"), ("relates-to", True, "memory", 1, None)]
@@ -255,10 +255,10 @@ def test_edges_and_contributions_are_told(lab):
 
 def test_it_is_shown_in_a_notebook(facts):
     facts.recall(facts[2].text)
-    done = facts.review.quarantine(session="web", reason="<b>a page</b>")
+    done = facts.forget(session="web", reason="<b>a page</b>", how="quarantine")
     assert "1 memories go out of recall, 1 come back, shown 1 times in 1 recalls" in repr(done)
     assert "&lt;b&gt;a page" in done._repr_html_()
-    assert "would go" in repr(facts.review.quarantine(session="talk", dry_run=True))
+    assert "would go" in repr(facts.forget(session="talk", dry_run=True, how="quarantine"))
 
 
 # -- what is refused ------------------------------------------------------------------------------------------------
@@ -283,44 +283,44 @@ def test_it_is_shown_in_a_notebook(facts):
 def test_bad_calls_change_nothing(lab, given, error):
     lab.remember("tabs", session="web")
     with pytest.raises(error):
-        lab.review.quarantine(**given)
+        lab.upkeep.review.quarantine(**given)
     assert statuses(lab) == ["active"]
 
 
 def test_release_takes_a_quarantine_of_this_lab(lab):
     lab.remember("tabs", session="web")
-    for wrong in (1, 99, lab.review.quarantine(session="web", dry_run=True)):
+    for wrong in (1, 99, lab.forget(how="quarantine", session="web", dry_run=True)):
         with pytest.raises(InputError, match="this lab has none"):
-            lab.review.release(wrong)
-    for wrong in (True, "3", None):
+            lab.restore(quarantine=wrong)
+    for wrong in (True, "3"):
         with pytest.raises(InputError, match="is a Quarantined or a whole number"):
-            lab.review.release(wrong)
-    event = lab.review.quarantine(session="web").event
+            lab.restore(quarantine=wrong)
+    event = lab.forget(session="web", how="quarantine").event
     with pytest.raises(InputError, match=f"the events of those are {event}"):
-        lab.review.release(event + 1)
+        lab.restore(quarantine=event + 1)
 
 
 def test_a_lab_of_the_past_tells_what_would_have_been_done_then(lab):
     lab.remember("tabs", session="web")
     lab.recall("tabs")
-    then = lab.store.journal.head
+    then = lab.io.store.journal.head
     lab.remember("spaces", session="web")
     past = lab.at(event=then)
-    assert past.review.quarantine(session="web", dry_run=True).ids == (1,)
-    assert past.review.quarantine(session="web", dry_run=True).shown.height == 1
+    assert past.forget(session="web", dry_run=True, how="quarantine").ids == (1,)
+    assert past.forget(session="web", dry_run=True, how="quarantine").shown.height == 1
     with pytest.raises(ReadOnlyLab):
-        past.review.quarantine(session="web")
+        past.forget(session="web", how="quarantine")
 
 
 def test_a_lab_that_is_read_only_tells_what_would_be_done(disk):
     with disk() as lab:
         lab.remember("tabs", session="web")
     with disk(read_only=True) as lab:
-        assert lab.review.quarantine(session="web", dry_run=True).ids == (1,)
+        assert lab.forget(how="quarantine", session="web", dry_run=True).ids == (1,)
         with pytest.raises(ReadOnlyLab):
-            lab.review.quarantine(session="web")
+            lab.forget(session="web", how="quarantine")
         with pytest.raises(ReadOnlyLab):
-            lab.review.release(3)
+            lab.restore(quarantine=3)
 
 
 # -- any life -------------------------------------------------------------------------------------------------------
@@ -332,7 +332,7 @@ def content_of(state: State):
 
 
 def fold_of(lab, *cuts) -> State:
-    state, journal = new_state(), lab.store.journal
+    state, journal = new_state(), lab.io.store.journal
     for after, upto in zip((0, *cuts), (*cuts, journal.head), strict=True):
         state.fold(journal.events(after=after, upto=upto), journal)
     return state
@@ -370,14 +370,14 @@ def test_a_quarantine_that_is_released_at_once_leaves_what_was_and_folds_in_part
                 lab.purge(id)
             elif verb == "quarantine" and session in lab.memories["session"]:
                 before = as_it_was(lab)
-                done = lab.review.quarantine(session=session)
+                done = lab.forget(session=session, how="quarantine")
                 assert not {*done.ids} & {*lab.recall("theme", limit=50, log=False).ids}
                 if done.event is not None:
-                    lab.review.release(done)
+                    lab.restore(quarantine=done)
                 assert as_it_was(lab) == before
-                events.append(lab.review.quarantine(session=session).event)
+                events.append(lab.forget(session=session, how="quarantine").event)
             elif verb == "release" and events and events[which % len(events)]:
-                lab.review.release(events[which % len(events)])
-        head = lab.store.journal.head
+                lab.restore(quarantine=events[which % len(events)])
+        head = lab.io.store.journal.head
         cuts = [] if data is None else sorted(data.draw(st.lists(st.integers(0, head), max_size=2)))
-        assert content_of(fold_of(lab, *cuts)) == content_of(fold_of(lab)) == content_of(lab.store.state)
+        assert content_of(fold_of(lab, *cuts)) == content_of(fold_of(lab)) == content_of(lab.io.store.state)

@@ -32,12 +32,12 @@ FILTERS = {
 
 @pytest.fixture
 def noted(lab):
-    lab.remember_many(NOTES)
+    lab.remember(NOTES)
     return lab
 
 
 def past(lab):
-    return Past(lab.store.journal, Recaller(lab.embedder))
+    return Past(lab.io.store.journal, Recaller(lab.io.embedder))
 
 
 class TestFilters:
@@ -78,17 +78,17 @@ class TestFilters:
 
     def test_a_lab_on_disk_keeps_them(self, disk):
         with disk() as lab:
-            lab.remember_many(NOTES)
+            lab.remember(NOTES)
             decision = lab.recall("tabs", **FILTERS).decision
         with disk(read_only=True) as lab:
-            assert set(past(lab).recall(decision, lab.pack).ids.tolist()) == {1, 3, 4, 5}
+            assert set(past(lab).recall(decision, lab.policies.pack).ids.tolist()) == {1, 3, 4, 5}
 
 
 class TestAskingAgain:
     def test_the_same_memories_are_admitted(self, noted):
         hits = noted.recall("tabs", **FILTERS)
         noted.remember("More tabs", importance=0.8)
-        again = past(noted).recall(hits.decision, noted.pack)
+        again = past(noted).recall(hits.decision, noted.policies.pack)
         assert again.frame.drop("propensity").equals(hits.slate.frame.drop("propensity"))
 
     def test_a_filter_by_use_sees_the_use_of_that_time(self, noted):
@@ -96,15 +96,15 @@ class TestAskingAgain:
         second = noted.recall("tabs", limit=1, where=pl.col("access") == 0)
         assert first.ids[0] not in second.slate.ids
         again = past(noted)
-        assert again.recall(second.decision, noted.pack).ids.tolist() == second.slate.ids.tolist()
-        assert again.recall(first.decision, noted.pack).ids.tolist() == first.slate.ids.tolist()
+        assert again.recall(second.decision, noted.policies.pack).ids.tolist() == second.slate.ids.tolist()
+        assert again.recall(first.decision, noted.policies.pack).ids.tolist() == first.slate.ids.tolist()
 
     def test_what_a_log_cannot_hold_is_refused_by_name(self, noted):
         shout = pl.col("text").map_batches(lambda texts: texts.str.to_uppercase() != "", return_dtype=pl.Boolean)
         decision = noted.recall("tabs", where=shout).decision
         assert not past(noted).repeats(decision)
         with pytest.raises(memlab.InputError, match=f"recall {decision} cannot be repeated.*expression"):
-            past(noted).recall(decision, noted.pack)
+            past(noted).recall(decision, noted.policies.pack)
 
     def test_evaluate_refuses_the_policy_and_not_the_log(self, noted):
         shout = pl.col("text").map_batches(lambda texts: texts.str.to_uppercase() != "", return_dtype=pl.Boolean)
@@ -137,7 +137,7 @@ class TestDiversity:
     @pytest.fixture
     def echo(self, lab):
         """Three echoes of one note, and another note that is worth less."""
-        lab.remember_many(
+        lab.remember(
             [
                 {"text": "The deploy failed on Monday", "importance": 0.9},
                 {"text": "The deploy failed on Monday", "importance": 0.8},
@@ -148,19 +148,19 @@ class TestDiversity:
         return lab
 
     def test_likeness_lets_another_note_up(self, echo):
-        echo.use(f"(pack alone) {self.SCORE}")
+        echo.policies.use(f"(pack alone) {self.SCORE}")
         assert echo.recall("deploy", limit=3, log=False).ids == (1, 2, 3)
-        echo.use(f"(pack diverse) {self.SCORE} (setting mmr-weight 0.5)")
+        echo.policies.use(f"(pack diverse) {self.SCORE} (setting mmr-weight 0.5)")
         assert echo.recall("deploy", limit=3, log=False).ids[:2] == (1, 4)
 
     def test_a_hit_keeps_its_score_and_says_why_it_has_it(self, echo):
-        echo.use(f"(pack diverse) {self.SCORE} (setting mmr-weight 0.5)")
+        echo.policies.use(f"(pack diverse) {self.SCORE} (setting mmr-weight 0.5)")
         hits = echo.recall("deploy", limit=2, log=False)
         assert [hit.score for hit in hits] == [0.9, 0.6]
         assert hits[1].explain().score == 0.6
 
     def test_near_duplicates_stand_as_one(self, echo):
-        echo.use(f"(pack alone) {self.SCORE} (setting collapse-above 0.8)")
+        echo.policies.use(f"(pack alone) {self.SCORE} (setting collapse-above 0.8)")
         hits = echo.recall("deploy", limit=3, log=False)
         assert hits.ids == (1, 4)
         assert hits.slate.also == {1: (2, 3)}
@@ -168,14 +168,14 @@ class TestDiversity:
         assert hits.slate.ranks.tolist() == [1, 3, 4, 2]
 
     def test_the_log_holds_the_order_that_was_used(self, echo):
-        echo.use(f"(pack diverse) {self.SCORE} (setting mmr-weight 0.5) (setting collapse-above 0.8)")
+        echo.policies.use(f"(pack diverse) {self.SCORE} (setting mmr-weight 0.5) (setting collapse-above 0.8)")
         hits = echo.recall("deploy", limit=1)
         candidates = echo.slates().candidates.collect()
         assert candidates.sort("rank")["memory_id"].to_list() == [1, 4, 2, 3]
         assert candidates.filter(pl.col("propensity") == 1)["memory_id"].to_list() == [1]
         assert candidates.filter(pl.col("memory_id").is_in([2, 3]))["propensity"].to_list() == [0, 0]
         assert json.loads(echo.slates().decisions.collect()["settings"][0])["mmr-weight"] == 0.5
-        repeated = past(echo).recall(hits.decision, echo.pack)
+        repeated = past(echo).recall(hits.decision, echo.policies.pack)
         assert repeated.ranking.tolist() == hits.slate.ranking.tolist()
 
     def test_the_default_pack_orders_by_score(self, noted):
@@ -186,44 +186,44 @@ class TestDiversity:
 
 class TestSimilar:
     def test_the_nearest_but_itself(self, noted):
-        found = noted.similar(1, limit=3)
+        found = noted.graph.similar(1, limit=3)
         assert found["memory_id"][0] == 2
         assert found["rank"].to_list() == [1, 2, 3]
         assert 1 not in found["memory_id"]
-        vectors = noted.store.state.vectors.take().astype(float)
+        vectors = noted.io.store.state.vectors.take().astype(float)
         norms = np.linalg.norm(vectors, axis=1)
         expected = vectors @ vectors[0] / (norms * norms[0])
         assert found["similarity"].to_list() == pytest.approx(expected[found["memory_id"].to_numpy() - 1].tolist())
         assert found["similarity"].is_sorted(descending=True)
 
     def test_it_reads_and_writes_nothing(self, noted):
-        before = noted.store.journal.head, noted.memories
-        noted.similar(1)
-        assert noted.store.journal.head == before[0]
+        before = noted.io.store.journal.head, noted.memories
+        noted.graph.similar(1)
+        assert noted.io.store.journal.head == before[0]
         assert noted.memories.equals(before[1])
 
     def test_what_recall_does_not_admit_is_left_out(self, noted):
         noted.forget(2)
-        assert 2 not in noted.similar(1)["memory_id"]
-        assert noted.similar(2)["memory_id"].to_list()[0] == 1
-        assert noted.similar(1, project="web")["memory_id"].sort().to_list() == [4, 5]
-        assert noted.similar(1, where=pl.col("kind") == "convention")["memory_id"].to_list() == [3]
+        assert 2 not in noted.graph.similar(1)["memory_id"]
+        assert noted.graph.similar(2)["memory_id"].to_list()[0] == 1
+        assert noted.graph.similar(1, project="web")["memory_id"].sort().to_list() == [4, 5]
+        assert noted.graph.similar(1, where=pl.col("kind") == "convention")["memory_id"].to_list() == [3]
 
     def test_a_hit_a_memory_or_an_id(self, noted):
         hit = noted.recall("tabs", log=False)[0]
-        assert noted.similar(hit).equals(noted.similar(hit.id))
-        assert noted.similar(noted[hit.id]).equals(noted.similar(hit.id))
+        assert noted.graph.similar(hit).equals(noted.graph.similar(hit.id))
+        assert noted.graph.similar(noted[hit.id]).equals(noted.graph.similar(hit.id))
 
     def test_alone(self, lab):
         lab.remember("one")
-        found = lab.similar(1)
+        found = lab.graph.similar(1)
         assert found.height == 0
         assert found.schema["similarity"] == pl.Float64()
 
     @pytest.mark.parametrize(("memory", "more"), [(9, {}), (True, {}), (1, {"limit": 0}), (1, {"limit": 2.5})])
     def test_what_is_wrong_is_said(self, noted, memory, more):
         with pytest.raises(memlab.InputError, match=r"memory|limit"):
-            noted.similar(memory, **more)
+            noted.graph.similar(memory, **more)
 
 
 def test_a_recall_at_a_time_filters_by_that_state(noted, clock):

@@ -81,14 +81,14 @@ def shut():
 
 def filled(path, clock, texts=TEXTS):
     with memlab.open(path, embedder=letters, clock=clock) as lab:
-        lab.remember_many([{"text": text, "speaker": "Ida" if row % 3 else None} for row, text in enumerate(texts)])
+        lab.remember([{"text": text, "speaker": "Ida" if row % 3 else None} for row, text in enumerate(texts)])
     return path
 
 
 def contents(lab):
     """All that scores are made of."""
-    with lab.store.reading() as state:
-        blocks = {first + row: vector.tolist() for first, matrix in lab.store.journal.vectors(state.fingerprint)
+    with lab.io.store.reading() as state:
+        blocks = {first + row: vector.tolist() for first, matrix in lab.io.store.journal.vectors(state.fingerprint)
                   for row, vector in enumerate(matrix)}  # fmt: skip
         return {
             "vectors": state.vectors.take().tolist(),
@@ -137,13 +137,13 @@ def test_meanwhile_words_find_what_has_no_vector(tmp_path, clock, small, shut, m
         near = lab.recall("a q h o t f", limit=20, log=False)  # its words are those of nothing
         assert near[0].id == new.id
         assert near.frame["similarity"][0] > 0.5
-        assert lab.similar(new).is_empty()
-        assert lab.similar(1).is_empty()
+        assert lab.graph.similar(new).is_empty()
+        assert lab.graph.similar(1).is_empty()
         assert (lab.io.reembedding().done, lab.io.reembedding().total) == (1, 76)
         gate.open.set()
         assert lab.io.reembed()
         assert lab.io.reembedding().finished
-        assert len(lab.similar(new))
+        assert len(lab.graph.similar(new))
         assert (lab.recall("kettle", log=False).frame["similarity"] > 0).all()
 
 
@@ -234,7 +234,7 @@ def test_the_past_knows_no_vector_that_came_later(tmp_path, clock, small):
     path = filled(tmp_path / "lab", clock)
     with memlab.open(path, embedder=named(initials), clock=clock, reembed="background") as lab:
         assert lab.io.reembed()
-        journal = lab.store.journal
+        journal = lab.io.store.journal
         whole = np.array(contents(lab)["vectors"])
         _, *steps = journal.events(kinds=("embedder",))
         waiting = [event.body.get("waiting", 0) for event in steps]
@@ -256,13 +256,13 @@ def test_who_sees_a_part_of_the_lab_sees_the_same(tmp_path, clock, small, shut):
     with memlab.open(path, embedder=embedder, clock=clock, reembed="background") as lab:
         lab.remember("A quince hangs over the fence", creator="agent:one", visibility="private")
         mine = lab.remember("A quince lies below the fence", creator="agent:two", visibility="private")
-        two = lab.agent("two")
+        two = lab.agents("two")
         near = two.recall("a q l o t f", log=False)
         assert (near[0].id, near.frame["similarity"][0] > 0.5) == (mine.id, True)
         assert 76 not in near.frame["memory_id"]
-        assert repr(lab.viewed_by("agent:two").io.reembedding()) == "<Reembedding: 1 of 76 memories>"
+        assert repr(lab.at(viewer="agent:two").io.reembedding()) == "<Reembedding: 1 of 76 memories>"
         with pytest.raises(ReadOnlyLab):
-            lab.viewed_by("agent:two").io.reembed()
+            lab.at(viewer="agent:two").io.reembed()
         assert set(two.recall("kettle", log=False).frame["similarity"][:5]) == {0.0}
         gate.open.set()
         assert lab.io.reembed()
@@ -272,7 +272,7 @@ def test_who_sees_a_part_of_the_lab_sees_the_same(tmp_path, clock, small, shut):
 def test_the_past_of_a_former_embedder_is_refused(tmp_path, clock, small):
     path = filled(tmp_path / "lab", clock)
     with memlab.open(path, embedder=letters, clock=clock) as lab:
-        head = lab.store.journal.head
+        head = lab.io.store.journal.head
     with memlab.open(path, embedder=named(initials), clock=clock, reembed="background") as lab:
         assert lab.io.reembed()
         with pytest.raises(EmbedderMismatch):
@@ -290,7 +290,7 @@ def test_a_purge_meanwhile_leaves_nothing_of_the_text(tmp_path, clock, small, sh
         lab.purge(70)  # the thread holds its text
         gate.open.set()
         assert lab.io.reembed()
-        with lab.store.reading() as state:
+        with lab.io.store.reading() as state:
             vector = state.vectors.take(np.array([69]))
         assert (vector == embedder.encode([""])).all()
         assert lab.io.check().sound

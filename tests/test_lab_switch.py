@@ -19,15 +19,15 @@ def noted(lab):
 
 def test_off_for_all(noted, clock):
     noted.agents.switch_off(reason="under audit")
-    head = noted.store.journal.head
+    head = noted.io.store.journal.head
     for write in (
         lambda: noted.remember("x"),
-        lambda: noted.remember_many(["x"]),
+        lambda: noted.remember(["x"]),
         lambda: noted.load([{"role": "user", "content": "x"}], progress=False),
         lambda: noted.facts.add("Ada", "likes", "tea"),
-        lambda: noted.operations.run('(remember "x")'),
-        lambda: noted.agent("coder").remember("x"),
-        lambda: noted.agents.commit(noted.extract("I live in Rome")),
+        lambda: noted.upkeep.operations.run('(remember "x")'),
+        lambda: noted.agents("coder").remember("x"),
+        lambda: noted.agents.commit(noted.agents.extract("I live in Rome")),
     ):
         with pytest.raises(MemoryOff, match=r"off for all since .*: under audit. Nothing .* lab.agents.switch_on\(\)"):
             write()
@@ -45,7 +45,7 @@ def test_off_for_all(noted, clock):
         found = turns.offer("deploys")
         assert (len(found), found.notes) == (0, (hits.off,))
         assert turns.wait(30)
-    assert noted.store.journal.head - head <= 1, "nothing is logged but the run of an operation"
+    assert noted.io.store.journal.head - head <= 1, "nothing is logged but the run of an operation"
     noted.agents.switch_on()
     assert len(noted.recall("deploys")) == 3
     noted.remember("x")
@@ -54,10 +54,10 @@ def test_off_for_all(noted, clock):
 def test_off_for_a_project(noted, tmp_path):
     noted.agents.switch_off("api")
     with pytest.raises(MemoryOff, match=r'off for the project "api" .* lab.agents.switch_on\(project=\'api\'\)'):
-        noted.remember_many(["x", {"text": "y", "project": "api"}])
+        noted.remember(["x", {"text": "y", "project": "api"}])
     (tmp_path / "module.py").write_text("import os\n")
     with pytest.raises(MemoryOff):
-        noted.modules.scan(tmp_path, project="api")
+        noted.agents.modules.scan(tmp_path, project="api")
     assert noted.recall("deploys", project="api").off is not None
     assert set(noted.recall("deploys", project="web").ids) == {2, 3}
     everywhere = noted.recall("deploys")
@@ -66,9 +66,10 @@ def test_off_for_a_project(noted, tmp_path):
     noted.remember("z", project="web")
     noted.agents.switch_on("api")
     assert 1 in noted.recall("deploys", project="api").ids
-    assert set(noted.recall_again({"decision": everywhere.decision}, noted.pack)["memory_id"]) == {2, 3}, (
-        "a question of the past is asked again as it was"
-    )
+    assert set(noted.policies.recall_again({"decision": everywhere.decision}, noted.policies.pack)["memory_id"]) == {
+        2,
+        3,
+    }, "a question of the past is asked again as it was"
 
 
 def test_what_is_there_can_be_looked_at_and_corrected(noted):
@@ -83,14 +84,14 @@ def test_what_is_there_can_be_looked_at_and_corrected(noted):
 
 
 def test_it_is_logged_reversible_and_in_the_past(noted, clock):
-    then = noted.store.journal.head
+    then = noted.io.store.journal.head
     clock.advance(hours=1)
     assert noted.agents.switch_off("api", reason="moved").rows() == [
         ("api", memlab.kernel.base.clock.from_micros(clock()), "moved")
     ]
     noted.agents.switch_off("api", reason="again")
     noted.agents.switch_on()
-    assert noted.store.journal.head == then + 1, "what is so already is not written"
+    assert noted.io.store.journal.head == then + 1, "what is so already is not written"
     noted.agents.switch_off()
     assert noted.agents.switched_off()["project"].to_list() == [None, "api"]
     noted.agents.switch_on()
@@ -110,7 +111,7 @@ def test_it_holds_when_the_lab_is_opened_again_and_for_every_viewer(disk):
         lab.io.snapshot()
     with disk() as lab:
         assert lab.recall("deploys", project="api").off is not None
-        seen = lab.viewed_by("agent:coder")
+        seen = lab.at(viewer="agent:coder")
         assert seen.recall("deploys", project="api").off is not None
         assert seen.agents.switched_off()["project"].to_list() == ["api"]
         with pytest.raises(memlab.errors.ReadOnlyLab):
@@ -142,10 +143,12 @@ def test_what_cannot_be_a_project_or_reason(lab, given):
 def test_from_the_command_line(tmp_path, run, json_of):
     folder = tmp_path / "agent.memlab"
     memlab.open(folder).close()
-    assert "Memory is off for api." in run("switch-off", folder, "--project", "api", "--reason", "audit").stdout
-    assert json_of("switch-off", folder)["off"][0]["project"] is None
-    assert "Memory is off for api." in run("switch-on", folder).stdout
-    assert "Memory is on." in run("switch-on", folder, "--project", "api").stdout
+    assert (
+        "Memory is off for api." in run("agent", "switch-off", folder, "--project", "api", "--reason", "audit").stdout
+    )
+    assert json_of("agent", "switch-off", folder)["off"][0]["project"] is None
+    assert "Memory is off for api." in run("agent", "switch-on", folder).stdout
+    assert "Memory is on." in run("agent", "switch-on", folder, "--project", "api").stdout
 
 
 # -- consent ----------------------------------------------------------------------------------------------------------
@@ -167,16 +170,16 @@ NEEDED = '(pack careful) (setting consent "needed")'
 
 def test_under_a_pack_that_needs_consent_a_project_is_off_until_somebody_consents(lab, clock):
     lab.remember("deploys are frozen", project="old")
-    lab.use(NEEDED)
+    lab.policies.use(NEEDED)
     with pytest.raises(MemoryOff, match=r'off for the project "api" until somebody consents .*project=\'api'):
         lab.remember("deploys go out on Tuesdays", project="api")
     hits = lab.recall("deploys", project="api")
     assert (len(hits), "until somebody consents" in hits.off, hits.decision) == (0, True, None)
     clock.advance(hours=1)
     assert lab.agents.switch_on("api", reason="kick-off", by="ida").is_empty()
-    head = lab.store.journal.head
+    head = lab.io.store.journal.head
     lab.agents.switch_on("api", reason="again")
-    assert lab.store.journal.head == head, "a consent that holds is not written again"
+    assert lab.io.store.journal.head == head, "a consent that holds is not written again"
     consent = lab.agents.consents().row(0, named=True)
     assert (consent["project"], consent["creator"], consent["reason"]) == ("api", "ida", "kick-off")
     assert consent["since"] == memlab.kernel.base.clock.from_micros(clock())
@@ -192,7 +195,7 @@ def test_under_a_pack_that_needs_consent_a_project_is_off_until_somebody_consent
     assert {hit.text for hit in lab.recall("deploys")} == {"deploys go out on Tuesdays", "deploys are announced"}
     lab.agents.switch_off("api")
     assert lab.agents.consents()["project"].to_list() == [None]
-    lab.use("memlab")
+    lab.policies.use("memlab")
     assert len(lab.recall("deploys", project="old")) == 2
 
 
@@ -201,12 +204,12 @@ def test_nothing_is_sent_elsewhere_before_consent_and_the_place_is_disclosed(clo
     with memlab.open(embedder=embedder, clock=clock) as lab:
         lab.remember("the user prefers spaces", project="api", kind="preference")
         lab.facts.add("Ada", "lives-in", "Rome", project="api")
-        lab.use(NEEDED)
+        lab.policies.use(NEEDED)
         assert "embedded by vectors.example.com" in repr(lab)
         embedder.sent.clear()
         for asked in (
             lambda: lab.remember("a private matter", project="api"),
-            lambda: lab.observe("I prefer tabs over spaces", project="api"),
+            lambda: lab.agents.observe("I prefer tabs over spaces", project="api"),
             lambda: lab.load([{"role": "user", "content": "x"}], project="api", progress=False),
         ):
             with pytest.raises(MemoryOff, match=r"sent to vectors.example.com to be embedded"):
@@ -227,7 +230,7 @@ def test_consent_is_not_one_to_another_place(tmp_path, clock):
         return memlab.open(tmp_path / "lab", embedder=load_embedder(embedder, name="letters"), clock=clock)
 
     with opened(letters) as lab:
-        lab.use(NEEDED)
+        lab.policies.use(NEEDED)
         lab.agents.switch_on("api")
         lab.remember("x", project="api")
         lab.io.snapshot()
@@ -281,6 +284,6 @@ def test_what_cannot_be_a_place(remote):
 def test_consent_from_the_command_line(tmp_path, run):
     with memlab.open(tmp_path / "lab", pack=NEEDED):
         pass
-    assert run("switch-on", tmp_path / "lab", "--project", "api", "--by", "ida").exit_code == 0
+    assert run("agent", "switch-on", tmp_path / "lab", "--project", "api", "--by", "ida").exit_code == 0
     with memlab.open(tmp_path / "lab") as lab:
         assert lab.agents.consents()["creator"].to_list() == ["ida"]

@@ -16,7 +16,7 @@ NOTES = ["the bakery opens at six", "the bakery opens at noon", "deploys go out 
 @pytest.fixture
 def cascade(trigrams, clock):
     with memlab.open(embedder=trigrams, clock=clock, pack="cascade") as lab:
-        lab.remember_many(NOTES, linking="off")
+        lab.remember(NOTES, linking="off")
         yield lab
 
 
@@ -52,7 +52,7 @@ def test_what_came_up_does_not_come_up_twice_on_one_topic(cascade):
 
 def test_a_new_topic_clears_what_came_up(cascade):
     bakery, deploys = "the bakery opens at six", "deploys go out on Tuesdays"
-    a, b = cascade.embedder.encode([bakery, deploys]).astype(float)
+    a, b = cascade.io.embedder.encode([bakery, deploys]).astype(float)
     assert a @ b / (a @ a * (b @ b)) ** 0.5 < 0.3, "the two contexts are two topics"
     found = taken(cascade.agents.turns(), bakery, bakery, deploys, bakery)
     assert found[1] == []
@@ -74,7 +74,7 @@ def test_how_near_a_topic_is_is_a_setting(trigrams, clock):
     for closeness, again in ((-1, []), (1, [1, 2])):
         pack = f'(pack mine "Topics." :inherits cascade) (setting topic-closeness {closeness})'
         with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
-            lab.remember_many(NOTES, linking="off")
+            lab.remember(NOTES, linking="off")
             found = taken(lab.agents.turns(), "the bakery opens at six", "the bakery opens at noon")
             assert (sorted(found[0]), sorted(found[1])) == ([1, 2], again)
 
@@ -166,7 +166,7 @@ def test_a_faulty_verifier_is_said_and_changes_nothing(cascade, how):
     assert sorted(hit.id for hit in found) == [1, 2], "what its recall showed comes up unverified"
     assert said in found.notes[0]
     assert cascade.memories["confidence"].to_list() == before
-    assert cascade.review.gaps().is_empty()
+    assert cascade.upkeep.review.gaps().is_empty()
 
 
 def test_a_verifier_that_hangs_holds_up_nothing(cascade):
@@ -190,7 +190,7 @@ def test_a_verifier_that_hangs_holds_up_nothing(cascade):
     gate.set()
     assert turns.wait(30)
     turns.close()
-    assert cascade.review.gaps().is_empty(), "what it says too late counts for nothing"
+    assert cascade.upkeep.review.gaps().is_empty(), "what it says too late counts for nothing"
 
 
 def test_closing_does_not_wait_for_a_verdict(cascade):
@@ -242,7 +242,7 @@ def test_without_a_verifier_all_that_is_shown_comes_up_and_nothing_changes(casca
 
 def test_closing_the_lab_ends_all_turns(trigrams, clock):
     lab = memlab.open(embedder=trigrams, clock=clock, pack="cascade")
-    lab.remember_many(NOTES, linking="off")
+    lab.remember(NOTES, linking="off")
     turns = lab.agents.turns()
     turns.offer("the bakery")
     lab.close()
@@ -277,6 +277,6 @@ def test_it_is_a_frame_and_renders_what_was_said_as_text(cascade):
 
 def test_a_lab_that_is_only_read_has_turns_too(disk):
     with disk(pack="cascade") as lab:
-        lab.remember_many(NOTES, linking="off")
+        lab.remember(NOTES, linking="off")
     with disk(read_only=True) as lab:
         assert sorted(taken(lab.agents.turns(verifier=verifiers.overlap), "the bakery opens at six")[0]) == [1, 2]

@@ -39,10 +39,10 @@ def away(path):
 
 
 def calls(lab):
-    agent = lab.agent("coder", project="api")
+    agent = lab.agents("coder", project="api")
     return [
         lambda: lab.remember("deploys go out on Wednesdays"),
-        lambda: lab.remember_many(["a", "b"]),
+        lambda: lab.remember(["a", "b"]),
         lambda: lab.recall("deploys"),
         lambda: lab.recall("deploys", log=False),
         lambda: lab.context("deploys"),
@@ -63,7 +63,7 @@ def test_every_call_says_that_memory_is_unavailable_and_goes_on_when_it_is_back(
     with opened(path) as lab:
         lab.remember("deploys go out on Tuesdays")
         asked = calls(lab)
-        head = lab.store.journal.head
+        head = lab.io.store.journal.head
         back = away(path)
         before = sorted(file.name for file in share.iterdir())
         for call in asked:
@@ -71,12 +71,12 @@ def test_every_call_says_that_memory_is_unavailable_and_goes_on_when_it_is_back(
                 call()
         assert sorted(file.name for file in share.iterdir()) == before, "no folder was made elsewhere"
         back()
-        assert lab.store.journal.head == head, "nothing was written while it was away"
+        assert lab.io.store.journal.head == head, "nothing was written while it was away"
         assert len(lab.recall("deploys")) == 1
         lab.remember("deploys are announced")
     with opened(path, create=False) as lab:
         assert len(lab) == 2
-        assert lab.check().sound
+        assert lab.io.check().sound
 
 
 def test_an_empty_place_where_it_was_is_not_the_lab(path):

@@ -19,7 +19,7 @@ NOTES = ["the bakery opens at six", "the bakery opens at noon", "the bakery open
 @pytest.fixture
 def cascade(trigrams, clock):
     with memlab.open(embedder=trigrams, clock=clock, pack="cascade") as lab:
-        lab.remember_many([{"text": text, "confidence": 0.5} for text in NOTES], linking="off")
+        lab.remember([{"text": text, "confidence": 0.5} for text in NOTES], linking="off")
         yield lab
 
 
@@ -31,7 +31,7 @@ class TestVerdict:
     def test_what_passes_keeps_its_access_and_gains_confidence_and_the_rest_loses_both(self, cascade, clock):
         hits = cascade.recall("the bakery opens", limit=3)
         clock.advance(hours=2)
-        verified = cascade.verify(hits, [hits[0], hits[1].id])
+        verified = cascade.agents.verify(hits, [hits[0], hits[1].id])
         best, second, third = hits.ids[:3]
         assert (verified.accepted, verified.rejected[0]) == ((best, second), third)
         expected = dict.fromkeys((1, 2, 3, 4), 0.5) | dict.fromkeys(verified.rejected, 0.48)
@@ -44,7 +44,7 @@ class TestVerdict:
     def test_two_that_pass_are_joined_and_strengthened_to_at_most_one(self, cascade):
         for count in range(1, 13):
             hits = cascade.recall("the bakery opens", limit=3)
-            cascade.verify(hits, [1, 2])
+            cascade.agents.verify(hits, [1, 2])
             edge = cascade.edges.filter(relation="relates-to").to_dicts()
             assert [(one["source"], one["target"]) for one in edge] == [(1, 2)]
             assert edge[0]["weight"] == pytest.approx(min(1.0, 0.1 * count))
@@ -56,49 +56,49 @@ class TestVerdict:
 
         hits = cascade.recall("the bakery opens", limit=3)
         a, b, c = hits.ids[:3]
-        cascade.verify(hits, says, relations={(c, a): "contradicts"})
+        cascade.agents.verify(hits, says, relations={(c, a): "contradicts"})
         between = cascade.edges.filter(pl.col("relation") != "has-tag")
         found = set(between.select("source", "target", "relation").rows())
         assert found == {(a, b, "supersedes"), (c, a, "contradicts"), (min(b, c), max(b, c), "relates-to")}
 
     def test_some_may_be_left_undecided(self, cascade):
         hits = cascade.recall("the bakery opens", limit=3)
-        verified = cascade.verify(hits, hits[0], rejected=hits[1])
+        verified = cascade.agents.verify(hits, hits[0], rejected=hits[1])
         assert (verified.accepted, verified.rejected) == ((hits[0].id,), (hits[1].id,))
         assert confidence(cascade)[hits[2].id] == 0.5
 
     def test_a_verdict_counts_once(self, cascade):
         hits = cascade.recall("the bakery opens", limit=3)
-        cascade.verify(hits, hits)
+        cascade.agents.verify(hits, hits)
         before = cascade.memories
         with pytest.raises(memlab.InputError, match=f"recall {hits.decision} was verified already"):
-            cascade.verify(hits, hits)
+            cascade.agents.verify(hits, hits)
         assert cascade.memories.equals(before)
 
     def test_its_result_is_a_frame_and_renders(self, cascade):
         hits = cascade.recall("the bakery opens", limit=2)
-        verified = cascade.verify(hits, hits[0])
+        verified = cascade.agents.verify(hits, hits[0])
         assert verified.frame.rows() == [(hits[0].id, True), *[(id, False) for id in hits.ids[1:]]]
         assert "1 passed" in verified._repr_html_()
         tag = "<script>x</script>"
         assert "<script>" not in Verified(1, 1, (1,), (), 0, 0, tag, None)._repr_html_()
 
     def test_the_default_pack_changes_nothing_in_what_passed(self, lab):
-        lab.remember_many(NOTES, linking="off")
+        lab.remember(NOTES, linking="off")
         hits = lab.recall("the bakery", limit=2)
         before = lab.memories
-        lab.verify(hits, hits)
+        lab.agents.verify(hits, hits)
         assert lab.memories.equals(before)
         assert len(lab.edges) == 0
 
     def test_the_same_journal_gives_the_same_state(self, disk):
         with disk(pack="cascade") as lab:
-            lab.remember_many(
+            lab.remember(
                 [{"text": text, "tags": ["town"] if i < 2 else []} for i, text in enumerate(NOTES)], linking="off"
             )
             for words in ("the bakery opens", "the bakery at ten", "tabs"):
                 hits = lab.recall(words)
-                lab.verify(hits, verifiers.overlap)
+                lab.agents.verify(hits, verifiers.overlap)
                 for hit in hits:
                     lab.feedback(hit, "success", agent="coder")
             memories, edges = lab.memories, lab.edges
@@ -108,13 +108,13 @@ class TestVerdict:
 
     def test_two_labs_on_one_folder_agree(self, disk):
         with disk(pack="cascade") as one, disk() as two:
-            one.remember_many(NOTES, linking="off")
+            one.remember(NOTES, linking="off")
             hits = one.recall("the bakery opens", limit=3)
             one.feedback(hits[0], "success", agent="coder")
             two.feedback(hits[1], "success", agent="coder")
-            two.verify(hits, hits[:2])
+            two.agents.verify(hits, hits[:2])
             with pytest.raises(memlab.InputError, match="verified already"):
-                one.verify(hits, hits)
+                one.agents.verify(hits, hits)
             for lab in (one, two):
                 (edge,) = lab.edges.filter(pl.col("relation") != "has-tag").to_dicts()
                 assert {edge["source"], edge["target"]} == {hits[0].id, hits[1].id}
@@ -135,16 +135,16 @@ class TestVerdict:
     )
     def test_bad_input_changes_nothing(self, cascade, arguments, said):
         hits = cascade.recall("the bakery opens at", limit=3, where=pl.col("id") < 4)
-        head = cascade.store.journal.head
+        head = cascade.io.store.journal.head
         with pytest.raises(memlab.InputError, match=said):
-            cascade.verify(hits, **arguments)
-        assert cascade.store.journal.head == head
+            cascade.agents.verify(hits, **arguments)
+        assert cascade.io.store.journal.head == head
 
     def test_only_a_logged_recall_is_verified(self, cascade):
         with pytest.raises(memlab.InputError, match="was not logged"):
-            cascade.verify(cascade.recall("the bakery", log=False), [])
+            cascade.agents.verify(cascade.recall("the bakery", log=False), [])
         with pytest.raises(memlab.InputError, match=r"what lab\.recall returned"):
-            cascade.verify([1], [1])
+            cascade.agents.verify([1], [1])
 
 
 class TestOverlap:
@@ -157,7 +157,7 @@ class TestOverlap:
     def test_its_threshold_is_a_setting(self, trigrams, clock):
         strict = '(pack strict "All words." :inherits cascade) (setting verify-coverage 1)'
         with memlab.open(embedder=trigrams, clock=clock, pack=strict) as lab:
-            lab.remember_many(NOTES, linking="off")
+            lab.remember(NOTES, linking="off")
             hits = lab.recall("the bakery opens with tabs")
             assert verifiers.overlap(hits).accepted == []
 
@@ -170,7 +170,7 @@ class TestOverlap:
 class TestSeasons:
     @pytest.fixture
     def seasonal(self, lab):
-        lab.remember_many(
+        lab.remember(
             [
                 {"text": "freeze the bakery", "season": "release-week"},
                 {"text": "the bakery is closed", "season": "holidays"},
@@ -185,7 +185,7 @@ class TestSeasons:
         assert set(seasonal.recall("the bakery", season="release-week").ids) == {1, 3}
         assert set(seasonal.recall("the bakery", season=["holidays", "release-week"]).ids) == {1, 2, 3}
         assert set(seasonal.recall("the bakery", season="summer").ids) == {3}
-        assert set(seasonal.similar(3)["memory_id"]) == set()
+        assert set(seasonal.graph.similar(3)["memory_id"]) == set()
 
     def test_a_season_that_comes_later_is_seen(self, seasonal):
         assert set(seasonal.recall("the bakery", season="summer").ids) == {3}
@@ -194,7 +194,7 @@ class TestSeasons:
         assert set(seasonal.recall("the bakery").ids) == {3}
 
     def test_the_first_season_of_a_lab_is_seen_too(self, lab):
-        lab.remember_many(NOTES, linking="off")
+        lab.remember(NOTES, linking="off")
         assert set(lab.recall("the bakery").ids) == {1, 2, 3, 4}
         lab.remember("the bakery sells ice", season="summer", linking="off")
         assert set(lab.recall("the bakery").ids) == {1, 2, 3, 4}
@@ -204,7 +204,9 @@ class TestSeasons:
         seasonal.recall("the bakery")
         named, none = map(json.loads, seasonal.slates().decisions.collect()["filters"])
         assert (named, none) == ({"season": ["release-week"]}, {})
-        again = Past(seasonal.store.journal, Recaller(seasonal.embedder)).recall(hits.decision, seasonal.pack)
+        again = Past(seasonal.io.store.journal, Recaller(seasonal.io.embedder)).recall(
+            hits.decision, seasonal.policies.pack
+        )
         assert again.ids.tolist() == hits.slate.ids.tolist()
 
     @pytest.mark.parametrize("bad", ["", [], 7, [None]])
@@ -215,8 +217,8 @@ class TestSeasons:
 
 class TestRefineDue:
     def due(self, lab):
-        with lab.store.reading() as state:
-            return refine_due(state, lab.pack)
+        with lab.io.store.reading() as state:
+            return refine_due(state, lab.policies.pack)
 
     def test_every_fiftieth_recall(self, cascade):
         for _ in range(49):
@@ -234,7 +236,7 @@ class TestRefineDue:
             {"source": [1, 2, 3], "kind": "cluster", "target": ["c1", "c1", "c2"], "relation": "in-cluster"}
             | {"weight": [1.0] * 3}
         ]
-        with cascade.store.writing() as tx:
+        with cascade.io.store.writing() as tx:
             tx.event("link", {"join": joined}, at=0)
         cascade.recall("the bakery opens at six", limit=1)
         assert not self.due(cascade)
@@ -244,14 +246,14 @@ class TestRefineDue:
         assert not self.due(cascade)
 
     def test_never_where_the_setting_is_nothing(self, lab):
-        lab.remember_many(NOTES, linking="off")
+        lab.remember(NOTES, linking="off")
         for _ in range(3):
             lab.recall("the bakery")
         assert not self.due(lab)
 
     def test_the_count_outlives_the_lab(self, disk):
         with disk(pack="cascade") as lab:
-            lab.remember_many(NOTES, linking="off")
+            lab.remember(NOTES, linking="off")
             for _ in range(30):
                 lab.recall("the bakery", limit=1)
             lab.io.snapshot()
@@ -261,5 +263,5 @@ class TestRefineDue:
             assert self.due(lab)
 
     def refined(self, lab):
-        with lab.store.writing() as tx:
-            tx.event("refine", {}, at=lab.store.clock())
+        with lab.io.store.writing() as tx:
+            tx.event("refine", {}, at=lab.io.store.clock())

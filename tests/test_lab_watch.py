@@ -61,7 +61,7 @@ def settled(watch):
 class TestSaving:
     @pytest.mark.parametrize("save", [lambda path, text: path.write_text(text), replaced], ids=["in place", "replaced"])
     def test_a_save_decides_the_next_recall(self, lab, file, seen, save):
-        lab.remember_many(["short", "a rather longer text than the other"])
+        lab.remember(["short", "a rather longer text than the other"])
         with lab.policies.watch(file, SLOT, every=0.01, on_change=seen) as watch:
             assert lab.recall("text")[0].id == 2
             save(file, SHORT)
@@ -78,25 +78,25 @@ class TestSaving:
     def test_a_pack(self, lab, file, seen):
         file.write_text(PACK)
         with lab.policies.watch(file, every=0.01, on_change=seen):
-            assert (lab.pack.name, lab.pack.count("seeds")) == ("mine", 3)
+            assert (lab.policies.pack.name, lab.policies.pack.count("seeds")) == ("mine", 3)
             file.write_text(PACK.replace("3", "4"))
             change = seen.next()
-            assert (change.outcome, change.hash) == ("live", lab.pack.hash)
-            assert lab.pack.count("seeds") == 4
+            assert (change.outcome, change.hash) == ("live", lab.policies.pack.hash)
+            assert lab.policies.pack.count("seeds") == 4
 
     def test_a_broken_save_leaves_the_last_good_one_live(self, lab, file, seen):
         with lab.policies.watch(file, SLOT, every=0.01, on_change=seen) as watch:
-            before = lab.pack.hash
+            before = lab.policies.pack.hash
             file.write_text(BROKEN)
             change = seen.next()
-            assert (change.outcome, lab.pack.hash) == ("error", before)
+            assert (change.outcome, lab.policies.pack.hash) == ("error", before)
             assert isinstance(watch.error, PolicyError)
             assert "mine.hy, recall-score" in str(change.error)
             assert "line 2, column 6" in str(change.error)
             assert "Did you mean length" in repr(change)
             file.write_text(LONG)
             assert seen.next().outcome == "same"
-            assert (watch.error, lab.pack.hash) == (None, before)
+            assert (watch.error, lab.policies.pack.hash) == (None, before)
 
     def test_a_deleted_file_is_told_and_may_come_back(self, lab, file, seen):
         with lab.policies.watch(file, SLOT, every=0.01, on_change=seen) as watch:
@@ -159,10 +159,10 @@ class TestLooking:
         assert settled(watch) is None
 
     def test_a_save_without_a_change_of_meaning_installs_nothing(self, lab, file, watch):
-        head = lab.store.journal.head
+        head = lab.io.store.journal.head
         file.write_text('; a remark\n(fn [length] "It is long." length)\r\n')
         assert settled(watch).outcome == "same"
-        assert lab.store.journal.head == head
+        assert lab.io.store.journal.head == head
 
     def test_nor_does_one_after_something_else_was_installed_by_hand(self, lab, file, watch):
         lab.policies.install(SLOT, SHORT)
@@ -175,9 +175,9 @@ class TestLooking:
     def test_what_is_live_already_is_not_installed_again(self, lab, file, watch):
         lab.policies.install(SLOT, SHORT)
         file.write_text(SHORT)
-        head = lab.store.journal.head
+        head = lab.io.store.journal.head
         assert settled(watch).outcome == "same"
-        assert lab.store.journal.head == head
+        assert lab.io.store.journal.head == head
 
     @pytest.mark.parametrize(
         ("content", "error", "said"),
@@ -189,12 +189,12 @@ class TestLooking:
         ],
     )
     def test_what_cannot_be_a_policy(self, lab, file, watch, content, error, said):
-        before = lab.pack.hash
+        before = lab.policies.pack.hash
         file.write_bytes(content)
         change = settled(watch)
         assert isinstance(change.error, error)
         assert said in str(watch.error)
-        assert lab.pack.hash == before
+        assert lab.policies.pack.hash == before
 
     def test_a_folder_in_its_place(self, file, watch):
         file.unlink()
@@ -213,7 +213,7 @@ class TestLooking:
         pack.write_text(PACK)
         with lab.policies.watch(pack, every=NEVER) as watch:
             assert watch.changes[0].note == "pinned, and so not from this file: recall-score"
-            assert lab.pack.count("seeds") == 3
+            assert lab.policies.pack.count("seeds") == 3
             assert lab.policies[SLOT].hash == load_pack("memlab").policies[SLOT].hash
 
     def test_what_is_not_the_files_fault_is_tried_again(self, disk, file):
@@ -223,9 +223,9 @@ class TestLooking:
             disk() as other,
             lab.policies.watch(file, SLOT, every=NEVER, on_change=told.append) as watch,
         ):
-            lab.store.journal._timeout = 0.01
+            lab.io.store.journal._timeout = 0.01
             file.write_text(SHORT)
-            with other.store.writing():
+            with other.io.store.writing():
                 assert isinstance(settled(watch).error, LabError)
                 assert watch.look() is None
                 assert lab.policies[SLOT].source == LONG
@@ -245,10 +245,10 @@ class TestLooking:
 class TestStarting:
     def test_a_broken_file_is_refused(self, lab, file):
         file.write_text(BROKEN)
-        before = lab.pack.hash
+        before = lab.policies.pack.hash
         with pytest.raises(PolicyError, match="Did you mean length"):
             lab.policies.watch(file, SLOT)
-        assert lab.pack.hash == before
+        assert lab.policies.pack.hash == before
 
     def test_what_does_not_exist(self, lab, file):
         with pytest.raises(InputError, match=r"is not there. Did you mean mine\.hy"):
@@ -268,10 +268,10 @@ class TestStarting:
 
     def test_what_is_live_already_makes_no_event(self, lab, file):
         lab.policies.install(SLOT, LONG)
-        head = lab.store.journal.head
+        head = lab.io.store.journal.head
         with lab.policies.watch(file, SLOT, every=NEVER) as watch:
             assert watch.changes[0].outcome == "same"
-        assert lab.store.journal.head == head
+        assert lab.io.store.journal.head == head
 
     def test_watching_again_ends_the_watch_before(self, lab, file):
         first = lab.policies.watch(file, SLOT)
@@ -324,7 +324,7 @@ def test_saves_while_another_thread_recalls(disk, file, seen):
     """Whatever the moment of a swap: a recall is decided by what was saved, and its event names it."""
     sources = [LONG, SHORT, "(fn [access] access)"]
     with disk() as lab:
-        lab.remember_many(["short", "a rather longer text than the other"])
+        lab.remember(["short", "a rather longer text than the other"])
         with lab.policies.watch(file, SLOT, every=0.001, on_change=seen):
             known, stop, slates, failed = {lab.policies[SLOT].hash}, threading.Event(), [], []
 
@@ -347,7 +347,7 @@ def test_saves_while_another_thread_recalls(disk, file, seen):
         assert len(known) == 3
         assert {slate.policies[SLOT] for slate in slates} <= known
         hashes = [slate.pack_hash for slate in slates]
-        assert [event.body["pack"] for event in lab.store.journal.events(kinds=["recall"])] == hashes
+        assert [event.body["pack"] for event in lab.io.store.journal.events(kinds=["recall"])] == hashes
         assert lab.policies.attribution(SLOT).frame["recalls"].sum() == len(slates)
 
 

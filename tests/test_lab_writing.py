@@ -35,28 +35,28 @@ def joined(lab: memlab.Lab) -> list[tuple[int, int, str]]:
 
 class TestAdmit:
     def test_it_says_why_and_how_sure_it_is(self, lab: memlab.Lab) -> None:
-        lab.use("companion")
+        lab.policies.use("companion")
         found = lab.agents.admit("I prefer tabs, thanks")
         assert (found.worth, found.admitted, found.reasons, found.confidence) == (0.8, True, ("tells-preference",), 0.8)
-        assert (found.pack, found.pack_hash, found.threshold) == ("companion", lab.pack.hash, 0.5)
+        assert (found.pack, found.pack_hash, found.threshold) == ("companion", lab.policies.pack.hash, 0.5)
         skipped = lab.agents.admit("How do I rename a branch?")
         assert (skipped.admitted, skipped.reasons, skipped.confidence) == (False, ("asks-plainly",), 1.0)
         assert found.frame.height == 1
 
     def test_an_extract_pattern_wins_over_a_skip_pattern(self, lab: memlab.Lab) -> None:
-        lab.use("companion")
+        lab.policies.use("companion")
         found = lab.agents.admit("Please note: my name is Ada. What is yours?")
         assert found.admitted
         assert found.reasons == ("tells-identity", "asks-plainly")
 
     def test_nothing_is_written(self, lab: memlab.Lab) -> None:
-        head = lab.store.journal.head
+        head = lab.io.store.journal.head
         lab.agents.admit("My name is Ada")
-        assert lab.store.journal.head == head
+        assert lab.io.store.journal.head == head
 
     @pytest.mark.parametrize("pack", memlab.packs())
     def test_every_pack_admits_something_and_not_everything(self, lab: memlab.Lab, pack: str) -> None:
-        lab.use(pack)
+        lab.policies.use(pack)
         assert lab.agents.admit("My name is Ada").admitted
         assert not lab.agents.admit("What is a monad?").admitted
 
@@ -79,35 +79,37 @@ class TestAdmit:
             lab.agents.admit("  ")
 
     def test_html_is_escaped(self, lab: memlab.Lab) -> None:
-        lab.use("workbench")
-        assert "<script>" not in lab.observe("I like <script>alert(1)</script>")._repr_html_()
-        again = lab.remember_many([{"text": "I like <script>alert(2)</script> no more"}])
+        lab.policies.use("workbench")
+        assert "<script>" not in lab.agents.observe("I like <script>alert(1)</script>")._repr_html_()
+        again = lab.remember([{"text": "I like <script>alert(2)</script> no more"}])
         assert "<script>" not in again._repr_html_()
 
 
 class TestHear:
     def test_what_is_not_worth_it_is_not_stored(self, lab: memlab.Lab) -> None:
-        lab.use("companion")
-        heard = lab.observe("Hello there!")
+        lab.policies.use("companion")
+        heard = lab.agents.observe("Hello there!")
         assert not heard
         assert (heard.memory, len(lab), heard.admission.reasons) == (None, 0, ("greets",))
 
     def test_kind_and_provenance_follow_from_what_was_said(self, lab: memlab.Lab) -> None:
-        lab.use("companion")
+        lab.policies.use("companion")
         said = [("user", "I prefer tea"), ("user", "Actually, I am a nurse"), ("assistant", "The user wants to move")]
         for role, text in said:
-            assert lab.observe(text, role=role, linking="off")
+            assert lab.agents.observe(text, role=role, linking="off")
         assert lab.memories["kind"].to_list() == ["preference", "correction", "goal"]
         assert lab.memories["provenance"].to_list() == ["user-stated", "user-corrected", "inferred"]
 
     def test_what_is_given_stays(self, lab: memlab.Lab) -> None:
-        heard = lab.observe("I prefer tea", kind="trait", provenance="observed", tags=["drinks"], at="2026-01-01")
+        heard = lab.agents.observe(
+            "I prefer tea", kind="trait", provenance="observed", tags=["drinks"], at="2026-01-01"
+        )
         assert heard.memory is not None
         assert (heard.memory.kind, heard.memory.tags) == ("trait", ("drinks",))
         assert lab.memories["provenance"].item() == "observed"
 
     def test_a_secret_never_arrives(self, lab: memlab.Lab) -> None:
-        heard = lab.observe("I like my key AKIAIOSFODNN7EXAMPLE")
+        heard = lab.agents.observe("I like my key AKIAIOSFODNN7EXAMPLE")
         assert heard.memory is not None
         assert "AKIA" not in heard.memory.text + heard.admission.text
 
@@ -126,28 +128,26 @@ class TestWhoseMemoriesAreCompared:
     def test_a_private_utterance_is_compared_with_its_creators_own(
         self, lab: memlab.Lab, pack: str, known: str, said: str | None, creator: str | None
     ) -> None:
-        lab.use(self.NEW.format(pack) + self.ADMIT)
+        lab.policies.use(self.NEW.format(pack) + self.ADMIT)
         lab.remember(self.SAID, creator="agent:a", visibility=known, linking="off")
         given = {"creator": creator, "visibility": said}
         fields = {name: value for name, value in given.items() if value is not None}
-        heard = lab.observe(self.SAID, linking="off", **fields)
+        heard = lab.agents.observe(self.SAID, linking="off", **fields)
         sees = known == "project" or (creator == "agent:a" and said == "private")
         assert (heard.memory is None) == sees
 
     def test_what_the_pack_makes_private_is_compared_with_the_creators_own(self, lab: memlab.Lab) -> None:
-        lab.use(self.NEW.format("workbench") + self.ADMIT)
-        assert lab.observe(self.SAID, creator="user", linking="off")
+        lab.policies.use(self.NEW.format("workbench") + self.ADMIT)
+        assert lab.agents.observe(self.SAID, creator="user", linking="off")
         assert lab.memories["visibility"].to_list() == ["private"]
-        assert not lab.observe(self.SAID, creator="user", linking="off")
-        assert lab.observe(self.SAID, creator="agent:a", linking="off")
+        assert not lab.agents.observe(self.SAID, creator="user", linking="off")
+        assert lab.agents.observe(self.SAID, creator="agent:a", linking="off")
 
 
 class TestConfidence:
     def test_the_pack_says_with_which_a_memory_begins(self, lab: memlab.Lab) -> None:
-        lab.use("workbench")
-        lab.remember_many(
-            [{"text": "goats"}, {"text": "a bakery", "confidence": 0.9}, {"text": "tabs", "confidence": None}]
-        )
+        lab.policies.use("workbench")
+        lab.remember([{"text": "goats"}, {"text": "a bakery", "confidence": 0.9}, {"text": "tabs", "confidence": None}])
         assert lab.memories["confidence"].to_list() == [0.5, 0.9, 0.5]
 
 
@@ -156,11 +156,11 @@ class TestLimits:
 
     @pytest.fixture
     def few(self, lab: memlab.Lab) -> memlab.Lab:
-        lab.use("(pack few) (setting session-writes 3) (setting write-bytes 20)")
+        lab.policies.use("(pack few) (setting session-writes 3) (setting write-bytes 20)")
         return lab
 
     def test_so_many_a_session(self, few: memlab.Lab) -> None:
-        few.remember_many([{"text": "goats", **self.AGENT}] * 3)
+        few.remember([{"text": "goats", **self.AGENT}] * 3)
         few.remember("goats", **{**self.AGENT, "session": "t"})
         few.remember("goats", **{**self.AGENT, "creator": "agent:other"})
         few.remember("goats", **{**self.AGENT, "creator": "user"})
@@ -170,20 +170,20 @@ class TestLimits:
 
     def test_nothing_is_stored_of_a_batch_that_is_too_long(self, few: memlab.Lab) -> None:
         with pytest.raises(InputError, match="gives 4 more; the pack few allows 3"):
-            few.remember_many([{"text": f"goat {row}", **self.AGENT} for row in range(4)])
+            few.remember([{"text": f"goat {row}", **self.AGENT} for row in range(4)])
         assert len(few) == 0
 
     def test_so_many_bytes(self, few: memlab.Lab) -> None:
         few.remember("goats and goats here", **self.AGENT)
         with pytest.raises(InputError, match=r"Row 1: agent:coder gives 21 bytes.*at most 20"):
-            few.remember_many([{"text": "goats"}, {"text": "g\u00f6ats and goats here", **self.AGENT}])
+            few.remember([{"text": "goats"}, {"text": "g\u00f6ats and goats here", **self.AGENT}])
         few.remember("the user may say as much as there is to say", creator="user")
 
     def test_a_log_is_exempt_and_never_drops_turns(self, few: memlab.Lab) -> None:
         rows = [{"text": "ok, as I said before, and again", "kind": "turn", **self.AGENT}] * 10
-        few.remember_many(rows)
+        few.remember(rows)
         assert len(few) == 10
-        few.remember_many([{"text": "goats", **self.AGENT}] * 3)
+        few.remember([{"text": "goats", **self.AGENT}] * 3)
 
     def test_what_is_merged_was_not_written(self, few: memlab.Lab) -> None:
         same = '(fn [pair/similarity] (if (> pair/similarity 0.999) "duplicate" "none"))'
@@ -194,19 +194,19 @@ class TestLimits:
         assert len(few) == 1
 
     def test_workbench_has_the_numbers_of_its_original(self, lab: memlab.Lab) -> None:
-        lab.use("workbench")
+        lab.policies.use("workbench")
         lab.remember("g" * 2048, **self.AGENT, linking="off")
         with pytest.raises(InputError, match="2,049 bytes"):
             lab.remember("g" * 2049, **self.AGENT, linking="off")
-        lab.remember_many([{"text": f"goat {row}", **self.AGENT} for row in range(49)], linking="off")
+        lab.remember([{"text": f"goat {row}", **self.AGENT} for row in range(49)], linking="off")
         with pytest.raises(InputError, match="allows 50"):
             lab.remember("one more", **self.AGENT, linking="off")
 
 
 class TestLater:
     def test_it_is_linked_soon_and_the_caller_does_not_wait(self, lab: memlab.Lab) -> None:
-        lab.use(LATER)
-        added = lab.remember_many(["goats by the sea", "goats by the lake"])
+        lab.policies.use(LATER)
+        added = lab.remember(["goats by the sea", "goats by the lake"])
         assert added.outcomes["why"].to_list() == ["new, and waits to be linked"] * 2
         assert until(lambda: joined(lab) == [(2, 1, "similar-to")])
         assert until(lambda: lab.graph.waiting() == 0)
@@ -214,15 +214,15 @@ class TestLater:
     def test_settle_links_here_and_now(self, lab: memlab.Lab) -> None:
         lab.policies.install("link", NEAR, reason="")
         lab._linker.stop()  # so that nobody else does
-        lab.remember_many([f"goats number {row}" for row in range(150)], linking="later")
+        lab.remember([f"goats number {row}" for row in range(150)], linking="later")
         assert lab.graph.waiting() == 150
         assert not lab.graph.link_waiting(timeout=0)
         assert lab.graph.link_waiting()
         assert lab.graph.waiting() == 0
         assert len(joined(lab)) > 100
-        head = lab.store.journal.head
+        head = lab.io.store.journal.head
         assert lab.graph.link_waiting()
-        assert lab.store.journal.head == head
+        assert lab.io.store.journal.head == head
 
     @pytest.mark.long
     def test_blocks_and_their_timing_change_nothing(self, trigrams: Any, clock: memlab.ManualClock) -> None:
@@ -234,7 +234,7 @@ class TestLater:
                 lab._linker.stop()
                 start = 0
                 for size in sizes:
-                    lab.remember_many(rows[start : start + size], linking="later")
+                    lab.remember(rows[start : start + size], linking="later")
                     start += size
                     if size % 2:
                         lab.graph.link_waiting()
@@ -246,7 +246,7 @@ class TestLater:
         assert whole.equals(life([70, 33, 47]))
 
     def test_a_duplicate_was_acknowledged_so_it_is_superseded(self, lab: memlab.Lab) -> None:
-        lab.use(LATER)
+        lab.policies.use(LATER)
         lab.policies.install("resolve", '(fn [pair/rank] "merge")', reason="")
         lab.remember("goats", tags=["a"])
         second = lab.remember("goats", tags=["b"])
@@ -261,16 +261,16 @@ class TestLater:
     def test_what_was_forgotten_meanwhile_is_left_alone(self, lab: memlab.Lab) -> None:
         lab.policies.install("link", NEAR, reason="")
         lab._linker.stop()
-        lab.remember_many(["goats", "goats", "goats"], linking="later")
+        lab.remember(["goats", "goats", "goats"], linking="later")
         lab.forget(2)
         lab.graph.link_waiting()
         assert joined(lab) == [(3, 1, "similar-to")]
 
     def test_what_is_left_at_closing_is_linked_after_the_next_opening(self, disk: Any) -> None:
         with disk() as lab:
-            lab.use(LATER)
+            lab.policies.use(LATER)
             lab._linker.stop()
-            lab.remember_many(["goats by the sea", "goats by the lake"])
+            lab.remember(["goats by the sea", "goats by the lake"])
         with disk(read_only=True) as lab:
             assert lab.graph.waiting() == 2
             with pytest.raises(ReadOnlyLab):
@@ -283,15 +283,15 @@ class TestLater:
 
     def test_a_snapshot_remembers_what_waits(self, disk: Any) -> None:
         with disk() as lab:
-            lab.use(LATER)
+            lab.policies.use(LATER)
             lab._linker.stop()
-            lab.remember_many(["goats by the sea", "goats by the lake"])
+            lab.remember(["goats by the sea", "goats by the lake"])
             lab.io.snapshot()
         with disk(read_only=True) as lab:
             assert lab.graph.waiting() == 2
 
     def test_many_threads_write_and_everything_is_linked_once(self, lab: memlab.Lab) -> None:
-        lab.use(LATER)
+        lab.policies.use(LATER)
 
         def write(thread: int) -> None:
             for row in range(10):
@@ -310,13 +310,13 @@ class TestLater:
 def once(lab: memlab.Lab) -> None:
     """No edge is there twice, and the marks of the link events ascend."""
     assert lab.edges.select("source", "target", "relation").is_unique().all()
-    marks = [event.body["upto"] for event in lab.store.journal.events(kinds=("link",))]
+    marks = [event.body["upto"] for event in lab.io.store.journal.events(kinds=("link",))]
     assert marks == sorted(set(marks))
 
 
 def _write_and_die(path: Path, count: int) -> None:
     lab = memlab.open(path, embedder=load_embedder(letters))
-    lab.remember_many([f"goats number {row}" for row in range(count)], linking="later")
+    lab.remember([f"goats number {row}" for row in range(count)], linking="later")
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -361,12 +361,12 @@ class TestProcesses:
 
 class TestRemembered:
     def test_off_is_as_it_was(self, lab: memlab.Lab) -> None:
-        added = lab.remember_many(["goats", "goats"])
+        added = lab.remember(["goats", "goats"])
         assert added.outcomes.rows() == [(0, 1, "added", None, None, "new"), (1, 2, "added", None, None, "new")]
         assert (added.standing, list(added.ids), repr(added)) == ((1, 2), [1, 2], "<Remembered 2 memories (ids 1-2)>")
 
     def test_nothing_gives_an_empty_frame_of_the_same_columns(self, lab: memlab.Lab) -> None:
-        assert lab.remember_many([], linking="now").outcomes.schema == lab.remember_many(["a"]).outcomes.schema
+        assert lab.remember([], linking="now").outcomes.schema == lab.remember(["a"]).outcomes.schema
 
     def test_an_unknown_way_of_linking(self, lab: memlab.Lab) -> None:
         with pytest.raises(UnknownName, match="Did you mean later"):
@@ -374,18 +374,18 @@ class TestRemembered:
         assert len(lab) == 0
 
     def test_a_refused_write_leaves_nothing(self, lab: memlab.Lab) -> None:
-        lab.use("workbench")
+        lab.policies.use("workbench")
         lab.remember("goats")
-        head = lab.store.journal.head
+        head = lab.io.store.journal.head
         with pytest.raises(PrivacyError):
-            lab.remember_many([{"text": "goats"}, {"text": "b", "tags": ["AKIAIOSFODNN7EXAMPLE"]}])
-        assert (len(lab), lab.store.journal.head) == (1, head)
+            lab.remember([{"text": "goats"}, {"text": "b", "tags": ["AKIAIOSFODNN7EXAMPLE"]}])
+        assert (len(lab), lab.io.store.journal.head) == (1, head)
 
     @pytest.mark.long
     @pytest.mark.parametrize("text", ["ab", "\U0001f410" * 500, "\u0645\u0631\u062d\u0628\u0627", "goats " * 20_000])
     @pytest.mark.parametrize("at", ["1850-01-01", "2300-06-01"])
     def test_any_text_at_any_time(self, lab: memlab.Lab, clock: memlab.ManualClock, text: str, at: str) -> None:
-        lab.use("cascade")
+        lab.policies.use("cascade")
         lab.remember(text, at=at, tags=[f"t{number}" for number in range(50)])
         clock.advance(days=-400)
         assert lab.remember(text, at=at, tags=["more"]).id == 1
@@ -395,7 +395,7 @@ class TestRemembered:
 
 @pytest.mark.long
 def test_ten_thousand_tags_are_united(lab: memlab.Lab) -> None:
-    lab.use("cascade")
+    lab.policies.use("cascade")
     lab.remember("goats", tags=[f"a{number}" for number in range(5_000)])
     merged = lab.remember("goats", tags=[f"b{number}" for number in range(5_000)])
     assert (merged.id, len(merged.tags)) == (1, 10_000)

@@ -5,6 +5,8 @@ Every import counts: those within functions and those for type checkers alone, t
 
 import ast
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -22,6 +24,16 @@ def module_of(path: Path) -> str:
     parts = path.relative_to(ROOT.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
+
+CONTRACTS = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+    "contracts"
+]
+EXTENSIONS = {
+    name.rpartition(".")[2]
+    for contract in CONTRACTS
+    if contract["id"] == "no-extension"
+    for name in contract["forbidden_modules"]
+}
 
 MODULES = {module_of(path): path for path in ROOT.rglob("*.py")}
 
@@ -89,6 +101,39 @@ def test_no_module_imports_itself_by_way_of_others():
 def test_a_cycle_would_be_found():
     graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}
     assert cycles(graph) == [["b", "c"], ["c", "b"]]
+
+
+def test_every_extension_is_independent_of_the_others():
+    """But for agent_verbs, which composes them."""
+    independent = next(contract["modules"] for contract in CONTRACTS if contract["id"] == "independence")
+    assert {name.rpartition(".")[2] for name in independent} == EXTENSIONS - {"agent_verbs"}
+
+
+def test_a_lab_imports_extensions_for_type_checkers_alone():
+    """What they offer is made by its name, so that a lab opens without their modules."""
+    tree = ast.parse(MODULES["memlab.subjects.lab"].read_text(encoding="utf-8"))
+    types = {
+        one
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+        for one in ast.walk(node)
+    }
+    found = {
+        node.module.split(".")[2]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node not in types and (node.module or "").startswith("memlab.subjects.")
+    }
+    assert found & EXTENSIONS == set()
+
+
+def test_a_lab_opens_without_the_verbs_of_extensions():
+    """At most what they declare is imported; what an accessor does is imported when it is asked for."""
+    script = "import sys, memlab; memlab.open().close(); print(*(m for m in sys.modules if m.startswith('memlab')))"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    opened = ran.stdout.split()
+    declared = {f"memlab.subjects.{name}.{name}" for name in EXTENSIONS}
+    assert declared.isdisjoint(opened)
+    assert len(opened) < 380
 
 
 def test_nothing_private_of_another_package_is_imported():

@@ -19,7 +19,7 @@ def lived(lab, clock):
     for day in range(12):
         clock.advance(days=1)
         rows = [{"text": " ".join(dice.choice(WORDS, 4)), "session": str(day)} for _ in range(4)]
-        lab.remember_many(rows, chain=True)
+        lab.remember(rows, chain=True)
         lab.graph.link_waiting()  # else it is chance whether what the last pack links in the background is there yet
         hits = lab.recall(" ".join(dice.choice(WORDS, 2)), limit=3)
         decisions.append(hits.decision)
@@ -27,12 +27,12 @@ def lived(lab, clock):
         if day == 5:
             lab.forget(hits[0])
         if day == 7:
-            lab.use("associative")
+            lab.policies.use("associative")
     return lab, decisions
 
 
 def past(lab):
-    return Past(lab.store.journal, Recaller(lab.embedder))
+    return Past(lab.io.store.journal, Recaller(lab.io.embedder))
 
 
 def test_the_pack_that_logged_gives_what_was_logged(lived):
@@ -56,15 +56,15 @@ def test_the_order_of_asking_does_not_matter(lived):
 
 def test_nothing_is_written(lived):
     lab, decisions = lived
-    head = lab.store.journal.head
-    lab.recall_again({"decision": decisions[3]}, memlab.load_pack("workbench"))
-    assert lab.store.journal.head == head
+    head = lab.io.store.journal.head
+    lab.policies.recall_again({"decision": decisions[3]}, memlab.load_pack("workbench"))
+    assert lab.io.store.journal.head == head
 
 
 def test_slates_are_the_same_sealed_or_not(disk, tmp_path, monkeypatch):
     monkeypatch.setattr("memlab.kernel.storage.store._SEAL_EVERY", 3)
     with disk() as lab:
-        lab.remember_many(["goat by the sea", "a bakery", "six tabs"])
+        lab.remember(["goat by the sea", "a bakery", "six tabs"])
         for turn in range(4):
             lab.feedback(lab.recall(f"goat {turn}", limit=2)[0], "success")
         first = lab.slates().collect()
@@ -83,7 +83,7 @@ def test_slates_are_the_same_sealed_or_not(disk, tmp_path, monkeypatch):
 def test_probes_are_marked_and_last(trigrams):
     always = "(pack always) (setting probe-rate 1) (setting limit 2)"
     with memlab.open(embedder=trigrams, pack=always) as lab:
-        lab.remember_many([f"goat number {number}" for number in range(9)])
+        lab.remember([f"goat number {number}" for number in range(9)])
         hits = lab.recall("goat")
         assert [hit.probe for hit in hits] == [False, False, True]
         shown = lab.slates().exposures.collect()

@@ -53,8 +53,8 @@ def check_same(lab, said):
     if not any(edge["relation"] == "has-tag" for edge in said["edges"]):  # the column tags had no edges yet
         edges = [edge for edge in edges if edge["relation"] != "has-tag"]
     assert edges == said["edges"]
-    assert lab.pack.name == said["pack"]
-    assert said["pack_hash"] in lab.store.versions.pack_hashes
+    assert lab.policies.pack.name == said["pack"]
+    assert said["pack_hash"] in lab.io.store.versions.pack_hashes
     slates = lab.slates()
     for table in ("decisions", "candidates", "exposures", "feedback"):
         assert getattr(slates, table).collect().height == said["counts"][table], table
@@ -67,8 +67,8 @@ def test_it_is_read_as_it_was_and_nothing_is_changed(folder, said):
     with opened(folder, read_only=True) as lab:
         check_same(lab, said)
         assert {query: sorted(hit.id for hit in lab.recall(query)) for query in said["recalled"]} == said["recalled"]
-        assert lab.log["event"].to_list() == list(range(1, lab.store.journal.head + 1))
-        past = lab.at(event=lab.store.journal.head - 1)
+        assert lab.log["event"].to_list() == list(range(1, lab.io.store.journal.head + 1))
+        past = lab.at(event=lab.io.store.journal.head - 1)
         assert past.memories["text"].to_list() == lab.memories["text"].to_list()[:-1]
     assert (folder / "journal.db").read_bytes() == before
     assert format_of(folder) == (number, None)

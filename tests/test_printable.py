@@ -39,7 +39,7 @@ def fill(lab):
     lab.remember(f"first {EVIL}", **words, project=f"project {EVIL}", session=f"session {EVIL}", creator=f"who {EVIL}")
     lab.remember(f"second {EVIL}", triggers=[EVIL], reason=EVIL)
     lab.facts.add(f"Ada {EVIL}", "likes", f"tea {EVIL}")
-    lab.entities.declare(f"Ada {EVIL}", type="person", aliases=[f"Countess {EVIL}"])
+    lab.facts.entities.declare(f"Ada {EVIL}", type="person", aliases=[f"Countess {EVIL}"])
     lab.graph.link(1, 2)
     return lab
 
@@ -51,44 +51,38 @@ CALLS = {
     "remember": [LAB, f"again {EVIL}"],
     "recall": [LAB, f"first {EVIL}", "--explain"],
     "context": [LAB, f"first {EVIL}", "--session", f"now {EVIL}", "--file", EVIL],
-    "metrics": [LAB],
+    "agent metrics": [LAB],
     "feedback": [LAB, 1, "success"],
-    "challenge": [LAB, "cascade", "--reason", EVIL],
-    "verdict": [LAB],
-    "plan": [LAB, "companion"],
-    "adapt": [LAB, "--missing", "zero"],
+    "policy challenge": [LAB, "cascade", "--reason", EVIL],
+    "policy verdict": [LAB],
+    "policy plan": [LAB, "companion"],
+    "policy adapt": [LAB, "--missing", "zero"],
     "bench lab": [LAB, "wanted.jsonl", "--packs", "memlab"],
-    "failures": [LAB, "--labels", "labels.csv"],
-    "attribute": [LAB, "--recall", 1, "--answer", "answer.txt"],
-    "extract": [LAB, "said.txt", "--commit"],
-    "list": [LAB],
+    "bench failures": [LAB, "--labels", "labels.csv"],
+    "agent attribute": [LAB, "--recall", 1, "--answer", "answer.txt"],
+    "agent extract": [LAB, "said.txt", "--commit"],
     "show": [LAB, 1],
-    "stats": [LAB],
-    "trace": [LAB, 1],
-    "similar": [LAB, 1],
-    "use": [LAB, "cascade", "--reason", EVIL],
-    "maintain": [LAB],
-    "consolidate": [LAB, "--dry-run"],
-    "unconsolidate": [LAB, 1],
-    "export": [LAB, "out.md", "--overwrite"],
+    "upkeep stats": [LAB],
+    "graph trace": [LAB, 1],
+    "graph similar": [LAB, 1],
+    "policy use": [LAB, "cascade", "--reason", EVIL],
+    "upkeep maintain": [LAB],
+    "upkeep consolidate": [LAB, "--dry-run"],
+    "upkeep export": [LAB, "out.md", "--overwrite"],
     "load": [LAB, "out.md"],
-    "move": [LAB, "moved.memlab"],
-    "join": [LAB, "moved.memlab"],
-    "mirror": [LAB, "mirrored"],
-    "backup": [LAB],
+    "upkeep move": [LAB, "moved.memlab"],
+    "upkeep join": [LAB, "moved.memlab"],
+    "upkeep mirror": [LAB, "mirrored"],
+    "upkeep backup": [LAB],
     "evaluate": [LAB, "--policies", "default"],
     "edit": [LAB, 2, "--set", f"title=more {EVIL}"],
     "forget": [LAB, 2],
-    "undelete": [LAB, 2],
-    "switch-off": [LAB, "--project", f"p {EVIL}", "--reason", f"why {EVIL}"],
-    "switch-on": [LAB],
-    "quarantine": [LAB, "--creator", f"who {EVIL}"],
-    "release": [LAB, 1],
-    "check": [LAB],
-    "deprecate": [LAB, 2, EVIL],
-    "delete": [LAB, 2, "--project", f"nowhere {EVIL}"],
+    "restore": [LAB, 2],
+    "agent switch-off": [LAB, "--project", f"p {EVIL}", "--reason", f"why {EVIL}"],
+    "agent switch-on": [LAB],
+    "upkeep check": [LAB],
     "purge": [LAB, 2, "--reason", EVIL, "--yes"],
-    "run": [LAB, "evil.hy"],
+    "agent run": [LAB, "evil.hy"],
     "policy history": [LAB],
     "policy attribution": [LAB],
     "policy install": [LAB, "recall-score", "evil.hy"],
@@ -101,17 +95,28 @@ CALLS = {
     "policy hash": ["evil.hy"],
     "policy diff": ["evil.hy", "default", "--color"],
     "policy explain": ["evil.hy", "recency=1"],
-    "packs": [],
-    "restore": [LAB],
+    "policy packs": [],
+    "upkeep restore": [LAB],
     "view": [LAB, "--bundle", "page"],
-    "scan": [LAB, "code", "--project", f"code {EVIL}"],
-    "modules": [LAB],
-    "touch": [LAB, "x.py", EVIL, "--session", f"now {EVIL}", "--project", f"code {EVIL}"],
-    "link": [LAB, 1, 2, "--relation", "depends-on"],
-    "tag": [LAB, 1, "--tag", f"tag {EVIL}", "--describe", f"for {EVIL}"],
-    "rebuild": [LAB],
+    "agent scan": [LAB, "code", "--project", f"code {EVIL}"],
+    "agent modules": [LAB],
+    "agent touch": [LAB, "x.py", EVIL, "--session", f"now {EVIL}", "--project", f"code {EVIL}"],
+    "graph link": [LAB, 1, 2, "--relation", "depends-on"],
+    "graph tag": [LAB, 1, "--tag", f"tag {EVIL}", "--describe", f"for {EVIL}"],
+    "upkeep rebuild": [LAB],
 }
-AS_JSON = ("recall", "context", "metrics", "list", "show", "trace", "similar", "touch", "link", "tag", "rebuild")
+AS_JSON = (
+    "recall",
+    "context",
+    "agent metrics",
+    "show",
+    "graph trace",
+    "graph similar",
+    "agent touch",
+    "graph link",
+    "graph tag",
+    "upkeep rebuild",
+)
 BESIDE = {"demo", "notebook", "bench locomo", "bench beam", "bench longmemeval", "bench lmeb", "serve"}
 """They show no lab of the caller's, or show it to programs: tests/serving."""
 
@@ -134,7 +139,19 @@ def test_no_command_prints_what_steers_a_terminal(run, tmp_path):
     (tmp_path / "code" / "x.py").write_text(f'"""What {EVIL} is."""', encoding="utf-8")
     (tmp_path / "evil.hy").write_text(f'(remember "told {EVIL}" "no kind" {EVIL})', encoding="utf-8")
     said = ""
-    calls = [*CALLS.items(), ("tag", [LAB]), ("link", [LAB, 1, 2, "--relation", EVIL])]
+    forgetting = [
+        ("forget", [LAB, "--how", "quarantine", "--creator", f"who {EVIL}"]),
+        ("restore", [LAB, "--quarantine", 1]),
+        ("forget", [LAB, 2, "--how", "deprecate", "--reason", EVIL]),
+        ("forget", [LAB, 2, "--how", "delete", "--project", f"nowhere {EVIL}"]),
+    ]
+    calls = [
+        *CALLS.items(),
+        *forgetting,
+        ("show", [LAB]),
+        ("graph tag", [LAB]),
+        ("graph link", [LAB, 1, 2, "--relation", EVIL]),
+    ]
     for name, words in calls:
         for more in ([], ["--json"])[: 1 + (name in AS_JSON)]:
             done = run(*name.split(), *words, *more)
@@ -188,7 +205,7 @@ def test_what_the_verbs_return_is_shown_without_control_characters(lab, tmp_path
     fill(lab)
     hits, about = lab.recall(f"first {EVIL}", limit=3), f"Ada {EVIL}"
     with pytest.raises(memlab.InputError) as refused:
-        lab.delete(project=f"project {EVIL} 2")
+        lab.forget(project=f"project {EVIL} 2", how="delete")
     shown = [
         *(
             lab,
@@ -209,16 +226,16 @@ def test_what_the_verbs_return_is_shown_without_control_characters(lab, tmp_path
             lab.policies,
             lab.slates(),
             refused.value,
-            lab.review.deprecate(2, EVIL),
+            lab.forget(2, how="deprecate", reason=EVIL),
         ),
-        *(lab.remember_many([f"third {EVIL}"]), lab.upkeep.maintain(progress=False), lab.feedback(1, "success")),
+        *(lab.remember([f"third {EVIL}"]), lab.upkeep.maintain(progress=False), lab.feedback(1, "success")),
         *(
-            lab.observe(f"hear {EVIL}"),
+            lab.agents.observe(f"hear {EVIL}"),
             lab.io.mirror(tmp_path / "copy"),
-            lab.operations.proposals(1),
-            lab.consolidation.run(dry_run=True),
+            lab.upkeep.operations.proposals(1),
+            lab.upkeep.consolidation.run(dry_run=True),
         ),
-        *(lab.operations.run('(recall "first" 2)'), lab.purge(2, reason=EVIL)),
+        *(lab.upkeep.operations.run('(recall "first" 2)'), lab.purge(2, reason=EVIL)),
     ]
     for one in shown:
         for told in (repr(one), str(one)):

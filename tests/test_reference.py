@@ -18,23 +18,23 @@ from tests.tables_of_docs import TABLES, between
 DOCS = Path(__file__).parents[1] / "docs"
 DIRECTIVES = [name for page in DOCS.rglob("*.md") for name in re.findall(r"^::: (\S+)$", page.read_text(), flags=re.M)]
 MODULES = (
-    "adapters",
+    "io.adapters",
     "errors",
-    "verifiers",
-    "ingest",
-    "simulation",
-    "slates",
-    "evaluation",
-    "serving",
-    "widgets",
+    "subjects.verifiers",
+    "io.ingest",
+    "science.simulation",
+    "kernel.slates",
+    "science.evaluation",
+    "io.serving",
+    "ui.widgets",
 )
 NO_ENTRY = {
     "memlab.__version__",
     *(f"memlab.{name}" for name in ("adapters", "examples", "ingest", "simulation", "verifiers", "widgets")),
 }
 """A number, and modules, which have pages."""
-INTERNAL = {"Store", "State", "Transaction", "Words", "Projection", "Query", "Event", "Path"}
-"""What tools get from ``lab.store``; and pathlib's Path, whose name a class within memlab has too."""
+INTERNAL = {"Change", "Store", "State", "Transaction", "Words", "Projection", "Query", "Event", "Path"}
+"""What tools get from ``lab.io.store``; and pathlib's Path, whose name a class within memlab has too."""
 
 
 def found(dotted):

@@ -10,7 +10,7 @@ from memlab.science import evaluation, simulation
 @pytest.mark.parametrize(
     ("module", "name", "replacement"),
     [
-        (memlab, "audit", "remember_many"),
+        (memlab, "audit", "remember"),
         (evaluation, "estimators", "memlab.evaluate"),
         (language, "mutate", "memlab.science.breeding.mutate"),
         (language, "crossover", "memlab.science.breeding.crossover"),

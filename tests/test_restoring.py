@@ -28,7 +28,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def made(opened):
     """Three memories, and a backup of the first two."""
     with opened() as lab:
-        lab.remember_many(["Ana likes tea", "the deploy failed"])
+        lab.remember(["Ana likes tea", "the deploy failed"])
         lab.io.backup()
         lab.remember("after the backup")
 
@@ -110,7 +110,7 @@ def test_a_head_file_that_is_older_than_the_journal_is_brought_up_to_it(folder, 
 def test_a_backup_is_put_in_place_of_a_damaged_journal(folder, disk):
     data = (folder / "journal.db").read_bytes()
     (folder / "journal.db").write_bytes(data[: len(data) // 2])
-    with pytest.raises(DamagedLab, match="memlab restore"):
+    with pytest.raises(DamagedLab, match="memlab upkeep restore"):
         disk()
     assert not memlab.check(folder).sound
     done = memlab.restore(folder)
@@ -192,14 +192,14 @@ def test_a_journal_put_back_beside_what_was_made_of_a_later_one(folder, disk):
     """The texts of an undone history were shown in the place of what the journal held."""
     [backup] = (folder / "backups").iterdir()
     with disk() as lab:
-        lab.remember_many([f"undone {number}" for number in range(5)])
+        lab.remember([f"undone {number}" for number in range(5)])
         lab.io.snapshot()
     shutil.copyfile(backup / "journal.db", folder / "journal.db")
     with pytest.warns(memlab.DamageWarning) as told:
         lab = disk()
     assert [str(warning.message).partition(": ")[2][:10] for warning in told] == ["events 4 t", "The snapsh"]
     with lab:
-        lab.remember_many([f"true {number}" for number in range(8)])
+        lab.remember([f"true {number}" for number in range(8)])
     with pytest.warns(memlab.DamageWarning, match="are gone"):
         lab = disk()
     with lab:

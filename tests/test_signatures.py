@@ -94,9 +94,9 @@ NONSENSE = [
     Case("ManualClock", "start", "10**30"),
     Case("ManualClock.advance", "days", "1e308"),
     Case("Lab.purge", "memory", "{}"),
-    Case("Lab.observe", "unknown", "x"),
-    Case("Lab.observe", "importance", "nan"),
-    Case("Lab.observe", "linking", "x"),
+    Case("LabAgents.observe", "unknown", "x"),
+    Case("LabAgents.observe", "importance", "nan"),
+    Case("LabAgents.observe", "linking", "x"),
 ]
 
 

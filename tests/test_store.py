@@ -19,17 +19,17 @@ def do(lab, what, number):
     if what == "remember":
         lab.remember(f"note {number}: what about tabs?", session="s", chain=True, tags=["style"], speaker="Ana")
     elif what == "several":
-        lab.remember_many([{"text": f"turn {number} {part}", "session": "s"} for part in "ab"], chain=True)
+        lab.remember([{"text": f"turn {number} {part}", "session": "s"} for part in "ab"], chain=True)
     elif what == "recall":
         lab.recall("tabs in a note", limit=3)
     elif what == "use":
-        lab.use("workbench" if number % 2 else "memlab")
+        lab.policies.use("workbench" if number % 2 else "memlab")
     elif len(lab):
         (lab.forget if what == "forget" else lambda memory: lab.feedback(memory, "success"))(1 + number % len(lab))
 
 
 def content_of(lab):
-    state = lab.store.state
+    state = lab.io.store.state
     words = state.words
     return {
         "memories": lab.memories.to_dicts(),
@@ -40,7 +40,7 @@ def content_of(lab):
         "uses": state.uses.values.tolist(),
         "last": state.last_of(None, "s"),
         "seq": state.seq,
-        "pack": lab.pack.hash,
+        "pack": lab.policies.pack.hash,
     }
 
 
@@ -71,7 +71,7 @@ def test_an_interrupt_while_a_snapshot_is_written_loses_no_word(disk, monkeypatc
         return sealed(*columns)
 
     with disk() as lab:
-        lab.remember_many([f"zebra {number}" for number in range(5)])
+        lab.remember([f"zebra {number}" for number in range(5)])
         monkeypatch.setattr(_postings, "segment_of", interrupted)
         with contextlib.suppress(KeyboardInterrupt):
             lab.io.snapshot()

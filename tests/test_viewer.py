@@ -33,13 +33,13 @@ def farm(lab: memlab.Lab) -> memlab.Lab:
 
 class TestView:
     def test_each_sees_what_all_see_and_their_own(self, farm: memlab.Lab) -> None:
-        assert farm.viewed_by("bob").memories["id"].to_list() == [1, 3, 4]
-        assert farm.viewed_by("ann").memories["id"].to_list() == [1, 2, 3]
-        assert farm.viewed_by("dora").memories["id"].to_list() == [1, 3]
-        assert len(farm.viewed_by("dora")) == 2
+        assert farm.at(viewer="bob").memories["id"].to_list() == [1, 3, 4]
+        assert farm.at(viewer="ann").memories["id"].to_list() == [1, 2, 3]
+        assert farm.at(viewer="dora").memories["id"].to_list() == [1, 3]
+        assert len(farm.at(viewer="dora")) == 2
 
     def test_nothing_leads_to_what_is_hidden(self, farm: memlab.Lab) -> None:
-        view = farm.viewed_by("bob")
+        view = farm.at(viewer="bob")
         assert "2" not in str(view.graph.trace(1, 3).frame["to_id"].to_list())
         assert set(view.graph.activate(1)["name"]) == {"1: The goat eats hay", "3: The horse eats oats", "tag farm"}
         assert view.edges.filter(relation="relates-to").select("source", "target").rows() == [(1, 3)]
@@ -48,7 +48,7 @@ class TestView:
             view[2]
 
     def test_it_goes_on_with_the_lab(self, farm: memlab.Lab) -> None:
-        view = farm.viewed_by("bob")
+        view = farm.at(viewer="bob")
         farm.remember("The mule eats thistles", **SECRET)
         farm.remember("The sheep eats clover")
         farm.edit(3, tags=["new"])
@@ -56,7 +56,7 @@ class TestView:
         assert view[3].tags == ("new",)
 
     def test_what_is_made_public_is_seen_and_what_is_made_private_is_not(self, farm: memlab.Lab) -> None:
-        view = farm.viewed_by("bob")
+        view = farm.at(viewer="bob")
         farm.edit(2, visibility="project")
         assert view[2].text == "The goat of Ann eats gold"
         assert 2 in view.edges["target"].to_list()
@@ -64,11 +64,11 @@ class TestView:
         assert view.memories["id"].to_list() == [1, 3, 4]
 
     def test_scores_are_those_of_a_lab_without_it(self, farm: memlab.Lab) -> None:
-        before = farm.viewed_by("bob").recall("goat hay").frame
-        farm.remember_many([{"text": f"goat hay {n}", "tags": ["farm"], **SECRET} for n in range(30)])
+        before = farm.at(viewer="bob").recall("goat hay").frame
+        farm.remember([{"text": f"goat hay {n}", "tags": ["farm"], **SECRET} for n in range(30)])
         for id in range(5, 35):
             farm.graph.link(id, 1)
-        assert farm.viewed_by("bob").recall("goat hay").frame.equals(before)
+        assert farm.at(viewer="bob").recall("goat hay").frame.equals(before)
         assert farm.recall("goat hay", viewer="bob", log=False).frame.equals(before)
 
     def test_an_expression_ranges_over_what_is_seen(self, farm: memlab.Lab) -> None:
@@ -77,45 +77,45 @@ class TestView:
         assert set(farm.recall("goat", viewer="bob", where=heavy, log=False).ids) == {1, 3, 4}
 
     def test_it_is_read_and_never_written(self, farm: memlab.Lab, tmp_path: Path) -> None:
-        view, head = farm.viewed_by("bob"), farm.log.height
+        view, head = farm.at(viewer="bob"), farm.log.height
         with pytest.raises(ReadOnlyLab, match='as "bob" sees it'):
             view.remember("x")
         for verb in (
             view.upkeep.maintain,
-            view.clusters.find,
-            view.clusters.refine,
+            view.graph.clusters.find,
+            view.graph.clusters.refine,
             view.io.backup,
             lambda: view.forget(1),
         ):
             with pytest.raises(MemlabError):
                 verb()
         with pytest.raises(InputError):
-            view.index.report()
+            view.upkeep.index.report()
         assert view.recall("goat").decision is None
         assert farm.log.height == head
 
     def test_nobody_looks_through_anothers_view(self, farm: memlab.Lab) -> None:
-        view = farm.viewed_by("bob")
-        assert view.viewed_by("bob") is view
+        view = farm.at(viewer="bob")
+        assert view.at(viewer="bob") is view
         with pytest.raises(InputError, match="nobody else"):
-            view.viewed_by("ann")
+            view.at(viewer="ann")
         with pytest.raises(InputError, match='as "bob" sees it'):
             view.recall("goat", viewer="ann")
         with pytest.raises(InputError, match="viewer is who asks"):
-            farm.viewed_by("")
+            farm.at(viewer="")
 
     def test_a_viewer_reads_the_recalls_that_were_asked_as_that_viewer(self, farm: memlab.Lab) -> None:
         for viewer in ("ann", "bob", None):
             farm.recall(f"goat for {viewer}", viewer=viewer)
-        assert farm.viewed_by("bob").slates().decisions.collect()["query"].to_list() == ["goat for bob"]
+        assert farm.at(viewer="bob").slates().decisions.collect()["query"].to_list() == ["goat for bob"]
 
     def test_beyond_the_exact_limit_no_index_is_asked(self, farm: memlab.Lab) -> None:
-        farm.remember_many([{"text": f"goat hay {n % 7}", **SECRET} for n in range(40)])
-        before = farm.viewed_by("bob").recall("goat hay").frame
-        with farm.store.reading() as state:
+        farm.remember([{"text": f"goat hay {n % 7}", **SECRET} for n in range(40)])
+        before = farm.at(viewer="bob").recall("goat hay").frame
+        with farm.io.store.reading() as state:
             state.vectors.exact_up_to = 2
             state.vectors.attach(Nothing(len(state) - 1, state.vectors.dim))
-        assert farm.viewed_by("bob").recall("goat hay").frame.equals(before)
+        assert farm.at(viewer="bob").recall("goat hay").frame.equals(before)
 
 
 class Nothing:
@@ -135,7 +135,7 @@ class TestDecisions:
     """What everyone sees is decided by what everyone sees."""
 
     def test_a_memory_for_all_is_not_merged_into_what_one_keeps_private(self, lab: memlab.Lab) -> None:
-        lab.use("workbench")
+        lab.policies.use("workbench")
         lab.remember("The build fails without a cache", **SECRET)
         kept = lab.remember("The build fails without a cache", visibility="project", creator="ann")
         assert kept.id == 2
@@ -147,11 +147,13 @@ class TestDecisions:
 
     def test_clusters_of_all_hold_nothing_private(self, lab: memlab.Lab) -> None:
         texts = [f"The goat on meadow {n} wants hay" for n in range(9)] + [f"Deploy {n} ships it" for n in range(9)]
-        lab.remember_many(texts)
-        lab.remember_many([{"text": text, **SECRET} for text in texts])
-        lab.clusters.find()
-        assert sorted(lab.viewed_by("bob").clusters.frame()["members"]) == [9, 9]
-        assert set(lab.viewed_by("ann").clusters.frame()["name"]) - set(lab.viewed_by("bob").clusters.frame()["name"])
+        lab.remember(texts)
+        lab.remember([{"text": text, **SECRET} for text in texts])
+        lab.graph.clusters.find()
+        assert sorted(lab.at(viewer="bob").graph.clusters.frame()["members"]) == [9, 9]
+        assert set(lab.at(viewer="ann").graph.clusters.frame()["name"]) - set(
+            lab.at(viewer="bob").graph.clusters.frame()["name"]
+        )
 
 
 class TestVisibilityOfAPack:
@@ -164,8 +166,8 @@ class TestVisibilityOfAPack:
         ],
     )
     def test_it_is_that_of_what_says_none(self, lab: memlab.Lab, setting: str, expected: list[str]) -> None:
-        lab.use(f'(require memlab.dialect *)\n(pack mine)\n(setting visibility "{setting}")')
-        lab.remember_many([{"text": "a", "creator": "user"}, {"text": "b", "creator": "agent:coder"}, "c"])
+        lab.policies.use(f'(require memlab.dialect *)\n(pack mine)\n(setting visibility "{setting}")')
+        lab.remember([{"text": "a", "creator": "user"}, {"text": "b", "creator": "agent:coder"}, "c"])
         assert lab.memories["visibility"].to_list() == expected
         lab.remember("d", creator="user", visibility="team")
         assert lab.memories["visibility"][3] == "team"
@@ -180,7 +182,7 @@ def test_what_a_viewer_recalls_together_grows_together_and_nothing_else_does(tri
     with memlab.open(pack="associative", embedder=trigrams) as lab:
         own = {"creator": "ann", "visibility": "private"}
         rows = [{"text": f"the secret of the {name}", **own} for name in ("north", "south", "west")]
-        lab.remember_many([*rows, "the harbour is frozen", "the harbour has a crane"], linking="off")
+        lab.remember([*rows, "the harbour is frozen", "the harbour has a crane"], linking="off")
         lab.graph.link(1, 2, "relates-to", weight=0.3)
         lab.graph.link(2, 3, "relates-to", weight=0.3)
         lab.graph.link(4, 5, "relates-to", weight=0.3)
@@ -201,7 +203,7 @@ class TestPurge:
         lab.remember("The horse eats oats", creator="bob")
         for viewer in ("bob", "ann", "dora", None):
             hits = lab.recall("does Zanzibarov have 17 of them", project="zoo", viewer=viewer)
-            lab.verify(hits, [])
+            lab.agents.verify(hits, [])
         lab.purge(1)
         return lab
 
@@ -210,9 +212,9 @@ class TestPurge:
 
     def test_what_a_hidden_memory_says_keeps_no_question(self, asked: memlab.Lab) -> None:
         for viewer, kept in {"bob": False, "dora": False, "ann": True}.items():
-            ((question, project),) = self.questions(asked.viewed_by(viewer))
+            ((question, project),) = self.questions(asked.at(viewer=viewer))
             assert (question != "", project == "zoo") == (kept, kept), viewer
-            gaps = asked.viewed_by(viewer).review.gaps()
+            gaps = asked.at(viewer=viewer).upkeep.review.gaps()
             # the second was asked by nobody in particular, and what it says all may see
             assert [snippet != "" for snippet in gaps["snippet"]] == [kept, False], viewer
             assert [project == "zoo" for project in gaps["project"]] == [kept, False], viewer

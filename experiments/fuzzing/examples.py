@@ -51,9 +51,8 @@ from memlab.science.simulation import (
     live,
     trial,
 )
-from memlab.subjects.agents.agent import Agent
+from memlab.subjects.agent_verbs.agent import Agent
 from memlab.subjects.agents.turns import Surfaced
-from memlab.subjects.clusters.finding import Clusters
 from memlab.subjects.verifiers import Verdict, local, overlap
 
 __all__ = ["EXAMPLES", "Desk", "Example"]
@@ -85,7 +84,7 @@ class Desk:
         self.folder = Path(self._folder.name)
         self.clock = memlab.ManualClock("2026-03-01")
         self.lab = memlab.open(embedder=EMBEDDER, clock=self.clock)
-        self.lab.remember_many(
+        self.lab.remember(
             [
                 {"text": "The user prefers tabs", "kind": "preference", "project": "api", "session": "s1"},
                 {"text": "Deploys go out on Tuesdays", "kind": "convention", "project": "api", "tags": ["release"]},
@@ -93,19 +92,19 @@ class Desk:
             ]
         )
         self.lab.facts.add("Ada", "lives-in", object="Oslo")
-        self.lab.entities.declare("Bob", type="person")
-        self.lab.delete(self.lab.remember("what was deleted"))
+        self.lab.facts.entities.declare("Bob", type="person")
+        self.lab.forget(self.lab.remember("what was deleted"), how="delete")
         self.hits = self.lab.recall("tabs or spaces?", limit=2)
         self.lab.feedback(self.hits[0], "success")
 
     @cached_property
     def verified(self) -> int:
         """The number of a gap that is open."""
-        return self.lab.verify(self.lab.recall("who knows?"), []).gap or 0
+        return self.lab.agents.verify(self.lab.recall("who knows?"), []).gap or 0
 
     @cached_property
     def agent(self) -> Agent:
-        return self.lab.agent("tutor", project="api")
+        return self.lab.agents("tutor", project="api")
 
     @cached_property
     def own(self) -> int:
@@ -147,8 +146,8 @@ class Desk:
         (self.folder / "core").mkdir(exist_ok=True)
         for name in ("one", "two"):
             (self.folder / "core" / f"{name}.py").write_text('"""The core."""')
-        self.lab.modules.scan(self.folder, project="api", progress=False)
-        return self.lab.modules
+        self.lab.agents.modules.scan(self.folder, project="api", progress=False)
+        return self.lab.agents.modules
 
     @property
     def policy(self) -> Any:
@@ -189,14 +188,8 @@ class Desk:
         return live(World("tiny", days=2, projects=2, messages_per_day=4, questions_per_day=3), embedder=EMBEDDER)
 
     @cached_property
-    def clusters(self) -> Path:
-        path = self.folder / "found.npz"
-        self.lab.graph.stats(progress=False).found.save(path)
-        return path
-
-    @cached_property
     def quarantined(self) -> int:
-        return self.lab.review.quarantine(session="s1").event
+        return self.lab.forget(session="s1", how="quarantine").event
 
     @cached_property
     def on_disk(self) -> Path:
@@ -299,18 +292,17 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "ManualClock.set": lambda d: (memlab.ManualClock(0).set, {"when": "2026-01-01"}),
     # -- remembering --------------------------------------------------------------------------------------------------
     "Lab.remember": lambda d: (d.lab.remember, {"text": "new", "kind": "fact"}),
-    "Lab.remember_many": lambda d: (d.lab.remember_many, {"rows": ["new", "newer"]}),
     "Lab.load": lambda d: (d.lab.load, {"x": [{"role": "user", "content": "hello"}], "progress": False}),
     "LabAgents.admit": lambda d: (d.lab.agents.admit, {"text": "I prefer tabs"}),
-    "Lab.observe": lambda d: (d.lab.observe, {"text": "How are you?"}),
-    "Lab.extract": lambda d: (d.lab.extract, {"messages": "I live in Rome"}),
-    "Extracted.__getitem__": lambda d: (d.lab.extract("I live in Rome").__getitem__, {"index": 0}),
+    "LabAgents.observe": lambda d: (d.lab.agents.observe, {"text": "How are you?"}),
+    "LabAgents.extract": lambda d: (d.lab.agents.extract, {"messages": "I live in Rome"}),
+    "Extracted.__getitem__": lambda d: (d.lab.agents.extract("I live in Rome").__getitem__, {"index": 0}),
     "LanguageModel": lambda d: (memlab.LanguageModel, {"url": "http://127.0.0.1:9/v1", "name": "small"}),
     "LanguageModel.ask": lambda d: (
         memlab.LanguageModel("http://127.0.0.1:9/v1", "small").ask,  # where nobody listens
         {"instructions": "Answer", "text": "What?"},
     ),
-    "LabAgents.commit": lambda d: (d.lab.agents.commit, {"extracted": d.lab.extract("I live in Rome")}),
+    "LabAgents.commit": lambda d: (d.lab.agents.commit, {"extracted": d.lab.agents.extract("I live in Rome")}),
     "LabAgents.end_session": lambda d: (d.lab.agents.end_session, {"session": "s9", "messages": ["I live in Rome"]}),
     "LabFeatures.add": lambda d: (d.lab.features.add, {"name": "own", "given": pl.col("importance")}),
     "LabFeatures.remove": lambda d: (
@@ -323,21 +315,23 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "LabGraph.link": lambda d: (d.lab.graph.link, {"source": 1, "target": 2}),
     "LabGraph.link_waiting": lambda d: (d.lab.graph.link_waiting, {"timeout": 0.0}),
     "conversation": lambda d: (conversation, {"lab": d.lab, "conversation": d.talk}),
-    "Remembered.__getitem__": lambda d: (d.lab.remember_many(["new"]).__getitem__, {"index": 0}),
+    "Remembered.__getitem__": lambda d: (d.lab.remember(["new"]).__getitem__, {"index": 0}),
     # -- asking -------------------------------------------------------------------------------------------------------
     "Lab.recall": lambda d: (d.lab.recall, {"query": "tabs"}),
     "Lab.context": lambda d: (d.lab.context, {"task": "tabs in api.py", "files": ["api.py"]}),
     "LabAgents.metrics": lambda d: (d.lab.agents.metrics, {}),
     "Metrics.__getitem__": lambda d: (d.lab.agents.metrics().__getitem__, {"metric": "coverage"}),
     "Metrics.report": lambda d: (d.lab.agents.metrics().report, {"path": d.folder / "metrics.html"}),
-    "Lab.similar": lambda d: (d.lab.similar, {"memory": 1}),
-    "Lab.recall_again": lambda d: (d.lab.recall_again, {"decision": {"decision": d.hits.decision}, "pack": d.lab.pack}),
+    "LabGraph.similar": lambda d: (d.lab.graph.similar, {"memory": 1}),
+    "LabPolicies.recall_again": lambda d: (
+        d.lab.policies.recall_again,
+        {"decision": {"decision": d.hits.decision}, "pack": d.lab.policies.pack},
+    ),
     "LabAgents.turns": lambda d: (d.lab.agents.turns, {}),
     "LabAgents.switch_off": lambda d: (d.lab.agents.switch_off, {"project": "api", "reason": "under audit"}),
     "LabAgents.switch_on": lambda d: (d.lab.agents.switch_on, {"project": "api", "by": "ida"}),
-    "Lab.agent": lambda d: (d.lab.agent, {"name": "tutor", "project": "api"}),
+    "LabAgents.__call__": lambda d: (d.lab.agents, {"name": "tutor", "project": "api"}),
     "Agent.remember": lambda d: (d.agent.remember, {"text": "Fractions went badly", "kind": "learning"}),
-    "Agent.remember_many": lambda d: (d.agent.remember_many, {"rows": ["new"]}),
     "Agent.recall": lambda d: (d.agent.recall, {"query": "tabs"}),
     "Agent.context": lambda d: (d.agent.context, {"task": "tabs in api.py", "files": ["api.py"]}),
     "Agent.feedback": lambda d: (d.agent.feedback, {"hit": d.hits[0], "outcome": "success"}),
@@ -359,8 +353,8 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "LabGraph.trace": lambda d: (d.lab.graph.trace, {"memory": 1}),
     "LabGraph.stats": lambda d: (d.lab.graph.stats, {"progress": False}),
     "Lab.at": lambda d: (d.lab.at, {"when": "2026-03-01"}),
-    "LabReview.provenance": lambda d: (d.lab.review.provenance, {"memory": 1}),
-    "LabReview.related": lambda d: (d.lab.review.related, {}),
+    "LabReview.provenance": lambda d: (d.lab.upkeep.review.provenance, {"memory": 1}),
+    "LabReview.related": lambda d: (d.lab.upkeep.review.related, {}),
     "LabUpkeep.forecast": lambda d: (d.lab.upkeep.forecast, {"memories": 1, "until": "2026-04-01", "points": 3}),
     "Hits.__getitem__": lambda d: (d.hits.__getitem__, {"index": 0}),
     "Hits.explain": lambda d: (d.hits.explain, {"memory": d.hits[0]}),
@@ -369,47 +363,41 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Tree.text": lambda d: (d.hits.explain(d.hits[0]).tree.text, {}),
     # -- use ----------------------------------------------------------------------------------------------------------
     "Lab.feedback": lambda d: (d.lab.feedback, {"hit": d.hits[0], "outcome": "success"}),
-    "Lab.feedback_many": lambda d: (d.lab.feedback_many, {"rows": [{"memory": 1, "outcome": "success"}]}),
-    "Lab.attribute": lambda d: (d.lab.attribute, {"answer": "You prefer tabs", "hits": d.hits}),
-    "LabCredits.transcript": lambda d: (d.lab.credits.transcript, {"messages": TALK}),
-    "LabCredits.calibrate": lambda d: (d.lab.credits.calibrate, {"judged": JUDGED}),
-    "Calibration.chance": lambda d: (d.lab.credits.calibration.chance, {"credit": np.array([0.5])}),
-    "Calibration.confidence": lambda d: (d.lab.credits.calibration.confidence, {"credit": np.array([0.5])}),
-    "Lab.verify": lambda d: (d.lab.verify, {"hits": d.hits, "accepted": d.hits[:1]}),
+    "LabCredits.answer": lambda d: (d.lab.agents.credits.answer, {"answer": "You prefer tabs", "hits": d.hits}),
+    "LabCredits.transcript": lambda d: (d.lab.agents.credits.transcript, {"messages": TALK}),
+    "LabCredits.calibrate": lambda d: (d.lab.agents.credits.calibrate, {"judged": JUDGED}),
+    "Calibration.chance": lambda d: (d.lab.agents.credits.calibration.chance, {"credit": np.array([0.5])}),
+    "Calibration.confidence": lambda d: (d.lab.agents.credits.calibration.confidence, {"credit": np.array([0.5])}),
+    "LabAgents.verify": lambda d: (d.lab.agents.verify, {"hits": d.hits, "accepted": d.hits[:1]}),
     "overlap": lambda d: (overlap, {"hits": d.hits}),
     "local": lambda d: (local, {"hits": d.hits}),
     "Verdict": lambda d: (Verdict, {"accepted": [1]}),
-    "LabReview.close_gap": lambda d: (d.lab.review.close_gap, {"gap": d.verified, "reason": "told"}),
+    "LabReview.close_gap": lambda d: (d.lab.upkeep.review.close_gap, {"gap": d.verified, "reason": "told"}),
     "LabAgents.conversation": lambda d: (d.lab.agents.conversation, {"agent": "coder"}),
     # -- correcting ---------------------------------------------------------------------------------------------------
     "Lab.edit": lambda d: (d.lab.edit, {"memory": 1, "importance": 0.75}),
-    "LabReview.deprecate": lambda d: (d.lab.review.deprecate, {"memory": 1, "reason": "wrong"}),
-    "Lab.forget": lambda d: (d.lab.forget, {"memory": 1}),
-    "Lab.delete": lambda d: (d.lab.delete, {"memory": 1}),
+    "LabReview.deprecate": lambda d: (d.lab.upkeep.review.deprecate, {"memory": 1, "reason": "wrong"}),
+    "Lab.forget": lambda d: (d.lab.forget, {"memories": 1}),
     "Lab.restore": lambda d: (d.lab.restore, {"memory": 5}),
     "LabFacts.retract": lambda d: (d.lab.facts.retract, {"fact": 4}),
     "Lab.purge": lambda d: (d.lab.purge, {"memory": 2}),
-    "LabEntities.declare": lambda d: (d.lab.entities.declare, {"name": "Carol"}),
-    "LabEntities.merge": lambda d: (d.lab.entities.merge, {"entity": "Bob", "into": "Ada"}),
-    "LabEntities.split": lambda d: (d.lab.entities.split, {"entity": "Ada", "name": "Ada (Oslo)", "facts": [4]}),
+    "LabEntities.declare": lambda d: (d.lab.facts.entities.declare, {"name": "Carol"}),
+    "LabEntities.merge": lambda d: (d.lab.facts.entities.merge, {"entity": "Bob", "into": "Ada"}),
+    "LabEntities.split": lambda d: (d.lab.facts.entities.split, {"entity": "Ada", "name": "Ada (Oslo)", "facts": [4]}),
     # -- living -------------------------------------------------------------------------------------------------------
     "LabUpkeep.maintain": lambda d: (d.lab.upkeep.maintain, {"progress": False}),
     "LabUpkeep.schedule": lambda d: (d.lab.upkeep.schedule, {"every": datetime.timedelta(hours=1)}),
-    "LabClusters.find": lambda d: (d.lab.clusters.find, {}),
-    "Clustered.figure": lambda d: (d.lab.clusters.find().figure, {"axes": None}),
+    "LabClusters.find": lambda d: (d.lab.graph.clusters.find, {}),
+    "Clustered.figure": lambda d: (d.lab.graph.clusters.find().figure, {"axes": None}),
     "Comparison.figure": lambda d: (memlab.compare(d.lab, d.lab, points=2).figure, {"axes": None}),
     "Forecast.figure": lambda d: (d.lab.upkeep.forecast(1, "2026-04-01", points=3).figure, {"axes": None}),
     "Stats.figure": lambda d: (d.lab.graph.stats().figure, {"axes": None}),
-    "LabConsolidation.run": lambda d: (d.lab.consolidation.run, {"older_than_days": 0, "keep": 0}),
-    "LabConsolidation.undo": lambda d: (d.lab.consolidation.undo, {"summary": 1}),
-    "Clusters.save": lambda d: (Clusters.load(d.clusters).save, {"path": d.folder / "again.npz"}),
-    "Clusters.load": lambda d: (Clusters.load, {"path": d.clusters}),
+    "LabConsolidation.run": lambda d: (d.lab.upkeep.consolidation.run, {"older_than_days": 0, "keep": 0}),
+    "LabConsolidation.undo": lambda d: (d.lab.upkeep.consolidation.undo, {"summary": 1}),
     # -- moving -------------------------------------------------------------------------------------------------------
-    "Lab.check": lambda d: (d.lab.check, {}),
     "LabIO.check": lambda d: (d.lab.io.check, {}),
-    "LabReview.quarantine": lambda d: (d.lab.review.quarantine, {"session": "s1"}),
-    "LabReview.release": lambda d: (d.lab.review.release, {"quarantine": d.quarantined}),
-    "Lab.viewed_by": lambda d: (d.lab.viewed_by, {"viewer": "agent:coder"}),
+    "LabReview.quarantine": lambda d: (d.lab.upkeep.review.quarantine, {"session": "s1"}),
+    "LabReview.release": lambda d: (d.lab.upkeep.review.release, {"quarantine": d.quarantined}),
     "check": lambda d: (memlab.check, {"path": d.on_disk}),
     "restore": lambda d: (memlab.restore, {"path": d.on_disk}),
     "LabIO.backup": lambda d: (d.lab.io.backup, {"folder": d.folder / "copies"}),
@@ -426,13 +414,12 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Joined.count": lambda d: (d.lab.io.join(d.exported, dry_run=True).count, {"what": "added"}),
     "Mirror.wait": lambda d: (d.lab.io.mirror(d.folder / "mirror").wait, {"seconds": 0.0}),
     "Loaded.count": lambda d: (d.lab.load(d.exported).count, {"what": "added"}),
-    "LabOperations.run": lambda d: (d.lab.operations.run, {"operations": "(stats)"}),
-    "LabOperations.adapt_policy": lambda d: (d.lab.operations.adapt_policy, {}),
-    "LabOperations.check_fall": lambda d: (d.lab.operations.check_fall, {}),
-    "LabOperations.proposals": lambda d: (d.lab.operations.proposals, {"memories": [3]}),
-    "Ran.__getitem__": lambda d: (d.lab.operations.run("(stats)").__getitem__, {"index": 0}),
+    "LabOperations.run": lambda d: (d.lab.upkeep.operations.run, {"operations": "(stats)"}),
+    "LabOperations.adapt_policy": lambda d: (d.lab.upkeep.operations.adapt_policy, {}),
+    "LabOperations.check_fall": lambda d: (d.lab.upkeep.operations.check_fall, {}),
+    "LabOperations.proposals": lambda d: (d.lab.upkeep.operations.proposals, {"memories": [3]}),
+    "Ran.__getitem__": lambda d: (d.lab.upkeep.operations.run("(stats)").__getitem__, {"index": 0}),
     # -- deciding -----------------------------------------------------------------------------------------------------
-    "Lab.use": lambda d: (d.lab.use, {"pack": "companion"}),
     "LabPolicies.watch": lambda d: (d.lab.policies.watch, {"path": d.pack_file, "on_change": print}),
     "LabPolicies.use": lambda d: (d.lab.policies.use, {"pack": "companion"}),
     "LabPolicies.check": lambda d: (d.lab.policies.check, {"slot": "recall-score", "source": RULE}),
@@ -442,17 +429,17 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "LabPolicies.unpin": lambda d: (d.lab.policies.pin("link") and d.lab.policies.unpin, {"slot": "link"}),
     "LabPolicies.history": lambda d: (d.lab.policies.history, {}),
     "LabPolicies.diff": lambda d: (d.rule and d.lab.policies.diff, {"slot": "recall-score"}),
-    "LabPolicies.deciders": lambda d: (d.lab.policies.deciders, {"pack": d.lab.pack.hash}),
+    "LabPolicies.deciders": lambda d: (d.lab.policies.deciders, {"pack": d.lab.policies.pack.hash}),
     "LabPolicies.attribution": lambda d: (d.lab.policies.attribution, {}),
     "LabPolicies.__getitem__": lambda d: (d.lab.policies.__getitem__, {"slot": "link"}),
     "FormDiff.text": lambda d: (d.rule and d.lab.policies.diff("recall-score").forms.text, {}),
-    "Pack.count": lambda d: (d.lab.pack.count, {"setting": "limit"}),
-    "Pack.number": lambda d: (d.lab.pack.number, {"setting": "probe-rate"}),
-    "Pack.policy": lambda d: (d.lab.pack.policy, {"slot": "recall-score"}),
-    "Pack.unit": lambda d: (d.lab.pack.unit, {"slot": "recall-score"}),
-    "Pack.fingerprints": lambda d: (d.lab.pack.fingerprints, {"embedder": "x"}),
+    "Pack.count": lambda d: (d.lab.policies.pack.count, {"setting": "limit"}),
+    "Pack.number": lambda d: (d.lab.policies.pack.number, {"setting": "probe-rate"}),
+    "Pack.policy": lambda d: (d.lab.policies.pack.policy, {"slot": "recall-score"}),
+    "Pack.unit": lambda d: (d.lab.policies.pack.unit, {"slot": "recall-score"}),
+    "Pack.fingerprints": lambda d: (d.lab.policies.pack.fingerprints, {"embedder": "x"}),
     "Pack.with_params": lambda d: (memlab.load_pack("companion").with_params, {"values": {"near": 0.5}}),
-    "Pack.with_policy": lambda d: (d.lab.pack.with_policy, {"slot": "recall-score", "policy": d.policy}),
+    "Pack.with_policy": lambda d: (d.lab.policies.pack.with_policy, {"slot": "recall-score", "policy": d.policy}),
     "Policy.with_params": lambda d: (d.rule.with_params, {"values": {"d": 0.25}}),
     "Policy.field": lambda d: (d.updating.field, {"name": "strength"}),
     "Policy.columns": lambda d: (d.rule.columns, {"frame": d.rows}),
@@ -463,7 +450,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Policy.explain": lambda d: (d.rule.explain, {"values": FACTS}),
     "Policy.why": lambda d: (d.rule.why, {"a": FACTS, "b": {**FACTS, "recency": 0.0}}),
     # -- the index ----------------------------------------------------------------------------------------------------
-    "LabModules.scan": lambda d: (d.lab.modules.scan, {"path": d.folder, "project": "api", "progress": False}),
+    "LabModules.scan": lambda d: (d.lab.agents.modules.scan, {"path": d.folder, "project": "api", "progress": False}),
     "LabModules.map": lambda d: (d.scanned.map, {"project": "api"}),
     "LabModules.find": lambda d: (d.scanned.find, {"task": "deploys", "project": "api", "limit": 2}),
     "LabModules.touch": lambda d: (d.scanned.touch, {"files": ["deploys/x.py"], "project": "api", "session": "s"}),
@@ -479,9 +466,9 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
             "new": True,
         },
     ),
-    "LabIndex.report": lambda d: (d.lab.index.report, {"progress": False}),
-    "LabIndex.rebuild": lambda d: (d.lab.index.rebuild, {}),
-    "LabIndex.wait": lambda d: (d.lab.index.wait, {"timeout": 0.0}),
+    "LabIndex.report": lambda d: (d.lab.upkeep.index.report, {"progress": False}),
+    "LabIndex.rebuild": lambda d: (d.lab.upkeep.index.rebuild, {}),
+    "LabIndex.wait": lambda d: (d.lab.upkeep.index.wait, {"timeout": 0.0}),
     "Embedder.encode": lambda d: (EMBEDDER.encode, {"texts": ["tabs"]}),
     "Embedder.pair_closeness": lambda d: (
         EMBEDDER.pair_closeness,

@@ -142,7 +142,7 @@ def _tried(case: Case, desk: Desk, function: Callable[..., Any], report: Report)
 
 def _state(desk: Desk) -> tuple[Any, ...]:
     lab = desk.lab
-    return lab.log.height, lab.memories.hash_rows().sum(), lab.edges.height, lab.pack.hash
+    return lab.log.height, lab.memories.hash_rows().sum(), lab.edges.height, lab.policies.pack.hash
 
 
 def _end(made: Any) -> None:

@@ -160,14 +160,14 @@ class _Life:
 
     def done(self, verb: str, dice: random.Random) -> None:
         self.lab.graph.link_waiting()  # what a thread links in the background would come between
-        before = self.lab.store.state
+        before = self.lab.io.store.state
         try:
             VERBS[verb][1](self.lab, dice, self.words, self.files)
         except memlab.MemlabError as error:
             self.lived.refused += 1
             self.lived.said[-1] += f": {type(error).__name__} {str(error)[:90]}"
             return
-        after = self.lab.store.state
+        after = self.lab.io.store.state
         if verb == "purge" and after is not before:
             self.lived.purged += 1
             was, now = (state.names["status"].series("").to_numpy() == "purged" for state in (before, after))
@@ -242,18 +242,18 @@ class _Life:
 def content_of(lab: memlab.Lab) -> dict[str, Any]:
     """Everything that a lab tells: what its readers show, and what is folded beside."""
     lab.graph.link_waiting()
-    slates, state = lab.slates(), lab.store.state
+    slates, state = lab.slates(), lab.io.store.state
     shown: dict[str, Any] = {
         "memories": lab.memories,
         "edges": lab.edges,
-        "entities": lab.entities.frame(),
+        "entities": lab.facts.entities.frame(),
         "facts": lab.facts.frame(),
-        "clusters": lab.clusters.frame(),
-        "gaps": lab.review.gaps(),
+        "clusters": lab.graph.clusters.frame(),
+        "gaps": lab.upkeep.review.gaps(),
         "relationships": lab.agents.relationships(),
-        "summaries": lab.consolidation.frame(),
+        "summaries": lab.upkeep.consolidation.frame(),
         "history": lab.policies.history(),
-        "pack": lab.pack.hash,
+        "pack": lab.policies.pack.hash,
         "pins": {slot: version.hash for slot, version in lab.policies.pins.items()},
         "log": lab.log,
     }

@@ -91,14 +91,14 @@ def remember(lab, dice, words, folder):
 @verb(3)
 def remember_many(lab, dice, words, folder):
     rows = [{"text": words.text(dice), **_fields(dice, words)} for _ in range(dice.randint(0, 8))]
-    done = lab.remember_many(rows, chain=dice.random() < 0.3, linking=dice.choice([None, "off", "now", "later"]))
+    done = lab.remember(rows, chain=dice.random() < 0.3, linking=dice.choice([None, "off", "now", "later"]))
     lab.graph.link_waiting()
     return done
 
 
 @verb(1)
 def hear(lab, dice, words, folder):
-    return lab.observe(f"I prefer {words.text(dice)}", role=dice.choice(["user", "assistant"]))
+    return lab.agents.observe(f"I prefer {words.text(dice)}", role=dice.choice(["user", "assistant"]))
 
 
 @verb(2)
@@ -124,26 +124,28 @@ def retract(lab, dice, words, folder):
 @verb(3)
 def entity(lab, dice, words, folder):
     kind = dice.choice([None, "person", "project"])
-    return lab.entities.declare(words.one(dice), type=kind, aliases=words.some(dice) if dice.random() < 0.5 else ())
+    return lab.facts.entities.declare(
+        words.one(dice), type=kind, aliases=words.some(dice) if dice.random() < 0.5 else ()
+    )
 
 
 def _name(lab: memlab.Lab, dice: random.Random, words: Words) -> str:
-    known = lab.entities.frame()["name"].to_list()
+    known = lab.facts.entities.frame()["name"].to_list()
     return dice.choice(known) if known and dice.random() < 0.8 else words.one(dice)
 
 
 @verb(2)
 def merge_entities(lab, dice, words, folder):
-    return lab.entities.merge(_name(lab, dice, words), _name(lab, dice, words))
+    return lab.facts.entities.merge(_name(lab, dice, words), _name(lab, dice, words))
 
 
 @verb(2)
 def split_entity(lab, dice, words, folder):
     name = _name(lab, dice, words)
     if dice.random() < 0.5:
-        return lab.entities.split(name)
+        return lab.facts.entities.split(name)
     facts = lab.facts.frame(subject=name)["id"].to_list()
-    return lab.entities.split(name, words.one(dice), facts=facts[: dice.randint(0, 2)])
+    return lab.facts.entities.split(name, words.one(dice), facts=facts[: dice.randint(0, 2)])
 
 
 # -- correcting -------------------------------------------------------------------------------------------------------
@@ -159,7 +161,7 @@ def edit(lab, dice, words, folder):
 
 @verb(1)
 def deprecate(lab, dice, words, folder):
-    return lab.review.deprecate(_ids(lab, dice), words.text(dice))
+    return lab.forget(_ids(lab, dice), how="deprecate", reason=words.text(dice))
 
 
 @verb(1)
@@ -169,7 +171,7 @@ def forget(lab, dice, words, folder):
 
 @verb(1)
 def delete(lab, dice, words, folder):
-    return lab.delete(**_which(lab, dice, words))
+    return lab.forget(**_which(lab, dice, words), how="delete")
 
 
 @verb(1)
@@ -212,14 +214,14 @@ def feedback(lab, dice, words, folder):
 @verb(2)
 def verify(lab, dice, words, folder):
     hits = lab.recall(words.text(dice))
-    return lab.verify(hits, dice.sample(list(hits.ids), dice.randint(0, len(hits.ids))))
+    return lab.agents.verify(hits, dice.sample(list(hits.ids), dice.randint(0, len(hits.ids))))
 
 
 @verb(1)
 def close_gap(lab, dice, words, folder):
-    gaps = lab.review.gaps().filter(pl.col("closed").is_null())["gap"].to_list()
+    gaps = lab.upkeep.review.gaps().filter(pl.col("closed").is_null())["gap"].to_list()
     if gaps:
-        lab.review.close_gap(dice.choice(gaps), words.text(dice))
+        lab.upkeep.review.close_gap(dice.choice(gaps), words.text(dice))
 
 
 @verb(1)
@@ -229,7 +231,7 @@ def conversation(lab, dice, words, folder):
 
 @verb(1)
 def agent(lab, dice, words, folder):
-    one = lab.agent(dice.choice(["tutor", "coach"]), project=dice.choice([None, words.all[0]]), session=words.all[0])
+    one = lab.agents(dice.choice(["tutor", "coach"]), project=dice.choice([None, words.all[0]]), session=words.all[0])
     fields = {name: value for name, value in _fields(dice, words).items() if name not in ("creator", "project")}
     made = one.remember(words.text(dice), **fields)
     hits = one.recall(words.text(dice))
@@ -257,7 +259,7 @@ def turns(lab, dice, words, folder):
 
 @verb(0.5)
 def run(lab, dice, words, folder):
-    return lab.operations.run(f'(remember "{words.text(dice)}") (recall "{words.one(dice)}" 2)')
+    return lab.upkeep.operations.run(f'(remember "{words.text(dice)}") (recall "{words.one(dice)}" 2)')
 
 
 # -- upkeep -----------------------------------------------------------------------------------------------------------
@@ -270,24 +272,24 @@ def maintain(lab, dice, words, folder):
 
 @verb(2)
 def cluster(lab, dice, words, folder):
-    return lab.clusters.find(min_size=2)
+    return lab.graph.clusters.find(min_size=2)
 
 
 @verb(1)
 def refine(lab, dice, words, folder):
-    return lab.clusters.refine()
+    return lab.graph.clusters.refine()
 
 
 @verb(2)
 def consolidate(lab, dice, words, folder):
     by = dice.choice(["clusters", "communities"])
-    return lab.consolidation.run(older_than_days=0, keep=dice.randint(0, 2), by=by)
+    return lab.upkeep.consolidation.run(older_than_days=0, keep=dice.randint(0, 2), by=by)
 
 
 @verb(1)
 def unconsolidate(lab, dice, words, folder):
-    made = lab.consolidation.frame()["memory_id"].to_list()
-    return lab.consolidation.undo(dice.choice(made) if made else _id(lab, dice))
+    made = lab.upkeep.consolidation.frame()["memory_id"].to_list()
+    return lab.upkeep.consolidation.undo(dice.choice(made) if made else _id(lab, dice))
 
 
 # -- policies ---------------------------------------------------------------------------------------------------------
@@ -295,7 +297,7 @@ def unconsolidate(lab, dice, words, folder):
 
 @verb(1)
 def use(lab, dice, words, folder):
-    return lab.use(dice.choice(_PACKS), reason=words.text(dice))
+    return lab.policies.use(dice.choice(_PACKS), reason=words.text(dice))
 
 
 @verb(1)
@@ -349,7 +351,7 @@ def backup(lab, dice, words, folder):
 
 @verb(0.5)
 def at(lab, dice, words, folder):
-    with lab.at(event=dice.randint(1, lab.store.journal.head), progress=False) as past:
+    with lab.at(event=dice.randint(1, lab.io.store.journal.head), progress=False) as past:
         past.recall(words.text(dice))
         return past.memories
 
@@ -371,8 +373,8 @@ def look(lab, dice, words, folder):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if len(lab):
-            lab.similar(_id(lab, dice))
+            lab.graph.similar(_id(lab, dice))
             lab.graph.trace(_id(lab, dice))
         lab.facts.narrative(words.text(dice))
-        lab.operations.proposals(range(1, len(lab) + 1))
+        lab.upkeep.operations.proposals(range(1, len(lab) + 1))
         repr(lab)

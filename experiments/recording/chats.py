@@ -35,7 +35,7 @@ def _asked(labelled: LabelledConversation, pack: str) -> Iterator[Built]:
         conversation(lab, talk)
         ask_labelled(lab, labelled, max(1, len(labelled.questions) // 12))
         said = [{**row, "kind": "context", "project": "linked"} for row in talk.rows()]
-        linked = lab.remember_many(said, chain=True, linking="now")
+        linked = lab.remember(said, chain=True, linking="now")
         clock.advance(days=20)
         done = lab.upkeep.maintain(progress=False)
         beside = {"linked": linked.outcomes.to_dicts(), "upkeep": done.counts.to_dicts()}

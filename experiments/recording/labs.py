@@ -50,7 +50,7 @@ def ask_labelled(lab: memlab.Lab, labelled: LabelledConversation, every: int) ->
         hits = lab.recall(question.text, project=labelled.conversation.name)
         judged = [(hit, "success") for hit in hits if hit.ref in question.evidence]
         judged += [(hit, "fail") for hit in hits if hit.ref not in question.evidence][:1]
-        lab.feedback_many([{"memory": hit, "outcome": outcome} for hit, outcome in judged])
+        lab.feedback([{"memory": hit, "outcome": outcome} for hit, outcome in judged])
 
 
 # -- the bundled conversation -----------------------------------------------------------------------------------------
@@ -201,12 +201,12 @@ def chat(pack: str, folder: Path) -> Iterator[Built]:
     with memlab.open(pack=pack, clock=clock) as lab:
         loaded = lab.load(path, project="assistant", progress=False)
         messages = [{"role": "user", "content": text} for _, text in _TOLD]
-        extracted = lab.extract(messages, agent="assistant", project="assistant")
+        extracted = lab.agents.extract(messages, agent="assistant", project="assistant")
         committed = lab.agents.commit(extracted, linking="now")
         admitted = []
         for _, text in _TOLD:
             clock.advance(hours=2)
-            seen = lab.observe(text, project="assistant", linking="now")
+            seen = lab.agents.observe(text, project="assistant", linking="now")
             admitted.append([seen.memory and seen.memory.id, str(seen.admission)])
         _ask(lab, clock)
         beside = {
@@ -246,7 +246,7 @@ def agents(pack: str, folder: Path) -> Iterator[Built]:
     clock = memlab.ManualClock(events[0].at)
     done: list[str] = []
     with memlab.open(pack=pack, clock=clock) as lab:
-        crew = [lab.agent(name, project=project, session=f"{name}-1", role=role) for name, project, role in _AGENTS]
+        crew = [lab.agents(name, project=project, session=f"{name}-1", role=role) for name, project, role in _AGENTS]
 
         def attempt(what: str, verb: Callable[[], Any]) -> Any:
             """Do it, and note what came of it."""
@@ -282,7 +282,9 @@ def agents(pack: str, folder: Path) -> Iterator[Built]:
                     f"{agent.name} remembers",
                     lambda one=agent, text=event.text, more=fields: one.remember(text, **more),
                 )
-        lab.observe("I prefer short answers in the morning.", creator="user", visibility="private", linking="now")
+        lab.agents.observe(
+            "I prefer short answers in the morning.", creator="user", visibility="private", linking="now"
+        )
         for number in range(1, 13):
             for agent in crew[:2]:
                 attempt(f"{agent.name} edits {number}", lambda one=agent, at=number: one.edit(at, importance=0.7))
@@ -292,7 +294,7 @@ def agents(pack: str, folder: Path) -> Iterator[Built]:
         attempt("guest recalls while off", lambda: crew[3].recall("launch"))
         attempt("user remembers while off", lambda: lab.remember("Beta waits.", project="beta"))
         lab.agents.switch_on("beta")
-        seen = {viewer: lab.viewed_by(viewer).memories["id"].to_list() for viewer in _VIEWERS}
+        seen = {viewer: lab.at(viewer=viewer).memories["id"].to_list() for viewer in _VIEWERS}
         contexts = {agent.name: agent.context("Plan the launch", log=False).text for agent in crew}
         beside = {
             "done": done,

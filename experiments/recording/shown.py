@@ -45,7 +45,7 @@ def things_of(name: str, pack: str, built: Built, folder: Path, *, keep: bool) -
     def frame(kind: str, value: pl.DataFrame) -> Thing:
         return frame_thing(called(kind), value, keep=keep)
 
-    yield json_thing(called("built"), {"pack": lab.pack.hash, **built.beside}, keep=keep)
+    yield json_thing(called("built"), {"pack": lab.policies.pack.hash, **built.beside}, keep=keep)
     slates = lab.slates()
     for table in ("decisions", "candidates", "exposures", "feedback"):
         yield frame(table, getattr(slates, table).collect())

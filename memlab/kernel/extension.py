@@ -23,6 +23,7 @@ from memlab.kernel.registry import REGISTRIES, Declaration, Owned
 
 __all__ = [
     "GROUP",
+    "OWN",
     "Extension",
     "extend",
     "extensions",
@@ -30,11 +31,15 @@ __all__ = [
     "load_installed",
     "missing",
     "register_extension",
+    "register_own",
     "registered",
 ]
 
 GROUP = "memlab.extensions"
 """The entry point group in which installed packages name their extensions."""
+
+OWN = ("memlab.subjects.attribution.extension", "memlab.subjects.context.extension")
+"""Modules of memlab's own extensions, each with its ``EXTENSION``."""
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,59}")
 _VERSION = re.compile(r"[\w.+!-]{1,40}")
@@ -48,7 +53,8 @@ _HOMES = {
     "projections": "memlab.kernel.state",
     "stages": "memlab.kernel.recall",
     "accessors": "memlab.subjects.lab",
-    "readers": "memlab.io.reading",
+    "hooks": "memlab.kernel.hooks",
+    "readers": "memlab.io.formats",
     "indexes": "memlab.kernel.index",
     "embedders": "memlab.kernel.embedding",
     "commands": "memlab.ui.cli",
@@ -79,6 +85,8 @@ class Extension:
         `memlab.kernel.recall.Stage`: steps of a recall that take the place of memlab's own.
     accessors
         `Accessor`: an attribute of every lab.
+    hooks
+        `Hook`: functions that verbs of the kernel call at named points (``memlab.kernel.hooks.POINTS``).
     readers
         `Reader`: files of a format, as messages that ``lab.load`` takes.
     indexes, embedders
@@ -104,6 +112,7 @@ class Extension:
     registers: Sequence[Declaration] = field(default=(), init=False, repr=False)
     stages: Sequence[Declaration] = field(default=(), kw_only=True)
     accessors: Sequence[Declaration] = field(default=(), kw_only=True)
+    hooks: Sequence[Declaration] = field(default=(), kw_only=True)
     readers: Sequence[Declaration] = field(default=(), kw_only=True)
     indexes: Sequence[Declaration] = field(default=(), kw_only=True)
     embedders: Sequence[Declaration] = field(default=(), kw_only=True)
@@ -191,6 +200,17 @@ def register_extension(extension: Extension, module: str) -> Extension:
         REGISTRIES[kind].register(getattr(owned, kind))
     _present[extension.name] = _Present(owned, module)
     return owned
+
+
+def register_own(*kinds: str) -> None:
+    """Register what memlab's own extensions declare of these kinds, when the package that uses it is imported.
+
+    It bears no owner: packs and logs have the hashes that they would have if that package declared it itself.
+    """
+    for module in OWN:
+        extension = importlib.import_module(module).EXTENSION
+        for kind in kinds:
+            REGISTRIES[kind].register(getattr(extension, kind))
 
 
 def _with_owner(extension: Extension) -> Extension:

@@ -27,7 +27,7 @@ _PACKAGES = {
     ),
     "subjects": ("lab", "models", "opening", "verifiers"),
     "science": ("bench", "breeding", "evaluation", "examples", "history", "simulation"),
-    "io": ("adapters", "ingest", "moving", "reading", "serving"),
+    "io": ("adapters", "ingest", "serving"),
     "ui": ("cli", "demo", "notebook", "widgets"),
 }
 
@@ -35,7 +35,9 @@ _VERBS = ("core", "corrections", "features", "feedback", "graph", "linking", "po
 
 FORMER_PATHS = {
     **{f"memlab.{name}": f"memlab.{group}.{name}" for group, names in _PACKAGES.items() for name in names},
+    "memlab.moving": "memlab.io.formats",
     "memlab.operations": "memlab.subjects.programs",
+    "memlab.reading": "memlab.io.formats",
     **{f"memlab.subjects.{name}": f"memlab.kernel.verbs.{name}" for name in (*_VERBS, "results", "seam")},
 }
 """Each former path of a package or module, and its present path."""

@@ -18,6 +18,7 @@ __all__ = [
     "KINDS",
     "MEMORY",
     "NEVER",
+    "OF_THE_USER",
     "OUTCOMES",
     "PROVENANCES",
     "RECALLABLE",
@@ -106,6 +107,8 @@ KINDS = (
     # what consolidation leaves
     "summary",
 )
+OF_THE_USER = ("personal", "preference", "goal", "trait")
+"""The kinds that say something of the user, whoever remembers it."""
 SCOPES = ("global", "project", "session")
 PROVENANCES = ("user-stated", "user-corrected", "observed", "inferred", "extracted")
 SOURCES = ("conversation", "system", "file", "user-edit")
@@ -175,7 +178,9 @@ MEMORY: dict[str, Column] = {
         Column("prerequisites", "list", "What a procedure needs."),
         Column("warnings", "list", "What to beware of in a procedure."),
         Column(
-            "operations", "note", "Operations in the dialect of `lab.operations.run`, proposed when it is recalled."
+            "operations",
+            "note",
+            "Operations in the dialect of `lab.upkeep.operations.run`, proposed when it is recalled.",
         ),
         Column("summary", "note", "It in a sentence of 25 to 35 tokens, for a prompt."),
         Column("context", "note", "What was said around it."),

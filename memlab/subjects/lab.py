@@ -1,14 +1,19 @@
 """``Lab``: the verbs of daily use on one page, and an accessor for each other subject.
 
-Each verb is a few lines that call the module of its subject, in ``memlab.subjects``.
+Verbs of the kernel are called directly. What an extension of memlab's own offers, such as ``lab.clusters`` or
+``lab.purge``, is made by its name when it is asked for, and its modules are imported for type checkers alone.
 """
+
+# mypy: disable-error-code="no-any-return"
+# (what an extension makes is known by its name; the annotation of the verb says what it is)
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, overload
@@ -16,14 +21,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, overload
 import polars as pl
 
 from memlab.errors import InputError, LabUnavailable
-from memlab.kernel.base.arguments import AnyNumber, AsGiven, Count, Seed, Within, checked
+from memlab.kernel.base.arguments import AnyNumber, AsGiven, Count, Seed, Within, checked, renamed
 from memlab.kernel.base.clock import Clock, When, system_clock
 from memlab.kernel.base.printable import printable
-from memlab.kernel.embedding import Embedder, EmbedderSpec, load_embedder
+from memlab.kernel.embedding import EmbedderSpec, load_embedder
 from memlab.kernel.extension import load_installed
 from memlab.kernel.journal import present
-from memlab.kernel.policies import DEFAULT_PACK, Challenge, ChallengeDesign, Pack, PackLike, load_pack
-from memlab.kernel.recall import Filters, Hits, WordOrWords
+from memlab.kernel.policies import DEFAULT_PACK, Challenge, ChallengeDesign, PackLike, load_pack
+from memlab.kernel.recall import Filters, Hit, Hits, WordOrWords
 from memlab.kernel.registry import Registry
 from memlab.kernel.slates import Slates
 from memlab.kernel.state import Seen, with_extended
@@ -32,51 +37,30 @@ from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.features.features import LabFeatures
-from memlab.kernel.verbs.feedback.feedback import Judgements, Verified
-from memlab.kernel.verbs.graph.graph import LabGraph
+from memlab.kernel.verbs.feedback.feedback import Judgements
 from memlab.kernel.verbs.linking.linker import Linker
 from memlab.kernel.verbs.migration import mending
 from memlab.kernel.verbs.policies.falls import FallWatch
 from memlab.kernel.verbs.policies.policies import LabPolicies
 from memlab.kernel.verbs.policies.watch import Watches
-from memlab.kernel.verbs.projections import PROJECTIONS
+from memlab.kernel.verbs.projections import KEPT, MADE, PROJECTIONS
 from memlab.kernel.verbs.recalling.asking import Questions
-from memlab.kernel.verbs.remembering.admission import Observation
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered, overview
 from memlab.kernel.verbs.seam import Accessor, Seam
-from memlab.subjects.agents.agent import Agent, identity_of
-from memlab.subjects.agents.agents import LabAgents
-from memlab.subjects.agents.turns import Turns
-from memlab.subjects.attribution.attribution import Attributed, Attributions, LabCredits
-from memlab.subjects.backups.backups import back_up_if_due
-from memlab.subjects.backups.checking import Checked
-from memlab.subjects.clusters.clusters import LabClusters
-from memlab.subjects.consolidation.consolidation import LabConsolidation
-from memlab.subjects.context.context import Context, Contexts
-from memlab.subjects.entities.entities import LabEntities
-from memlab.subjects.extraction.extraction import Extraction, Otherwise, where_of
-from memlab.subjects.extraction.staged import Extracted
-from memlab.subjects.facts.facts import LabFacts
-from memlab.subjects.history.history import store_at, store_viewed_by
-from memlab.subjects.history.log import happened
-from memlab.subjects.index.index import LabIndex
-from memlab.subjects.io.io import LabIO, reach_lost_mirrors
-from memlab.subjects.io.loading import Given, load
-from memlab.subjects.io.reembedding import Reembedder
-from memlab.subjects.models import LanguageModel
-from memlab.subjects.modules.modules import LabModules
-from memlab.subjects.operations import LabOperations
-from memlab.subjects.purge.purge import purge
-from memlab.subjects.purge.receipt import Purged
-from memlab.subjects.retention.retention import LabUpkeep
-from memlab.subjects.retention.schedule import Scheduler
-from memlab.subjects.review.review import LabReview
-from memlab.subjects.verifiers import Verifier
+from memlab.kernel.verbs.verbs import Verbs
 
 if TYPE_CHECKING:
-    from memlab.io.moving import Loaded
     from memlab.science.evaluation import Verdicts
+    from memlab.subjects.agent_verbs.agents import LabAgents
+    from memlab.subjects.clusters.graph import LabGraph
+    from memlab.subjects.context.context import Context
+    from memlab.subjects.facts.facts import LabFacts
+    from memlab.subjects.io.io import LabIO
+    from memlab.subjects.io.results import Loaded
+    from memlab.subjects.purge.receipt import Purged
+    from memlab.subjects.retention.retention import LabUpkeep
+    from memlab.subjects.review.review import Quarantined
 
 __all__ = ["ACCESSORS", "Lab"]
 
@@ -84,8 +68,8 @@ __all__ = ["ACCESSORS", "Lab"]
 class Lab:
     """A memory: its journal, the state folded from it, and the pack that decides. Use ``memlab.open``.
 
-    ``policies``, ``facts``, ``entities``, ``graph``, ``clusters``, ``consolidation``, ``upkeep``, ``review``,
-    ``agents``, ``modules``, ``credits``, ``operations``, ``io`` and ``index`` hold the verbs of their subjects.
+    ``policies``, ``features``, ``facts``, ``graph``, ``agents``, ``upkeep`` and ``io`` hold the verbs of their
+    subjects. Names of earlier versions work throughout 0.2, with a ``RenamedWarning`` that says what to write instead.
     """
 
     _backs_up = False
@@ -130,10 +114,10 @@ class Lab:
             if chosen is not None or store.versions.empty:
                 self.policies.use(chosen or DEFAULT_PACK, compare=0)
             if not read_only and unreached(store.journal):
-                reach_lost_mirrors(store)
+                self._made("mirrors")()
             if backups:
                 self._backs_up = True
-                back_up_if_due(store, closing=False)
+                self._made("backups")(closing=False)
         except BaseException:
             store.journal.close()
             raise
@@ -141,25 +125,40 @@ class Lab:
     def _compose(self, store: Store, seed: int) -> None:
         """Put the lab together on ``store``."""
         core = self._core = Core(store, seed)
-        self._watches = Watches(store, LabPolicies(core))
-        self._scheduler, self._linker = Scheduler(store), Linker(core)
-        self._reembedder = Reembedder(store)
-        for worker in (self._watches, self._scheduler, self._linker, self._reembedder):
+        self._watches, self._linker = Watches(store, LabPolicies(core)), Linker(core)
+        for worker in (self._watches, self._linker):
             weakref.finalize(self, worker.stop_soon)
         self._questions, self._judgements = Questions(core), Judgements(core)
         self._falls = FallWatch(core.store)
-        self._attributions, self._contexts = Attributions(core), Contexts(core, self._questions)
         self._remembering, self._corrections = Remembering(core, self._linker), Corrections(core)
-        self._extraction = Extraction(core, self._remembering)
-        self._turns: weakref.WeakSet[Turns] = weakref.WeakSet()
+        self._kept: dict[str, Any] = {}
         self._linker.wake()
-        self._reembedder.wake()
+        if not store.journal.read_only and store.state.unembedded:
+            self._made("reembedder").wake()
+
+    def _made(self, name: str) -> Any:
+        """Return what an extension of memlab's own offers of this lab; what is kept with the lab is made once."""
+        if name in self._kept:
+            return self._kept[name]
+        if name == "questions":
+            return self._questions
+        kept = KEPT.get(name)
+        if kept is None:
+            return MADE[name](self._verbs(self._held, self._made)) if name in MADE else getattr(self, name)
+        made = self._kept[name] = kept(self._verbs(self._core, _kept_alone))
+        if hasattr(made, "stop_soon"):
+            weakref.finalize(self, made.stop_soon)
+        return made
+
+    def _verbs(self, core: Core, made: Callable[[str], Any]) -> Verbs:
+        verbs = self._linker, self._questions, self._judgements, self._remembering, self._corrections
+        return Verbs(core, *verbs, made)
 
     # -- subjects ---------------------------------------------------------------------------------------------
 
     @property
     def policies(self) -> LabPolicies:
-        """Install, roll back, pin, compare, watch and attribute policies."""
+        """Choose a pack; install, roll back, pin, compare, watch and attribute policies."""
         return LabPolicies(self._held, self._watches)
 
     @property
@@ -169,88 +168,40 @@ class Lab:
 
     @property
     def facts(self) -> LabFacts:
-        """Facts as rows and in words."""
-        return LabFacts(self._held, self._remembering, self._questions)
-
-    @property
-    def entities(self) -> LabEntities:
-        """Who and what facts are about: declare, list, merge, split."""
-        return LabEntities(self._held)
+        """Facts as rows and in words, and the entities that they are about."""
+        return self._made("facts")
 
     @property
     def graph(self) -> LabGraph:
-        """Link, activate, trace, and the structure of it all."""
-        return LabGraph(self._held, self._linker)
-
-    @property
-    def clusters(self) -> LabClusters:
-        """Find, refine and list clusters."""
-        return LabClusters(self._held)
-
-    @property
-    def consolidation(self) -> LabConsolidation:
-        """Summaries in the place of many old memories: run, undo, list."""
-        return LabConsolidation(self._held)
+        """Link, activate, trace; what is similar, clusters, and the structure of it all."""
+        return self._made("graph")
 
     @property
     def upkeep(self) -> LabUpkeep:
-        """What time does: maintain, schedule, forecast."""
-        return LabUpkeep(self._held, self._scheduler)
-
-    @property
-    def review(self) -> LabReview:
-        """Deprecate, quarantine and release; what is related to that, and gaps."""
-        return LabReview(self._held, self._corrections)
+        """What time does: maintain, schedule, forecast, consolidate; what to review; operations; the search index."""
+        return self._made("upkeep")
 
     @property
     def agents(self) -> LabAgents:
-        """Turns, admission, what sessions taught, relationships of agents, and the switch of memory."""
-        verbs = self._remembering, self._questions, self._judgements
-        return LabAgents(self._held, *verbs, self._turns, self._extraction)
-
-    @checked
-    def agent(
-        self, name: str, *, project: str | None = None, session: str | None = None, role: str = "member"
-    ) -> Agent:
-        """The daily verbs as one agent ("reader", "member", "owner"), which keeps to its project; see ``Agent``."""
-        identity = identity_of(name, project=project, session=session, role=role, now=self.store.clock())
-        verbs = self._remembering, self._questions, self._contexts, self._judgements, self._corrections
-        return Agent(identity, self._held, self.agents, *verbs, self._extraction)
-
-    @property
-    def modules(self) -> LabModules:
-        """The parts of a code base: scan, map, find, describe."""
-        return LabModules(self._held)
-
-    @property
-    def credits(self) -> LabCredits:
-        """Attributed rewards: those of a transcript, and how sure they are, calibrated on what was judged."""
-        return LabCredits(self._held, self._attributions)
-
-    @property
-    def operations(self) -> LabOperations:
-        """Run operations written as S-expressions, and see what memories propose."""
-        return LabOperations(self, self._core)
+        """An agent by its name, ``lab.agents("tutor")``; what agents say, learn and are credited with; their switch."""
+        return self._made("agents")
 
     @property
     def io(self) -> LabIO:
-        """Export, mirror, back up, check, embed anew."""
-        return LabIO(self._held, self._reembedder)
-
-    @property
-    def index(self) -> LabIndex:
-        """The search for neighbours, and how good it is."""
-        return LabIndex(self.store)
+        """Export, mirror, back up, check, embed anew; where the lab is."""
+        return self._made("io")
 
     @property
     def _held(self) -> Core:
         """For accessors: ``lab.upkeep`` keeps the lab alive, and the lab does not keep its accessors."""
-        return self._core.held_by(self)
+        return self._core.held_by(self, self._made)
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             """Return what an extension's accessor of this name makes."""
+            if name in RENAMED:
+                return renamed(self, "lab", name, RENAMED)
             if name.startswith("_") or name not in ACCESSORS:
                 raise AttributeError(f"Lab has no attribute {name!r}.", name=name, obj=self)
             accessor = ACCESSORS[name]
@@ -261,34 +212,34 @@ class Lab:
 
     # -- remembering ------------------------------------------------------------------------------------------
 
-    @checked
-    def remember(
+    @overload
+    def remember(  # type: ignore[overload-overlap]  # a text is an iterable of texts
         self, text: str, *, at: When | None = None, chain: bool = False, linking: str | None = None, **fields: Any
-    ) -> Memory:
-        """Remember one text; durable when it returns.
-
-        ``fields`` are those of ``memlab.FIELDS``: kind, tags, project, session, speaker, importance, ref, ...; see
-        docs/reference/memories.md#fields-of-a-memory. Without a ``creator`` nobody is, and the project sees the memory.
-        ``chain=True`` links it by a ``next`` edge to the last memory of its session. ``linking``: see
-        ``remember_many``. Returned is the memory that represents the text: a new one, or the old one that it was merged
-        into or that the pack keeps in its place; ``remember_many`` says which in ``outcomes``.
-
-        >>> lab.remember("Deploys go out on Tuesdays", kind="convention", project="api")   # doctest: +SKIP
-        """
-        return self._remembering.one(text, at=at, chain=chain, linking=linking, fields=fields)
-
-    @checked
-    def remember_many(
+    ) -> Memory: ...
+    @overload
+    def remember(
         self,
-        rows: Annotated[Iterable[Mapping[str, Any] | str] | pl.DataFrame, AsGiven],
+        text: pl.DataFrame | Iterable[Mapping[str, Any] | str],
         *,
         chain: bool = False,
         linking: str | None = None,
-    ) -> Remembered:
-        """Remember several at once: one transaction, all or nothing.
+    ) -> Remembered: ...
+    @checked
+    def remember(
+        self,
+        text: str | pl.DataFrame | Iterable[Any],
+        *,
+        at: When | None = None,
+        chain: bool = False,
+        linking: str | None = None,
+        **fields: Any,
+    ) -> Memory | Remembered:
+        """Remember a text, or several in one transaction, all or nothing; durable when it returns.
 
-        ``rows`` are dicts of ``text`` and any of ``memlab.FIELDS`` and ``at``, or texts, or a Polars frame with
-        those columns. ``chain=True`` links consecutive memories of a session by ``next`` edges.
+        ``fields`` are those of ``memlab.FIELDS``: kind, tags, project, session, speaker, importance, ref, ...; see
+        docs/reference/memories.md#fields-of-a-memory. Without a ``creator`` nobody is, and the project sees the memory.
+        Several are texts, dicts of ``text`` and any of these fields and ``at``, or a frame with such columns.
+        ``chain=True`` links a memory by a ``next`` edge to the last of its session.
 
         ``linking`` says when they are compared with what is there, and with one another: "off" not at all; "now" before
         they are stored, so that a near-duplicate is never stored; "later" in the background, so that this returns at
@@ -296,12 +247,24 @@ class Lab:
         is the pack's setting; see docs/systems.md#settings-of-each-pack. After "later", ``lab.graph.link_waiting()``
         waits until that is done. Turns of a conversation (kind "turn") are never compared: they were said.
 
-        The pack's ``link`` is asked of each new memory and its neighbours, ``resolve`` where it finds a conflict. What
-        came of it is in ``outcomes``; docs/policy-language.md#what-link-and-resolve-leave has the edge of each answer.
+        Of one text the memory that represents it is returned: a new one, or the old one that it was merged into or that
+        the pack keeps in its place. Of several the result has these memories, and says in ``outcomes`` what became of
+        each: the pack's ``link`` is asked of each new memory and its neighbours, ``resolve`` where it finds a conflict;
+        docs/policy-language.md#what-link-and-resolve-leave has the edge of each answer.
+
         InputError if an agent (a creator "agent:...") writes more bytes than the setting ``write-bytes`` or more
         memories of one session than ``session-writes``; nothing is stored then.
+
+        >>> lab.remember("Deploys go out on Tuesdays", kind="convention", project="api")   # doctest: +SKIP
+        >>> lab.remember(["The user likes tea", {"text": "and tabs", "kind": "preference"}]).ids   # doctest: +SKIP
         """
-        return self._remembering.many(rows, chain=chain, linking=linking)
+        if isinstance(text, str):
+            return self._remembering.one(text, at=at, chain=chain, linking=linking, fields=fields)
+        if at is not None or fields:
+            raise InputError(
+                "Several texts say their own fields and times, in dicts or columns: give none beside them."
+            )
+        return self._remembering.many(text, chain=chain, linking=linking)
 
     @checked
     def load(
@@ -320,64 +283,22 @@ class Lab:
     ) -> Loaded:
         """Add what a file, a folder, another lab, a frame or a list of messages holds; see ``memlab.load``.
 
-        ``extract=True`` also stores the facts and observations that ``lab.extract`` finds in what is added.
+        ``extract=True`` also stores the facts and observations that ``lab.agents.extract`` finds in what is added.
 
         >>> lab.load("chat.csv", columns={"text": "body"}).guessed                             # doctest: +SKIP
         """
-        given = Given(
-            columns or {}, format, project, session, linking, policies=policies, strict=strict, extract=extract
+        return self._made("load")(
+            x,
+            format=format,
+            columns=columns or {},
+            project=project,
+            session=session,
+            linking=linking,
+            policies=policies,
+            strict=strict,
+            extract=extract,
+            progress=progress,
         )
-        return load(
-            x, given, self._core, self._remembering, self._linker, self.policies, self._extraction, progress=progress
-        )
-
-    @checked
-    def observe(
-        self,
-        text: str,
-        *,
-        role: str = "user",
-        at: When | None = None,
-        chain: bool = False,
-        linking: str | None = None,
-        before: str | None = None,
-        **fields: Any,
-    ) -> Observation:
-        """Remember an utterance if it is worth it: ``lab.agents.admit``, then ``remember``.
-
-        ``before`` is the message just before, of somebody else; unless given it is the last of the ``session``. An
-        answer is read with its question: after "What do you do?", "A nurse." is remembered as "I am a nurse.".
-
-        What is not admitted is not stored, and ``observation.admission`` says why. ``kind`` and ``provenance`` follow
-        from the reasons and the role unless they are given: what corrects is a correction, what tells a preference is
-        one; what a user says is user-stated, what an assistant says is inferred.
-
-        >>> lab.observe("How are you?").memory is None                                        # doctest: +SKIP
-        True
-        """
-        return self._remembering.observe(
-            text, role=role, at=at, chain=chain, linking=linking, fields=fields, before=before
-        )
-
-    @checked
-    def extract(
-        self,
-        messages: Annotated[Any, AsGiven],
-        *,
-        role: str = "user",
-        agent: str | None = None,
-        project: str | None = None,
-        session: str | None = None,
-        model: LanguageModel | None = None,
-        otherwise: Otherwise = "raise",
-    ) -> Extracted:
-        """Facts and memories of a text, or of messages with ``role`` and ``content``: by rules, or by a ``model``.
-
-        Nothing is stored. ``agent`` is who hears it: a fact that it proposes has the agent among its ``agents`` and is
-        shared, a memory is created by the agent and private to it. ``otherwise``: what becomes of a message that the
-        model does not read, docs/howto/extract.md.
-        """
-        return self._extraction.extract(messages, role, where_of(agent, project, session), model, otherwise)
 
     # -- recalling --------------------------------------------------------------------------------------------
 
@@ -415,7 +336,7 @@ class Lab:
 
         What takes part: ``project`` and ``branch`` also admit what belongs to none; ``scope``, ``visibility`` and
         ``status`` (instead of active, staged and confirmed) take one word or several. ``viewer``, who asks, leaves out
-        what is private to another creator, as ``viewed_by`` does. What belongs to a season takes part only while
+        what is private to another creator, as ``at(viewer=...)`` does. What belongs to a season takes part only while
         ``season`` names it. ``where`` is any Polars expression over the columns of ``lab.memories``, true or false;
         aggregates range over all that ``viewer`` sees. What is left out counts in no statistic either.
 
@@ -444,27 +365,6 @@ class Lab:
         )
 
     @checked
-    def similar(
-        self,
-        memory: MemoryLike,
-        *,
-        limit: Count = 10,
-        project: str | None = None,
-        where: pl.Expr | None = None,
-    ) -> pl.DataFrame:
-        """The memories nearest to one of them by the cosine of their vectors, best first; nothing is logged.
-
-        Columns: ``rank``, ``memory_id``, ``similarity`` (-1..1), ``text``, ``kind``, ``ref``, ``speaker``, ``session``,
-        ``project``. What recall does not admit (forgotten, superseded, retracted; bound to another session) is left
-        out, and ``project`` and ``where`` are those of ``recall``. UnknownName for an id that nothing has.
-
-        >>> lab.similar(hits[0], where=pl.col("kind") == "decision")                       # doctest: +SKIP
-        """
-        with self._core.reading():
-            row = self._core.row(memory)
-        return self._questions.similar(row, limit=limit, project=project, filters=Filters.of(where=where))
-
-    @checked
     def context(
         self,
         task: str,
@@ -484,16 +384,31 @@ class Lab:
 
         >>> lab.context("fix the token refresh", project="api", files=["src/auth.py"]).text  # doctest: +SKIP
         """
-        return self._contexts.make(
+        return self._made("contexts").make(
             task, budget=budget, session=session, project=project, files=files, viewer=viewer, at=at, log=log
         )
 
     # -- judging ----------------------------------------------------------------------------------------------
 
-    @checked
+    @overload
     def feedback(
         self,
         hit: MemoryLike,
+        outcome: str | None = None,
+        *,
+        rating: int | None = None,
+        reward: float | None = None,
+        agent: str | None = None,
+        source: str = "user",
+        at: When | None = None,
+        decision: int | None = None,
+    ) -> Feedback: ...
+    @overload
+    def feedback(self, hit: pl.DataFrame | Iterable[Mapping[str, Any]]) -> tuple[Feedback, ...]: ...
+    @checked
+    def feedback(
+        self,
+        hit: MemoryLike | pl.DataFrame | Iterable[Any],
         outcome: str | None = None,
         *,
         rating: Annotated[int, Within(1, 4)] | None = None,
@@ -502,8 +417,8 @@ class Lab:
         source: str = "user",
         at: When | None = None,
         decision: Annotated[int, Within(1, 1 << 62)] | None = None,
-    ) -> Feedback:
-        """Say how a memory that was shown did: ``"success"``, ``"fail"``, or a ``reward``; durable when it returns.
+    ) -> Feedback | tuple[Feedback, ...]:
+        """Say how a memory that was shown did: ``"success"``, ``"fail"``, or a ``reward``; or how several did.
 
         ``rating`` says how easily it was remembered: 1 again, 2 hard, 3 good, 4 easy; without an outcome, 1 is a
         failure and the others are successes. The live pack's ``reinforce`` policy decides what an outcome changes in
@@ -516,83 +431,27 @@ class Lab:
 
         It belongs to the recall of the hit. For a memory or its id, ``decision`` names the logged recall that showed it
         (``hits.decision``), else it is the last that did, if any: ``memlab.evaluate`` reads only what has one.
+
+        Several are dicts, or a frame with such columns: ``memory`` (an id, a hit or a memory; ``memory_id`` in a frame
+        of ``hits``), and any of the other arguments; null stands for what is not given. All of it is checked first,
+        and all or nothing is logged; errors name the row.
+
+        >>> lab.feedback([{"memory": hits[0], "outcome": "success"}, {"memory": 7, "reward": 0}])  # doctest: +SKIP
         """
+        if isinstance(hit, pl.DataFrame | list):
+            if (outcome, rating, reward, agent, at, decision, source) != (*[None] * 6, "user"):
+                raise InputError("Several judgements say it all, in dicts or columns: give nothing beside them.")
+            return self._with_notice(self._judgements.feedback_many(hit))
+        assert isinstance(hit, Memory | Hit | int)
         logged = self._judgements.feedback(
             hit, outcome, rating=rating, reward=reward, agent=agent, source=source, at=at, decision=decision
         )
-        notice = self._falls.after_feedback()
-        return logged if notice is None else replace(logged, notice=notice)
+        return self._with_notice((logged,))[0]
 
-    @checked
-    def feedback_many(
-        self, rows: Annotated[Iterable[Mapping[str, Any]] | pl.DataFrame, AsGiven]
-    ) -> tuple[Feedback, ...]:
-        """Say how several memories did, in one transaction: all of it is checked first, and all or nothing is logged.
-
-        ``rows`` are dicts, or a frame with such columns: ``memory`` (an id, a hit or a memory; ``memory_id`` in a
-        frame of ``hits``), and any of ``outcome``, ``rating``, ``reward``, ``agent``, ``source``, ``at`` and
-        ``decision``, as in ``feedback``; null stands for what is not given. Returned in their order. The errors are
-        those of ``feedback``, and name the row.
-
-        >>> lab.feedback_many([{"memory": hits[0], "outcome": "success"}, {"memory": 7, "reward": 0}])  # doctest: +SKIP
-        """
-        logged = self._judgements.feedback_many(rows)
+    def _with_notice(self, logged: tuple[Feedback, ...]) -> tuple[Feedback, ...]:
+        """Let the last one say whether the live policy has fallen."""
         notice = self._falls.after_feedback() if logged else None
         return logged if notice is None else (*logged[:-1], replace(logged[-1], notice=notice))
-
-    @checked
-    def attribute(
-        self,
-        answer: str,
-        hits: Hits | Annotated[int, Within(1, 1 << 62)],
-        *,
-        arguments: str | None = None,
-        reply: str | None = None,
-        at: When | None = None,
-    ) -> Attributed:
-        """Read from an answer which of the memories that a recall showed it was made of, and log that as rewards.
-
-        ``hits`` are those of a logged recall, or its number. ``arguments`` is what tools were called with, ``reply``
-        what the user said next, who may put it right. The live pack's policy ``credit`` decides, of each shown memory,
-        from named cues (``memlab.SLOTS["credit"]``): what only this memory has in common with the answer, dates as of
-        when it was said, quotes, ids. Words of the question earn nothing by themselves.
-
-        Each reward is feedback of source "attributed" with a confidence, for evaluation alone: it changes no memory.
-        What somebody states of the same memory of the same recall takes its place. The same answer read twice changes
-        nothing; of several answers to one recall the greatest credit counts, unless it was put right. No text is
-        executed or believed, the first 20,000 characters are read, and more than five ids in an answer credit none.
-        ``lab.credits.transcript`` reads the answers of a whole transcript. UnknownName for a recall not logged.
-
-        >>> lab.attribute("On 7 May 2023 [memory 12]", hits)                               # doctest: +SKIP
-        """
-        return self._attributions.answer(answer, hits, arguments=arguments, reply=reply, at=at)
-
-    @checked
-    def verify(
-        self,
-        hits: Hits,
-        accepted: Verifier | Memories,
-        *,
-        rejected: Memories | None = None,
-        relations: Mapping[tuple[int, int], str] | None = None,
-        at: When | None = None,
-    ) -> Verified:
-        """Carry out a verifier's verdict on a logged recall, once; durable when it returns.
-
-        ``accepted`` are the hits that pass, or a callable that says so (``memlab.verifiers.overlap``, or your own);
-        ``[]`` is allowed, and rejects all.
-        ``rejected`` are those that do not: without it, all others that were shown. ``relations`` names what joins two
-        that pass, from the first id to the second: ``{(3, 7): "supersedes"}``, which retires the second.
-
-        The live pack's ``reinforce`` decides what "verified" and "rejected" change. What did not pass loses the access
-        that the recall gave it; two or more that passed are joined by ``relates-to`` edges, or those are strengthened,
-        and share the tag that most have. Where there were seeds and nothing passed, ``lab.review.gaps`` has a gap.
-
-        InputError for a recall that was not logged or was verified before, UnknownName for what it did not show.
-
-        >>> lab.verify(lab.recall("release"), memlab.verifiers.overlap)                    # doctest: +SKIP
-        """
-        return self._judgements.verify(hits, accepted, rejected=rejected, relations=relations, at=at)
 
     # -- correcting -------------------------------------------------------------------------------------------
 
@@ -635,35 +494,92 @@ class Lab:
             return self._corrections.edit_frame(memory)
         return self._corrections.edit(memory, text=text, fields=fields)
 
+    @overload
+    def forget(
+        self,
+        memories: Memories | None = None,
+        *,
+        how: Literal["forget", "delete", "deprecate"] = "forget",
+        project: str | None = None,
+        reason: str = "",
+    ) -> Corrected: ...
+    @overload
+    def forget(
+        self,
+        *,
+        how: Literal["quarantine"],
+        source: str | None = None,
+        session: str | None = None,
+        creator: str | None = None,
+        since: When | None = None,
+        reason: str = "",
+        dry_run: bool = False,
+        replay: int = 100,
+        progress: bool = True,
+    ) -> Quarantined: ...
     @checked
-    def forget(self, memory: Memories) -> Corrected:
-        """Take memories out of every recall; ``restore`` brings them back.
+    def forget(
+        self,
+        memories: Memories | None = None,
+        *,
+        how: Literal["forget", "delete", "deprecate", "quarantine"] = "forget",
+        project: str | None = None,
+        reason: str = "",
+        **origin: Any,
+    ) -> Corrected | Quarantined:
+        """Take memories out of every recall. Each way of doing so has a status, and ``restore`` is its inverse.
 
-        A memory that was edited is forgotten with its corrections, whichever version is named: the named one and every
-        edit after it. ``ids`` of the result are the memories that were reached. A newer fact that ended a memory is no
-        correction and stays; ``review`` lists it.
+        ================  =============  =======================================  =======================
+        ``how``           status         which memories                           brought back by
+        ================  =============  =======================================  =======================
+        ``"forget"``      forgotten      ``memories``                             ``restore(memories)``
+        ``"delete"``      deleted        ``memories``, or all of a ``project``    the same, until purged
+        ``"deprecate"``   deprecated     ``memories`` that are wrong: ``reason``  ``restore(memories)``
+        ``"quarantine"``  quarantined    all from a ``source``, ``session`` or    ``restore(quarantine=)``
+                                         ``creator``
+        ================  =============  =======================================  =======================
+
+        A memory that was edited goes with its corrections, whichever version is named: the named one and every edit
+        after it. ``ids`` of the result are the memories that were reached. A newer fact that ended a memory is no
+        correction and stays; ``review`` of the result lists what else may want a look.
+
+        What is deleted is due to be purged once the live pack's ``grace-days`` are over; ``purge(overdue=True)``
+        removes it, nothing is purged by itself. With ``project`` the map of its modules (``lab.agents.modules``) goes
+        at once. What is deprecated stays, with the reason. A quarantine also takes ``since``, ``dry_run``, ``replay``
+        and ``progress``: see ``lab.upkeep.review.quarantine``.
 
         >>> lab.forget(1).ids                                                              # doctest: +SKIP
         (1, 4)
+        >>> lab.forget(hit, how="deprecate", reason="the office has moved").review         # doctest: +SKIP
+        >>> lab.forget(how="quarantine", session="web 17", dry_run=True).shown             # doctest: +SKIP
         """
-        return self._corrections.forget(memory)
+        if how != "deprecate" and how != "quarantine" and reason:
+            raise InputError(f'forget(how="{how}") keeps no reason: use how="deprecate", which does.')
+        if how != "delete" and project is not None:
+            raise InputError(f'forget(how="{how}") takes no project=: use how="delete", which does.')
+        if how == "quarantine":
+            if memories is not None:
+                raise InputError("A quarantine takes source=, session= or creator=, and no memories.")
+            return self.upkeep.review.quarantine(reason=reason, **origin)
+        if origin:
+            raise InputError(f'forget(how="{how}") takes no {next(iter(origin))}=: use how="quarantine", which does.')
+        if how == "delete":
+            return self._corrections.delete(memories, project=project)
+        if memories is None:
+            raise InputError(f'forget(how="{how}") takes memories: an id, a hit, a list of these, or a frame.')
+        if how == "deprecate":
+            return self._corrections.deprecate(memories, reason)
+        return self._corrections.forget(memories)
 
     @checked
-    def delete(self, memory: Memories | None = None, *, project: str | None = None) -> Corrected:
-        """Delete memories, or all of a project: out of every recall now, and due to be purged after ``grace-days``.
-
-        The live pack's setting ``grace-days`` says how long ``restore`` brings them back; ``purge(overdue=True)``
-        removes what is due. Nothing is purged by itself. What is deleted already stays as it is. A memory that was
-        edited is deleted with its corrections, as ``forget`` forgets it.
-
-        With ``project`` the map of its modules (``lab.modules``) goes at once. ``restore`` brings back the memories, a
-        new ``lab.modules.scan`` the map.
-        """
-        return self._corrections.delete(memory, project=project)
-
-    @checked
-    def restore(self, memory: Memories | None = None, *, project: str | None = None) -> Corrected:
-        """Bring back memories that are out of use, or all that is deleted of a project.
+    def restore(
+        self,
+        memory: Memories | None = None,
+        *,
+        project: str | None = None,
+        quarantine: Annotated[Any, AsGiven] = None,
+    ) -> Corrected:
+        """Bring back memories that are out of use, all that is deleted of a project, or what a quarantine took.
 
         That is what was forgotten, deprecated, retracted or deleted, ran out or went into a summary. Each gets the
         status that it had before; a memory that was put out of use with its corrections comes back with them. What was
@@ -672,12 +588,19 @@ class Lab:
         has changed it since. So a strength that had faded to 0 is what a recall adds to 0 (5 under ``companion``), and
         time counts from now on; ``access`` stays as it was.
 
-        A summary of ``lab.consolidation.run`` that is in use is undone: its members get the status that they had, and
-        the summary is forgotten. A member that left it since stays as it is.
+        A summary of ``lab.upkeep.consolidation.run`` that is in use is undone: its members get the status that they
+        had, and the summary is forgotten. A member that left it since stays as it is.
 
-        InputError for what is superseded by a memory in use, or purged.
+        ``quarantine`` is what ``forget(how="quarantine")`` returned, or the number of its event: each memory gets back
+        what it had before. What has changed since stays as it is.
+
+        InputError for what is superseded by a memory in use, or purged, and for what is no quarantine of this lab.
         """
-        return self._corrections.restore(memory, project=project)
+        if quarantine is None:
+            return self._corrections.restore(memory, project=project)
+        if memory is not None or project is not None:
+            raise InputError("restore takes memories, a project= or a quarantine=: one of them.")
+        return self.upkeep.review.release(quarantine)
 
     @checked
     def purge(
@@ -712,8 +635,7 @@ class Lab:
 
         >>> lab.purge(subject="Ada Lovelace").found                                        # doctest: +SKIP
         """
-        return purge(
-            self._core,
+        return self._made("purge")(
             memory,
             project=project,
             session=session,
@@ -754,7 +676,7 @@ class Lab:
         """
         with self._core.reading() as state:
             hidden = state.hidden if isinstance(state, Seen) else None
-            return happened(self.store.journal.events(), hidden=hidden)
+            return self._made("log")(self._core.store.journal.events(), hidden=hidden)
 
     @checked
     def slates(self) -> Slates:
@@ -762,43 +684,40 @@ class Lab:
 
         >>> memlab.evaluate(lab.slates(), "mine.hy")                                       # doctest: +SKIP
         """
-        return self.store.slates(lab=self)
+        return self._core.store.slates(lab=self)
 
     @checked
-    def recall_again(self, decision: Mapping[str, Any], pack: Pack) -> pl.DataFrame | None:
-        """The candidates that ``pack`` would have had for a logged decision (a row of ``slates().decisions``).
+    def at(
+        self,
+        when: When | None = None,
+        *,
+        event: int | None = None,
+        viewer: str | None = None,
+        progress: bool = True,
+    ) -> Self:
+        """The lab as it was, at a time or after an event, or as ``viewer`` sees it, or both: to read and to ask.
 
-        It is asked of the state before the decision. None where the recall cannot be repeated, because its filter is
-        not in the log. ``memlab.evaluate`` uses it where logged features do not do.
-        """
-        return self._questions.again(decision, pack)
+        At a time is after the last event that had happened by then. The pack that decided then decides, the clock
+        stands still, and nothing is logged. It is folded from the beginning, about a second for 20,000 events or
+        100,000 memories, and ends with this lab. What was purged since is not there.
 
-    @checked
-    def at(self, when: When | None = None, *, event: int | None = None, progress: bool = True) -> Self:
-        """The lab as it was: at a time (after the last event that had happened by then), or after an event.
+        For a ``viewer`` what is private to another creator does not exist: it is in no frame, text, count, score,
+        cluster or export, and moves none. Without a time such a lab goes on as this one does, and ends with it. Nothing
+        is logged there: ``recall`` and ``turns`` of the lab itself take ``viewer=``. The first question folds the
+        journal, about 0.3 s for 100,000 memories.
 
-        A lab to read and to ask, with the pack that decided then and a clock that stands still; nothing is logged.
-        It is folded from the beginning, about a second for 20,000 events or 100,000 memories, and ends with this lab.
-        What was purged since is not there. InputError before the lab had a pack, for an event that is not there, or
-        unless one of the two is given.
+        InputError before the lab had a pack, for an event that is not there, for what is no viewer, for another one
+        than this lab is viewed by already, or unless one of the three is given.
 
         >>> lab.at("2026-11-01").recall("where does Ada live?")                            # doctest: +SKIP
+        >>> lab.at(viewer="agent:coder").memories                                          # doctest: +SKIP
         """
-        return self._on(store_at(self.store, when, event=event, progress=progress))
-
-    @checked
-    def viewed_by(self, viewer: str) -> Self:
-        """The lab as ``viewer`` sees it: without what is private to another creator, as if it did not exist.
-
-        A lab to read and to ask: what others keep private is in no frame, text, count, score, cluster or export of it,
-        and moves none. It goes on as the lab does, and ends with it. Nothing is logged here: ``recall`` and ``turns``
-        of the lab itself take ``viewer=``. The first question folds the journal, about 0.3 s for 100,000 memories.
-        InputError for what is no viewer, and for another one than this lab is viewed by already.
-
-        >>> lab.viewed_by("agent:coder").memories                                          # doctest: +SKIP
-        """
-        store = store_viewed_by(self.store, viewer)
-        return self if store is self.store else self._on(store)
+        store = self._core.store
+        if viewer is None or when is not None or event is not None:
+            store = self._made("at")(when, event=event, progress=progress)
+        if viewer is not None:
+            store = self._made("viewed_by")(store, viewer)
+        return self if store is self._core.store else self._on(store)
 
     def _on(self, store: Store) -> Self:
         """A lab on another store, to read and to ask."""
@@ -817,9 +736,9 @@ class Lab:
     @checked
     def __repr__(self) -> str:
         with self._core.reading() as state:
-            where, pack = self.store.where, self.pack
+            where, pack, embedder = self._core.store.where, self._core.pack, self._core.store.embedder
             count, edges = f"{self._core.count():,} memories", f"{state.edges.live:,} edges"
-            embeds = "" if self.embedder.remote is None else f", embedded by {self.embedder.remote}"
+            embeds = "" if embedder.remote is None else f", embedded by {embedder.remote}"
         return printable(f"<Lab {where}: {count}, {edges}, pack {pack.name} [{pack.hash[:12]}]{embeds}>")
 
     @checked
@@ -828,26 +747,6 @@ class Lab:
             return overview(repr(self), self.memories)
 
     # -- the pack, opening and closing ------------------------------------------------------------------------
-
-    @property
-    @checked
-    def pack(self) -> Pack:
-        """The live pack."""
-        with self._core.reading():
-            return self._core.pack
-
-    @checked
-    def use(self, pack: PackLike, *, reason: str = "", compare: Annotated[int, Within(0, 100)] = 10) -> Pack:
-        """Let another pack decide from the next recall on: logged, hashed, reversible.
-
-        For daily use of a design take the pack ``NAME-plus``, such as ``companion-plus``: memories are admitted,
-        linked, promoted and forgotten as in the design, and the default pack ranks them. The published pack ``NAME``
-        ranks by its own formula; on a lab of chats a ``RankingWarning`` says how far it and the live pack agree on at
-        most ``compare`` queries of the lab. 0 leaves that out.
-
-        >>> lab.use("companion-plus")                                                      # doctest: +SKIP
-        """
-        return self.policies.use(pack, reason=reason, compare=compare)
 
     @checked
     def challenge(
@@ -892,51 +791,17 @@ class Lab:
             reward_range=reward_range,
         )
 
-    @property
-    def path(self) -> Path | None:
-        """The lab's folder; None in memory."""
-        return self.store.folder
-
-    @property
-    def embedder(self) -> Embedder:
-        """What turns texts into vectors."""
-        return self.store.embedder
-
-    @property
-    def seed(self) -> int:
-        """What decides, with what the lab has seen, which probes are drawn."""
-        return self._core.seed
-
-    @property
-    def store(self) -> Store:
-        """The journal and the state that is folded from it: for tools that read events, within ``store.reading()``."""
-        return self._core.store
-
-    @checked
-    def check(self, *, repair: bool = True) -> Checked:
-        """Check the lab's files, and find what corrections of earlier versions left in old words.
-
-        See ``lab.io.check``; ``lab.review.stale`` lists what is stale and ``lab.review.rebuild`` rebuilds it.
-
-        >>> lab.check().sound                                                              # doctest: +SKIP
-        True
-        """
-        return self.io.check(repair=repair)
-
     @checked
     def close(self) -> None:
         """End watches, the schedule and turns, write a snapshot if that will save time, and close the journal."""
-        self._watches.stop()
-        self._scheduler.stop()
-        self._linker.stop()
-        self._reembedder.stop()
-        for turns in list(self._turns):
-            turns.close()
+        for worker in (self._watches, self._linker, *self._kept.values()):
+            if hasattr(worker, "stop"):
+                worker.stop()
         try:
-            if self._backs_up and not self.store.journal.closed:
-                back_up_if_due(self.store, closing=True)
+            if self._backs_up and not self._core.store.journal.closed:
+                self._made("backups")(closing=True)
         finally:
-            self.store.close()
+            self._core.store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -947,11 +812,50 @@ class Lab:
         self.close()
 
 
+def _kept_alone(name: str) -> Any:
+    raise LookupError(f"What is kept with a lab is made without {name}: that would keep the lab alive.")
+
+
+RENAMED: dict[str, str | tuple[str, Callable[[Lab], Any]]] = {
+    "agent": "agents",
+    "attribute": "agents.credits.answer",
+    "check": "io.check",
+    "clusters": "graph.clusters",
+    "consolidation": "upkeep.consolidation",
+    "credits": "agents.credits",
+    "delete": ('forget(..., how="delete")', lambda lab: partial(lab.forget, how="delete")),
+    "embedder": "io.embedder",
+    "entities": "facts.entities",
+    "extract": "agents.extract",
+    "feedback_many": ("feedback(rows)", lambda lab: lambda rows: lab.feedback(rows)),
+    "index": "upkeep.index",
+    "modules": "agents.modules",
+    "observe": "agents.observe",
+    "operations": "upkeep.operations",
+    "pack": "policies.pack",
+    "path": "io.path",
+    "recall_again": "policies.recall_again",
+    "remember_many": ("remember(rows)", lambda lab: lambda rows, **how: lab.remember(rows, **how)),
+    "review": "upkeep.review",
+    "seed": "io.seed",
+    "similar": "graph.similar",
+    "store": "io.store",
+    "use": "policies.use",
+    "verify": "agents.verify",
+    "viewed_by": ("at(viewer=...)", lambda lab: lambda viewer: lab.at(viewer=viewer)),
+}
+"""Names of earlier versions, and what replaces each."""
+
+
 def _refusal(accessor: Accessor) -> str | None:
     """Return why an extension's accessor is refused."""
     if not accessor.name.isidentifier() or accessor.name.startswith("_"):
         return f"The accessor {accessor.name!r} is no name of an attribute."
-    return f"Lab has an attribute {accessor.name} of its own." if hasattr(Lab, accessor.name) else None
+    return (
+        f"Lab has an attribute {accessor.name} of its own."
+        if accessor.name in RENAMED or hasattr(Lab, accessor.name)
+        else None
+    )
 
 
 ACCESSORS: Registry[Accessor] = Registry("accessor", kind="accessors", about="doc", check=_refusal)

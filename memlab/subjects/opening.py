@@ -102,10 +102,10 @@ def load_lab(
     above, or "messages", "records", "csv", "log", "notes", "locomo", "beam". ``columns`` says from which column a field
     of a memory is taken, or ``role`` or ``at``; None: from none. ``project`` is given to all memories, ``session`` to
     those that name none. What is said is stored as turns (kind "turn") in its session's order; a speaker without a name
-    is called by the role. ``linking`` is that of ``remember_many``, but every row has a memory of its own: "now" links
+    is called by the role. ``linking`` is that of ``remember``, but every row has a memory of its own: "now" links
     them before it returns. ``policies`` also uses the pack of an export. ``extract=True`` also stores the facts and
-    observations that ``lab.extract`` finds in what is added: "I" is the speaker by name where several people talk, and
-    the user where one person talks with an assistant. What an assistant says of the user is staged.
+    observations that ``lab.agents.extract`` finds in what is added: "I" is the speaker by name where several people
+    talk, and the user where one person talks with an assistant. What an assistant says of the user is staged.
 
     The same again adds nothing, and a load that was killed goes on where it was: batches are transactions, and a memory
     is known by its project, session, speaker, text and time. Texts pass the privacy gate, and nothing is run.

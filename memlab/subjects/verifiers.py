@@ -1,7 +1,7 @@
 """Verifiers: who looks at what a recall showed and lets each hit pass or not.
 
 A verifier is any callable from ``Hits`` to the hits (or ids) that pass, or to a ``Verdict``, which may also name how
-they are related: a language model, a person, a rule. ``lab.verify(hits, verifier)`` carries its verdict out.
+they are related: a language model, a person, a rule. ``lab.agents.verify(hits, verifier)`` carries its verdict out.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def overlap(hits: Hits) -> Verdict:
 
     >>> import memlab
     >>> with memlab.open() as lab:
-    ...     _ = lab.remember_many(["The user prefers tabs", "Deploys go out on Tuesdays"])
+    ...     _ = lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
     ...     [hit.text for hit in overlap(lab.recall("tabs or spaces?")).accepted]
     ['The user prefers tabs']
     """
@@ -79,7 +79,7 @@ def local(hits: Hits) -> Verdict:
 
     >>> import memlab
     >>> with memlab.open() as lab:
-    ...     _ = lab.remember_many(["The user speaks French fluently", "The user speaks no French"])
+    ...     _ = lab.remember(["The user speaks French fluently", "The user speaks no French"])
     ...     local(lab.recall("Does the user speak French?")).relations
     {(2, 1): 'contradicts'}
     """

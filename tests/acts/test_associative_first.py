@@ -34,8 +34,8 @@ def test_01_a_memory_has_type_importance_and_tags(lab):
     "Memory: type, text, tags, importance 0-1 ..."; `(remember text type importance ttl tags)`; "Kinds and
     relations are open: any short word" (systems).
     """
-    lab.operations.run('(remember "dads sourdough starter gets rye on sundays, never wheat" "recipe" 0.8 "perpetual")')
-    lab.operations.run('(remember "dentist rang, we are on the 14th now" :importance 0.3 :ttl "30d")')
+    lab.upkeep.operations.run('(remember "dads sourdough starter gets rye on sundays, never wheat" "recipe" 0.8 "perpetual")')
+    lab.upkeep.operations.run('(remember "dentist rang, we are on the 14th now" :importance 0.3 :ttl "30d")')
     lab.remember("the bakery by the canal sells fresh yeast by weight", tags=["bread"])
     rows = lab.memories.sort("id")
     assert rows["text"][0] == "dads sourdough starter gets rye on sundays, never wheat"
@@ -73,8 +73,8 @@ def test_03_thirty_days_are_over_and_perpetual_is_not(lab, clock):
 
     "time-to-live ("30d", "perpetual")"; "What is over is not recalled" (systems).
     """
-    lab.operations.run('(remember "the rubble skip is blocking our driveway" "note" 0.6 "30d")')
-    lab.operations.run('(remember "gravel on the driveway came from a quarry in the dales" "note" 0.6 "perpetual")')
+    lab.upkeep.operations.run('(remember "the rubble skip is blocking our driveway" "note" 0.6 "30d")')
+    lab.upkeep.operations.run('(remember "gravel on the driveway came from a quarry in the dales" "note" 0.6 "perpetual")')
     clock.advance(days=20)
     early = {hit.text for hit in lab.recall("what about the driveway?", limit=5)}
     assert len(early) == 2
@@ -95,7 +95,7 @@ def test_04_an_edge_has_relation_weight_and_reinforcements(lab):
     "Edge: relation, weight 0-1, reinforcements"; reference of graph: an edge that is there "gets the weight,
     which counts as a reinforcement where it is another one".
     """
-    song, walk = lab.remember_many(
+    song, walk = lab.remember(
         ["wrote the chorus of the harbour song today", "long foggy walk past the old cranes"], linking="off"
     ).ids
     lab.graph.link(song, walk, "inspired-by", weight=0.4)
@@ -116,7 +116,7 @@ def test_05_activation_spreads_by_weight_and_decay_in_both_directions(lab):
 
     "A[j] += A[i] * W[i,j] * D, both directions, several steps, cut off below a threshold F".
     """
-    a, b, c = lab.remember_many(
+    a, b, c = lab.remember(
         ["queue backs up at noon", "the worker restarts on its own", "disk alarm in the cellar rack"], linking="off"
     ).ids
     lab.graph.link(a, b, weight=0.8)
@@ -137,7 +137,7 @@ def test_06_what_is_linked_comes_up_with_what_was_asked(lab):
 
     "Spreading activation ... both directions" and "recall score ... (* 0.4 activation)".
     """
-    machine, tin, choir, bus = lab.remember_many(
+    machine, tin, choir, bus = lab.remember(
         [
             "espresso machine hisses on startup, needs descaling again",
             "citric acid lives in the green tin over the fridge",
@@ -169,7 +169,7 @@ def test_07_the_published_recall_score_installs_unchanged_and_scores(lab, clock)
         {"text": "physio says no hills during training until the knee calms down", "importance": 0.4},
         {"text": "new running shoes are half a size up", "importance": 0.1},
     ]
-    first = lab.remember_many(rows, linking="off").ids[0]
+    first = lab.remember(rows, linking="off").ids[0]
     lab.policies.install("recall-score", RECALL_SCORE, reason="as published")
     lab.feedback(first, "success")
     clock.advance(days=3)
@@ -188,7 +188,7 @@ def test_08_the_published_decay_is_a_half_life_that_success_lengthens(lab):
     "a half-life; energy at a time = energy * 0.5^(elapsed / half-life)", scale 0.5 + 1.5 * success / (success +
     fail + 1).
     """
-    helped, untouched, mixed = lab.remember_many(
+    helped, untouched, mixed = lab.remember(
         [
             "rinse the brushes in cold water first",
             "landlord prefers texts to calls",
@@ -220,7 +220,7 @@ def test_09_what_helped_stays_fresh_longer_than_what_failed(lab, clock):
     decay: "scale (+ 0.5 (* 1.5 ratio))" with ratio of successes, and "recency = 0.5^(time since access /
     half-life)".
     """
-    good, bad = lab.remember_many(
+    good, bad = lab.remember(
         [
             "pepper seedlings on the sill want water each morning",
             "tomato seedlings on the porch want water each evening",
@@ -248,7 +248,7 @@ def test_10_exploration_adds_a_seldom_seen_item_of_a_long_tail(clock):
     (setting probe-floor 0)"""
     with memlab.open(pack=pack, clock=clock) as lab:
         lab.policies.install("explore", EXPLORATION)
-        lab.remember_many(
+        lab.remember(
             [
                 "bike chain skips in third gear",
                 "the small brass one opens the bike lock",
@@ -258,7 +258,7 @@ def test_10_exploration_adds_a_seldom_seen_item_of_a_long_tail(clock):
         )
         short = lab.recall("anything about the bike?", limit=2)
         assert not any(hit.probe for hit in short)
-        lab.remember_many(
+        lab.remember(
             [
                 "bike lights charge over usb",
                 "lent the bike pump to Joris",
@@ -278,7 +278,7 @@ def test_11_a_file_of_operations_is_run_and_a_broken_one_does_nothing(lab, tmp_p
     """Two operations in a file are run in order; of a text with an unknown operation not even the first part is
     run.
 
-    "Operations, as S-expressions too, by `lab.run(text)` and `memlab run FILE`"; reference of operations: "All
+    "Operations, as S-expressions too, by `lab.run(text)` and `memlab agent run FILE`"; reference of operations: "All
     of them are checked before the first is run".
     """
     path = tmp_path / "monday.lisp"
@@ -286,11 +286,11 @@ def test_11_a_file_of_operations_is_run_and_a_broken_one_does_nothing(lab, tmp_p
         '(remember "Ines has the early shift until june" "roster" 0.7)\n'
         '(remember "ask Kofi a day ahead if you want to swap" "roster")\n'
     )
-    ran = lab.operations.run(path)
+    ran = lab.upkeep.operations.run(path)
     assert ran.frame["operation"].to_list() == ["remember", "remember"]
     assert lab.memories["kind"].to_list() == ["roster", "roster"]
     with pytest.raises(PolicyError):
-        lab.operations.run('(remember "Ines is off sick") (tidy-everything)')
+        lab.upkeep.operations.run('(remember "Ines is off sick") (tidy-everything)')
     assert lab.memories.height == 2
 
 
@@ -301,11 +301,11 @@ def test_12_what_is_superseded_by_association_is_no_longer_the_answer(lab):
     `(associate from to relation weight)`; "supersedes retires. An edge made by hand ... puts the older one out
     of use" (systems), and a recall with status=("active", "superseded") "still finds it".
     """
-    old, new = lab.remember_many(
+    old, new = lab.remember(
         ["standup is half nine in the small room", "standup is at ten in the big room, since the move"], linking="off"
     ).ids
     assert set(lab.recall("when and where is standup?", limit=2).ids) == {old, new}
-    lab.operations.run(f'(associate {new} {old} "supersedes" 1.0)')
+    lab.upkeep.operations.run(f'(associate {new} {old} "supersedes" 1.0)')
     assert list(lab.recall("when and where is standup?", limit=2).ids) == [new]
     assert lab.memories.filter(pl.col("id") == old)["status"].item() == "superseded"
     both = lab.recall("when and where is standup?", limit=2, status=("active", "superseded"))
@@ -318,9 +318,9 @@ def test_13_decay_sets_how_fast_things_fade(lab):
     `(decay! half-life-days)`, and "energy at a time = energy * 0.5^(elapsed / half-life)".
     """
     note = lab.remember("the blue folder is with the accountant till she is done")
-    lab.operations.run("(decay! 2)")
+    lab.upkeep.operations.run("(decay! 2)")
     fast = lab.upkeep.forecast(note, "2026-03-12", points=2).frame.sort("at")
-    lab.operations.run("(decay! 60)")
+    lab.upkeep.operations.run("(decay! 60)")
     slow = lab.upkeep.forecast(note, "2026-03-12", points=2).frame.sort("at")
     assert fast["half_life"][-1] < slow["half_life"][-1]
     assert fast["retention"][-1] < slow["retention"][-1]
@@ -332,7 +332,7 @@ def test_14_being_recalled_together_strengthens_an_edge(lab):
 
     "Co-activation and success strengthen edges (+0.05 a time, at most 1, reinforcements + 1 (chosen))".
     """
-    yeast, flour = lab.remember_many(
+    yeast, flour = lab.remember(
         ["pizza dough: two grams of dry yeast is plenty", "pizza dough wants strong flour, the cheap one tears"],
         linking="off",
     ).ids
@@ -353,7 +353,7 @@ def test_15_what_succeeds_together_grows_together(lab):
     "Co-activation and success strengthen edges (+0.05 a time, at most 1 ...)"; reference of feedback: "edges to
     the other memories that succeeded in the same recall are made or strengthened".
     """
-    visa, photo = lab.remember_many(
+    visa, photo = lab.remember(
         ["visa form wants the hotel address in capitals", "visa photo must be 35 by 45 millimetres, no glasses"],
         linking="off",
     ).ids
@@ -363,7 +363,7 @@ def test_15_what_succeeds_together_grows_together(lab):
     first = lab.edges.filter(pl.col("source").is_in([visa, photo]) & pl.col("target").is_in([visa, photo]))
     assert first.height >= 1
     lab.recall("what do I need for the visa form and photo?", limit=2)
-    lab.operations.run(f'(feedback {visa} "success") (feedback {photo} :success)')
+    lab.upkeep.operations.run(f'(feedback {visa} "success") (feedback {photo} :success)')
     again = lab.edges.filter(pl.col("source").is_in([visa, photo]) & pl.col("target").is_in([visa, photo]))
     assert first["weight"].sum() < again["weight"].sum()
     assert 0 < again["weight"].min() and again["weight"].max() <= 1
@@ -387,7 +387,7 @@ def test_16_communities_emerge_with_bridges_and_key_memories(lab):
         "rack key hangs by the router",
     ]
     rows = [{"text": text, "importance": 0.95 if "cast iron" in text else 0.2} for text in texts]
-    ids = lab.remember_many(rows, linking="off").ids
+    ids = lab.remember(rows, linking="off").ids
     pairs = [(a, b) for group in (ids[:4], ids[4:]) for a in group for b in group if a < b] + [(ids[3], ids[4])]
     lab.graph.link(pl.DataFrame({"source": [a for a, _ in pairs], "target": [b for _, b in pairs]}))
     for _ in range(3):
@@ -430,15 +430,15 @@ def test_18_old_memories_are_clustered_and_fewer_remain(lab, clock):
     numbers = "one two three four five six seven eight nine ten eleven twelve".split()
     rows = [{"text": f"watered the tomato bed, row {n}, soil still dry", "kind": "event"} for n in numbers]
     rows += [{"text": f"deploy pipeline failed on runner {n}, retried the job", "kind": "event"} for n in numbers]
-    lab.remember_many(rows, linking="off")
+    lab.remember(rows, linking="off")
     clock.advance(days=45)
-    done = lab.consolidation.run(older_than_days=30)
+    done = lab.upkeep.consolidation.run(older_than_days=30)
     assert len(done.ids) >= 1
     gone = set(lab.memories.filter(pl.col("status") == "consolidated")["id"])
     assert len(gone) > len(done.ids)
     assert lab.memories.filter(pl.col("status") == "active").height < 24
     assert not gone & set(lab.recall("tomato bed soil, deploy pipeline runner", limit=10).ids)
-    lab.consolidation.undo(done.ids[0])
+    lab.upkeep.consolidation.undo(done.ids[0])
     assert set(lab.memories.filter(pl.col("status") == "consolidated")["id"]) < gone
 
 
@@ -448,7 +448,7 @@ def test_19_success_and_failure_are_counted_for_each_version(lab):
 
     "Self-modification: every version hashed; success and failure counted per version".
     """
-    lab.remember_many(
+    lab.remember(
         ["bin store opens at seven, ask Bo if it is shut", "the cat next door answers to Biscuit"], linking="off"
     )
     lab.feedback(lab.recall("when does the bin store open?", limit=1)[0], "success")
@@ -467,7 +467,7 @@ def test_20_a_policy_is_set_by_an_operation_and_rolled_back(lab):
     `(get-policy)`, `(set-policy-fn name code)`; "every version hashed"; how-to swap a policy: "Go back. Every
     version is kept and has a number and a hash".
     """
-    pressure, contract = lab.remember_many(
+    pressure, contract = lab.remember(
         [
             {"text": "boiler pressure drops below one bar after each cold night", "importance": 0.3},
             {"text": "boiler service contract runs out in october", "importance": 0.5},
@@ -475,13 +475,13 @@ def test_20_a_policy_is_set_by_an_operation_and_rolled_back(lab):
         linking="off",
     ).ids
     assert lab.recall("boiler pressure on a cold night", limit=2)[0].id == pressure
-    assert lab.operations.run("(get-policy)")[0].value is not None
-    before = lab.pack.hash
-    lab.operations.run('(set-policy-fn "recall-score" "(lambda (importance) importance)")')
-    assert lab.pack.hash != before
+    assert lab.upkeep.operations.run("(get-policy)")[0].value is not None
+    before = lab.policies.pack.hash
+    lab.upkeep.operations.run('(set-policy-fn "recall-score" "(lambda (importance) importance)")')
+    assert lab.policies.pack.hash != before
     assert lab.recall("boiler pressure on a cold night", limit=2)[0].id == contract
     lab.policies.rollback("recall-score")
-    assert lab.pack.hash == before
+    assert lab.policies.pack.hash == before
     assert lab.recall("boiler pressure on a cold night", limit=2)[0].id == pressure
 
 
@@ -492,7 +492,7 @@ def test_21_a_version_that_does_worse_is_taken_back(lab, clock):
     "rollback when a version does worse"; how-to swap a policy: "A fall: the live version earns less than an
     earlier one did while that was live", carried out "on consent alone".
     """
-    right, wrong = lab.remember_many(
+    right, wrong = lab.remember(
         ["recycling bin goes out tuesday night", "the garden waste bin is for spring and summer only"], linking="off"
     ).ids
     for day in range(120):
@@ -502,8 +502,8 @@ def test_21_a_version_that_does_worse_is_taken_back(lab, clock):
         lab.feedback(hit, "success" if hit.id == right else "fail")
         clock.advance(days=1)
     assert hit.id == wrong
-    assert lab.operations.check_fall() is not None
-    assert lab.operations.adapt_policy(consent=True).action == "rolled back"
+    assert lab.upkeep.operations.check_fall() is not None
+    assert lab.upkeep.operations.adapt_policy(consent=True).action == "rolled back"
     assert lab.recall("which night does the recycling bin go out?", limit=1)[0].id == right
 
 
@@ -524,7 +524,7 @@ def test_22_a_session_teaches_in_s_expression_commands(lab):
     assert lab.memories.height == 0
     program = learned.extracted.operations
     assert "(remember" in program
-    lab.operations.run(program)
+    lab.upkeep.operations.run(program)
     texts = lab.memories["text"].to_list()
     assert any("lockfile" in text for text in texts)
     assert any("npm link" in text for text in texts)
@@ -538,7 +538,7 @@ def test_23_two_agents_share_a_fact_and_keep_their_own(lab):
     "Wanted next: ... sharing between agents"; how-to agents: facts are shared, what is the same is "the same
     words under every pack", and "What an agent remembers is its own".
     """
-    tutor, coach = lab.agent("tutor"), lab.agent("coach")
+    tutor, coach = lab.agents("tutor"), lab.agents("coach")
     tutor.remember("Mika likes dinosaurs way more than trains", kind="preference")
     coach.remember("Mika likes dinosaurs way more than trains", kind="preference")
     shared = lab.memories.filter(pl.col("kind") == "preference")
@@ -579,11 +579,11 @@ def test_25_an_executable_memory_proposes_and_runs_on_consent_only(lab):
         kind="procedure",
         operations='(remember "tag 4.2 went out without drama" "event")',
     )
-    proposals = lab.operations.proposals(lab.recall("release day, what is the routine?"))
+    proposals = lab.upkeep.operations.proposals(lab.recall("release day, what is the routine?"))
     assert len(proposals) == 1
     assert lab.memories.height == 1
     with pytest.raises(InputError):
-        lab.operations.run(routine)
+        lab.upkeep.operations.run(routine)
     assert lab.memories.height == 1
-    lab.operations.run(routine, consent=True)
+    lab.upkeep.operations.run(routine, consent=True)
     assert "tag 4.2 went out without drama" in lab.memories["text"].to_list()

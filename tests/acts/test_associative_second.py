@@ -48,7 +48,7 @@ def test_01_a_remembered_text_has_the_fields_of_the_design(lab, clock):
     "Memory: type, text, tags, importance 0-1, energy, time-to-live ("30d", "perpetual"), created / updated /
     accessed, access count, successes, failures."; kinds may be any short word (systems, associative).
     """
-    lab.operations.run(
+    lab.upkeep.operations.run(
         '(remember "tomatoes on the balcony sulk when the wind comes from the east" "hunch" 0.8 "30d"'
         ' ["garden" "balcony"])'
         '(remember "the ferry to the island takes no dogs after September" "insight" 0.4 "perpetual")'
@@ -91,7 +91,7 @@ def test_02_a_lab_goes_out_as_s_expressions_and_comes_back(lab, tmp_path):
         assert copy.memories.select(columns).sort("text").equals(lab.memories.select(columns).sort("text"))
         edges = copy.edges.filter(pl.col("relation") == "reminds-of")
         assert edges["weight"].to_list() == [pytest.approx(0.6)]
-        assert copy.pack.name == "associative"
+        assert copy.policies.pack.name == "associative"
         again = copy.load(path, linking="off", progress=False)
         assert again.count("added") == 0
         assert copy.memories.height == 2
@@ -155,7 +155,7 @@ def test_05_a_recall_brings_up_what_is_joined_to_the_answer(lab):
 
     "Spreading activation: A[j] += A[i] * W[i,j] * D" and the recall score's "(* 0.4 activation)".
     """
-    added = lab.remember_many(
+    added = lab.remember(
         [
             "The kiln at the pottery studio must cool overnight before anyone opens the lid",
             "Ines keeps spare fuses in a blue biscuit tin",
@@ -191,7 +191,7 @@ def test_06_the_policies_of_the_design_install_in_their_own_spelling(lab):
     assert plain["half_life"][0] == pytest.approx(30)
     assert plain["retention"][-1] == pytest.approx(0.5)
 
-    ran = lab.operations.run(
+    ran = lab.upkeep.operations.run(
         f'(set-policy-fn "decay" {DECAY}) (set-policy-fn "recall" {RECALL}) (set-policy-fn "exploration" {EXPLORATION})'
     )
     assert [step.value.slot for step in ran] == ["half-life", "recall-score", "explore"]
@@ -213,7 +213,7 @@ def test_07_what_helped_fades_more_slowly_than_what_failed(lab):
     )
     failed = lab.remember("a cold spoon on the hinge stops the wardrobe squeaking", kind="tip", linking="off")
     for _ in range(3):
-        lab.operations.run(f'(feedback {helped.id} "success") (feedback {failed.id} "fail")')
+        lab.upkeep.operations.run(f'(feedback {helped.id} "success") (feedback {failed.id} "fail")')
     rows = {row["id"]: row for row in lab.memories.to_dicts()}
     assert (rows[helped.id]["success"], rows[helped.id]["fail"]) == (3, 0)
     assert (rows[failed.id]["success"], rows[failed.id]["fail"]) == (0, 3)
@@ -275,7 +275,7 @@ def test_10_one_seldom_used_memory_is_added_from_a_long_tail(lab):
     exploration: "(> tail_n 2)", "(< (nth accs i) 5)", "the index of a tail item to add, or -1"; reference-hits,
     probe.
     """
-    lab.remember_many(
+    lab.remember(
         [
             "allotment: the leeks went in on Sunday",
             "allotment: water butt leaks at the tap",
@@ -313,7 +313,7 @@ def test_11_a_file_of_operations_links_and_walks(lab, tmp_path):
     "Operations, as S-expressions too": "(associate from to relation weight)", "(trace id depth)", "(activate
     seeds steps decay threshold)", "(recall query limit)", "(stats)"; reference-operations, run takes a file.
     """
-    stall, moved, nadia = lab.remember_many(
+    stall, moved, nadia = lab.remember(
         [
             "deploys stall whenever the cache warmer kicks in",
             "cron entry pushed to 2am, nobody complained since",
@@ -331,7 +331,7 @@ def test_11_a_file_of_operations_links_and_walks(lab, tmp_path):
         '(recall "why do deploys stall?" 1)\n'
         "(stats)\n"
     )
-    ran = lab.operations.run(program)
+    ran = lab.upkeep.operations.run(program)
     assert [step.operation for step in ran] == ["associate", "associate", "trace", "activate", "recall", "stats"]
     far = ran[2].value.frame.filter((pl.col("to_kind") == "memory") & (pl.col("to_id") == nadia))
     assert far["depth"].to_list() == [2]
@@ -349,16 +349,16 @@ def test_12_decay_with_another_base_is_a_version_that_can_be_taken_back(lab, clo
     lab.policies.rollback() takes back".
     """
     memory = lab.remember("the choir sings in the crypt while the nave is being painted", linking="off")
-    before = lab.pack.hash
-    lab.operations.run("(decay! 10)")
-    assert lab.pack.hash != before
+    before = lab.policies.pack.hash
+    lab.upkeep.operations.run("(decay! 10)")
+    assert lab.policies.pack.hash != before
     assert lab.upkeep.forecast(memory, "2026-03-31", points=2).frame["half_life"][0] == pytest.approx(5)
     clock.advance(days=10)
     hits = lab.recall("where does the choir sing?", log=False)
     assert hits.frame["recency"][0] == pytest.approx(0.25, abs=1e-6)
 
     lab.policies.rollback()
-    assert lab.pack.hash == before
+    assert lab.policies.pack.hash == before
     assert lab.upkeep.forecast(memory, "2026-03-31", points=2).frame["half_life"][0] == pytest.approx(15)
 
 
@@ -369,7 +369,7 @@ def test_13_being_shown_together_and_helping_together_strengthen_an_edge(lab):
     "Co-activation and success strengthen edges (+0.05 a time, at most 1, reinforcements + 1)"; systems,
     associative: "but for order, succession and contradiction; it makes none".
     """
-    stove, wood, path, lake = lab.remember_many(
+    stove, wood, path, lake = lab.remember(
         [
             "cabin weekend: the stove smokes until the flue is warm",
             "cabin weekend: dry wood is under the porch",
@@ -456,7 +456,7 @@ def test_16_old_linked_memories_give_way_to_one_summary_and_back(lab):
     """
     dates = [f"2025-07-{day:02d}" for day in range(1, 11)]
     places = ["quay", "mill", "bridge", "church", "park", "station", "school", "market", "lock", "harbour"]
-    old = lab.remember_many(
+    old = lab.remember(
         [
             {
                 "text": f"Morning run with Soren past the {place}, slow and windy",
@@ -472,7 +472,7 @@ def test_16_old_linked_memories_give_way_to_one_summary_and_back(lab):
     pairs = list(combinations(old, 2))
     lab.graph.link(pl.DataFrame({"source": [a for a, _ in pairs], "target": [b for _, b in pairs]}))
 
-    done = lab.consolidation.run(older_than_days=90, keep=2, by="communities")
+    done = lab.upkeep.consolidation.run(older_than_days=90, keep=2, by="communities")
     assert len(done.ids) == 1
     summary = done.ids[0]
     assert [lab[id].status for id in old[:8]] == ["consolidated"] * 8
@@ -483,7 +483,7 @@ def test_16_old_linked_memories_give_way_to_one_summary_and_back(lab):
     assert summary in shown
     assert not shown & set(old[:8])
 
-    lab.consolidation.undo(summary)
+    lab.upkeep.consolidation.undo(summary)
     assert [lab[id].status for id in old] == ["active"] * 10
     assert summary not in lab.recall("morning run with Soren", log=False).ids
 
@@ -495,7 +495,7 @@ def test_17_time_and_use_put_memories_into_four_layers(lab, clock):
     "layers (active: used within 7 days; stable: older, used 5 times; emerging: newer than 7 days, used less
     than twice; decaying: the rest)".
     """
-    lately, often, never = lab.remember_many(
+    lately, often, never = lab.remember(
         [
             "Petra's flat: buzzer says Lindqvist",
             "night bus leaves from stand C after one",
@@ -540,7 +540,7 @@ def test_18_two_circles_of_notes_are_two_communities_with_a_bridge_and_a_key(lab
         "gig at the Anchor on the tenth",
     ]
     rows = [{"text": text, "importance": 0.95 if "damp" in text else 0.4} for text in texts]
-    ids = lab.remember_many(rows, linking="off").ids
+    ids = lab.remember(rows, linking="off").ids
     house, band = ids[:4], ids[4:]
     for a, b in [*combinations(house, 2), *combinations(band, 2)]:
         lab.graph.link(a, b, "relates-to", weight=1.0)
@@ -569,10 +569,10 @@ def test_19_each_version_of_a_policy_has_its_hash_and_its_own_count(lab):
     """
     lab.remember("the spare tyre lives under the passenger seat", linking="off")
     lab.remember("Oona's caravan has no hot water", linking="off")
-    first = lab.pack.policies["recall-score"].hash
+    first = lab.policies.pack.policies["recall-score"].hash
     lab.feedback(lab.recall("where is the spare tyre?", limit=1)[0], "success")
-    lab.operations.run('(set-policy-fn "recall" (fn [activation importance] (- importance activation)))')
-    second = lab.pack.policies["recall-score"].hash
+    lab.upkeep.operations.run('(set-policy-fn "recall" (fn [activation importance] (- importance activation)))')
+    second = lab.policies.pack.policies["recall-score"].hash
     assert second != first
     lab.feedback(lab.recall("where is the spare tyre?", limit=1)[0], "fail")
 
@@ -581,8 +581,8 @@ def test_19_each_version_of_a_policy_has_its_hash_and_its_own_count(lab):
     assert counted.select("success", "fail").rows() == [(1, 0), (0, 1)]
     assert counted["hash"].n_unique() == 2
     lab.policies.rollback("recall-score")
-    assert lab.pack.policies["recall-score"].hash == first
-    shown = {row["slot"]: row["hash"] for row in lab.operations.run("(get-policy)")[0].rows}
+    assert lab.policies.pack.policies["recall-score"].hash == first
+    shown = {row["slot"]: row["hash"] for row in lab.upkeep.operations.run("(get-policy)")[0].rows}
     assert shown["recall-score"] == first
     assert {"half-life", "explore"} <= set(shown)
 
@@ -597,11 +597,11 @@ def test_20_a_version_that_does_worse_is_proposed_to_go_and_goes_on_consent(lab,
     lab.remember("staging database listens on port 6543 since the move", linking="off")
     lab.remember("Wim brings the projector back on Tuesday", linking="off")
     lab.remember("coffee fund is eleven euros short", linking="off")
-    good = lab.pack.policies["recall-score"].hash
+    good = lab.policies.pack.policies["recall-score"].hash
     notices = []
     for day in range(24):
         if day == 12:
-            lab.operations.run('(set-policy-fn "recall" (fn [activation] (- activation)))')
+            lab.upkeep.operations.run('(set-policy-fn "recall" (fn [activation] (- activation)))')
         for question in ("which port does the staging database listen on?", "staging database port since the move"):
             top = lab.recall(question, limit=1)[0]
             judged = lab.feedback(top, "success" if "6543" in top.text else "fail")
@@ -610,11 +610,11 @@ def test_20_a_version_that_does_worse_is_proposed_to_go_and_goes_on_consent(lab,
         clock.advance(days=1)
     assert len(notices) == 1
     assert notices[0].action == "proposed"
-    assert lab.pack.policies["recall-score"].hash != good
+    assert lab.policies.pack.policies["recall-score"].hash != good
 
-    done = lab.operations.adapt_policy(consent=True)
+    done = lab.upkeep.operations.adapt_policy(consent=True)
     assert done.action == "rolled back"
-    assert lab.pack.policies["recall-score"].hash == good
+    assert lab.policies.pack.policies["recall-score"].hash == good
     assert "6543" in lab.recall("which port does the staging database listen on?", limit=1)[0].text
 
 
@@ -642,7 +642,7 @@ def test_21_a_session_leaves_its_breakthrough_its_failure_and_its_warning(lab):
     assert not set(avoid["kind"]) & {"breakthrough", "solution"}
     assert stored["text"].str.contains("memory limit").any()
     assert learned.text
-    hits = lab.agent("ops", project="warehouse").recall("what was the root cause of the nightly import failing?")
+    hits = lab.agents("ops", project="warehouse").recall("what was the root cause of the nightly import failing?")
     assert any("stale DNS entry" in hit.text for hit in hits)
 
 
@@ -669,7 +669,7 @@ def test_22_tools_pivots_and_cues_come_as_operations_that_a_person_may_run(lab):
     assert any("Friday" in text for text in proposed)
     program = learned.extracted.operations
     assert program.lstrip().startswith("(")
-    lab.operations.run(program)
+    lab.upkeep.operations.run(program)
     stored = lab.memories["text"]
     assert stored.str.contains("date-fns").any()
     assert stored.str.contains("Friday").any()
@@ -689,18 +689,18 @@ def test_23_a_memory_that_holds_operations_proposes_them_and_runs_on_consent_wit
         linking="off",
     )
     hits = lab.recall("the newsletter goes out today")
-    proposals = lab.operations.proposals(hits)
+    proposals = lab.upkeep.operations.proposals(hits)
     assert [proposal.memory for proposal in proposals] == [ritual.id]
     assert lab.memories.height == 1
     with pytest.raises(InputError):
-        lab.operations.run(ritual)
+        lab.upkeep.operations.run(ritual)
     with pytest.raises(MemlabError):
-        lab.operations.run(ritual, consent=True, fuel=Fuel(1))
+        lab.upkeep.operations.run(ritual, consent=True, fuel=Fuel(1))
     with pytest.raises(MemlabError):
         lab.remember("tidy up the disk", kind="procedure", operations='(import os) (os.remove "x")')
     assert lab.memories.height == 1
 
-    ran = lab.operations.run(proposals[0], consent=True)
+    ran = lab.upkeep.operations.run(proposals[0], consent=True)
     assert [step.operation for step in ran] == ["remember", "recall"]
     assert lab.memories.filter(pl.col("text") == "the newsletter went out").height == 1
 
@@ -711,7 +711,7 @@ def test_24_agents_and_instances_share_what_is_for_sharing(lab, tmp_path):
 
     Wanted next: "sharing between agents, several instances"; reference-agents, Agent; reference-io, export.
     """
-    coder, writer = lab.agent("coder"), lab.agent("writer")
+    coder, writer = lab.agents("coder"), lab.agents("writer")
     kept = coder.remember(
         "hunch: the search index is slow because of accents", kind="hunch", visibility="private", linking="off"
     )
@@ -726,7 +726,7 @@ def test_24_agents_and_instances_share_what_is_for_sharing(lab, tmp_path):
         assert other.load(path, linking="off", progress=False).count("added") == 1
         assert other.load(path, linking="off", progress=False).count("added") == 0
     with memlab.open(tmp_path / "other.memlab") as again:
-        assert again.pack.name == "associative"
+        assert again.policies.pack.name == "associative"
         assert [hit.text for hit in again.recall("search index")] == [given.text]
 
 

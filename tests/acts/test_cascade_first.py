@@ -88,7 +88,7 @@ def test_03_a_correction_supersedes_what_was_wrong(lab, clock):
     assert lab[note.id].superseded_by == edited.id
     assert row(lab, note.id)["status"] == "superseded"
     assert row(lab, edited.id)["provenance"] == "user-corrected"
-    assert "corrected" in lab.review.provenance(edited.id)["how"].to_list()
+    assert "corrected" in lab.upkeep.review.provenance(edited.id)["how"].to_list()
 
 
 def test_04_a_rewritten_near_duplicate_adds_to_strength(lab, clock):
@@ -103,7 +103,7 @@ def test_04_a_rewritten_near_duplicate_adds_to_strength(lab, clock):
     in_use = lab.memories.filter(pl.col("status") == "active")
     assert in_use["id"].to_list() == [again.id]
     assert row(lab, again.id)["strength"] == pytest.approx(2)
-    assert set(lab.review.provenance(again.id)["session"].to_list()) == {"monday", "friday"}
+    assert set(lab.upkeep.review.provenance(again.id)["session"].to_list()) == {"monday", "friday"}
 
 
 def test_05_file_paths_give_tags(lab):
@@ -126,23 +126,23 @@ def test_05_file_paths_give_tags(lab):
 def test_06_clusters_are_found_and_joined(clock):
     """Two heaps of notes are clustered, a new one falls beside the first heap, and the clusters are refined: it joins,
     and its likes are of its heap. "Clusters: HDBSCAN over embeddings ..., centroids kept, memories near a dense region
-    join it. 'Find similar': `lab.similar(id)`"."""
+    join it. 'Find similar': `lab.graph.similar(id)`"."""
     bread = ["feed the starter", "score the loaf", "rye needs longer", "steam the oven", "proof overnight", "salt late"]
     bikes = ["true the wheel", "chain is worn", "grease the hub", "pump to 4 bar", "pads squeak", "bleed the brake"]
     table = {text: {0: 1.0, 2 + place: 0.15} for place, text in enumerate(bread)}
     table |= {text: {1: 1.0, 2 + place: 0.15} for place, text in enumerate(bikes)}
     table["never slice it hot"] = {0: 1.0}
     with memlab.open(pack="cascade", clock=clock, embedder=vectors(table, 9)) as lab:
-        heap = set(lab.remember_many(bread, linking="off").ids)
-        lab.remember_many(bikes, linking="off")
-        lab.clusters.find(min_size=4)
-        assert lab.clusters.frame()["members"].to_list() == [6, 6]
+        heap = set(lab.remember(bread, linking="off").ids)
+        lab.remember(bikes, linking="off")
+        lab.graph.clusters.find(min_size=4)
+        assert lab.graph.clusters.frame()["members"].to_list() == [6, 6]
         assert lab.edges.filter(pl.col("relation") == "in-cluster").height == 12
 
         late = lab.remember("never slice it hot", linking="off")
-        lab.clusters.refine()
-        assert lab.clusters.frame()["members"].to_list() == [7, 6]
-        assert set(lab.similar(late.id, limit=6)["memory_id"].to_list()) == heap
+        lab.graph.clusters.refine()
+        assert lab.graph.clusters.frame()["members"].to_list() == [7, 6]
+        assert set(lab.graph.similar(late.id, limit=6)["memory_id"].to_list()) == heap
 
 
 def test_07_from_a_similarity_of_04_and_ten_at_most(clock):
@@ -157,7 +157,7 @@ def test_07_from_a_similarity_of_04_and_ten_at_most(clock):
         lab.remember("gulls steal chips", linking="off")
         assert shown(lab.recall(question, log=False)) == [enough.id]
 
-        nearer = lab.remember_many(list(near), linking="off").ids
+        nearer = lab.remember(list(near), linking="off").ids
         best = shown(lab.recall(question, log=False))
         assert len(best) == 10
         assert set(best) <= set(nearer)
@@ -173,7 +173,7 @@ def test_08_what_the_cascade_reaches_scores_by_edge_and_depth(clock):
     table = {text: {2 + place: 1.0} for place, text in enumerate(texts)}
     table |= {question: {0: 1.0}, texts[0]: {0: 0.8, 1: 0.6}}
     with memlab.open(pack="cascade", clock=clock, embedder=vectors(table, 9)) as lab:
-        seed, one, two, three, source, twice = lab.remember_many(texts, linking="off").ids
+        seed, one, two, three, source, twice = lab.remember(texts, linking="off").ids
         lab.graph.link(one, seed, weight=0.9)
         lab.graph.link(one, two, weight=0.8)
         lab.graph.link(two, three, weight=1.0)
@@ -233,7 +233,7 @@ def test_11_scopes_reach_a_session_a_project_or_everywhere(lab, clock):
 
     assert set(shown(lab.recall("standup", session="mon", project="payments"))) == {room.id, wiki.id, tongue.id}
     assert shown(lab.recall("standup", session="tue", project="mobile")) == [tongue.id]
-    lab.delete(project="payments")
+    lab.forget(project="payments", how="delete")
     assert set(shown(lab.recall("standup", session="mon", project="payments"))) == {room.id, tongue.id}
     clock.advance(days=800)
     assert shown(lab.recall("standup", session="another", project="payments")) == [tongue.id]
@@ -332,7 +332,7 @@ def test_17_feedback_moves_strength_and_confidence(lab):
     lab.feedback(hits[0], "success")
     assert row(lab, reach.id)["strength"] == pytest.approx(2)
     assert row(lab, reach.id)["confidence"] == pytest.approx(0.75, abs=1e-3)
-    lab.feedback_many([
+    lab.feedback([
         {"memory": reach.id, "outcome": "fail"},
         {"memory": sure.id, "outcome": "success"},
         {"memory": vague.id, "outcome": "fail"},
@@ -348,14 +348,14 @@ def test_18_verified_memories_grow_together(lab):
     1)"; "verified ones gain an access and 0.02 confidence; rejected ones lose 0.02"."""
     texts = ["kitchen tiles arrive Thursday", "grout for the kitchen tiles is beige",
              "my gran had kitchen tiles like that"]
-    remembered = lab.remember_many([{"text": text, "confidence": 0.6} for text in texts], linking="off")
+    remembered = lab.remember([{"text": text, "confidence": 0.6} for text in texts], linking="off")
     tiles, grout, gran = remembered.ids
 
     weights = []
     for _ in range(2):
         hits = lab.recall("kitchen tiles")
         assert set(shown(hits)) == {tiles, grout, gran}
-        lab.verify(hits, [tiles, grout], rejected=[gran])
+        lab.agents.verify(hits, [tiles, grout], rejected=[gran])
         edges = lab.edges.filter(pl.col("relation") == "relates-to")
         assert [{edge["source"], edge["target"]} for edge in edges.to_dicts()] == [{tiles, grout}]
         weights.append(edges["weight"][0])
@@ -372,12 +372,12 @@ def test_19_a_verifier_names_relations_and_a_tag_spreads(lab):
     memories share a context"."""
     texts = ["the refund window is 14 days", "since the new consumer law a refund can be asked for all summer",
              "no refund on gift cards", "bring the receipt or no refund", "Yusuf signs each refund above 500"]
-    tagged = lab.remember_many([{"text": text, "tags": ["refunds"]} for text in texts], linking="off").ids
+    tagged = lab.remember([{"text": text, "tags": ["refunds"]} for text in texts], linking="off").ids
     bare = lab.remember("a refund goes back to the same card", linking="off")
 
     hits = lab.recall("refund")
     assert set(shown(hits)) == {*tagged, bare.id}
-    verified = lab.verify(hits, [*tagged, bare.id], relations={(tagged[1], tagged[0]): "supersedes"})
+    verified = lab.agents.verify(hits, [*tagged, bare.id], relations={(tagged[1], tagged[0]): "supersedes"})
     assert verified.tag == "refunds"
     assert "refunds" in row(lab, bare.id)["tags"]
     assert lab[tagged[0]].superseded_by == tagged[1]
@@ -391,9 +391,9 @@ def test_20_what_nothing_answers_is_a_gap_until_the_session_ends(lab):
     gate = lab.remember("the allotment gate code changes every spring", linking="off")
     hits = lab.recall("which tram goes to the allotment gate", session="thursday")
     assert gate.id in shown(hits)
-    verified = lab.verify(hits, lambda found: [])
+    verified = lab.agents.verify(hits, lambda found: [])
     assert verified.gap is not None
-    gaps = lab.review.gaps()
+    gaps = lab.upkeep.review.gaps()
     assert gaps["session"].to_list() == ["thursday"] and "tram" in gaps["snippet"][0]
 
     learned = lab.agents.end_session("thursday", [
@@ -405,8 +405,8 @@ def test_20_what_nothing_answers_is_a_gap_until_the_session_ends(lab):
     assert lessons.height >= 1
     assert any(tags for tags in lessons["tags"].to_list())
 
-    lab.review.close_gap(verified.gap, "line 4, asked Piotr")
-    assert lab.review.gaps()["closed"].null_count() == 0
+    lab.upkeep.review.close_gap(verified.gap, "line 4, asked Piotr")
+    assert lab.upkeep.review.gaps()["closed"].null_count() == 0
 
 
 def test_21_an_agent_goes_on_and_gets_its_memories_a_turn_later(clock):
@@ -463,7 +463,7 @@ def test_23_a_mirror_keeps_step_and_an_export_comes_back(lab, tmp_path):
     mirror.update()
     pages = "".join(page.read_text() for page in (tmp_path / "mirror").rglob("*.md"))
     assert "rooibos" in pages and "marzipan" in pages and (tmp_path / "mirror" / "index.json").exists()
-    lab.delete(cake)
+    lab.forget(cake, how="delete")
     mirror.update()
     pages = "".join(page.read_text() for page in (tmp_path / "mirror").rglob("*.md"))
     assert "rooibos" in pages and "marzipan" not in pages
@@ -477,7 +477,7 @@ def test_23_a_mirror_keeps_step_and_an_export_comes_back(lab, tmp_path):
         assert len(told(lab)) == 2 and told(copy) == told(lab)
         joined = copy.edges.filter(pl.col("relation") == "relates-to")
         assert joined["weight"].to_list() == pytest.approx([0.4], abs=1e-3)
-        assert copy.pack.name == "cascade"
+        assert copy.policies.pack.name == "cascade"
 
 
 def test_24_credentials_and_personal_identifiers_are_never_stored(clock, tmp_path):
@@ -488,7 +488,7 @@ def test_24_credentials_and_personal_identifiers_are_never_stored(clock, tmp_pat
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with memlab.open(tmp_path / "lab", pack="cascade", clock=clock) as lab:
-            remembered = lab.remember_many([
+            remembered = lab.remember([
                 f"the deploy bot signs in as {key}, ask me before you rotate it",
                 f"for the train invoices write to {mail}, she is quick",
                 f"book the hostel with {card} please",

@@ -86,7 +86,7 @@ def test_02_saying_it_again_strengthens_one_memory_and_lengthens_its_provenance_
     assert lab.memories.height == 1
     assert lab.memories["strength"].to_list() == [2.0]
 
-    chain = lab.review.provenance(first)
+    chain = lab.upkeep.review.provenance(first)
     assert chain["how"].to_list() == ["told", "told again"]
     assert chain["session"].to_list() == ["mon", "tue"]
     assert chain["context"].to_list() == ["review of PR 212", "the history looked like spaghetti"]
@@ -146,7 +146,7 @@ def test_06_global_is_permanent_and_a_project_memory_lasts_until_it_is_deleted(l
 
     assert shapes.id in lab.recall("which Shapefiles does the importer read", project="atlas").ids
     assert shapes.id not in lab.recall("which Shapefiles does the importer read", project="borealis").ids
-    lab.delete(project="atlas")
+    lab.forget(project="atlas", how="delete")
     assert shapes.id not in lab.recall("which Shapefiles does the importer read", project="atlas").ids
     assert spelling.id in lab.recall("reply in British English?", project="borealis").ids
     assert lab.memories.filter(id=spelling.id)["status"].to_list() == ["active"]
@@ -181,7 +181,7 @@ def test_08_seeds_need_a_similarity_of_four_tenths_and_ten_results_come(clock):
     with memlab.open(pack="cascade", clock=clock, embedder=embed_by(table)) as lab:
         notes = ["the espresso grinder wants cleaning", "someone left a blue umbrella"]
         shifts = [f"rota {number}: swap agreed over lunch" for number in range(14)]
-        grinder, umbrella, *rest = lab.remember_many(notes + shifts, linking="off").ids
+        grinder, umbrella, *rest = lab.remember(notes + shifts, linking="off").ids
 
         kitchen = lab.recall("kitchen talk", log=False).ids
         assert grinder in kitchen
@@ -206,7 +206,7 @@ def test_09_edges_lead_to_memories_at_their_weight_and_no_further_than_two_steps
         "bad deploy": lean(0),
     }
     with memlab.open(pack="cascade", clock=clock, embedder=embed_by(table)) as lab:
-        seed, phone, basil, drawer, ftp, parking, violin = lab.remember_many(
+        seed, phone, basil, drawer, ftp, parking, violin = lab.remember(
             [
                 "rollout undo takes the api back one version",
                 "Priya has the on-call phone this week",
@@ -253,7 +253,7 @@ def test_10_a_tag_is_passed_through_and_the_best_of_two_ways_counts(clock):
         "orchard": lean(0),
     }
     with memlab.open(pack="cascade", clock=clock, embedder=embed_by(table)) as lab:
-        pears, ladder, cider, wasps, umbrella = lab.remember_many(
+        pears, ladder, cider, wasps, umbrella = lab.remember(
             [
                 {"text": "pears are ripe by mid September", "tags": ["harvest"]},
                 {"text": "Uncle Bo keeps the ladder locked", "tags": ["harvest"]},
@@ -305,17 +305,17 @@ NOTES = [
 def test_11_clusters_group_what_is_dense_and_recall_passes_through_them(clock):
     """Notes in two dense groups become two clusters; before, only the note like the question comes up, afterwards its
     whole cluster and nothing of the other, and "find similar" names its neighbours ("HDBSCAN over embeddings";
-    "tags and clusters are passed through"; "lab.similar(id)")."""
+    "tags and clusters are passed through"; "lab.graph.similar(id)")."""
     with memlab.open(pack="cascade", clock=clock, embedder=embed_by(GROUPS)) as lab:
-        ids = lab.remember_many(NOTES, linking="off").ids
+        ids = lab.remember(NOTES, linking="off").ids
         assert lab.recall("the starter jar", log=False).ids == (ids[0],)
-        lab.clusters.find(min_size=3)
+        lab.graph.clusters.find(min_size=3)
 
-        assert sorted(lab.clusters.frame()["members"].to_list()) == [5, 5]
+        assert sorted(lab.graph.clusters.frame()["members"].to_list()) == [5, 5]
         inside = lab.edges.filter(relation="in-cluster")
         assert set(inside["source"].to_list()) == set(ids)
         assert set(lab.recall("the starter jar", log=False).ids) == set(ids[:5])
-        assert set(lab.similar(ids[0], limit=4)["memory_id"].to_list()) == set(ids[1:5])
+        assert set(lab.graph.similar(ids[0], limit=4)["memory_id"].to_list()) == set(ids[1:5])
 
 
 def test_12_after_fifty_retrievals_a_new_note_near_a_cluster_belongs_to_it(clock):
@@ -323,8 +323,8 @@ def test_12_after_fifty_retrievals_a_new_note_near_a_cluster_belongs_to_it(clock
     due ("every 50th retrieval ... refine clusters"; "memories near a dense region join it"; page reference-clusters:
     upkeep does it when it is due)."""
     with memlab.open(pack="cascade", clock=clock, embedder=embed_by(GROUPS)) as lab:
-        ids = lab.remember_many(NOTES, linking="off").ids
-        lab.clusters.find(min_size=3)
+        ids = lab.remember(NOTES, linking="off").ids
+        lab.graph.clusters.find(min_size=3)
         late = lab.remember("turned the compost over", linking="off")
         for _ in range(50):
             lab.recall("the starter jar")
@@ -342,7 +342,7 @@ def test_13_what_was_used_a_day_ago_is_boosted_by_its_own_recency_weight(clock):
     boosts ("Recency boost 1 + w e^(-hours since access / 24), w per memory, default 0.5")."""
     table = {"lasagne": lean(0), "gnocchi": lean(0), "risotto": lean(0), "dinner": lean(0)}
     with memlab.open(pack="cascade", clock=clock, embedder=embed_by(table)) as lab:
-        high, usual, none = lab.remember_many(
+        high, usual, none = lab.remember(
             [
                 {"text": "lasagne leftovers, top shelf", "recency_weight": 1.0},
                 {"text": "we all loved that gnocchi place"},
@@ -365,7 +365,7 @@ def test_14_confidence_fades_by_kind_and_fastest_what_was_inferred(clock):
     with memlab.open(pack="cascade", clock=clock, embedder=embed_by(table)) as lab:
         rows = [{"text": f"ops lore, {kind} of Anneke", "kind": kind} for kind, _ in days]
         guess = {"text": "ops lore, Anneke seems to prefer night shifts", "kind": "preference"}
-        ids = lab.remember_many([*rows, {**guess, "provenance": "inferred"}], linking="off").ids
+        ids = lab.remember([*rows, {**guess, "provenance": "inferred"}], linking="off").ids
         clock.advance(days=14)
         frame = lab.recall("gossip from ops", log=False).frame
         assert set(frame["memory_id"].to_list()) == set(ids)
@@ -394,7 +394,7 @@ def test_15_confidence_depends_on_who_said_it_and_on_how_often_it_was_used(clock
     order = ["user-stated", "user-corrected", "observed", "inferred", "extracted"]
     with memlab.open(pack="cascade", clock=clock, embedder=embed_by(table)) as lab:
         rows = [{"text": f"hearsay number {place}", "provenance": word} for place, word in enumerate(order)]
-        *told, lift, stairs = lab.remember_many([*rows, "lift is slow", "stairs were painted"], linking="off").ids
+        *told, lift, stairs = lab.remember([*rows, "lift is slow", "stairs were painted"], linking="off").ids
         for _ in range(3):
             lab.recall("going up")
         assert lab.memories.filter(id=lift)["access"].to_list() == [3.0]
@@ -482,7 +482,7 @@ def test_19_what_was_verified_together_grows_together(clock):
         "wiki backups": lean(0),
     }
     with memlab.open(pack="cascade", clock=clock, embedder=embed_by(table)) as lab:
-        nas, drills, attic, purple = lab.remember_many(
+        nas, drills, attic, purple = lab.remember(
             [
                 {"text": "Jonas restarts the NAS by hand on Sundays", "tags": ["ops"]},
                 {"text": "restore drills were skipped since spring", "tags": ["ops"]},
@@ -496,7 +496,7 @@ def test_19_what_was_verified_together_grows_together(clock):
         for _ in range(2):
             hits = lab.recall("what happens to the wiki backups")
             assert set(hits.ids) == good | {purple}
-            lab.verify(hits, [nas, drills, attic])
+            lab.agents.verify(hits, [nas, drills, attic])
             edges = lab.edges.filter(relation="relates-to").to_dicts()
             weights.append({frozenset((row["source"], row["target"])): row["weight"] for row in edges})
 
@@ -521,10 +521,10 @@ def test_20_what_was_looked_for_in_vain_is_a_gap_until_somebody_closes_it(lab):
     lab.remember("the visa office wants two passport photos")
     hits = lab.recall("what does the visa office want?", session="thu")
     assert len(hits) > 0
-    verified = lab.verify(hits, [])
+    verified = lab.agents.verify(hits, [])
     assert verified.gap is not None
 
-    gap = lab.review.gaps().to_dicts()
+    gap = lab.upkeep.review.gaps().to_dicts()
     assert [row["session"] for row in gap] == ["thu"]
     assert "visa office" in gap[0]["snippet"]
     assert gap[0]["at"] is not None
@@ -532,8 +532,8 @@ def test_20_what_was_looked_for_in_vain_is_a_gap_until_somebody_closes_it(lab):
     assert gap[0]["closed"] is None
     learned = lab.agents.end_session("thu", [{"role": "user", "content": "ok thanks, that's all for now"}])
     assert learned.gaps["gap"].to_list() == [verified.gap]
-    lab.review.close_gap(verified.gap, "Petra rang them: three weeks")
-    assert lab.review.gaps()["closed"].null_count() == 0
+    lab.upkeep.review.close_gap(verified.gap, "Petra rang them: three weeks")
+    assert lab.upkeep.review.gaps()["closed"].null_count() == 0
 
 
 def test_21_a_turn_never_waits_brings_the_last_turns_results_once_and_a_new_topic_clears(clock):
@@ -542,7 +542,7 @@ def test_21_a_turn_never_waits_brings_the_last_turns_results_once_and_a_new_topi
     the last context < 0.3) clears the set of already surfaced memories")."""
     table = {"vacuum": lean(0), "greenfly": lean(1), "postgres": lean(0), "tomatoes": lean(1)}
     with memlab.open(pack="cascade", clock=clock, embedder=embed_by(table)) as lab:
-        vacuum, greenfly = lab.remember_many(
+        vacuum, greenfly = lab.remember(
             ["last time a manual vacuum made it quick again", "soapy water gets rid of greenfly"], linking="off"
         ).ids
         with lab.agents.turns() as turns:
@@ -563,7 +563,7 @@ def test_22_a_verifier_of_ones_own_decides_what_comes_up(lab):
     """A turn is verified by a small function that lets pass only what speaks of an index: that alone comes up, it
     gains and the other loses confidence ("A verifier (... pluggable here, with a local default) accepts or rejects
     each candidate"; "0.02 confidence"; "rejected ones lose 0.02")."""
-    index, split = lab.remember_many(
+    index, split = lab.remember(
         ["the orders table wants an index on customer", "the orders table was split by month"], linking="off"
     ).ids
     with lab.agents.turns(verifier=lambda hits: [hit for hit in hits if "index" in hit.text]) as turns:
@@ -595,7 +595,7 @@ def test_23_forgetting_deactivates_and_the_mirror_keeps_in_step(tmp_path, clock)
         assert any("piano tuner" in page for page in pages)
         assert any("Zeynep lent us her tent" in page for page in pages)
         json.loads((tmp_path / "readable" / "index.json").read_text(encoding="utf-8"))
-        lab.delete(piano)
+        lab.forget(piano, how="delete")
         mirror.update()
         pages = [page.read_text(encoding="utf-8") for page in (tmp_path / "readable").rglob("*.md")]
         assert not any("piano tuner" in page for page in pages)
@@ -606,7 +606,7 @@ def test_24_an_export_comes_back_with_fields_tags_edges_and_what_is_superseded(t
     """A small graph is exported and loaded into another lab: kinds, tags, strength, status and edges are as before,
     and loading it once more adds nothing ("export and import"; page reference-io: "that lab.load reads back
     exactly")."""
-    old, new, friend = lab.remember_many(
+    old, new, friend = lab.remember(
         [
             {"text": "choir meets on Mondays", "tags": ["choir"]},
             {"text": "from April choir is a Wednesday thing", "tags": ["choir"], "kind": "correction"},
@@ -651,7 +651,7 @@ def test_25_secrets_personal_identifiers_and_ignored_files_are_never_stored(tmp_
     with memlab.open(tmp_path / "lab", pack="cascade", clock=clock) as lab:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            lab.remember_many(texts, linking="off")
+            lab.remember(texts, linking="off")
         stored = "\n".join(lab.memories["text"].to_list())
         assert "Lena" in stored
         assert [value for value in values if value in stored] == []

@@ -43,7 +43,7 @@ def test_01_facts_are_shared_and_memories_are_one_agents(lab):
 
     Design: "*user facts*, shared by all agents" and "*Agent memories*, one agent's".
     """
-    cook, trainer = lab.agent("cook"), lab.agent("trainer")
+    cook, trainer = lab.agents("cook"), lab.agents("trainer")
     fact = cook.remember("The user likes lentil soup with a lot of lemon", kind="preference")
     noticed = cook.remember("Got grumpy when the lentil soup took over an hour", kind="observation")
     own = cook.recall("lentil soup", log=False).ids
@@ -59,7 +59,7 @@ def test_02_what_a_memory_begins_with(lab):
     Design: "confidence 0-100 (default 80)", "strength 0-100 (starts 100), emotional weight 0-100 (default 5)";
     confidence is a share from 0 to 1 in the reference of features.
     """
-    buddy = lab.agent("buddy")
+    buddy = lab.agents("buddy")
     fact = buddy.remember("The user wants to get a motorbike licence this summer", kind="goal")
     felt = buddy.remember("The rainy ride home felt endless", kind="feeling")
     rows = lab.memories
@@ -76,7 +76,7 @@ def test_03_the_same_fact_from_two_agents_is_one(lab):
     Design: "contributing agents"; systems, companion: "A user fact that is told again, in the same words ... is
     one fact with the sources of both. What agents remember alike stays with each."
     """
-    desk, night = lab.agent("desk"), lab.agent("night")
+    desk, night = lab.agents("desk"), lab.agents("night")
     for agent in (desk, night):
         agent.remember("The user is allergic to penicillin", kind="personal", linking="now")
         agent.remember("Sounded worn out after the call with the clinic", kind="feeling", linking="now")
@@ -93,7 +93,7 @@ def test_04_a_relationship_grows_with_use(lab):
     Design: "familiarity += (100 - familiarity) * 0.01 a conversation; trust += 1 a helpful recall, - 2 an
     unhelpful one".
     """
-    pal = lab.agent("pal")
+    pal = lab.agents("pal")
     pal.remember("The user keeps the spare key at the bakery downstairs", kind="personal")
     pal.conversation()
     first = lab.agents.relationships().row(0, named=True)
@@ -119,7 +119,7 @@ def test_05_small_talk_code_and_plain_questions_are_skipped(lab):
         "how do I rename a branch in git?",
         "```python\nfor row in rows:\n    print(row)\n```",
     ]
-    kept = [text for text in said if lab.observe(text).memory is not None]
+    kept = [text for text in said if lab.agents.observe(text).memory is not None]
     assert kept == []
     assert len(lab) == 0
 
@@ -138,7 +138,7 @@ def test_06_what_a_user_tells_of_themselves_is_kept(lab):
         "I plan to move my workshop to Ghent": "tells-goal",
         "Yesterday I locked myself out of the flat again": "tells-event",
     }
-    seen = {text: lab.observe(text) for text in said}
+    seen = {text: lab.agents.observe(text) for text in said}
     assert [text for text in said if seen[text].memory is None] == []
     assert [text for text, reason in said.items() if reason not in seen[text].admission.reasons] == []
     assert all(0 < one.admission.confidence <= 1 for one in seen.values())
@@ -149,8 +149,8 @@ def test_07_what_is_worth_keeping_wins_over_what_is_skipped(lab):
 
     Design: "an extract pattern wins over a skip pattern (chosen)".
     """
-    job = lab.observe("Hi there! I am a beekeeper. How do I label jars for customs?")
-    taste = lab.observe("Write me a packing list please, I prefer to travel light")
+    job = lab.agents.observe("Hi there! I am a beekeeper. How do I label jars for customs?")
+    taste = lab.agents.observe("Write me a packing list please, I prefer to travel light")
     assert job.memory is not None and "tells-identity" in job.admission.reasons
     assert taste.memory is not None and "tells-preference" in taste.admission.reasons
 
@@ -161,12 +161,12 @@ def test_08_one_message_gives_a_fact_and_a_memory(lab):
     Design: "One message may yield a user fact *and* an agent memory"; systems, Extraction: "I'm a nurse" is the
     fact "The user is a nurse" and the observation that the user shared it.
     """
-    extracted = lab.extract("Sorry, long shift again. I'm a nurse.", agent="nightowl")
+    extracted = lab.agents.extract("Sorry, long shift again. I'm a nurse.", agent="nightowl")
     assert any("nurse" in one.text and one.kind == "personal" for one in extracted.facts)
     assert any(one.kind in ("observation", "event", "feeling", "learning") for one in extracted.memories)
     lab.agents.commit(extracted)
-    owl = lab.agent("nightowl").recall("is the user a nurse?", log=False).frame["kind"].to_list()
-    other = lab.agent("gymbot").recall("is the user a nurse?", log=False).frame["kind"].to_list()
+    owl = lab.agents("nightowl").recall("is the user a nurse?", log=False).frame["kind"].to_list()
+    other = lab.agents("gymbot").recall("is the user a nurse?", log=False).frame["kind"].to_list()
     assert "personal" in owl and "observation" in owl
     assert "personal" in other and "observation" not in other
 
@@ -178,14 +178,14 @@ def test_09_both_sides_of_the_talk_are_read(lab):
     "who it is and what it likes are no facts about the user"; extract: "A short answer is read together with the
     question before it".
     """
-    bragging = lab.extract(
+    bragging = lab.agents.extract(
         [
             {"role": "user", "content": "ok tell me something"},
             {"role": "assistant", "content": "I am a language model and I like long walks. I live in the cloud."},
         ]
     )
     assert len(bragging.facts) == 0
-    answered = lab.extract(
+    answered = lab.agents.extract(
         [{"role": "assistant", "content": "What do you do?"}, {"role": "user", "content": "A locksmith."}]
     )
     assert any("locksmith" in one.text and "user" in one.text for one in answered.facts)
@@ -197,7 +197,7 @@ def test_10_personal_identifiers_may_pass(lab):
     Design: "Personal identifiers may pass (this pack's setting)."
     """
     note = "The user's landlady is Marta Kowalczyk, marta.kowalczyk@posteo.pl or +48 22 555 01 47"
-    done = lab.remember_many([{"text": note, "kind": "personal"}])
+    done = lab.remember([{"text": note, "kind": "personal"}])
     assert not done.redacted
     assert lab.memories["text"].to_list() == [note]
     assert lab.recall("who is the user's landlady?", log=False)[0].text == note
@@ -212,14 +212,14 @@ def test_11_vectors_of_two_models_are_never_mixed(tmp_path):
     text = "The allotment gate sticks, lift it before you push"
     with memlab.open(path, pack="companion") as lab:
         lab.remember(text, kind="learning")
-        shipped = lab.embedder.fingerprint
+        shipped = lab.io.embedder.fingerprint
     with pytest.raises(EmbedderMismatch):
         memlab.open(path, embedder=letters)
     with memlab.open(path) as lab:
         assert lab.recall("the allotment gate sticks", log=False)[0].text == text
     with memlab.open(path, embedder=letters, reembed=True) as lab:
-        assert lab.embedder.dim == 27
-        assert lab.embedder.fingerprint != shipped
+        assert lab.io.embedder.dim == 27
+        assert lab.io.embedder.fingerprint != shipped
         assert lab.recall("the allotment gate sticks", log=False)[0].text == text
 
 
@@ -232,7 +232,7 @@ def test_12_score_is_of_similarity_and_strength(clock):
     near, far, asked = "The boat is moored at pontoon seven", "Oat milk is on offer again", "pontoon of the boat"
     vectors = {near: (0.8, 0.6, 0, 0, 0), far: (0.2, 0, 0.98, 0, 0), asked: (1, 0, 0, 0, 0)}
     with memlab.open(pack="companion", clock=clock, embedder=embedder_of(vectors)) as lab:
-        lab.remember_many([{"text": text, "kind": "observation"} for text in (near, far)], linking="off")
+        lab.remember([{"text": text, "kind": "observation"} for text in (near, far)], linking="off")
         today = lab.recall(asked, log=False).frame
         clock.advance(days=10)
         later = lab.recall(asked, log=False).frame
@@ -256,7 +256,7 @@ def test_13_related_memories_come_along_within_two_hops(clock):
     axes = [(0.9, 0.43, 0, 0, 0), (0, 0, 1, 0, 0), (0, 0, 0, 1, 0), (0, 0, 0, 0, 1)]
     vectors = dict(zip(texts, axes, strict=True)) | {"where do we sing?": (1, 0, 0, 0, 0)}
     with memlab.open(pack="companion", clock=clock, embedder=embedder_of(vectors)) as lab:
-        ids = lab.remember_many([{"text": text, "kind": "observation"} for text in texts], linking="off").ids
+        ids = lab.remember([{"text": text, "kind": "observation"} for text in texts], linking="off").ids
         for one, other in zip(ids, ids[1:], strict=False):
             lab.graph.link(one, other, "relates-to")
         shown = lab.recall("where do we sing?", limit=10, log=False).ids
@@ -337,7 +337,7 @@ def test_17_what_the_user_says_now_takes_the_place_of_the_old(lab, clock):
         "The user does not like strong black coffee", kind="preference", provenance="user-stated", linking="now"
     )
     assert lab.memories.filter(pl.col("id") == old.id)["status"].item() == "superseded"
-    told = lab.review.supersessions().filter(pl.col("memory_id") == old.id)
+    told = lab.upkeep.review.supersessions().filter(pl.col("memory_id") == old.id)
     assert told["superseded_by"].to_list() == [new.id]
     assert told["at"].null_count() == 0
     assert lab.recall("does the user like strong black coffee?", log=False).ids == (new.id,)
@@ -354,7 +354,7 @@ def test_18_a_weak_guess_does_not_take_back_what_is_sure(lab, clock):
     )
     clock.advance(days=2)
     guess = {"text": "The user does not like spicy ramen", "kind": "preference", "provenance": "inferred"}
-    done = lab.remember_many([guess | {"confidence": 0.3}], linking="now")
+    done = lab.remember([guess | {"confidence": 0.3}], linking="now")
     assert "skipped" in done.outcomes["outcome"].to_list()
     assert done.standing == (sure.id,)
     shown = lab.recall("spicy ramen", log=False)
@@ -444,8 +444,8 @@ def test_23_the_profile_is_a_sentence_for_a_prompt(lab):
 
     Design: "Written for a prompt: "The user is a software engineer who likes Python ..."".
     """
-    lab.agents.commit(lab.extract("I'm a landscape gardener."))
-    lab.agents.commit(lab.extract("I like jazz."))
+    lab.agents.commit(lab.agents.extract("I'm a landscape gardener."))
+    lab.agents.commit(lab.agents.extract("I like jazz."))
     profile = lab.facts.profile()
     assert profile.text.startswith("The user is a landscape gardener")
     assert "likes jazz" in profile.text
@@ -484,7 +484,7 @@ def test_25_an_export_goes_on_fading_where_it_stood(lab, clock, tmp_path):
     clock.advance(days=6)
     file = lab.io.export(tmp_path / "companion.jsonl")
     with memlab.load(file, clock=memlab.ManualClock("2026-03-07"), progress=False) as copy:
-        assert copy.pack.name == "companion"
+        assert copy.policies.pack.name == "companion"
         assert copy.memories["text"].to_list() == [plain, moving]
         for one in (lab, copy):
             one.upkeep.maintain("2026-03-23", progress=False)

@@ -42,7 +42,7 @@ def test_01_an_agent_keeps_an_observation_of_its_own(lab, clock):
     Design: "*Agent memories*, one agent's: ... strength 0-100 (starts 100), emotional weight 0-100 (default 5),
     created, last recalled, recall count".
     """
-    tutor, coach = lab.agent("tutor"), lab.agent("coach")
+    tutor, coach = lab.agents("tutor"), lab.agents("coach")
     note = tutor.remember("Ravi went quiet when long division came up, so we got the lego bricks", kind="observation")
     new = lab.memories.filter(id=note.id).row(0, named=True)
     assert (new["strength"], new["emotional_weight"], new["access"]) == (100, 5, 0)
@@ -63,12 +63,12 @@ def test_02_a_fact_about_the_user_is_shared_by_all_agents(lab):
     agents".
     """
     for name in ("tutor", "coach"):
-        lab.agent(name).remember("The user is allergic to shellfish", kind="personal")
+        lab.agents(name).remember("The user is allergic to shellfish", kind="personal")
     facts = lab.memories.filter(kind="personal", status="active")
     assert facts.height == 1
     assert set(facts["agents"][0]) == {"agent:tutor", "agent:coach"}
     assert facts["confidence"][0] == pytest.approx(0.8)
-    hits = lab.agent("planner").recall("what is the user allergic to, shellfish?")
+    hits = lab.agents("planner").recall("what is the user allergic to, shellfish?")
     assert hits.ids == (facts["id"][0],)
 
 
@@ -78,7 +78,7 @@ def test_03_a_relationship_grows_with_conversations_and_judgements(lab):
     Design: "familiarity += (100 - familiarity) * 0.01 a conversation; trust += 1 a helpful recall, - 2 an unhelpful
     one"; trust begins at 50 by systems.txt, Settings of each pack.
     """
-    mentor = lab.agent("mentor")
+    mentor = lab.agents("mentor")
     assert mentor.conversation().familiarity == pytest.approx(1.0)
     assert mentor.conversation().familiarity == pytest.approx(1.99)
     lab.remember("The user rehearses the pitch on Thursday evenings", kind="preference")
@@ -106,7 +106,7 @@ def test_04_small_talk_commands_and_plain_questions_are_skipped(lab):
         ("What is the difference between TCP and UDP?", "asks-plainly"),
         ("How do I undo the last git commit?", "asks-plainly"),
     ]:
-        seen = lab.observe(said)
+        seen = lab.agents.observe(said)
         assert seen.memory is None, said
         assert not seen.admission.admitted, said
         assert reason in seen.admission.reasons, said
@@ -130,7 +130,7 @@ def test_05_what_users_tell_of_themselves_is_kept(lab):
         ("Yesterday I missed the last ferry and slept at the terminal", "tells-event"),
         ("Recently I sold the old piano to a neighbour", "tells-event"),
     ]:
-        seen = lab.observe(said)
+        seen = lab.agents.observe(said)
         assert seen.memory is not None, said
         assert reason in seen.admission.reasons, said
         assert seen.memory.text == said
@@ -150,7 +150,7 @@ def test_06_telling_wins_over_greeting_and_asking(lab):
         ("What is a good lens for that? I want to photograph the northern lights", "tells-goal"),
         ("How do I book a room? I plan to stay in Ljubljana for a week", "tells-goal"),
     ]:
-        seen = lab.observe(said)
+        seen = lab.agents.observe(said)
         assert seen.admission.admitted, said
         assert reason in seen.admission.reasons, said
         assert seen.memory is not None, said
@@ -162,7 +162,7 @@ def test_07_one_message_gives_a_fact_and_a_memory(lab):
 
     Design: "One message may yield a user fact *and* an agent memory."; who sees which by reference-lab.txt, extract.
     """
-    found = lab.extract("I'm a beekeeper.", agent="coach")
+    found = lab.agents.extract("I'm a beekeeper.", agent="coach")
     assert len(found.facts) >= 1
     assert len(found.memories) >= 1
     stored = lab.agents.commit(found)
@@ -170,8 +170,8 @@ def test_07_one_message_gives_a_fact_and_a_memory(lab):
     memories = {number for one, number in zip(found.items, stored.standing, strict=True) if one.sort == "memory"}
     assert not facts & memories
     assert any("beekeeper" in text for text in lab.memories.filter(pl.col("id").is_in(list(facts)))["text"])
-    assert facts | memories <= set(lab.agent("coach").memories["id"])
-    others = set(lab.viewed_by("agent:tutor").memories["id"])
+    assert facts | memories <= set(lab.agents("coach").memories["id"])
+    others = set(lab.at(viewer="agent:tutor").memories["id"])
     assert facts <= others
     assert not memories & others
 
@@ -182,12 +182,12 @@ def test_08_both_sides_of_a_conversation_are_read(lab):
     Design: "Smart extraction sees the user's and the assistant's message"; howto-extract.txt: 'after "What do you do?",
     "A nurse." is the fact that the user is a nurse', "an assistant's "I" is not the user".
     """
-    answer = lab.extract([
+    answer = lab.agents.extract([
         {"role": "assistant", "content": "What do you do?"},
         {"role": "user", "content": "A carpenter."},
     ])
     assert any("carpenter" in fact.text and "user" in fact.text for fact in answer.facts.items)
-    talk = lab.extract([
+    talk = lab.agents.extract([
         {"role": "user", "content": "I live in Gdansk."},
         {"role": "assistant", "content": "Lovely. I am an assistant, I live in the cloud and I like long talks."},
     ])
@@ -201,7 +201,7 @@ def test_09_personal_identifiers_may_pass(lab):
 
     Design: "Personal identifiers may pass (this pack's setting)."
     """
-    seen = lab.observe("My name is Ilse Brandt, call me at +49 151 23456789 or mail ilse.brandt@example.org")
+    seen = lab.agents.observe("My name is Ilse Brandt, call me at +49 151 23456789 or mail ilse.brandt@example.org")
     assert seen.memory is not None
     assert seen.memory.redacted == ()
     hits = lab.recall("how do I call or mail Ilse Brandt?")
@@ -218,12 +218,12 @@ def test_10_vectors_of_two_models_are_never_mixed(tmp_path):
     path = tmp_path / "agent.memlab"
     with memlab.open(path, pack="companion", embedder=letters) as lab:
         note = lab.remember("The user keeps two goats behind the garage", kind="personal")
-        remote = lab.embedder.fingerprint
+        remote = lab.io.embedder.fingerprint
     with pytest.raises(memlab.LabError):
         memlab.open(path)
     with memlab.open(path, reembed=True) as lab:
-        assert lab.embedder.fingerprint != remote
-        assert lab.pack.name == "companion"
+        assert lab.io.embedder.fingerprint != remote
+        assert lab.policies.pack.name == "companion"
         assert lab.recall("where does the user keep the goats?").ids == (note.id,)
 
 
@@ -328,7 +328,7 @@ def test_16_the_user_changes_their_mind(lab, clock):
     row = lab.memories.filter(id=old.id).row(0, named=True)
     assert (row["status"], row["superseded_by"]) == ("superseded", new.id)
     assert "contradicts" in lab.edges.filter(source=new.id, target=old.id)["relation"].to_list()
-    done = lab.review.supersessions().row(0, named=True)
+    done = lab.upkeep.review.supersessions().row(0, named=True)
     assert (done["memory_id"], done["superseded_by"]) == (old.id, new.id)
     assert done["at"] == datetime(2026, 3, 5, tzinfo=UTC)
     assert lab.recall("does the user like cilantro on tacos?").ids == (new.id,)
@@ -437,7 +437,7 @@ def test_22_a_context_holds_what_this_agent_may_know(lab):
     Design: "*user facts*, shared by all agents"; "*Agent memories*, one agent's"; howto-context.txt: within a budget,
     "Nothing is injected twice in a session".
     """
-    planner, listener = lab.agent("planner"), lab.agent("listener")
+    planner, listener = lab.agents("planner"), lab.agents("listener")
     listener.remember("The user prefers vegetarian dinners", kind="preference")
     planner.remember("Dinner for the parents went well, they loved the lentil soup", kind="event")
     listener.remember("The dinner for the parents felt boring and far too long", kind="feeling")
@@ -473,7 +473,7 @@ def test_24_the_profile_is_written_for_a_prompt_and_follows_corrections(lab):
     Design: 'Written for a prompt: "The user is a software engineer who likes Python ..."'; corrections by
     howto-correct.txt.
     """
-    lab.agents.commit(lab.extract("I'm a veterinary nurse. I like folk music.").facts)
+    lab.agents.commit(lab.agents.extract("I'm a veterinary nurse. I like folk music.").facts)
     profile = lab.facts.profile().text
     assert profile.startswith("The user is a veterinary nurse")
     assert "likes folk music" in profile
@@ -492,7 +492,7 @@ def test_25_memories_move_to_another_lab_with_their_lives(lab, clock, tmp_path):
     Design: the fields of user facts and agent memories ("contributing agents", "strength", "last recalled, recall
     count, links"); memlab.load: of an export "every memory keeps its times, counts and status".
     """
-    tutor, coach = lab.agent("tutor"), lab.agent("coach")
+    tutor, coach = lab.agents("tutor"), lab.agents("coach")
     for agent in (tutor, coach):
         fact = agent.remember("The user wants to play the accordion at the harvest fair", kind="goal")
     note = tutor.remember("Bellows broke halfway, borrowed one from Marek", kind="event")
@@ -507,6 +507,6 @@ def test_25_memories_move_to_another_lab_with_their_lives(lab, clock, tmp_path):
         texts = dict(other.memories.select("id", "text").rows())
         edge = other.edges.filter(relation="depends-on").row(0, named=True)
         assert (texts[edge["source"]], texts[edge["target"]]) == (note.text, fact.text)
-        assert "Marek" in other.agent("tutor").recall("did the bellows break, and what did Marek lend?")[0].text
-        seen = other.agent("coach").recall("did the bellows break, and what did Marek lend?")
+        assert "Marek" in other.agents("tutor").recall("did the bellows break, and what did Marek lend?")[0].text
+        seen = other.agents("coach").recall("did the bellows break, and what did Marek lend?")
         assert not any("Marek" in hit.text for hit in seen)

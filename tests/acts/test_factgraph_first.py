@@ -43,18 +43,18 @@ def test_01_entities_of_five_types_count_their_mentions(lab, clock):
     "Entity: type (person, project, concept, decision, preference), name, aliases, embedding, mention count,
     last mentioned."
     """
-    lab.entities.declare("Ingeborg", type="person")
-    lab.entities.declare("Thistle", type="project", aliases=["the thistle rewrite"])
-    lab.entities.declare("backpressure", type="concept")
-    lab.entities.declare("drop IE11", type="decision")
-    lab.entities.declare("quiet mornings", type="preference")
+    lab.facts.entities.declare("Ingeborg", type="person")
+    lab.facts.entities.declare("Thistle", type="project", aliases=["the thistle rewrite"])
+    lab.facts.entities.declare("backpressure", type="concept")
+    lab.facts.entities.declare("drop IE11", type="decision")
+    lab.facts.entities.declare("quiet mornings", type="preference")
     with pytest.raises(InputError):
-        lab.entities.declare("Millennium Falcon", type="spaceship")
+        lab.facts.entities.declare("Millennium Falcon", type="spaceship")
     lab.facts.add("Thistle", "uses", "sqlite for the job queue", confidence=0.8)
-    first = lab.entities.frame().filter(pl.col("name") == "Thistle").to_dicts()[0]
+    first = lab.facts.entities.frame().filter(pl.col("name") == "Thistle").to_dicts()[0]
     clock.advance(days=3)
     lab.facts.add("Thistle", "needs", "somebody who knows webpack", confidence=0.8)
-    entities = lab.entities.frame()
+    entities = lab.facts.entities.frame()
     second = entities.filter(pl.col("name") == "Thistle").to_dicts()[0]
     assert set(entities["type"]) >= {"person", "project", "concept", "decision", "preference"}
     assert list(second["aliases"]) == ["the thistle rewrite"]
@@ -67,10 +67,10 @@ def test_02_a_nickname_and_a_merged_name_are_the_same_person(lab):
 
     "top 3 entities by similarity (name and aliases count)"; reference-entities: "all names of entity stand for into".
     """
-    lab.entities.declare("Katarzyna Nowak", type="person", aliases=["Kasia"])
+    lab.facts.entities.declare("Katarzyna Nowak", type="person", aliases=["Kasia"])
     lab.facts.add("kasia", "plays", "double bass in a klezmer band", confidence=0.8)
     lab.facts.add("K. from accounting", "allergic-to", "walnuts", confidence=0.8)
-    lab.entities.merge("K. from accounting", "Katarzyna Nowak")
+    lab.facts.entities.merge("K. from accounting", "Katarzyna Nowak")
     texts = " ".join(hit.text for hit in lab.recall("ordering cake for Kasia, anything to watch out for?"))
     assert "walnuts" in texts
     assert "double bass" in texts
@@ -184,7 +184,7 @@ def test_08_a_fact_that_a_verdict_rejects_three_times_is_not_confirmed(lab):
     lab.facts.add("Niamh", "supports", "Bohemians FC", confidence=0.8)
     for _ in range(3):
         hits = lab.recall("who was it that fixes woodwind, Niamh?")
-        lab.verify(hits, [hit for hit in hits if "oboes" in hit.text])
+        lab.agents.verify(hits, [hit for hit in hits if "oboes" in hit.text])
     lab.upkeep.maintain()
     passed = lab.facts.frame(subject="Niamh", predicate="repairs").to_dicts()[0]
     rejected = lab.facts.frame(subject="Niamh", predicate="supports").to_dicts()[0]
@@ -440,7 +440,7 @@ def test_22_a_context_holds_the_facts_of_what_the_task_names_once_a_session(lab,
     "*superseded* by a newer conflicting fact (kept, not used)"; howto-context: tier 2 has "facts of entities that
     it names", and "Nothing is injected twice in a session".
     """
-    lab.entities.declare("Lanternfish", type="project")
+    lab.facts.entities.declare("Lanternfish", type="project")
     lab.facts.add("Lanternfish", "uses", "Postgres with row level security", confidence=0.8)
     lab.facts.add("Lanternfish", "status", "frozen", confidence=0.95)
     clock.advance(days=4)
@@ -502,7 +502,7 @@ def test_25_an_export_carries_the_life_of_facts(tmp_path, lab, clock):
     "confidence 0-1, status, source, access count"; reference-index, load: of an export "every memory keeps its
     times, counts and status", and its pack is used.
     """
-    lab.entities.declare("Harrison Achterberg", type="person", aliases=["Harry"])
+    lab.facts.entities.declare("Harrison Achterberg", type="person", aliases=["Harry"])
     lab.facts.add("Harry", "status", "on parental leave", confidence=0.95, source="file")
     lab.facts.add("Harry", "knows", "every crossword trick", confidence=0.7)
     for _ in range(3):

@@ -22,12 +22,12 @@ def lab(clock):
 def test_01_an_entity_is_one_under_all_its_names(lab, clock):
     """Facts told under two nicknames of a declared person count as mentions of that one person, with the last time.
     Rests on "Entity: type (person, ...), name, aliases, embedding, mention count, last mentioned"."""
-    lab.entities.declare("Katarzyna Wolska", type="person", aliases=["Kasia", "KW"])
+    lab.facts.entities.declare("Katarzyna Wolska", type="person", aliases=["Kasia", "KW"])
     lab.facts.add("kasia", "practises", "cello most evenings")
     clock.advance(days=4)
     lab.facts.add("Pottery Shed", "run-by", object="KW")
 
-    entities = lab.entities.frame()
+    entities = lab.facts.entities.frame()
     row = entities.filter(pl.col("name") == "Katarzyna Wolska").row(0, named=True)
     assert row["type"] == "person"
     assert {"Kasia", "KW"} <= set(row["aliases"])
@@ -357,7 +357,7 @@ def test_20_a_question_begins_at_the_entity_that_it_is_near_or_nicknames(clock):
     """With vectors of one's own, a question near an entity, or one with an alias of it, brings up that entity's fact
     before a surer one of another. Rests on "top 3 entities by similarity (name and aliases count)"."""
     with memlab.open(pack="factgraph", clock=clock, embedder=bikes_or_taxes) as lab:
-        lab.entities.declare("gravel bike", aliases=["Rocinante"])
+        lab.facts.entities.declare("gravel bike", aliases=["Rocinante"])
         lab.facts.add("tax return", "due-by", "the last day of July", confidence=0.9)
         tyres = lab.facts.add("gravel bike", "needs", "new tyres", confidence=0.6)
         assert lab.recall("anything left to do before we go cycling?")[0].id == tyres.id
@@ -417,7 +417,7 @@ def test_23_a_narrative_is_short_and_grouped_by_entity(lab):
 def test_24_the_end_of_a_conversation_promotes_decays_and_settles_conflicts(lab, clock):
     """When a talk with a change of home ends, the old home is superseded, a fact told four times is confirmed and a
     vague one retracted, without any other call. Rests on "After conversations: promotion, decay, conflict passes"."""
-    lab.agents.commit(lab.extract("I live in Porto.").facts)
+    lab.agents.commit(lab.agents.extract("I live in Porto.").facts)
     for _ in range(4):
         often = lab.facts.add("Zeynep", "coaches", "handball for the under tens", confidence=0.8)
         clock.advance(hours=2)
@@ -440,7 +440,7 @@ def test_25_an_export_takes_entities_and_the_life_of_facts_along(lab, clock, tmp
     """A lab that was exported and loaded elsewhere has the same facts with status, accesses and times, knows the alias
     and uses the same design. Rests on the fields of "Entity" and "Fact", and reference-io, export ("reads
     back exactly")."""
-    lab.entities.declare("Wilhelmina Okafor", type="person", aliases=["Billie"])
+    lab.facts.entities.declare("Wilhelmina Okafor", type="person", aliases=["Billie"])
     lab.facts.add("Billie", "status", "on parental leave", confidence=0.95)
     clock.advance(days=15)
     lab.facts.add("Billie", "status", "back half days", confidence=0.95)
@@ -451,7 +451,7 @@ def test_25_an_export_takes_entities_and_the_life_of_facts_along(lab, clock, tmp
     path = lab.io.export(tmp_path / "team.jsonl")
 
     with memlab.load(str(path), clock=clock) as other:
-        assert other.pack.name == "factgraph"
+        assert other.policies.pack.name == "factgraph"
         columns = ["predicate", "value", "confidence", "status", "source", "access", "valid_until"]
         ours, theirs = (one.facts.frame().select(columns).sort("value") for one in (lab, other))
         assert sorted(ours["status"].to_list()) == ["confirmed", "staged", "superseded"]

@@ -59,7 +59,7 @@ def test_01_cold_start_reads_a_folder_and_shows_what_it_found(lab, shop):
     Design: "Cold start without a language model: walk the tree, group by folder, find frameworks ... seed conventions
     ... shown for review"; howto-map-a-code-base for the calls.
     """
-    found = lab.modules.scan(shop)
+    found = lab.agents.modules.scan(shop)
     modules = {row["module"]: row for row in found.frame.iter_rows(named=True)}
     assert {"cart", "stock"} <= set(modules)
     assert modules["cart"]["confidence"] == modules["stock"]["confidence"] == "shallow"
@@ -67,8 +67,8 @@ def test_01_cold_start_reads_a_folder_and_shows_what_it_found(lab, shop):
     assert any("pytest" in command for command in found.commands["command"].to_list())
     assert any("whole cents" in text for text in found.conventions["text"].to_list())
     assert lab.memories.height == 0
-    assert lab.modules.find("round the prices in the cart", project="shop")["module"][0] == "cart"
-    lab.remember_many(found.conventions)
+    assert lab.agents.modules.find("round the prices in the cart", project="shop")["module"][0] == "cart"
+    lab.remember(found.conventions)
     assert any("whole cents" in hit.text for hit in lab.recall("prices in cents or floats?", project="shop"))
 
 
@@ -78,16 +78,16 @@ def test_02_sessions_make_a_module_known_and_an_agent_describes_another(lab, sho
     Design: "confidence: shallow = scan only, partial = ... some files touched, mapped = several sessions", "an agent
     can update a module"; reference-modules: "mapped after three sessions".
     """
-    lab.modules.scan(shop)
-    first = lab.modules.touch(["cart/prices.py"], project="shop", session="mon")
+    lab.agents.modules.scan(shop)
+    first = lab.agents.modules.touch(["cart/prices.py"], project="shop", session="mon")
     assert dict(first.frame.select("module", "confidence").rows())["cart"] == "partial"
-    lab.modules.touch(
+    lab.agents.modules.touch(
         {"tool_name": "Edit", "tool_input": {"file_path": "cart/prices.py"}}, project="shop", session="tue"
     )
-    lab.modules.touch(["cart/coupons.py"], project="shop", session="wed")
-    lab.modules.describe("stock", project="shop", description="How many pieces are left, and who ordered them.")
-    lab.modules.scan(shop)
-    known = lab.modules.map("shop")
+    lab.agents.modules.touch(["cart/coupons.py"], project="shop", session="wed")
+    lab.agents.modules.describe("stock", project="shop", description="How many pieces are left, and who ordered them.")
+    lab.agents.modules.scan(shop)
+    known = lab.agents.modules.map("shop")
     confidence = dict(known.frame.select("module", "confidence").rows())
     assert confidence["cart"] == "mapped"
     assert confidence["stock"] != "mapped"
@@ -131,13 +131,13 @@ def test_04_a_user_writes_in_private_and_an_agent_for_the_project(lab):
         "honestly the checkout rewrite was rushed, I would redo it in autumn",
         kind="decision", project="web", creator="user",
     )
-    theirs = lab.agent("coder", project="web").remember(
+    theirs = lab.agents("coder", project="web").remember(
         "the checkout rewrite moved validation into checkout/forms.ts", kind="codebase-discovery"
     )
     rows = {row["id"]: row for row in lab.memories.iter_rows(named=True)}
     assert (rows[mine.id]["visibility"], rows[theirs.id]["visibility"]) == ("private", "project")
     assert rows[theirs.id]["creator"] == "agent:coder"
-    seen = lab.agent("reviewer", project="web").recall("checkout rewrite").ids
+    seen = lab.agents("reviewer", project="web").recall("checkout rewrite").ids
     assert theirs.id in seen and mine.id not in seen
     assert {mine.id, theirs.id} <= set(lab.recall("checkout rewrite", project="web", viewer="user").ids)
 
@@ -175,7 +175,7 @@ def test_06_confidence_grows_with_use_and_drops_when_deprecated(lab, clock):
         assert note.id in lab.recall("yarn install hangs behind the proxy").ids
     grown = confidence(note)
     assert grown > 0.5
-    lab.review.deprecate(note, "the proxy was taken down")
+    lab.forget(note, how="deprecate", reason="the proxy was taken down")
     dropped = confidence(note)
     assert dropped < grown
     lab.restore(note)
@@ -220,7 +220,7 @@ def test_08_each_kind_has_its_half_life(lab):
         "error-pattern": 60, "session-insight": 30, "task-outcome": 30, "codebase-discovery": 30, "context": 7,
         "environment-quirk": 7,
     }
-    kept = lab.remember_many(
+    kept = lab.remember(
         [{"text": f"about the login screen, filed under {kind}", "kind": kind} for kind in days], linking="off"
     )
     frame = lab.upkeep.forecast(kept.ids, "2026-06-01", points=2).frame
@@ -288,7 +288,7 @@ def test_11_conventions_and_pins_are_always_there_once_a_session(lab):
     assert not set(always) & set(again.frame["memory_id"].to_list())
     tomorrow = lab.context(task, project="web", session="tue", budget=500)
     assert set(always) <= set(tomorrow.frame["memory_id"].to_list())
-    assert [lab.pack.count(f"tier-{tier}-tokens") for tier in (1, 2, 3)] == [600, 1200, 30]
+    assert [lab.policies.pack.count(f"tier-{tier}-tokens") for tier in (1, 2, 3)] == [600, 1200, 30]
 
 
 def test_12_a_task_gets_its_module_and_the_gotcha_of_its_files(lab, shop):
@@ -297,7 +297,7 @@ def test_12_a_task_gets_its_module_and_the_gotcha_of_its_files(lab, shop):
     Design: "memories whose file belongs to the modules that the task names; summaries", "Form: files, tests,
     dependencies of the module, then a line `[GOTCHA] file` and a line with the summary"; howto-context.
     """
-    lab.modules.scan(shop)
+    lab.agents.modules.scan(shop)
     lab.remember(
         "Half cents pile up when a percentage is applied per line; Tomasz lost an afternoon to a total that was off",
         summary="Rounding per line loses cents: round the total once",
@@ -328,14 +328,14 @@ def test_13_what_an_agent_asks_for_comes_once_a_session(lab):
                         visibility="project")
     lab.remember("the websocket reconnect uses a jittered backoff", kind="codebase-discovery", project="chat",
                  visibility="project")
-    agent = lab.agent("coder", project="chat", session="mon")
+    agent = lab.agents("coder", project="chat", session="mon")
     first = agent.recall("websocket closes when idle")
     assert note.id in first.ids
     second = agent.recall("websocket closes when idle")
     assert not set(first.ids) & set(second.ids)
     assert note.id in second.repeated
     assert note.id in agent.recall("websocket closes when idle", again=True).ids
-    assert note.id in lab.agent("coder", project="chat", session="tue").recall("websocket closes when idle").ids
+    assert note.id in lab.agents("coder", project="chat", session="tue").recall("websocket closes when idle").ids
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -348,8 +348,8 @@ def test_14_a_secret_never_reaches_the_disk(tmp_path):
     token = "ghp_" + "Zk3vQ9tLw2XbR7mYc5NdE8sHu4Jf6Gp1Ao0T"
     key = "q7Rz81LmXw" + "Vt40KcYb" + "92PdHsNe6u"
     with memlab.open(tmp_path / "agent.lab", pack="workbench") as lab:
-        agent = lab.agent("coder", project="ops")
-        kept = agent.remember_many([
+        agent = lab.agents("coder", project="ops")
+        kept = agent.remember([
             {"text": f"nightly job on the build box pushes tags with {token}, Ravi set it up", "kind": "context"},
             {"text": f"weather widget is configured with api_key: {key} in staging", "kind": "context"},
         ])
@@ -371,9 +371,9 @@ def test_15_the_same_again_is_one_memory_and_another_number_is_another(lab):
     Design: "near-duplicates (> 0.92 against the top 3) merge or skip"; systems.txt: "Under workbench what differs in a
     number (a port, a version) is another memory".
     """
-    agent = lab.agent("coder", project="web", session="mon")
+    agent = lab.agents("coder", project="web", session="mon")
     old = agent.remember("Integration tests need Docker running on the laptop", kind="gotcha")
-    again = agent.remember_many(
+    again = agent.remember(
         [{"text": "Integration tests need Docker running on the laptop!", "kind": "gotcha"}], linking="now"
     )
     assert len(again.ids) == 0 and again.standing == (old.id,)
@@ -390,9 +390,9 @@ def test_16_a_change_of_mind_takes_the_old_convention_out(lab):
     Design: "contradictions deprecate the old one and say so ("Updated: tabs -> spaces")"; reference-lab: outcomes has a
     row "superseded" with of and why.
     """
-    agent = lab.agent("coder", project="api")
+    agent = lab.agents("coder", project="api")
     old = agent.remember("The repository indents with tabs", kind="convention")
-    kept = agent.remember_many([{"text": "The repository indents with spaces", "kind": "convention"}], linking="now")
+    kept = agent.remember([{"text": "The repository indents with spaces", "kind": "convention"}], linking="now")
     gone = kept.outcomes.filter(pl.col("outcome") == "superseded")
     assert gone["of"].to_list() == [old.id]
     assert gone["why"][0]
@@ -408,15 +408,15 @@ def test_17_an_agent_has_limits_and_one_project(lab):
     Design: "50 memories a session, 2 KB each; an agent writes only to its own project"; reference-lab: "InputError ...
     nothing is stored then", reference-agents: NotPermitted.
     """
-    agent = lab.agent("coder", project="api", session="mon")
+    agent = lab.agents("coder", project="api", session="mon")
     names = [f"handler number {number} of the router lives in routes/r{number}.py" for number in range(51)]
     with pytest.raises(InputError):
-        agent.remember_many(names, linking="off")
+        agent.remember(names, linking="off")
     assert lab.memories.height == 0
-    assert len(agent.remember_many(names[:50], linking="off").ids) == 50
+    assert len(agent.remember(names[:50], linking="off").ids) == 50
     with pytest.raises(InputError):
         agent.remember(names[50], linking="off")
-    fresh = lab.agent("coder", project="api", session="tue")
+    fresh = lab.agents("coder", project="api", session="tue")
     with pytest.raises(InputError):
         fresh.remember("the log said " + "timeout again " * 220)
     with pytest.raises(NotPermitted):
@@ -458,11 +458,11 @@ def test_19_vectors_of_another_model_are_never_mixed(tmp_path):
     with memlab.open(path, pack="workbench") as lab:
         note = lab.remember("feature flags are read once at boot, restart after a change", kind="gotcha")
         lab.remember("Hanne owns the translations", kind="context")
-        shipped = lab.embedder.fingerprint
+        shipped = lab.io.embedder.fingerprint
     with pytest.raises(EmbedderMismatch):
         memlab.open(path, embedder=bag)
     with memlab.open(path, embedder=bag, reembed=True) as lab:
-        assert lab.embedder.fingerprint != shipped
+        assert lab.io.embedder.fingerprint != shipped
         hits = lab.recall("restart after a change of feature flags")
         assert hits[0].id == note.id
         assert hits.frame["similarity"][0] > 0.5
@@ -510,7 +510,7 @@ def test_21_a_correction_then_a_flag_then_second_thoughts(lab):
     query = "when are releases cut, on which mornings?"
     shown = lab.recall(query, project="api").ids
     assert new.id in shown and old.id not in shown
-    flagged = lab.review.deprecate(new.id, "the platform team cuts them now")
+    flagged = lab.forget(new.id, how="deprecate", reason="the platform team cuts them now")
     assert new.id in flagged.ids
     assert old.id in flagged.review["memory_id"].to_list()
     assert new.id not in lab.recall(query, project="api").ids
@@ -526,18 +526,18 @@ def test_22_a_project_is_exported_deleted_and_has_thirty_days(tmp_path, shop, cl
     (JSON and Markdown), delete all"; reference-lab for delete, reference-upkeep for due, reference-io for export.
     """
     with memlab.open(tmp_path / "agent.lab", pack="workbench", clock=clock) as lab:
-        lab.modules.scan(shop, project="shop")
+        lab.agents.modules.scan(shop, project="shop")
         note = lab.remember("coupon codes are case sensitive, sadly", kind="gotcha", project="shop")
         files = [
             lab.io.export(tmp_path / "all.jsonl", format="jsonl"),
             lab.io.export(tmp_path / "all.md", format="markdown"),
         ]
-        lab.delete(project="shop")
-        assert "shop" not in lab.modules.projects()
+        lab.forget(project="shop", how="delete")
+        assert "shop" not in lab.agents.modules.projects()
         assert note.id not in lab.recall("coupon codes").ids
         clock.advance(days=29)
         assert note.id in lab.restore(project="shop").ids
-        lab.delete(project="shop")
+        lab.forget(project="shop", how="delete")
         clock.advance(days=31)
         assert lab.upkeep.maintain(progress=False).due["id"].to_list() == [note.id]
     for file in files:
@@ -559,7 +559,7 @@ def test_23_what_memory_was_worth_is_counted(lab, clock):
     ]
     lab.load(talk, project="mail", session="mon", progress=False)
     clock.advance(hours=2)
-    found = lab.agent("coder", project="mail", session="mon").remember(
+    found = lab.agents("coder", project="mail", session="mon").remember(
         "duplicate mails: worker/send.py acks after sending, so a slow send is delivered twice", kind="gotcha",
         files=["worker/send.py"],
     )
@@ -580,18 +580,18 @@ def test_24_readers_members_and_owners(lab):
     Design: "Owner: all on own; member: reads team, writes own, deletes no one else's; ... cross-tenant reads return
     nothing"; howto-agents, Roles.
     """
-    coder = lab.agent("coder", project="api")
+    coder = lab.agents("coder", project="api")
     note = coder.remember("pagination starts at 1, not 0, in every list endpoint", kind="gotcha")
-    lab.agent("clerk", project="billing").remember("pagination of invoices ends at 500", kind="gotcha")
-    helper = lab.agent("helper", project="api")
+    lab.agents("clerk", project="billing").remember("pagination of invoices ends at 500", kind="gotcha")
+    helper = lab.agents("helper", project="api")
     assert helper.recall("pagination of list endpoints").ids == (note.id,)
     with pytest.raises(NotPermitted):
         helper.forget(note)
     with pytest.raises(NotPermitted):
         helper.recall("pagination of invoices", project="billing")
     with pytest.raises(NotPermitted):
-        lab.agent("guest", project="api", role="reader").remember("hello from the guest")
-    lab.agent("lead", project="api", role="owner").forget(note)
+        lab.agents("guest", project="api", role="reader").remember("hello from the guest")
+    lab.agents("lead", project="api", role="owner").forget(note)
     assert note.id not in lab.recall("pagination of list endpoints").ids
     assert lab.log.filter(pl.col("memories").list.contains(note.id)).height >= 2
 

@@ -58,7 +58,7 @@ def test_01_a_folder_is_mapped_without_a_model_and_its_conventions_wait_for_revi
     Design: "Cold start without a language model: walk the tree, group by folder, find frameworks in ...
     `pyproject.toml` ..., classify files, seed conventions from ... instruction files, shown for review".
     """
-    found = lab.modules.scan(library, project="library", progress=False)
+    found = lab.agents.modules.scan(library, project="library", progress=False)
     modules = {one["module"]: one for one in found.frame.to_dicts()}
     assert {"loans", "catalogue"} <= set(modules)
     assert "loans/dates.py" in modules["loans"]["files"]
@@ -68,7 +68,7 @@ def test_01_a_folder_is_mapped_without_a_model_and_its_conventions_wait_for_revi
     assert any("pytest" in command for command in found.commands["command"])
     assert any("whole cents" in text for text in found.conventions["text"])
     assert lab.memories.height == 0
-    lab.remember_many(found.conventions)
+    lab.remember(found.conventions)
     assert any("whole cents" in text for text in lab.memories["text"])
 
 
@@ -78,22 +78,22 @@ def test_02_sessions_make_a_module_better_known_and_what_an_agent_says_of_it_sta
     Design: "confidence: shallow = scan only, partial = classified or some files touched, mapped = several sessions",
     "files touched in sessions join modules, and confidence rises; an agent can update a module", "map coverage".
     """
-    lab.modules.scan(library, project="library", progress=False)
-    first = lab.modules.touch(["loans/fines.py"], project="library", session="mon")
+    lab.agents.modules.scan(library, project="library", progress=False)
+    first = lab.agents.modules.touch(["loans/fines.py"], project="library", session="mon")
     assert dict(first.frame.select("module", "confidence").rows())["loans"] == "partial"
-    lab.modules.touch(["loans/fines.py"], project="library", session="tue")
-    lab.modules.touch(["loans/dates.py"], project="library", session="wed")
+    lab.agents.modules.touch(["loans/fines.py"], project="library", session="tue")
+    lab.agents.modules.touch(["loans/dates.py"], project="library", session="wed")
     lab.remember(
         "search() returns nothing for words with umlauts, somebody forgot to fold them",
         kind="gotcha", project="library", session="mon", files=["catalogue/search.py"],
     )  # fmt: skip
-    found = lab.modules.map("library")
+    found = lab.agents.modules.map("library")
     known = dict(found.frame.select("module", "confidence").rows())
     assert known["loans"] == "mapped"
     assert known["catalogue"] == "partial"
     assert found.coverage == pytest.approx(list(known.values()).count("mapped") / len(known))
-    lab.modules.describe("loans", project="library", description="Lending, due dates and what lateness costs.")
-    again = lab.modules.scan(library, project="library", progress=False)
+    lab.agents.modules.describe("loans", project="library", description="Lending, due dates and what lateness costs.")
+    again = lab.agents.modules.scan(library, project="library", progress=False)
     described = dict(again.frame.select("module", "description").rows())
     assert "lateness costs" in described["loans"]
 
@@ -141,7 +141,7 @@ def test_04_each_kind_fades_at_its_own_pace(lab, clock):
         "context": ("demo for the city council is on Friday", 7),
         "environment-quirk": ("the runner in Gdansk has no docker", 7),
     }
-    lab.remember_many([{"text": text, "kind": kind} for kind, (text, _) in notes.items()], linking="off")
+    lab.remember([{"text": text, "kind": kind} for kind, (text, _) in notes.items()], linking="off")
     clock.advance(days=30)
     frame = lab.recall("what do we know about this code base", limit=40, log=False).frame
     recency = dict(frame.select("kind", "recency").rows())
@@ -185,7 +185,7 @@ def test_06_the_second_place_goes_to_something_else_and_not_to_a_second_copy(clo
         return pl.DataFrame(rows, schema=dict.fromkeys("xyz", pl.Float64), orient="row").to_numpy()
 
     with memlab.open(pack="workbench", clock=clock, embedder=given) as lab:
-        first, copy, different = lab.remember_many(
+        first, copy, different = lab.remember(
             [
                 {"text": "invoices are sent overnight at two", "kind": "decision"},
                 {"text": "a night job sends the invoices, two o'clock", "kind": "decision"},
@@ -242,12 +242,12 @@ def test_09_a_users_note_is_private_and_an_agents_note_is_the_projects(lab):
         "honestly I can't promise the tax export for April, my kid is ill",
         kind="context", project="books", creator="user",
     )  # fmt: skip
-    coder = lab.agent("coder", project="books", session="mon")
+    coder = lab.agents("coder", project="books", session="mon")
     theirs = coder.remember("the tax export breaks on refunds from April", kind="gotcha")
     assert row(lab, mine.id)["visibility"] == "private"
     assert row(lab, theirs.id)["visibility"] == "project"
     assert row(lab, theirs.id)["creator"] == "agent:coder"
-    reviewer = lab.agent("reviewer", project="books", session="tue")
+    reviewer = lab.agents("reviewer", project="books", session="tue")
     assert set(reviewer.recall("tax export April").ids) == {theirs.id}
     assert "my kid is ill" not in reviewer.context("tax export in April").text
     assert set(lab.recall("tax export April", viewer="user", project="books").ids) == {mine.id, theirs.id}
@@ -293,7 +293,7 @@ def test_11_long_conventions_get_summaries_and_the_first_tier_stays_small(lab):
         f"Exceptions are fine for throwaway scripts as long as the folder name says so and someone deletes it later."
         for topic in topics
     ]
-    lab.remember_many([{"text": t, "kind": "convention", "project": "atlas"} for t in texts], linking="off")
+    lab.remember([{"text": t, "kind": "convention", "project": "atlas"} for t in texts], linking="off")
     for summary in lab.memories["summary"]:
         assert summary
         assert (len(summary.encode()) + 3) // 4 <= 35
@@ -311,7 +311,7 @@ def test_12_a_task_brings_its_module_with_tests_and_its_gotcha_and_nothing_of_ot
     Design: "tier 2 for the task (... memories whose file belongs to the modules that the task names; summaries)",
     "Form: files, tests, dependencies of the module, then a line `[GOTCHA] file` and a line with the summary".
     """
-    lab.modules.scan(library, project="library", progress=False)
+    lab.agents.modules.scan(library, project="library", progress=False)
     rule = lab.remember("commit straight to main, we are only two", kind="convention", project="library")
     wanted = lab.remember(
         "due() once gave Sundays back and the desk is closed then, so Mrs Halloran had forty people at the door",
@@ -346,7 +346,7 @@ def test_13_a_session_is_told_nothing_twice_and_another_session_hears_it_anew(la
         "the php template cache keeps old comments, clear it by hand",
         kind="gotcha", project="blog", files=["themes/comments.php"],
     )  # fmt: skip
-    monday = lab.agent("coder", project="blog", session="monday")
+    monday = lab.agents("coder", project="blog", session="monday")
     task = "old comments show up in themes/comments.php"
     told = monday.context(task)
     assert {rule.id, trap.id} <= set(told.hits.ids)
@@ -355,7 +355,7 @@ def test_13_a_session_is_told_nothing_twice_and_another_session_hears_it_anew(la
     assert not {rule.id, trap.id} & set(searched.ids)
     assert trap.id in searched.repeated
     assert trap.id in monday.recall("php template cache and old comments", again=True).ids
-    tuesday = lab.agent("coder", project="blog", session="tuesday")
+    tuesday = lab.agents("coder", project="blog", session="tuesday")
     assert {rule.id, trap.id} <= set(tuesday.context(task).hits.ids)
 
 
@@ -368,7 +368,7 @@ def test_14_a_pasted_key_never_reaches_the_disk(tmp_path, clock):
     key = "AKIA" + "Q7ZKX3WPLD5RTB2M"
     path = tmp_path / "ops.memlab"
     with memlab.open(path, pack="workbench", clock=clock) as lab:
-        coder = lab.agent("coder", project="ops", session="mon")
+        coder = lab.agents("coder", project="ops", session="mon")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             note = coder.remember(f"the backup bucket wants {key} until Thursday, then we rotate", kind="context")
@@ -387,10 +387,10 @@ def test_15_the_same_remark_from_a_second_agent_is_not_stored_twice(lab):
     Design: "near-duplicates (> 0.92 against the top 3) merge or skip"; reference-lab.txt: outcomes say "merged" or
     "skipped", standing names what stands for it.
     """
-    coder = lab.agent("coder", project="site", session="mon")
-    tester = lab.agent("tester", project="site", session="tue")
+    coder = lab.agents("coder", project="site", session="mon")
+    tester = lab.agents("tester", project="site", session="tue")
     first = coder.remember("flush the cdn after each deploy or people keep getting the old bundle", kind="gotcha")
-    again = tester.remember_many(
+    again = tester.remember(
         [{"text": "flush the cdn after each deploy or people keep getting the old bundle.", "kind": "gotcha"}]
     )
     assert again.outcomes["outcome"][0] in ("merged", "skipped")
@@ -406,11 +406,11 @@ def test_16_when_the_team_turns_from_tabs_to_spaces_the_old_rule_is_retired_and_
     Design: "contradictions deprecate the old one and say so ("Updated: tabs -> spaces")"; reference-lab.txt: outcomes
     has "superseded" (of is out of use) with why.
     """
-    coder = lab.agent("coder", project="web", session="march")
+    coder = lab.agents("coder", project="web", session="march")
     old = coder.remember("The frontend uses tabs for indentation", kind="convention")
     clock.advance(days=30)
-    later = lab.agent("coder", project="web", session="april")
-    given = later.remember_many([{"text": "The frontend now uses spaces for indentation", "kind": "convention"}])
+    later = lab.agents("coder", project="web", session="april")
+    given = later.remember([{"text": "The frontend now uses spaces for indentation", "kind": "convention"}])
     new = given.standing[0]
     assert new != old.id
     said = given.outcomes.filter(pl.col("outcome") == "superseded")
@@ -426,12 +426,12 @@ def test_17_an_agent_writes_fifty_short_notes_a_session_and_a_log_of_any_length_
 
     Design: "50 memories a session, 2 KB each", "Bulk ingest of logs is exempt and never drops turns".
     """
-    coder = lab.agent("coder", project="farm", session="mon")
-    coder.remember_many([f"field {n} was sprayed by drone number {n % 7}" for n in range(50)], linking="off")
+    coder = lab.agents("coder", project="farm", session="mon")
+    coder.remember([f"field {n} was sprayed by drone number {n % 7}" for n in range(50)], linking="off")
     with pytest.raises(InputError):
         coder.remember("the barn door sensor is upside down")
     assert lab.memories.height == 50
-    other = lab.agent("coder", project="farm", session="tue")
+    other = lab.agents("coder", project="farm", session="tue")
     with pytest.raises(InputError):
         other.remember("the tractor beeps " * 120)
     other.remember("the barn door sensor is upside down")
@@ -484,12 +484,12 @@ def test_19_vectors_of_another_model_are_refused_until_all_is_embedded_again(tmp
     with memlab.open(path, pack="workbench", clock=clock, embedder=letters) as lab:
         lab.remember("the altos rehearse on Wednesday evening", kind="decision", linking="off")
         lab.remember("sheet music is printed double sided", kind="convention", linking="off")
-        assert lab.embedder.dim == 26
+        assert lab.io.embedder.dim == 26
     with pytest.raises(memlab.LabError):
         memlab.open(path, clock=clock)
     with memlab.open(path, clock=clock, reembed=True) as lab:
-        assert lab.embedder.dim == 256
-        assert lab.pack.name == "workbench"
+        assert lab.io.embedder.dim == 256
+        assert lab.policies.pack.name == "workbench"
         hits = lab.recall("which evening do the altos rehearse?")
         assert hits[0].text == "the altos rehearse on Wednesday evening"
         assert len(hits) == 2
@@ -528,7 +528,7 @@ def test_21_a_wrong_correction_is_flagged_what_it_replaced_comes_up_and_is_broug
     ask = "who has the pager for billing"
     assert set(lab.recall(ask, project="ops", log=False).ids) == {new.id}
     sure = row(lab, new.id)["confidence"]
-    flagged = lab.review.deprecate(new.id, "she was on leave, the sheet was last year's")
+    flagged = lab.forget(new.id, how="deprecate", reason="she was on leave, the sheet was last year's")
     assert len(lab.recall(ask, project="ops", log=False)) == 0
     assert "Carmen" not in lab.context("page whoever has billing", project="ops", log=False).text
     wrong = row(lab, new.id)
@@ -536,10 +536,10 @@ def test_21_a_wrong_correction_is_flagged_what_it_replaced_comes_up_and_is_broug
     assert "on leave" in wrong["reason"]
     assert wrong["confidence"] < sure
     assert old.id in flagged.review["memory_id"].to_list()
-    assert old.id in lab.review.related(new.id)["memory_id"].to_list()
+    assert old.id in lab.upkeep.review.related(new.id)["memory_id"].to_list()
     lab.restore(old.id)
     assert set(lab.recall(ask, project="ops", log=False).ids) == {old.id}
-    lab.review.deprecate(old.id, "not sure either")
+    lab.forget(old.id, how="deprecate", reason="not sure either")
     assert len(lab.recall(ask, project="ops", log=False)) == 0
     lab.restore(old.id)
     assert set(lab.recall(ask, project="ops", log=False).ids) == {old.id}
@@ -551,18 +551,18 @@ def test_22_a_deleted_project_can_come_back_for_thirty_days_and_its_map_goes_at_
     Design: "Soft delete with 30 days of grace, for a memory or a whole project (its map goes at once)".
     """
     with memlab.open(tmp_path / "village.memlab", pack="workbench", clock=clock) as lab:
-        lab.modules.scan(library, project="library", progress=False)
+        lab.agents.modules.scan(library, project="library", progress=False)
         fines = lab.remember("children pay no fines at all", kind="decision", project="library")
         other = lab.remember("the cinema is closed on Mondays", kind="decision", project="cinema")
-        lab.delete(project="library")
+        lab.forget(project="library", how="delete")
         assert set(lab.recall("fines for children, and the cinema").ids) == {other.id}
-        assert "library" not in lab.modules.projects()
+        assert "library" not in lab.agents.modules.projects()
         with pytest.raises(UnknownName):
-            lab.modules.map("library")
+            lab.agents.modules.map("library")
         clock.advance(days=10)
         lab.restore(project="library")
         assert set(lab.recall("fines for children, and the cinema").ids) == {fines.id, other.id}
-        lab.delete(project="library")
+        lab.forget(project="library", how="delete")
         clock.advance(days=29)
         assert lab.upkeep.maintain(progress=False).due.height == 0
         clock.advance(days=2)
@@ -596,7 +596,7 @@ def test_23_the_figures_say_what_a_long_hunt_for_a_bug_has_saved(lab, clock):
         kind="gotcha", project="photos", session="hunt", files=["uploads/client.go"],
     )  # fmt: skip
     clock.advance(days=1)
-    coder = lab.agent("coder", project="photos", session="next-day")
+    coder = lab.agents("coder", project="photos", session="next-day")
     context = coder.context("big uploads fail in uploads/client.go", budget=300)
     assert trap.id in context.hits.ids
     coder.feedback(trap.id, "success", decision=context.decision)
@@ -621,7 +621,7 @@ def test_24_everything_can_be_taken_away_as_json_and_markdown_and_then_deleted(l
     heat = lab.remember("the attic server throttles in the heat", kind="environment-quirk", project="museum")
     rumour = lab.remember("somebody said cosmic rays", kind="context", project="museum")
     lab.graph.link(crash, heat, "caused-by")
-    lab.review.deprecate(rumour, "a joke of Pavel's")
+    lab.forget(rumour, how="deprecate", reason="a joke of Pavel's")
     lines = lab.io.export(tmp_path / "museum.jsonl").read_text().splitlines()
     assert all(json.loads(line) is not None for line in lines if line.strip())
     lab.io.export(tmp_path / "museum.md")
@@ -634,7 +634,7 @@ def test_24_everything_can_be_taken_away_as_json_and_markdown_and_then_deleted(l
         words = dict(back.memories.select("id", "text").rows())
         assert words[joined["source"][0]] == "kiosk screens freeze around noon", name
         back.close()
-    lab.delete(lab.memories)
+    lab.forget(lab.memories, how="delete")
     assert len(lab.recall("why do the kiosk screens freeze?")) == 0
     assert set(lab.memories["status"]) == {"deleted"}
 
@@ -645,11 +645,11 @@ def test_25_roles_say_who_may_write_and_whose_memories_may_be_taken_away(lab):
     Design: "Owner: all on own; member: reads team, writes own, deletes no one else's; admin: all, with an audit log",
     "an agent writes only to its own project", "cross-tenant reads return nothing".
     """
-    ana = lab.agent("ana", project="ferry", session="mon")
-    ben = lab.agent("ben", project="ferry", session="mon")
-    guest = lab.agent("guest", project="ferry", session="mon", role="reader")
-    boss = lab.agent("boss", project="ferry", session="mon", role="owner")
-    stranger = lab.agent("stranger", project="airline", session="mon")
+    ana = lab.agents("ana", project="ferry", session="mon")
+    ben = lab.agents("ben", project="ferry", session="mon")
+    guest = lab.agents("guest", project="ferry", session="mon", role="reader")
+    boss = lab.agents("boss", project="ferry", session="mon", role="owner")
+    stranger = lab.agents("stranger", project="airline", session="mon")
     note = ana.remember("the harbour api answers in knots, not in km/h", kind="gotcha")
     ask = "which unit does the harbour api answer in"
     for agent in (ana, ben, guest, boss):

@@ -137,11 +137,11 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(lab, files):
         ({"command": "view", "path": "/memories", "recursive": True}, "no argument"),
         ({"command": "view", "path": 7}, "path"),
     ]
-    seq = lab.store.journal.head
+    seq = lab.io.store.journal.head
     for command, why in refused:
         with pytest.raises(memlab.InputError, match=why):
             files.run(command)
-    assert lab.store.journal.head == seq
+    assert lab.io.store.journal.head == seq
 
 
 def test_a_secret_in_a_file_is_redacted(files):

@@ -141,9 +141,9 @@ def test_versions_stay_and_what_is_deleted_comes_back(store, lab):
     assert (first.created_at, second.value) == (second.created_at, {"text": "two"})
     assert second.updated_at > first.updated_at
     assert second.updated_at.tzinfo is UTC
-    head = lab.store.journal.head
+    head = lab.io.store.journal.head
     store.put(("a",), "k", {"text": "two"})
-    assert lab.store.journal.head == head
+    assert lab.io.store.journal.head == head
     store.delete(("a",), "k")
     store.delete(("a",), "never")
     assert store.get(("a",), "k") is None

@@ -74,7 +74,7 @@ def test_known_is_compared_with_the_best_raw_score():
 
 def test_raw_scores_of_a_recall():
     with memlab.open() as lab:
-        lab.remember_many([{"text": "I keep bees."}, {"text": "Rent is due on the third."}])
+        lab.remember([{"text": "I keep bees."}, {"text": "Rent is due on the third."}])
         scores = raw_scores(lab.recall("Where are the bees?", log=False))
     assert scores["top score"] >= scores["mean of ten"]
     with memlab.open() as empty:

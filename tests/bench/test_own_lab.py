@@ -16,7 +16,7 @@ TEXTS = ["The spare key hangs in the boiler room.", "Rent is due on the third.",
 def lab(tmp_path_factory):
     path = tmp_path_factory.mktemp("own") / "mine.memlab"
     with memlab.open(path) as made:
-        made.remember_many(
+        made.remember(
             [{"text": text, "ref": f"n{number}", "project": "home"} for number, text in enumerate(TEXTS)]
             + [{"text": "The key of the van is with Ola.", "ref": "n0", "project": "work"}]
         )
@@ -47,12 +47,12 @@ def test_what_is_wanted_may_be_an_id_a_ref_or_a_text(lab):
 
 def test_the_lab_is_left_as_it_was(lab):
     with memlab.open(lab, read_only=True) as opened:
-        before = opened.memories, opened.log, opened.pack.hash
+        before = opened.memories, opened.log, opened.policies.pack.hash
     bench_lab(lab, [asked("When is rent due?", "n1")], packs=["cascade", "memlab"])
     with memlab.open(lab, read_only=True) as opened:
         assert opened.memories.equals(before[0])
         assert opened.log.equals(before[1])
-        assert opened.pack.hash == before[2]
+        assert opened.policies.pack.hash == before[2]
 
 
 def test_a_ref_is_one_of_its_project(lab):

@@ -31,7 +31,7 @@ STATIC = Path(widgets.__file__).parent / "static"
 def agent(tmp_path):
     """A lab on disk, with the shipped embedder, as an agent leaves it."""
     with memlab.open(tmp_path / "agent.memlab") as lab:
-        lab.remember_many(["The user prefers tabs", "<b>Deploys</b> go out </script> on Tuesdays"])
+        lab.remember(["The user prefers tabs", "<b>Deploys</b> go out </script> on Tuesdays"])
         lab.feedback(lab.recall("tabs or spaces?")[0], "success")
     return tmp_path / "agent.memlab"
 

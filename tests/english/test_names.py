@@ -49,6 +49,6 @@ def test_an_assistant_names_what_is_known_and_makes_no_entity(trigrams):
     with memlab.open(embedder=trigrams, pack="factgraph") as lab:
         lab.remember("I met Sarah in Lisbon", speaker="user", kind="event")
         lab.remember("Tell Sarah about Porto", speaker="assistant", kind="event")
-        assert sorted(lab.entities.frame()["name"]) == ["Lisbon", "Sarah"]
-        told = dict(lab.entities.frame().select("name", "mentions").rows())
+        assert sorted(lab.facts.entities.frame()["name"]) == ["Lisbon", "Sarah"]
+        told = dict(lab.facts.entities.frame().select("name", "mentions").rows())
         assert told == {"Lisbon": 1, "Sarah": 2}

@@ -79,7 +79,7 @@ def test_a_lab_keeps_what_was_read_beside_what_was_stated():
     with memlab.open(seed=1) as lab:
         lab.remember("Ada keeps a parrot called Figaro in the kitchen.")
         hits = lab.recall("What does Ada keep in the kitchen?")
-        lab.attribute("Ada keeps a parrot called Figaro.", hits)
+        lab.agents.credits.answer("Ada keeps a parrot called Figaro.", hits)
         lab.feedback(hits[0], "fail")
         table = lab.slates().feedback.collect()
     assert table["source"].to_list() != ["attributed"]

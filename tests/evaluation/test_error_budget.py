@@ -94,7 +94,7 @@ def test_a_lab_that_starts_another_challenge_keeps_its_verdict(trigrams):
     blind = '(pack blind "Least asked for.") (defpolicy recall-score [access] (- 0 access))'
     near = '(pack near "Words.") (defpolicy recall-score [lexical] lexical)'
     with memlab.open(embedder=trigrams, clock=clock) as lab:
-        lab.remember_many([f"note {n} on {'red' if n % 2 else 'blue'} birds" for n in range(20)])
+        lab.remember([f"note {n} on {'red' if n % 2 else 'blue'} birds" for n in range(20)])
         lab.challenge(blind)
         for _ in range(60):
             clock.advance(hours=1)

@@ -386,18 +386,18 @@ def test_two_columns_of_anybodys_csv(tmp_path):
 
 def test_a_lab_recalls_again_what_it_would_have_recalled(lab, clock):
     """A pack with another damping is asked of the state before each recall; without edges it finds the same."""
-    lab.use(
+    lab.policies.use(
         '(pack one "One.") (setting damping 0.5) (setting probe-rate 0.5)'
         " (defpolicy recall-score [activation] activation)"
     )
-    lab.remember_many([f"note {number} about the harbour and the boat" for number in range(30)])
+    lab.remember([f"note {number} about the harbour and the boat" for number in range(30)])
     for _ in range(12):
         clock.advance(hours=1)
         for hit in lab.recall("harbour boat 7", limit=3):
             lab.feedback(hit, "success")
         lab.remember("a later note about the harbour boat 7")
     other = '(pack other "Other.") (setting damping 0.9) (defpolicy recall-score [activation] activation)'
-    ev = evaluate(lab.slates(), {"same": lab.pack, "other": other})
+    ev = evaluate(lab.slates(), {"same": lab.policies.pack, "other": other})
     assert {one.policy: one.kind for one in ev.rows} == {"same": "re-scored", "other": "re-recalled"}
     assert ev.target("other").memory.to_list() == ev.target("same").memory.to_list()
     assert ev.target("other").row.tolist() == ev.target("same").row.tolist()

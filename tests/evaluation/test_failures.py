@@ -19,7 +19,7 @@ HELD = ["tea with milk", "tea with lemon", "tea of herbs", "green tea", "the sea
 @pytest.fixture
 def agent(trigrams, clock):
     with memlab.open(embedder=trigrams, clock=clock, pack=PACK) as lab:
-        lab.remember_many(
+        lab.remember(
             [
                 {"text": text, "ref": f"t{n}", "importance": 1 - n / 10, "project": "api", "session": "s"}
                 for n, text in enumerate(HELD, 1)
@@ -99,7 +99,7 @@ def test_judged_labels_of_relevance_0_are_not_wanted(agent, clock):
 def test_without_labels_a_success_is_what_was_wanted(trigrams, clock):
     pack = PACK + "(setting probe-rate 1) (setting probes 1)"
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
-        lab.remember_many([{"text": text, "importance": 1 - n / 10} for n, text in enumerate(HELD)])
+        lab.remember([{"text": text, "importance": 1 - n / 10} for n, text in enumerate(HELD)])
         (hits,) = [lab.recall("tea")]
         for hit in hits:
             lab.feedback(hit, "success" if hit.probe or hit.id == hits.ids[0] else "fail")
@@ -168,8 +168,8 @@ def test_the_command(run, json_of, tmp_path):
     run("remember", "day.memlab", "tea with milk")
     run("recall", "day.memlab", "tea")
     (tmp_path / "labels.csv").write_text("question,memory_id\ntea,1\ntea,9\n")
-    told = json_of("failures", "day.memlab", "--labels", "labels.csv")
+    told = json_of("bench", "failures", "day.memlab", "--labels", "labels.csv")
     assert {row["place"]: row["count"] for row in told["places"]}["never stored"] == 1
-    assert "1 of 2 wanted memories were lost" in run("failures", "day.memlab", "--labels", "labels.csv").stdout
+    assert "1 of 2 wanted memories were lost" in run("bench", "failures", "day.memlab", "--labels", "labels.csv").stdout
     (tmp_path / "labels.txt").write_text("x")
-    assert "no .csv, .jsonl or .parquet" in run("failures", "day.memlab", "--labels", "labels.txt").stderr
+    assert "no .csv, .jsonl or .parquet" in run("bench", "failures", "day.memlab", "--labels", "labels.txt").stderr

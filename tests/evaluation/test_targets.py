@@ -160,7 +160,7 @@ def test_a_feature_under_other_settings_is_refused_with_both_fingerprints():
 
 def test_another_embedder_is_refused():
     class Lab:
-        embedder = type("E", (), {"fingerprint": "another"})
+        io = type("I", (), {"embedder": type("E", (), {"fingerprint": "another"})})
 
     log = slates(fingerprints=[logged_by(load_pack("memlab"))], lab=Lab())
     ev = evaluate(log, [SIMILAR, "good"])
@@ -216,7 +216,7 @@ class TestWhatADefaultLogLeavesOut:
         assert "it reads phrase, which the log does not hold" in ev.refusals[0].reason.lower()
 
     def test_where_a_later_pack_kept_it_the_earlier_recalls_do_not_pass_for_it(self, log, lab):
-        lab.use(self.PHRASES)
+        lab.policies.use(self.PHRASES)
         lab.feedback(lab.recall("who called a board meeting?", limit=1)[0], "success")
         ev = evaluate(lab.slates(), [self.PHRASES, "(fn [phrase] phrase)"], missing="zero")
         assert kinds(ev)["phrases"] == "re-recalled"
@@ -236,7 +236,8 @@ class Again:
 
     def __init__(self, frame=None, gone=()):
         self.asked, self.gone = [], gone
-        self.embedder = type("E", (), {"fingerprint": "the embedder"})
+        self.io = type("I", (), {"embedder": type("E", (), {"fingerprint": "the embedder"})})
+        self.policies = self
 
     def recall_again(self, decision, pack):
         self.asked.append((decision["decision"], pack.name))
@@ -298,7 +299,7 @@ def test_words_are_no_scores():
 
 
 def test_the_pack_that_logged_is_what_others_are_compared_with(lab, clock):
-    lab.remember_many([f"note {number} about the harbour" for number in range(8)])
+    lab.remember([f"note {number} about the harbour" for number in range(8)])
     for _ in range(3):
         clock.advance(hours=1)
         hits = lab.recall("harbour notes", limit=2)

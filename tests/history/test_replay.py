@@ -10,7 +10,7 @@ from memlab.errors import InputError, UnknownName
 @pytest.fixture
 def month(lab, clock):
     """A month of a life: a talk, questions about it, what came of them, a correction."""
-    lab.remember_many(
+    lab.remember(
         [{"text": f"I like {what}", "session": "1", "ref": what} for what in ("tea", "hills", "chess", "rain")],
         chain=True,
     )

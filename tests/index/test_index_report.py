@@ -33,7 +33,12 @@ def test_recall_is_the_share_of_the_exact_neighbours_that_are_found(neighbours):
     assert measured.recall == pytest.approx(np.mean(by_hand))
     assert 0 < measured.low < measured.recall < measured.high <= 1
     assert measured.recall < 1
-    assert (measured.index, measured.rows, measured.covered, measured.delta) == ("annoy", BLOCK + 200, BLOCK, 200)
+    assert (measured.index, measured.rows, measured.covered, measured.delta) == (
+        "annoy",
+        BLOCK + 200,
+        BLOCK,
+        200,
+    )
     assert (measured.n, measured.queries, measured.settings["trees"]) == (5, 30, 25)
     assert 0 < measured.p50_ms <= measured.p95_ms
     assert measured.megabytes > 0

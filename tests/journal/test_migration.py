@@ -22,7 +22,7 @@ from tests.journal.formats import as_format_1, as_format_2, format_of
 @pytest.fixture
 def folder(disk, tmp_path):
     with disk() as lab:
-        lab.remember_many(["Ana likes tea", "the deploy failed"], chain=True)
+        lab.remember(["Ana likes tea", "the deploy failed"], chain=True)
         lab.facts.add("Ana", "lives-in", object="Rome", confidence=0.9)
         lab.recall("tea")
         lab.purge(2)
@@ -34,7 +34,7 @@ def frames(lab):
     return [
         lab.memories,
         lab.edges,
-        lab.entities.frame(),
+        lab.facts.entities.frame(),
         lab.slates().candidates.collect(),
         lab.policies.history("explore"),
     ]
@@ -111,11 +111,11 @@ def test_a_new_lab_and_a_migrated_one_say_their_format_and_who_gave_it(folder):
 
 def test_opening_for_writing_raises_format_2_and_changes_nothing_else(folder, disk):
     with disk(read_only=True) as lab:
-        before, head = frames(lab), lab.store.journal.chain(lab.store.journal.head)
+        before, head = frames(lab), lab.io.store.journal.chain(lab.io.store.journal.head)
     as_format_2(folder)
     with disk() as lab:  # warnings are errors: the snapshot is believed
         assert format_of(folder) == TODAY
-        assert lab.store.journal.chain(lab.store.journal.head) == head
+        assert lab.io.store.journal.chain(lab.io.store.journal.head) == head
         for was, now in zip(before, frames(lab), strict=True):
             assert_frame_equal(was, now)
         assert lab.io.check().sound
@@ -131,7 +131,7 @@ def test_reading_format_2_changes_nothing(folder, disk, immutable):
     as_it_is = (folder / "journal.db").read_bytes()
     with disk(read_only=True) as lab:
         assert_frame_equal(lab.memories, before)
-        assert_frame_equal(lab.at(event=lab.store.journal.head).memories, before)
+        assert_frame_equal(lab.at(event=lab.io.store.journal.head).memories, before)
     with Journal.open(folder, read_only=True, immutable=immutable) as journal:
         assert not journal.faults()
     assert (folder / "journal.db").read_bytes() == as_it_is

@@ -128,7 +128,7 @@ SYNTAX = [
     ("(fn [] #eval 1)", "reader macro", "#eval"),
     ("(fn [] (param : 1))", "A keyword is a colon and a name", ":"),
     ('(fn [] "\\N{BULLET}")', "no escape of the dialect", '"\\N{BULLET}"'),
-    ("(pack a)", "lab.use takes it", "(pack a)"),
+    ("(pack a)", "lab.policies.use takes it", "(pack a)"),
     ("(+ 1 2)", "A policy is (fn [features] body)", "(+ 1 2)"),
     ("(fn [] 1) (fn [] 2)", "a second policy", "(fn [] 2)"),
     ("(defn f [x] x)", "Helpers alone", "(defn f [x] x)"),

@@ -239,7 +239,7 @@ def test_unloading_brings_back_what_was_there(shell: InteractiveShell) -> None:
     ("typed", "offered"),
     [
         ('lab.policies["recall', "recall-score"),
-        ('lab.use("comp', "companion"),
+        ('lab.policies.use("comp', "companion"),
         ('memlab.load_pack("act', "actr"),
         ("%%policy rec", "recall-score"),
         ("%%policy --lab lab rec", "recall-score"),

@@ -23,7 +23,7 @@ def agent(trigrams, clock):
     with memlab.open(embedder=trigrams, clock=clock, pack=PACK) as lab:
         chance = random.Random(0)
         texts = [f"{chance.choice(WORDS)} and {chance.choice(WORDS)} {n}" for n in range(12)]
-        lab.remember_many([{"text": t, "importance": n % 2} for n, t in enumerate(texts)])
+        lab.remember([{"text": t, "importance": n % 2} for n, t in enumerate(texts)])
         lab.graph.link_waiting()  # what is linked in the background decides what is probed
         yield lab
 
@@ -39,19 +39,19 @@ def live(lab, clock, recalls, *, helps=None, seed=1):
 
 
 def test_a_log_that_is_too_small_changes_nothing_and_says_so(agent, clock):
-    before = agent.pack.hash
+    before = agent.policies.pack.hash
     adapted = adapt(agent)
     assert (adapted.action, adapted.judged) == ("kept", 0)
     assert "0 recalls were judged, and 20 is the minimum" in adapted.reason
     live(agent, clock, 10)
     assert adapt(agent).action == "kept"
-    assert agent.pack.hash == before
+    assert agent.policies.pack.hash == before
 
 
 def test_what_does_better_where_the_search_has_not_looked_is_installed(agent, clock):
     live(agent, clock, 200)
     before = agent.policies["recall-score"].hash
-    adapted = agent.operations.run("(adapt-policy)", consent=True)[0].value
+    adapted = agent.upkeep.operations.run("(adapt-policy)", consent=True)[0].value
     assert adapted.action == "installed"
     assert adapted.gain[1] > 0  # the whole interval, on recalls that were held out
     params = dict(adapted.params)
@@ -64,10 +64,10 @@ def test_what_does_better_where_the_search_has_not_looked_is_installed(agent, cl
 
 def test_where_nothing_is_better_nothing_is_installed(agent, clock):
     live(agent, clock, 40, helps=lambda hit, chance: chance.random() < 0.5)
-    before = agent.pack.hash
+    before = agent.policies.pack.hash
     adapted = adapt(agent)
     assert adapted.action == "kept"
-    assert agent.pack.hash == before
+    assert agent.policies.pack.hash == before
     assert "not separated" in adapted.reason or "harm" in adapted.reason
 
 
@@ -94,19 +94,19 @@ def test_without_consent_it_proposes_and_shows_why(agent, clock):
     good = agent.policies["recall-score"].hash
     agent.policies.install("recall-score", "(fn [importance] (- 1 importance))")
     live(agent, clock, 100)
-    before = agent.pack.hash
-    adapted = agent.operations.run("(adapt-policy)")[0].value
+    before = agent.policies.pack.hash
+    adapted = agent.upkeep.operations.run("(adapt-policy)")[0].value
     assert (adapted.action, adapted.after) == ("proposed", good)
     assert adapted.reason.startswith("on your consent, roll back")
     assert adapted.evidence["difference"][0] == adapted.gain[0]
     assert "better" in adapted._repr_html_()
-    assert agent.pack.hash == before
+    assert agent.policies.pack.hash == before
 
 
 def test_a_search_that_pays_is_proposed_too(agent, clock):
     live(agent, clock, 200)
-    proposed, before = adapt(agent), agent.pack.hash
-    assert (proposed.action, agent.pack.hash) == ("proposed", before)
+    proposed, before = adapt(agent), agent.policies.pack.hash
+    assert (proposed.action, agent.policies.pack.hash) == ("proposed", before)
     done = adapt(agent, consent=True)
     assert (done.action, done.after, done.params) == ("installed", proposed.after, proposed.params)
 
@@ -155,7 +155,7 @@ def test_what_silence_means_must_be_said(agent, clock):
                 agent.feedback(hit, "success" if chance.random() < 0.5 else "fail")
     assert "say what silence means" in adapt(agent).reason
     assert "silence" not in adapt(agent, missing="censor").reason
-    told = agent.operations.run('(adapt-policy "censor")')[0].value
+    told = agent.upkeep.operations.run('(adapt-policy "censor")')[0].value
     assert "say what silence means" not in told.reason
 
 
@@ -178,7 +178,7 @@ def test_it_is_the_same_every_time(trigrams):
     def once():
         clock = memlab.ManualClock("2026-03-01")
         with memlab.open(embedder=trigrams, clock=clock, pack=PACK) as lab:
-            lab.remember_many([{"text": f"{w} {n}", "importance": n / 7} for n, w in enumerate(WORDS)])
+            lab.remember([{"text": f"{w} {n}", "importance": n / 7} for n, w in enumerate(WORDS)])
             lab.graph.link_waiting()
             live(lab, clock, 25)
             return repr(adapt(lab))

@@ -47,7 +47,7 @@ def test_what_got_worse_is_reverted(agent, clock):
     live(agent, clock, 60)
     rates = agent.policies.attribution("recall-score").frame["rate"].to_list()
     assert rates == [1.0, 0.0]
-    agent.operations.run('(adapt-policy "zero")', consent=True)
+    agent.upkeep.operations.run('(adapt-policy "zero")', consent=True)
     assert agent.policies["recall-score"].source == good.source
     assert agent.policies.history("recall-score")["action"][-1] == "rollback"
     assert CONFOUNDED in agent.policies.history("recall-score")["reason"][-1]
@@ -57,17 +57,17 @@ def test_a_fall_is_proposed_unasked_and_once(agent, clock):
     live(agent, clock, 30)
     good = agent.policies["recall-score"].hash
     agent.policies.install("recall-score", WORSE)
-    before = agent.pack.hash
+    before = agent.policies.pack.hash
     (notice,) = live(agent, clock, 20)
     assert (notice.slot, notice.action, notice.after) == ("recall-score", "proposed", good)
     assert notice.gain[1] > 0
     assert CONFOUNDED in repr(notice)
-    assert agent.pack.hash == before
-    asked = agent.operations.check_fall()
+    assert agent.policies.pack.hash == before
+    asked = agent.upkeep.operations.check_fall()
     assert (asked.action, asked.after) == ("proposed", good)
-    done = agent.operations.adapt_policy(missing="zero", consent=True)
+    done = agent.upkeep.operations.adapt_policy(missing="zero", consent=True)
     assert (done.action, agent.policies["recall-score"].hash) == ("rolled back", good)
-    assert agent.operations.check_fall() is None
+    assert agent.upkeep.operations.check_fall() is None
 
 
 def test_the_notice_comes_within_a_few_judged_recalls(agent, clock):
@@ -96,7 +96,7 @@ def test_judgements_of_another_process_count_and_the_notice_shows(disk, clock):
         assert told[0].notice is None  # a process that asks once does not read the log
         assert [one.notice is not None for one in told].count(True) == 1
         assert "on your consent, roll back" in repr(next(one for one in told if one.notice))
-        many = lab.feedback_many([{"memory": hit, "outcome": "fail"} for hit in hits])
+        many = lab.feedback([{"memory": hit, "outcome": "fail"} for hit in hits])
         assert all(one.notice is None for one in many)
 
 
@@ -106,7 +106,7 @@ def test_feedback_many_tells_of_a_fall_once(agent, clock):
         for _ in range(days):
             clock.advance(days=1)
             rows = [{"memory": hit, "outcome": outcome} for hit in agent.recall("rust build", limit=3)]
-            notices += [one.notice for one in agent.feedback_many(rows)]
+            notices += [one.notice for one in agent.feedback(rows)]
         return [one for one in notices if one is not None]
 
     judged("success", 20)
@@ -119,7 +119,7 @@ def test_a_judgement_reads_only_what_came_since_the_last(agent, clock, monkeypat
     live(agent, clock, 5)
     agent.policies.install("recall-score", WORSE)
     live(agent, clock, 2)
-    asked, journal = [], agent.store.journal
+    asked, journal = [], agent.io.store.journal
     reads = journal.events
 
     def events(after=0, **more):
@@ -139,19 +139,21 @@ def test_a_judgement_reads_only_what_came_since_the_last(agent, clock, monkeypat
 def test_while_one_pack_was_live_nothing_is_watched(agent, clock, monkeypatch):
     monkeypatch.setattr(falls.FallWatch, "_count", lambda *_: pytest.fail("the log was read"))
     live(agent, clock, 5)
-    assert agent.operations.check_fall() is None
+    assert agent.upkeep.operations.check_fall() is None
 
 
 def test_a_fall_of_a_whole_pack_brings_the_pack_back(agent, clock):
     live(agent, clock, 20)
-    before = agent.pack.hash
-    agent.use('(pack other "Another." :inherits associative) (setting probes 2) (defpolicy recall-score ' + WORSE + ")")
+    before = agent.policies.pack.hash
+    agent.policies.use(
+        '(pack other "Another." :inherits associative) (setting probes 2) (defpolicy recall-score ' + WORSE + ")"
+    )
     live(agent, clock, 12)
     found = adapt(agent, missing="zero")
     assert (found.slot, found.action, found.after) == ("pack", "proposed", before)
     assert "the pack associative of event" in found.reason
     done = adapt(agent, missing="zero", consent=True)
-    assert (done.action, agent.pack.hash, done.after) == ("rolled back", before, before)
+    assert (done.action, agent.policies.pack.hash, done.after) == ("rolled back", before, before)
 
 
 def test_a_pinned_slot_does_not_go_back(agent, clock):
@@ -162,7 +164,7 @@ def test_a_pinned_slot_does_not_go_back(agent, clock):
     found = adapt(agent, missing="zero", consent=True)
     assert found.action == "kept"
     assert found.evidence["why"].to_list() == ["recall-score is pinned."]
-    assert agent.operations.check_fall() is None
+    assert agent.upkeep.operations.check_fall() is None
 
 
 def test_versions_that_show_the_same_are_not_told_apart_by_time(agent, clock):
@@ -208,18 +210,18 @@ def test_the_operation_takes_names_and_the_command_line_too(run, tmp_path, clock
         good = lab.policies["recall-score"].hash
         lab.policies.install("recall-score", WORSE)
         live(lab, clock, 12)
-        step = lab.operations.run('(adapt-policy "zero" :cluster "day" :horizon "1d")')[0].value
+        step = lab.upkeep.operations.run('(adapt-policy "zero" :cluster "day" :horizon "1d")')[0].value
         assert (step.action, step.after) == ("proposed", good)
-        wide = lab.operations.run('(adapt-policy :missing "zero" :horizon "11d")')[0].value
+        wide = lab.upkeep.operations.run('(adapt-policy :missing "zero" :horizon "11d")')[0].value
         assert wide.action == "kept"
-    shown = run("stats", "agent.memlab").stdout
+    shown = run("upkeep", "stats", "agent.memlab").stdout
     assert "on your consent, roll back" in shown
-    said = json.loads(run("adapt", "agent.memlab", "--missing", "zero", "--horizon", "1d", "--json").stdout)
+    said = json.loads(run("policy", "adapt", "agent.memlab", "--missing", "zero", "--horizon", "1d", "--json").stdout)
     assert (said["action"], said["after"]) == ("proposed", good)
     assert {row["verdict"] for row in said["evidence"]} >= {"better"}
-    done = run("adapt", "agent.memlab", "--missing", "zero", "--cluster", "day", "--yes")
+    done = run("policy", "adapt", "agent.memlab", "--missing", "zero", "--cluster", "day", "--yes")
     assert "rolled back" in done.stdout
-    assert "on your consent" not in run("stats", "agent.memlab").stdout
+    assert "on your consent" not in run("upkeep", "stats", "agent.memlab").stdout
 
 
 def judge(hit):
@@ -231,14 +233,14 @@ def test_what_a_notice_proposes_can_be_done_however_few_the_recalls_are(agent, c
     good = agent.policies["recall-score"].hash
     agent.policies.install("recall-score", WORSE)
     assert live(agent, clock, 6)
-    done = agent.operations.adapt_policy(missing="censor", consent=True)
+    done = agent.upkeep.operations.adapt_policy(missing="censor", consent=True)
     assert (done.action, done.judged, agent.policies["recall-score"].hash) == ("rolled back", 18, good)
 
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_notice_names_the_call_that_does_it(agent, clock, whole):
     live(agent, clock, 20)
-    before = agent.pack.hash
+    before = agent.policies.pack.hash
     agent.policies.install("recall-score", WORSE)
     if whole:
         agent.policies.install("half-life", "(lambda () 5)")
@@ -246,7 +248,7 @@ def test_a_notice_names_the_call_that_does_it(agent, clock, whole):
     _, call = notice.reason.split(" To roll back: ")
     assert ("recall-score" in call) != whole
     eval(call, {"lab": agent})
-    assert agent.pack.hash == before
+    assert agent.policies.pack.hash == before
 
 
 def test_what_is_judged_once_a_week_is_noticed_in_the_second_week_after(agent, clock):
@@ -256,7 +258,7 @@ def test_what_is_judged_once_a_week_is_noticed_in_the_second_week_after(agent, c
             for _ in range(7):
                 clock.advance(days=1)
                 rows += [{"memory": hit, "outcome": judge(hit)} for hit in agent.recall("rust build", limit=3)]
-            if any(told.notice is not None for told in agent.feedback_many(rows)):
+            if any(told.notice is not None for told in agent.feedback(rows)):
                 return week
         return None
 
@@ -282,7 +284,7 @@ def test_a_fall_within_a_day_or_two_is_noticed_within_40_recalls(agent, clock, a
         for number in range(count):
             clock.advance(days=1 / a_day if a_day else 0)
             rows = [{"memory": hit, "outcome": judge(hit)} for hit in agent.recall("rust build", limit=3)]
-            if any(told.notice is not None for told in agent.feedback_many(rows)):
+            if any(told.notice is not None for told in agent.feedback(rows)):
                 return number
         return None
 
@@ -312,11 +314,11 @@ def test_rewards_of_another_range_need_it_and_break_nothing(run, tmp_path, clock
             for hit in lab.recall("rust build", limit=3):
                 assert lab.feedback(hit, reward=5 if "rust" in hit.text else 1).notice is None
         with pytest.raises(InputError, match="reward_range"):
-            lab.operations.check_fall()
-        assert lab.operations.check_fall(reward_range=(1, 5)).after == good
-        assert lab.operations.adapt_policy(reward_range=(1, 5)).after == good
-    assert "State the range of your rewards" in run("stats", "agent.memlab").stdout
-    assert "roll back" in run("adapt", "agent.memlab", "--reward-range", "1", "5").stdout
+            lab.upkeep.operations.check_fall()
+        assert lab.upkeep.operations.check_fall(reward_range=(1, 5)).after == good
+        assert lab.upkeep.operations.adapt_policy(reward_range=(1, 5)).after == good
+    assert "State the range of your rewards" in run("upkeep", "stats", "agent.memlab").stdout
+    assert "roll back" in run("policy", "adapt", "agent.memlab", "--reward-range", "1", "5").stdout
 
 
 def test_where_successes_alone_are_told_silence_is_said_to_be_none(agent, clock):
@@ -327,8 +329,8 @@ def test_where_successes_alone_are_told_silence_is_said_to_be_none(agent, clock)
         for hit in agent.recall("rust build", limit=3):
             if "rust" in hit.text:
                 agent.feedback(hit, "success")
-    assert agent.operations.check_fall() is None
-    assert agent.operations.check_fall(missing="zero", cluster="day", horizon="1d").action == "proposed"
+    assert agent.upkeep.operations.check_fall() is None
+    assert agent.upkeep.operations.check_fall(missing="zero", cluster="day", horizon="1d").action == "proposed"
 
 
 @pytest.mark.parametrize("judged", [0, 30])
@@ -338,13 +340,13 @@ def test_where_successes_alone_are_told_silence_is_said_to_be_none(agent, clock)
 def test_arguments_that_mean_nothing_are_refused(agent, clock, judged, asked, why):
     live(agent, clock, judged)
     with pytest.raises(MemlabError, match=why):
-        agent.operations.adapt_policy(**asked)
+        agent.upkeep.operations.adapt_policy(**asked)
 
 
 def test_what_was_found_is_json(agent, clock):
     live(agent, clock, 20)
     agent.policies.install("recall-score", WORSE)
     live(agent, clock, 10)
-    told = json.loads(json.dumps(agent.operations.adapt_policy(missing="zero").to_dict()))
+    told = json.loads(json.dumps(agent.upkeep.operations.adapt_policy(missing="zero").to_dict()))
     assert (told["action"], told["slot"], told["params"]) == ("proposed", "recall-score", {})
     assert "better" in {row["verdict"] for row in told["evidence"]}

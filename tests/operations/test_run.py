@@ -32,7 +32,7 @@ def agent(trigrams, clock):
 
 
 def test_a_day_in_operations(agent):
-    ran = agent.operations.run(DAY)
+    ran = agent.upkeep.operations.run(DAY)
     assert ran.frame["operation"].to_list() == [
         *("remember", "remember", "associate", "recall", "feedback", "decay!"),
         *("set-policy-fn", "get-policy", "adapt-policy", "stats", "trace", "activate"),
@@ -47,7 +47,7 @@ def test_a_day_in_operations(agent):
         ["style"],
     )
     assert (second["kind"], second["importance"], second["ttl_days"], first["success"]) == ("fact", 0.5, None, 1.0)
-    assert agent.pack.settings["base-half-life"] == 12
+    assert agent.policies.pack.settings["base-half-life"] == 12
     joined = agent.edges.filter(agent.edges["relation"] == "contradicts", agent.edges["to_kind"] == "memory")
     assert joined.select("source", "target", "relation", "weight").row(0) == (1, 2, "contradicts", 0.5)
     assert ran[3].value.ids == (1, 2)
@@ -63,8 +63,8 @@ def test_a_day_in_operations(agent):
 
 
 def test_a_run_is_an_event_and_so_is_what_it_does(agent):
-    ran = agent.operations.run(DAY)
-    events = list(agent.store.journal.events(after=ran.event - 1))
+    ran = agent.upkeep.operations.run(DAY)
+    events = list(agent.io.store.journal.events(after=ran.event - 1))
     assert events[0].kind == "run"
     assert events[0].body["operations"][0] == "remember"
     assert events[0].body["hash"] == ran.hash
@@ -75,19 +75,19 @@ def test_a_run_is_an_event_and_so_is_what_it_does(agent):
 
 
 def test_nothing_runs_where_anything_is_wrong(agent):
-    head = agent.store.journal.head
+    head = agent.io.store.journal.head
     with pytest.raises(memlab.PolicyError):
-        agent.operations.run('(remember "a") (remember "b") (recal "a")')
+        agent.upkeep.operations.run('(remember "a") (remember "b") (recal "a")')
     with pytest.raises(PolicyNameError, match="No memory has the id 2"):
-        agent.operations.run('(remember "a") (associate 1 2)')
+        agent.upkeep.operations.run('(remember "a") (associate 1 2)')
     assert len(agent) == 0
-    assert agent.store.journal.head == head
+    assert agent.io.store.journal.head == head
 
 
 def test_what_fails_on_the_way_says_what_came_before(agent):
     agent.policies.pin("half-life")
     with pytest.raises(memlab.InputError, match="pinned") as raised:
-        agent.operations.run('(remember "a")\n(set-policy-fn decay (fn [base-half-days] base-half-days))')
+        agent.upkeep.operations.run('(remember "a")\n(set-policy-fn decay (fn [base-half-days] base-half-days))')
     assert "Operation 2 of 2, line 2" in raised.value.__notes__[0]
     assert "is done and stays" in raised.value.__notes__[0]
     assert len(agent) == 1
@@ -95,25 +95,25 @@ def test_what_fails_on_the_way_says_what_came_before(agent):
 
 def test_fuel_bounds_operations_and_memories(agent):
     with pytest.raises(PolicyLimitError, match="There are 2 operations, and the fuel is 1"):
-        agent.operations.run("(stats) (stats)", fuel=Fuel(operations=1))
-    agent.remember_many([f"memory {n}" for n in range(20)])
+        agent.upkeep.operations.run("(stats) (stats)", fuel=Fuel(operations=1))
+    agent.remember([f"memory {n}" for n in range(20)])
     with pytest.raises(PolicyLimitError, match="It may touch 10 memories, and 4 of the fuel") as raised:
-        agent.operations.run('(recall "memory" 5)\n(recall "memory" 10)', fuel=Fuel(memories=10))
+        agent.upkeep.operations.run('(recall "memory" 5)\n(recall "memory" 10)', fuel=Fuel(memories=10))
     assert raised.value.line == 2
-    assert agent.operations.run('(recall "memory" 5) (recall "memory" 5)', fuel=Fuel(memories=12)).touched <= 12
+    assert agent.upkeep.operations.run('(recall "memory" 5) (recall "memory" 5)', fuel=Fuel(memories=12)).touched <= 12
     for bad in (Fuel(operations=0), Fuel(memories=True)):
         with pytest.raises(memlab.InputError, match="fuel"):
-            agent.operations.run("(stats)", fuel=bad)
+            agent.upkeep.operations.run("(stats)", fuel=bad)
 
 
 def test_consolidation_counts_what_it_takes_in(agent, clock):
-    agent.remember_many([f"the deploy of monday number {n} went out" for n in range(15)])
-    agent.remember_many([f"grandma bakes an apple cake {n} times" for n in range(15)])
+    agent.remember([f"the deploy of monday number {n} went out" for n in range(15)])
+    agent.remember([f"grandma bakes an apple cake {n} times" for n in range(15)])
     agent.graph.link_waiting()
     clock.advance(days=400)
     with pytest.raises(PolicyLimitError, match="It may touch"):
-        agent.operations.run("(consolidate)", fuel=Fuel(memories=1))
-    ran = agent.operations.run("(consolidate)")
+        agent.upkeep.operations.run("(consolidate)", fuel=Fuel(memories=1))
+    ran = agent.upkeep.operations.run("(consolidate)")
     assert ran.touched == agent.memories.filter(agent.memories["status"] == "consolidated").height > 1
     assert ran[0].result == f"{ran.touched} memories became {len(ran[0].value)} summaries"
 
@@ -122,28 +122,28 @@ class TestDecay:
     """``(decay! days)`` is a logged change of the pack's text; what was installed over it stays."""
 
     def test_it_is_reversible_and_keeps_what_was_installed(self, agent):
-        before = agent.pack
+        before = agent.policies.pack
         agent.policies.install("recall-score", "(fn [activation] activation)")
-        agent.operations.run("(decay! 7)")
-        assert agent.pack.settings == {**before.settings, "base-half-life": 7.0}
+        agent.upkeep.operations.run("(decay! 7)")
+        assert agent.policies.pack.settings == {**before.settings, "base-half-life": 7.0}
         assert agent.policies["recall-score"].source == "(fn [activation] activation)"
         agent.policies.rollback()
-        assert agent.pack.settings["base-half-life"] == 30
+        assert agent.policies.pack.settings["base-half-life"] == 30
 
     def test_a_half_life_halves_what_is_left(self, agent, clock):
         """recency = 0.5^(days / half-life), in the log of a recall."""
         agent.remember("tabs")
-        agent.operations.run("(decay! 10)")
+        agent.upkeep.operations.run("(decay! 10)")
         clock.advance(days=20)
         score = agent.recall("tabs", log=False).slate.frame
         # success 0 and fail 0: the pack's half-life policy halves the base.
         assert score["recency"][0] == pytest.approx(0.5 ** (20 / 5))
 
     def test_a_pack_without_the_setting_gets_it(self, lab):
-        lab.use('(pack mine "x" :inherits cascade)\n(setting limit 3)')
-        lab.operations.run("(decay! 5)")
-        assert lab.pack.settings["base-half-life"] == 5
-        assert lab.pack.settings["limit"] == 3
+        lab.policies.use('(pack mine "x" :inherits cascade)\n(setting limit 3)')
+        lab.upkeep.operations.run("(decay! 5)")
+        assert lab.policies.pack.settings["base-half-life"] == 5
+        assert lab.policies.pack.settings["limit"] == 3
 
 
 class TestProposals:
@@ -153,7 +153,7 @@ class TestProposals:
 
     def test_a_bad_text_is_refused_when_it_is_remembered(self, lab):
         with pytest.raises(memlab.PolicyError, match="row 1, field operations, line 1, column 2") as raised:
-            lab.remember_many([{"text": "a"}, {"text": "b", "operations": "(recal 1)"}])
+            lab.remember([{"text": "a"}, {"text": "b", "operations": "(recal 1)"}])
         assert "^" in str(raised.value)
         assert not len(lab)
         with pytest.raises(PolicyLimitError, match="more than 100 operations"):
@@ -163,62 +163,62 @@ class TestProposals:
         lab.remember("on release day, announce it", operations=self.TEXT)
         hits = lab.recall("release day")
         assert len(lab) == 1
-        (proposal,) = lab.operations.proposals(hits)
+        (proposal,) = lab.upkeep.operations.proposals(hits)
         assert proposal.memory == 1
         assert proposal.frame["does"].to_list() == ["reads", "adds"]
         assert "on your consent" in repr(proposal)
         assert "<table" in proposal._repr_html_()
-        assert lab.operations.proposals([]) == ()
+        assert lab.upkeep.operations.proposals([]) == ()
 
     def test_it_runs_on_consent_and_says_who_proposed_it(self, lab):
         memory = lab.remember("on release day, announce it", operations=self.TEXT)
         for refused in (memory, memory.id, lab.recall("release day")[0]):
             with pytest.raises(memlab.InputError, match="consent=True"):
-                lab.operations.run(refused)
+                lab.upkeep.operations.run(refused)
         with pytest.raises(memlab.InputError, match="consent is True or False"):
-            lab.operations.run(memory, consent="yes")
+            lab.upkeep.operations.run(memory, consent="yes")
         assert len(lab) == 1
-        ran = lab.operations.run(memory, consent=True)
+        ran = lab.upkeep.operations.run(memory, consent=True)
         assert ran.memory == 1
         assert lab[2].kind == "event"
-        logged = next(event for event in lab.store.journal.events(kinds=("run",)))
+        logged = next(event for event in lab.io.store.journal.events(kinds=("run",)))
         assert logged.body["memory"] == 1
         with pytest.raises(memlab.InputError, match="holds no operations"):
-            lab.operations.run(lab[2], consent=True)
+            lab.upkeep.operations.run(lab[2], consent=True)
 
     def test_a_proposal_runs_as_it_was_shown(self, lab):
         from memlab.kernel.state import Change, values_of
 
         memory = lab.remember("release", operations='(recall "release")')
-        (shown,) = lab.operations.proposals(memory)
-        with lab.store.writing() as tx:
+        (shown,) = lab.upkeep.operations.proposals(memory)
+        with lab.io.store.writing() as tx:
             change = Change(set=[values_of([1], operations='(remember "something else")')])
             tx.event("edit", change.body(), at=0)
-        lab.operations.run(shown, consent=True)
+        lab.upkeep.operations.run(shown, consent=True)
         assert len(lab) == 1
 
     def test_what_a_run_recalls_does_not_run(self, lab):
         lab.remember("inner", operations='(remember "inner was here")')
         outer = lab.remember("outer", operations='(recall "inner" 5)')
-        lab.operations.run(outer, consent=True)
+        lab.upkeep.operations.run(outer, consent=True)
         assert "inner was here" not in lab.memories["text"].to_list()
 
     def test_fuel_holds_for_it_too(self, lab):
         memory = lab.remember("x", operations='(remember "a") (remember "b")')
         with pytest.raises(PolicyLimitError):
-            lab.operations.run(memory, consent=True, fuel=Fuel(memories=1))
+            lab.upkeep.operations.run(memory, consent=True, fuel=Fuel(memories=1))
 
     def test_a_text_of_a_later_version_is_shown_and_not_run(self, lab):
         from memlab.kernel.state import Change, values_of
 
         lab.remember("x")
-        with lab.store.writing() as tx:
+        with lab.io.store.writing() as tx:
             tx.event("edit", Change(set=[values_of([1], operations="(teleport 1)")]).body(), at=0)
-        (proposal,) = lab.operations.proposals(1)
+        (proposal,) = lab.upkeep.operations.proposals(1)
         assert proposal.program is None
         assert "teleport" in proposal.problem
         with pytest.raises(memlab.InputError, match="cannot be run"):
-            lab.operations.run(1, consent=True)
+            lab.upkeep.operations.run(1, consent=True)
 
 
 def test_a_memory_as_an_s_expression(lab):
@@ -236,8 +236,8 @@ def test_a_file_of_operations(lab, tmp_path):
     path = tmp_path / "day.hy"
     path.write_text('(remember "tabs")\n(recal)')
     with pytest.raises(PolicyNameError, match=r"day.hy, line 2, column 2"):
-        lab.operations.run(path)
+        lab.upkeep.operations.run(path)
     path.write_text('(remember "tabs")')
-    assert lab.operations.run(path)[0].value.text == "tabs"
+    assert lab.upkeep.operations.run(path)[0].value.text == "tabs"
     with pytest.raises(memlab.InputError, match="Cannot read"):
-        lab.operations.run(tmp_path / "nowhere.hy")
+        lab.upkeep.operations.run(tmp_path / "nowhere.hy")

@@ -261,7 +261,7 @@ class TestInALab:
     def test_neighbours_send_what_they_have_from_the_question(self, lived):
         lab, _, slate = lived
         seed = dict(zip(slate.ids.tolist(), slate.numbers["seed"].tolist(), strict=True))
-        sources = sorted(seed, key=lambda i: (-seed[i], i))[: lab.pack.count("seeds")]
+        sources = sorted(seed, key=lambda i: (-seed[i], i))[: lab.policies.pack.count("seeds")]
         expected = dict.fromkeys(seed, 0.0)
         for edge in lab.edges.iter_rows(named=True):
             for here, there in ((edge["source"], edge["target"]), (edge["target"], edge["source"])):
@@ -272,8 +272,8 @@ class TestInALab:
 
     def test_probes_are_drawn_with_the_probability_of_retrieval(self, lived):
         lab, _, slate = lived
-        band = (slate.ranks > self.LIMIT) & (slate.ranks <= self.LIMIT + lab.pack.count("probe-depth"))
+        band = (slate.ranks > self.LIMIT) & (slate.ranks <= self.LIMIT + lab.policies.pack.count("probe-depth"))
         strength = np.exp(slate.scores[band] / (0.25 * math.sqrt(2)))
-        expected = lab.pack.number("probe-rate") * strength / strength.sum()
+        expected = lab.policies.pack.number("probe-rate") * strength / strength.sum()
         np.testing.assert_allclose(slate.propensity[band], expected, rtol=1e-9)
-        assert slate.propensity.sum() == pytest.approx(self.LIMIT + lab.pack.number("probe-rate"))
+        assert slate.propensity.sum() == pytest.approx(self.LIMIT + lab.policies.pack.number("probe-rate"))

@@ -120,7 +120,7 @@ class TestFactsOfALab:
     """The same numbers where they end up: ``lab.facts`` after days and recalls."""
 
     def test_relevance(self, lab, clock):
-        lab.use("factgraph")
+        lab.policies.use("factgraph")
         given = [("lives-in", 0.95, "conversation"), ("uses", 0.4, "file"), ("knows", 0.7, "user-edit")]
         for predicate, confidence, source in given:
             lab.facts.add("Ada", predicate, predicate, confidence=confidence, source=source)

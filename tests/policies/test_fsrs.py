@@ -258,7 +258,7 @@ class TestInALab:
         np.testing.assert_array_equal(slate.scores, slate.numbers["activation"] * slate.numbers["retention"])
 
     def test_a_life_of_recalls_and_feedback(self, lab, clock):
-        lab.remember_many([f"note {i}: the build of module {i % 4} needs {i} GB" for i in range(30)])
+        lab.remember([f"note {i}: the build of module {i % 4} needs {i} GB" for i in range(30)])
         for outcome in ("success", "fail") * 3:
             hits = lab.recall("how much does the build need?", limit=4)
             assert len(hits) >= 4

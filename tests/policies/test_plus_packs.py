@@ -55,10 +55,10 @@ class TestEach:
         again = pack_from_sources(pack.sources)
         assert (again.hash, again.sources) == (pack.hash, pack.sources)
         with memlab.open(tmp_path / "lab", pack=pack) as lab:
-            lab.use("memlab")
-            lab.policies.rollback_pack() if hasattr(lab.policies, "rollback_pack") else lab.use(pack)
+            lab.policies.use("memlab")
+            lab.policies.rollback_pack() if hasattr(lab.policies, "rollback_pack") else lab.policies.use(pack)
         with memlab.open(tmp_path / "lab") as lab:
-            assert lab.pack.hash == pack.hash
+            assert lab.policies.pack.hash == pack.hash
 
 
 class TestImports:

@@ -123,7 +123,7 @@ def test_every_event_with_a_text_says_its_vocabulary(disk, tmp_path):
         lab.policies.rollback("recall-score")
         lab.policies.pin("recall-score")
         lab.policies.challenge("companion")
-        lab.use("cascade", compare=0)
+        lab.policies.use("cascade", compare=0)
     with Journal.open(tmp_path / "agent.memlab", read_only=True) as journal:
         numbers = {event.kind: event.body.get(VOCABULARY) for event in journal.events()}
     assert numbers == {"embedder": None} | dict.fromkeys(

@@ -47,8 +47,8 @@ def test_each_kind_has_a_setting_that_is_off() -> None:
 
 def test_the_live_pack_decides_for_texts_and_questions(lab: memlab.Lab) -> None:
     lab.remember("ada@example.org likes tea")
-    lab.use("(pack careful) (setting redact-emails true)")
-    told = lab.remember_many(["bob@example.org likes coffee"])
+    lab.policies.use("(pack careful) (setting redact-emails true)")
+    told = lab.remember(["bob@example.org likes coffee"])
     assert lab[1].text == "ada@example.org likes tea"
     assert lab[2].text == "[REDACTED: e-mail address] likes coffee"
     assert [(id, found.type) for id, found in told.redacted] == [(2, "e-mail address")]

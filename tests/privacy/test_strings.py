@@ -20,7 +20,7 @@ from memlab.errors import PrivacyError
 from memlab.kernel.journal import Journal
 from memlab.kernel.privacy import Ignored, is_sensitive, refuse_strings, without_sensitive
 from memlab.kernel.state import EVENTS, hash_paths
-from memlab.subjects import projections
+from memlab.kernel.verbs import projections
 
 # made up, and put together so that no scanner takes it for one
 TOKEN = "ghp_" + "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW3xY5zA7"
@@ -43,14 +43,14 @@ NAMES: dict[str, Callable[[memlab.Lab], Any]] = {
     "feedback source": lambda lab: lab.feedback(1, "success", source=TOKEN),
     "feedback agent": lambda lab: lab.feedback(1, "success", agent=TOKEN),
     "agent": lambda lab: lab.agents.conversation(TOKEN),
-    "deprecate": lambda lab: lab.review.deprecate(1, f"because of {TOKEN}"),
+    "deprecate": lambda lab: lab.forget(1, how="deprecate", reason=f"because of {TOKEN}"),
     "purge": lambda lab: lab.purge(1, reason=TOKEN),
     "fact": lambda lab: lab.facts.add("Ada", "likes", TOKEN),
-    "entity": lambda lab: lab.entities.declare(TOKEN, type="person"),
+    "entity": lambda lab: lab.facts.entities.declare(TOKEN, type="person"),
     "policy": lambda lab: lab.policies.install("recall-score", f"(fn [length] length) ; {TOKEN}"),
     "reason": lambda lab: lab.policies.install("recall-score", "(fn [length] length)", reason=TOKEN),
-    "backup": lambda lab: lab.io.backup(lab.store.folder.parent / TOKEN),
-    "pack": lambda lab: lab.use(f'(pack p "{TOKEN}")'),
+    "backup": lambda lab: lab.io.backup(lab.io.store.folder.parent / TOKEN),
+    "pack": lambda lab: lab.policies.use(f'(pack p "{TOKEN}")'),
 }
 
 
@@ -58,11 +58,11 @@ NAMES: dict[str, Callable[[memlab.Lab], Any]] = {
 def test_a_name_that_holds_a_secret_is_refused_and_nothing_is_stored(disk: Any, tmp_path: Path, name: str) -> None:
     with disk() as lab:
         lab.remember("a first memory of tea")
-        before = lab.store.journal.head
+        before = lab.io.store.journal.head
         with pytest.raises(PrivacyError) as refused:
             NAMES[name](lab)
         assert TOKEN not in str(refused.value)
-        assert lab.store.journal.head == before
+        assert lab.io.store.journal.head == before
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()]
 
 
@@ -72,19 +72,19 @@ def test_a_secret_in_a_question_is_redacted_told_and_logged(disk: Any, tmp_path:
         hits = lab.recall(f"is {TOKEN} tea?")
         assert [found.type for found in hits.redacted] == ["GitHub token"]
         assert "1 secrets redacted" in repr(hits)
-        event = list(lab.store.journal.events(kinds=["recall"]))[-1]
+        event = list(lab.io.store.journal.events(kinds=["recall"]))[-1]
         assert event.body["redacted"] == ["GitHub token"]
         assert lab.recall(f"is {TOKEN} tea?", project=None, log=False).redacted
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()]
 
 
 def test_a_secret_in_a_text_is_told_and_logged(lab: memlab.Lab) -> None:
-    told = lab.remember_many(["tea", f"use {TOKEN}"])
+    told = lab.remember(["tea", f"use {TOKEN}"])
     assert [(id, found.type) for id, found in told.redacted] == [(2, "GitHub token")]
-    event = list(lab.store.journal.events(kinds=["remember"]))[-1]
+    event = list(lab.io.store.journal.events(kinds=["remember"]))[-1]
     assert event.body["redacted"] == [[2, "GitHub token"]]
     lab.edit(1, text=f"tea, and {TOKEN}")
-    event = list(lab.store.journal.events(kinds=["remember"]))[-1]
+    event = list(lab.io.store.journal.events(kinds=["remember"]))[-1]
     assert event.body["redacted"] == [[3, "GitHub token"]]
     lab.close()
 
@@ -156,10 +156,10 @@ def test_a_name_that_has_the_form_of_a_hash_is_screened(lab: memlab.Lab, name: s
     if name == "backup":
         return  # of a lab on disk
     lab.remember("a first memory of tea")
-    before = lab.store.journal.head
+    before = lab.io.store.journal.head
     with pytest.raises(PrivacyError):
         NAMES[name](lab)
-    assert lab.store.journal.head == before
+    assert lab.io.store.journal.head == before
 
 
 LAB_OF_SUCH_HASHES = """
@@ -191,8 +191,8 @@ from memlab.kernel.privacy import screen
 
 embedder, clock = load_embedder(letters), memlab.ManualClock("2026-03-01")
 with memlab.open(embedder=embedder, clock=clock) as lab:
-    lab.use("(pack one :inherits memlab) (setting tier-3-tokens 17)")
-    assert screen(lab.pack.hash).findings
+    lab.policies.use("(pack one :inherits memlab) (setting tier-3-tokens 17)")
+    assert screen(lab.policies.pack.hash).findings
     lab.policies.install("recall-score", "(fn [length] (+ length 1))")
     lab.policies.install("recall-score", "(fn [length] (+ length 2))")
     lab.policies.rollback("recall-score")
@@ -200,14 +200,14 @@ with memlab.open(embedder=embedder, clock=clock) as lab:
     lab.policies.unpin("recall-score")
     lab.policies.rollback()
     lab.challenge("(pack two :inherits memlab) (setting tier-3-tokens 18)")
-    lab.remember_many([f"{word} {number}" for number in range(20) for word in ("tea", "the sea")], linking="off")
+    lab.remember([f"{word} {number}" for number in range(20) for word in ("tea", "the sea")], linking="off")
     hits = lab.recall("tea")
     lab.feedback(hits[0], "success")
-    lab.attribute("tea 1", hits)
+    lab.agents.credits.answer("tea 1", hits)
     lab.context("where is the boat of the harbour?", session="s")
-    lab.verify(lab.recall("where is the boat of the harbour?"), [])
-    lab.operations.run("(recall \\"tea\\")", consent=True)
-    lab.clusters.find()
+    lab.agents.verify(lab.recall("where is the boat of the harbour?"), [])
+    lab.upkeep.operations.run("(recall \\"tea\\")", consent=True)
+    lab.graph.clusters.find()
     clock.advance(days=400)
     lab.upkeep.maintain()
     lab.io.export("lab.jsonl")

@@ -55,7 +55,7 @@ def test_a_cap_for_each_session_and_speaker():
 
 def test_copies_are_shown_once():
     with memlab.open() as lab:
-        lab.remember_many(["tabs are fine", "tabs are fine", "tabs are fine!", "a meeting on Tuesday"], linking="off")
+        lab.remember(["tabs are fine", "tabs are fine", "tabs are fine!", "a meeting on Tuesday"], linking="off")
         texts = dict(zip(lab.memories["id"], lab.memories["text"], strict=True))
         taken = [texts[id] for id in shown(lab, NO_COPIES)]
         assert taken.count("tabs are fine") == 1
@@ -80,7 +80,7 @@ def test_it_is_logged_and_a_default_is_not():
         lab.recall("tabs")
         lab.policies.install("select", MMR)
         lab.recall("tabs")
-        logged = [decode(blob, decision=seq).policies for seq, blob in lab.store.journal.slates()]
+        logged = [decode(blob, decision=seq).policies for seq, blob in lab.io.store.journal.slates()]
     assert ["select" in policies for policies in logged] == [False, True]
 
 

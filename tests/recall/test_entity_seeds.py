@@ -31,22 +31,22 @@ def town(lab):
     lab.facts.add("Ada Lovelace", "knows", object="Grace Hopper", text="two")
     lab.facts.add("Grace Hopper", "uses", "COBOL", text="three")
     lab.facts.add("Zygmunt", "uses", "xylophones", text="four")
-    lab.use(pack())
+    lab.policies.use(pack())
     return lab
 
 
 class TestWhatBegins:
     def test_an_entity_that_is_named_brings_its_facts_at_full_nearness(self, town):
-        town.use(pack(seeds=1))
+        town.policies.use(pack(seeds=1))
         assert reached(town, "where is ADA  lovelace?") == {1: 1.0, 2: 1.0}
 
     def test_an_alias_counts_as_much_as_the_name(self, town):
-        town.entities.declare("Zygmunt", aliases=["the xylophonist"])
-        town.use(pack(seeds=1))
+        town.facts.entities.declare("Zygmunt", aliases=["the xylophonist"])
+        town.policies.use(pack(seeds=1))
         assert reached(town, "and the Xylophonist's plans?") == {4: 1.0}
 
     def test_a_near_name_begins_with_its_closeness(self, town):
-        town.use(pack(seeds=1))
+        town.policies.use(pack(seeds=1))
         found = reached(town, "lovelaces of old")
         cosine = pytest.approx(_cosine(town, "lovelaces of old", "Ada Lovelace"))
         assert found == {1: cosine, 2: cosine}
@@ -54,74 +54,74 @@ class TestWhatBegins:
     def test_the_setting_counts_them(self, town):
         question = "Ada Lovelace, Grace Hopper, Oslo and Zygmunt"
         for seeds, ids in ((1, {1, 2}), (4, {1, 2, 3, 4})):
-            town.use(pack(seeds=seeds))
+            town.policies.use(pack(seeds=seeds))
             assert reached(town, question).keys() == ids
 
     def test_no_seed_memory_is_needed(self, town):
-        town.use(pack("(setting seeds 0)", seeds=1))
+        town.policies.use(pack("(setting seeds 0)", seeds=1))
         assert reached(town, "Zygmunt") == {4: 1.0}
 
     def test_two_hops_between_entities_are_three_edges(self, town):
         for steps, ids in ((1, {1, 2}), (2, {1, 2}), (3, {1, 2, 3})):
-            town.use(pack(seeds=1, steps=steps))
+            town.policies.use(pack(seeds=1, steps=steps))
             assert reached(town, "ada lovelace").keys() == ids
 
     def test_the_factgraph_pack_goes_that_far(self, town):
-        town.use("factgraph")
+        town.policies.use("factgraph")
         hits = town.recall("ada lovelace", log=False)
         assert {1, 2, 3} <= set(hits.slate.ids.tolist())
 
     def test_a_merged_name_begins_at_the_one_it_stands_for(self, town):
         town.facts.add("A. L.", "likes", "bees", text="five")
-        town.entities.merge("A. L.", into="Ada Lovelace")
-        town.use(pack(seeds=1))
+        town.facts.entities.merge("A. L.", into="Ada Lovelace")
+        town.policies.use(pack(seeds=1))
         assert reached(town, "a. l.").keys() == {1, 2, 5}
-        town.entities.split("A. L.")
+        town.facts.entities.split("A. L.")
         assert reached(town, "a. l.") == {5: 1.0}
 
     def test_names_are_learned_as_they_come(self, town):
-        town.use(pack(seeds=1))
-        town.entities.declare("Quentin")
+        town.policies.use(pack(seeds=1))
+        town.facts.entities.declare("Quentin")
         assert reached(town, "Quentin?").keys() != {5}
         town.facts.add("Quentin", "uses", "x", text="five")
         assert reached(town, "Quentin?") == {5: 1.0}
-        town.entities.declare("Quentin", aliases=["Mr Q"])
+        town.facts.entities.declare("Quentin", aliases=["Mr Q"])
         assert reached(town, "mr q") == {5: 1.0}
-        town.entities.split("Quentin", "Mr Q", facts=[])
+        town.facts.entities.split("Quentin", "Mr Q", facts=[])
         assert reached(town, "mr q").get(5, 0) < 1
 
 
 class TestWhatDoesNot:
     def test_a_declared_entity_that_nothing_mentions_takes_no_place(self, town):
-        town.entities.declare("xylophone of Zygmunt")
-        town.use(pack(seeds=1))
+        town.facts.entities.declare("xylophone of Zygmunt")
+        town.policies.use(pack(seeds=1))
         assert reached(town, "xylophone of Zygmunt").keys() == {4}
 
     def test_an_entity_of_another_project_takes_no_place(self, lab):
         lab.facts.add("Orion", "has", "tests", project="a", text="one")
         lab.facts.add("Orion prime", "has", "bugs", project="b", text="two")
-        lab.use(pack(seeds=1))
+        lab.policies.use(pack(seeds=1))
         assert reached(lab, "orion prime", project="a") == {1: 1.0}
         assert reached(lab, "orion prime", project="b") == {2: 1.0}
 
     def test_what_was_retracted_is_not_reached_and_its_entity_takes_no_place(self, town):
-        town.use(pack(seeds=1))
+        town.policies.use(pack(seeds=1))
         town.facts.retract(4)
         assert 4 not in reached(town, "Zygmunt")
 
     def test_part_of_a_word_names_nobody(self, lab):
         lab.facts.add("Al", "likes", "tea", text="one")
-        lab.use(pack(seeds=1))
+        lab.policies.use(pack(seeds=1))
         assert reached(lab, "Alabama also").get(1, 0) < 1
 
     def test_a_stop_word_is_meant_as_a_word(self, lab):
         lab.facts.add("The", "is", "a band", text="one")
-        lab.use(pack(seeds=1))
+        lab.policies.use(pack(seeds=1))
         assert reached(lab, "the price of tea").get(1, 0) < 1
 
     def test_without_entities_nothing_happens(self, lab):
         lab.remember("kayak")
-        lab.use(pack())
+        lab.policies.use(pack())
         assert lab.recall("kayak", log=False).ids == (1,)
 
 
@@ -141,13 +141,13 @@ class TestWhatDoesNot:
 )
 def test_names_of_all_scripts_are_named_outright(lab, name, question):
     lab.facts.add(name, "uses", "qqq", text="one")
-    lab.use(pack(seeds=1))
+    lab.policies.use(pack(seeds=1))
     assert reached(lab, question) == {1: 1.0}
 
 
 class TestWithoutTheSetting:
     def test_a_pack_that_has_none_asks_for_no_names(self, town, monkeypatch):
-        town.use(pack(seeds=0))
+        town.policies.use(pack(seeds=0))
         before = encode(town.recall("Ada Lovelace", log=False).slate)
         monkeypatch.setattr(EntityNames, "about", None)
         assert encode(town.recall("Ada Lovelace", log=False).slate) == before
@@ -167,26 +167,28 @@ class TestSlates:
     def test_a_logged_recall_is_recalled_again_as_it_was(self, disk):
         with disk() as lab:
             lab.facts.add("Ada Lovelace", "lives-in", object="Oslo", text="one")
-            lab.use(pack(seeds=2))
+            lab.policies.use(pack(seeds=2))
             logged = lab.recall("ada lovelace").slate
             lab.facts.add("Ada Lovelace", "knows", object="Grace", text="two")
-            lab.entities.merge("Ada Lovelace", into="Grace")
+            lab.facts.entities.merge("Ada Lovelace", into="Grace")
         with disk() as lab:
             decision = lab.slates().decisions.collect().row(0, named=True)
-            again = lab.recall_again(decision, lab.pack)
+            again = lab.policies.recall_again(decision, lab.policies.pack)
             assert again["memory_id"].to_list() == logged.ids.tolist() == [1]
             assert again["received"].to_list() == logged.numbers["received"].tolist()
 
 
 def test_the_nearest_of_many_names_counts(lab):
     """Ten thousand aliases do not bury the one that is meant."""
-    lab.entities.declare("Ada", aliases=[f"pseudonym number {number}" for number in range(10_000)] + ["quixotic zebra"])
+    lab.facts.entities.declare(
+        "Ada", aliases=[f"pseudonym number {number}" for number in range(10_000)] + ["quixotic zebra"]
+    )
     lab.facts.add("Ada", "uses", "x", text="one")
     lab.facts.add("zebras", "use", "y", text="two")
-    lab.use(pack(seeds=1))
+    lab.policies.use(pack(seeds=1))
     assert reached(lab, "a quixotic zebra?") == {1: 1.0}
 
 
 def _cosine(lab, one, other):
-    a, b = lab.embedder.encode([one, other]).astype(np.float64)
+    a, b = lab.io.embedder.encode([one, other]).astype(np.float64)
     return a @ b / np.sqrt((a @ a) * (b @ b))

@@ -19,7 +19,7 @@ TALK = [
 
 @pytest.fixture
 def pool(lab, clock):
-    lab.remember_many(TALK, chain=True)
+    lab.remember(TALK, chain=True)
     clock.advance(days=3)
 
     def recalled(query, **more):
@@ -91,7 +91,7 @@ def test_time(pool):
 
 def test_similarity_is_a_cosine(pool, lab):
     slate = pool("kayak")
-    stored = lab.embedder.encode([f"{turn['speaker']}: {turn['text']}" for turn in TALK[:3]]).astype(float)
+    stored = lab.io.embedder.encode([f"{turn['speaker']}: {turn['text']}" for turn in TALK[:3]]).astype(float)
     asked = np.frombuffer(slate.vector, dtype=np.int8).astype(float)
     expected = stored @ asked / (np.linalg.norm(stored, axis=1) * np.linalg.norm(asked))
     assert slate.numbers["similarity"] == pytest.approx(expected, abs=1e-12)
@@ -109,7 +109,7 @@ def test_another_branch_and_this_session(lab):
 
 
 def test_a_memory_bound_to_another_session_stays_away(lab):
-    lab.remember_many([{"text": "a", "scope": "session", "session": "1"}, {"text": "a b", "session": "2"}])
+    lab.remember([{"text": "a", "scope": "session", "session": "1"}, {"text": "a b", "session": "2"}])
     assert lab.recall("a", session="2", log=False).ids == (2,)
     assert set(lab.recall("a", session="1", log=False).ids) == {1, 2}
 
@@ -149,7 +149,7 @@ class TestUse:
         assert feature(asked(), "retention") == pytest.approx({1: 3 / (4 + 30), 2: 1 / (9 + 30)})
 
     def test_half_lives_reach_retention_in_days(self, lab, asked):
-        lab.use("associative")
+        lab.policies.use("associative")
         half = {1: 30 * 0.5, 2: 30 * 0.5}
         assert feature(asked(), "retention") == pytest.approx({1: 0.5 ** (4 / half[1]), 2: 0.5 ** (9 / half[2])})
 
@@ -174,7 +174,7 @@ class TestWhatMayBeNull:
         assert policy.hash
 
     def test_probes_see_it_too(self, learned):
-        learned.use(
+        learned.policies.use(
             "(pack p) (setting probe-rate 1) (setting probe-floor 0)"
             "(defpolicy recall-score [stability] (if-null stability 0))"
             "(defpolicy explore [stability] (if (null? stability) 1 0))"
@@ -219,14 +219,14 @@ class TestTriggers:
         assert feature(warned.recall("write to disk", log=False).slate, "triggered") == {1: 0, 2: 0}
 
     def test_a_trigger_brings_up_what_nothing_else_would(self, warned):
-        warned.remember_many([f"Write entry {number} to the log file" for number in range(20)])
-        warned.use("cascade")
+        warned.remember([f"Write entry {number} to the log file" for number in range(20)])
+        warned.policies.use("cascade")
         hits = warned.recall("write to the log file", log=False)
         assert hits[0].id == 1
         assert 1 not in warned.recall("write an entry", log=False).ids
 
     def test_only_in_its_own_project(self, lab):
-        lab.use("cascade")
+        lab.policies.use("cascade")
         lab.remember("Careful!", kind="negative", triggers=["deploy"], project="api")
         lab.remember("The deploy is on Tuesday", project="web")
         assert 1 not in lab.recall("deploy", project="web", log=False).slate.ids

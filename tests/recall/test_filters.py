@@ -83,10 +83,10 @@ def test_what_is_left_out_might_as_well_not_exist(trigrams, given, arguments, pa
     clock = memlab.ManualClock("2026-03-01")
     admitted = [memory for memory in given if admits(memory, arguments)]
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
-        lab.remember_many(given, linking="off")
+        lab.remember(given, linking="off")
         found = lab.recall(query, log=False, **arguments)
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as small:
-        small.remember_many(admitted, linking="off")
+        small.remember(admitted, linking="off")
         alone = small.recall(query, log=False, branch=arguments["branch"])
     assert_the_same(found, alone)
 
@@ -138,11 +138,11 @@ def test_who_cannot_see_a_memory_cannot_tell_from_recalls_that_it_is_there(
     clock = memlab.ManualClock("2026-03-01")
     seen = [row for row in given if row["visibility"] != "private" or row["creator"] == viewer]
     with memlab.open(embedder=trigrams, clock=clock, pack=LINKS.format(pack)) as lab:
-        lab.remember_many(given, linking=linking)
+        lab.remember(given, linking=linking)
         found = lab.recall(query, log=False, viewer=viewer)
-        own = lab.viewed_by(viewer).recall(query, log=False)
+        own = lab.at(viewer=viewer).recall(query, log=False)
     with memlab.open(embedder=trigrams, clock=clock, pack=LINKS.format(pack)) as small:
-        small.remember_many(seen, linking=linking)
+        small.remember(seen, linking=linking)
         alone = small.recall(query, log=False)
     assert_the_same(found, alone)
     assert_the_same(own, alone)
@@ -159,10 +159,10 @@ def test_what_is_of_another_project_and_branch_changes_nothing_here(trigrams, gi
     clock = memlab.ManualClock("2026-03-01")
     here = [row for row in given if row["project"] == "p" and row["branch"] == "main"]
     with memlab.open(embedder=trigrams, clock=clock, pack=LINKS.format(pack)) as lab:
-        lab.remember_many(given, linking="now")
+        lab.remember(given, linking="now")
         found = lab.recall(query, log=False, project="p", branch="main")
     with memlab.open(embedder=trigrams, clock=clock, pack=LINKS.format(pack)) as small:
-        small.remember_many(here, linking="now")
+        small.remember(here, linking="now")
         alone = small.recall(query, log=False, project="p", branch="main")
     assert_the_same(found, alone)
 
@@ -171,14 +171,14 @@ def test_what_is_of_another_project_and_branch_changes_nothing_here(trigrams, gi
 def test_the_memories_around_one_in_its_session_are_those_that_take_part(lab, count):
     """What is left out between them, however much, takes no place."""
     texts = ["goat", *[f"sea {number}" for number in range(count)], "goat hay", "tabs"]
-    lab.remember_many(
+    lab.remember(
         [{"text": text, "session": "s", "branch": "fix" if "sea" in text else "main"} for text in texts], linking="off"
     )
     policy = "(fn [around-similarity around-lexical] (+ around-similarity around-lexical))"
     lab.policies.install("recall-score", policy)
     found = lab.recall("hay", log=False, branch="main")
-    with memlab.open(embedder=lab.store.embedder, clock=lab.store.clock, pack=lab.pack) as small:
-        small.remember_many([{"text": text, "session": "s"} for text in ("goat", "goat hay", "tabs")], linking="off")
+    with memlab.open(embedder=lab.io.store.embedder, clock=lab.io.store.clock, pack=lab.policies.pack) as small:
+        small.remember([{"text": text, "session": "s"} for text in ("goat", "goat hay", "tabs")], linking="off")
         alone = small.recall("hay", log=False)
     assert [(hit.text, hit.score) for hit in found] == [(hit.text, hit.score) for hit in alone]
     assert len(found) == 3
@@ -187,7 +187,7 @@ def test_the_memories_around_one_in_its_session_are_those_that_take_part(lab, co
 @pytest.fixture
 def stages(lab):
     """A memory in each status that there is a verb for, and of each visibility."""
-    lab.remember_many([{"text": f"goat {number}"} for number in range(3)])
+    lab.remember([{"text": f"goat {number}"} for number in range(3)])
     lab.forget(2)
     return lab
 
@@ -204,7 +204,7 @@ def test_status(stages):
 
 
 def test_what_is_private_is_for_its_creator(lab):
-    lab.remember_many(
+    lab.remember(
         [
             {"text": "goat", "visibility": "private", "creator": "user"},
             {"text": "goat", "visibility": "private", "creator": "agent:a"},
@@ -219,14 +219,14 @@ def test_what_is_private_is_for_its_creator(lab):
 
 
 def test_what_is_bound_to_a_session_stays_there_whatever_the_scope(lab):
-    lab.remember_many([{"text": "goat", "scope": "session", "session": "1"}, {"text": "goat", "scope": "global"}])
+    lab.remember([{"text": "goat", "scope": "session", "session": "1"}, {"text": "goat", "scope": "global"}])
     assert ids(lab, scope="session") == []
     assert ids(lab, scope="session", session="1") == [1]
     assert ids(lab, scope=["session", "global"], session="2") == [2]
 
 
 def test_spreading_does_not_leave_the_filter(lab):
-    lab.remember_many([{"text": text, "session": "s"} for text in ("goat", "aa", "bb")], chain=True)
+    lab.remember([{"text": text, "session": "s"} for text in ("goat", "aa", "bb")], chain=True)
     assert ids(lab) == [1, 2, 3]
     assert ids(lab, where=pl.col("text") != "aa") == [1, 3]
 
@@ -262,11 +262,11 @@ def test_a_log_gives_back_what_it_was_given():
 class TestPopulationsAreKept:
     @pytest.fixture
     def population(self, stages):
-        recaller = Recaller(stages.embedder)
+        recaller = Recaller(stages.io.embedder)
 
         def of(**arguments):
             question = Question("goat", at=0, filters=Filters.of(**arguments))
-            return recaller.population(stages.store.state, question)
+            return recaller.population(stages.io.store.state, question)
 
         return of
 

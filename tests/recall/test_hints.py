@@ -77,7 +77,7 @@ def test_odd_paths_are_not_named(path):
 class TestInARecall:
     @pytest.fixture
     def ask(self, lab, clock):
-        lab.remember_many(
+        lab.remember(
             [
                 {"text": "The board meeting is in Lisbon", "tags": ["travel plan"], "at": "2023-05-07T10:00:00"},
                 {"text": "A board, for a meeting", "files": ["src/board.py"], "at": "2023-05-18T23:59:59"},
@@ -93,7 +93,9 @@ class TestInARecall:
         return asked
 
     def test_phrase(self, lab, ask):
-        lab.use('(pack phrases "Pairs of words.") (defpolicy recall-score [phrase] phrase)')  # else a slate has none
+        lab.policies.use(
+            '(pack phrases "Pairs of words.") (defpolicy recall-score [phrase] phrase)'
+        )  # else a slate has none
         assert ask("When is the board meeting in Lisbon?", "phrase") == {1: 1.0, 2: 0.5, 3: 0.0}
         assert ask("When?", "phrase") == {1: 0.0, 2: 0.0, 3: 0.0}
 

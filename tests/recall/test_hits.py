@@ -19,7 +19,7 @@ TALK = [
 
 @pytest.fixture
 def hits(lab):
-    lab.remember_many(TALK, chain=True)
+    lab.remember(TALK, chain=True)
     return lab.recall("when does the bakery open?", limit=2)
 
 
@@ -49,8 +49,8 @@ def test_a_hit_alone_is_compared_with_the_best_that_was_not_shown(hits):
 
 
 def test_probes_were_not_shown_for_their_score(lab):
-    lab.remember_many([{"text": f"kayak number {n}"} for n in range(30)])
-    lab.use("(pack probing) (setting probe-rate 1) (setting probe-depth 10) (setting probes 1)")
+    lab.remember([{"text": f"kayak number {n}"} for n in range(30)])
+    lab.policies.use("(pack probing) (setting probe-rate 1) (setting probe-depth 10) (setting probes 1)")
     hits = lab.recall("kayak", limit=3)
     assert [hit.probe for hit in hits].count(True) == 1
     for said in (repr(hits), hits._repr_html_()):
@@ -79,15 +79,15 @@ def test_the_tree_has_the_score_at_its_root(hits):
 
 
 def test_a_pack_that_tests_sets(lab):
-    lab.remember_many([{"text": f"kayak {n}", "tags": ["sea"] if n % 2 else []} for n in range(4)])
-    lab.use('(pack tagged) (defpolicy recall-score [tags lexical] (+ lexical (if (has tags "sea") 1 0)))')
+    lab.remember([{"text": f"kayak {n}", "tags": ["sea"] if n % 2 else []} for n in range(4)])
+    lab.policies.use('(pack tagged) (defpolicy recall-score [tags lexical] (+ lexical (if (has tags "sea") 1 0)))')
     hits = lab.recall("kayak", limit=2)
     why = hits.why(left_out(hits)[0])
     assert why.terms[0].features == ('(has tags "sea")',)
 
 
 def test_aggregates_range_over_the_pool(lab):
-    lab.remember_many([{"text": f"kayak {n} {'very ' * n}"} for n in range(5)])
-    lab.use("(pack ranks) (defpolicy recall-score [lexical length] (/ (slate-rank lexical) (+ 1 length)))")
+    lab.remember([{"text": f"kayak {n} {'very ' * n}"} for n in range(5)])
+    lab.policies.use("(pack ranks) (defpolicy recall-score [lexical length] (/ (slate-rank lexical) (+ 1 length)))")
     hits = lab.recall("kayak", limit=2)
     assert hits[0].explain().tree.root.value == pytest.approx(hits[0].score)

@@ -18,7 +18,7 @@ def pack(language):
 
 @pytest.fixture
 def house(lab):
-    lab.remember_many([{"text": text} for text in ("Die Häuser am Meer", "Ein Flugzeug landet", "我住在东京")])
+    lab.remember([{"text": text} for text in ("Die Häuser am Meer", "Ein Flugzeug landet", "我住在东京")])
     return lab
 
 
@@ -34,33 +34,33 @@ def house(lab):
     ],
 )
 def test_the_language_decides_what_words_find(house, language, question, ids):
-    house.use(pack(language))
+    house.policies.use(pack(language))
     assert house.recall(question, log=False).ids == ids
 
 
 def test_what_came_before_and_after_the_switch_is_found(house):
-    house.use(pack("german"))
+    house.policies.use(pack("german"))
     assert house.recall("Haus", log=False).ids == (1,)
     house.remember("Das Haus brennt")
     assert set(house.recall("Haus", log=False).ids) == {1, 4}
-    house.use(pack("english"))
+    house.policies.use(pack("english"))
     assert house.recall("Haus", log=False).ids == (4,)
 
 
 def test_a_length_is_counted_in_the_language_of_the_pack(house):
-    house.use('(pack trial) (setting language "german") (setting dense-candidates 9)')
+    house.policies.use('(pack trial) (setting language "german") (setting dense-candidates 9)')
     assert house.recall("Meer", log=False).slate.numbers["length"].tolist() == [2, 2, 9]
-    house.use('(pack trial) (setting language "none") (setting dense-candidates 9)')
+    house.policies.use('(pack trial) (setting language "none") (setting dense-candidates 9)')
     assert house.recall("Meer", log=False).slate.numbers["length"].tolist() == [4, 3, 9]
 
 
 def test_a_logged_recall_is_repeated_byte_by_byte_whatever_pack_lives_now(house):
-    house.use(pack("german"))
+    house.policies.use(pack("german"))
     decision = house.recall("Wer hat das Haus?").decision
     house.remember("Noch ein Haus")
-    house.use(pack("english"))
+    house.policies.use(pack("english"))
     house.recall("Haus", log=False)
-    past = Past(house.store.journal, Recaller(house.store.embedder))
+    past = Past(house.io.store.journal, Recaller(house.io.store.embedder))
     logged = past.logged(decision)
     assert encode(past.recall(decision, load_pack(pack("german")))) == encode(logged)
     assert past.recall(decision, load_pack(pack("english"))).ids.tolist() == []

@@ -8,14 +8,14 @@ from memlab.kernel.slates import decode, encode
 
 
 def ranked(lab, pack, query="kayak", **more):
-    lab.use(pack)
+    lab.policies.use(pack)
     return lab.recall(query, log=False, **more)
 
 
 @pytest.fixture
 def chain(lab):
     """Five turns in a row; only the first has the word."""
-    lab.remember_many([{"text": text, "session": "s"} for text in ("kayak", "bb", "cc", "dd", "ee")], chain=True)
+    lab.remember([{"text": text, "session": "s"} for text in ("kayak", "bb", "cc", "dd", "ee")], chain=True)
     return lab
 
 
@@ -48,7 +48,9 @@ def test_spreading_reaches_as_far_as_its_steps(chain, steps):
 
 
 def test_the_spread_policy_sees_direction_and_depth(chain):
-    chain.use(pack(LEXICAL, "(setting spread-steps 2)", "(defpolicy spread [outgoing depth] (if outgoing depth 0))"))
+    chain.policies.use(
+        pack(LEXICAL, "(setting spread-steps 2)", "(defpolicy spread [outgoing depth] (if outgoing depth 0))")
+    )
     assert chain.recall("kayak", log=False).slate.numbers["received"].tolist() == [0, 1, 2]
 
 
@@ -60,21 +62,21 @@ def test_eligible_is_asked_of_what_was_found_and_of_what_was_reached(chain):
 
 
 def test_the_pool_is_cut_by_what_the_setting_says(lab):
-    lab.remember_many([f"kayak {'very ' * number}" for number in range(30)])
+    lab.remember([f"kayak {'very ' * number}" for number in range(30)])
     slate = ranked(lab, pack("(setting pool 7)")).slate
     assert len(slate) == 7
     assert slate.cut.startswith("7 ")
 
 
 def test_nan_and_null_scores_are_never_shown(lab):
-    lab.remember_many(["kayak", "a kayak", "no boat"])
+    lab.remember(["kayak", "a kayak", "no boat"])
     hits = ranked(lab, pack("(defpolicy recall-score [length] (if (> length 1) (log -1) length))"))
     assert all(np.isfinite(hit.score) for hit in hits)
     assert np.isneginf(hits.slate.scores).sum() == len(hits.slate) - len(hits)
 
 
 def test_ties_go_to_the_older_memory(lab):
-    lab.remember_many(["kayak"] * 5)
+    lab.remember(["kayak"] * 5)
     assert ranked(lab, pack("(defpolicy recall-score [similarity] 1)"), limit=3).ids == (1, 2, 3)
 
 
@@ -116,15 +118,13 @@ def test_what_spreading_found_belongs_to_all_that_decides_it(chain):
 def test_a_challenger_has_no_more_results_in_a_context_than_the_live_pack(lab, clock, design):
     """Both have the room that the budget leaves, not the setting limit."""
     topics = ["harbour", "boat", "tide", "rope", "sail"]
-    lab.remember_many(
-        [f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)], linking="off"
-    )
+    lab.remember([f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)], linking="off")
     lab.challenge('(pack words "Words alone.") (defpolicy recall-score [lexical] lexical)', design=design)
     for number in range(5):
         clock.advance(hours=1)
         found = lab.context(f"what of the {topics[number]} and note {number}", budget=150)
         live, head = found.slate.challenge["live"], found.slate.challenge["heads"]["words"]["ids"]
-        assert 0 < len(head) <= len(live) < lab.pack.count("limit")
+        assert 0 < len(head) <= len(live) < lab.policies.pack.count("limit")
 
 
 @pytest.mark.parametrize(
@@ -135,10 +135,10 @@ def test_a_challenger_has_no_more_results_in_a_context_than_the_live_pack(lab, c
     ],
 )
 def test_a_challenger_shows_nothing_that_is_over_under_the_live_pack(lab, clock, ends):
-    lab.remember_many(["the harbour opens at six", "the harbour is by the sea"], linking="off")
+    lab.remember(["the harbour opens at six", "the harbour is by the sea"], linking="off")
     clock.advance(days=60)
     lab.remember("the harbour closes at nine")
-    lab.use(f"(pack tidy :inherits memlab) {ends}")
+    lab.policies.use(f"(pack tidy :inherits memlab) {ends}")
     lab.challenge("(pack keeps :inherits memlab) (setting pool 150)", design="ab", reason="is anything old of use?")
     for _ in range(10):
         slate = lab.recall("when is the harbour open?").slate

@@ -46,7 +46,7 @@ happenings = st.one_of(
 
 def happen(lab, kind, what):
     if kind == "remember":
-        lab.remember_many(what)
+        lab.remember(what)
     elif len(lab):
         memory = what % len(lab) + 1
         if kind == "success":
@@ -79,7 +79,7 @@ def asked(populations, state, *, project=None, session=None, filters=None):
 def test_what_is_kept_and_extended_is_what_a_new_count_gives(story):
     kept = Populations()
     with memlab.open(embedder=lambda texts: [[1.0, len(text)] for text in texts]) as lab:
-        state = lab.store.state
+        state = lab.io.store.state
         for kind, what in [*story, *(("ask", number) for number in range(len(FILTERS)))]:
             if kind == "ask":
                 assert content_of(state, asked(kept, state, **FILTERS[what])) == content_of(
@@ -92,19 +92,19 @@ def test_what_is_kept_and_extended_is_what_a_new_count_gives(story):
 @pytest.fixture
 def lab():
     with memlab.open(embedder=lambda texts: [[1.0, len(text)] for text in texts]) as opened:
-        opened.remember_many([{"text": "tabs", "speaker": "Ana", "session": "a"}] * 5)
+        opened.remember([{"text": "tabs", "speaker": "Ana", "session": "a"}] * 5)
         yield opened
 
 
 class TestWhatIsKept:
     def test_the_same_question_gets_the_same_population(self, lab):
-        populations, state = Populations(), lab.store.state
+        populations, state = Populations(), lab.io.store.state
         first = asked(populations, state)
         lab.feedback(1, "success")
         assert asked(populations, state) is first
 
     def test_one_more_memory_is_added_to_the_same_arrays(self, lab):
-        populations, state = Populations(), lab.store.state
+        populations, state = Populations(), lab.io.store.state
         found = [asked(populations, state)]
         for session in "bc":
             found[-1].lengths(state, state.words)
@@ -117,7 +117,7 @@ class TestWhatIsKept:
         assert (len(first), first.lengths(state, state.words).sessions.rows.tolist()) == (5, [5])
 
     def test_a_memory_that_takes_no_part_leaves_the_others_as_they_were(self, lab):
-        populations, state = Populations(), lab.store.state
+        populations, state = Populations(), lab.io.store.state
         assert asked(populations, state).mask is None
         lab.remember("spaces", scope="session", session="elsewhere")
         found = asked(populations, state)
@@ -125,7 +125,7 @@ class TestWhatIsKept:
         assert found.search["rows"].tolist() == [0, 1, 2, 3, 4]
 
     def test_a_change_of_a_memory_counts_anew(self, lab):
-        populations, state = Populations(), lab.store.state
+        populations, state = Populations(), lab.io.store.state
         asked(populations, state)
         lab.forget(2)
         assert asked(populations, state).rows.tolist() == [0, 2, 3, 4]

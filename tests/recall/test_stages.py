@@ -27,7 +27,7 @@ def _only_shipped():
 
 def a_lab():
     lab = memlab.open()
-    lab.remember_many([f"The harbour master wrote {number} letters" for number in range(20)])
+    lab.remember([f"The harbour master wrote {number} letters" for number in range(20)])
     return lab
 
 
@@ -94,7 +94,7 @@ def test_a_plan_is_kept_by_hash_name_and_what_known_was_calibrated_for():
 @pytest.mark.parametrize("pack", sorted(memlab.packs()))
 def test_the_bytes_of_a_slate_do_not_depend_on_what_was_encoded_before(pack):
     with memlab.open(pack=pack) as lab:
-        lab.remember_many([f"The harbour master wrote {number} letters" for number in range(20)])
+        lab.remember([f"The harbour master wrote {number} letters" for number in range(20)])
         slate, core = lab.recall("who wrote letters?").slate, lab._core
         assert core.recaller.encode(core.pack, slate) == encode(slate)
 

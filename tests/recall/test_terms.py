@@ -144,7 +144,7 @@ def scaled(values) -> np.ndarray:
 
 def asked(turns, question):
     with memlab.open(pack=READS_ALL) as lab:
-        lab.remember_many(
+        lab.remember(
             [
                 {"text": text, "project": "p", "at": START + timedelta(hours=place)}
                 | ({"speaker": speaker} if speaker else {})
@@ -210,7 +210,7 @@ def test_late_is_the_same_in_parts_and_whole(lab):
 
 def test_a_memory_that_was_given_up_is_no_part_of_what_is_around(clock):
     with memlab.open(pack=READS_ALL, clock=clock) as lab:
-        lab.remember_many([{"text": text, "session": "1"} for text in ("kayak", "tea", "milk")], chain=True)
+        lab.remember([{"text": text, "session": "1"} for text in ("kayak", "tea", "milk")], chain=True)
         before = lab.recall("kayak", log=False).slate.numbers["around-lexical"]
         lab.forget(1)
         after = lab.recall("kayak", log=False).slate.numbers["around-lexical"]
@@ -248,7 +248,7 @@ def test_roles(speaker, creator, role):
 def test_the_cut_decides_what_is_scored():
     pack = "(pack c) (setting pool 2) (defpolicy cut [words] words) (defpolicy recall-score [seed] seed)"
     with memlab.open(pack=pack) as lab:
-        lab.remember_many([{"text": text} for text in ("kayak", "kayak and tea and milk", "kayak and tea")])
+        lab.remember([{"text": text} for text in ("kayak", "kayak and tea and milk", "kayak and tea")])
         slate = lab.recall("kayak", log=False).slate
     assert slate.ids.tolist() == [2, 3]
     assert slate.policies["cut"] == load_pack(pack).policies["cut"].hash
@@ -259,7 +259,7 @@ def test_unless_it_is_given_the_best_by_seed_and_received_are_scored():
     assert load_pack("actr").policies["cut"].hash != load_pack("memlab").policies["cut"].hash
     pack = load_pack("(pack c) (setting pool 3) (defpolicy cut [seed received] (+ received seed))")
     with memlab.open(pack=pack) as lab:
-        lab.remember_many([{"text": f"kayak {'tea ' * number}", "session": "1"} for number in range(9)], chain=True)
+        lab.remember([{"text": f"kayak {'tea ' * number}", "session": "1"} for number in range(9)], chain=True)
         small = lab.recall("kayak", log=False).slate
         lab.policies.use(pack.sources[0].replace("pool 3", "pool 9"))
         whole = lab.recall("kayak", log=False).slate
@@ -271,7 +271,7 @@ def test_unless_it_is_given_the_best_by_seed_and_received_are_scored():
 def test_a_word_that_only_asks_is_not_missed():
     """No text has "much", and rents are known all the same; what is asked of nothing is not."""
     with memlab.open() as lab:
-        lab.remember_many([{"text": "Rent is 950 euros"}, {"text": "The rent went up to 1010 euros"}])
+        lab.remember([{"text": "Rent is 950 euros"}, {"text": "The rent went up to 1010 euros"}])
         assert lab.recall("How much is the rent?").known > 0.5
         assert lab.recall("How many dogs does Ada have?").known < 0.1
 

@@ -45,13 +45,13 @@ def test_the_language(trigger, text, expected):
 
 
 def rows(lab, text, known=None):
-    return (known or Triggers()).called(lab.store.state, text).tolist()
+    return (known or Triggers()).called(lab.io.store.state, text).tolist()
 
 
 @given(st.lists(st.lists(patterns, max_size=2), min_size=1, max_size=6), st.text(alphabet="abA*. ", max_size=12))
 def test_the_rows_with_a_trigger_that_occurs(given, text):
     with memlab.open(embedder=lambda texts: [[1.0]] * len(texts)) as lab:
-        lab.remember_many([{"text": "x", "triggers": triggers or None} for triggers in given])
+        lab.remember([{"text": "x", "triggers": triggers or None} for triggers in given])
         expected = [row for row, triggers in enumerate(given) if any(occurs(trigger, text) for trigger in triggers)]
         assert rows(lab, text) == expected
         assert rows(lab, text + "x" * 50) == [
@@ -66,7 +66,7 @@ def test_new_memories_are_learned_and_another_lab_is_another(lab, trigrams):
     lab.remember("two", triggers=["beta", "alpha"])
     assert rows(lab, "alpha beta", known) == [0, 1]
     with memlab.open(embedder=trigrams) as other:
-        other.remember_many(["zero", {"text": "one", "triggers": ["gamma"]}])
+        other.remember(["zero", {"text": "one", "triggers": ["gamma"]}])
         assert rows(other, "alpha beta gamma", known) == [1]
     assert rows(lab, "beta", known) == [1]
 
@@ -79,7 +79,7 @@ def crowd(trigrams):
             {"text": f"Beware of {number}", "kind": "negative", "triggers": [f"{number:05d}!", f"drop*{number:05d}?"]}
             for number in range(3_000)
         ]
-        lab.remember_many([*warnings, *[f"We drop table {number} on Monday" for number in range(200)]])
+        lab.remember([*warnings, *[f"We drop table {number} on Monday" for number in range(200)]])
         yield lab
 
 
@@ -89,15 +89,15 @@ class TestThousands:
         hits = crowd.recall("drop table 02123? on Monday", log=False)
         assert hits[0].id == 2124
         assert hits.slate.numbers["lexical"][hits.slate.ids == 2124] == 0
-        crowd.use("(pack mute :inherits cascade) (setting triggers false)")
+        crowd.policies.use("(pack mute :inherits cascade) (setting triggers false)")
         assert 2124 not in crowd.recall("drop table 02123? on Monday", log=False).slate.ids
-        crowd.use("cascade")
+        crowd.policies.use("cascade")
 
     def test_what_was_not_called_stays_away(self, crowd):
         assert all(hit.kind != "negative" for hit in crowd.recall("drop table on Monday", log=False))
 
     def test_looking_takes_less_than_a_loop_over_all(self, crowd):
-        known, state = Triggers(), crowd.store.state
+        known, state = Triggers(), crowd.io.store.state
         known.called(state, "x")
 
         def best(call):

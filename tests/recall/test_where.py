@@ -49,7 +49,7 @@ PLAIN = [
 @pytest.fixture
 def stocked(lab):
     """Memories of several kinds, one without most fields."""
-    lab.remember_many(
+    lab.remember(
         [
             {"text": "a goat", "kind": "goal", "importance": 1.0, "tags": ["x", "y"], "ref": "r1", "stability": 3.0},
             {"text": "Tabs", "kind": "fact", "importance": 0.2, "pinned": True, "at": DAY - dt.timedelta(days=9)},
@@ -62,7 +62,7 @@ def stocked(lab):
 
 
 def test_the_columns_are_those_of_lab_memories(stocked):
-    everything = memory_columns(stocked.store.state, ["id", *MEMORY])
+    everything = memory_columns(stocked.io.store.state, ["id", *MEMORY])
     assert everything.equals(stocked.memories)
     assert everything.schema == stocked.memories.schema
 
@@ -71,7 +71,7 @@ def test_the_columns_are_those_of_lab_memories(stocked):
 def test_the_mask_is_what_polars_filters(stocked, expression):
     where = Where.of(expression)
     expected = stocked.memories.filter(expression)["id"].to_list()
-    assert [row + 1 for row in where.mask(stocked.store.state).nonzero()[0]] == expected
+    assert [row + 1 for row in where.mask(stocked.io.store.state).nonzero()[0]] == expected
 
 
 @pytest.mark.parametrize("expression", PLAIN, ids=str)
@@ -79,7 +79,7 @@ def test_a_log_holds_it_as_data_and_gives_it_back(stocked, expression):
     where = Where.of(expression)
     assert where.plain
     again = Where.read(where.text)
-    state = stocked.store.state
+    state = stocked.io.store.state
     assert again == where
     assert again.mask(state).tolist() == where.mask(state).tolist()
 
@@ -103,7 +103,7 @@ def test_what_calls_python_filters_but_is_never_read_back(stocked):
     expression = pl.col("text").map_elements(spy, return_dtype=pl.Boolean)
     where = Where.of(expression)
     assert not where.plain
-    assert where.mask(stocked.store.state).tolist() == [True] * 4
+    assert where.mask(stocked.io.store.state).tolist() == [True] * 4
     RAN.clear()
     with pytest.raises(memlab.InputError, match="logged filter"):
         Where.read(where.text)

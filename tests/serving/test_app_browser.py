@@ -93,7 +93,7 @@ def shown(host, served):
 
 
 def test_a_recall_is_explained_and_judged_by_a_click(lab, shown):
-    lab.remember_many([HOSTILE, "Deploys go out on Tuesdays"])
+    lab.remember([HOSTILE, "Deploys go out on Tuesdays"])
     page, app = shown("tabs or spaces?")
     app.get_by_role("heading", name="tabs or spaces?").wait_for()
     first = app.get_by_role("listitem").first
@@ -143,7 +143,7 @@ def order(app):
 
 
 def test_from_a_recall_a_policy_is_tried_and_installed_by_a_click_alone(lab, shown):
-    lab.remember_many(["The user prefers tabs", "Deploys go out on Tuesdays", HOSTILE])
+    lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays", HOSTILE])
     lab.remember("Only Bob knows of tabs", visibility="private", creator="user:bob")
     page, app = shown("tabs or spaces?")
     app.get_by_role("button", name="Try another policy").click()
@@ -179,7 +179,7 @@ def test_from_a_recall_a_policy_is_tried_and_installed_by_a_click_alone(lab, sho
 
 
 def test_the_studio_alone_sets_a_challenger_and_says_what_the_lab_refuses(lab, host):
-    lab.remember_many(["The user prefers tabs", "Deploys go out on Tuesdays"])
+    lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
     lab.recall("when do deploys go out?", viewer="user:ada")
     page, app = host("studio")
     app.get_by_role("heading", name="when do deploys go out?").wait_for()

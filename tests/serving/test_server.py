@@ -97,7 +97,7 @@ def test_what_is_remembered_is_recalled_and_judged(lab):
 
 
 def test_an_answer_is_attributed_to_what_it_was_made_of(lab):
-    lab.remember_many(["The user prefers tabs over spaces", "Deploys go out on Tuesdays from the release branch"])
+    lab.remember(["The user prefers tabs over spaces", "Deploys go out on Tuesdays from the release branch"])
     found = done(lab, "recall", {"query": "when do deploys go out?"})
     said = done(lab, "feedback", {"recall": found["recall"], "answer": "On Tuesdays, from the release branch."})
     logged = {one["memory"]: one["reward"] for one in said["credited"] if one["status"] == "logged"}
@@ -108,7 +108,7 @@ def test_an_answer_is_attributed_to_what_it_was_made_of(lab):
 
 def test_a_fall_of_the_policy_is_told_to_the_user(trigrams, clock):
     with memlab.open(embedder=trigrams, clock=clock, pack="associative") as lab:
-        lab.remember_many([f"rust note {n}" for n in range(4)] + [f"cake note {n}" for n in range(4)], linking="off")
+        lab.remember([f"rust note {n}" for n in range(4)] + [f"cake note {n}" for n in range(4)], linking="off")
         for day in range(26):
             if day == 20:
                 lab.policies.install("recall-score", "(lambda (activation) (- activation))")
@@ -116,7 +116,7 @@ def test_a_fall_of_the_policy_is_told_to_the_user(trigrams, clock):
             ids = [hit.id for hit in lab.recall("rust", limit=3)]
             rows = [{"memory": id, "outcome": "success" if id < 5 else "fail"} for id in ids]
             if day < 22:
-                lab.feedback_many(rows)
+                lab.feedback(rows)
         recall = lab.recall("rust", limit=3).decision
         answers = []
         for _ in range(5):
@@ -129,7 +129,7 @@ def test_a_fall_of_the_policy_is_told_to_the_user(trigrams, clock):
 
 
 def test_an_outcome_without_memories_is_of_all_that_the_recall_showed(lab):
-    lab.remember_many(["The user prefers tabs", "The user prefers tea"])
+    lab.remember(["The user prefers tabs", "The user prefers tea"])
     found = done(lab, "recall", {"query": "what does the user prefer?"})
     judged = done(lab, "feedback", {"recall": found["recall"], "outcome": "fail"})["judged"]
     assert {one["memory"] for one in judged} == {memory["id"] for memory in found["memories"]} == {1, 2}
@@ -228,9 +228,9 @@ def test_secrets_do_not_reach_the_lab(lab):
 )
 def test_nonsense_is_refused_with_a_reason_and_changes_nothing(lab, tool, arguments, why):
     lab.remember("The user prefers tabs")
-    head = lab.store.journal.head
+    head = lab.io.store.journal.head
     assert why in refused(lab, tool, arguments)
-    assert lab.store.journal.head == head
+    assert lab.io.store.journal.head == head
 
 
 def test_a_session_and_a_project_of_the_server_are_those_of_its_memories(lab):
@@ -339,7 +339,7 @@ def test_all_else_is_there_to_read(lab):
 def test_a_logged_recall_is_explained_by_what_decided_then(lab):
     lab.remember("The user prefers tabs")
     hits = lab.recall("tabs or spaces?")
-    lab.use("companion")
+    lab.policies.use("companion")
     assert repr(hits[0].explain()) in text(lab, f"memlab://recall/{hits.decision}")
 
 
@@ -443,7 +443,7 @@ def test_the_studio_is_for_pages_alone_and_the_bundle_is_that_of_a_notebook(lab,
 
 
 def test_a_policy_is_changed_with_the_key_of_its_page_alone(lab):
-    lab.remember_many(["The user prefers tabs", "Deploys go out on Tuesdays"])
+    lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
 
     async def session(client):
         opened = await client.call_tool("studio", {"questions": ["tabs or spaces?"]})
@@ -481,9 +481,7 @@ def test_a_policy_is_changed_with_the_key_of_its_page_alone(lab):
 
 def test_a_studio_ranks_what_its_server_may_recall(lab):
     lab.remember("Only Ada knows of tabs", visibility="private", creator="user:ada")
-    lab.remember_many(
-        [{"text": "Bob prefers tabs", "project": "web"}, {"text": "Tabs are of the api", "project": "api"}]
-    )
+    lab.remember([{"text": "Bob prefers tabs", "project": "web"}, {"text": "Tabs are of the api", "project": "api"}])
     lab.recall("a secret question of Ada", viewer="user:ada")
     lab.recall("tabs in the api?", project="api", viewer="user:bob")
 
@@ -513,7 +511,7 @@ def test_of_many_open_studios_the_one_that_was_used_longest_ago_ends(lab):
 
 
 def test_a_verdict_can_be_read_where_nobody_judged_everything(lab):
-    lab.remember_many(["The user prefers tabs", "The user prefers tea"])
+    lab.remember(["The user prefers tabs", "The user prefers tea"])
     lab.challenge("companion")
     done(lab, "recall", {"query": "what does the user prefer?"})
     with pytest.raises(MCPError, match="memlab://verdict/zero"):

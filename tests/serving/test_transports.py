@@ -218,7 +218,7 @@ def test_two_agents_and_a_notebook_live_on_one_lab_at_once(tmp_path):
             for number in range(ROUNDS):
                 lab.remember(f"The notebook wrote line {number}")
                 lab.recall(f"line {number}")
-            lab.use("companion", reason="a notebook may do so while agents are at work")
+            lab.policies.use("companion", reason="a notebook may do so while agents are at work")
 
     async def notebook(finished):
         await asyncio.to_thread(work)

@@ -58,7 +58,7 @@ def test_an_agent_works_is_corrected_recalls_better_after_a_restart_and_gives_a_
     for name, text in PROJECT.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
-    assert run("scan", folder, project).exit_code == 0
+    assert run("agent", "scan", folder, project).exit_code == 0
     dice = random.Random(5)
     closed = {f"PAY-{number}": dice.choice(PEOPLE) for number in dice.sample(range(1_000, 9_999), 22)}
     when = "when do releases go out?"
@@ -84,7 +84,7 @@ def test_an_agent_works_is_corrected_recalls_better_after_a_restart_and_gives_a_
     assert {one["memory"]: one["reward"] for one in credited}[wrong] < 0.1
 
     (tmp_path / "newest.hy").write_text(NEWEST)
-    assert run("challenge", folder, "newest.hy", "--reason", "would the newest do?").exit_code == 0
+    assert run("policy", "challenge", folder, "newest.hy", "--reason", "would the newest do?").exit_code == 0
 
     async def second(agent):
         asked = await agent.call("recall", query=when, limit=2)

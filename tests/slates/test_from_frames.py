@@ -418,7 +418,7 @@ def test_whatever_is_wrong_the_error_is_of_the_tree(data):
 
 
 def test_the_way_of_a_lab(lab):
-    lab.remember_many(["tabs", "spaces", "a goat"])
+    lab.remember(["tabs", "spaces", "a goat"])
     lab.feedback(lab.recall("tabs")[0], "success")
     tables = frames(lab.slates())
     for name, frame in frames(memlab.Slates.from_frames(*tables.values())).items():

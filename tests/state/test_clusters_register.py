@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.subjects.clusters.centroids import Centroids
-from memlab.subjects.consolidation.summaries import Summaries
+from memlab.subjects.clusters.summaries import Summaries
 
 numbers = st.integers(1, 6)
 floats = st.floats(0, 1)

@@ -11,7 +11,7 @@ from memlab.kernel.base.clock import from_micros
 @pytest.fixture
 def companion(trigrams, clock):
     with memlab.open(embedder=trigrams, clock=clock, pack="companion") as lab:
-        lab.remember_many(["I like tea", "I live in Lisbon"], linking="off")
+        lab.remember(["I like tea", "I live in Lisbon"], linking="off")
         yield lab
 
 
@@ -100,13 +100,13 @@ def test_it_outlives_the_lab_and_a_snapshot(disk):
 
 @pytest.mark.parametrize("agent", ["", 7, None, "x" * 1001, "\ud800"])
 def test_an_agent_has_a_name(companion, agent):
-    head = companion.store.journal.head
+    head = companion.io.store.journal.head
     with pytest.raises(memlab.InputError):
         companion.agents.conversation(agent)
     if agent is not None:
         with pytest.raises(memlab.InputError):
             companion.feedback(1, "success", agent=agent)
-    assert companion.store.journal.head == head
+    assert companion.io.store.journal.head == head
 
 
 def test_a_secret_is_no_name(companion):

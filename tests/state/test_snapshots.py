@@ -12,8 +12,8 @@ from memlab.kernel.verbs.projections import PROJECTIONS
 
 @pytest.fixture
 def state(lab):
-    lab.remember_many(["Ana likes tea", "the deploy failed"], chain=True)
-    return lab.store.state
+    lab.remember(["Ana likes tea", "the deploy failed"], chain=True)
+    return lab.io.store.state
 
 
 def of_an_older_format(snapshot):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.verbs.feedback.gaps import Gaps
 from memlab.kernel.verbs.feedback.judged import Judged
+from memlab.kernel.verbs.gate.switch import Consents, Switches
 from memlab.subjects.agents.relationships import Relationships
-from memlab.subjects.agents.switch import Consents, Switches
 from memlab.subjects.clusters.due import Recalls
 
 ids = st.integers(1, 5)

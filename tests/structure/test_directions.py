@@ -1,13 +1,11 @@
 """Directions: at length 1, and the same sums in any order."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from memlab.errors import InputError
-from memlab.subjects.clusters.directions import centre_of, checked_vectors, directions
+from memlab.subjects.clusters.directions import centre_of, directions
 
 ROWS = hnp.arrays(np.int8, st.tuples(st.integers(1, 30), st.just(5)), elements=st.integers(-127, 127))
 
@@ -34,16 +32,3 @@ def test_neither_order_nor_batch_changes_a_bit(vectors, dice):
 def test_scale_does_not_count():
     vectors = np.array([[1.0, 2.0], [-3.0, 0.5]])
     assert np.array_equal(directions(vectors), directions(vectors * 64))
-
-
-@pytest.mark.parametrize("wrong", [np.zeros(3), np.zeros((2, 2), dtype=object), np.zeros((2, 3))])
-def test_what_is_no_matrix_of_numbers_is_refused(wrong):
-    with pytest.raises(InputError, match="matrix of numbers"):
-        checked_vectors(wrong, dim=2)
-
-
-def test_the_row_with_a_nan_is_named():
-    vectors = np.zeros((9000, 2))
-    vectors[8500, 1] = np.nan
-    with pytest.raises(InputError, match="Vector 8500"):
-        checked_vectors(vectors)

@@ -3,12 +3,10 @@
 import math
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
 
-from memlab.errors import InputError
 from memlab.subjects.clusters.keywords import keywords
 
 
@@ -40,12 +38,6 @@ def test_scripts_without_spaces_and_accents():
 def test_groups_without_words():
     assert keywords([], []) == []
     assert keywords([None, "the", "boat"], [0, 2, 3]) == [(), (), (), ("boat",)]
-
-
-@pytest.mark.parametrize(("texts", "labels", "more"), [(["a"], [], {}), (["a"], [-2], {}), (["a"], [0], {"most": 0})])
-def test_what_does_not_fit_is_refused(texts, labels, more):
-    with pytest.raises(InputError):
-        keywords(texts, labels, **more)
 
 
 WORDS = st.lists(st.sampled_from(["ant", "bee", "cow", "dog", "elk", "fox"]), max_size=6)

@@ -9,9 +9,9 @@ import pytest
 import memlab
 from memlab.kernel.policies import load_pack
 from memlab.subjects.clusters.finding import assign
-from memlab.subjects.structure import Stats, stats
+from memlab.subjects.clusters.stats import Stats, stats
 
-STATS = importlib.import_module("memlab.subjects.structure._stats")  # the package has a function of this name
+STATS = importlib.import_module("memlab.subjects.clusters.stats")  # the package has a function of this name
 
 SUBJECTS = (
     ("The garden needs water", "garden"),
@@ -28,7 +28,7 @@ def filled(lab, clock, each=12):
         for text, tag in SUBJECTS
     ]
     for start in range(0, len(rows), 6):
-        lab.remember_many(rows[start : start + 6], chain=True)
+        lab.remember(rows[start : start + 6], chain=True)
         clock.advance(days=4)
     for query in ("garden water", "tabs", "tabs or spaces"):
         lab.recall(query, limit=3)
@@ -36,8 +36,8 @@ def filled(lab, clock, each=12):
 
 
 def of(lab, clock, **more):
-    with lab.store.reading() as state:
-        return stats(state, lab.pack, now=clock(), **more)
+    with lab.io.store.reading() as state:
+        return stats(state, lab.policies.pack, now=clock(), **more)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_key_memories_are_the_most_used(whole, lab):
 
 
 def test_new_memories_may_join_the_clusters(whole, lab):
-    labels = assign(whole.found, lab.embedder.encode(["The garden needs water, note 3 <b>&"]))
+    labels = assign(whole.found, lab.io.embedder.encode(["The garden needs water, note 3 <b>&"]))
     assert labels.shape == (1,)
     assert labels[0] < len(whole.found)
 
@@ -89,11 +89,11 @@ def test_the_layers_are_those_of_a_pack_that_speaks_of_them(lab, clock):
     filled(lab, clock)
     own = of(lab, clock)
     assert "memlab's own" in own.notes[0]
-    lab.use("associative")
+    lab.policies.use("associative")
     theirs = of(lab, clock)
     assert "label policy of associative" in theirs.notes[0]
     assert theirs.frames["layers"].equals(own.frames["layers"])
-    lab.use(load_pack('(pack mine "All last.")\n(defpolicy label [] "stable")'))
+    lab.policies.use(load_pack('(pack mine "All last.")\n(defpolicy label [] "stable")'))
     assert of(lab, clock).frames["layers"]["memories"].to_list() == [0, 36, 0, 0]
 
 
@@ -118,7 +118,7 @@ def test_the_same_lab_gives_the_same_statistics(lab, clock):
 
 
 def test_tags_do_not_count_as_memories(lab, clock):
-    lab.remember_many([{"text": f"Note {number}", "tags": ["a", "b"]} for number in range(8)])
+    lab.remember([{"text": f"Note {number}", "tags": ["a", "b"]} for number in range(8)])
     total = dict(of(lab, clock).frames["totals"].iter_rows())
     assert total["memories"] == 8
 
@@ -167,14 +167,14 @@ def test_text_is_told_in_order_and_escaped_on_the_page(whole):
 
 def test_markup_and_mathematics_in_words_stay_words(lab, clock):
     kinds = [{"text": "$x^2$ </svg><script>alert(1)</script> $y_3$ 記憶"} for _ in range(20)]
-    lab.remember_many([{**row, "session": "s"} for row in kinds], chain=True)
+    lab.remember([{**row, "session": "s"} for row in kinds], chain=True)
     page = page_of(of(lab, clock))
     assert "<script" not in page
 
 
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_little_labs(lab, clock, count):
-    lab.remember_many([f"Thing {number}" for number in range(count)])
+    lab.remember([f"Thing {number}" for number in range(count)])
     found = of(lab, clock)
     assert isinstance(found, Stats)
     assert repr(found).startswith(f"{count} memories")
@@ -196,12 +196,12 @@ def test_the_figure_shows_communities_then_clusters_then_kinds(lab, clock, trigr
 
     assert title(of(filled(lab, clock), clock)) == "Communities"
     with memlab.open(embedder=trigrams, clock=clock) as plain:
-        plain.remember_many([f"{text} {number % 3}" for text, _ in SUBJECTS for number in range(8)])
+        plain.remember([f"{text} {number % 3}" for text, _ in SUBJECTS for number in range(8)])
         found = of(plain, clock)
         assert title(found) == "Clusters"
         assert len(found.found) >= 2
     with memlab.open(embedder=trigrams, clock=clock) as few:
-        few.remember_many(["One", {"text": "Two", "kind": "goal"}])
+        few.remember(["One", {"text": "Two", "kind": "goal"}])
         assert title(of(few, clock)) == "Kinds"
 
 
@@ -225,7 +225,7 @@ def test_a_bar_spans_weeks_where_there_are_many(lab, clock):
 
 
 def test_of_many_communities_the_largest_are_drawn(lab, clock):
-    lab.remember_many([{"text": f"Turn {turn}", "session": str(turn % 30)} for turn in range(90)], chain=True)
+    lab.remember([{"text": f"Turn {turn}", "session": str(turn % 30)} for turn in range(90)], chain=True)
     found = of(lab, clock)
     assert found.frames["communities"].height == 30
     said = labels_of(found.figure(), 0)

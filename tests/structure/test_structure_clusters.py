@@ -9,9 +9,8 @@ from properties import examples
 from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 
-from memlab.errors import DamagedLab, InputError
 from memlab.subjects.clusters.directions import directions
-from memlab.subjects.clusters.finding import Clusters, assign, by_size, clusters, natural_size
+from memlab.subjects.clusters.finding import assign, by_size, clusters, natural_size
 
 
 def brute(found, vectors):
@@ -33,7 +32,6 @@ def test_planted_groups_are_found(blobs):
     assert adjusted_rand_score(planted[planted >= 0], found.labels[planted >= 0]) > 0.95
     assert found.sizes.tolist() == np.bincount(found.labels[found.labels >= 0]).tolist()
     assert np.all(np.diff(found.sizes) <= 0)
-    assert found.frame.columns == ["row", "cluster"]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -65,18 +63,6 @@ def test_what_was_not_drawn_joins_what_it_is_near(blobs):
     assert inside.mean() > 0.9
     assert adjusted_rand_score(planted[inside], found.labels[inside]) == 1
     assert found.settings["sample"] == 400
-
-
-@pytest.mark.parametrize("most", [60, 10_000])
-def test_the_order_of_the_rows_does_not_count(blobs, most):
-    vectors, _ = blobs(3, 40, 24, spread=0.5, noise=30)
-    rows = np.arange(len(vectors)) * 7
-    order = np.random.default_rng(1).permutation(len(vectors))
-    one = clusters(vectors, rows, most=most, min_size=5)
-    other = clusters(vectors[order], rows[order], most=most, min_size=5)
-    for name in ("rows", "labels", "centroids", "radii", "sizes", "centre"):
-        assert np.array_equal(getattr(one, name), getattr(other, name))
-    assert one.rows.tolist() == rows.tolist()
 
 
 def test_centroids_are_the_mean_directions_and_radii_hold_most_members(blobs):
@@ -137,62 +123,3 @@ def test_the_largest_group_is_0(labels):
 
 def test_the_natural_size_grows_with_the_root():
     assert [natural_size(rows) for rows in (0, 50, 2_500, 10_000, 1_000_000)] == [5, 5, 10, 20, 200]
-
-
-@pytest.mark.parametrize(
-    ("vectors", "rows", "more", "message"),
-    [
-        (np.ones((2, 3)), [0], {}, "as many rows"),
-        (np.ones((2, 3)), [1, 1], {}, "given more than once"),
-        (np.ones((2, 3)), [0.5, 1.5], {}, "whole numbers"),
-        (np.full((2, 3), np.inf), [0, 1], {}, "finite"),
-        (np.ones((2, 3)), [0, 1], {"min_size": 1}, "at least 2 members"),
-        (np.ones((2, 3)), [0, 1], {"most": 1}, "at least 2 rows"),
-        (np.ones((2, 3)), [0, 1], {"reach": 0.0}, "reach"),
-        (np.ones((2, 3)), [0, 1], {"dimensions": 0}, "dimension"),
-    ],
-)
-def test_what_does_not_fit_is_refused(vectors, rows, more, message):
-    with pytest.raises(InputError, match=message):
-        clusters(vectors, rows, **more)
-
-
-def test_vectors_of_another_dimension_are_refused():
-    found = clusters(np.ones((3, 4), dtype=np.int8), range(3))
-    with pytest.raises(InputError, match=r"\(rows, 4\)"):
-        assign(found, np.ones((2, 5), dtype=np.int8))
-
-
-# -- on disk ----------------------------------------------------------------------------------------------------
-
-
-def test_what_is_saved_is_loaded(blobs, tmp_path):
-    vectors, _ = blobs(3, 30, 20)
-    found = clusters(vectors, range(90))
-    found.save(tmp_path / "clusters.npz")
-    loaded = Clusters.load(tmp_path / "clusters.npz")
-    assert repr(loaded) == repr(found)
-    assert dict(loaded.settings) == dict(found.settings)
-    assert np.array_equal(assign(loaded, vectors), assign(found, vectors))
-    assert [path.name for path in tmp_path.iterdir()] == ["clusters.npz"]
-
-
-def test_a_file_that_is_cut_or_does_not_fit_together_is_damaged(blobs, tmp_path):
-    vectors, _ = blobs(2, 30, 6)
-    path = tmp_path / "clusters.npz"
-    clusters(vectors, range(60)).save(path)
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DamagedLab, match="cannot be read"):
-        Clusters.load(path)
-    path.write_bytes(whole)
-    with np.load(path) as stored:
-        arrays = dict(stored)
-    np.savez(path, **(arrays | {"labels": arrays["labels"] + 5}))
-    with pytest.raises(DamagedLab, match="contradict each other"):
-        Clusters.load(path)
-    np.savez(path, **(arrays | {"labels": np.array([{}] * 60)}))
-    with pytest.raises(DamagedLab, match="cannot be read"):
-        Clusters.load(path)
-    with pytest.raises(DamagedLab, match="cannot be read"):
-        Clusters.load(tmp_path / "none.npz")

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from memlab.kernel.policies import load_pack, pack_names
-from memlab.subjects.structure._labels import labels
+from memlab.subjects.clusters.labels import labels
 
 ROWS = [
     {"text": "Where is the kayak?", "session": "1", "tags": ["boat"], "kind": "goal"},
@@ -17,13 +17,13 @@ ROWS = [
 
 @pytest.fixture
 def state(lab, clock):
-    lab.remember_many(ROWS, chain=True)
+    lab.remember(ROWS, chain=True)
     clock.advance(days=2)
     for query in ("kayak", "garage", "leaks"):
         hits = lab.recall(query, limit=2)
         lab.feedback(hits[0], "success")
         clock.advance(hours=30)
-    return lab.store.state
+    return lab.io.store.state
 
 
 @pytest.mark.parametrize("name", pack_names())

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
 
-from memlab.errors import InputError
 from memlab.kernel.policies import load_pack
-from memlab.subjects.structure import LAYERS, layer, layers
+from memlab.subjects.clusters.layers import LAYERS, layer, layers
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAYS = st.one_of(st.floats(0, 60), st.sampled_from([0.0, 6.999, 7.0, 7.001]))
@@ -96,10 +95,3 @@ def test_a_column_of_layers_decides():
 def test_layers_of_the_frame_of_a_lab(lab, clock):
     lab.remember("One", kind="goal")
     assert layers(lab.memories, clock()).by_kind.row(2) == ("goal", "emerging", 1, 1.0)
-
-
-def test_what_does_not_fit_is_refused():
-    with pytest.raises(InputError, match="access is missing"):
-        layers(memories([]).drop("access"), NOW)
-    with pytest.raises(InputError, match="'hazy'"):
-        layers(memories([("fact", 1, 1, 1)]).with_columns(pl.lit("hazy").alias("layer")), NOW)

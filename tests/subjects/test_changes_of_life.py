@@ -74,7 +74,7 @@ def test_a_change_ends_what_was_so_before_in_whatever_order_it_is_told(clock, be
     ]
     with memlab.open(clock=clock) as lab:
         for message in reversed(messages) if late else messages:
-            lab.agents.commit(lab.extract([message]))
+            lab.agents.commit(lab.agents.extract([message]))
         facts = lab.facts.frame()
         old, new = (facts.filter(facts["valid_from"].dt.month() == month) for month in (1, 5))
         assert "superseded" in old["status"].to_list()
@@ -121,7 +121,7 @@ def test_a_history_gives_the_same_facts_in_whatever_order_it_is_told(clock):
         order = draw.sample(HISTORY, len(HISTORY))
         with memlab.open(clock=clock) as lab:
             for at, text in order:
-                lab.agents.commit(lab.extract([{"role": "user", "content": text, "at": at}]))
+                lab.agents.commit(lab.agents.extract([{"role": "user", "content": text, "at": at}]))
             days = [f"2026-{month:02}-{day:02}" for month in range(1, 7) for day in (2, 16)]
             seen.add(tuple(tuple(sorted(lab.facts.frame(at=day)["text"].to_list())) for day in days))
     assert len(seen) == 1
@@ -130,9 +130,9 @@ def test_a_history_gives_the_same_facts_in_whatever_order_it_is_told(clock):
 
 def test_a_doubtful_fact_ends_nothing_and_is_flagged(clock):
     with memlab.open(clock=clock) as lab:
-        lab.agents.commit(lab.extract([{"role": "user", "content": "I live in Rome.", "at": "2026-01-01"}]))
+        lab.agents.commit(lab.agents.extract([{"role": "user", "content": "I live in Rome.", "at": "2026-01-01"}]))
         doubt = [{"role": "user", "content": "I live in Oslo, I guess.", "at": "2026-02-01"}]
-        lab.agents.commit(lab.extract(doubt))
+        lab.agents.commit(lab.agents.extract(doubt))
         facts = lab.facts.frame(predicate="lives-in")
         assert set(facts["status"].to_list()) == {"active"}
         assert "contradicts" in lab.edges["relation"].to_list()
@@ -140,9 +140,9 @@ def test_a_doubtful_fact_ends_nothing_and_is_flagged(clock):
 
 def test_what_an_assistant_says_of_a_user_is_staged_and_ends_nothing(clock):
     with memlab.open(pack="companion", clock=clock) as lab:
-        lab.agents.commit(lab.extract([{"role": "user", "content": "I live in Rome.", "at": "2026-01-01"}]))
+        lab.agents.commit(lab.agents.extract([{"role": "user", "content": "I live in Rome.", "at": "2026-01-01"}]))
         told = [{"role": "assistant", "content": "The user lives in Bonn.", "at": "2026-02-01"}]
-        lab.agents.commit(lab.extract(told))
+        lab.agents.commit(lab.agents.extract(told))
         facts = dict(lab.facts.frame().select("text", "status").iter_rows())
         assert facts == {"The user lives in Rome": "active", "The user lives in Bonn": "staged"}
 

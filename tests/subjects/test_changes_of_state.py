@@ -113,10 +113,10 @@ def test_greetings_questions_and_wishes_end_nothing() -> None:
     imagined = [f"What if {text} no longer?" for text in before[40:]]
     clock = ManualClock("2026-03-01")
     with memlab.open(pack="companion", clock=clock) as lab:
-        lab.remember_many([{"text": text, "kind": "event"} for text in before], linking="now")
+        lab.remember([{"text": text, "kind": "event"} for text in before], linking="now")
         clock.advance(days=1)
         told = ["Hi there!", "Good morning!", "See you now!", *asked, *wished, *imagined]
-        found = lab.remember_many([{"text": text, "kind": "event"} for text in told], linking="now").outcomes
+        found = lab.remember([{"text": text, "kind": "event"} for text in told], linking="now").outcomes
     assert not found["outcome"].is_in(["superseded", "merged", "skipped"]).any()
 
 

@@ -36,14 +36,14 @@ def parts(lab):
 
 @pytest.fixture
 def herd(lab):
-    lab.remember_many([*GOATS, *SHIPS])
-    lab.clusters.find()
+    lab.remember([*GOATS, *SHIPS])
+    lab.graph.clusters.find()
     return lab
 
 
 def test_what_means_the_same_is_one_cluster_and_edges_say_how_near(herd):
     assert parts(herd) == [list(range(1, 11)), list(range(11, 21))]
-    state = herd.store.state
+    state = herd.io.store.state
     found, ids = current(state)
     unit = state.vectors.take(found.rows).astype(float)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
@@ -56,36 +56,36 @@ def test_what_means_the_same_is_one_cluster_and_edges_say_how_near(herd):
 
 
 def test_a_second_search_finds_the_same_and_writes_nothing(herd):
-    before = herd.store.journal.head
-    again = herd.clusters.find()
+    before = herd.io.store.journal.head
+    again = herd.graph.clusters.find()
     assert again.event is None
     assert set(again.frame["what"]) == {"kept"}
-    assert herd.store.journal.head == before
+    assert herd.io.store.journal.head == before
 
 
 def test_a_cluster_keeps_number_and_name_while_its_members_stay_together(herd):
-    names = dict(herd.clusters.frame().select("cluster", "name").iter_rows())
-    herd.remember_many([*(f"{text} again" for text in GOATS), *BREAD])
-    found = herd.clusters.find()
-    kept = herd.clusters.frame().filter(pl.col("cluster").is_in(list(names)))
+    names = dict(herd.graph.clusters.frame().select("cluster", "name").iter_rows())
+    herd.remember([*(f"{text} again" for text in GOATS), *BREAD])
+    found = herd.graph.clusters.find()
+    kept = herd.graph.clusters.frame().filter(pl.col("cluster").is_in(list(names)))
     assert dict(kept.select("cluster", "name").iter_rows()) == names
     assert found.frame.filter(pl.col("what") == "new")["cluster"].to_list() == [3]
-    assert dict(herd.clusters.frame().select("cluster", "members").iter_rows()) == {1: 20, 2: 10, 3: 10}
+    assert dict(herd.graph.clusters.frame().select("cluster", "members").iter_rows()) == {1: 20, 2: 10, 3: 10}
 
 
 def test_what_left_recall_is_no_member_and_a_cluster_without_members_ends(herd):
     herd.forget(list(range(11, 21)))
-    found = herd.clusters.find()
+    found = herd.graph.clusters.find()
     assert dict(found.frame.select("cluster", "what").iter_rows())[2] == "gone"
     assert set(membership(herd)) <= set(range(1, 11)), "and its edges with it"
-    assert centroids_of(herd.store.state).all[2].centroid == b""
+    assert centroids_of(herd.io.store.state).all[2].centroid == b""
 
 
 def test_a_name_tells_nothing_that_is_private_or_that_one_memory_alone_says(lab):
     secret = [{"text": f"The mortgage of house {n} is overdue", "visibility": "private"} for n in range(8)]
-    lab.remember_many([*secret, *GOATS, *SHIPS, "The goat wants hay and salt: quinquennial"])
-    lab.clusters.find()
-    names = " ".join(lab.clusters.frame()["name"])
+    lab.remember([*secret, *GOATS, *SHIPS, "The goat wants hay and salt: quinquennial"])
+    lab.graph.clusters.find()
+    names = " ".join(lab.graph.clusters.frame()["name"])
     assert "mortgage" not in names
     assert "overdue" not in names
     assert "quinquennial" not in names
@@ -97,17 +97,17 @@ class TestJoining:
 
     @pytest.fixture
     def grown(self, herd):
-        herd.remember_many(["The goat on meadow 99 wants hay and salt", "Quite something else: jazz"])
+        herd.remember(["The goat on meadow 99 wants hay and salt", "Quite something else: jazz"])
         return herd
 
     def near(self, lab, closeness):
-        with lab.store.reading() as state:
+        with lab.io.store.reading() as state:
             looked = centroids_of(state).looked
             pack = load_pack(fond("memlab", cluster_closeness=closeness))
             return near_clusters(state, pack, np.arange(looked, len(state)))
 
     def test_the_default_pack_pays_nothing(self, grown):
-        assert grown.pack.number("cluster-closeness") == 0
+        assert grown.policies.pack.number("cluster-closeness") == 0
         assert not self.near(grown, 0)
 
     def test_the_near_one_joins_and_the_other_does_not(self, grown):
@@ -117,12 +117,12 @@ class TestJoining:
         assert 0.6 <= part["weight"][0] <= 1
 
     def test_nobody_joins_twice(self, grown, clock):
-        grown.use(fond("memlab", cluster_closeness=0.6))
+        grown.policies.use(fond("memlab", cluster_closeness=0.6))
         grown.upkeep.maintain()
         assert membership(grown)[21] == membership(grown)[1]
-        head = grown.store.journal.head
+        head = grown.io.store.journal.head
         grown.upkeep.maintain()
-        assert grown.store.journal.head == head, "what did not join is not asked about again"
+        assert grown.io.store.journal.head == head, "what did not join is not asked about again"
 
     def test_the_threshold_is_the_cosine_less_the_mean(self, grown):
         (part,) = self.near(grown, 0.01).change.join
@@ -135,26 +135,26 @@ class TestRefinement:
     """Centroids go where their members are, near clusters become one, empty ones end."""
 
     def test_a_centroid_moves_to_its_members(self, herd):
-        before = centroids_of(herd.store.state).all[1].centroid
+        before = centroids_of(herd.io.store.state).all[1].centroid
         herd.forget([1, 2, 3])
-        herd.clusters.refine()
-        kept = centroids_of(herd.store.state)
+        herd.graph.clusters.refine()
+        kept = centroids_of(herd.io.store.state)
         assert kept.all[1].size == 7
         assert kept.all[1].centroid != before
-        found, _ = current(herd.store.state)
+        found, _ = current(herd.io.store.state)
         unit = found.centroids.astype(float)
         assert np.linalg.norm(unit, axis=1) == pytest.approx(1)
 
     def test_near_clusters_merge_into_the_larger_and_keep_its_name(self, herd):
-        herd.use(fond("memlab", cluster_merge=2))  # each counts as near whatever lies within twice a radius
-        kept = centroids_of(herd.store.state)
+        herd.policies.use(fond("memlab", cluster_merge=2))  # each counts as near whatever lies within twice a radius
+        kept = centroids_of(herd.io.store.state)
         wide = {id: one.radius for id, one in kept.all.items()}
         for one in kept.all.values():
             one.radius = 2.0
         herd.forget([11])
         names = membership(herd)
-        with herd.store.reading() as state:
-            step = refined(state, herd.pack)
+        with herd.io.store.reading() as state:
+            step = refined(state, herd.policies.pack)
         assert step.body["gone"] == [[2, 1]]
         (part,) = step.change.join
         assert set(part["source"]) == set(range(11, 21)), "one that left recall moves with the others"
@@ -163,22 +163,22 @@ class TestRefinement:
 
     def test_an_empty_one_ends(self, herd):
         herd.forget(list(range(11, 21)))
-        result = herd.clusters.refine()
+        result = herd.graph.clusters.refine()
         assert dict(result.frame.select("cluster", "what").iter_rows())[2] == "gone"
-        assert list(centroids_of(herd.store.state).live) == [1]
+        assert list(centroids_of(herd.io.store.state).live) == [1]
 
     def test_it_sets_back_the_count_even_if_nothing_moves(self, herd):
         herd.recall("goat")
-        assert herd.store.state.projections["recalls"].since_refined == 1
-        herd.clusters.refine()
-        assert herd.store.state.projections["recalls"].since_refined == 0
+        assert herd.io.store.state.projections["recalls"].since_refined == 1
+        herd.graph.clusters.refine()
+        assert herd.io.store.state.projections["recalls"].since_refined == 0
 
 
 class TestUpkeep:
     """``maintain`` does what is due."""
 
     def test_recalls_only_count_and_upkeep_refines(self, herd):
-        herd.use(fond("memlab", refine_every=3))
+        herd.policies.use(fond("memlab", refine_every=3))
         for _ in range(2):
             herd.recall("goat hay", limit=2)
         assert not self.refinements(herd)
@@ -191,28 +191,28 @@ class TestUpkeep:
         assert len(self.refinements(herd)) == 1
 
     def test_results_that_span_clusters_make_it_due(self, herd):
-        herd.use(fond("memlab", refine_every=1000))
+        herd.policies.use(fond("memlab", refine_every=1000))
         herd.recall("goat deploy release hay", limit=20)
         herd.upkeep.maintain()
         assert len(self.refinements(herd)) == 1
 
     def test_where_there_are_no_clusters_they_are_found(self, lab):
-        lab.remember_many([*GOATS, *SHIPS])
-        lab.use(fond("memlab", refine_every=1))
+        lab.remember([*GOATS, *SHIPS])
+        lab.policies.use(fond("memlab", refine_every=1))
         lab.recall("goat")
         lab.upkeep.maintain()
-        assert len(lab.clusters.frame()) == 2
+        assert len(lab.graph.clusters.frame()) == 2
 
     def test_the_default_pack_does_nothing(self, herd):
         herd.recall("goat deploy release hay", limit=20)
-        before = centroids_of(herd.store.state).dump()
+        before = centroids_of(herd.io.store.state).dump()
         herd.remember("The goat on meadow 99 wants hay and salt")
         herd.upkeep.maintain()
         assert not self.refinements(herd)
-        assert centroids_of(herd.store.state).dump() == before
+        assert centroids_of(herd.io.store.state).dump() == before
 
     def refinements(self, lab):
-        return list(lab.store.journal.events(kinds=("refine",)))
+        return list(lab.io.store.journal.events(kinds=("refine",)))
 
 
 class TestAnotherEmbedder:
@@ -223,22 +223,22 @@ class TestAnotherEmbedder:
             return np.roll(trigrams.encode(texts).astype(float), 5, axis=1) * np.linspace(1, 2, 32)
 
         with memlab.open(tmp_path / "lab", embedder=trigrams, clock=clock) as lab:
-            lab.remember_many([*GOATS, *SHIPS])
-            lab.clusters.find()
-            before = dict(lab.clusters.frame().select("cluster", "name").iter_rows())
+            lab.remember([*GOATS, *SHIPS])
+            lab.graph.clusters.find()
+            before = dict(lab.graph.clusters.frame().select("cluster", "name").iter_rows())
         with memlab.open(tmp_path / "lab", embedder=shifted, clock=clock, reembed=True) as lab:
-            with lab.store.reading() as state:
+            with lab.io.store.reading() as state:
                 assert current(state) is None
                 assert not refined(state, load_pack("cascade"))
-            assert not len(lab.clusters.frame())
-            lab.clusters.find()
-            assert dict(lab.clusters.frame().select("cluster", "name").iter_rows()) == before
-            assert current(lab.store.state) is not None
+            assert not len(lab.graph.clusters.frame())
+            lab.graph.clusters.find()
+            assert dict(lab.graph.clusters.frame().select("cluster", "name").iter_rows()) == before
+            assert current(lab.io.store.state) is not None
 
 
 def test_what_changed_while_clusters_were_sought_is_left_out(herd):
     """``clustered`` is given what was sought in an older state."""
-    state = herd.store.state
+    state = herd.io.store.state
     found, _ = current(state)
     herd.forget([1, 2])
     step = clustered(state, found, state.fingerprint, len(state))
@@ -248,18 +248,18 @@ def test_what_changed_while_clusters_were_sought_is_left_out(herd):
 
 def test_the_lab_opens_with_its_clusters_from_journal_and_snapshot(disk):
     with disk() as lab:
-        lab.remember_many([*GOATS, *SHIPS])
-        lab.clusters.find()
-        told, joined = lab.clusters.frame(), membership(lab)
+        lab.remember([*GOATS, *SHIPS])
+        lab.graph.clusters.find()
+        told, joined = lab.graph.clusters.frame(), membership(lab)
     with disk() as lab:
-        assert lab.clusters.frame().equals(told)
+        assert lab.graph.clusters.frame().equals(told)
         lab.io.snapshot()
     with disk() as lab:
-        assert lab.clusters.frame().equals(told)
+        assert lab.graph.clusters.frame().equals(told)
         assert membership(lab) == joined
-        assert isinstance(lab.store.state.projections["clusters"], Centroids)
+        assert isinstance(lab.io.store.state.projections["clusters"], Centroids)
 
 
 def test_in_use_is_what_recall_may_find(herd):
     herd.forget([3])
-    assert in_use(herd.store.state).tolist() == [row for row in range(20) if row != 2]
+    assert in_use(herd.io.store.state).tolist() == [row for row in range(20) if row != 2]

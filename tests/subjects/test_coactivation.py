@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import memlab
 from memlab.kernel.policies import load_pack
 from memlab.kernel.schema import RELATIONS
-from memlab.kernel.verbs.feedback.coactivation import joined, pairs_of, pairs_with
 from memlab.kernel.verbs.feedback.tags import common_tag
+from memlab.kernel.verbs.reinforcement.coactivation import joined, pairs_of, pairs_with
 
 NOTES = [f"note {i} of the bakery" for i in range(6)]
 
@@ -21,7 +21,7 @@ SUCCESS_ALONE = load_pack("associative").sources[0].replace("coactivation-gain 0
 @pytest.fixture
 def associative(trigrams, clock):
     with memlab.open(embedder=trigrams, clock=clock, pack=SUCCESS_ALONE) as lab:
-        lab.remember_many(NOTES, linking="off")
+        lab.remember(NOTES, linking="off")
         yield lab
 
 
@@ -68,7 +68,7 @@ class TestSharedSuccess:
         assert pairs(associative) == {}
 
     def test_the_default_pack_makes_none(self, lab):
-        lab.remember_many(NOTES, linking="off")
+        lab.remember(NOTES, linking="off")
         for hit in lab.recall("note of the bakery"):
             lab.feedback(hit, "success")
         assert len(lab.edges) == 0
@@ -78,7 +78,7 @@ class TestSharedSuccess:
     @given(st.lists(st.lists(st.sampled_from(["success", "fail", None]), min_size=6, max_size=6), max_size=5))
     def test_against_a_table(self, trigrams, judged):
         with memlab.open(embedder=trigrams, clock=memlab.ManualClock(), pack=SUCCESS_ALONE) as lab:
-            lab.remember_many(NOTES, linking="off")
+            lab.remember(NOTES, linking="off")
             table = {}
             for outcomes in judged:
                 hits, done = lab.recall("note of the bakery", limit=6), []
@@ -96,41 +96,41 @@ class TestSharedSuccess:
 class TestEdges:
     def test_an_edge_that_is_there_is_found_in_either_direction(self, associative):
         associative.graph.link(4, 2, weight=0.5)
-        with associative.store.reading() as state:
-            change = joined(state, associative.pack, [(2, 4)])
+        with associative.io.store.reading() as state:
+            change = joined(state, associative.policies.pack, [(2, 4)])
         assert change.edges is None
         assert change.strengthen == {"edges": [0], "weight": [0.55]}
 
     def test_a_relation_that_was_named_has_a_direction(self, associative):
         associative.graph.link(4, 2, "supersedes", weight=0.98)
-        with associative.store.reading() as state:
-            same = joined(state, associative.pack, [(2, 4), (2, 3)], relations={(4, 2): "supersedes"})
-            other = joined(state, associative.pack, [(2, 4)], relations={(2, 4): "supersedes"})
+        with associative.io.store.reading() as state:
+            same = joined(state, associative.policies.pack, [(2, 4), (2, 3)], relations={(4, 2): "supersedes"})
+            other = joined(state, associative.policies.pack, [(2, 4)], relations={(2, 4): "supersedes"})
         assert same.strengthen == {"edges": [0], "weight": [1.0]}
         assert (same.edges["source"], same.edges["target"], same.edges["relation"]) == ([2], [3], ["relates-to"])
         assert (other.edges["source"], other.edges["target"], other.edges["relation"]) == ([2], [4], ["supersedes"])
 
     def test_both_ways_of_one_pair_are_one_edge(self, associative):
         named = {(1, 2): "relates-to", (2, 1): "relates-to"}
-        with associative.store.reading() as state:
-            change = joined(state, associative.pack, [(2, 1), (1, 2)], relations=named)
+        with associative.io.store.reading() as state:
+            change = joined(state, associative.policies.pack, [(2, 1), (1, 2)], relations=named)
         assert (change.edges["source"], change.edges["target"]) == ([1], [2])
 
     def test_a_removed_edge_is_made_anew(self, associative):
         associative.graph.link(1, 2, weight=0.5)
-        with associative.store.writing() as tx:
+        with associative.io.store.writing() as tx:
             tx.event("unlink", {"unlink": [0]}, at=0)
-        with associative.store.reading() as state:
-            assert joined(state, associative.pack, [(1, 2)]).strengthen is None
+        with associative.io.store.reading() as state:
+            assert joined(state, associative.policies.pack, [(1, 2)]).strengthen is None
 
     def test_what_is_on_its_way_out_is_left_alone(self, associative):
         hits = associative.recall("note of the bakery", limit=4)
         gone = hits[1]
-        with associative.store.writing() as tx:
+        with associative.io.store.writing() as tx:
             tx.event("delete", {"set": [{"ids": [gone.id], "columns": {"status": "deleted"}}]}, at=0)
         for hit in hits:
             associative.feedback(hit, "success")
-        associative.verify(hits, hits)
+        associative.agents.verify(hits, hits)
         assert not [pair for pair in pairs(associative) if gone.id in pair]
         assert pairs(associative)
 
@@ -152,9 +152,9 @@ class TestNoStorm:
     def test_of_ten_thousand_that_passed_at_most_so_many_pairs_are_joined(self, trigrams, clock):
         source = '(pack mine "Few." :inherits cascade) (setting edge-pairs 20)'
         with memlab.open(embedder=trigrams, clock=clock, pack=source) as lab:
-            lab.remember_many([f"note {i} of the bakery" for i in range(200)], linking="off")
+            lab.remember([f"note {i} of the bakery" for i in range(200)], linking="off")
             hits = lab.recall("note of the bakery", limit=100)
-            assert lab.verify(hits, hits).edges == min(20, len(hits) * (len(hits) - 1) // 2)
+            assert lab.agents.verify(hits, hits).edges == min(20, len(hits) * (len(hits) - 1) // 2)
 
 
 class TestCommonTag:
@@ -173,31 +173,31 @@ class TestCommonTag:
     )
     def test_what_most_of_them_bear(self, trigrams, clock, tags, expected):
         with memlab.open(embedder=trigrams, clock=clock, pack="cascade") as lab:
-            lab.remember_many([{"text": f"note {i}", "tags": given} for i, given in enumerate(tags)], linking="off")
-            with lab.store.reading() as state:
-                assert common_tag(state, lab.pack, np.arange(len(tags))) == expected
+            lab.remember([{"text": f"note {i}", "tags": given} for i, given in enumerate(tags)], linking="off")
+            with lab.io.store.reading() as state:
+                assert common_tag(state, lab.policies.pack, np.arange(len(tags))) == expected
 
     def test_the_default_pack_infers_none(self, lab):
-        lab.remember_many([{"text": f"note {i}", "tags": ["a"] if i else []} for i in range(5)], linking="off")
-        with lab.store.reading() as state:
-            assert common_tag(state, lab.pack, np.arange(5)) is None
+        lab.remember([{"text": f"note {i}", "tags": ["a"] if i else []} for i in range(5)], linking="off")
+        with lab.io.store.reading() as state:
+            assert common_tag(state, lab.policies.pack, np.arange(5)) is None
 
     def test_the_others_get_it_and_their_edge_to_it(self, trigrams, clock):
         with memlab.open(embedder=trigrams, clock=clock, pack="cascade") as lab:
             given = [["rust"], ["rust", "ci"], ["ci", "x"], []]
-            lab.remember_many(
+            lab.remember(
                 [{"text": f"note {i} of the bakery", "tags": tags} for i, tags in enumerate(given)], linking="off"
             )
             lab.remember("note 4 of the bakery", tags=["rust"], linking="off")
             hits = lab.recall("note of the bakery", limit=5)
             assert len(hits) == 5
-            assert lab.verify(hits, hits).tag == "rust"
+            assert lab.agents.verify(hits, hits).tag == "rust"
             assert lab.memories["tags"].to_list()[2:4] == [["ci", "x", "rust"], ["rust"]]
             bearers = lab.edges.filter(to="rust")["source"].sort().to_list()
             assert bearers == [1, 2, 3, 4, 5]
 
 
 def test_every_relation_between_memories_may_be_named():
-    from memlab.kernel.verbs.feedback.coactivation import NAMEABLE
+    from memlab.kernel.verbs.reinforcement.coactivation import NAMEABLE
 
     assert set(RELATIONS) - set(NAMEABLE) == {"has-tag", "in-cluster", "mentions"}

@@ -14,7 +14,7 @@ def scanned(lab, tmp_path, files):
         path = tmp_path / "k" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
-    return lab.modules.scan(tmp_path / "k")
+    return lab.agents.modules.scan(tmp_path / "k")
 
 
 def rules(found):

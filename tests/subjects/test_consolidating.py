@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 import memlab
 from memlab.errors import InputError, RenamedWarning
 from memlab.kernel.embedding import load_embedder
+from memlab.kernel.english import count_tokens, sentences_and_lines, shorten
 from memlab.kernel.policies import load_pack
 from memlab.kernel.state import latest_snapshot, load_snapshot, save_snapshot
 from memlab.kernel.verbs.projections import PROJECTIONS, new_state
-from memlab.subjects.consolidation.extracting import chosen, cut, sentences, tokens
-from memlab.subjects.consolidation.grouping import candidates, groups, summaries_of
-from memlab.subjects.consolidation.wording import Told, worded
+from memlab.subjects.clusters.extracting import chosen
+from memlab.subjects.clusters.grouping import candidates, groups, summaries_of
+from memlab.subjects.clusters.wording import Told, worded
 
 DAY = 86_400_000_000
 HERD = {
@@ -59,9 +60,9 @@ def content_of(lab):
 
 @pytest.fixture
 def old(lab, clock):
-    lab.remember_many(rows())
+    lab.remember(rows())
     clock.advance(days=100)
-    lab.clusters.find()
+    lab.graph.clusters.find()
     return lab
 
 
@@ -69,9 +70,9 @@ class TestWhatMayGo:
     """The ``consolidate`` policy of the pack decides; a fact of a subject never goes."""
 
     def may(self, lab, **more):
-        with lab.store.reading() as state:
-            days = more.pop("older_than", lab.pack.number("consolidate-days"))
-            found = candidates(state, lab.pack, lab.store.clock(), older_than=days, **more)
+        with lab.io.store.reading() as state:
+            days = more.pop("older_than", lab.policies.pack.number("consolidate-days"))
+            found = candidates(state, lab.policies.pack, lab.io.store.clock(), older_than=days, **more)
             return (found + 1).tolist()
 
     @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ class TestWhatMayGo:
         assert bool(self.may(lab)) is goes
 
     def test_age_use_and_status(self, lab, clock):
-        lab.remember_many(rows(2))
+        lab.remember(rows(2))
         clock.advance(days=89)
         assert self.may(lab) == []
         clock.advance(days=1)
@@ -104,20 +105,20 @@ class TestWhatMayGo:
         assert self.may(lab) == [id for id in (1, 3, 4, 5, 6) if id not in used]
 
     def test_the_caller_may_say_another_age(self, lab, clock):
-        lab.remember_many(rows(1))
+        lab.remember(rows(1))
         clock.advance(days=3)
         assert self.may(lab, older_than=3) == [1, 2, 3]
         assert self.may(lab, older_than=4) == []
 
     def test_a_fact_of_a_subject_stays_whatever_the_policy_says(self, lab, clock):
-        lab.use("(require memlab.dialect *)\n(pack all)\n(defpolicy consolidate [] true)")
+        lab.policies.use("(require memlab.dialect *)\n(pack all)\n(defpolicy consolidate [] true)")
         lab.remember("It rained", kind="event")
         lab.facts.add("Ada", "lives-in", object="Oslo")
         assert self.may(lab) == [1]
 
     def test_null_is_no(self, lab):
-        lab.use("(require memlab.dialect *)\n(pack some)\n(defpolicy consolidate [ttl-days] (> ttl-days 3))")
-        lab.remember_many([{"text": "a"}, {"text": "b", "ttl_days": 5}])
+        lab.policies.use("(require memlab.dialect *)\n(pack some)\n(defpolicy consolidate [ttl-days] (> ttl-days 3))")
+        lab.remember([{"text": "a"}, {"text": "b", "ttl_days": 5}])
         assert self.may(lab) == [2]
 
     def test_associative_lets_go_what_has_little_energy_left(self):
@@ -137,7 +138,7 @@ class TestGroups:
 
     def test_against_a_plain_loop(self, lab):
         chance = np.random.default_rng(7)
-        lab.remember_many(
+        lab.remember(
             [
                 {
                     "text": f"memory {n}",
@@ -152,7 +153,7 @@ class TestGroups:
             ]
         )
         labels = chance.integers(-1, 3, 200)
-        with lab.store.reading() as state:
+        with lab.io.store.reading() as state:
             found = groups(state, np.arange(200), labels, {n: f"g{n}" for n in range(3)}, least=3, keep=2)
         slow = {}
         for row in lab.memories.to_dicts():
@@ -169,7 +170,7 @@ class TestGroups:
 class TestASummary:
     def test_stands_for_its_members_and_leads_to_them(self, old):
         before = dict(old.memories.select("id", "status").iter_rows())
-        made = old.consolidation.run()
+        made = old.upkeep.consolidation.run()
         assert len(made) == 3
         after = dict(old.memories.select("id", "status").iter_rows())
         derived = old.edges.filter(pl.col("relation") == "derived-from")
@@ -181,14 +182,14 @@ class TestASummary:
         assert sorted(id for ids in made.frame["members"] for id in ids) == list(range(1, 31))
 
     def test_takes_part_in_recall_in_their_place(self, old):
-        made = old.consolidation.run()
+        made = old.upkeep.consolidation.run()
         assert {hit.id for hit in old.recall("goat hay salt", limit=10)} <= set(made.ids)
 
     def test_says_what_they_are_about_and_sentences_of_its_members_within_the_budget(self, old):
-        made = old.consolidation.run()
+        made = old.upkeep.consolidation.run()
         texts = set(old.memories["text"].head(30))
         for text in made.frame["text"]:
-            assert tokens(text) <= old.pack.count("summary-tokens")
+            assert count_tokens(text) <= old.policies.pack.count("summary-tokens")
             head, _, left = text.partition("): ")
             assert re.fullmatch(r"\w+(, \w+)* \(10 notes, [0-9-]{10}( to [0-9-]{10})?", head)
             for one in sorted(texts, key=len, reverse=True):
@@ -227,9 +228,9 @@ class TestASummary:
             created.append(at)
         for id, outcome in ((1, "success"), (2, "success"), (3, "fail")):
             lab.feedback(id, outcome)
-        lab.remember_many(rows(8))
+        lab.remember(rows(8))
         clock.advance(days=365)
-        made = lab.consolidation.run(project="farm")
+        made = lab.upkeep.consolidation.run(project="farm")
         (id,) = made.ids
         row = lab.memories.row(id - 1, named=True)
         assert (row["kind"], row["provenance"], row["source"]) == ("summary", "inferred", "system")
@@ -244,17 +245,17 @@ class TestASummary:
 
     def test_keeps_the_most_important_beside_it(self, old, clock):
         old.edit(4, importance=0.7)
-        made = old.consolidation.run(keep=1)
+        made = old.upkeep.consolidation.run(keep=1)
         assert 4 not in {id for ids in made.frame["members"] for id in ids}
         assert [len(ids) for ids in made.frame["members"]] == [9, 9, 9]
         assert old[4].status == "active"
-        assert not old.consolidation.run(keep=1)
+        assert not old.upkeep.consolidation.run(keep=1)
 
     def test_who_speaks_is_told_where_several_do(self, lab, clock):
-        lab.remember_many([{**row, "speaker": ("Ann", "Bob")[n % 2]} for n, row in enumerate(rows(8))])
-        lab.remember_many(rows(8, speaker="Cy", project="other"))
+        lab.remember([{**row, "speaker": ("Ann", "Bob")[n % 2]} for n, row in enumerate(rows(8))])
+        lab.remember(rows(8, speaker="Cy", project="other"))
         clock.advance(days=100)
-        made = lab.consolidation.run()
+        made = lab.upkeep.consolidation.run()
         for id, project, text in made.frame.select("summary", "project", "text").iter_rows():
             assert (lab[id].speaker == "Cy") is (project == "other")
             assert ("Ann:" in text or "Bob:" in text) is (project is None)
@@ -263,7 +264,7 @@ class TestASummary:
 class TestTheWayBack:
     def test_is_what_was_before(self, old):
         before = content_of(old)
-        made = old.consolidation.run()
+        made = old.upkeep.consolidation.run()
         for id in made.ids:
             old.restore(id)
         after = content_of(old)
@@ -272,12 +273,12 @@ class TestTheWayBack:
         assert {old[id].status for id in made.ids} == {"forgotten"}
 
     def test_with_tags_statuses_and_any_order(self, lab, clock):
-        lab.remember_many(rows(tags=["farm"], files=["a.py"]))
-        lab.use('(require memlab.dialect *)\n(pack all :inherits memlab)\n(setting fact-status "staged")')
+        lab.remember(rows(tags=["farm"], files=["a.py"]))
+        lab.policies.use('(require memlab.dialect *)\n(pack all :inherits memlab)\n(setting fact-status "staged")')
         clock.advance(days=100)
-        lab.clusters.find()
+        lab.graph.clusters.find()
         before = content_of(lab)
-        made = lab.consolidation.run()
+        made = lab.upkeep.consolidation.run()
         for id in reversed(made.ids):
             lab.restore(id)
         after = content_of(lab)
@@ -285,9 +286,9 @@ class TestTheWayBack:
         assert after[1].equals(before[1])
 
     def test_what_left_the_summary_since_stays_as_it_is(self, old):
-        made = old.consolidation.run()
+        made = old.upkeep.consolidation.run()
         first, members = made.frame.row(0)[0], made.frame["members"][0].to_list()
-        old.delete(members[0])
+        old.forget(members[0], how="delete")
         old.restore(members[1])
         old.forget(members[1])
         old.restore(first)
@@ -296,24 +297,24 @@ class TestTheWayBack:
         assert {old[id].status for id in members[2:]} == {"active"}
 
     def test_what_was_undone_may_go_again(self, old):
-        made = old.consolidation.run()
+        made = old.upkeep.consolidation.run()
         old.restore(made.ids[0])
-        again = old.consolidation.run()
+        again = old.upkeep.consolidation.run()
         assert again.frame["members"].to_list() == [made.frame["members"][0].to_list()]
         assert again.ids == [34]
 
     def test_the_former_name_warns_and_its_errors_say_why(self, old):
         warns = pytest.warns(RenamedWarning, match="lab.restore")
         with warns, pytest.raises(InputError, match="Memory 1 is no summary"):
-            old.consolidation.undo(1)
-        made = old.consolidation.run()
+            old.upkeep.consolidation.undo(1)
+        made = old.upkeep.consolidation.run()
         with pytest.warns(RenamedWarning):
-            assert old.consolidation.undo(made.ids[0]).status == "forgotten"
+            assert old.upkeep.consolidation.undo(made.ids[0]).status == "forgotten"
         with pytest.warns(RenamedWarning), pytest.raises(InputError, match="undone already"):
-            old.consolidation.undo(made.ids[0])
+            old.upkeep.consolidation.undo(made.ids[0])
 
     def test_members_and_other_memories_come_back_in_one_call(self, old):
-        made = old.consolidation.run()
+        made = old.upkeep.consolidation.run()
         members = made.frame["members"][0].to_list()
         old.forget(made.ids[1])
         done = old.restore(made.ids[:2])
@@ -322,26 +323,26 @@ class TestTheWayBack:
         assert {old[id].status for id in members} == {"active"}
 
     def test_an_agent_brings_no_members_back(self, old):
-        summary = old.consolidation.run().ids[0]
-        agent = old.agent("coder", role="owner")
+        summary = old.upkeep.consolidation.run().ids[0]
+        agent = old.agents("coder", role="owner")
         assert len(agent.restore(summary)) in (0, 1)
         assert old[summary].status == "active"
 
     def test_a_summary_of_summaries_is_undone_from_the_outside(self, lab, clock):
-        lab.use(
+        lab.policies.use(
             "(require memlab.dialect *)\n(pack all)\n(defpolicy consolidate [] true)\n(setting consolidate-least 2)"
         )
-        lab.remember_many(rows(6))
+        lab.remember(rows(6))
         lab.graph.link(1, 2)
         lab.graph.link(2, 3)
-        inner = lab.consolidation.run(by="communities")
+        inner = lab.upkeep.consolidation.run(by="communities")
         assert inner.frame["members"].to_list() == [[1, 2, 3]]
         lab.remember("The goat on the meadow wants hay")
         lab.graph.link(inner.ids[0], 20)
-        outer = lab.consolidation.run(by="communities")
+        outer = lab.upkeep.consolidation.run(by="communities")
         assert outer.frame["members"].to_list() == [[19, 20]]
         with pytest.warns(RenamedWarning), pytest.raises(InputError, match="part of another summary"):
-            lab.consolidation.undo(inner.ids[0])
+            lab.upkeep.consolidation.undo(inner.ids[0])
         lab.restore(outer.ids[0])
         lab.restore(inner.ids[0])
         assert {lab[id].status for id in (1, 2, 3, 20)} == {"active"}
@@ -349,18 +350,18 @@ class TestTheWayBack:
 
 class TestOnceAndWhole:
     def test_a_second_call_writes_nothing(self, old):
-        old.consolidation.run()
-        head = old.store.journal.head
-        assert not old.consolidation.run()
-        assert old.store.journal.head == head
+        old.upkeep.consolidation.run()
+        head = old.io.store.journal.head
+        assert not old.upkeep.consolidation.run()
+        assert old.io.store.journal.head == head
 
     def test_a_dry_run_writes_nothing_and_tells_what_would_be(self, lab, clock):
-        lab.remember_many(rows())
+        lab.remember(rows())
         clock.advance(days=100)
-        head = lab.store.journal.head
-        dry = lab.consolidation.run(dry_run=True)
-        assert (lab.store.journal.head, dry.ids, dry.event) == (head, [], None)
-        assert lab.consolidation.run().frame["members"].to_list() == dry.frame["members"].to_list()
+        head = lab.io.store.journal.head
+        dry = lab.upkeep.consolidation.run(dry_run=True)
+        assert (lab.io.store.journal.head, dry.ids, dry.event) == (head, [], None)
+        assert lab.upkeep.consolidation.run().frame["members"].to_list() == dry.frame["members"].to_list()
 
     def test_what_the_caller_raises_leaves_nothing_behind(self, old):
         calls = []
@@ -371,11 +372,11 @@ class TestOnceAndWhole:
                 raise RuntimeError("no model")
             return "fine"
 
-        before, head = content_of(old), old.store.journal.head
+        before, head = content_of(old), old.io.store.journal.head
         with pytest.raises(memlab.InputError, match="raised RuntimeError: no model") as raised:
-            old.consolidation.run(summarise=fails)
+            old.upkeep.consolidation.run(summarise=fails)
         assert isinstance(raised.value.__cause__, RuntimeError)
-        assert old.store.journal.head == head
+        assert old.io.store.journal.head == head
         assert content_of(old)[0].equals(before[0])
 
     def test_what_happens_while_a_summary_is_written_counts(self, old):
@@ -388,22 +389,22 @@ class TestOnceAndWhole:
                 old.forget(1)
             return "A summary"
 
-        made = old.consolidation.run(summarise=slow)
+        made = old.upkeep.consolidation.run(summarise=slow)
         assert calls == [10, 10, 10, 9], "only what changed is asked again"
         assert [len(ids) for ids in made.frame["members"]] == [9, 10, 10]
         assert old[1].status == "forgotten"
 
     def test_it_survives_the_journal_and_a_snapshot(self, disk, clock):
         with disk() as lab:
-            lab.remember_many(rows())
+            lab.remember(rows())
             clock.advance(days=100)
-            made = lab.consolidation.run()
-            before = lab.memories, lab.edges, lab.consolidation.frame()
+            made = lab.upkeep.consolidation.run()
+            before = lab.memories, lab.edges, lab.upkeep.consolidation.frame()
         for _ in range(2):
             with disk() as lab:
                 assert lab.memories.equals(before[0])
                 assert lab.edges.equals(before[1])
-                assert lab.consolidation.frame().equals(before[2])
+                assert lab.upkeep.consolidation.frame().equals(before[2])
                 lab.io.snapshot()
         with disk() as lab:
             lab.restore(made.ids[0])
@@ -421,27 +422,27 @@ class TestPrivacy:
             who, project = str(chance.choice(["ann", "bob"])), str(chance.choice(["api", "web"]))
             words = f"{row['text']} mark-{seen}-{who}-{project}"
             mixed.append({**row, "text": words, "visibility": seen, "creator": who, "project": project})
-        lab.remember_many(mixed)
+        lab.remember(mixed)
         clock.advance(days=100)
-        made = lab.consolidation.run()
+        made = lab.upkeep.consolidation.run()
         assert len(made)
         for row in lab.memories.filter(pl.col("kind") == "summary").iter_rows(named=True):
             marks = {word.strip(".") for word in row["text"].split() if word.startswith("mark-")}
             assert marks == {f"mark-{row['visibility']}-{row['creator']}-{row['project']}"}
 
     def test_a_summary_from_outside_goes_through_the_gate(self, old):
-        made = old.consolidation.run(summarise=lambda texts: "The key is AKIAIOSFODNN7EXAMPLE")
+        made = old.upkeep.consolidation.run(summarise=lambda texts: "The key is AKIAIOSFODNN7EXAMPLE")
         assert made.redacted == 3
         assert not old.memories["text"].str.contains("AKIAIOSFODNN7EXAMPLE").any()
 
     @pytest.mark.parametrize("gave", ["", "  ", 3, None, "\ud800"])
     def test_and_is_a_text(self, old, gave):
         with pytest.raises(InputError):
-            old.consolidation.run(summarise=lambda texts: gave)
+            old.upkeep.consolidation.run(summarise=lambda texts: gave)
 
     def test_the_callers_function_sees_the_texts_in_order_of_time(self, old):
         seen = []
-        old.consolidation.run(summarise=lambda texts: seen.append(texts) or "A summary")
+        old.upkeep.consolidation.run(summarise=lambda texts: seen.append(texts) or "A summary")
         assert seen[0] == [f"The goat on meadow {n} wants hay and salt" for n in range(10)]
 
 
@@ -450,7 +451,7 @@ class TestCommunities:
 
     @pytest.fixture
     def linked(self, lab, clock):
-        lab.remember_many([{"text": f"memory {letter}", "kind": "turn"} for letter in "abcdefghijklmn"])
+        lab.remember([{"text": f"memory {letter}", "kind": "turn"} for letter in "abcdefghijklmn"])
         for first in (1, 8):
             for one, other in itertools.combinations(range(first, first + 7), 2):
                 lab.graph.link(one, other)
@@ -459,10 +460,10 @@ class TestCommunities:
 
     def test_each_becomes_one_and_is_found_again(self, linked):
         before = content_of(linked)
-        made = linked.consolidation.run(by="communities")
+        made = linked.upkeep.consolidation.run(by="communities")
         assert made.frame["members"].to_list() == [list(range(1, 8)), list(range(8, 15))]
         assert made.frame["of"].str.starts_with("community ").all()
-        assert not linked.consolidation.run(by="communities")
+        assert not linked.upkeep.consolidation.run(by="communities")
         for id in made.ids:
             linked.restore(id)
         after = content_of(linked)
@@ -483,7 +484,7 @@ class TestExtraction:
         ],
     )
     def test_sentences(self, text, expected):
-        assert sentences(text) == expected
+        assert sentences_and_lines(text) == expected
 
     def test_the_central_and_the_different(self):
         """Two groups of likes and one outsider: two sentences are one of each group."""
@@ -491,7 +492,7 @@ class TestExtraction:
         vectors = np.array(
             [[99, 9, 0], [99, 0, 0], [99, 9, 9], [0, 99, 9], [0, 99, 0], [9, 99, 9], [-60, -60, 90]], np.int8
         )
-        both = chosen(said, vectors, tokens("a three b three"))
+        both = chosen(said, vectors, count_tokens("a three b three"))
         assert len({said[place][0] for place in both}) == 2
 
     @given(
@@ -503,47 +504,47 @@ class TestExtraction:
         vectors = np.array([[chance.randint(-127, 127) for _ in range(4)] for _ in said], dtype=np.int8)
         places = chosen(said, vectors, budget)
         assert places == sorted(set(places))
-        assert tokens(" ".join(said[place] for place in places)) <= budget
+        assert count_tokens(" ".join(said[place] for place in places)) <= budget
         assert len({said[place].casefold() for place in places}) == len(places)
         assert places == chosen(said, vectors, budget)
 
     @given(st.text(min_size=1, max_size=200), st.integers(1, 30))
     def test_what_is_cut_fits(self, text, budget):
-        assert tokens(cut(text, budget)) <= max(budget, 2)
-        assert cut(text, budget) == text or cut(text, budget).endswith("…")
+        assert count_tokens(shorten(text, budget)) <= max(budget, 2)
+        assert shorten(text, budget) == text or shorten(text, budget).endswith("…")
 
     @pytest.mark.long
     def test_a_long_text_and_no_space(self, lab, clock):
-        lab.use(
+        lab.policies.use(
             "(require memlab.dialect *)\n(pack all)\n(defpolicy consolidate [] true)\n(setting consolidate-least 2)"
         )
-        lab.remember_many([{"text": letter * 200_000} for letter in "xy"])
+        lab.remember([{"text": letter * 200_000} for letter in "xy"])
         lab.graph.link(1, 2)
-        made = lab.consolidation.run(by="communities")
+        made = lab.upkeep.consolidation.run(by="communities")
         assert math.ceil(len(made.frame["text"][0].encode()) / 4) <= 120
 
 
 def test_the_register_tells_who_stands_for_whom(old):
-    made = old.consolidation.run()
-    kept = summaries_of(old.store.state).all
+    made = old.upkeep.consolidation.run()
+    kept = summaries_of(old.io.store.state).all
     assert list(kept) == made.ids
     assert [kept[id].members for id in made.ids] == made.frame["members"].to_list()
     assert kept[31].was == {"active": kept[31].members}
 
 
 def test_a_lab_without_anything_old_is_left_alone(lab):
-    assert not lab.consolidation.run()
+    assert not lab.upkeep.consolidation.run()
     lab.remember("new")
-    assert not lab.consolidation.run()
-    assert lab.store.journal.head == memlab.open(embedder=lab.embedder).store.journal.head + 1
+    assert not lab.upkeep.consolidation.run()
+    assert lab.io.store.journal.head == memlab.open(embedder=lab.io.embedder).io.store.journal.head + 1
 
 
 def test_any_prefix_of_the_journal_and_then_the_rest_is_all_of_it(old, tmp_path):
     """With clusters, a refinement, summaries and one that was undone."""
-    made = old.consolidation.run(keep=1)
-    old.clusters.refine()
+    made = old.upkeep.consolidation.run(keep=1)
+    old.graph.clusters.refine()
     old.restore(made.ids[0])
-    journal = old.store.journal
+    journal = old.io.store.journal
     events = list(journal.events())
     whole = folded(new_state(), events, journal)
     for cut_at in range(1, len(events)):
@@ -570,22 +571,22 @@ def test_consolidating_and_undoing_is_as_if_nothing_was(trigrams, kinds, data):
     clock = memlab.ManualClock("2026-01-01T00:00:00")
     texts = [f"{what} {n} {does}" for what, does in HERD.items() for n in range(14)]
     with memlab.open(embedder=trigrams, clock=clock) as lab:
-        lab.use(EPISODES)
-        lab.remember_many(
+        lab.policies.use(EPISODES)
+        lab.remember(
             [{"text": text, **dict(zip(FIELDS, given, strict=True))} for text, given in zip(texts, kinds, strict=False)]
         )
         for id in data.draw(st.lists(st.integers(1, len(kinds)), unique=True, max_size=5)):
             lab.forget(id)
-        lab.clusters.find(min_size=2)
+        lab.graph.clusters.find(min_size=2)
         before = content_of(lab)
-        made = lab.consolidation.run(keep=data.draw(st.integers(0, 2)))
+        made = lab.upkeep.consolidation.run(keep=data.draw(st.integers(0, 2)))
         status = dict(lab.memories.select("id", "status").iter_rows())
         was = dict(before[0].select("id", "status").iter_rows())
         for ids in made.frame["members"]:
             assert {was[id] for id in ids} == {"active"}
             assert {status[id] for id in ids} == {"consolidated"}
         assert all(status[id] == was[id] for id in was if id not in set(made.frame["members"].explode()))
-        assert not lab.consolidation.run(keep=2), "what is left is too few of a kind"
+        assert not lab.upkeep.consolidation.run(keep=2), "what is left is too few of a kind"
         for id in data.draw(st.permutations(made.ids)):
             lab.restore(id)
         after = content_of(lab)

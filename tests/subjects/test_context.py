@@ -12,8 +12,8 @@ from properties import examples
 import memlab
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.embedding import load_embedder
+from memlab.kernel.english import count_tokens
 from memlab.kernel.schema import KINDS
-from memlab.subjects.consolidation.extracting import tokens
 
 PACKS = ("memlab", "workbench", "cascade", "companion", "factgraph", "associative")
 HOSTILE = [
@@ -72,16 +72,16 @@ class TestBudget:
         changed = memlab.load_pack(f"(pack other :inherits {pack}) (setting tier-3-tokens {tier_3})")
         with opened(trigrams, changed) as lab:
             try:
-                lab.remember_many(given_rows, linking="off")
+                lab.remember(given_rows, linking="off")
             except memlab.MemlabError:
                 return  # a secret, or no name
             subjects = " ".join(row["subject"] for row in given_rows if "subject" in row)
             seen = set()
             for task in ("a task to do", f"another task {subjects}"):
                 found = lab.context(task, budget=budget, session="s")
-                assert found.tokens == tokens(found.text) <= budget
-                assert tokens(found.markdown) <= budget
-                assert sum(tokens(message["content"]) for message in found.messages()) <= budget
+                assert found.tokens == count_tokens(found.text) <= budget
+                assert count_tokens(found.markdown) <= budget
+                assert sum(count_tokens(message["content"]) for message in found.messages()) <= budget
                 assert found.frame["memory_id"].to_list() == list(found.hits.ids)
                 assert bool(found.text) == bool(found.markdown) == bool(found.messages()) == (len(found) > 0)
                 assert seen.isdisjoint(found.hits.ids), "nothing twice in a session"
@@ -116,7 +116,7 @@ def assert_within_its_marks(text):
 
 class TestUntrusted:
     def test_nothing_closes_the_mark_or_begins_a_line(self, lab):
-        lab.remember_many([{"text": text, "triggers": ["task"]} for text in HOSTILE], linking="off")
+        lab.remember([{"text": text, "triggers": ["task"]} for text in HOSTILE], linking="off")
         found = lab.context("the task", budget=3_000)
         assert len(found) == len(HOSTILE)
         assert_within_its_marks(found.text)
@@ -124,7 +124,7 @@ class TestUntrusted:
             assert hidden not in found.text
 
     def test_in_markdown_nothing_is_markup(self, lab):
-        lab.remember_many(
+        lab.remember(
             [{"text": text, "triggers": ["task"], "kind": kind} for text in HOSTILE for kind in ("fact", "gotcha")],
             linking="off",
         )
@@ -191,7 +191,7 @@ class TestSessions:
 
 class TestDeciding:
     def test_the_policy_inject_decides_what_goes_in(self, lab):
-        lab.remember_many([{"text": f"note {kind}", "kind": kind} for kind in ("fact", "gotcha", "decision")])
+        lab.remember([{"text": f"note {kind}", "kind": kind} for kind in ("fact", "gotcha", "decision")])
         lab.policies.install("inject", '(fn [kind tier] (if (= kind "gotcha") tier 0))', reason="warnings alone")
         found = lab.context("note")
         assert found.frame["memory_id"].to_list() == [2]
@@ -201,7 +201,7 @@ class TestDeciding:
         }
 
     def test_it_orders_what_goes_in(self, lab):
-        lab.remember_many([{"text": f"note {n}", "importance": n / 10} for n in range(1, 6)], linking="off")
+        lab.remember([{"text": f"note {n}", "importance": n / 10} for n in range(1, 6)], linking="off")
         lab.policies.install("inject", "(fn [importance] importance)", reason="what matters first")
         assert lab.context("note").frame["memory_id"].to_list()[:5] == [5, 4, 3, 2, 1]
 
@@ -222,19 +222,19 @@ class TestDeciding:
         assert not len(lab.context("mend the auth folder", viewer="agent:tutor"))
 
     def test_the_kinds_of_tier_1_are_a_setting(self, lab):
-        lab.remember_many([{"text": f"something {n}"} for n in range(30)], linking="off")
+        lab.remember([{"text": f"something {n}"} for n in range(30)], linking="off")
         lab.remember("The user is a vegetarian", kind="personal")
-        lab.use(memlab.load_pack('(pack mine :inherits memlab) (setting always-kinds "personal goal")'))
+        lab.policies.use(memlab.load_pack('(pack mine :inherits memlab) (setting always-kinds "personal goal")'))
         assert "always: personal" in set(lab.context("something").frame["reason"])
 
     def test_what_is_pinned_comes_before_what_is_nearer(self, lab):
         """Of more memories than become candidates, those of the kinds of tier 1 have the places that pins leave."""
-        lab.remember_many(
+        lab.remember(
             [{"text": f"zzzz {n}", "pinned": True} for n in range(10)]
             + [{"text": f"rope and sail {n}", "kind": "convention"} for n in range(60)],
             linking="off",
         )
-        lab.use(memlab.load_pack("(pack wide :inherits memlab) (setting tier-1-tokens 100000)"))
+        lab.policies.use(memlab.load_pack("(pack wide :inherits memlab) (setting tier-1-tokens 100000)"))
         reasons = lab.context("rope and sail", budget=100_000).frame["reason"].value_counts()
         assert dict(reasons.filter(pl.col("reason").is_in(["pinned", "always: convention"])).rows()) == {
             "pinned": 10,
@@ -243,9 +243,9 @@ class TestDeciding:
 
     @pytest.mark.parametrize("tier_2", [200, 400])
     def test_names_take_at_most_half_of_tier_2(self, lab, tier_2):
-        lab.remember_many([{"text": f"note {n}", "files": ["src/goat.py"]} for n in range(30)], linking="off")
-        lab.remember_many([f"the goat eats hay {n}" for n in range(30)], linking="off")
-        lab.use(memlab.load_pack(f"(pack narrow :inherits memlab) (setting tier-2-tokens {tier_2})"))
+        lab.remember([{"text": f"note {n}", "files": ["src/goat.py"]} for n in range(30)], linking="off")
+        lab.remember([f"the goat eats hay {n}" for n in range(30)], linking="off")
+        lab.policies.use(memlab.load_pack(f"(pack narrow :inherits memlab) (setting tier-2-tokens {tier_2})"))
         frame = lab.context("the goat eats hay, says src/goat.py", budget=5_000).frame.filter(tier=2)
         named = frame.filter(reason="file")["tokens"].sum()
         assert 0 < named <= tier_2 // 2
@@ -254,9 +254,13 @@ class TestDeciding:
     def test_who_decided_is_said(self, lab):
         lab.remember("tabs")
         found = lab.context("tabs", budget=300)
-        assert (found.pack, found.pack_hash, found.seed) == (lab.pack.name, lab.pack.hash, lab.seed)
+        assert (found.pack, found.pack_hash, found.seed) == (
+            lab.policies.pack.name,
+            lab.policies.pack.hash,
+            lab.io.seed,
+        )
         assert found.settings["tier-1-tokens"] == 600
-        assert found.slate.pack_hash == lab.pack.hash
+        assert found.slate.pack_hash == lab.policies.pack.hash
 
     @pytest.mark.parametrize(
         ("given", "message"),
@@ -275,7 +279,7 @@ class TestSlates:
         assert found.decision == found.hits.decision
         assert set(found.hits.ids) == {1, 2}
         assert lab.feedback(found.hits[0], "success").decision == found.decision
-        assert lab.attribute("Deploys go out on Tuesdays", found.hits).frame["memory_id"].to_list() == list(
+        assert lab.agents.credits.answer("Deploys go out on Tuesdays", found.hits).frame["memory_id"].to_list() == list(
             found.hits.ids
         )
         assert lab.memories["access"].to_list() == [1, 1], "what was injected was used"
@@ -287,8 +291,8 @@ class TestSlates:
     @pytest.mark.parametrize("pack", ["associative", "cascade"])
     def test_what_a_recall_finds_has_the_same_activation_beside_what_is_named(self, trigrams, pack):
         with opened(trigrams, memlab.load_pack(f"(pack small :inherits {pack}) (setting pool 25)")) as lab:
-            lab.remember_many([f"note {n} on boats" for n in range(20)], linking="off")
-            lab.remember_many([{"text": f"always {n}", "pinned": True} for n in range(20)], linking="off")
+            lab.remember([f"note {n} on boats" for n in range(20)], linking="off")
+            lab.remember([{"text": f"always {n}", "pinned": True} for n in range(20)], linking="off")
             for n in range(1, 20):
                 lab.graph.link(n, n + 1, weight=0.5)
             for log in (False, True):
@@ -303,7 +307,7 @@ class TestSlates:
 
     def test_a_challenger_is_compared_in_contexts(self, lab, clock):
         topics = ["harbour", "boat", "tide", "rope", "sail"]
-        lab.remember_many([f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)])
+        lab.remember([f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)])
         lab.remember("Always ask", kind="convention")
         for design in ("extra", "lot"):
             words = '(pack words "Words alone.") (defpolicy recall-score [lexical] lexical)'
@@ -324,13 +328,13 @@ class TestSlates:
             lab.policies.end_challenge("words")
 
     def test_a_history_is_lived_again_with_its_contexts(self, lab):
-        lab.remember_many([{"text": f"note {n}", "kind": "decision" if n % 3 else "fact"} for n in range(60)])
-        lab.use(memlab.load_pack("(pack sure :inherits memlab) (setting probe-rate 0)"))
+        lab.remember([{"text": f"note {n}", "kind": "decision" if n % 3 else "fact"} for n in range(60)])
+        lab.policies.use(memlab.load_pack("(pack sure :inherits memlab) (setting probe-rate 0)"))
         task = "note 3 and 5"
         first = lab.context(task, session="s", budget=200, files=["src/a.py"])
         second = lab.context(task, session="s", budget=200)
         lab.feedback(second.hits[0], "success")
-        again = memlab.replay(lab, lab.pack, progress=False)
+        again = memlab.replay(lab, lab.policies.pack, progress=False)
         assert again.lab.log.filter(kind="inject")["memories"].to_list() == [
             sorted(one.hits.ids) for one in (first, second)
         ]
@@ -352,7 +356,7 @@ class TestSlates:
             lab.context("where is the monkey wrench?", session="wednesday-x", project="zephyr")
             receipt = lab.purge(session="wednesday-x")
             assert receipt.found.is_empty()
-            bodies = [event.body for event in lab.store.journal.events(kinds=("inject",))]
+            bodies = [event.body for event in lab.io.store.journal.events(kinds=("inject",))]
             assert bodies
             assert "wednesday-x" not in repr(bodies)
 
@@ -370,7 +374,7 @@ class TestViewers:
     def test_what_others_keep_private_is_in_no_context(self, farm):
         for found in (
             farm.context("Ann's goat in src/goat.py", viewer="bob"),
-            farm.viewed_by("bob").context("Ann's goat in src/goat.py"),
+            farm.at(viewer="bob").context("Ann's goat in src/goat.py"),
         ):
             assert found.hits.ids == (1,)
             assert set(found.left_out["memory_id"]) <= {1}
@@ -381,9 +385,9 @@ class TestViewers:
     def test_a_viewer_sees_what_was_injected_for_them_alone(self, farm):
         farm.context("goat", viewer="ann", session="s")
         farm.context("goat", viewer="bob", session="s")
-        assert farm.viewed_by("bob").log.filter(kind="inject").height == 1
-        assert farm.viewed_by("bob").agents.metrics()["contexts"] == 1
-        assert farm.viewed_by("bob").context("goat", session="s").hits.ids == ()
+        assert farm.at(viewer="bob").log.filter(kind="inject").height == 1
+        assert farm.at(viewer="bob").agents.metrics()["contexts"] == 1
+        assert farm.at(viewer="bob").context("goat", session="s").hits.ids == ()
 
 
 class TestMetrics:
@@ -392,7 +396,7 @@ class TestMetrics:
             {"text": f"turn {n}: {'many words of a long search ' * 10}", "kind": "turn", "session": "s1"}
             for n in range(6)
         ]
-        lab.remember_many(turns)
+        lab.remember(turns)
         clock.advance(hours=1)
         gotcha = lab.remember(
             "the lock comes first", kind="gotcha", files=["src/a.py"], session="s1", triggers=["lock"]
@@ -400,9 +404,9 @@ class TestMetrics:
         lab.remember("nobody asks for this", session="s2")
         contexts = [lab.context("the lock in a.py", budget=120) for _ in range(3)]
         lab.feedback(next(hit for hit in contexts[0].hits if hit.id == gotcha.id), "success")
-        lab.attribute("Take the lock first, it comes first: the lock.", contexts[1].hits)
+        lab.agents.credits.answer("Take the lock first, it comes first: the lock.", contexts[1].hits)
         found = lab.agents.metrics()
-        searched = tokens("".join(row["text"] for row in turns))
+        searched = count_tokens("".join(row["text"] for row in turns))
         assert found["contexts"] == 3
         assert found["searches"] == 0
         assert found["tokens-injected"] == sum(one.tokens for one in contexts)
@@ -425,7 +429,7 @@ class TestMetrics:
     def test_what_was_said_last_counts_before_what_was_attributed(self, lab):
         lab.remember("Deploys go out on Tuesdays")
         found = lab.context("when do we deploy?")
-        lab.attribute("Deploys go out on Tuesdays", found.hits)
+        lab.agents.credits.answer("Deploys go out on Tuesdays", found.hits)
         lab.feedback(found.hits[0], "fail")
         assert lab.agents.metrics()["referenced"] == 0
 
@@ -438,16 +442,16 @@ class TestMetrics:
         assert run("context", tmp_path / "lab", "tabs?", "--session", "s").output == ""
         assert "**" in run("context", tmp_path / "lab", "tabs?", "--format", "markdown").output
         assert run("context", tmp_path / "lab", "tabs?", "--format", "messages").output.startswith('[{"role": "user"')
-        assert json_of("metrics", tmp_path / "lab")["metrics"]["contexts"] == 3
+        assert json_of("agent", "metrics", tmp_path / "lab")["metrics"]["contexts"] == 3
         page = tmp_path / "page.html"
-        assert "tokens-saved" in run("metrics", tmp_path / "lab", "--report", page).output
+        assert "tokens-saved" in run("agent", "metrics", tmp_path / "lab", "--report", page).output
         assert "a.py" in page.read_text(encoding="utf-8")
 
 
 def test_files_are_known_by_path_name_stem_and_folder(lab):
     lab.remember("note", files=["src/auth/refresh.py"])
     lab.remember("other", files=["docs/guide.md"])
-    lab.remember_many([f"filler {n}" for n in range(40)], linking="off")
+    lab.remember([f"filler {n}" for n in range(40)], linking="off")
 
     def named(task, **more):
         frame = lab.context(task, log=False, **more).frame
@@ -489,5 +493,5 @@ def test_a_note_says_its_day_where_the_pack_asks_for_it(clock):
         assert "- 2026-01-05: We booked the Sunroute in Tokyo" in lines
         assert "- 2026-02-07: We switched to the Citadines in Tokyo" in lines
         assert sum("2026" in line for line in lines) == 2, lines
-        lab.use("(pack plain) (setting context-days false)")
+        lab.policies.use("(pack plain) (setting context-days false)")
         assert "2026" not in lab.context("book a hotel in Tokyo").text

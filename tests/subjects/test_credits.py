@@ -29,7 +29,7 @@ TEXTS = [
 @pytest.fixture
 def lab():
     with memlab.open(clock=memlab.ManualClock("2023-06-01")) as lab:
-        lab.remember_many(TEXTS)
+        lab.remember(TEXTS)
         yield lab
 
 
@@ -51,7 +51,7 @@ def feedback(lab):
     ],
 )
 def test_the_memory_that_holds_the_answer_gets_the_credit(lab, question, answer, memory):
-    found = credits(lab.attribute(answer, lab.recall(question)))
+    found = credits(lab.agents.credits.answer(answer, lab.recall(question)))
     assert max(found, key=found.get) == memory
     assert found[memory] >= 0.5 > max(value for id, value in found.items() if id != memory)
 
@@ -59,35 +59,35 @@ def test_the_memory_that_holds_the_answer_gets_the_credit(lab, question, answer,
 def test_it_is_feedback_of_its_own_source_and_changes_no_memory(lab):
     hits = lab.recall("Who approves deploys?")
     before = lab.memories
-    found = lab.attribute("Priya Natarajan does.", hits)
+    found = lab.agents.credits.answer("Priya Natarajan does.", hits)
     rows = feedback(lab)
     assert len(found) == len(hits) == rows.height
     assert set(rows["source"]) == {"attributed"}
     assert rows["decision"].unique().to_list() == [hits.decision]
     assert rows["confidence"].is_between(0, 1).all()
     assert lab.memories.equals(before)
-    event = next(iter(lab.store.journal.events(kinds=("feedback",))))
+    event = next(iter(lab.io.store.journal.events(kinds=("feedback",))))
     assert event.body["policy"] == lab.policies["credit"].hash
     assert event.body["cues"]
-    assert lab.credits.frame.height == rows.height
+    assert lab.agents.credits.frame.height == rows.height
     assert f"{rows.height} of {rows.height} rewards were read from answers" in lab.slates().notes[-1]
 
 
 def test_the_same_answer_twice_changes_nothing(lab):
     hits = lab.recall("Who approves deploys?")
-    lab.attribute("Priya Natarajan does.", hits)
+    lab.agents.credits.answer("Priya Natarajan does.", hits)
     seen = len(lab.log)
     lab.remember("Priya Natarajan likes tea")  # words are less rare than they were
-    again = lab.attribute("Priya Natarajan does.", hits.decision)
+    again = lab.agents.credits.answer("Priya Natarajan does.", hits.decision)
     assert len(again) == 0
     assert len(lab.log) == seen + 1
 
 
 def test_of_several_answers_the_greatest_credit_counts(lab):
     hits = lab.recall("Who approves deploys?")
-    lab.attribute("Somebody called Bob, on Wednesday.", hits)
-    best = credits(lab.attribute("Priya Natarajan does.", hits))[3]
-    lab.attribute("A fellow named Smith, I think.", hits)
+    lab.agents.credits.answer("Somebody called Bob, on Wednesday.", hits)
+    best = credits(lab.agents.credits.answer("Priya Natarajan does.", hits))[3]
+    lab.agents.credits.answer("A fellow named Smith, I think.", hits)
     rows = feedback(lab)
     assert rows.filter(pl.col("memory_id") == 3)["reward"].to_list() == [best]
     assert rows.select("memory_id").is_unique().all()
@@ -99,10 +99,10 @@ def test_what_is_stated_takes_its_place(lab, first):
     hit = next(hit for hit in hits if hit.id == 3)
     if first == "stated":
         lab.feedback(hit, "fail")
-        found = lab.attribute("Priya Natarajan does.", hits)
+        found = lab.agents.credits.answer("Priya Natarajan does.", hits)
         assert found.frame.filter(pl.col("memory_id") == 3)["status"].item() == "stated"
     else:
-        lab.attribute("Priya Natarajan does.", hits)
+        lab.agents.credits.answer("Priya Natarajan does.", hits)
         lab.feedback(hit, "fail")
     row = feedback(lab).filter(pl.col("memory_id") == 3)
     assert row["source"].to_list() == ["user"]
@@ -111,22 +111,22 @@ def test_what_is_stated_takes_its_place(lab, first):
 
 def test_what_the_user_puts_right_misled(lab):
     hits = lab.recall("Who approves deploys?")
-    lab.attribute("Priya Natarajan does.", hits)
-    found = lab.attribute("Priya Natarajan does.", hits, reply="No, that's wrong, actually it is Bob.")
+    lab.agents.credits.answer("Priya Natarajan does.", hits)
+    found = lab.agents.credits.answer("Priya Natarajan does.", hits, reply="No, that's wrong, actually it is Bob.")
     assert credits(found)[3] < 0
     assert feedback(lab).filter(pl.col("memory_id") == 3)["reward"].to_list() == [0.0]
 
 
 def test_an_answer_that_has_none_gives_no_credit_and_one_that_says_nothing_new_none_at_all(lab):
     hits = lab.recall("Who approves deploys?")
-    assert set(credits(lab.attribute("I don't know who approves deploys.", hits)).values()) == {0.0}
+    assert set(credits(lab.agents.credits.answer("I don't know who approves deploys.", hits)).values()) == {0.0}
     for empty in ("", "Yes.", "Who approves deploys?", "???"):
-        assert lab.attribute(empty, hits).frame["status"].to_list() == ["no say"] * len(hits)
+        assert lab.agents.credits.answer(empty, hits).frame["status"].to_list() == ["no say"] * len(hits)
 
 
 def test_only_what_was_shown_can_be_credited(lab):
     hits = lab.recall("Who approves deploys?", limit=1)
-    found = lab.attribute("a meteor shower on the camping trip, says memory 4 [4] #4, budget 4200", hits)
+    found = lab.agents.credits.answer("a meteor shower on the camping trip, says memory 4 [4] #4, budget 4200", hits)
     assert found.frame["memory_id"].to_list() == list(hits.ids)
     assert set(feedback(lab)["memory_id"]) <= set(hits.ids)
 
@@ -134,14 +134,14 @@ def test_only_what_was_shown_can_be_credited(lab):
 def test_what_was_purged_since_is_left_out(lab):
     hits = lab.recall("Who approves deploys?")
     lab.purge(3)
-    assert 3 not in credits(lab.attribute("Priya Natarajan does.", hits.decision))
+    assert 3 not in credits(lab.agents.credits.answer("Priya Natarajan does.", hits.decision))
 
 
 def test_a_recall_that_was_not_logged(lab):
     with pytest.raises(InputError, match="not logged"):
-        lab.attribute("Priya", lab.recall("Who?", log=False))
+        lab.agents.credits.answer("Priya", lab.recall("Who?", log=False))
     with pytest.raises(UnknownName, match="logged recall"):
-        lab.attribute("Priya", 99_999)
+        lab.agents.credits.answer("Priya", 99_999)
 
 
 # -- hostile texts -----------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ HOSTILE = [
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_hostile_answer_buys_no_more_than_half_of_a_few(lab, text):
     hits = lab.recall("What did we plan?", limit=5)
-    found = lab.attribute(text, hits, reply=text[:1000], arguments=text)
+    found = lab.agents.credits.answer(text, hits, reply=text[:1000], arguments=text)
     rewards = feedback(lab)["reward"]
     assert rewards.is_between(0, 1).all()
     assert (rewards >= 0.6).sum() == 0
@@ -171,9 +171,9 @@ def test_a_hostile_answer_buys_no_more_than_half_of_a_few(lab, text):
 
 def test_more_ids_than_a_few_credit_none_and_are_counted():
     with memlab.open() as lab:
-        lab.remember_many([f"note about the plan {number}" for number in range(8)])
+        lab.remember([f"note about the plan {number}" for number in range(8)])
         hits = lab.recall("the plan", limit=8)
-        found = lab.attribute("memories 1, 2, 3, 4, 5, 6, 7 and 8 helped.", hits)
+        found = lab.agents.credits.answer("memories 1, 2, 3, 4, 5, 6, 7 and 8 helped.", hits)
         assert found.listed == 8
         assert (feedback(lab)["reward"] < 0.5).all()
 
@@ -181,9 +181,9 @@ def test_more_ids_than_a_few_credit_none_and_are_counted():
 @pytest.mark.parametrize("named", range(1, 9))
 def test_of_up_to_five_ids_each_is_credited_and_of_more_none(named):
     with memlab.open() as lab:
-        lab.remember_many([f"note about the plan {number}" for number in range(8)])
+        lab.remember([f"note about the plan {number}" for number in range(8)])
         hits = lab.recall("the plan", limit=8)
-        found = lab.attribute(f"memories {', '.join(map(str, range(1, named + 1)))} helped.", hits)
+        found = lab.agents.credits.answer(f"memories {', '.join(map(str, range(1, named + 1)))} helped.", hits)
         credited = {id for id, credit in credits(found).items() if credit >= 0.5}
         assert found.listed == (named if named > 5 else 0)
         assert credited == (set() if named > 5 else set(range(1, named + 1)))
@@ -195,10 +195,10 @@ def test_a_citation_counts_where_it_is_one():
     def cited(text):
         with memlab.open() as lab:
             lab.remember("words")
-            embedder = lab.embedder
+            embedder = lab.io.embedder
             vectors = embedder.encode(["words"])
             told = [Shown(one.id, one.text, None, 0, "", vectors[0]) for one in shown]
-            found = cues(Answer("what?", text, 0), told, lab.store.state.words, embedder)["cited"]
+            found = cues(Answer("what?", text, 0), told, lab.io.store.state.words, embedder)["cited"]
         return [one.id for one, flag in zip(shown, found, strict=True) if flag]
 
     assert cited("as memory 12 says") == [12]
@@ -218,8 +218,8 @@ answers = st.one_of(st.text(max_size=60), st.lists(words, max_size=12).map(" ".j
 @given(answer=answers, reply=answers, seed=st.integers(0, 1_000))
 def test_the_order_in_which_memories_were_shown_changes_no_cue(answer, reply, seed):
     with memlab.open() as lab:
-        lab.remember_many(TEXTS)
-        embedder, words_of_lab = lab.embedder, lab.store.state.words
+        lab.remember(TEXTS)
+        embedder, words_of_lab = lab.io.embedder, lab.io.store.state.words
         vectors = embedder.encode([row["text"] for row in TEXTS])
         shown = [
             Shown(number + 1, row["text"], row["speaker"], to_micros(row["at"]), "", vectors[number])
@@ -239,7 +239,7 @@ def test_the_order_in_which_memories_were_shown_changes_no_cue(answer, reply, se
 
 def test_a_transcript_belongs_to_the_recalls_before_each_answer(lab):
     first, second = lab.recall("Who approves deploys?"), lab.recall("garden budget")
-    found = lab.credits.transcript(
+    found = lab.agents.credits.transcript(
         [
             {"role": "system", "content": "You are helpful."},
             {"role": "user", "content": "Who approves deploys?"},
@@ -262,8 +262,8 @@ def test_a_transcript_belongs_to_the_recalls_before_each_answer(lab):
 def test_a_message_may_name_its_recall(lab):
     hits = lab.recall("who has to say yes to a deploy")
     messages = [{"role": "assistant", "content": "Priya Natarajan.", "decision": hits.decision}]
-    assert [one.decision for one in lab.credits.transcript(messages)] == [hits.decision]
-    assert lab.credits.transcript([{"role": "assistant", "content": "Priya Natarajan."}]) == ()
+    assert [one.decision for one in lab.agents.credits.transcript(messages)] == [hits.decision]
+    assert lab.agents.credits.transcript([{"role": "assistant", "content": "Priya Natarajan."}]) == ()
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_a_message_may_name_its_recall(lab):
 )
 def test_a_message_that_is_none(lab, message):
     with pytest.raises(InputError, match="essage 0"):
-        lab.credits.transcript([message])
+        lab.agents.credits.transcript([message])
 
 
 def test_what_comes_after_an_answer_is_its_reply():
@@ -307,14 +307,14 @@ def test_a_pack_that_does_not_name_the_slot_has_the_hash_that_it_had():
 @pytest.mark.parametrize(("source", "reward"), [("(fn [covers] 7)", 1.0), ("(fn [covers] -7)", 0.0)])
 def test_a_policy_of_ones_own_is_held_within_bounds(lab, source, reward):
     lab.policies.install("credit", source)
-    lab.attribute("Priya Natarajan does.", lab.recall("Who approves deploys?"))
+    lab.agents.credits.answer("Priya Natarajan does.", lab.recall("Who approves deploys?"))
     assert set(feedback(lab)["reward"]) == {reward}
-    assert lab.credits.calibration.method == "none"
+    assert lab.agents.credits.calibration.method == "none"
 
 
 def test_a_policy_without_a_say_logs_nothing(lab):
     lab.policies.install("credit", "(fn [covers] (if (> covers 2) 1 null))")
-    assert len(lab.attribute("Priya Natarajan does.", lab.recall("Who approves deploys?"))) == 0
+    assert len(lab.agents.credits.answer("Priya Natarajan does.", lab.recall("Who approves deploys?"))) == 0
     assert feedback(lab).is_empty()
 
 
@@ -323,14 +323,14 @@ def test_a_calibration_rises_and_is_kept(tmp_path):
     credit = draws.uniform(size=400)
     judged = pl.DataFrame({"credit": credit, "useful": (draws.uniform(size=400) < credit**2).astype(float)})
     with memlab.open(tmp_path / "lab") as lab:
-        lab.remember_many(TEXTS)
-        fitted = lab.credits.calibrate(judged)
+        lab.remember(TEXTS)
+        fitted = lab.agents.credits.calibrate(judged)
         assert fitted.method == "isotonic"
         assert fitted.brier < fitted.before
         assert (np.diff(fitted.useful) >= 0).all()
         assert abs(fitted.chance(np.array([0.5]))[0] - 0.25) < 0.15
     with memlab.open(tmp_path / "lab") as lab:
-        assert lab.credits.calibration == fitted
+        assert lab.agents.credits.calibration == fitted
 
 
 def test_few_pairs_get_a_logistic_curve_and_too_few_none():
@@ -344,30 +344,30 @@ def test_few_pairs_get_a_logistic_curve_and_too_few_none():
 
 def test_calibrating_on_the_log_takes_what_was_judged_and_attributed(lab):
     with pytest.raises(InputError, match="log has 0"):
-        lab.credits.calibrate()
+        lab.agents.credits.calibrate()
     for _ in range(8):
         hits = lab.recall("Who approves deploys?")
-        lab.attribute("Priya Natarajan does.", hits)
+        lab.agents.credits.answer("Priya Natarajan does.", hits)
         for hit in hits:
             lab.feedback(hit, "success" if hit.id == 3 else "fail")
-    fitted = lab.credits.calibrate()
+    fitted = lab.agents.credits.calibrate()
     assert fitted.pairs == 40
     assert fitted.chance(np.array([1.0]))[0] > fitted.chance(np.array([0.0]))[0]
 
 
 def test_evaluation_reads_attributed_rewards():
     with memlab.open(clock=memlab.ManualClock("2023-06-01")) as lab:
-        lab.remember_many(TEXTS)
+        lab.remember(TEXTS)
         for number in range(6):
             hits = lab.recall("Who approves deploys?", project=f"p{number}")
-            lab.attribute("Priya Natarajan does.", hits)
-            lab.attribute("It has to be Bob from accounting, on Friday", hits)
+            lab.agents.credits.answer("Priya Natarajan does.", hits)
+            lab.agents.credits.answer("It has to be Bob from accounting, on Friday", hits)
         assert evaluate(lab.slates(), ["memlab"]).rows
 
 
 def test_replay_keeps_the_source(lab):
     hits = lab.recall("Who approves deploys?")
-    lab.attribute("Priya Natarajan does.", hits)
+    lab.agents.credits.answer("Priya Natarajan does.", hits)
     with memlab.replay(lab, pack="memlab", progress=False).lab as again:
         assert set(feedback(again)["source"]) == {"attributed"}
 

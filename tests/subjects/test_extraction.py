@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import memlab
-from memlab.io.reading import messages_of
+from memlab.io.formats import messages_of
 from memlab.kernel.english import asserted
 from memlab.subjects.extraction.learning import lessons
 from memlab.subjects.extraction.proposing import Where
@@ -127,12 +127,14 @@ def test_time_is_in_proportion_to_the_text(unit):
     ["I don't eat peanuts", "I drive a Volvo", "I have a dog", "My favourite colour is blue", "I am married to Ines"],
 )
 def test_what_was_shared_is_remembered_in_the_words_that_say_it(lab, said):
-    assert f'The user shared: "{said}"' in [one.text.replace('."', '"') for one in lab.extract(f"{said}.").memories]
+    assert f'The user shared: "{said}"' in [
+        one.text.replace('."', '"') for one in lab.agents.extract(f"{said}.").memories
+    ]
 
 
 class TestStaged:
     def test_nothing_is_stored_until_it_is_committed(self, lab):
-        extracted = lab.extract("I live in Rome and I work at Acme")
+        extracted = lab.agents.extract("I live in Rome and I work at Acme")
         assert len(lab) == 0
         assert extracted.facts.frame.select("subject", "predicate", "object").rows() == [
             ("user", "lives-in", "Rome"),
@@ -144,28 +146,30 @@ class TestStaged:
 
     def test_each_says_where_it_comes_from(self, lab):
         said = "Hello! I live in Rome."
-        fact = lab.extract(["hm", said])[0]
+        fact = lab.agents.extract(["hm", said])[0]
         assert (fact.message, said[fact.start : fact.stop], fact.span) == (1, "I live in Rome.", "I live in Rome.")
-        lab.agents.commit(lab.extract(said).facts)
+        lab.agents.commit(lab.agents.extract(said).facts)
         row = lab.memories.row(0, named=True)
         assert (row["provenance"], row["context"]) == ("user-stated", "I live in Rome.")
         assert row["reason"] == "extracted by the rule lives-in"
 
     def test_its_operations_run_as_they_are_read_and_as_they_are_edited(self, lab):
-        extracted = lab.extract('I live in Rome. My dog Rex plays the "piano".')
-        lab.operations.run(extracted.operations.replace("Rome", "Oslo"))
+        extracted = lab.agents.extract('I live in Rome. My dog Rex plays the "piano".')
+        lab.upkeep.operations.run(extracted.operations.replace("Rome", "Oslo"))
         assert "Oslo" in lab.facts.frame()["object"].to_list()
         assert len(lab) == len(extracted)
 
     def test_a_secret_is_redacted_and_a_batch_is_one_event(self, lab):
         key = "AKIA" + "Q3EGSIBUKDA7LMNP"
         before = lab.log.height
-        lab.agents.commit(lab.extract(f"Yesterday I found {key} in the log. I like tea."))
+        lab.agents.commit(lab.agents.extract(f"Yesterday I found {key} in the log. I like tea."))
         assert lab.log.height == before + 1
         assert not lab.memories["text"].str.contains(key).any()
 
     def test_in_a_conversation_of_several_i_is_the_speaker(self, lab):
-        found = lab.extract([{"speaker": "Caroline", "content": "I live in Rome and my sister lives in Oslo"}]).facts
+        found = lab.agents.extract(
+            [{"speaker": "Caroline", "content": "I live in Rome and my sister lives in Oslo"}]
+        ).facts
         assert found.frame["subject"].to_list() == ["Caroline", "Caroline's sister"]
 
     def test_parts_and_calls_of_both_forms_of_messages(self):
@@ -177,7 +181,7 @@ class TestStaged:
     @pytest.mark.parametrize("wrong", [3, [3], [{"role": "king", "content": "x"}], [{}], [{"content": [1]}]])
     def test_what_is_no_message_is_refused(self, lab, wrong):
         with pytest.raises(memlab.MemlabError):
-            lab.extract(wrong)
+            lab.agents.extract(wrong)
 
 
 @pytest.mark.parametrize(
@@ -197,5 +201,5 @@ class TestStaged:
 )
 def test_a_place_has_no_date_and_we_are_a_team_only_at_work(said, fact):
     with memlab.open() as lab:
-        found = [one.row for one in lab.extract(said).facts]
+        found = [one.row for one in lab.agents.extract(said).facts]
     assert [(row["subject"], row["predicate"], row.get("value") or row.get("object")) for row in found] == [fact]

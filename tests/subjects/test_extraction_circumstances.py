@@ -17,7 +17,7 @@ def confidence(*messages: str, speaker: str | None = None) -> float:
     """Return the highest confidence of a fact of the last message, 0 if none is proposed."""
     said = [{"role": "user", "content": text} | ({"speaker": speaker} if speaker else {}) for text in messages]
     with memlab.open() as lab:
-        proposed = [one for one in lab.extract(said) if one.sort == "fact" and one.message == len(messages) - 1]
+        proposed = [one for one in lab.agents.extract(said) if one.sort == "fact" and one.message == len(messages) - 1]
     return max((one.confidence for one in proposed), default=0.0)
 
 

@@ -50,7 +50,7 @@ def test_what_answers_nothing_of_oneself_completes_nothing(question, answer):
 
 
 def test_a_message_is_read_with_the_one_before_it(lab):
-    extracted = lab.extract(TALK)
+    extracted = lab.agents.extract(TALK)
     assert [(one.text, one.message) for one in extracted.facts] == [
         ("The user is Software engineer", 2),
         ("The user works at Acme", 2),
@@ -63,18 +63,18 @@ def test_a_message_is_read_with_the_one_before_it(lab):
 
 def test_an_answer_that_is_observed_is_remembered_as_a_statement(clock):
     with memlab.open(pack="companion", clock=clock) as lab:
-        seen = lab.observe("A nurse.", before="What is your profession?")
+        seen = lab.agents.observe("A nurse.", before="What is your profession?")
         assert seen.memory is not None
         assert (seen.memory.text, lab.memories["context"][0]) == ("I am a nurse.", "What is your profession? A nurse.")
         lab.remember("Where do you live?", kind="turn", session="s", speaker="assistant")
-        assert lab.observe("Rome", session="s").memory.text == "I live in Rome"
-        assert lab.observe("No, I don't have pets", before="Do you have pets?").memory is None
+        assert lab.agents.observe("Rome", session="s").memory.text == "I live in Rome"
+        assert lab.agents.observe("No, I don't have pets", before="Do you have pets?").memory is None
         assert lab.agents.admit("I'm learning Python").admitted
 
 
 def test_what_one_agent_heard_is_its_own_and_the_fact_is_shared(clock):
     with memlab.open(pack="companion", clock=clock) as lab:
-        lab.agents.commit(lab.extract("I'm a nurse", agent="tutor"))
+        lab.agents.commit(lab.agents.extract("I'm a nurse", agent="tutor"))
         kept = lab.memories.select("text", "kind", "visibility").rows()
         assert kept == [
             ("The user is a nurse", "personal", "project"),
@@ -125,33 +125,33 @@ class TestEntities:
         lab.facts.add("JACQ", "uses", "React")
         lab.facts.add("Sarah", "works_on", object="JACQ")
         lab.facts.add("User", "lives_in", object="Oslo")
-        types = dict(lab.entities.frame().select("name", "type").rows())
+        types = dict(lab.facts.entities.frame().select("name", "type").rows())
         assert types == {"JACQ": "project", "Sarah": "person", "User": "person", "Oslo": "place"}
-        assert lab.entities.declare("Oslo", type="concept").type == "concept"
-        assert dict(lab.entities.frame().select("name", "type").rows())["Oslo"] == "concept"
+        assert lab.facts.entities.declare("Oslo", type="concept").type == "concept"
+        assert dict(lab.facts.entities.frame().select("name", "type").rows())["Oslo"] == "concept"
 
     def test_a_retracted_fact_speaks_for_no_type(self, lab):
         fact = lab.facts.add("Ada", "lives-in", object="Oslo")
         lab.facts.retract(fact)
-        assert dict(lab.entities.frame().select("name", "type").rows())["Oslo"] is None
+        assert dict(lab.facts.entities.frame().select("name", "type").rows())["Oslo"] is None
 
     def test_factgraph_finds_the_entities_of_a_plain_text_and_others_do_not(self, clock):
         for pack, names in (("factgraph", {"Sarah", "JACQ"}), ("companion", set())):
             with memlab.open(pack=pack, clock=clock) as lab:
                 lab.remember("Yesterday Sarah worked on JACQ. Well, both others left.")
-                assert set(lab.entities.frame()["name"].to_list()) == names
+                assert set(lab.facts.entities.frame()["name"].to_list()) == names
 
     def test_a_name_that_is_known_stands_for_its_entity(self, clock):
         with memlab.open(pack="factgraph", clock=clock) as lab:
-            lab.entities.declare("Sarah Lee", aliases=["Sarah"])
+            lab.facts.entities.declare("Sarah Lee", aliases=["Sarah"])
             lab.remember("We met Sarah today.")
-            assert lab.entities.frame().select("name", "mentions").rows() == [("Sarah Lee", 1)]
+            assert lab.facts.entities.frame().select("name", "mentions").rows() == [("Sarah Lee", 1)]
 
     def test_a_purge_leaves_no_name_of_a_purged_text(self, clock):
         with memlab.open(pack="factgraph", clock=clock) as lab:
             lab.remember("We met Xanthippe today.")
             lab.purge(1)
-            assert lab.entities.frame().height == 0
+            assert lab.facts.entities.frame().height == 0
 
     @pytest.mark.parametrize("junk", ["Besides I think so.", "Well, yes.", "Yesterday it rained.", "Both others left."])
     def test_what_only_begins_a_sentence_names_nobody(self, junk):
@@ -237,9 +237,9 @@ class TestGrowingHistory:
             lab.load(named(GROWING[:1]), extract=True, progress=False)
             later = [{"role": "user", "content": "I love chess.", "at": "2026-03-01", "session": "t"}]
             lab.load(later, extract=True, progress=False)
-            told = lab.review.provenance(lab.facts.frame()["id"][0]).height
+            told = lab.upkeep.review.provenance(lab.facts.frame()["id"][0]).height
             lab.load(later, extract=True, progress=False)
-            assert lab.review.provenance(lab.facts.frame()["id"][0]).height == told
+            assert lab.upkeep.review.provenance(lab.facts.frame()["id"][0]).height == told
 
 
 MOVES = ["I live in Zagreb.", "I moved to Sofia."] * 2

@@ -16,7 +16,9 @@ def said(*texts):
 
 
 def facts_of(lab, *texts):
-    return [(one.rule, one.fields.get("value", one.fields.get("object"))) for one in lab.extract(said(*texts)).facts]
+    return [
+        (one.rule, one.fields.get("value", one.fields.get("object"))) for one in lab.agents.extract(said(*texts)).facts
+    ]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,7 @@ def test_an_answer_is_read_without_what_only_opens_it(lab):
 
 
 def test_who_somebody_is_in_a_game_is_doubtful(lab):
-    (fact,) = lab.extract(said("I am Gryffindor")).facts
+    (fact,) = lab.agents.extract(said("I am Gryffindor")).facts
     assert fact.rule == "name"
     assert fact.confidence < 0.6
 
@@ -68,5 +70,5 @@ def test_who_somebody_is_in_a_game_is_doubtful(lab):
     ],
 )
 def test_an_event_of_the_day_is_not_remembered(lab, text, kept):
-    observed = [one for one in lab.extract(said(text)) if one.sort == "memory"]
+    observed = [one for one in lab.agents.extract(said(text)) if one.sort == "memory"]
     assert bool(observed) is kept

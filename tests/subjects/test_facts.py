@@ -6,16 +6,25 @@ import pytest
 from memlab.errors import InputError
 from memlab.kernel.policies import load_pack
 from memlab.kernel.schema import NEVER, STATUSES
+from memlab.kernel.verbs.fact_rows import (
+    entities_of,
+    fact_text,
+    facts_of,
+    held_at,
+    intervals,
+    phrase,
+    relevance,
+    renamed,
+)
 from memlab.kernel.verbs.projections import new_state
-from memlab.subjects.entities.merging import entities_of, merged, undone
-from memlab.subjects.facts.fact_rows import fact_text, facts_of, held_at, intervals, phrase, relevance, renamed
+from memlab.subjects.facts.merging import merged, undone
 from memlab.subjects.facts.third_person import third_person
 
 DAY = 86_400_000_000
 
 
 def state_of(lab):
-    with lab.store.reading() as state:
+    with lab.io.store.reading() as state:
         return state
 
 
@@ -75,7 +84,7 @@ class TestIntervals:
         lab.facts.add("Ada", "lives-in", object="Oslo", valid_from=now - DAY, valid_until=now + DAY)
         lab.facts.add("Ada", "lives-in", object="Bonn")
         clock.advance(days=3)
-        with lab.store.writing() as tx:
+        with lab.io.store.writing() as tx:
             values = {"ids": [3], "columns": {"status": "superseded", "changed": clock()}}
             tx.event("resolve", {"set": [values]}, at=clock())
         start, stop = intervals(state_of(lab), np.arange(3))
@@ -106,7 +115,7 @@ class TestRelevance:
     def test_is_what_the_pack_gives_before_any_question(self, lab):
         lab.facts.add("Ada", "uses", "x", confidence=0.9, source="file", status="confirmed")
         state = state_of(lab)
-        assert relevance(state, load_pack("factgraph"), np.array([0]), lab.store.clock()) == pytest.approx([1.35])
+        assert relevance(state, load_pack("factgraph"), np.array([0]), lab.io.store.clock()) == pytest.approx([1.35])
 
     def test_is_unknown_where_it_takes_a_question(self, lab):
         lab.facts.add("Ada", "uses", "x")

@@ -12,7 +12,7 @@ GROWING = "(pack growing :inherits memlab) (defpolicy reinforce [importance] (up
 @pytest.fixture
 def lab():
     with memlab.open(clock=memlab.ManualClock("2026-01-01")) as lab:
-        lab.remember_many(["goats eat grass", "goats climb", "sheep eat grass"])
+        lab.remember(["goats eat grass", "goats climb", "sheep eat grass"])
         yield lab
 
 
@@ -34,7 +34,7 @@ def test_what_no_recall_showed_belongs_to_none(lab):
 
 def test_an_operation_belongs_to_the_last_recall_too(lab):
     hits = lab.recall("goats climb", limit=1)
-    lab.operations.run(f'(feedback {hits.ids[0]} "success")')
+    lab.upkeep.operations.run(f'(feedback {hits.ids[0]} "success")')
     row = lab.slates().feedback.collect().row(0, named=True)
     assert (row["decision"], row["source"]) == (hits.decision, "operation")
 
@@ -43,7 +43,7 @@ def test_the_last_recall_is_known_after_a_snapshot(tmp_path):
     with memlab.open(tmp_path / "lab") as lab:
         lab.remember("goats climb")
         decision = lab.recall("goats").decision
-        lab.store.snapshot()
+        lab.io.store.snapshot()
     with memlab.open(tmp_path / "lab") as lab:
         assert lab.feedback(1, "success").decision == decision
 
@@ -58,10 +58,10 @@ def test_a_batch_is_what_one_after_another_would_be():
     labs = []
     for batch in (True, False):
         lab = memlab.open(pack=GROWING, clock=memlab.ManualClock("2026-01-01"))
-        lab.remember_many(["goats eat grass", "goats climb"])
+        lab.remember(["goats eat grass", "goats climb"])
         lab.recall("goats")
         if batch:
-            lab.feedback_many(rows)
+            lab.feedback(rows)
         else:
             for row in rows:
                 lab.feedback(
@@ -81,10 +81,10 @@ def test_a_write_that_fails_half_way_leaves_the_lab_as_it_was(lab):
     seen, before = len(lab.log), lab.memories
 
     def half_way():
-        with lab.store.writing() as tx:
+        with lab.io.store.writing() as tx:
             tx.event("feedback", {"decision": None, "memory": 1, "outcome": "success", "source": "user"}, at=0)
-            lab.store.settle(tx)
-            assert lab.store.state.numbers["success"].values[0] == 1
+            lab.io.store.settle(tx)
+            assert lab.io.store.state.numbers["success"].values[0] == 1
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -95,10 +95,10 @@ def test_a_write_that_fails_half_way_leaves_the_lab_as_it_was(lab):
 
 def test_a_frame_of_hits_will_do(lab):
     hits = lab.recall("goats")
-    logged = lab.feedback_many(hits.frame.select("memory_id", outcome=pl.lit("success")))
+    logged = lab.feedback(hits.frame.select("memory_id", outcome=pl.lit("success")))
     assert [one.memory for one in logged] == list(hits.ids)
     assert {one.decision for one in logged} == {hits.decision}
-    assert lab.feedback_many([]) == ()
+    assert lab.feedback([]) == ()
 
 
 @pytest.mark.parametrize(
@@ -120,6 +120,6 @@ def test_a_bad_row_is_named_and_nothing_is_logged(lab, row, error):
     lab.recall("goats")
     seen, before = len(lab.log), lab.memories
     with pytest.raises(error, match="Row 1"):
-        lab.feedback_many([{"memory": 1, "outcome": "success"}, row])
+        lab.feedback([{"memory": 1, "outcome": "success"}, row])
     assert len(lab.log) == seen
     assert lab.memories.equals(before)

@@ -51,9 +51,9 @@ def lived(embedder):
         }
         for number in range(40)
     ]
-    lab.remember_many(rows)
+    lab.remember(rows)
     uses = {}
-    with lab.store.writing() as tx:
+    with lab.io.store.writing() as tx:
         for id, row in enumerate(rows, 1):
             times = sorted(int(time) for time in dice.integers(row["at"], BEGIN, id % 8))
             for time in times:
@@ -174,7 +174,7 @@ class TestClosedForms:
 class TestTransitions:
     def test_companion_to_the_second(self, lab):
         """At an emotional weight of 50 a memory loses 3.5 a day."""
-        lab.use(alone("companion"))
+        lab.policies.use(alone("companion"))
         lab.remember("x", emotional_weight=50)
         found = lab.upkeep.forecast(1, "2026-06-01").transitions.filter(pl.col("from").is_not_null())
         wanted = [("clear", 20), ("hazy", 50), ("fragment", 80), ("deleted", 100)]
@@ -204,7 +204,7 @@ class TestTransitions:
         frame = lab.upkeep.forecast(list(known), BEGIN + 200 * DAY, points=6, packs=[name]).frame
         rows = np.arange(len(known))
         for (at,), part in frame.group_by(pl.col("at").to_physical()):
-            found = transitions(lab.store.state, load_pack(name), rows, at).frame
+            found = transitions(lab.io.store.state, load_pack(name), rows, at).frame
             told = {(row["id"], row["what"]): row["to"] for row in found.iter_rows(named=True)}
             for row in part.iter_rows(named=True):
                 assert row["status"] == told.get((row["memory_id"], "status"), "active")
@@ -226,7 +226,7 @@ class TestTransitions:
                 assert steps.is_empty() or steps["to"].to_list()[-1] == last
 
     def test_what_has_left_recall_is_followed_no_further(self, lab):
-        lab.use(alone("factgraph"))
+        lab.policies.use(alone("factgraph"))
         lab.remember("x", confidence=0.3)
         moved = lab.upkeep.forecast(1, "2027-03-01").transitions.filter(what="status")
         assert moved["to"].to_list() == ["staged", "retracted"]
@@ -234,14 +234,14 @@ class TestTransitions:
 
 class TestAsked:
     def test_the_live_pack_unless_said_and_nothing_is_written(self, lab):
-        lab.use(alone("companion"))
-        lab.remember_many(["a", "b"])
-        head = lab.store.journal.head
+        lab.policies.use(alone("companion"))
+        lab.remember(["a", "b"])
+        head = lab.io.store.journal.head
         found = lab.upkeep.forecast([2, lab[1]], "2026-04-01", points=5)
-        assert found.packs == (("companion-alone", lab.pack.hash),)
+        assert found.packs == (("companion-alone", lab.policies.pack.hash),)
         assert found.frame.select("memory_id").to_series().to_list() == [1] * 5 + [2] * 5
         assert found.texts == ((1, "a"), (2, "b"))
-        assert lab.store.journal.head == head
+        assert lab.io.store.journal.head == head
 
     def test_packs_of_one_name_are_told_apart(self, lab):
         lab.remember("a")
@@ -285,7 +285,7 @@ class TestAsked:
 class TestFigure:
     @pytest.mark.long
     def test_one_panel_a_pack_and_one_line_a_memory(self, lab):
-        lab.remember_many(["first $x_1$", "_second", "third " * 40])
+        lab.remember(["first $x_1$", "_second", "third " * 40])
         figure = lab.upkeep.forecast([1, 2, 3], "2026-04-01", packs=["companion", "fsrs"]).figure()
         left, right = figure.axes
         assert [left.get_title(loc="left"), right.get_title(loc="left")] == ["companion", "fsrs"]
@@ -298,7 +298,7 @@ class TestFigure:
 
     @pytest.mark.long
     def test_it_is_drawn_on_the_callers_axes_one_for_each_panel(self, lab):
-        lab.remember_many(["first", "second"])
+        lab.remember(["first", "second"])
         found = lab.upkeep.forecast([1, 2], "2026-04-01", packs=["companion", "fsrs"])
         own = Figure()
         axes = own.subplots(1, 3)
@@ -338,6 +338,6 @@ class TestFigure:
         assert "fragment" in page
 
     def test_more_memories_than_colours_are_counted(self, lab):
-        lab.remember_many([f"memory {n}" for n in range(14)])
+        lab.remember([f"memory {n}" for n in range(14)])
         figure = lab.upkeep.forecast(list(range(1, 15)), "2026-04-01", points=3).figure()
         assert figure.legends[0].get_title().get_text() == "and 4 more, not drawn"

@@ -9,8 +9,8 @@ from memlab.ui.cli import main
 
 VERBS = {
     "forgotten": lambda lab, ids: lab.forget(ids),
-    "deleted": lambda lab, ids: lab.delete(ids),
-    "deprecated": lambda lab, ids: lab.review.deprecate(ids, "wrong"),
+    "deleted": lambda lab, ids: lab.forget(ids, how="delete"),
+    "deprecated": lambda lab, ids: lab.forget(ids, how="deprecate", reason="wrong"),
 }
 
 
@@ -72,7 +72,7 @@ def test_the_old_words_come_back_once_the_newest_alone_is_out_of_use(lab):
 
 def test_restore_leaves_what_was_put_out_of_use_by_another_act(lab):
     lab.forget(3)
-    lab.delete(1)
+    lab.forget(1, how="delete")
     assert statuses(lab) == ["deleted"] * 3
     lab.restore(1)
     assert statuses(lab) == ["superseded", "superseded", "forgotten"]
@@ -90,7 +90,7 @@ def test_a_newer_fact_is_no_correction():
     with memlab.open(clock=memlab.ManualClock("2026-06-01")) as lab:
         lab.remember("Ada lives in Paris")
         lab.remember("Ada lives in Rome")
-        lab.verify(lab.recall("Where does Ada live?"), [1, 2], relations={(2, 1): "supersedes"})
+        lab.agents.verify(lab.recall("Where does Ada live?"), [1, 2], relations={(2, 1): "supersedes"})
         assert lab[1].status == "superseded"
         assert lab.forget(1).ids == (1,)
         assert lab[2].status == "active"
@@ -105,7 +105,7 @@ def test_a_purge_removes_the_named_memory_alone_and_lists_its_corrections(lab):
 
 def test_an_agent_is_refused_where_the_correction_is_not_its_own():
     with memlab.open(clock=memlab.ManualClock("2026-06-01")) as lab:
-        coder = lab.agent("coder", role="member")
+        coder = lab.agents("coder", role="member")
         own = coder.remember("The user indents with tabs").id
         lab.edit(own, text="The user indents with four spaces", creator="user", agents=None, visibility=None)
         before = lab.memories
@@ -120,7 +120,7 @@ def test_an_agent_is_refused_where_the_correction_is_not_its_own():
 
 def test_an_agent_forgets_and_restores_its_own_by_the_first_handle():
     with memlab.open(clock=memlab.ManualClock("2026-06-01")) as lab:
-        coder = lab.agent("coder", role="member")
+        coder = lab.agents("coder", role="member")
         own = coder.remember("The user indents with tabs").id
         new = coder.edit(own, text="The user indents with four spaces").id
         assert coder.forget(own).ids == (own, new)

@@ -10,7 +10,7 @@ import memlab
 @pytest.fixture
 def cascade(trigrams, clock):
     with memlab.open(embedder=trigrams, clock=clock, pack="cascade") as lab:
-        lab.remember_many(["the bakery opens at six", "the bakery closes at noon"], linking="off")
+        lab.remember(["the bakery opens at six", "the bakery closes at noon"], linking="off")
         yield lab
 
 
@@ -18,66 +18,66 @@ def test_a_gap_holds_the_context_its_vector_time_and_session(cascade, clock):
     clock.advance(days=2)
     hits = cascade.recall("when does the bakery open?", session="s1", project="town")
     clock.advance(hours=1)
-    verified = cascade.verify(hits, [])
-    (gap,) = cascade.review.gaps().to_dicts()
+    verified = cascade.agents.verify(hits, [])
+    (gap,) = cascade.upkeep.review.gaps().to_dicts()
     assert verified.gap == gap["gap"] == verified.event
     assert (gap["decision"], gap["session"], gap["project"]) == (hits.decision, "s1", "town")
     assert gap["snippet"] == "when does the bakery open?"
     assert gap["at"] == memlab.kernel.base.clock.from_micros(clock())
-    assert np.array_equal(gap["vector"], cascade.embedder.encode(["when does the bakery open?"])[0])
-    assert gap["embedder"] == cascade.embedder.fingerprint
+    assert np.array_equal(gap["vector"], cascade.io.embedder.encode(["when does the bakery open?"])[0])
+    assert gap["embedder"] == cascade.io.embedder.fingerprint
     assert (gap["closed"], gap["reason"]) == (None, None)
 
 
 def test_one_that_passes_is_enough(cascade):
     hits = cascade.recall("when does the bakery open?")
-    assert cascade.verify(hits, hits[0]).gap is None
-    assert cascade.review.gaps().height == 0
+    assert cascade.agents.verify(hits, hits[0]).gap is None
+    assert cascade.upkeep.review.gaps().height == 0
 
 
 def test_what_nothing_was_found_for_is_a_gap_and_a_greeting_is_none(cascade):
     hits = cascade.recall("zzzz qqqq xxxx")
     assert len(hits) == 0
-    assert cascade.verify(hits, []).gap is not None
-    assert cascade.review.gaps()["snippet"].to_list() == ["zzzz qqqq xxxx"]
+    assert cascade.agents.verify(hits, []).gap is not None
+    assert cascade.upkeep.review.gaps()["snippet"].to_list() == ["zzzz qqqq xxxx"]
     greeting = cascade.recall("and you?")
     assert len(greeting) == 0
-    assert cascade.verify(greeting, []).gap is None
+    assert cascade.agents.verify(greeting, []).gap is None
 
 
 def test_a_snippet_is_short_and_holds_no_secret(cascade):
     secret = "the bakery password is 'hunter2swordfish' and opens at six " * 9
-    cascade.verify(cascade.recall(secret), [])
-    (snippet,) = cascade.review.gaps()["snippet"]
+    cascade.agents.verify(cascade.recall(secret), [])
+    (snippet,) = cascade.upkeep.review.gaps()["snippet"]
     assert "hunter2" not in snippet
     assert len(snippet) <= 200 + len("[REDACTED: password]")
-    assert b"hunter2" not in b"".join(str(event.body).encode() for event in cascade.store.journal.events())
+    assert b"hunter2" not in b"".join(str(event.body).encode() for event in cascade.io.store.journal.events())
 
 
 def test_closing_one(cascade, clock):
-    gap = cascade.verify(cascade.recall("the bakery"), []).gap
+    gap = cascade.agents.verify(cascade.recall("the bakery"), []).gap
     clock.advance(hours=3)
-    cascade.review.close_gap(gap, "remembered the hours")
-    (row,) = cascade.review.gaps().to_dicts()
+    cascade.upkeep.review.close_gap(gap, "remembered the hours")
+    (row,) = cascade.upkeep.review.gaps().to_dicts()
     assert (row["closed"], row["reason"]) == (memlab.kernel.base.clock.from_micros(clock()), "remembered the hours")
     with pytest.raises(memlab.InputError, match="was closed already: remembered the hours"):
-        cascade.review.close_gap(gap, "again")
+        cascade.upkeep.review.close_gap(gap, "again")
 
 
 @pytest.mark.parametrize("bad", [0, 99, True, "7", None])
 def test_a_gap_that_is_not_there(cascade, bad):
-    gap = cascade.verify(cascade.recall("the bakery"), []).gap
-    head = cascade.store.journal.head
+    gap = cascade.agents.verify(cascade.recall("the bakery"), []).gap
+    head = cascade.io.store.journal.head
     known = f"(?s)gap.*{gap}" if type(bad) is int else "gap is a whole number"
     with pytest.raises(memlab.InputError, match=known):
-        cascade.review.close_gap(bad, "why")
+        cascade.upkeep.review.close_gap(bad, "why")
     with pytest.raises(memlab.InputError, match="empty"):
-        cascade.review.close_gap(gap, " ")
-    assert cascade.store.journal.head == head
+        cascade.upkeep.review.close_gap(gap, " ")
+    assert cascade.io.store.journal.head == head
 
 
 def test_the_frame_has_its_columns_before_there_is_a_gap(cascade):
-    empty = cascade.review.gaps()
-    cascade.verify(cascade.recall("the bakery"), [])
-    assert empty.schema == cascade.review.gaps().schema
+    empty = cascade.upkeep.review.gaps()
+    cascade.agents.verify(cascade.recall("the bakery"), [])
+    assert empty.schema == cascade.upkeep.review.gaps().schema
     assert empty.schema["vector"] == pl.List(pl.Int8)

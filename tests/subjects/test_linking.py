@@ -50,14 +50,14 @@ class TestWhatBecomesOfTheNewOne:
     def test_far_from_all_it_is_simply_added(self, lab: memlab.Lab) -> None:
         decides(lab, "merge")
         lab.remember("goats by the sea", linking="now")
-        added = lab.remember_many(["zzzzqqqq"], linking="now")
+        added = lab.remember(["zzzzqqqq"], linking="now")
         assert added.outcomes.rows() == [(0, 2, "added", None, None, "new")]
         assert edges(lab) == []
 
     def test_a_duplicate_merges_and_the_old_one_gains(self, lab: memlab.Lab) -> None:
         decides(lab, "merge")
         old = lab.remember("goats by the sea", tags=["a"], creator="user")
-        again = lab.remember_many(
+        again = lab.remember(
             [{"text": "goats by the sea", "tags": ["b", "a"], "files": ["x.py"], "creator": "agent:coder"}] * 2,
             linking="now",
         )
@@ -72,15 +72,15 @@ class TestWhatBecomesOfTheNewOne:
     def test_keep_old_skips_it_and_leaves_no_trace(self, lab: memlab.Lab) -> None:
         decides(lab, "keep-old")
         lab.remember("goats by the sea")
-        head = lab.store.journal.head
+        head = lab.io.store.journal.head
         found = lab.remember("goats by the sea", linking="now")
-        assert (found.id, len(lab), lab.store.journal.head) == (1, 1, head)
+        assert (found.id, len(lab), lab.io.store.journal.head) == (1, 1, head)
 
     def test_keep_new_supersedes_the_old_one(self, lab: memlab.Lab, clock: memlab.ManualClock) -> None:
         decides(lab, "keep-new")
         lab.remember("deploys go out on tuesdays")
         clock.advance(days=1)
-        added = lab.remember_many(["deploys now go out on fridays"], linking="now")
+        added = lab.remember(["deploys now go out on fridays"], linking="now")
         old, new = row_of(lab, 1), row_of(lab, 2)
         assert (old["status"], old["superseded_by"], old["reason"]) == ("superseded", 2, "Updated: tuesdays -> fridays")
         assert old["valid_until"] == old["changed"] == new["created"]
@@ -92,14 +92,14 @@ class TestWhatBecomesOfTheNewOne:
 
     def test_keep_both_is_flagged_by_the_edge(self, lab: memlab.Lab) -> None:
         decides(lab, "keep-both")
-        lab.remember_many(["the user likes jazz", "goats by the sea"])
-        lab.remember_many(["the user does not like jazz", "goats by the sea"], linking="now")
+        lab.remember(["the user likes jazz", "goats by the sea"])
+        lab.remember(["the user does not like jazz", "goats by the sea"], linking="now")
         assert {(3, 1, "contradicts"), (4, 2, "similar-to")} <= set(edges(lab))
         assert set(lab.memories["status"]) == {"active"}
 
     def test_a_near_one_is_joined_with_its_closeness(self, lab: memlab.Lab) -> None:
         decides(lab, "keep-both")
-        lab.remember_many(["goats by the sea", "goats by the lake"])
+        lab.remember(["goats by the sea", "goats by the lake"])
         lab.remember("goats by the seas", linking="now")
         joined = {(row["target"], row["relation"]): row["weight"] for row in lab.edges.to_dicts()}
         assert set(joined) == {(1, "similar-to"), (2, "relates-to")}
@@ -116,7 +116,7 @@ class TestWhatBecomesOfTheNewOne:
 class TestOneBatch:
     def test_what_comes_twice_is_stored_once(self, lab: memlab.Lab) -> None:
         decides(lab, "merge")
-        added = lab.remember_many(
+        added = lab.remember(
             [{"text": text, "tags": [str(row)]} for row, text in enumerate(["goats", "sea", "goats", "goats"])],
             linking="now",
         )
@@ -128,7 +128,7 @@ class TestOneBatch:
     def test_the_last_of_several_updates_stands(self, lab: memlab.Lab) -> None:
         decides(lab, "keep-new")
         lab.remember("deploys go out on mondays")
-        lab.remember_many([f"deploys now go out on {day}" for day in ("tuesdays", "fridays")], linking="now")
+        lab.remember([f"deploys now go out on {day}" for day in ("tuesdays", "fridays")], linking="now")
         assert lab.memories["status"].to_list() == ["superseded", "superseded", "active"]
         # the second supersedes the first; the third, all that is left
         assert lab.memories["superseded_by"].to_list() == [2, 3, None]
@@ -137,7 +137,7 @@ class TestOneBatch:
         lab.policies.install("link", SAME, reason="for this test")
         by_nearness = '(fn [pair/similarity] (if (> pair/similarity 0.999) "merge" "keep-new"))'
         lab.policies.install("resolve", by_nearness, reason="for this test")
-        lab.remember_many(["deploys go out on tuesdays", "deploys now go out on fridays"])
+        lab.remember(["deploys go out on tuesdays", "deploys now go out on fridays"])
         found = lab.remember("deploys now go out on fridays", linking="now")
         assert found.id == 2
         lab.policies.install("link", SAME.replace("(> pair/similarity 0.999)", "(> pair/similarity 0.6)"), reason="")
@@ -147,15 +147,15 @@ class TestOneBatch:
     def test_a_chain_joins_what_is_stored(self, lab: memlab.Lab) -> None:
         decides(lab, "merge")
         rows = [{"text": text, "session": "s"} for text in ("goats", "goats", "sea and sand")]
-        lab.remember_many(rows, chain=True, linking="now")
+        lab.remember(rows, chain=True, linking="now")
         assert edges(lab) == [(1, 2, "next")]
 
     def test_vectors_and_texts_stay_with_their_memories(self, lab: memlab.Lab) -> None:
         decides(lab, "merge")
-        lab.remember_many(["goats", "goats", "the bakery opens at six"], linking="now")
+        lab.remember(["goats", "goats", "the bakery opens at six"], linking="now")
         assert [hit.text for hit in lab.recall("bakery", limit=1)] == ["the bakery opens at six"]
-        assert lab.similar(2)["similarity"].to_list() == pytest.approx(
-            [float(lab.store.state.vectors.similarity(TRIGRAMS.encode(["goats"])[0])[1])]
+        assert lab.graph.similar(2)["similarity"].to_list() == pytest.approx(
+            [float(lab.io.store.state.vectors.similarity(TRIGRAMS.encode(["goats"])[0])[1])]
         )
 
 
@@ -202,7 +202,7 @@ class TestWhoMayTakeWhosePlace:
     def test_turns_are_never_dropped(self, lab: memlab.Lab) -> None:
         decides(lab, "merge")
         rows = [{"text": "ok", "kind": "turn"}] * 5 + [{"text": "ok"}] * 2
-        added = lab.remember_many(rows, linking="now")
+        added = lab.remember(rows, linking="now")
         assert added.standing == (1, 2, 3, 4, 5, 6, 6)
         assert added.outcomes["outcome"].to_list() == ["added"] * 6 + ["merged"]
 
@@ -210,7 +210,7 @@ class TestWhoMayTakeWhosePlace:
 class TestFactgraph:
     @pytest.fixture
     def facts(self, lab: memlab.Lab) -> memlab.Lab:
-        lab.use("factgraph")
+        lab.policies.use("factgraph")
         return lab
 
     def state(self, lab: memlab.Lab, value: str, confidence: float, **more: Any) -> memlab.Memory:
@@ -244,14 +244,16 @@ class TestFactgraph:
 
     def test_two_values_in_one_batch(self, facts: memlab.Lab) -> None:
         ada = {"subject": "Ada", "predicate": "lives-in", "confidence": 0.95}
-        facts.remember_many([{"text": town, "value": town, **ada} for town in ("Rome", "Oslo", "Bonn", "bonn")])
+        facts.remember([{"text": town, "value": town, **ada} for town in ("Rome", "Oslo", "Bonn", "bonn")])
         assert facts.memories.select("value", "superseded_by").rows() == [("Rome", 2), ("Oslo", 3), ("Bonn", None)]
 
 
 def test_edges_of_one_relation_are_bounded(lab: memlab.Lab) -> None:
     """A thousand like ones leave no thousand edges at any of them."""
-    lab.use('(pack few) (setting edges-per-node 3) (setting link-candidates 8) (defpolicy link [pair/rank] "similar")')
-    lab.remember_many([f"goats {number}" for number in range(40)], linking="now")
+    lab.policies.use(
+        '(pack few) (setting edges-per-node 3) (setting link-candidates 8) (defpolicy link [pair/rank] "similar")'
+    )
+    lab.remember([f"goats {number}" for number in range(40)], linking="now")
     ends = pl.concat([lab.edges["source"], lab.edges["target"]])
     assert ends.value_counts()["count"].max() == 3
 
@@ -259,22 +261,22 @@ def test_edges_of_one_relation_are_bounded(lab: memlab.Lab) -> None:
 def test_off_writes_what_it_wrote_before(trigrams: Any, clock: memlab.ManualClock) -> None:
     """No byte of the journal of the default pack differs from what it was without linking."""
     with memlab.open(embedder=trigrams, clock=clock) as lab:
-        lab.remember_many([{"text": "goats", "session": "s"}, {"text": "goats", "session": "s"}], chain=True)
-        [event] = lab.store.journal.events(kinds=("remember", "link"))
+        lab.remember([{"text": "goats", "session": "s"}, {"text": "goats", "session": "s"}], chain=True)
+        [event] = lab.io.store.journal.events(kinds=("remember", "link"))
         assert event.body == {
             "first": 1,
             "count": 2,
             "columns": {"session": "s"},
             "edges": {"source": [1], "target": [2], "relation": "next", "weight": 1.0},
         }
-        assert lab.store.journal.head == event.seq
+        assert lab.io.store.journal.head == event.seq
 
 
 def test_what_was_merged_into_is_not_dropped_by_a_farther_neighbour(lab: memlab.Lab) -> None:
     """The nearest is to be rewritten with the new one, which goes for the sake of the next: nothing leads to it."""
     lab.policies.install("resolve", '(fn [pair/rank] (if (> pair/rank 1) "keep-old" "merge"))', reason="for this test")
     lab.policies.install("link", SAME.replace("0.999", "0.7"), reason="for this test")
-    added = lab.remember_many(["goat", "goat sea", "goat not"], linking="now")
+    added = lab.remember(["goat", "goat sea", "goat not"], linking="now")
     assert added.standing == (1, 2, 2)
     assert lab.memories["superseded_by"].to_list() == [None, None]
 
@@ -311,7 +313,7 @@ def test_whatever_the_policies_say_the_state_is_sound(data: st.DataObject) -> No
         lab.policies.install("resolve", f"(fn [pair/rank] {ranks})", reason="")
         for how, rows in batches:
             before = len(lab)
-            added = lab.remember_many(rows, linking=how)
+            added = lab.remember(rows, linking=how)
             lab.graph.link_waiting()
             assert len(added) == len(rows)
             assert len(lab) == before + len(added.ids)
@@ -319,7 +321,7 @@ def test_whatever_the_policies_say_the_state_is_sound(data: st.DataObject) -> No
             assert turns == [row["text"] for row in rows if row["kind"] == "turn"]
             if how == "later":
                 assert len(added.ids) == len(rows)
-        state = lab.store.state
+        state = lab.io.store.state
         check_chains(state)
         status = state.names["status"].objects(np.arange(len(state)))
         superseded = ~np.isnan(state.numbers["superseded_by"].values)
@@ -327,6 +329,6 @@ def test_whatever_the_policies_say_the_state_is_sound(data: st.DataObject) -> No
         if any(rows for _, rows in batches):
             assert np.isin(status, RECALLABLE).any()
         again = new_state()
-        again.fold(lab.store.journal.events(), lab.store.journal)
+        again.fold(lab.io.store.journal.events(), lab.io.store.journal)
         assert again.memories().equals(state.memories())
         assert again.edge_frame().equals(state.edge_frame())

@@ -30,7 +30,7 @@ def answer(facts=(), memories=()):
 def extracted(lab, said, made, **given):
     """What comes of messages if each is answered with these bytes."""
     with serving(lambda body, _: made) as (url, _):
-        return lab.extract(said, model=LanguageModel(url, "small", retries=0), **given)
+        return lab.agents.extract(said, model=LanguageModel(url, "small", retries=0), **given)
 
 
 def test_its_proposals_are_those_of_the_rules(lab):
@@ -51,9 +51,9 @@ def test_its_proposals_are_those_of_the_rules(lab):
         "extracted",
         0.8,
     )
-    assert found.frame.columns == lab.extract("I live in Rome").frame.columns
+    assert found.frame.columns == lab.agents.extract("I live in Rome").frame.columns
     assert len(lab) == 0
-    lab.operations.run(found.operations.replace("software", "sound"))
+    lab.upkeep.operations.run(found.operations.replace("software", "sound"))
     assert "user is a sound engineer" in lab.memories["text"].to_list()
     assert len(lab.agents.commit(found)) == 2
     assert found.asked.usage.calls == 1
@@ -111,7 +111,7 @@ def test_instructions_in_an_answer_are_a_text_to_commit_or_not(lab):
 def test_no_secret_leaves_the_machine(lab):
     key = "AKIA" + "Q3EGSIBUKDA7LMNP"
     with serving(lambda body, _: answer()) as (url, requests):
-        lab.extract([f"My key is {key}", "I live in Rome"], model=LanguageModel(url, "small"))
+        lab.agents.extract([f"My key is {key}", "I live in Rome"], model=LanguageModel(url, "small"))
     assert len(requests) == 2
     assert key not in json.dumps([body for _, _, body in requests])
     assert json.loads(requests[1][2]["messages"][1]["content"])["before"].startswith("My key is [REDACTED")
@@ -141,7 +141,7 @@ def test_another_form_is_refused_or_read_by_rules_or_skipped(lab, name):
     with pytest.raises(BadAnswer, match=r'Message 0: .* not JSON .*otherwise="rules"'):
         extracted(lab, said, completion(WRONG[name]))
     by_rules = extracted(lab, said, completion(WRONG[name]), otherwise="rules")
-    assert by_rules.items == lab.extract(said).items
+    assert by_rules.items == lab.agents.extract(said).items
     assert [number for number, _ in by_rules.asked.unread] == [0]
     assert "1 messages were read by rules instead: The answer is not JSON" in repr(by_rules)
     assert not extracted(lab, said, completion(WRONG[name]), otherwise="skip")
@@ -152,8 +152,8 @@ def test_over_budget_is_said_and_nothing_that_was_answered_is_lost(lab):
     with serving(lambda body, _: answer()) as (url, requests):
         model = LanguageModel(url, "small", calls=1)
         with pytest.raises(OverBudget, match="Message 1: All 1 calls"):
-            lab.extract(said, model=model)
-        found = lab.extract(said, model=model, otherwise="rules")
+            lab.agents.extract(said, model=model)
+        found = lab.agents.extract(said, model=model, otherwise="rules")
         assert (len(requests), found.asked.usage.kept) == (1, 1)
     assert found.facts.frame["value"].drop_nulls().to_list() == ["tea"]
     assert found.facts.frame["object"].drop_nulls().to_list() == ["Acme"]
@@ -164,17 +164,17 @@ def test_a_server_that_hangs_is_not_waited_for_by_every_message(lab):
     with serving(lambda body, _: time.sleep(2)) as (url, requests):
         begun = time.perf_counter()
         model = LanguageModel(url, "small", timeout=0.1)
-        found = lab.extract([f"I live in Rome {number}" for number in range(50)], model=model, otherwise="skip")
+        found = lab.agents.extract([f"I live in Rome {number}" for number in range(50)], model=model, otherwise="skip")
         assert time.perf_counter() - begun < 1
         assert (len(requests), len(found), len(found.asked.unread)) == (3, 0, 50)
     with pytest.raises(NoAnswer):
-        lab.extract("I live in Rome", model=model)
+        lab.agents.extract("I live in Rome", model=model)
 
 
 def test_only_what_a_person_or_an_assistant_says_is_sent(lab):
     said = [{"role": "tool", "content": "I live in Rome"}, {"role": "system", "content": "Be kind"}, " "]
     with serving(lambda body, _: answer()) as (url, requests):
-        assert not lab.extract(said, model=LanguageModel(url, "small"))
+        assert not lab.agents.extract(said, model=LanguageModel(url, "small"))
     assert requests == []
 
 
@@ -182,15 +182,15 @@ def test_nothing_is_sent_while_memory_is_off(lab):
     lab.agents.switch_off("api")
     with serving(lambda body, _: answer()) as (url, requests):
         with pytest.raises(MemoryOff):
-            lab.extract(SAID, project="api", model=LanguageModel(url, "small"), otherwise="skip")
+            lab.agents.extract(SAID, project="api", model=LanguageModel(url, "small"), otherwise="skip")
         assert requests == []
-        assert lab.extract(SAID, model=LanguageModel(url, "small")).asked.usage.calls == 1
+        assert lab.agents.extract(SAID, model=LanguageModel(url, "small")).asked.usage.calls == 1
 
 
 def test_the_end_of_a_session_with_a_model(lab):
     with serving(lambda body, _: answer([FACT])) as (url, _):
         learned = lab.agents.end_session("monday", [SAID], model=LanguageModel(url, "small"))
-        by_an_agent = lab.agent("tutor").end_session([SAID], model=LanguageModel(url, "small"), store=False)
+        by_an_agent = lab.agents("tutor").end_session([SAID], model=LanguageModel(url, "small"), store=False)
     for one in (learned, by_an_agent):
         assert "software engineer" in one.text
         assert one.extracted.asked.usage.calls == 1

@@ -39,7 +39,7 @@ def modules(lab, tmp_path):
     """The files and tests of each module."""
 
     def scanned(files):
-        frame = lab.modules.scan(written(tmp_path / "k", files), project="k").frame
+        frame = lab.agents.modules.scan(written(tmp_path / "k", files), project="k").frame
         return {row["module"]: set(row["files"]) | set(row["tests"]) for row in frame.iter_rows(named=True)}
 
     return scanned
@@ -102,7 +102,7 @@ def test_same_names_in_two_packages_are_two_modules():
 
 
 def test_a_file_that_no_scan_found_belongs_to_its_subject(lab, tmp_path):
-    lab.modules.scan(written(tmp_path / "k", WEB), project="k")
+    lab.agents.modules.scan(written(tmp_path / "k", WEB), project="k")
     for path in (
         "src/routes/auth-callback.ts",
         "src/auth/deep/mfa.ts",
@@ -111,7 +111,7 @@ def test_a_file_that_no_scan_found_belongs_to_its_subject(lab, tmp_path):
         "misc/x.ts",
     ):
         lab.remember(f"something of {path}", files=[path], project="k", session=path)
-    frame = lab.modules.map("k").frame
+    frame = lab.agents.modules.map("k").frame
     files = {row["module"]: row["files"] for row in frame.iter_rows(named=True)}
     assert {"src/auth/deep/mfa.ts", "lib/auth.ts"} <= set(files["src/auth"])
     assert "src/billing/vat.ts" in files["src/billing"]
@@ -120,13 +120,13 @@ def test_a_file_that_no_scan_found_belongs_to_its_subject(lab, tmp_path):
 
 def test_a_context_for_a_module_has_its_memories_of_all_folders(clock, tmp_path):
     with memlab.open(pack="workbench", clock=clock) as lab:
-        lab.modules.scan(written(tmp_path / "k", WEB), project="k")
+        lab.agents.modules.scan(written(tmp_path / "k", WEB), project="k")
         files = ["src/middleware/login.ts", "stores/auth-store.ts", "src/billing/invoice.ts"]
         rows = [
             {"text": f"Fact {n} about it", "kind": "gotcha", "files": [file], "project": "k"}
             for n, file in enumerate(files)
         ]
-        lab.remember_many(rows, linking="off")
+        lab.remember(rows, linking="off")
         found = lab.context("mend the authentication", project="k")
         assert found.modules[0] == "src/auth"
         assert set(found.frame["memory_id"]) == {1, 2}

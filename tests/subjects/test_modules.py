@@ -64,7 +64,7 @@ def column(found: memlab.subjects.modules.module_map.ModuleMap, name: str) -> di
 
 class TestScan:
     def test_folders_of_files_are_modules(self, lab: memlab.Lab, shop: Path) -> None:
-        found = lab.modules.scan(shop, project="shop")
+        found = lab.agents.modules.scan(shop, project="shop")
         assert column(found, "description") == {
             "shop": "A shop for tea.",
             "shop/cart": "Carts: what somebody is about to buy.",
@@ -72,18 +72,18 @@ class TestScan:
             "shop/web": "2 files of Python.",
             "tests": "1 files of Python.",
         }
-        assert lab.modules.projects() == ("shop",)
+        assert lab.agents.modules.projects() == ("shop",)
         assert found.frameworks == ("fastapi", "pytest")
         assert found.languages == {"Python": 10}
 
     def test_tests_belong_to_what_they_are_named_after(self, lab: memlab.Lab, shop: Path) -> None:
-        tests = column(lab.modules.scan(shop, project="shop"), "tests")
+        tests = column(lab.agents.modules.scan(shop, project="shop"), "tests")
         assert tests["shop/cart"] == ["tests/cart/test_prices.py"]
         assert tests["shop/stock"] == ["tests/test_levels.py"]
         assert tests["tests"] == ["tests/conftest.py"]
 
     def test_imports_lead_from_one_to_another(self, lab: memlab.Lab, shop: Path) -> None:
-        found = lab.modules.scan(shop, project="shop")
+        found = lab.agents.modules.scan(shop, project="shop")
         assert column(found, "depends_on") == {
             "shop": [],
             "shop/cart": ["shop/stock"],
@@ -95,7 +95,7 @@ class TestScan:
         assert column(found, "entry_points")["shop/web"] == ["shop/web/server.py"]
 
     def test_how_it_is_built_and_tested(self, lab: memlab.Lab, shop: Path) -> None:
-        commands = lab.modules.scan(shop, project="shop").commands
+        commands = lab.agents.modules.scan(shop, project="shop").commands
         assert set(commands.rows()) == {
             ("test", "make test", "Makefile"),
             ("build", "make build", "Makefile"),
@@ -105,14 +105,14 @@ class TestScan:
         }
 
     def test_conventions_are_for_review_and_can_be_remembered(self, lab: memlab.Lab, shop: Path) -> None:
-        rules = lab.modules.scan(shop, project="shop").conventions
+        rules = lab.agents.modules.scan(shop, project="shop").conventions
         assert dict(zip(rules["text"], rules["files"].list.first(), strict=True)) == {
             "A change has a test that fails without it.": "CONTRIBUTING.md",
             "Names of functions are verbs, always.": "README.md",
             "Lines of Python have at most 100 characters (ruff).": "pyproject.toml",
         }
         assert len(lab) == 0
-        lab.remember_many(rules)
+        lab.remember(rules)
         assert set(lab.memories["kind"]) == {"convention"}
 
     @pytest.mark.parametrize(
@@ -140,12 +140,14 @@ class TestScan:
     def test_imports_of_other_languages(
         self, lab: memlab.Lab, tmp_path: Path, files: dict[str, str], needed: list[str]
     ) -> None:
-        found = column(lab.modules.scan(written(tmp_path / "k", files)), "depends_on")
+        found = column(lab.agents.modules.scan(written(tmp_path / "k", files)), "depends_on")
         assert found[needed[0].replace("b", "a")] == needed
 
     def test_scripts_of_a_package(self, lab: memlab.Lab, tmp_path: Path) -> None:
         given = {"scripts": {"test": "vitest", "build": "x", "odd": "y"}, "devDependencies": {"vitest": "1"}}
-        found = lab.modules.scan(written(tmp_path / "k", {"ui/package.json": json.dumps(given), "ui/yarn.lock": ""}))
+        found = lab.agents.modules.scan(
+            written(tmp_path / "k", {"ui/package.json": json.dumps(given), "ui/yarn.lock": ""})
+        )
         assert found.commands.rows() == [
             ("test", "cd ui && yarn test", "ui/package.json"),
             ("build", "cd ui && yarn run build", "ui/package.json"),
@@ -154,22 +156,22 @@ class TestScan:
 
     @pytest.mark.long
     def test_memlab_itself(self, lab: memlab.Lab) -> None:
-        found = lab.modules.scan(Path(memlab.__file__).parents[1], project="memlab", progress=False)
+        found = lab.agents.modules.scan(Path(memlab.__file__).parents[1], project="memlab", progress=False)
         assert {"memlab/kernel/journal", "memlab/kernel/recall", "memlab/kernel/language"} <= set(found.frame["module"])
         assert "memlab/kernel/index" in column(found, "depends_on")["memlab/kernel/recall"]
-        best = lab.modules.find("a snapshot of the state is written twice", project="memlab")
+        best = lab.agents.modules.find("a snapshot of the state is written twice", project="memlab")
         assert best["module"][0] == "memlab/kernel/state"
 
 
 class TestWhatALabKnows:
     def test_files_that_memories_name_make_a_module_known(self, lab: memlab.Lab, shop: Path) -> None:
-        lab.modules.scan(shop, project="shop")
-        assert set(lab.modules.map("shop").frame["confidence"]) == {"shallow"}
+        lab.agents.modules.scan(shop, project="shop")
+        assert set(lab.agents.modules.map("shop").frame["confidence"]) == {"shallow"}
         for session in ("mon", "tue", "wed"):
             lab.remember(f"{session}: prices round", project="shop", session=session, files=["shop/cart/prices.py"])
         lab.remember("orders are late", project="shop", session="mon", files=["shop/stock/late.py"])
         lab.remember("elsewhere", project="other", session="mon", files=["shop/web/server.py"])
-        found = lab.modules.map("shop")
+        found = lab.agents.modules.map("shop")
         assert column(found, "confidence") == {
             "shop": "shallow",
             "shop/cart": "mapped",
@@ -181,72 +183,74 @@ class TestWhatALabKnows:
         assert found.coverage == 0.2
 
     def test_what_is_said_of_a_module_stays(self, lab: memlab.Lab, shop: Path) -> None:
-        lab.modules.scan(shop, project="shop")
-        lab.modules.describe("shop/web", project="shop", description="Pages that people see.", files=["deploy/web.sh"])
-        lab.modules.describe("ops", project="shop", files=["deploy/ops.sh"], new=True)
-        found = lab.modules.scan(shop, project="shop")
+        lab.agents.modules.scan(shop, project="shop")
+        lab.agents.modules.describe(
+            "shop/web", project="shop", description="Pages that people see.", files=["deploy/web.sh"]
+        )
+        lab.agents.modules.describe("ops", project="shop", files=["deploy/ops.sh"], new=True)
+        found = lab.agents.modules.scan(shop, project="shop")
         assert found.version == 4
         assert column(found, "description")["shop/web"] == "Pages that people see."
         assert column(found, "confidence")["shop/web"] == "partial"
         assert column(found, "files")["ops"] == ["deploy/ops.sh"]
         with pytest.raises(UnknownName, match="shop/web"):
-            lab.modules.describe("shop/wep", project="shop", description="A slip.")
+            lab.agents.modules.describe("shop/wep", project="shop", description="A slip.")
 
     def test_a_task_finds_its_modules(self, lab: memlab.Lab, shop: Path) -> None:
-        lab.modules.scan(shop, project="shop")
-        found = lab.modules.find("prices in the cart are wrong", project="shop")
+        lab.agents.modules.scan(shop, project="shop")
+        found = lab.agents.modules.find("prices in the cart are wrong", project="shop")
         assert found["module"].to_list() == ["shop/cart"]
         assert found["why"].to_list() == [["pric", "cart"]]
-        assert lab.modules.find("zebra", project="shop").is_empty()
+        assert lab.agents.modules.find("zebra", project="shop").is_empty()
 
     def test_it_is_there_when_the_lab_is_opened_again(self, disk, shop: Path) -> None:
         with disk() as lab:
-            before = lab.modules.scan(shop, project="shop").frame
+            before = lab.agents.modules.scan(shop, project="shop").frame
             lab.io.snapshot()
         with disk() as lab:
-            assert lab.modules.map("shop").frame.equals(before)
-            assert lab.at(event=2).modules.projects() == ()
+            assert lab.agents.modules.map("shop").frame.equals(before)
+            assert lab.at(event=2).agents.modules.projects() == ()
 
     def test_the_map_of_a_deleted_project_goes_at_once(self, disk, shop: Path) -> None:
         with disk() as lab:
-            lab.modules.scan(shop, project="shop")
+            lab.agents.modules.scan(shop, project="shop")
             lab.remember("the cart rounds", project="shop")
-            lab.modules.scan(shop, project="other")
-            lab.delete(1)
-            assert lab.modules.projects() == ("other", "shop")  # memories by name take no map along
-            lab.delete(project="shop")
-            assert lab.modules.projects() == ("other",)
+            lab.agents.modules.scan(shop, project="other")
+            lab.forget(1, how="delete")
+            assert lab.agents.modules.projects() == ("other", "shop")  # memories by name take no map along
+            lab.forget(project="shop", how="delete")
+            assert lab.agents.modules.projects() == ("other",)
             lab.restore(project="shop")
-            assert lab.modules.projects() == ("other",)
-            lab.delete(project="other")  # a map without a memory
-            assert lab.modules.projects() == ()
+            assert lab.agents.modules.projects() == ("other",)
+            lab.forget(project="other", how="delete")  # a map without a memory
+            assert lab.agents.modules.projects() == ()
             with pytest.raises(UnknownName):
-                lab.delete(project="other")
+                lab.forget(project="other", how="delete")
         with disk() as lab:
-            assert lab.modules.projects() == ()
-            lab.modules.scan(shop, project="shop")
-            assert lab.modules.projects() == ("shop",)
+            assert lab.agents.modules.projects() == ()
+            lab.agents.modules.scan(shop, project="shop")
+            assert lab.agents.modules.projects() == ("shop",)
 
     def test_what_is_private_to_another_is_not_told(self, lab: memlab.Lab, shop: Path) -> None:
-        lab.modules.scan(shop, project="shop")
+        lab.agents.modules.scan(shop, project="shop")
         mine = {"project": "shop", "visibility": "private", "creator": "ann"}
         lab.remember("hers", files=["shop/cart/hidden_plan.py"], session="s", **mine)
-        assert "hidden_plan" in str(lab.modules.map("shop").frame.rows())
-        assert "hidden_plan" not in str(lab.viewed_by("bob").modules.map("shop").frame.rows())
+        assert "hidden_plan" in str(lab.agents.modules.map("shop").frame.rows())
+        assert "hidden_plan" not in str(lab.at(viewer="bob").agents.modules.map("shop").frame.rows())
 
     def test_a_purged_text_is_cut_out_of_what_was_said(self, disk, shop: Path) -> None:
         with disk() as lab:
-            lab.modules.scan(shop, project="shop")
+            lab.agents.modules.scan(shop, project="shop")
             secret = lab.remember("The cart forgets everything after forty minutes", project="shop")
-            lab.modules.describe("shop/cart", project="shop", description=secret.text)
+            lab.agents.modules.describe("shop/cart", project="shop", description=secret.text)
             lab.purge(secret)
-            assert "forty" not in lab.modules.map("shop").text
-            assert lab.modules.map("shop").version == 2
+            assert "forty" not in lab.agents.modules.map("shop").text
+            assert lab.agents.modules.map("shop").version == 2
         with disk() as lab:
-            assert "forty" not in lab.modules.map("shop").text
+            assert "forty" not in lab.agents.modules.map("shop").text
 
     def test_it_shows_itself(self, lab: memlab.Lab, shop: Path) -> None:
-        found = lab.modules.scan(shop, project="<b>")
+        found = lab.agents.modules.scan(shop, project="<b>")
         assert repr(found) == "<ModuleMap <b>, version 1: 5 modules, 5 shallow>"
         assert "<b>" not in found._repr_html_().replace("&lt;b&gt;", "")
         assert "shop/cart: Carts: what somebody is about to buy.\n" in found.text
@@ -269,38 +273,38 @@ class TestUntrusted:
         (folder / "a" / "passwd.py").symlink_to("/etc/passwd")
         (folder / "a" / "blob.py").write_bytes(b"\0\xff" * 100)
         os.mkfifo(folder / "a" / "pipe.py")
-        found = lab.modules.scan(folder)
+        found = lab.agents.modules.scan(folder)
         assert found.left_out == {"a link": 2, "a manifest that is broken": 3}
         assert column(found, "files") == {"a": ["a/blob.py", "a/x.py", "a/y.py"]}
 
     def test_names_that_hide_something(self, lab: memlab.Lab, tmp_path: Path) -> None:
         key = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
         folder = written(tmp_path / "k", {"a.py": "", f"{key}.py": "", "b\x1b[2J.py": ""})
-        found = lab.modules.scan(folder)
+        found = lab.agents.modules.scan(folder)
         assert column(found, "files") == {".": ["a.py"]}
         assert found.left_out == {"a name that cannot be stored": 1, "named like a secret": 1}
 
     def test_a_secret_in_a_rule_is_redacted(self, lab: memlab.Lab, tmp_path: Path) -> None:
         key = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
-        found = lab.modules.scan(written(tmp_path / "k", {"AGENTS.md": f"- Use the token {key} for pushes.\n"}))
+        found = lab.agents.modules.scan(written(tmp_path / "k", {"AGENTS.md": f"- Use the token {key} for pushes.\n"}))
         assert key not in str(found.conventions.rows())
         assert "REDACTED" in found.conventions["text"][0]
 
     def test_a_very_deep_folder(self, lab: memlab.Lab, tmp_path: Path) -> None:
         written(tmp_path / "k", {f"{'d/' * 300}x.py": ""})
-        assert lab.modules.scan(tmp_path / "k").left_out == {"a name that cannot be stored": 1}
+        assert lab.agents.modules.scan(tmp_path / "k").left_out == {"a name that cannot be stored": 1}
 
     def test_what_is_refused(self, lab: memlab.Lab, shop: Path) -> None:
         with pytest.raises(InputError, match="is no folder"):
-            lab.modules.scan(shop / "README.md")
+            lab.agents.modules.scan(shop / "README.md")
         with pytest.raises(UnknownName, match=r"modules\.scan"):
-            lab.modules.map("nowhere")
-        lab.modules.scan(shop, project="shop")
+            lab.agents.modules.map("nowhere")
+        lab.agents.modules.scan(shop, project="shop")
         with pytest.raises(InputError, match="file of secrets"):
-            lab.modules.describe("shop", project="shop", files=["deploy/.env"])
+            lab.agents.modules.describe("shop", project="shop", files=["deploy/.env"])
         with pytest.raises(PrivacyError):
-            lab.modules.scan(shop, project="ghp_16C7e42F292c6912E7710c838347Ae178B4a")
-        assert lab.modules.projects() == ("shop",)
+            lab.agents.modules.scan(shop, project="ghp_16C7e42F292c6912E7710c838347Ae178B4a")
+        assert lab.agents.modules.projects() == ("shop",)
 
     @settings(max_examples=25)
     @given(
@@ -316,7 +320,7 @@ class TestUntrusted:
     def test_each_source_is_in_one_module(self, tmp_path_factory, files: dict[str, str], end: str) -> None:
         folder = written(tmp_path_factory.mktemp("any"), {f"{path}{end}": text for path, text in files.items()})
         with memlab.open() as lab:
-            found = lab.modules.scan(folder, project="any")
+            found = lab.agents.modules.scan(folder, project="any")
             held = [path for paths in ("files", "tests") for held in found.frame[paths] for path in held]
             assert sorted(held) == sorted(f"{path}{end}" for path in files)
             assert set(found.frame["depends_on"].explode().drop_nulls()) <= set(found.frame["module"])
@@ -326,8 +330,8 @@ class TestCommands:
     def test_scanned_listed_and_found(self, run, json_of, tmp_path: Path, shop: Path) -> None:
         lab = tmp_path / "shop.lab"
         memlab.open(lab).close()
-        told = json_of("scan", lab, shop, "--project", "shop")
+        told = json_of("agent", "scan", lab, shop, "--project", "shop")
         assert {one["module"] for one in told["modules"]} >= {"shop/cart", "shop/web"}
-        assert "shallow  shop/cart" in run("modules", lab).output
-        assert json_of("modules", lab, "prices in the cart")[0]["module"] == "shop/cart"
-        assert run("modules", lab, "--project", "shoq").exit_code == 1
+        assert "shallow  shop/cart" in run("agent", "modules", lab).output
+        assert json_of("agent", "modules", lab, "prices in the cart")[0]["module"] == "shop/cart"
+        assert run("agent", "modules", lab, "--project", "shoq").exit_code == 1

@@ -34,7 +34,7 @@ OLD_WORDS, NEW_WORDS = (
 
 def joined(lab: memlab.Lab, rows: list[dict[str, Any]]) -> tuple[PairedState, np.ndarray]:
     """A lab's memories and these, which are not stored."""
-    state, now = lab.store.state, lab.store.clock()
+    state, now = lab.io.store.state, lab.io.store.clock()
     texts = [row["text"] for row in rows]
     names = {name for row in rows for name in row} - {"text"}
     columns = {name: [row.get(name) for row in rows] for name in names}
@@ -45,12 +45,12 @@ def joined(lab: memlab.Lab, rows: list[dict[str, Any]]) -> tuple[PairedState, np
     if "visibility" in columns:
         columns["visibility"] = [word or "project" for word in columns["visibility"]]
     fresh = State.of_rows(columns, texts, TRIGRAMS.encode(texts), at=now, like=state)
-    return PairedState(state, lab.pack, now, fresh=fresh), len(state) + np.arange(len(rows))
+    return PairedState(state, lab.policies.pack, now, fresh=fresh), len(state) + np.arange(len(rows))
 
 
 def met(lab: memlab.Lab, rows: list[dict[str, Any]], *, count: int = 3) -> Candidates:
     joint, new = joined(lab, rows)
-    return candidates(joint, new, Places(joint, new), Comparing(Core(lab.store, 0))._populate, count=count)
+    return candidates(joint, new, Places(joint, new), Comparing(Core(lab.io.store, 0))._populate, count=count)
 
 
 def ids(found: Candidates, row: int) -> list[int]:
@@ -60,7 +60,7 @@ def ids(found: Candidates, row: int) -> list[int]:
 
 class TestCandidates:
     def test_the_nearest_first(self, lab: memlab.Lab) -> None:
-        lab.remember_many(["goats by the sea", "the bakery opens at six", "goats by the lake", "nothing of the sort"])
+        lab.remember(["goats by the sea", "the bakery opens at six", "goats by the lake", "nothing of the sort"])
         found = met(lab, [{"text": "goats by the sea"}], count=2)
         assert ids(found, 4) == [1, 3]
         assert found.rank.tolist() == [1, 2]
@@ -72,7 +72,7 @@ class TestCandidates:
 
     def test_projects_branches_sessions_and_private_notes_are_apart(self, lab: memlab.Lab) -> None:
         same = {"text": "goats by the sea"}
-        lab.remember_many(
+        lab.remember(
             [
                 {**same, "project": "a"},
                 {**same, "project": "b"},
@@ -97,12 +97,12 @@ class TestCandidates:
         assert compared(creator="agent:coder") == {3}, "what holds everywhere says nothing of one project"
 
     def test_turns_do_not_crowd_out_what_was_learned(self, lab: memlab.Lab) -> None:
-        lab.remember_many([{"text": "goats by the sea", "kind": "turn"}] * 12 + [{"text": "goats by the lake"}])
+        lab.remember([{"text": "goats by the sea", "kind": "turn"}] * 12 + [{"text": "goats by the lake"}])
         assert ids(met(lab, [{"text": "goats by the sea"}], count=2), 13) == [13]
 
     def test_a_fact_meets_all_with_its_subject_and_predicate_however_far(self, lab: memlab.Lab) -> None:
         ada = {"subject": "Ada", "predicate": "lives-in"}
-        lab.remember_many(
+        lab.remember(
             [
                 {"text": "zzzz qqqq", **ada, "value": "Rome"},
                 {"text": "xxxx wwww", **ada, "value": "Oslo"},
@@ -125,10 +125,10 @@ class TestCandidates:
         old, new = data.draw(st.lists(row, max_size=8)), data.draw(st.lists(row, min_size=1, max_size=9))
         count = data.draw(st.integers(1, 4))
         with memlab.open(embedder=TRIGRAMS) as lab:
-            lab.remember_many(old)
+            lab.remember(old)
             found = met(lab, new, count=count)
             joint, rows = joined(lab, new)
-            vectors = np.concatenate([lab.store.state.vectors.take(), joint.fresh.vectors.take()])  # type: ignore[union-attr]
+            vectors = np.concatenate([lab.io.store.state.vectors.take(), joint.fresh.vectors.take()])  # type: ignore[union-attr]
         everyone = [*old, *new]
         for place, mine in enumerate(new):
             row_ = len(old) + place
@@ -151,7 +151,7 @@ class TestCandidates:
 
 class TestFeatures:
     def pairs(self, lab: memlab.Lab, old: list[dict[str, Any]], new: list[dict[str, Any]]) -> Pairs:
-        lab.remember_many(old)
+        lab.remember(old)
         joint, rows = joined(lab, new)
         first, second = (places.ravel() for places in np.meshgrid(range(len(new)), range(len(old)), indexing="ij"))
         cosine = np.linspace(0.1, 0.9, len(first))

@@ -38,18 +38,18 @@ def joined(trigrams):
         count, used, edges = graph
         lab = memlab.open(embedder=trigrams, clock=memlab.ManualClock(BEGIN), pack=spec)
         born = BEGIN - 400 * DAY
-        lab.remember_many([{"text": f"memory {n}", "at": born, "tags": ["t"]} for n in range(count)])
-        with lab.store.writing() as tx:
+        lab.remember([{"text": f"memory {n}", "at": born, "tags": ["t"]} for n in range(count)])
+        with lab.io.store.writing() as tx:
             for id, days in enumerate(used, 1):
                 if days is not None:
                     tx.event("recall", {"ids": [id]}, at=BEGIN - days * DAY)
         first = count  # after the edges to tags
         for number, ((source, target), relation, weight, days, again) in enumerate(edges, first):
-            with lab.store.writing() as tx:
+            with lab.io.store.writing() as tx:
                 body = {"source": [source], "target": [target], "relation": [relation], "weight": [weight]}
                 tx.event("link", {"edges": body}, at=BEGIN - days * DAY)
             if again:
-                with lab.store.writing() as tx:
+                with lab.io.store.writing() as tx:
                     tx.event("strengthen", {"strengthen": {"edges": [number], "weight": [weight]}}, at=BEGIN)
         return lab
 
@@ -117,9 +117,9 @@ def test_a_pass_is_every_edge_on_its_own_until_none_goes(joined, spec, graph, bl
     left = described(lab, graph)
     assert not any(policy.row({name: values[name] for name in policy.inputs}) for values in left.values())
     assert lab.edges.filter(relation="has-tag").height == graph[0], "a column decides about tags"
-    head = lab.store.journal.head
+    head = lab.io.store.journal.head
     assert not lab.upkeep.maintain(BEGIN)
-    assert lab.store.journal.head == head
+    assert lab.io.store.journal.head == head
 
 
 def test_a_chain_goes_from_its_ends(joined):
@@ -134,7 +134,7 @@ def test_a_chain_goes_from_its_ends(joined):
 
 def test_edges_to_entities_are_asked_about(joined):
     lab = joined((2, [None, 10], []), pack("(> idle-days 5)", ["idle-days"]))
-    with lab.store.writing() as tx:
+    with lab.io.store.writing() as tx:
         change = Change(join=[join_of([1, 2], "entity", ["Ann", "Bo"], "mentions", 0.5)])
         tx.event("link", change.body(), at=BEGIN - 100 * DAY)
     found = lab.upkeep.maintain(BEGIN - 90 * DAY)
@@ -181,12 +181,12 @@ class TestPacks:
 class TestFanOut:
     def test_a_hub_passes_over_its_newest_edges(self, lab):
         """Among unlike texts only the edges lead on from the one that the question finds."""
-        lab.remember_many(["hub", *[f"quite {number} another text" for number in range(6)]])
+        lab.remember(["hub", *[f"quite {number} another text" for number in range(6)]])
         for other in range(2, 8):
             lab.graph.link(1, other)
         reached = {}
         for most in (2, 10_000):
-            lab.use(
+            lab.policies.use(
                 f"(pack p) (setting fan-out {most}) (setting dense-candidates 1) (setting lexical-candidates 0)"
                 "(setting seeds 1) (defpolicy seed-score [] 1) (defpolicy spread [activation] (* 0.5 activation))"
             )
@@ -200,13 +200,13 @@ class TestFanOut:
 
 def test_ten_thousand_edges_in_blocks(lab):
     """Bounded blocks, each with an event of its own."""
-    lab.use(pack("(< weight 0.5)", ["weight"]))
-    lab.remember_many([f"memory {number}" for number in range(100)])
+    lab.policies.use(pack("(< weight 0.5)", ["weight"]))
+    lab.remember([f"memory {number}" for number in range(100)])
     dice = np.random.default_rng(0)
     source = dice.integers(1, 101, 10_000)
     target = (source + dice.integers(0, 99, 10_000)) % 100 + 1
     weight = dice.uniform(0, 1, 10_000)
-    with lab.store.writing() as tx:
+    with lab.io.store.writing() as tx:
         body = {"source": source.tolist(), "target": target.tolist(), "relation": "next", "weight": weight.tolist()}
         tx.event("link", {"edges": body}, at=BEGIN)
     with pytest.MonkeyPatch.context() as patched:

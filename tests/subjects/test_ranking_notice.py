@@ -1,4 +1,4 @@
-"""``lab.use`` of a published pack on a lab of chats says how far it agrees with the live pack."""
+"""``lab.policies.use`` of a published pack on a lab of chats says how far it agrees with the live pack."""
 
 import warnings
 from datetime import UTC, datetime, timedelta
@@ -35,7 +35,7 @@ def chat():
 def told(lab, pack, **more):
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        lab.use(pack, **more)
+        lab.policies.use(pack, **more)
     return [str(one.message) for one in found if one.category is RankingWarning]
 
 
@@ -44,12 +44,12 @@ def test_of_questions_found_in_the_messages(chat):
     assert said.startswith("For 8 questions found in its messages, workbench shows ")
     assert "workbench-plus, with the same rules of forgetting and linking, shows " in said
     assert "no query says which is right" in said
-    assert chat.pack.name == "workbench"
+    assert chat.policies.pack.name == "workbench"
 
 
 def test_the_same_lab_says_the_same(chat):
     one = told(chat, "cascade")
-    chat.use("memlab")
+    chat.policies.use("memlab")
     assert told(chat, "cascade") == one
 
 
@@ -64,7 +64,7 @@ def test_where_there_is_nothing_to_ask_it_says_nothing():
     with memlab.open() as lab:
         assert told(lab, "cascade") == []
         lab.load([{"role": "user", "content": text} for text in TALK if "?" not in text] * 2)
-        lab.use("memlab")
+        lab.policies.use("memlab")
         assert told(lab, "companion") == []
 
 
@@ -78,10 +78,10 @@ def test_of_memories_that_nobody_chatted_it_says_nothing():
 
 def test_it_can_be_switched_off(chat):
     assert told(chat, "cascade", compare=0) == []
-    chat.use("memlab")
+    chat.policies.use("memlab")
     assert told(chat, "cascade-plus") == []
-    chat.use("memlab")
+    chat.policies.use("memlab")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", RankingWarning)
-        chat.use("cascade")
+        chat.policies.use("cascade")

@@ -18,7 +18,7 @@ from memlab.kernel.language import changed_fields
 from memlab.kernel.policies import load_pack
 from memlab.kernel.recall import Moment, columns
 from memlab.kernel.schema import MEMORY
-from memlab.kernel.verbs.feedback.reinforcing import days_before, reinforced
+from memlab.kernel.verbs.reinforcement.reinforcing import days_before, reinforced
 
 OUTCOMES = ("success", "fail", "recalled", "verified", "rejected")
 NOTES = ["tabs in the editor", "deploys go out on Tuesdays", "the bakery opens at six"]
@@ -49,7 +49,7 @@ def opened(trigrams, clock):
         if pack.startswith("(defpolicy"):
             pack = f'(pack mine "For a test.") {pack}'
         lab = memlab.open(embedder=trigrams, clock=clock, pack=pack)
-        lab.remember_many([{"text": text, **columns} for text in NOTES], linking="off")
+        lab.remember([{"text": text, **columns} for text in NOTES], linking="off")
         return lab
 
     return begin
@@ -60,7 +60,7 @@ def column(lab, name):
 
 
 def last_body(lab):
-    return list(lab.store.journal.events())[-1].body
+    return list(lab.io.store.journal.events())[-1].body
 
 
 class TestWhatIsAsked:
@@ -165,7 +165,7 @@ class TestFsrs:
         reference = Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False)
         clock, cards = memlab.ManualClock("2026-01-01"), {id: Card() for id in (1, 2, 3)}
         with memlab.open(embedder=trigrams, clock=clock, pack="fsrs") as lab:
-            lab.remember_many(NOTES, linking="off")
+            lab.remember(NOTES, linking="off")
             for gap, ratings, pause in history:
                 clock.advance(seconds=gap.total_seconds())
                 hits, shown = lab.recall("what opens at six?", limit=3), from_micros(clock())
@@ -209,7 +209,7 @@ class TestActr:
                 for id in hits.ids:
                     uses[id].append(clock())
                 clock.advance(hours=3)
-                lab.verify(hits, hits[0])
+                lab.agents.verify(hits, hits[0])
                 for hit in hits[1:]:
                     uses[hit.id].pop()
             clock.advance(days=6)
@@ -320,13 +320,13 @@ class TestElapsed:
     def test_against_a_list_of_all_uses(self, trigrams, data):
         clock = memlab.ManualClock("1905-05-05")
         with memlab.open(embedder=trigrams, clock=clock) as lab:
-            lab.remember_many(NOTES, linking="off")
+            lab.remember(NOTES, linking="off")
             uses = [clock()]
             for hours in data.draw(st.lists(st.integers(0, 99), max_size=7)):
                 clock.advance(hours=hours)
                 lab.recall("tabs in the editor", limit=3)
                 uses.append(clock())
-            with lab.store.reading() as state:
+            with lab.io.store.reading() as state:
                 for place, used in enumerate(uses[1:], 1):
                     first = len(uses) - 1 - uses[::-1].index(used)  # of several at one instant, the latest
                     (days,) = days_before(state, np.array([0]), clock(), used=used)
@@ -340,7 +340,7 @@ class TestAgainstOneRowAtATime:
     def test_a_batch_is_its_rows(self, opened, clock, pack, outcome, rating):
         chance = np.random.default_rng(7)
         with opened(pack) as lab:
-            lab.remember_many(
+            lab.remember(
                 [
                     {
                         "text": f"note {i} of the bakery",
@@ -357,11 +357,11 @@ class TestAgainstOneRowAtATime:
             clock.advance(days=9)
             lab.recall("note of the bakery")
             clock.advance(days=3.5)
-            with lab.store.reading() as state:
-                rows, policy = np.arange(len(state)), lab.pack.policies["reinforce"]
-                change = reinforced(state, lab.pack, rows, clock(), outcome=outcome, rating=rating)
+            with lab.io.store.reading() as state:
+                rows, policy = np.arange(len(state)), lab.policies.pack.policies["reinforce"]
+                change = reinforced(state, lab.policies.pack, rows, clock(), outcome=outcome, rating=rating)
                 told = {} if not change.set else change.set[0]
-                moment = Moment(state, lab.pack, rows, clock())
+                moment = Moment(state, lab.policies.pack, rows, clock())
                 extra = {"outcome": lambda: np.full(len(rows), outcome, object), "rating": lambda: np.zeros(len(rows))}
                 read = columns(moment, policy, given=extra)
                 expected = {}
@@ -395,10 +395,10 @@ class TestBadInput:
     @pytest.mark.parametrize("rating", [0, 5, 2.5, True, "good"])
     def test_a_rating_is_one_of_four(self, opened, rating):
         with opened("fsrs") as lab:
-            head = lab.store.journal.head
+            head = lab.io.store.journal.head
             with pytest.raises(memlab.InputError, match="rating is a whole number from 1 to 4"):
                 lab.feedback(1, rating=rating)
-            assert lab.store.journal.head == head
+            assert lab.io.store.journal.head == head
 
     def test_feedback_says_something(self, opened):
         with opened("fsrs") as lab, pytest.raises(memlab.InputError, match=r"an outcome.*a rating or a reward"):

@@ -66,7 +66,7 @@ def test_nothing_is_superseded_twice_or_by_what_was_superseded_before(
     with opened(LINK, RESOLVE.format(*decided)) as lab:
         for batch in batches:
             before = in_use(lab)
-            told = lab.remember_many(batch, linking="now")
+            told = lab.remember(batch, linking="now")
             successors = dict(lab.memories.select("id", "superseded_by").rows())
             taken: set[int] = set()
             for of in told.outcomes.filter(outcome="superseded")["of"]:
@@ -88,8 +88,8 @@ def test_what_is_superseded_when_it_is_told_supersedes_nothing() -> None:
             {"text": text, "valid_from": day}
             for text, day in (("a goat", "2026-01-01"), ("tabs today", "2026-02-01"), ("tabs now", "2026-01-15"))
         )
-        lab.remember_many([older, newer], linking="off")
-        told = lab.remember_many([late], linking="now")
+        lab.remember([older, newer], linking="off")
+        told = lab.remember([late], linking="now")
         assert told.outcomes.filter(outcome="superseded")["of"].to_list() == list(told.ids)
         assert lab.memories.select("status", "superseded_by").rows() == [
             ("active", None),
@@ -106,8 +106,8 @@ def test_a_fact_that_ends_another_stays_where_a_text_says_the_same(decided: str)
     fact = {"subject": "Ann", "predicate": "lives-in"}
     with opened(link, resolve) as lab:
         rows = [fact | {"value": "Bonn", "text": "Ann lives in Bonn"}, "Ann lives in Kyiv"]
-        lab.remember_many(rows, linking="off")
-        lab.remember_many([fact | {"value": "Kyiv", "text": "Ann lives in Kyiv"}], linking="now")
+        lab.remember(rows, linking="off")
+        lab.remember([fact | {"value": "Kyiv", "text": "Ann lives in Kyiv"}], linking="now")
         assert lab.memories["superseded_by"].to_list() == [3, None, None]
         edges = lab.edges.filter(source=3).select("target", "relation").rows()
         assert set(edges) >= {(1, "supersedes"), (2, "similar-to")}
@@ -117,8 +117,8 @@ def test_a_fact_that_ends_another_stays_where_a_text_says_the_same(decided: str)
 def test_what_is_told_late_and_does_not_stay_has_no_edge(decided: str) -> None:
     link = '(fn [pair/similarity] (if (> pair/similarity 0.95) "duplicate" "contradicts"))'
     with opened(link, f'(fn [pair/rank] "{decided}")') as lab:
-        lab.remember_many(["the goat is at sea now", "the goat is at sea"], linking="off")
-        told = lab.remember_many([{"text": "the goat is at sea", "valid_from": "2026-01-01"}], linking="now")
+        lab.remember(["the goat is at sea now", "the goat is at sea"], linking="off")
+        told = lab.remember([{"text": "the goat is at sea", "valid_from": "2026-01-01"}], linking="now")
         assert list(told.standing) == [2]
         assert lab.memories["status"].to_list() == ["active", "active"]
         assert lab.edges.filter(relation="contradicts").is_empty()

@@ -29,33 +29,35 @@ def tree(tmp_path):
 
 @pytest.fixture
 def mapped(lab, tree):
-    lab.modules.scan(tree, project="shop")
+    lab.agents.modules.scan(tree, project="shop")
     return lab
 
 
 def confidence(lab):
-    return dict(lab.modules.map("shop").frame.select("module", "confidence").rows())
+    return dict(lab.agents.modules.map("shop").frame.select("module", "confidence").rows())
 
 
 def test_confidence_rises_with_the_sessions_that_touched_a_module(mapped):
     assert set(confidence(mapped).values()) == {"shallow"}
     for session, expected in (("mon", "partial"), ("tue", "partial"), ("wed", "mapped")):
-        mapped.modules.touch(EDIT, project="shop", session=session)
+        mapped.agents.modules.touch(EDIT, project="shop", session=session)
         assert confidence(mapped) | {"src/auth": expected} == confidence(mapped)
     assert confidence(mapped)["src/billing"] == "shallow"
     assert len(mapped) == 0
 
 
 def test_the_same_again_writes_nothing(mapped):
-    mapped.modules.touch(FILES[:2], project="shop", session="mon")
+    mapped.agents.modules.touch(FILES[:2], project="shop", session="mon")
     before = mapped.log.height
-    mapped.modules.touch(FILES[:2], project="shop", session="mon")
+    mapped.agents.modules.touch(FILES[:2], project="shop", session="mon")
     assert mapped.log.height == before
 
 
 def test_a_new_file_joins_its_module_and_secrets_and_strange_paths_do_not(mapped):
-    mapped.modules.touch(["src/auth/mfa.ts", ".env", "/etc/passwd", "/home/me/shop/src/billing/tax.ts"], project="shop")
-    files = dict(mapped.modules.map("shop").frame.select("module", "files").rows())
+    mapped.agents.modules.touch(
+        ["src/auth/mfa.ts", ".env", "/etc/passwd", "/home/me/shop/src/billing/tax.ts"], project="shop"
+    )
+    files = dict(mapped.agents.modules.map("shop").frame.select("module", "files").rows())
     assert "src/auth/mfa.ts" in files["src/auth"]
     assert "src/billing/tax.ts" in files["src/billing"]
     assert "passwd" not in str(files)
@@ -64,25 +66,25 @@ def test_a_new_file_joins_its_module_and_secrets_and_strange_paths_do_not(mapped
 
 def test_it_is_there_when_the_lab_is_opened_again_and_after_another_scan(disk, tree):
     with disk() as lab:
-        lab.modules.scan(tree, project="shop")
-        lab.modules.touch(EDIT, project="shop", session="mon")
+        lab.agents.modules.scan(tree, project="shop")
+        lab.agents.modules.touch(EDIT, project="shop", session="mon")
         lab.io.snapshot()
-        lab.modules.touch(EDIT, project="shop", session="tue")
-        lab.modules.scan(tree, project="shop")
+        lab.agents.modules.touch(EDIT, project="shop", session="tue")
+        lab.agents.modules.scan(tree, project="shop")
     with disk() as lab:
-        row = lab.modules.map("shop").frame.row(by_predicate=pl.col("module") == "src/auth", named=True)
+        row = lab.agents.modules.map("shop").frame.row(by_predicate=pl.col("module") == "src/auth", named=True)
         assert (row["touched"], row["sessions"], row["confidence"]) == (1, 2, "partial")
 
 
 def test_an_agent_touches_as_itself(mapped):
-    mapped.agent("coder", project="shop", session="mon").touch([EDIT])
+    mapped.agents("coder", project="shop", session="mon").touch([EDIT])
     assert confidence(mapped)["src/auth"] == "partial"
     with pytest.raises(NotPermitted):
-        mapped.agent("coder", project="shop", role="reader").touch([EDIT])
+        mapped.agents("coder", project="shop", role="reader").touch([EDIT])
     with pytest.raises(InputError, match="project"):
-        mapped.agent("coder").touch([EDIT])
+        mapped.agents("coder").touch([EDIT])
     with pytest.raises(UnknownName):
-        mapped.modules.touch([EDIT], project="shoq")
+        mapped.agents.modules.touch([EDIT], project="shoq")
 
 
 @pytest.mark.parametrize(
@@ -120,23 +122,23 @@ class TestCommand:
 
     def test_a_hook_gives_its_report_to_standard_input(self, tmp_path, tree):
         lab = tmp_path / "lab"
-        assert self.run("scan", lab, tree, "--project", "shop").exit_code == 0
+        assert self.run("agent", "scan", lab, tree, "--project", "shop").exit_code == 0
         report = EDIT | {"session_id": "abc", "hook_event_name": "PostToolUse", "cwd": "/home/me/shop"}
-        assert self.run("touch", lab, "-", given=json.dumps(report)).exit_code == 0
-        assert self.run("touch", lab, "-", given="src/billing/vat.ts\nsrc/billing/invoice.ts\n").exit_code == 0
+        assert self.run("agent", "touch", lab, "-", given=json.dumps(report)).exit_code == 0
+        assert self.run("agent", "touch", lab, "-", given="src/billing/vat.ts\nsrc/billing/invoice.ts\n").exit_code == 0
         with memlab.open(lab) as opened:
-            rows = opened.modules.map("shop").frame.select("module", "touched", "sessions").rows()
+            rows = opened.agents.modules.map("shop").frame.select("module", "touched", "sessions").rows()
             assert {row[0]: row[1:] for row in rows}["src/auth"] == (1, 1)
             assert {row[0]: row[1:] for row in rows}["src/billing"] == (2, 0)
 
     def test_conventions_are_reviewed_and_accepted_and_the_map_is_a_page(self, tmp_path, tree):
         lab, page = tmp_path / "lab", tmp_path / "map.html"
         (tree / "AGENTS.md").write_text("- Use tabs, always.\n- Never commit <b>secrets</b>.\n")
-        self.run("scan", lab, tree, "--project", "shop")
-        assert "2  Never commit" in self.run("modules", lab, "--conventions").output
-        assert self.run("modules", lab, "--accept", 3).exit_code == 1
-        assert self.run("modules", lab, "--accept", 2).exit_code == 0
-        assert self.run("modules", lab, "--html", page).exit_code == 0
+        self.run("agent", "scan", lab, tree, "--project", "shop")
+        assert "2  Never commit" in self.run("agent", "modules", lab, "--conventions").output
+        assert self.run("agent", "modules", lab, "--accept", 3).exit_code == 1
+        assert self.run("agent", "modules", lab, "--accept", 2).exit_code == 0
+        assert self.run("agent", "modules", lab, "--html", page).exit_code == 0
         text = page.read_text()
         assert "src/billing" in text
         assert "Use tabs, always." in text
@@ -151,7 +153,7 @@ class TestModel:
 
     def scanned(self, lab, tree, files, **more):
         with serving(lambda body, _: completion({"files": files} | more)) as (url, requests):
-            found = lab.modules.scan(tree, project="shop", model=LanguageModel(url, "small", retries=0))
+            found = lab.agents.modules.scan(tree, project="shop", model=LanguageModel(url, "small", retries=0))
         return found, requests
 
     def proposal(self, file, module, confidence=0.9):
@@ -192,12 +194,12 @@ class TestModel:
     )
     def test_what_does_not_fit_is_dropped_and_counted(self, lab, tree, file, module, sure, why):
         found, _ = self.scanned(lab, tree, [self.proposal(file, module, sure)])
-        plain = memlab.open().modules.scan(tree, project="shop")
+        plain = memlab.open().agents.modules.scan(tree, project="shop")
         assert found.frame.equals(plain.frame)
         assert [count for reason, count in found.left_out.items() if why in reason] == [1]
 
     def test_an_answer_of_another_form_keeps_nothing(self, lab, tree):
         said = serving(lambda body, _: completion("I cannot"))
         with said as (url, _), pytest.raises(BadAnswer, match="files and modules"):
-            lab.modules.scan(tree, project="shop", model=LanguageModel(url, "small", retries=0))
-        assert lab.modules.projects() == ()
+            lab.agents.modules.scan(tree, project="shop", model=LanguageModel(url, "small", retries=0))
+        assert lab.agents.modules.projects() == ()

@@ -42,13 +42,13 @@ TANGLED = """(pack tangled "Status, half-life and label answer to one another.")
 
 def written(lab, *events):
     """Events that the fold knows, as if they had come from elsewhere: (kind, at, body)."""
-    with lab.store.writing() as tx:
+    with lab.io.store.writing() as tx:
         for kind, at, body in events:
             tx.event(kind, body, at=at)
 
 
 def head(lab):
-    return lab.store.journal.head
+    return lab.io.store.journal.head
 
 
 def known(lab):
@@ -79,7 +79,7 @@ def opened(trigrams):
 
     def fresh(pack, rows, uses=()):
         lab = memlab.open(embedder=trigrams, clock=memlab.ManualClock(BEGIN), pack=pack)
-        lab.remember_many(rows)
+        lab.remember(rows)
         for use in uses:
             written(lab, ("recall", BEGIN, {"ids": [1 + use % len(rows)]}))
         return lab
@@ -89,7 +89,7 @@ def opened(trigrams):
 
 def one_at_a_time(lab, pack, id, now):
     """What the pack's policies make of one memory, row by row: the status and the label that it has afterwards."""
-    state, row = lab.store.state, id - 1
+    state, row = lab.io.store.state, id - 1
     status, label = state.names["status"].at(row), state.names["label"].at(row)
     changed = int(state.numbers["changed"].values[row])
     if changed > now or (changed == now and status == "retracted"):
@@ -162,7 +162,7 @@ def test_a_pass_that_was_stopped_is_finished_by_the_next(opened, rows, now, bloc
     looks = iter(range(100))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(_upkeep, "_BLOCK", block)
-        begun = run_upkeep(parts.store, now, stopped=lambda: next(looks) >= cut)
+        begun = run_upkeep(parts.io.store, now, stopped=lambda: next(looks) >= cut)
         assert begun.complete == (cut >= -(-len(rows) // block))
         rest = parts.upkeep.maintain(now)
     assert rest.complete
@@ -172,7 +172,7 @@ def test_a_pass_that_was_stopped_is_finished_by_the_next(opened, rows, now, bloc
 
 class TestStatuses:
     def test_a_fact_is_staged_confirmed_retracted_and_cleaned_up(self, lab, clock):
-        lab.use(alone("factgraph"))
+        lab.policies.use(alone("factgraph"))
         lab.remember("Ann lives in Rome", status="active")
         lab.remember("Bo sails", status="active", confidence=0.3)
         assert lab.upkeep.maintain().counts.filter(what="status").rows() == [("status", "active", "staged", 2)]
@@ -189,7 +189,7 @@ class TestStatuses:
         assert lab[1].status == "confirmed"
 
     def test_what_was_deleted_is_due_after_thirty_days(self, lab, clock):
-        lab.use(alone("companion"))
+        lab.policies.use(alone("companion"))
         lab.remember("a dream")
         clock.advance(days=30)
         lab.upkeep.maintain()
@@ -202,7 +202,7 @@ class TestStatuses:
 
     @pytest.mark.parametrize("name", PACKS)
     def test_a_time_to_live_ends_under_every_pack(self, lab, clock, name):
-        lab.use(alone(name))
+        lab.policies.use(alone(name))
         lab.remember("for a week", ttl_days=7, emotional_weight=100)
         lab.remember("for good", emotional_weight=100)
         clock.advance(days=6.9)
@@ -213,9 +213,9 @@ class TestStatuses:
         assert (lab[1].status, lab[2].status in RECALLABLE) == ("expired", True)
 
     def test_what_is_out_of_recall_stays_as_it_is(self, lab, clock):
-        lab.use(alone("companion"))
+        lab.policies.use(alone("companion"))
         out = [word for word in LIVE if word not in (*RECALLABLE, "retracted")]
-        lab.remember_many([{"text": word, "status": word} for word in out])
+        lab.remember([{"text": word, "status": word} for word in out])
         clock.advance(days=400)
         assert not lab.upkeep.maintain()
 
@@ -239,7 +239,7 @@ class TestStatuses:
 
     @pytest.mark.parametrize("status", ["forgotten", "expired", "deleted"])
     def test_what_is_let_go_gets_the_status_that_the_pack_says(self, lab, status):
-        lab.use(f'(pack p) (setting forgotten-as "{status}") (defpolicy forget [age-days] (>= age-days 0))')
+        lab.policies.use(f'(pack p) (setting forgotten-as "{status}") (defpolicy forget [age-days] (>= age-days 0))')
         lab.remember("x")
         lab.upkeep.maintain()
         assert lab[1].status == status
@@ -248,7 +248,7 @@ class TestStatuses:
 class TestLabels:
     def test_a_policy_that_reads_nothing(self, lab):
         lab.policies.install("label", '(fn [] "same")')
-        lab.remember_many(["a", "b"])
+        lab.remember(["a", "b"])
         assert lab.upkeep.maintain().frame.rows() == [
             (id, "label", None, "same", lab.memories["changed"][0]) for id in (1, 2)
         ]
@@ -262,7 +262,7 @@ class TestLabels:
         assert known(lab)[1] == ("active", "new")
 
     def test_what_leaves_recall_keeps_its_last_label(self, lab, clock):
-        lab.use(alone("companion"))
+        lab.policies.use(alone("companion"))
         lab.remember("a")
         lab.upkeep.maintain()
         clock.advance(days=60)
@@ -272,7 +272,7 @@ class TestLabels:
     def test_another_pack_has_other_words(self, lab):
         lab.remember("a")
         lab.upkeep.maintain()
-        lab.use(alone("associative"))
+        lab.policies.use(alone("associative"))
         assert lab.upkeep.maintain().frame.select("from", "to").rows() == [("vivid", "emerging")]
 
     @pytest.mark.parametrize("created", ["0001-01-02", "1815-12-10", "1970-01-01", "2200-01-01", "9998-01-01"])
@@ -283,7 +283,7 @@ class TestLabels:
 
 
 def test_what_changed_at_a_later_instant_waits_until_the_clock_has_caught_up(lab, clock):
-    lab.use(alone("companion"))
+    lab.policies.use(alone("companion"))
     lab.remember("a")
     clock.advance(days=5)
     lab.upkeep.maintain()
@@ -300,9 +300,9 @@ def test_a_transition_is_an_event_that_folds_without_a_policy(trigrams):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.memlab"
         with memlab.open(path, embedder=trigrams, clock=memlab.ManualClock(BEGIN), pack=alone("companion")) as lab:
-            lab.remember_many([f"memory {n}" for n in range(5)])
+            lab.remember([f"memory {n}" for n in range(5)])
             lab.upkeep.maintain(BEGIN + 5 * DAY)
-            told, events = known(lab), list(lab.store.journal.events(kinds=["maintain"]))
+            told, events = known(lab), list(lab.io.store.journal.events(kinds=["maintain"]))
         assert [event.at for event in events] == [BEGIN + 5 * DAY]
         assert events[0].body["set"] == [
             {"ids": [1, 2, 3, 4, 5], "columns": {"label": "clear", "changed": BEGIN + 5 * DAY}}
@@ -313,14 +313,14 @@ def test_a_transition_is_an_event_that_folds_without_a_policy(trigrams):
 
 
 def test_nothing_is_decided_of_no_memories(lab):
-    found = transitions(lab.store.state, lab.pack, np.empty(0, dtype=np.int64), 0)
+    found = transitions(lab.io.store.state, lab.policies.pack, np.empty(0, dtype=np.int64), 0)
     assert not found.change
     assert found.frame.is_empty()
     assert not lab.upkeep.maintain()
 
 
 def test_a_retracted_memory_is_let_go_only_at_a_later_instant(lab, clock):
-    lab.use(alone("factgraph"))
+    lab.policies.use(alone("factgraph"))
     lab.remember("a")
     change = Change(set=[values_of([1], status="retracted", changed=clock())])
     written(lab, ("edit", clock(), change.body()))

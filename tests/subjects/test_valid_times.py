@@ -51,7 +51,7 @@ def told(order: list[dict[str, Any]], *, how: str) -> dict[int, list[tuple[str, 
     """What held on each day, of a history told in this order."""
     with memlab.open(pack="factgraph", clock=memlab.ManualClock(NOW)) as lab:
         if how == "many":
-            lab.remember_many(order)
+            lab.remember(order)
         elif how == "one by one":
             for row in order:
                 lab.remember(**row)
@@ -111,7 +111,7 @@ def test_a_history_is_the_same_from_its_journal(tmp_path: Any) -> None:
     order = rows()
     random.Random("journal").shuffle(order)
     with memlab.open(tmp_path / "lab", pack="factgraph", clock=memlab.ManualClock(NOW)) as lab:
-        lab.remember_many(order)
+        lab.remember(order)
         before = [held_on(lab, number) for number in range(45)]
     with memlab.open(tmp_path / "lab") as lab:
         assert [held_on(lab, number) for number in range(45)] == before

@@ -23,7 +23,7 @@ def workbench(clock):
 
 class TestCompanion:
     def test_an_agents_memories_are_its_own(self, companion):
-        coach, tutor = companion.agent("coach"), companion.agent("tutor")
+        coach, tutor = companion.agents("coach"), companion.agents("tutor")
         coach.remember("We laughed about the goat", kind="event")
         assert [hit.text for hit in coach.recall("the goat we laughed about")] == ["We laughed about the goat"]
         assert len(tutor.recall("the goat we laughed about")) == 0
@@ -32,15 +32,15 @@ class TestCompanion:
 
     def test_a_fact_is_one_with_both_as_sources(self, companion):
         for name in ("coach", "tutor"):
-            companion.agent(name).remember("User likes farm animals", kind="preference")
+            companion.agents(name).remember("User likes farm animals", kind="preference")
         assert companion.memories.select("text", "agents").rows() == [
             ("User likes farm animals", ["agent:coach", "agent:tutor"])
         ]
         for name in ("coach", "tutor"):
-            assert len(companion.agent(name).recall("does the user like farm animals?")) == 1
+            assert len(companion.agents(name).recall("does the user like farm animals?")) == 1
 
     def test_the_relationship_is_the_agents(self, companion):
-        tutor = companion.agent("tutor")
+        tutor = companion.agents("tutor")
         tutor.remember("User likes farm animals", kind="preference")
         tutor.conversation()
         tutor.feedback(tutor.recall("does the user like farm animals?")[0], "success")
@@ -48,7 +48,7 @@ class TestCompanion:
         assert (row["agent"], row["trust"], row["familiarity"]) == ("tutor", 51.0, 1.0)
 
     def test_what_a_session_taught_is_the_agents_and_its_facts_are_shared(self, companion):
-        tutor, coach = companion.agent("tutor", session="monday"), companion.agent("coach")
+        tutor, coach = companion.agents("tutor", session="monday"), companion.agents("coach")
         learned = tutor.end_session([{"role": "user", "content": "I live in Rome. Yesterday I visited my sister."}])
         assert learned.session == "monday"
         rows = companion.memories.select("kind", "creator", "visibility", "agents").rows()
@@ -63,7 +63,7 @@ class TestCompanion:
 
     def test_a_gap_of_one_agent_is_none_of_another(self, companion):
         companion.remember("The bakery opens at six", kind="event", visibility="project")
-        tutor, coach = (companion.agent(name, session="monday") for name in ("tutor", "coach"))
+        tutor, coach = (companion.agents(name, session="monday") for name in ("tutor", "coach"))
         with tutor.turns(verifier=lambda hits: []) as turns:
             turns.offer("when does the bakery open?")
             assert turns.wait(60)
@@ -73,7 +73,7 @@ class TestCompanion:
 
 class TestWorkbench:
     def test_an_agent_writes_only_to_its_own_project(self, workbench):
-        coder = workbench.agent("coder", project="api")
+        coder = workbench.agents("coder", project="api")
         coder.remember("Tests run with pytest -n auto", kind="convention")
         assert workbench.memories.select("project", "visibility").row(0) == ("api", "project"), "as the pack says"
         with pytest.raises(
@@ -87,14 +87,14 @@ class TestWorkbench:
         assert len(workbench) == 1
 
     def test_an_agent_is_nobody_else(self, workbench):
-        coder = workbench.agent("coder", project="api")
+        coder = workbench.agents("coder", project="api")
         for field in ({"creator": "user"}, {"creator": "agent:reviewer"}, {"agents": ["agent:reviewer"]}):
             with pytest.raises(NotPermitted, match="writes as itself"):
                 coder.remember("Tests run with tox", **field)
         assert len(workbench) == 0
 
     def test_it_deletes_nobody_elses(self, workbench):
-        coder, reviewer = (workbench.agent(name, project="api") for name in ("coder", "reviewer"))
+        coder, reviewer = (workbench.agents(name, project="api") for name in ("coder", "reviewer"))
         theirs = reviewer.remember("Never merge on a Friday", kind="convention")
         users = workbench.remember("I prefer tabs", kind="preference", creator="user", project="api")
         other = workbench.remember("Tests run with tox", project="web", creator="agent:coder")
@@ -107,13 +107,13 @@ class TestWorkbench:
         assert workbench.memories["status"].unique().to_list() == ["active"]
         assert reviewer.forget(theirs).ids == (1,)
         assert reviewer.restore(theirs).ids == (1,)
-        assert workbench.agent("lead", project="api", role="owner").forget(theirs).ids == (1,)
+        assert workbench.agents("lead", project="api", role="owner").forget(theirs).ids == (1,)
 
     def test_what_a_user_writes_is_private_and_no_agent_sees_it(self, workbench):
         """Private is the default for what a user writes; the project's for what an agent writes."""
         note = workbench.remember("My private note on the token refresh", creator="user", project="api")
         assert workbench.memories["visibility"].to_list() == ["private"]
-        coder = workbench.agent("coder", project="api")
+        coder = workbench.agents("coder", project="api")
         assert len(coder.recall("my private note on the token refresh")) == 0
         assert str(coder.context("my private note on the token refresh")) == ""
         with pytest.raises(UnknownName):
@@ -122,21 +122,21 @@ class TestWorkbench:
             coder.edit(note, importance=0.1)
 
     def test_fifty_memories_a_session(self, workbench):
-        coder = workbench.agent("coder", project="api")
-        coder.remember_many([f"Module {row} belongs to team {row * 7}" for row in range(50)], linking="off")
+        coder = workbench.agents("coder", project="api")
+        coder.remember([f"Module {row} belongs to team {row * 7}" for row in range(50)], linking="off")
         assert workbench.memories["session"].unique().to_list() == [coder.session]
         with pytest.raises(InputError, match="written 50 memories in session"):
             coder.remember("One too many")
-        workbench.agent("coder", project="api", session="tuesday").remember("The next session may go on")
+        workbench.agents("coder", project="api", session="tuesday").remember("The next session may go on")
 
     def test_a_reader_only_recalls(self, workbench):
-        workbench.agent("coder", project="api").remember("Tests run with pytest -n auto", kind="convention")
-        guest = workbench.agent("guest", project="api", role="reader")
+        workbench.agents("coder", project="api").remember("Tests run with pytest -n auto", kind="convention")
+        guest = workbench.agents("guest", project="api", role="reader")
         hits = guest.recall("how do tests run?")
         assert [hit.id for hit in hits] == [1]
         acts = [
             lambda: guest.remember("x"),
-            lambda: guest.remember_many(["x"]),
+            lambda: guest.remember(["x"]),
             lambda: guest.forget(1),
             lambda: guest.edit(1, importance=0.1),
             lambda: guest.restore(1),
@@ -149,15 +149,15 @@ class TestWorkbench:
                 act()
 
     def test_the_same_agent_by_either_name(self, workbench):
-        assert workbench.agent("agent:coder", session="s").name == workbench.agent("coder", session="s").name
+        assert workbench.agents("agent:coder", session="s").name == workbench.agents("coder", session="s").name
         with pytest.raises(InputError, match="1 to 1000 characters"):
-            workbench.agent("")
+            workbench.agents("")
         with pytest.raises(UnknownName, match='no role "boss"'):
-            workbench.agent("coder", role="boss")
+            workbench.agents("coder", role="boss")
 
     def test_turns_are_asked_as_the_agent(self, workbench):
         workbench.remember("My private note on the token refresh", creator="user", project="api")
-        coder = workbench.agent("coder", project="api")
+        coder = workbench.agents("coder", project="api")
         coder.remember("The token refresh races with two tabs", kind="gotcha")
         with coder.turns() as turns:
             turns.offer("fix the token refresh")
@@ -169,7 +169,7 @@ class TestWorkbench:
 def test_a_fact_that_two_agents_state_in_the_same_words_is_one_under_every_pack(clock, pack):
     with memlab.open(pack=pack, clock=clock) as lab:
         for name in ("coach", "tutor"):
-            lab.agent(name).remember("The user works at Acme", kind="personal")
+            lab.agents(name).remember("The user works at Acme", kind="personal")
         lab.graph.link_waiting()
         used = lab.memories.filter(pl.col("status") == "active")
         assert used.select("text", "agents").rows() == [("The user works at Acme", ["agent:coach", "agent:tutor"])]
@@ -178,13 +178,13 @@ def test_a_fact_that_two_agents_state_in_the_same_words_is_one_under_every_pack(
 def test_a_fact_of_a_graph_is_one_with_both_as_sources(clock):
     with memlab.open(pack="factgraph", clock=clock) as lab:
         for name, text in (("coach", "The user works at Acme"), ("tutor", "Acme employs the user")):
-            lab.agent(name).remember(text, subject="user", predicate="works-at", value="Acme")
+            lab.agents(name).remember(text, subject="user", predicate="works-at", value="Acme")
         assert lab.memories["agents"].to_list() == [["agent:coach", "agent:tutor"]]
 
 
 def test_what_is_said_to_be_no_fact_is_the_agents_own(clock):
     with memlab.open(clock=clock) as lab:
-        tutor = lab.agent("tutor")
+        tutor = lab.agents("tutor")
         tutor.remember("Fractions went badly")
         tutor.remember("Fractions are taught on Mondays", kind="fact")
         tutor.remember("Fractions need pictures", visibility="project")
@@ -203,7 +203,7 @@ CHANGES = {
 @pytest.mark.parametrize("act", CHANGES)
 @pytest.mark.parametrize("role", ["reader", "member", "owner"])
 def test_a_member_changes_what_it_created_and_nobody_else_contributed_to(lab, role, act):
-    coder = lab.agent("coder", role=role)
+    coder = lab.agents("coder", role=role)
     for creator in CREATORS:
         for sources in SOURCES:
             fields = {"creator": creator} if creator else {}
@@ -223,7 +223,7 @@ def test_a_member_changes_what_it_created_and_nobody_else_contributed_to(lab, ro
 
 
 def test_one_memory_of_another_keeps_all_that_were_named_as_they_are(lab):
-    coder, tutor = lab.agent("coder"), lab.agent("tutor")
+    coder, tutor = lab.agents("coder"), lab.agents("tutor")
     mine = coder.remember("mine", visibility="project")
     theirs = tutor.remember("theirs", visibility="project")
     for chosen in ([mine, theirs], [theirs, mine]):
@@ -233,7 +233,7 @@ def test_one_memory_of_another_keeps_all_that_were_named_as_they_are(lab):
 
 
 def test_a_fact_that_another_agent_confirmed_is_no_longer_ones_own(companion):
-    coach, tutor = companion.agent("coach"), companion.agent("tutor")
+    coach, tutor = companion.agents("coach"), companion.agents("tutor")
     fact = coach.remember("User likes farm animals", kind="preference")
     coach.edit(fact, importance=0.9)
     assert companion.memories["importance"].to_list() == [0.9]
@@ -243,4 +243,4 @@ def test_a_fact_that_another_agent_confirmed_is_no_longer_ones_own(companion):
             act(coach, fact)
         with pytest.raises(NotPermitted, match="of agent:coach"):
             act(tutor, fact)
-    assert companion.agent("chief", role="owner").forget(fact).ids == (fact.id,)
+    assert companion.agents("chief", role="owner").forget(fact).ids == (fact.id,)

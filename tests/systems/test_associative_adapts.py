@@ -38,7 +38,7 @@ def agent(trigrams, clock):
     """Links come from the session alone: what the engine would add by itself is another system's subject."""
     pack = '(pack own "x" :inherits associative) (setting linking "off") (setting probe-rate 0)'
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
-        lab.operations.run(SESSION)
+        lab.upkeep.operations.run(SESSION)
         yield lab
 
 
@@ -71,7 +71,7 @@ class TestSpreading:
     @pytest.mark.parametrize("steps", [0, 1, 2, 3])
     @pytest.mark.parametrize("threshold", [0.01, 0.2, 0.5])
     def test_activation_over_both_directions_with_a_cut(self, agent, steps, threshold):
-        ran = agent.operations.run(f"(activate [1 5] {steps} 0.7 {threshold})")
+        ran = agent.upkeep.operations.run(f"(activate [1 5] {steps} 0.7 {threshold})")
         got = {row["id"] if row["kind"] == "memory" else row["name"][4:]: row["activation"] for row in ran[0].rows}
         expected = spread({1: 1.0, 5: 1.0}, graph(), steps=steps, damping=0.7, threshold=threshold)
         assert got == pytest.approx(expected)
@@ -84,7 +84,7 @@ class TestSpreading:
             assert row["activation"] == pytest.approx(expected[row["memory_id"]])
 
     def test_a_trace_multiplies_along_the_strongest_paths(self, agent):
-        frame = agent.operations.run("(trace 1 2)")[0].value.frame
+        frame = agent.upkeep.operations.run("(trace 1 2)")[0].value.frame
         got = {
             (row["to_id"], row["depth"]): row["product"]
             for row in frame.iter_rows(named=True)
@@ -103,7 +103,7 @@ class TestScores:
     def test_the_score_of_a_recall(self, agent, clock):
         """0.4 activation + 0.3 recency + 0.2 importance + 0.1 success / (success + fail + 1)."""
         clock.advance(days=3)
-        agent.operations.run(
+        agent.upkeep.operations.run(
             '(recall "cold cache" 3) (feedback 1 "success") (feedback 1 "success") (feedback 2 "fail")'
         )
         clock.advance(days=10)
@@ -122,11 +122,11 @@ class TestScores:
         assert memories[2]["fail"] == 1
 
     def test_decay_sets_the_half_life_and_is_in_the_history(self, agent, clock):
-        agent.operations.run("(decay! 10)")
+        agent.upkeep.operations.run("(decay! 10)")
         clock.advance(days=20)
         row = agent.recall("tea", log=False).slate.frame.filter(memory_id=4).row(0, named=True)
         assert row["recency"] == pytest.approx(0.5 ** (20 / (10 * 0.5)))
-        *_, logged = agent.store.journal.events(kinds=("use",))
+        *_, logged = agent.io.store.journal.events(kinds=("use",))
         assert logged.body["reason"] == "decay!: a half-life of 10 days"
         agent.policies.rollback()
         row = agent.recall("tea", log=False).slate.frame.filter(memory_id=4).row(0, named=True)
@@ -145,7 +145,7 @@ class TestScores:
             " (if (not (empty? under-explored)) (first under-explored) -1)) -1))",
         }
         before = {slot: agent.policies[slot].meaning_hash for slot in ("half-life", "recall-score")}
-        ran = agent.operations.run("\n".join(f"(set-policy-fn {name} {text})" for name, text in texts.items()))
+        ran = agent.upkeep.operations.run("\n".join(f"(set-policy-fn {name} {text})" for name, text in texts.items()))
         assert [step.rows[0]["slot"] for step in ran] == ["half-life", "recall-score", "explore"]
         # As they stand in the pack, to the operation.
         assert {slot: agent.policies[slot].meaning_hash for slot in before} == before
@@ -156,7 +156,7 @@ class TestExploration:
         pack = '(pack own "x" :inherits associative) (setting linking "off") (setting probe-rate 1)'
         pack += " (setting probe-floor 0)"
         with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
-            lab.remember_many([f"note number {n}" for n in range(8)])
+            lab.remember([f"note number {n}" for n in range(8)])
             for _ in range(12):
                 clock.advance(hours=1)
                 quiet = lab.recall("note number", limit=3, log=False).slate.frame
@@ -170,7 +170,7 @@ class TestExploration:
     def test_a_short_tail_explores_nothing(self, trigrams, clock):
         pack = '(pack own "x" :inherits associative) (setting linking "off") (setting probe-rate 1)'
         with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
-            lab.remember_many(["note one", "note two", "note three", "note four"])
+            lab.remember(["note one", "note two", "note three", "note four"])
             assert not any(hit.probe for hit in lab.recall("note", limit=2))
 
 
@@ -208,8 +208,8 @@ class TestTogether:
 
 class TestShape:
     def test_density_clustering_and_key_memories(self, agent):
-        agent.operations.run('(recall "cold cache" 2) (recall "cold cache" 1)')
-        told = agent.operations.run("(stats)")[0].value
+        agent.upkeep.operations.run('(recall "cold cache" 2) (recall "cold cache" 1)')
+        told = agent.upkeep.operations.run("(stats)")[0].value
         totals = dict(told.frames["totals"].iter_rows())
         joined = graph()
         nodes = list(joined)
@@ -246,7 +246,7 @@ class TestShape:
         for days in (1, 5, 3, 30):
             clock.advance(days=days)
             if days < 30:
-                agent.operations.run('(recall "cold cache" 1) (recall "cold cache" 1)')
+                agent.upkeep.operations.run('(recall "cold cache" 1) (recall "cold cache" 1)')
             told = agent.graph.stats(progress=False).frames["layers"]
             counted = {row["layer"]: row["memories"] for row in told.iter_rows(named=True) if row["memories"]}
             wanted = {}
@@ -283,7 +283,7 @@ def test_it_adapts_and_takes_back_what_does_worse(trigrams, clock):
     words = ["goat", "sea", "bakery", "tabs", "spaces", "deploy", "review"]
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
         chance = random.Random(3)
-        lab.operations.run(
+        lab.upkeep.operations.run(
             "\n".join(
                 f'(remember "{chance.choice(words)} and {chance.choice(words)} {n}" fact {0.9 if n % 2 else 0.1})'
                 for n in range(12)
@@ -307,7 +307,7 @@ def test_it_adapts_and_takes_back_what_does_worse(trigrams, clock):
         assert adapt(lab, consent=True).action == "installed"
         better = lab.policies["recall-score"].hash
         counts.append(live(60))
-        lab.operations.run('(set-policy-fn recall-score "(fn [importance] (- 1 importance))")')
+        lab.upkeep.operations.run('(set-policy-fn recall-score "(fn [importance] (- 1 importance))")')
         counts.append(live(100))
         told = lab.policies.attribution("recall-score").frame
         assert [(row["success"], row["fail"]) for row in told.iter_rows(named=True)] == counts
@@ -320,10 +320,10 @@ def test_it_adapts_and_takes_back_what_does_worse(trigrams, clock):
 
 def test_the_whole_memory_is_data(agent, tmp_path, trigrams, clock):
     """Kept as data and as S-expressions: what is written is read back, and one memory is a form."""
-    agent.operations.run('(recall "cold cache" 3) (feedback 1 "success")')
+    agent.upkeep.operations.run('(recall "cold cache" 3) (feedback 1 "success")')
     path = agent.io.export(tmp_path / "memory.sexp")
     with memlab.load(path, embedder=trigrams, clock=clock) as other:
-        assert other.pack.hash == agent.pack.hash
+        assert other.policies.pack.hash == agent.policies.pack.hash
         assert other.memories.drop("origin").equals(agent.memories.drop("origin"))
         question = {"log": False, "limit": 5}
         assert other.recall("cold cache", **question).frame.equals(agent.recall("cold cache", **question).frame)

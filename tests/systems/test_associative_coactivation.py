@@ -8,7 +8,7 @@ import memlab
 @pytest.fixture
 def lab(clock):
     with memlab.open(pack="associative", clock=clock) as lab:
-        lab.remember_many(["rust build fails on CI", "rust build on CI is slow", "the cake was sweet"], linking="off")
+        lab.remember(["rust build fails on CI", "rust build on CI is slow", "the cake was sweet"], linking="off")
         yield lab
 
 
@@ -46,7 +46,7 @@ def test_a_contradiction_does_not_grow_truer_by_being_seen(lab):
 
 def test_other_packs_strengthen_nothing_by_showing(clock):
     with memlab.open(pack="cascade", clock=clock) as lab:
-        lab.remember_many(["rust build fails on CI", "rust build on CI is slow"], linking="off")
+        lab.remember(["rust build fails on CI", "rust build on CI is slow"], linking="off")
         lab.graph.link(1, 2, weight=0.3)
         lab.recall("rust build fails on CI")
         assert edges(lab) == [("relates-to", 0.3, 0)]

@@ -12,8 +12,8 @@ def lab(tmp_path, clock):
 
 
 def test_types_and_relations_as_the_agent_calls_them(lab):
-    lab.operations.run('(remember "tabs align" "insight" 0.8 "30d" ["t"]) (remember "use tabs" "fact")')
-    lab.operations.run('(associate 1 2 "inspires" 0.7)')
+    lab.upkeep.operations.run('(remember "tabs align" "insight" 0.8 "30d" ["t"]) (remember "use tabs" "fact")')
+    lab.upkeep.operations.run('(associate 1 2 "inspires" 0.7)')
     assert lab.memories["kind"].to_list() == ["insight", "fact"]
     edge = lab.edges.filter(relation="inspires")
     assert edge.select("source", "target", "weight").rows() == [(1, 2, 0.7)]
@@ -27,7 +27,7 @@ def test_they_are_there_after_opening_again_and_in_a_copy(lab, tmp_path, clock):
     lab.remember("tabs align", kind="breakthrough")
     lab.remember("use tabs", linking="off")
     lab.graph.link(1, 2, "inspires")
-    lab.store.snapshot()
+    lab.io.store.snapshot()
     lab.graph.link(2, 1, "explains")
     lab.io.export(tmp_path / "copy.jsonl")
     with memlab.open(tmp_path / "lab", clock=clock, read_only=True) as again:
@@ -41,7 +41,7 @@ def test_they_are_there_after_opening_again_and_in_a_copy(lab, tmp_path, clock):
 def test_a_verifier_may_name_an_open_relation(lab):
     lab.remember("tabs align")
     lab.remember("tabs align again", linking="off")
-    lab.verify(lab.recall("tabs align"), [1, 2], relations={(1, 2): "inspires"})
+    lab.agents.verify(lab.recall("tabs align"), [1, 2], relations={(1, 2): "inspires"})
     assert "inspires" in lab.edges["relation"].to_list()
 
 
@@ -49,20 +49,20 @@ def test_a_verifier_may_name_an_open_relation(lab):
 def test_a_word_is_short_and_printable(lab, word):
     with pytest.raises(memlab.InputError):
         lab.remember("tabs", kind=word)
-    lab.remember_many(["tabs", "spaces"], linking="off")
+    lab.remember(["tabs", "spaces"], linking="off")
     with pytest.raises(memlab.InputError):
         lab.graph.link(1, 2, word)
 
 
 def test_a_closed_pack_names_the_nearest(clock):
     with memlab.open(pack="cascade", clock=clock) as lab:
-        lab.remember_many(["tabs", "spaces"], linking="off")
+        lab.remember(["tabs", "spaces"], linking="off")
         with pytest.raises(memlab.InputError, match='no kind "insihgt"'):
             lab.remember("x", kind="insihgt")
         with pytest.raises(memlab.InputError, match="Did you mean relates-to"):
             lab.graph.link(1, 2, "relatesto")
         with pytest.raises(memlab.PolicyError, match='no type "insight"'):
-            lab.operations.run('(remember "y" "fact") (remember "x" "insight")')
+            lab.upkeep.operations.run('(remember "y" "fact") (remember "x" "insight")')
         assert len(lab) == 2
         with pytest.raises(memlab.PolicyError, match='no relation "inspires"'):
-            lab.operations.run('(associate 1 2 "inspires")')
+            lab.upkeep.operations.run('(associate 1 2 "inspires")')

@@ -62,7 +62,7 @@ def test_tags_come_from_paths_topics_and_the_entities_of_a_fact(lab):
 def verified(lab, texts, query):
     ids = [lab.remember(text, linking="off").id for text in texts]
     hits = lab.recall(query)
-    return lab.verify(hits, [id for id in ids if id in hits.ids])
+    return lab.agents.verify(hits, [id for id in ids if id in hits.ids])
 
 
 def test_memories_that_share_a_context_and_no_tag_get_one(lab):
@@ -81,7 +81,7 @@ def test_one_memory_shares_nothing_and_a_tag_of_two_is_enough(lab):
     for text in ("our kafka is in the cellar", "our kafka is on the roof"):
         lab.remember(text, tags=["queue"], linking="off")
     hits = lab.recall("kafka")
-    assert lab.verify(hits, [2, 3]).tag is None
+    assert lab.agents.verify(hits, [2, 3]).tag is None
     assert lab.memories["tags"].to_list()[1:] == [["queue"], ["queue"]]
 
 

@@ -63,10 +63,10 @@ LINKS = [(5, 4, "supersedes", 1.0), (4, 6, "derived-from", 1.0), (2, 6, "relates
 @pytest.fixture
 def lab(clock):
     with memlab.open(embedder=load_embedder(topics), clock=clock, pack="cascade") as opened:
-        opened.remember_many([{"confidence": 0.6, "strength": 1.0, **memory} for memory in MEMORIES], linking="off")
+        opened.remember([{"confidence": 0.6, "strength": 1.0, **memory} for memory in MEMORIES], linking="off")
         for source, target, relation, weight in LINKS:
             opened.graph.link(source, target, relation, weight=weight)
-        with opened.store.writing() as tx:
+        with opened.io.store.writing() as tx:
             cluster = {"source": [7, 8], "kind": "cluster", "target": ["storage"] * 2, "weight": [1.0, 1.0]}
             tx.event("link", {"join": [cluster | {"relation": "in-cluster"}]}, at=clock())
         yield opened
@@ -85,7 +85,7 @@ def graph(lab):
 
 def walked(lab, question, *, seeds=None):
     """Scores of memories: the ten nearest of at least 0.4, and breadth first over two edges what they lead to."""
-    vector, *vectors = lab.embedder.encode([question, *lab.memories["text"]]).astype(float)
+    vector, *vectors = lab.io.embedder.encode([question, *lab.memories["text"]]).astype(float)
     cosine = {id: v @ vector / math.sqrt(v @ v * (vector @ vector)) for id, v in enumerate(vectors, 1)}
     nearest = sorted(cosine, key=lambda id: (-cosine[id], id))[:10]
     score = {("memory", id): cosine[id] for id in nearest if cosine[id] >= 0.4} | (seeds or {})
@@ -200,7 +200,7 @@ class TestAfterEachRetrieval:
             for id in hits.ids:
                 access[id] += 1
             passed = [hit.id for hit in hits if chance.random() < 0.6]
-            verified = lab.verify(hits, passed)
+            verified = lab.agents.verify(hits, passed)
             assert verified.tag is None or len(passed) > 2
             for id in hits.ids:
                 step = 0.02 if id in passed else -0.02
@@ -241,32 +241,32 @@ class TestAfterEachRetrieval:
         assert 10 not in lab.recall("redis cache", log=False).ids
         for _ in range(10):
             hits = lab.recall("some tea and the redis cache", limit=10)
-            lab.verify(hits, [7, 10])
+            lab.agents.verify(hits, [7, 10])
         found = {hit.id: hit.score for hit in lab.recall("redis cache", log=False)}
         assert found[10] == pytest.approx(1.0 * 0.7 * 1.5)
 
     def test_seeds_and_nothing_verified_is_a_gap_that_is_reviewed(self, lab):
         hits = lab.recall("which redis version do we deploy?", session="s1")
-        assert lab.verify(hits, []).gap is not None
-        (gap,) = lab.review.gaps().to_dicts()
+        assert lab.agents.verify(hits, []).gap is not None
+        (gap,) = lab.upkeep.review.gaps().to_dicts()
         assert (gap["snippet"], gap["session"]) == ("which redis version do we deploy?", "s1")
         answer = lab.remember("redis 7 since we deploy by helm", linking="off")
-        lab.review.close_gap(gap["gap"], f"remembered as {answer.id}")
-        assert lab.review.gaps()["closed"].null_count() == 0
+        lab.upkeep.review.close_gap(gap["gap"], f"remembered as {answer.id}")
+        assert lab.upkeep.review.gaps()["closed"].null_count() == 0
 
     def test_the_tag_that_most_share_is_given_to_the_others(self, lab):
         lab.remember("tabs again", kind="fact", linking="off")
         lab.edit(11, tags=None)  # its topic is the same tag
         hits = lab.recall("tabs indent", limit=10)
-        verified = lab.verify(hits, [1, 2, 11])
+        verified = lab.agents.verify(hits, [1, 2, 11])
         assert verified.tag == "style"
         assert lab.memories["tags"][10].to_list() == ["style"]
 
     def test_every_fiftieth_recall_clusters_are_due(self, lab):
         for count in range(1, 51):
             lab.recall("tabs", limit=1)
-            with lab.store.reading() as state:
-                assert refine_due(state, lab.pack) is (count == 50)
+            with lab.io.store.reading() as state:
+                assert refine_due(state, lab.policies.pack) is (count == 50)
 
 
 class TestSeasons:

@@ -28,7 +28,7 @@ def test_what_is_rejected_is_no_use_and_what_is_verified_counts_once(lab, clock)
     hits = lab.recall("redis cache for sessions")
     assert set(hits.ids) == {1, 2}
     clock.advance(hours=1)
-    lab.verify(hits, [1])
+    lab.agents.verify(hits, [1])
     asked = memlab.kernel.base.clock.from_micros(hits.slate.at)
     assert lab.memories.select("access", "accessed", "confidence").rows() == [(1.0, asked, 0.52), (0.0, born, 0.48)]
 
@@ -39,7 +39,7 @@ def test_a_rejection_takes_back_its_own_recall_and_no_other(lab, clock):
     first = lab.recall("redis cache for sessions")
     clock.advance(hours=1)
     second = lab.recall("redis cache for sessions")
-    lab.verify(first, [])
+    lab.agents.verify(first, [])
     assert lab.memories.select("access", "accessed").rows() == [
         (1.0, memlab.kernel.base.clock.from_micros(second.slate.at))
     ]
@@ -51,7 +51,7 @@ def test_the_fold_of_a_prefix_and_the_rest_agree_after_a_rejection(tmp_path, clo
     with memlab.open(tmp_path / "lab", pack="cascade", clock=clock) as lab:
         lab.remember("redis cache for sessions")
         clock.advance(hours=1)
-        lab.verify(lab.recall("redis cache for sessions"), [])
+        lab.agents.verify(lab.recall("redis cache for sessions"), [])
         before = lab.memories
     with memlab.open(tmp_path / "lab", clock=clock) as lab:
         assert lab.memories.equals(before)

@@ -20,7 +20,7 @@ NOTES = [
 @pytest.fixture
 def lab(clock):
     with memlab.open(pack="cascade", clock=clock) as lab:
-        lab.remember_many(NOTES, linking="off")
+        lab.remember(NOTES, linking="off")
         yield lab
 
 
@@ -64,7 +64,7 @@ def test_a_gap_is_brought_up_at_the_end_of_the_session(lab):
     assert "Looked for in vain 2 times" in learned.text
     assert "- the redis build on CI needs which password?" in learned.text
     for gap in learned.gaps["gap"]:
-        lab.review.close_gap(gap, "asked the user")
+        lab.upkeep.review.close_gap(gap, "asked the user")
     with pytest.raises(memlab.InputError, match="holds no turns"):
         lab.agents.end_session("monday")
 
@@ -84,15 +84,15 @@ def test_clusters_are_refined_after_fifty_retrievals(lab):
         turns.offer("the release")
         assert turns.wait(60)
     assert refined(lab) == 1
-    assert lab.store.state.projection(Recalls).since_refined == 1
+    assert lab.io.store.state.projection(Recalls).since_refined == 1
 
 
 def test_clusters_that_results_span_are_refined(clock):
     topics = ["the bakery opens at {}", "deploys go out on {}"]
     with memlab.open(pack="cascade", clock=clock) as lab:
-        lab.remember_many([topic.format(n) for topic in topics for n in ("one", "two", "three", "four")], linking="off")
-        lab.clusters.find(min_size=2)
-        assert len(lab.clusters.frame()) > 1
+        lab.remember([topic.format(n) for topic in topics for n in ("one", "two", "three", "four")], linking="off")
+        lab.graph.clusters.find(min_size=2)
+        assert len(lab.graph.clusters.frame()) > 1
         before = refined(lab)
         with lab.agents.turns(verifier=None) as turns:
             turns.offer("the bakery opens, and deploys go out")
@@ -112,9 +112,9 @@ def test_a_trigger_and_a_gap_of_what_is_unknown_in_turns():
             turns.wait(30)
             turns.offer("hello")
             turns.wait(30)
-        (gap,) = lab.review.gaps().to_dicts()
+        (gap,) = lab.upkeep.review.gaps().to_dicts()
         assert (gap["snippet"], gap["session"]) == ("how is the kubernetes cluster upgraded?", "s")
         assert gap["at"].isoformat() == "2026-06-01T00:00:00+00:00"
         hits = lab.recall("who repairs the espresso machine?", session="t")
-        lab.verify(hits, [])
-        assert lab.review.gaps()["session"].to_list() == ["s", "t"]
+        lab.agents.verify(hits, [])
+        assert lab.upkeep.review.gaps()["session"].to_list() == ["s", "t"]

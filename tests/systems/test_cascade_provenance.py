@@ -29,7 +29,7 @@ def told_twice(lab, clock):
 def test_a_second_telling_adds_a_record(clock):
     with memlab.open(pack="cascade", clock=clock) as lab:
         memory = told_twice(lab, clock)
-        chain = lab.review.provenance(memory)
+        chain = lab.upkeep.review.provenance(memory)
         assert chain.select("how", "session", "context", "reason", "provenance").rows() == [
             ("told", "monday", "we discussed ports", "Ada said so", "user-stated"),
             ("told again", "thursday", "a new colleague asked", None, "observed"),
@@ -42,21 +42,21 @@ def test_a_correction_is_part_of_the_chain(clock):
         memory = told_twice(lab, clock)
         clock.advance(days=1)
         corrected = lab.edit(memory, text="The API listens on port 9090")
-        chain = lab.review.provenance(corrected)
+        chain = lab.upkeep.review.provenance(corrected)
         assert chain.select("memory_id", "how").rows() == [(1, "corrected"), (1, "told again"), (2, "told")]
 
 
 def test_the_chain_survives_opening_again_exporting_and_asking_of_the_past(clock, tmp_path):
     with memlab.open(tmp_path / "lab", pack="cascade", clock=clock) as lab:
         memory = told_twice(lab, clock)
-        chain = lab.review.provenance(memory)
-        assert lab.at("2026-06-02").review.provenance(1).height == 1
+        chain = lab.upkeep.review.provenance(memory)
+        assert lab.at("2026-06-02").upkeep.review.provenance(1).height == 1
         file = lab.io.export(tmp_path / "lab.jsonl")
     with memlab.open(tmp_path / "lab") as again:
-        assert again.review.provenance(1).equals(chain)
+        assert again.upkeep.review.provenance(1).equals(chain)
     with memlab.open(pack="cascade") as other:
         other.load(file)
-        assert other.review.provenance(1).equals(chain)
+        assert other.upkeep.review.provenance(1).equals(chain)
     shown = CliRunner().invoke(main, ["show", str(tmp_path / "lab"), "1", "--json"]).output
     assert [one["session"] for one in json.loads(shown)["provenance_chain"]] == ["monday", "thursday"]
 
@@ -67,9 +67,9 @@ def test_a_purge_takes_the_records_of_what_goes(clock, tmp_path):
         lab.remember("Lunch is at noon", session="thursday")
         receipt = lab.purge(session="thursday")
         assert receipt.found.is_empty()
-        assert lab.review.provenance(memory)["how"].to_list() == ["told"]
+        assert lab.upkeep.review.provenance(memory)["how"].to_list() == ["told"]
         lab.purge(memory)
-        assert "colleague" not in repr([event.body for event in lab.store.journal.events()])
+        assert "colleague" not in repr([event.body for event in lab.io.store.journal.events()])
 
 
 def test_a_viewer_sees_the_chain_of_what_it_sees(clock):
@@ -78,8 +78,8 @@ def test_a_viewer_sees_the_chain_of_what_it_sees(clock):
         for session in ("a", "b"):
             lab.remember("The key is under the mat", session=session, **private)
         memory = told_twice(lab, clock)
-        other = lab.viewed_by("agent:tester")
-        assert other.review.provenance(memory).height == 2
+        other = lab.at(viewer="agent:tester")
+        assert other.upkeep.review.provenance(memory).height == 2
         with pytest.raises(memlab.errors.UnknownName):
-            other.review.provenance(1)
-        assert lab.viewed_by("agent:coder").review.provenance(1)["session"].to_list() == ["a", "b"]
+            other.upkeep.review.provenance(1)
+        assert lab.at(viewer="agent:coder").upkeep.review.provenance(1)["session"].to_list() == ["a", "b"]

@@ -28,7 +28,7 @@ def test_link_supersedes_retires_the_older(lab):
 
 def test_a_verifier_that_names_the_relation_does_the_same(lab):
     hits = lab.recall("deploy on Tuesdays or Wednesdays")
-    lab.verify(hits, lambda hits: Verdict(hits, relations={(2, 1): "supersedes"}))
+    lab.agents.verify(hits, lambda hits: Verdict(hits, relations={(2, 1): "supersedes"}))
     assert standing(lab) == [("superseded", 2.0), ("active", None)]
 
 
@@ -43,7 +43,7 @@ def test_the_older_comes_back_once_the_newer_is_wrong(lab):
     lab.graph.link(2, 1, "supersedes")
     with pytest.raises(memlab.InputError, match="superseded by memory 2"):
         lab.restore(1)
-    lab.review.deprecate(2, "never mind")
+    lab.forget(2, how="deprecate", reason="never mind")
     lab.restore(1)
     assert standing(lab)[0] == ("active", None)
 

@@ -40,7 +40,7 @@ def test_memories_are_tagged_and_untagged_once(lab):
     assert lab.memories["tags"].to_list() == [["auth"], ["auth", "ops", "kitchen"], ["kitchen", "ops"]]
     assert lab.graph.tag(lab.memories.filter(pl.col("id") > 1), "kitchen", remove=True) == (2, 3)
     assert lab.memories["tags"].to_list() == [["auth"], ["auth", "ops"], ["ops"]]
-    lab.delete(1)
+    lab.forget(1, how="delete")
     with pytest.raises(memlab.InputError, match="deleted"):
         lab.graph.tag([1, 3], "late")
     with pytest.raises(memlab.InputError, match="needs a tag"):
@@ -56,7 +56,7 @@ def test_descriptions_survive_a_snapshot_an_export_and_a_replay(lab, tmp_path):
         assert tags(other) == tags(lab)
     again = memlab.replay(lab, "cascade", progress=False)
     assert tags(again.lab)[0] == ("auth", 2, "login, sessions and tokens")
-    assert lab.viewed_by("agent:coder").graph.tags().height == 2
+    assert lab.at(viewer="agent:coder").graph.tags().height == 2
 
 
 def test_a_purge_takes_what_was_said_of_a_tag_that_only_a_purged_memory_had(tmp_path):
@@ -67,7 +67,7 @@ def test_a_purge_takes_what_was_said_of_a_tag_that_only_a_purged_memory_had(tmp_
         lab.graph.describe_tag("auth", "login")
         assert lab.purge(1).found.is_empty()
         assert lab.graph.tags().filter(pl.col("tag") == "auth")["description"].to_list() == ["login"]
-        assert "wind" not in repr([event.body for event in lab.store.journal.events()])
+        assert "wind" not in repr([event.body for event in lab.io.store.journal.events()])
 
 
 def test_the_command_line_links_tags_and_lists(tmp_path):
@@ -79,13 +79,13 @@ def test_the_command_line_links_tags_and_lists(tmp_path):
     path = tmp_path / "lab"
     for text in ("The login form posts twice", "Tokens are refreshed at midnight", "The cake is in the oven"):
         run("remember", path, text)
-    assert run("link", path, 1, 2, "--relation", "depends_on") == "#1 depends-on #2\n"
-    assert run("tag", path, 1, 2, "--tag", "auth") == "#1, #2 changed\n"
-    run("tag", path, "--tag", "auth", "--describe", "login and tokens")
-    assert run("tag", path) == "     2  auth  login and tokens\n"
-    assert [row["id"] for row in json.loads(run("list", path, "--tag", "#auth", "--json"))] == [1, 2]
+    assert run("graph", "link", path, 1, 2, "--relation", "depends_on") == "#1 depends-on #2\n"
+    assert run("graph", "tag", path, 1, 2, "--tag", "auth") == "#1, #2 changed\n"
+    run("graph", "tag", path, "--tag", "auth", "--describe", "login and tokens")
+    assert run("graph", "tag", path) == "     2  auth  login and tokens\n"
+    assert [row["id"] for row in json.loads(run("show", path, "--tag", "#auth", "--json"))] == [1, 2]
     run("remember", path, "Port 80 is taken", "--kind", "error_pattern")
-    assert "Port 80" in run("list", path, "--kind", "error_pattern")
+    assert "Port 80" in run("show", path, "--kind", "error_pattern")
 
 
 @pytest.mark.parametrize(("written", "name"), [("#auth", "auth"), ("auth", "auth"), ("##auth", "#auth"), ("#", "#")])

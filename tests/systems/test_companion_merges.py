@@ -31,12 +31,12 @@ GLOBEX = {**ACME, "text": "Ada works at Globex in sales", "value": "Globex", "co
 @pytest.fixture
 def lab(clock):
     with memlab.open(pack="companion", clock=clock, embedder=embed) as lab:
-        lab.remember_many([ACME])
+        lab.remember([ACME])
         yield lab
 
 
 def test_one_memory_says_what_both_said(lab):
-    told = lab.remember_many([GLOBEX | {"provenance": "inferred"}])
+    told = lab.remember([GLOBEX | {"provenance": "inferred"}])
     now = lab.memories.filter(status="active").to_dicts()
     assert [row["text"] for row in now] == ["Ada works at Acme; Ada works at Globex in sales"]
     assert [(row["value"], row["confidence"], row["agents"]) for row in now] == [
@@ -49,17 +49,17 @@ def test_one_memory_says_what_both_said(lab):
 
 
 def test_the_vector_is_that_of_the_combined_text(lab):
-    lab.remember_many([GLOBEX | {"provenance": "inferred"}])
+    lab.remember([GLOBEX | {"provenance": "inferred"}])
     (text,) = lab.memories.filter(status="active")["text"]
     stored = lab._core.store.state.vectors.take(np.array([1]))
-    np.testing.assert_array_equal(stored, lab.embedder.encode([text]))
+    np.testing.assert_array_equal(stored, lab.io.embedder.encode([text]))
 
 
 def test_what_says_no_more_than_the_old_one_adds_no_words(lab):
-    lab.remember_many([GLOBEX | {"provenance": "inferred", "text": "Ada works"}])
+    lab.remember([GLOBEX | {"provenance": "inferred", "text": "Ada works"}])
     assert lab.memories.filter(status="active")["text"].to_list() == ["Ada works at Acme."]
 
 
 def test_what_the_user_states_still_takes_the_old_ones_place(lab):
-    lab.remember_many([GLOBEX])
+    lab.remember([GLOBEX])
     assert lab.memories.filter(status="active")["text"].to_list() == ["Ada works at Globex in sales"]

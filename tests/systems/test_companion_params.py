@@ -42,17 +42,17 @@ def test_a_least_similarity_lets_less_pass(lab):
 def test_it_is_logged_under_its_own_hash_and_evaluated_as_it_was(lab):
     hits = lab.recall("the sea in oil", params={"near": -1, "strength-weight": 1})
     plain = lab.recall("the sea in oil")
-    assert hits.pack.hash != plain.pack.hash == lab.pack.hash
-    assert lab.pack.policies["recall-score"].params["strength-weight"].value == 0.4
+    assert hits.pack.hash != plain.pack.hash == lab.policies.pack.hash
+    assert lab.policies.pack.policies["recall-score"].params["strength-weight"].value == 0.4
     decisions = lab.slates().decisions.collect()
     assert decisions["pack_hash"].to_list() == [hits.pack.hash, plain.pack.hash]
-    again = logged_hits(lab.store, hits.decision)
+    again = logged_hits(lab.io.store, hits.decision)
     assert (again.pack.hash, again.ids) == (hits.pack.hash, hits.ids)
     lab.feedback(hits[0], "success", decision=hits.decision)
     lab.feedback(plain[0], "success", decision=plain.decision)
     explained = hits[0].explain()
     assert sum(value for _, value in explained.terms) == pytest.approx(hits[0].score)
-    found = memlab.evaluate(lab.slates(), {"as it was": hits.pack, "live": lab.pack}, missing="zero")
+    found = memlab.evaluate(lab.slates(), {"as it was": hits.pack, "live": lab.policies.pack}, missing="zero")
     assert set(found.frame["policy"]) >= {"as it was", "live"}
     counted = lab.policies.attribution("recall-score")
     assert counted is not None

@@ -27,7 +27,7 @@ def test_the_agent_that_writes_is_a_source(lab):
 
 def test_in_one_batch_too(lab):
     told = [{"text": "User likes farm animals", "kind": "preference", "agents": [who]} for who in ("a", "b", "c")]
-    assert lab.remember_many(told).outcomes["outcome"].to_list() == ["added", "merged", "merged"]
+    assert lab.remember(told).outcomes["outcome"].to_list() == ["added", "merged", "merged"]
     assert lab.memories["agents"].to_list() == [["a", "b", "c"]]
 
 

@@ -163,7 +163,7 @@ def test_the_forecast_of_the_first_day_came_true(story):
 
 def test_only_transitions_were_written(story):
     """84 passes, and an event for each in which something changed."""
-    events = [event for event in story.lab.store.journal.events(kinds=["maintain"]) if event.at < MONDAY + 14 * DAY]
+    events = [event for event in story.lab.io.store.journal.events(kinds=["maintain"]) if event.at < MONDAY + 14 * DAY]
     assert len(events) == len({at for told in story.told.values() for at, _ in told})
 
 

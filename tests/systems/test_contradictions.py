@@ -42,9 +42,7 @@ def test_companion_keeps_what_the_user_said_last(clock, old, new, kind):
 def test_workbench_deprecates_the_old_convention_and_says_so(clock):
     with memlab.open(pack="workbench", clock=clock) as lab:
         lab.remember("Use tabs for indentation", kind="convention")
-        why = (
-            lab.remember_many([{"text": "Use spaces for indentation", "kind": "convention"}]).outcomes["why"].to_list()
-        )
+        why = lab.remember([{"text": "Use spaces for indentation", "kind": "convention"}]).outcomes["why"].to_list()
         assert "Updated: tabs -> spaces" in why
         assert lab.memories["status"].to_list() == ["superseded", "active"]
 

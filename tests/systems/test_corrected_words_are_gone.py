@@ -74,7 +74,7 @@ def _met(lab, words):
         said[f"narrative {word}"] = lab.facts.narrative(f"what about {word}?", log=False).text
     for thing in THINGS:
         said[f"context {thing}"] = lab.context(f"look after the {thing}", project="p").text
-    lab.consolidation.run()
+    lab.upkeep.consolidation.run()
     now = lab.memories.filter(~pl.col("status").is_in(["superseded", "deprecated", "retracted", "deleted"]))
     said["consolidated"] = str(now.select("text", "summary", "tags").to_dicts())
     return {place: word for place, text in said.items() for word in words if word in text}
@@ -115,7 +115,7 @@ def test_what_is_purged_or_foreign_is_not_corrected_and_twice_is_once():
     lab = memlab.open(clock=memlab.ManualClock("2026-06-01"))
     lab.remember("tabs")
     lab.remember("spaces")
-    lab.delete(2)
+    lab.forget(2, how="delete")
     lab.purge(2)
     before = lab.memories
     with pytest.raises(memlab.InputError, match="purged"):

@@ -52,7 +52,7 @@ class Trial:
         self.clock = memlab.ManualClock("2026-03-01")
         self.lab = memlab.open(pack=pack, clock=self.clock, embedder=trigrams, seed=seed)
         self.old, self.session = [], 0
-        self.lab.remember_many(["The office closes at six", "Lunch is at noon", "The user likes walks"])
+        self.lab.remember(["The office closes at six", "Lunch is at noon", "The user likes walks"])
 
     def word(self):
         return "q" + "".join(self.random.choices("bcdfghjklmnpqrstvwxz", k=7))
@@ -95,11 +95,11 @@ class Trial:
         if self.random.random() < 0.5:
             self.lab.agents.end_session(place["session"], agent="tutor")
         else:
-            self.lab.agents.commit(self.lab.extract(before.format(one), **place))
+            self.lab.agents.commit(self.lab.agents.extract(before.format(one), **place))
         return turn, after.format(two)
 
     def of_an_agent(self, one, two):
-        agent = self.lab.agent("coder")
+        agent = self.lab.agents("coder")
         made = agent.remember(f"The parser of {one} has three owners", kind="codebase-discovery")
         edited = agent.edit(made, text=f"The parser of {two} has two owners")
         return edited, None
@@ -146,8 +146,8 @@ class Trial:
         """What is made later of all that is there: summaries and exports."""
         lab = self.lab
         self.clock.advance(days=400)
-        lab.consolidation.run(older_than_days=1, keep=0)
-        made = str(lab.consolidation.frame().rows()) + str(self.current().rows())
+        lab.upkeep.consolidation.run(older_than_days=1, keep=0)
+        made = str(lab.upkeep.consolidation.frame().rows()) + str(self.current().rows())
         assert not [word for word in self.old if word in made]
         for suffix in ("jsonl", "md", "sexp"):
             present = lab.io.export(folder / f"now.{suffix}", where=pl.col("status").is_in(RECALLABLE), policies=False)

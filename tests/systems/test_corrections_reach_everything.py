@@ -23,7 +23,7 @@ def test_a_context_has_the_new_words(clock):
 
 def test_a_fact_has_its_new_object_in_the_profile(clock):
     lab = memlab.open(pack="companion", clock=clock)
-    lab.agents.commit(lab.extract("I live in Rome"))
+    lab.agents.commit(lab.agents.extract("I live in Rome"))
     fact = lab.memories.filter(pl.col("text") == "The user lives in Rome")["id"][0]
     after = lab.edit(fact, text="The user lives in Milan")
     assert (after.subject, after.predicate, after.object, after.dropped) == ("user", "lives-in", "Milan", ("context",))
@@ -44,7 +44,7 @@ def test_a_summary_that_quotes_it_is_retired_and_what_it_stood_for_comes_back(cl
     for number in range(6):
         lab.remember(f"rust crate {number} fails to link on the old CI machine", linking="off")
     clock.advance(days=200)
-    done = lab.consolidation.run()
+    done = lab.upkeep.consolidation.run()
     if not len(done):
         pytest.skip("nothing was consolidated")
     stood_for = done.frame["members"].to_list()[0]

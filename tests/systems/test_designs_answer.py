@@ -76,7 +76,7 @@ def test_a_narrative_names_entities_in_the_order_of_the_query(clock):
     with lab:
         text = lab.facts.narrative("What do Omar and Clara have in common?", log=False).text
         assert [line.split()[0] for line in text.splitlines()][:2] == ["OMAR", "CLARA"]
-        lab.entities.declare("Clara", aliases=["the violist"])
+        lab.facts.entities.declare("Clara", aliases=["the violist"])
         assert lab.facts.narrative("Tell me about the violist", log=False).text.startswith("CLARA CONTEXT: ")
 
 

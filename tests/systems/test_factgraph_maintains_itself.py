@@ -28,7 +28,7 @@ def ends(lab):
     return (
         lambda: lab.agents.end_session("s", TURNS),
         lambda: lab.agents.conversation("tutor"),
-        lambda: lab.agent("tutor", session="s").end_session(TURNS),
+        lambda: lab.agents("tutor", session="s").end_session(TURNS),
     )
 
 

@@ -141,8 +141,8 @@ def test_two_spellings_of_one_person(lab):
     lab.facts.add("Ada Lovelace", "lives-in", object="Rome", confidence=0.85)
     lab.facts.add("A. Lovelace", "works-at", object="Analytical Engines", confidence=0.8)
     assert lab.recall("What does Ada Lovelace do?", log=False).slate.numbers["hops"].max() <= 3
-    lab.entities.declare("Ada Lovelace", type="person", aliases=["the countess"])
-    lab.entities.merge("A. Lovelace", into="Ada Lovelace")
+    lab.facts.entities.declare("Ada Lovelace", type="person", aliases=["the countess"])
+    lab.facts.entities.merge("A. Lovelace", into="Ada Lovelace")
     lab.facts.add("The Countess", "lives-in", object="Oslo", confidence=0.95)
     assert lab.facts.frame(subject="A. Lovelace")["status"].to_list() == ["superseded", "staged", "staged"]
     told = lab.facts.narrative("What is known about the countess?")
@@ -153,7 +153,7 @@ def test_two_spellings_of_one_person(lab):
     assert lab.facts.profile("the countess").text == (
         "Ada Lovelace lives in Oslo (staged) and works at Analytical Engines (staged)."
     )
-    lab.entities.split("A. Lovelace")
+    lab.facts.entities.split("A. Lovelace")
     assert lab.facts.frame(subject="A. Lovelace")["object"].to_list() == ["Analytical Engines"]
 
 

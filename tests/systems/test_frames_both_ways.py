@@ -70,7 +70,7 @@ def test_forget_and_its_kin_take_a_frame(lab):
     assert lab.forget(chosen).ids == (1,)
     assert lab.restore(chosen).ids == (1,)
     hits = lab.recall("tea", log=False)
-    assert lab.delete(hits.frame).ids == tuple(hits.frame["memory_id"])
+    assert lab.forget(hits.frame, how="delete").ids == tuple(hits.frame["memory_id"])
     with pytest.raises(memlab.InputError, match="id or memory_id"):
         lab.forget(chosen.drop("id"))
 
@@ -135,7 +135,7 @@ def test_a_lazy_scan_reads_the_columns_of_its_query_when_it_is_collected(lab):
     assert scan.head(2).collect().equals(lab.memories.head(2))
     assert lab.io.scan("edges").collect().equals(lab.edges)
     lab.remember("Bob's own", visibility="private", creator="agent:bob")
-    assert lab.viewed_by("agent:ann").io.scan().select("id").collect().height == 4
+    assert lab.at(viewer="agent:ann").io.scan().select("id").collect().height == 4
 
 
 def test_two_labs_that_went_apart_get_each_others_memories_once(clock, tmp_path):

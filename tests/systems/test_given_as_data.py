@@ -107,11 +107,11 @@ def test_a_policy_is_checked_without_being_installed(lab):
 
 def test_a_pack_may_be_forms_too(lab):
     text = '(pack mine "of forms" :inherits memlab)\n(setting limit 3)\n(defpolicy seed-score [similarity] similarity)'
-    assert lab.use(hy.read_many(text)).hash == memlab.load_pack(text).hash
+    assert lab.policies.use(hy.read_many(text)).hash == memlab.load_pack(text).hash
     with pytest.raises(memlab.InputError, match="this is a policy and no pack"):
-        lab.use(hy.read("(fn [similarity] similarity)"))
+        lab.policies.use(hy.read("(fn [similarity] similarity)"))
     with pytest.raises(memlab.InputError, match="this is a policy and no pack"):
-        lab.use(memlab.load_pack("companion").policies["recall-score"])
+        lab.policies.use(memlab.load_pack("companion").policies["recall-score"])
 
 
 def test_forms_and_policies_are_evaluated_as_their_texts_are(lab):
@@ -139,14 +139,14 @@ def test_kinds_and_relations_may_be_spelled_with_underscores():
 @pytest.mark.parametrize("seeds", ["[1 2]", "(list 1 2)", "(1 2)", "'(1 2)"])
 def test_a_list_is_a_list(seeds):
     lab = memlab.open(pack="associative", clock=memlab.ManualClock("2026-06-01"))
-    lab.operations.run('(remember "x") (remember "y") (associate 1 2 "r" 0.5)')
-    assert lab.operations.run(f"(activate {seeds} 3 0.7 0.01)")
+    lab.upkeep.operations.run('(remember "x") (remember "y") (associate 1 2 "r" 0.5)')
+    assert lab.upkeep.operations.run(f"(activate {seeds} 3 0.7 0.01)")
 
 
 def test_what_a_runner_writes_others_see():
     lab = memlab.open(pack="workbench", clock=memlab.ManualClock("2026-06-01"))
     lab.remember("The parser has three owners", creator="runner:insights", project="p")
-    assert len(lab.agent("coder", project="p").recall("who owns the parser?")) == 1
+    assert len(lab.agents("coder", project="p").recall("who owns the parser?")) == 1
 
 
 def test_a_procedure_comes_up_when_its_trigger_occurs():
@@ -198,13 +198,13 @@ def test_underscores_are_hyphens_wherever_a_word_of_ours_is_given(tmp_path):
     lab = memlab.open(tmp_path / "lab", pack="workbench", clock=memlab.ManualClock("2026-06-01"))
     rows = pl.DataFrame({"text": ["port 80 is taken"], "kind": ["error_pattern"], "provenance": ["user_stated"]})
     lab.load(rows, project="p")
-    lab.operations.run('(remember "it says so" "human_feedback") (associate 1 2 "caused_by" 0.5)')
+    lab.upkeep.operations.run('(remember "it says so" "human_feedback") (associate 1 2 "caused_by" 0.5)')
     lab.facts.add("Ada", "lives_in", "Rome", source="user_edit")
     assert lab.memories["kind"].to_list() == ["error-pattern", "human-feedback", "fact"]
     assert lab.edges.filter(pl.col("to_kind") == "memory")["relation"].to_list() == ["caused-by"]
-    assert lab.review.quarantine(source="user_edit", dry_run=True).frame["memory_id"].to_list() == [3]
+    assert lab.forget(source="user_edit", dry_run=True, how="quarantine").frame["memory_id"].to_list() == [3]
     assert lab.edit(1, kind="pr_review").kind == "pr-review"
     cascade = memlab.open(pack="cascade", clock=memlab.ManualClock("2026-06-01"))
-    cascade.remember_many(["port 80 is taken", "port 80 is used by the proxy"])
-    cascade.verify(cascade.recall("port 80"), [1, 2], relations={(1, 2): "caused_by"})
+    cascade.remember(["port 80 is taken", "port 80 is used by the proxy"])
+    cascade.agents.verify(cascade.recall("port 80"), [1, 2], relations={(1, 2): "caused_by"})
     assert "caused-by" in cascade.edges["relation"].to_list()

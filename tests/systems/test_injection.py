@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.subjects.consolidation.extracting import tokens
+from memlab.kernel.english import count_tokens
 
 API = {"project": "api", "session": "monday"}
 
@@ -18,7 +18,7 @@ def workbench(clock):
 @pytest.fixture
 def project(workbench):
     """A code base of which something was learned in two modules, and rules that hold everywhere."""
-    workbench.remember_many(
+    workbench.remember(
         [
             {"text": "Use tabs for indentation", "kind": "convention", **API},
             {"text": "Sessions are kept in cookies, not in JWT", "kind": "decision", **API},
@@ -59,17 +59,17 @@ def test_the_map_is_in_tier_1_and_the_modules_of_the_task_with_their_files_and_t
     for name in ("auth/refresh.py", "auth/login.py", "billing/sum.py", "billing/vat.py", "tests/test_login.py"):
         (tmp_path / "src" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "src" / name).write_text("from billing import sum" if name.startswith("auth") else "")
-    project.modules.scan(tmp_path / "src", project="api")
+    project.agents.modules.scan(tmp_path / "src", project="api")
     found = project.context("who may log in?", project="api", log=False)
     assert "- Modules of api: auth, billing" in found.text.splitlines()
-    project.modules.describe("auth", project="api", description="Who somebody is.")
+    project.agents.modules.describe("auth", project="api", description="Who somebody is.")
     project.remember("Keys turn over at noon", kind="gotcha", files=["auth/login.py"], **API)
     found = project.context("a login fails", project="api")
     assert found.modules == ("auth",)
     about = "- auth: Who somebody is; files auth/login.py, auth/refresh.py; tests tests/test_login.py; imports billing"
     assert about in found.text.splitlines()
     assert tiers(found)[7] == 2
-    assert tokens(project.context("a login fails", project="api", budget=60).text) <= 60
+    assert count_tokens(project.context("a login fails", project="api", budget=60).text) <= 60
 
 
 def test_a_gotcha_has_its_file_above_and_its_summary_below(project):
@@ -84,11 +84,11 @@ def test_what_goes_wrong_without_a_file_is_a_line_of_its_own(project):
 
 def test_tiers_1_and_2_take_600_and_1200_tokens_and_a_result_of_tier_3_takes_30(workbench):
     rules = [f"Rule {n}: {'some words about style ' * 6}{n}" for n in range(60)]
-    workbench.remember_many([{"text": text, "kind": "convention", **API} for text in rules], linking="off")
+    workbench.remember([{"text": text, "kind": "convention", **API} for text in rules], linking="off")
     found = [f"In file {n} {'something is strange ' * 6}{n}" for n in range(5)]
     rows = [{"text": text, "kind": "gotcha", "files": [f"src/auth/f{n}.py"], **API} for n, text in enumerate(found)]
-    workbench.remember_many(rows, linking="off")
-    workbench.remember_many([f"Nothing special about {n} {'and its strange style ' * 6}" for n in range(40)])
+    workbench.remember(rows, linking="off")
+    workbench.remember([f"Nothing special about {n} {'and its strange style ' * 6}" for n in range(40)])
     task = "the auth module: nothing special about its strange style"
     spent = workbench.context(task, project="api", budget=4000).frame
     of_tier = dict(spent.group_by("tier").agg(pl.col("tokens").sum()).iter_rows())
@@ -99,7 +99,7 @@ def test_tiers_1_and_2_take_600_and_1200_tokens_and_a_result_of_tier_3_takes_30(
 
 def test_1800_tokens_are_tiers_1_and_2(project):
     assert project.context("anything", project="api").budget == 1800
-    assert project.pack.count("tier-1-tokens") + project.pack.count("tier-2-tokens") == 1800
+    assert project.policies.pack.count("tier-1-tokens") + project.policies.pack.count("tier-2-tokens") == 1800
 
 
 def test_never_the_same_memory_twice_in_a_session(project):
@@ -115,7 +115,7 @@ def test_never_the_same_memory_twice_in_a_session(project):
 def test_a_trigger_surfaces_a_warning_and_a_procedure(pack, clock):
     """ "ship it" brings up how to deploy, and "println!" what not to do, whatever else the task says."""
     with memlab.open(pack=pack, clock=clock) as lab:
-        lab.remember_many([f"Something of no interest, number {n}" for n in range(40)], linking="off")
+        lab.remember([f"Something of no interest, number {n}" for n in range(40)], linking="off")
         lab.remember("Never print secrets", kind="negative", triggers=["println!"])
         lab.remember(
             "How to deploy",
@@ -150,7 +150,7 @@ def test_a_procedure_says_what_it_needs_and_a_warning_keeps_its_own_words(clock)
 def test_facts_of_an_entity_that_the_task_names_are_one_line(clock):
     """USER CONTEXT: prefers dark mode ..."""
     with memlab.open(pack="factgraph", clock=clock) as lab:
-        lab.entities.declare("Ada Lovelace", type="person", aliases=["Ada"])
+        lab.facts.entities.declare("Ada Lovelace", type="person", aliases=["Ada"])
         lab.facts.add("Ada", "lives-in", object="Oslo", confidence=0.95)
         lab.facts.add("Ada", "works-at", object="Initech", confidence=0.9)
         lab.facts.add("User", "prefers:theme", "dark")
@@ -163,7 +163,7 @@ def test_facts_of_an_entity_that_the_task_names_are_one_line(clock):
 
 def test_it_says_what_it_left_out_and_why(project):
     small = project.context("mend src/auth/refresh.py on Sunday", project="api", budget=110)
-    assert tokens(small.text) == small.tokens <= 110
+    assert count_tokens(small.text) == small.tokens <= 110
     left = dict(small.left_out.select("memory_id", "why").iter_rows())
     assert set(left) | set(small.frame["memory_id"]) >= {1, 2, 3, 4}
     assert any(why.startswith("no room") for why in left.values())

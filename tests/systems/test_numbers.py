@@ -61,7 +61,7 @@ def opened(near, clock):
 
 
 def cosine(lab, one, other=QUESTION):
-    a, b = lab.embedder.encode([one, other]).astype(np.float64)
+    a, b = lab.io.embedder.encode([one, other]).astype(np.float64)
     return float(a @ b / math.sqrt((a @ a) * (b @ b)))
 
 
@@ -78,7 +78,7 @@ class TestCascade:
         lab = opened("cascade")
         seeds = [near.at(0.95 - 0.03 * n, f"seed {n}") for n in range(13)]
         assert min(cosine(lab, seed) for seed in seeds) > 0.5
-        lab.remember_many([*seeds, *(f"beside {n}" for n in range(13))], linking="off")
+        lab.remember([*seeds, *(f"beside {n}" for n in range(13))], linking="off")
         for n in range(13):
             lab.graph.link(n + 1, n + 14, weight=0.5)
         found = asked(lab)
@@ -88,7 +88,7 @@ class TestCascade:
 
     def test_two_edges_from_a_seed_and_no_third(self, near, opened):
         lab = opened("cascade")
-        lab.remember_many([near.at(0.6, "seed"), "one away", "two away", "three away"], linking="off")
+        lab.remember([near.at(0.6, "seed"), "one away", "two away", "three away"], linking="off")
         for source, weight in ((1, 0.3), (2, 0.9), (3, 1.0)):
             lab.graph.link(source, source + 1, weight=weight)
         found = asked(lab)
@@ -98,7 +98,7 @@ class TestCascade:
 
     def test_what_is_reached_twice_keeps_the_better_score_though_it_came_later(self, near, opened):
         lab = opened("cascade")
-        lab.remember_many([near.at(0.6, "seed"), "by hand", "twice"], linking="off")
+        lab.remember([near.at(0.6, "seed"), "by hand", "twice"], linking="off")
         lab.graph.link(1, 3, weight=0.1)
         lab.graph.link(1, 2, weight=1.0)
         lab.graph.link(2, 3, weight=1.0)
@@ -161,7 +161,7 @@ class TestCompanion:
 
     def test_what_is_related_comes_along_within_two_hops(self, near, opened):
         lab = opened("companion")
-        lab.remember_many([near.at(0.6, "seed"), "one away", "two away", "three away"], linking="off")
+        lab.remember([near.at(0.6, "seed"), "one away", "two away", "three away"], linking="off")
         for source in (1, 2, 3):
             lab.graph.link(source, source + 1, "similar-to", weight=0.9)
         assert asked(lab).keys() == {"seed", "one away", "two away"}
@@ -197,7 +197,7 @@ class TestWorkbench:
         lab = opened("workbench")
         rows = [{"text": near.at(0.4 + 0.05 * n, kind), "kind": kind} for n, kind in enumerate(HALF_LIFE)]
         rows.append({"text": near.at(0.9, "pinned"), "kind": "context", "pinned": True})
-        lab.remember_many(rows, linking="off")
+        lab.remember(rows, linking="off")
         for uses, text in ((3, "gotcha"), (25, "preference")):
             for _ in range(uses):
                 assert lab.recall(QUESTION, limit=1, where=pl.col("text") == text).ids
@@ -216,8 +216,8 @@ class TestWorkbench:
 
     def test_a_project_that_was_deleted_is_due_after_thirty_days(self, opened, clock):
         lab = opened("workbench")
-        lab.remember_many([{"text": f"note {n}", "project": "api"} for n in range(2)] + ["for all"], linking="off")
-        lab.delete(project="api")
+        lab.remember([{"text": f"note {n}", "project": "api"} for n in range(2)] + ["for all"], linking="off")
+        lab.forget(project="api", how="delete")
         clock.advance(days=29.99)
         assert lab.upkeep.maintain().due.is_empty()
         clock.advance(days=0.01)
@@ -250,5 +250,5 @@ class TestFactgraph:
         for one, other in itertools.pairwise(people):
             lab.facts.add(one, "knows", object=other, text=f"{one} and {other}")
         for n in range(2):  # two that are nearer than Cid and Dora: the other entities that begin
-            lab.entities.declare(near.at(0.4, f"stranger {n}"))
+            lab.facts.entities.declare(near.at(0.4, f"stranger {n}"))
         assert {text for text in asked(lab) if " and " in text} == {"Ann and Bob", "Bob and Cid"}

@@ -50,7 +50,7 @@ UNRELATED = (
 def story(request, clock):
     pack, told = request.param
     with memlab.open(pack=pack, clock=clock) as lab:
-        lab.remember_many([{"text": text, "kind": "preference"} for text, _ in told], linking="off")
+        lab.remember([{"text": text, "kind": "preference"} for text, _ in told], linking="off")
         yield lab, told
 
 

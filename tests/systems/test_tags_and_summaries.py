@@ -3,9 +3,9 @@
 import pytest
 
 import memlab
+from memlab.kernel.english import count_tokens
 from memlab.kernel.policies import load_pack
 from memlab.kernel.verbs.remembering.inferred import summary_of, tags_of
-from memlab.subjects.consolidation.extracting import tokens
 
 LONG = (
     "We looked at the logs for an hour. The cache of the resolver becomes stale whenever a deploy of the gateway "
@@ -35,9 +35,9 @@ def test_a_summary_at_write_where_the_pack_asks_for_it(clock, tmp_path):
     path.write_text('(pack summing "Summaries." :inherits workbench)\n(setting write-summary true)\n')
     with memlab.open(pack=path, clock=clock) as lab:
         rows = [{"text": LONG}, {"text": "short"}, {"text": LONG + "!", "summary": "mine"}]
-        lab.remember_many([*rows, {"text": "do it", "kind": "procedure", "steps": ["one"]}], linking="off")
+        lab.remember([*rows, {"text": "do it", "kind": "procedure", "steps": ["one"]}], linking="off")
         summary, short, given, procedure = lab.memories["summary"].to_list()
-        assert 25 <= tokens(summary) <= 35
+        assert 25 <= count_tokens(summary) <= 35
         assert summary.startswith("The cache of the resolver becomes stale")
         assert (short, given, procedure) == ("short", "mine", None)
 
@@ -56,5 +56,5 @@ def test_a_pack_without_the_settings_has_its_hash(clock):
 
 @pytest.mark.parametrize("text", ["", " ", "x" * 5_000, "a. " * 5_000, "\u00e9" * 400, "one two " * 900])
 def test_whatever_the_text_a_summary_fits(text):
-    assert tokens(summary_of(text)) <= 35
+    assert count_tokens(summary_of(text)) <= 35
     assert len(tags_of(text, ["", "/", "..", "a/b", "x" * 999])) <= 6

@@ -80,7 +80,7 @@ def test_what_conflicts_is_noticed(clock):
 def test_the_turns_that_a_lab_holds_are_read(clock):
     with memlab.open(clock=clock) as lab:
         rows = [{"text": "I live in Rome", "speaker": "user"}, {"text": "I am an assistant", "speaker": "assistant"}]
-        lab.remember_many([{**row, "kind": "turn", "session": "monday"} for row in rows])
+        lab.remember([{**row, "kind": "turn", "session": "monday"} for row in rows])
         found = lab.agents.end_session("monday", store=False)
         assert [one.text for one in found.extracted.facts] == ["The user lives in Rome"]
         assert len(lab) == 2

@@ -21,7 +21,7 @@ def workbench(clock):
         rows = [{"text": text, "kind": kind, "files": [file]} for text, kind, file in AUTH + BILLING]
         jobs = [f"Job {letter} writes to bucket {letter}-out" for letter in "abcdefghij"]
         rows += [{"text": text, "kind": "session-insight"} for text in jobs]
-        lab.remember_many([{**row, "project": "p"} for row in rows], linking="off")
+        lab.remember([{**row, "project": "p"} for row in rows], linking="off")
         yield lab
 
 
@@ -53,7 +53,7 @@ def test_a_task_that_nothing_fits_has_the_rules_alone(workbench):
 
 
 def test_the_floor_is_a_parameter_of_the_policy(workbench):
-    source = workbench.pack.policies["inject"].source
+    source = workbench.policies.pack.policies["inject"].source
     workbench.policies.install("inject", source.replace("(param :fits 0.3", "(param :fits -1"))
     found = texts(workbench.context(TASK, project="p"))
     assert sum(text.startswith("Job") for text in found) > 2
@@ -66,7 +66,7 @@ class TestNothingTwice:
     QUERY = "job that writes to a bucket"
 
     def test_a_second_recall_shows_what_is_new(self, workbench):
-        agent = workbench.agent("coder", project="p", session="monday")
+        agent = workbench.agents("coder", project="p", session="monday")
         first, second = (agent.recall(self.QUERY, limit=4) for _ in range(2))
         assert len(first) == len(second) == 4
         assert set(first.ids).isdisjoint(second.ids)
@@ -74,7 +74,7 @@ class TestNothingTwice:
         assert "given before" in repr(second)
 
     def test_what_a_context_gave_is_not_shown_again_and_what_was_shown_is_not_injected(self, workbench):
-        agent = workbench.agent("coder", project="p", session="monday")
+        agent = workbench.agents("coder", project="p", session="monday")
         given = set(agent.context(TASK).hits.ids)
         assert given
         shown = set(agent.recall(TASK).ids)
@@ -82,11 +82,11 @@ class TestNothingTwice:
         assert shown.isdisjoint(agent.context(self.QUERY).hits.ids)
 
     def test_again_shows_all_and_other_sessions_and_agents_see_all(self, workbench):
-        agent = workbench.agent("coder", project="p", session="monday")
+        agent = workbench.agents("coder", project="p", session="monday")
         first = agent.recall(self.QUERY, limit=4)
         assert agent.recall(self.QUERY, limit=4, again=True).ids == first.ids
         for name, session in (("coder", "tuesday"), ("reviewer", "monday")):
-            other = workbench.agent(name, project="p", session=session)
+            other = workbench.agents(name, project="p", session=session)
             assert other.recall(self.QUERY, limit=4).ids == first.ids
 
     def test_it_survives_opening_the_lab_again(self, tmp_path, clock):
@@ -94,19 +94,19 @@ class TestNothingTwice:
             with memlab.open(tmp_path / "lab", pack="workbench", clock=clock) as lab:
                 if not len(lab):
                     lab.remember("Deploys go out on Tuesdays", project="p")
-                shown = lab.agent("coder", project="p", session="monday").recall("when are deploys?")
+                shown = lab.agents("coder", project="p", session="monday").recall("when are deploys?")
         assert (len(shown), shown.repeated) == (0, (1,))
 
     def test_other_packs_repeat(self, clock):
         with memlab.open(clock=clock) as lab:
             lab.remember("Deploys go out on Tuesdays")
-            agent = lab.agent("coder", session="monday")
+            agent = lab.agents("coder", session="monday")
             assert [len(agent.recall("when are deploys?")) for _ in range(2)] == [1, 1]
             assert len(agent.recall("when are deploys?", again=False)) == 1
             assert len(agent.recall("when are deploys?", again=False)) == 0
 
     def test_searches_are_no_contexts_in_the_metrics(self, workbench):
-        agent = workbench.agent("coder", project="p", session="monday")
+        agent = workbench.agents("coder", project="p", session="monday")
         agent.recall(self.QUERY)
         found = workbench.agents.metrics()
         assert (found["contexts"], found["searches"]) == (0, 1)
@@ -134,7 +134,7 @@ class TestRedaction:
 
     def test_agents_and_corrections_are_told_too(self, workbench):
         with pytest.warns(memlab.RedactionWarning):
-            memory = workbench.agent("coder", project="p").remember(self.KEY)
+            memory = workbench.agents("coder", project="p").remember(self.KEY)
         assert memory.redacted
         plain = workbench.remember("the key is in the vault", project="p")
         with pytest.warns(memlab.RedactionWarning):

@@ -20,7 +20,7 @@ CODER: dict[str, Any] = {"creator": "agent:coder", "project": "api", "session": 
 @pytest.fixture
 def project(clock: memlab.ManualClock) -> memlab.Lab:
     with memlab.open(pack="workbench", clock=clock) as lab:
-        lab.remember_many(
+        lab.remember(
             [
                 {"text": "Use tabs for indentation", "kind": "convention", **CODER},
                 {"text": "The database runs its migrations with alembic upgrade head", "kind": "decision", **CODER},
@@ -45,7 +45,7 @@ def test_confidence_begins_at_a_half(project: memlab.Lab) -> None:
 
 def test_a_contradiction_deprecates_the_old_one_and_says_so(project: memlab.Lab) -> None:
     """Tabs, then spaces: the old convention leaves recall, and both the result and the memory say what happened."""
-    told = project.remember_many([{"text": "Use spaces for indentation now", "kind": "convention", **CODER}])
+    told = project.remember([{"text": "Use spaces for indentation now", "kind": "convention", **CODER}])
     assert told.outcomes.filter(pl.col("outcome") == "superseded")["why"].to_list() == ["Updated: tabs -> spaces"]
     assert "Updated: tabs -&gt; spaces" in told._repr_html_()
     old = row_of(project, 1)
@@ -103,7 +103,7 @@ def test_another_project_is_not_touched(project: memlab.Lab) -> None:
 def test_fifty_memories_a_session_of_two_kilobytes_each(project: memlab.Lab) -> None:
     told = {"kind": "codebase-discovery", **CODER}
     rows = [{"text": f"Module {row} belongs to team {row * 7}", **told} for row in range(46)]
-    project.remember_many(rows, linking="off")
+    project.remember(rows, linking="off")
     with pytest.raises(InputError, match="written 50 memories"):
         project.remember("One too many", **CODER)
     project.remember("The next session may go on", **{**CODER, "session": "tuesday"})
@@ -114,18 +114,18 @@ def test_fifty_memories_a_session_of_two_kilobytes_each(project: memlab.Lab) -> 
 
 def test_a_log_of_turns_is_stored_whole(project: memlab.Lab) -> None:
     turns = [{"text": "ok", "kind": "turn", **CODER}] * 60 + [{"text": "y" * 3000, "kind": "turn", **CODER}]
-    assert len(project.remember_many(turns, chain=True).ids) == 61
+    assert len(project.remember(turns, chain=True).ids) == 61
 
 
 def test_a_secret_is_redacted_and_told(project: memlab.Lab) -> None:
-    told = project.remember_many([{"text": "The staging key is AKIAIOSFODNN7EXAMPLE", "kind": "gotcha", **CODER}])
+    told = project.remember([{"text": "The staging key is AKIAIOSFODNN7EXAMPLE", "kind": "gotcha", **CODER}])
     assert "[REDACTED: AWS access key]" in told[0].text
     assert [(id, finding.type) for id, finding in told.redacted] == [(5, "AWS access key")]
 
 
 def test_a_wrong_memory_is_flagged_reviewed_and_restored(project: memlab.Lab) -> None:
     project.remember("Use spaces for indentation now", kind="convention", **CODER)
-    flagged = project.review.deprecate(5, "the linter says otherwise")
+    flagged = project.forget(5, how="deprecate", reason="the linter says otherwise")
     assert flagged.review["memory_id"].to_list() == [1], "what it superseded comes up for review"
     assert "Use spaces for indentation now" not in texts(project, "What is used for indentation?")
     again = project.remember("Use spaces for indentation now", kind="convention", **CODER)

@@ -13,7 +13,7 @@ def lab(clock):
 
 def test_restore_gives_back_what_deprecate_took(lab, clock):
     memory = lab.remember("Use spaces", kind="convention")
-    lab.review.deprecate(memory, "flagged by the user")
+    lab.forget(memory, how="deprecate", reason="flagged by the user")
     assert lab.memories["confidence"][0] == 0.25
     clock.advance(days=1)
     lab.restore(memory)
@@ -23,14 +23,14 @@ def test_restore_gives_back_what_deprecate_took(lab, clock):
 def test_restore_undoes_the_last_flag_and_again(lab):
     memory = lab.remember("Use spaces", kind="convention")
     for _ in range(3):
-        lab.review.deprecate(memory, "flagged by the user")
+        lab.forget(memory, how="deprecate", reason="flagged by the user")
         lab.restore(memory)
         assert lab.memories["confidence"][0] == 0.5
 
 
 def test_what_somebody_changed_since_stays_as_it_was_changed(lab):
     memory = lab.remember("Use spaces", kind="convention")
-    lab.review.deprecate(memory, "flagged by the user")
+    lab.forget(memory, how="deprecate", reason="flagged by the user")
     lab.edit(memory, confidence=0.7)
     lab.restore(memory)
     assert lab.memories["confidence"][0] == 0.7
@@ -38,6 +38,6 @@ def test_what_somebody_changed_since_stays_as_it_was_changed(lab):
 
 def test_several_at_once_get_each_their_own(lab):
     memories = [lab.remember(f"note {n}", confidence=c, linking="off") for n, c in enumerate((0.2, 0.9))]
-    lab.review.deprecate(memories, "flagged by the user")
+    lab.forget(memories, how="deprecate", reason="flagged by the user")
     lab.restore(memories)
     assert lab.memories["confidence"].to_list() == [0.2, 0.9]

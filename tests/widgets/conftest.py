@@ -26,7 +26,7 @@ import memlab
 @pytest.fixture
 def asked(lab):
     """The lab with a few memories: markup, control characters and right-to-left among them."""
-    lab.remember_many([{"text": text, "kind": kind, "speaker": "Ada"} for text, kind in TEXTS])
+    lab.remember([{"text": text, "kind": kind, "speaker": "Ada"} for text, kind in TEXTS])
     return lab
 
 

@@ -15,7 +15,7 @@ WORDS = '(pack words "Words alone.") (defpolicy recall-score [lexical] lexical)'
 def judged(lab, clock):
     """A lab of forty notes that was asked twenty questions while words alone were a challenger."""
     topics = ["harbour", "boat", "tide", "rope", "sail"]
-    lab.remember_many([f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)])
+    lab.remember([f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)])
     lab.challenge(WORDS, reason="are words enough?")
     for number in range(20):
         clock.advance(hours=7)

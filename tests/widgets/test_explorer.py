@@ -42,7 +42,7 @@ def test_terms_sum_to_the_score(explorer, ask):
 
 
 def test_a_pack_whose_score_is_no_sum_says_so(asked):
-    pack = asked.pack.with_policy("recall-score", memlab.load_pack("fsrs").policies["recall-score"])
+    pack = asked.policies.pack.with_policy("recall-score", memlab.load_pack("fsrs").policies["recall-score"])
     product = RecallExplorer(asked, question="tabs", pack=pack)
     assert len(product.hits) > 0
     assert not product._about["sums"]
@@ -84,7 +84,7 @@ def test_another_pack_is_asked_and_never_logged(explorer, asked, ask):
     ask(explorer, "recall", question="tabs or spaces?", limit=3, pack="actr", at="", log=True)
     assert explorer.hits.pack.name == "actr"
     assert explorer.hits.decision is None
-    assert (asked.log.height, asked.pack.name) == (before, "memlab")
+    assert (asked.log.height, asked.policies.pack.name) == (before, "memlab")
 
 
 def test_an_instant_is_the_lab_as_it_was(explorer, asked, clock, ask):

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 SETUP = f"""
 import memlab
 lab = memlab.open(clock=memlab.ManualClock("2026-03-01"))
-lab.remember_many([{{"text": text, "kind": kind, "speaker": "Ada"}} for text, kind in {TEXTS!r}])
+lab.remember([{{"text": text, "kind": kind, "speaker": "Ada"}} for text, kind in {TEXTS!r}])
 explorer = memlab.widgets.RecallExplorer(lab, question="tabs or spaces?", limit=6)
 explorer
 """
@@ -51,7 +51,7 @@ def page_of(serve, tab):
     def opened(*, scheme="light", width=1100, **options):
         def make():
             lab = memlab.open(clock=memlab.ManualClock("2026-03-01"))
-            lab.remember_many([{"text": text, "kind": kind, "speaker": "Ada"} for text, kind in TEXTS])
+            lab.remember([{"text": text, "kind": kind, "speaker": "Ada"} for text, kind in TEXTS])
             return RecallExplorer(lab, **({"question": "tabs or spaces?", "limit": 6} | options))
 
         url, widget = serve(make)

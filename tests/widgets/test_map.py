@@ -51,7 +51,7 @@ def test_colours_by_kind_are_words_of_a_legend(chart):
 
 
 def test_many_words_share_the_last_place(lab):
-    lab.remember_many([{"text": f"Of kind {kind}", "kind": kind} for kind in memlab.KINDS[:12]])
+    lab.remember([{"text": f"Of kind {kind}", "kind": kind} for kind in memlab.KINDS[:12]])
     chart = MemoryMap(lab)
     assert chart._about["legend"]["words"][-1] == ["5 others", 5]
     assert read(chart._shades)["place"].max() == 7

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 SETUP = f"""
 import memlab
 lab = memlab.open(clock=memlab.ManualClock("2026-03-01"))
-lab.remember_many([{{"text": text, "kind": kind, "speaker": "Ada"}} for text, kind in {TEXTS!r}])
+lab.remember([{{"text": text, "kind": kind, "speaker": "Ada"}} for text, kind in {TEXTS!r}])
 lab.graph.link(1, 5)
 chart = memlab.widgets.MemoryMap(lab)
 chart
@@ -55,7 +55,7 @@ def page_of(serve, tab):
     def opened(rows=None, *, scheme="light", edges=(), plain=False, **options):
         def make():
             lab = memlab.open(clock=memlab.ManualClock("2026-03-01"))
-            lab.remember_many(rows or [{"text": text, "kind": kind, "speaker": "Ada"} for text, kind in TEXTS])
+            lab.remember(rows or [{"text": text, "kind": kind, "speaker": "Ada"} for text, kind in TEXTS])
             for a, b in edges:
                 lab.graph.link(a, b)
             return MemoryMap(lab, **options)

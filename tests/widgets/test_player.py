@@ -13,7 +13,7 @@ from memlab.ui.widgets import LifePlayer
 @pytest.fixture
 def lived(lab, clock):
     """Five memories; then one is put right, one forgotten, one recalled and judged."""
-    lab.remember_many([f"The user keeps a {what}" for what in ("cat", "dog", "fern", "boat", "diary")])
+    lab.remember([f"The user keeps a {what}" for what in ("cat", "dog", "fern", "boat", "diary")])
     clock.advance(days=40)
     lab.edit(2, text="The user keeps two dogs")
     lab.forget(3)
@@ -72,7 +72,7 @@ def test_an_event_names_the_policies_that_decided_it(player, lived, ask):
     event = lived.log.filter(pl.col("kind") == "feedback")["event"][0]
     found = ask(player, "event", event=event)
     (decider,) = found["deciders"]
-    version = lived.policies.deciders(lived.pack.hash)["reinforce"]
+    version = lived.policies.deciders(lived.policies.pack.hash)["reinforce"]
     assert (decider["slot"], decider["hash"], decider["source"]) == ("reinforce", version.hash[:12], version.source)
     assert found["memories"]["id"].to_list() == [1]
     assert 'There is no event "999"' in ask(player, "event", event=999)

@@ -80,10 +80,10 @@ def _then_unranked(lab, question, studio):
 
 
 def test_nothing_that_is_tried_is_logged_or_live(studio, asked, type_text):
-    before = asked.log.height, asked.pack.hash
+    before = asked.log.height, asked.policies.pack.hash
     type_text(studio, TURNED)
     studio.slot = "eligible"
-    assert (asked.log.height, asked.pack.hash) == before
+    assert (asked.log.height, asked.policies.pack.hash) == before
 
 
 def test_pairs_and_top_five_are_counted(studio, type_text):
@@ -137,7 +137,7 @@ def test_numbers_become_parameters_and_mean_the_same(studio, ask):
 
 
 def test_a_policy_with_helpers_and_other_parameters_is_one_text(lab):
-    lab.use("actr")
+    lab.policies.use("actr")
     lab.policies.install("recall-score", TURNED, params={"weight": 0.25})
     assert PolicyStudio(lab).params == {"weight": 0.25}
     for slot in memlab.SLOTS:
@@ -180,7 +180,7 @@ def test_a_challenger_is_the_live_pack_with_the_draft(studio, asked, ask, type_t
     (challenge,) = asked.policies.challenges
     assert challenge.pack.policies["recall-score"].hash == studio.policy.hash
     assert challenge.pack.policies["explore"].meaning_hash == asked.policies["explore"].meaning_hash
-    assert challenge.pack.settings == asked.pack.settings
+    assert challenge.pack.settings == asked.policies.pack.settings
     assert challenge.reason == "better?"
     asked.recall("tabs?")
     assert "is a challenger already" in ask(studio, "challenge", reason="")

@@ -16,7 +16,7 @@ TURNED = "(fn [similarity] (* (param :weight -1 :low -1 :high 1) similarity))"
 SETUP = f"""
 import memlab
 lab = memlab.open(clock=memlab.ManualClock("2026-03-01"))
-lab.remember_many([{{"text": text, "kind": kind}} for text, kind in {TEXTS!r}])
+lab.remember([{{"text": text, "kind": kind}} for text, kind in {TEXTS!r}])
 studio = memlab.widgets.PolicyStudio(lab, questions={QUESTIONS!r})
 studio
 """
@@ -62,11 +62,13 @@ def test_in_jupyterlab_a_policy_is_typed_dragged_installed_and_rolled_back(noteb
     slider.press("End")
     page.wait_for_function("() => document.querySelector('.memlab .cm-content').textContent.includes(':weight 1 ')")
     nearest = run_cell(
-        page, f"[hit.id for hit in lab.recall({QUESTIONS[0]!r}, pack=lab.pack.with_policy(studio.slot, studio.policy))]"
+        page,
+        f"pack = lab.policies.pack.with_policy(studio.slot, studio.policy)\n"
+        f"[hit.id for hit in lab.recall({QUESTIONS[0]!r}, pack=pack)]",
     )
     wait_for_order(page, [int(one) for one in re.findall(r"\d+", nearest)])
     assert (
-        run_cell(page, "print(studio.params, lab.pack.policies[studio.slot] == studio.policy)")
+        run_cell(page, "print(studio.params, lab.policies.pack.policies[studio.slot] == studio.policy)")
         == "{'weight': 1.0} False"
     )
     page.get_by_label("Reason").fill("nearness alone")
@@ -98,7 +100,7 @@ def page_of(serve, tab):
     def opened(*, scheme="light", width=1100, **options):
         def make():
             lab = memlab.open(clock=memlab.ManualClock("2026-03-01"))
-            lab.remember_many([{"text": text, "kind": kind} for text, kind in TEXTS])
+            lab.remember([{"text": text, "kind": kind} for text, kind in TEXTS])
             return PolicyStudio(lab, **({"questions": QUESTIONS} | options))
 
         url, widget = serve(make)

@@ -181,7 +181,7 @@ def test_a_selection_goes_from_the_map_to_the_table_and_back(table, asked):
 def test_what_another_keeps_private_is_not_in_the_table(lab):
     lab.remember("A secret wish", creator="user:ada", visibility="private")
     lab.remember("Known to all")
-    assert MemoryTable(lab.viewed_by("user:bob")).frame["text"].to_list() == ["Known to all"]
+    assert MemoryTable(lab.at(viewer="user:bob")).frame["text"].to_list() == ["Known to all"]
 
 
 def test_a_page_without_python_has_rows_as_text(table):

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 SETUP = f"""
 import memlab
 lab = memlab.open(clock=memlab.ManualClock("2026-03-01"))
-lab.remember_many([{{"text": text, "kind": kind, "speaker": "Ada"}} for text, kind in {TEXTS!r}])
+lab.remember([{{"text": text, "kind": kind, "speaker": "Ada"}} for text, kind in {TEXTS!r}])
 table = memlab.widgets.MemoryTable(lab)
 table
 """
@@ -64,7 +64,7 @@ def page_of(serve, tab):
     def opened(rows=None, *, scheme="light", **options):
         def make():
             lab = memlab.open(clock=memlab.ManualClock("2026-03-01"))
-            lab.remember_many(rows or [{"text": text, "kind": kind, "speaker": "Ada"} for text, kind in TEXTS])
+            lab.remember(rows or [{"text": text, "kind": kind, "speaker": "Ada"} for text, kind in TEXTS])
             return MemoryTable(lab, **options)
 
         url, widget = serve(make)

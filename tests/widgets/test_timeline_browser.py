@@ -16,7 +16,7 @@ QUESTIONS = ["tabs or spaces?", "<img src=x onerror=alert(1)>"]
 def lived():
     clock = memlab.ManualClock("2026-03-01")
     lab = memlab.open(clock=clock)
-    lab.remember_many([{"text": text, "kind": kind} for text, kind in TEXTS])
+    lab.remember([{"text": text, "kind": kind} for text, kind in TEXTS])
     clock.advance(days=1)
     lab.feedback(lab.recall("tabs?")[0], "success")
     clock.advance(days=3)
@@ -31,7 +31,7 @@ SETUP = f"""
 import memlab
 clock = memlab.ManualClock("2026-03-01")
 lab = memlab.open(clock=clock)
-lab.remember_many([{{"text": text, "kind": kind}} for text, kind in {TEXTS!r}])
+lab.remember([{{"text": text, "kind": kind}} for text, kind in {TEXTS!r}])
 clock.advance(days=1)
 lab.policies.install("recall-score", {TURNED!r}, reason="turned")
 timeline = memlab.widgets.VersionTimeline(lab, questions=["tabs or spaces?"])

@@ -24,7 +24,7 @@ FILL = f"""
 import memlab
 clock = memlab.ManualClock("2026-03-01")
 lab = memlab.open({{path}} clock=clock)
-lab.remember_many([{{"text": text, "kind": kind, "speaker": "Ada"}} for text, kind in {TEXTS!r}])
+lab.remember([{{"text": text, "kind": kind, "speaker": "Ada"}} for text, kind in {TEXTS!r}])
 lab.challenge("companion", reason="is fresh better?")
 for day in range(24):
     clock.advance(hours=9)

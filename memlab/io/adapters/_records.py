@@ -3,7 +3,7 @@
 The ``ref`` of a memory is its path as a JSON array, which no name in it can leave; ``context`` is the value as JSON
 where the text alone does not say it. A path names the newest memory with its ref that is in use: what the lab forgets,
 retires or quarantines is not there for the framework either. Another value is an edit, so both stay in the history;
-deleting is ``lab.delete``, which ``lab.restore`` undoes and ``lab.purge(overdue=True)`` ends.
+deleting is ``lab.forget(how="delete")``, which ``lab.restore`` undoes and ``lab.purge(overdue=True)`` ends.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Records:
     def at(self, path: Iterable[str]) -> Record | None:
         """The record under a path; None if there is none."""
         ref = self._ref(path)
-        with self.lock, self.lab.store.reading() as state:
+        with self.lock, self.lab.io.store.reading() as state:
             self._follow(state)
             rows = self._in_use(state, ref)
             return self._record(state, ref, rows[-1]) if rows else None
@@ -105,14 +105,14 @@ class Records:
     def all_at(self, path: Iterable[str]) -> list[Record]:
         """Every record under a path, in the order in which they were written: where a path names a sequence."""
         ref = self._ref(path)
-        with self.lock, self.lab.store.reading() as state:
+        with self.lock, self.lab.io.store.reading() as state:
             self._follow(state)
             return [self._record(state, ref, row) for row in self._in_use(state, ref)]
 
     def under(self, prefix: Iterable[str] = ()) -> list[Record]:
         """The records whose paths begin with a prefix, in the order in which they were first written."""
         begins = self._prefix(prefix)
-        with self.lock, self.lab.store.reading() as state:
+        with self.lock, self.lab.io.store.reading() as state:
             self._follow(state)
             found = []
             for ref in self._rows:
@@ -123,14 +123,14 @@ class Records:
 
     def paths(self) -> list[Path]:
         """The path of each record."""
-        with self.lock, self.lab.store.reading() as state:
+        with self.lock, self.lab.io.store.reading() as state:
             self._follow(state)
             return [tuple(json.loads(ref))[1:] for ref in self._rows if self._in_use(state, ref)]
 
     def ending(self, name: str) -> Path | None:
         """The path that ends with a name, whether anything is there or not; None if there never was one."""
         end = "," + json.dumps(name) + "]"
-        with self.lock, self.lab.store.reading() as state:
+        with self.lock, self.lab.io.store.reading() as state:
             self._follow(state)
             found = next((ref for ref in self._rows if ref.endswith(end)), None)
         return None if found is None else tuple(json.loads(found))[1:]
@@ -138,7 +138,7 @@ class Records:
     def versions(self, path: Iterable[str]) -> list[tuple[Record, str]]:
         """Every memory that was ever under a path and was not purged, oldest first, with its status."""
         ref = self._ref(path)
-        with self.lock, self.lab.store.reading() as state:
+        with self.lock, self.lab.io.store.reading() as state:
             self._follow(state)
             rows = [row for row in self._rows.get(ref, ()) if state.refs.at(row) == ref]
             return [(self._record(state, ref, row), state.names["status"].at(row) or "") for row in rows]
@@ -225,7 +225,7 @@ class Records:
         for write in writes:
             self._refuse(write)
         rows = [{"text": write.text, "ref": self._ref(write.path), **self._given(write)} for write in writes]
-        return self.lab.remember_many(rows, linking="off", chain=chain)
+        return self.lab.remember(rows, linking="off", chain=chain)
 
     def _given(self, write: Write) -> dict[str, Any]:
         season = None if write.searched else UNSEARCHED
@@ -236,7 +236,7 @@ class Records:
 
         For secrets the lab refuses it by itself.
         """
-        personal = personal_kinds(self.lab.pack.settings)
+        personal = personal_kinds(self.lab.policies.pack.settings)
         if personal and write.value is not None:
             found = screen(write.value, personal=personal).findings
             if found:
@@ -254,7 +254,7 @@ class Records:
         """Delete these and nothing else, in one transaction."""
         ids = [record.id for record in records]
         if ids:
-            self.lab.delete(ids)
+            self.lab.forget(ids, how="delete")
 
     # -- asking -------------------------------------------------------------------------------------------------------
 
@@ -268,12 +268,12 @@ class Records:
         At most ``limit``: where the pack explores, the last places are kept for its probes, so that what is logged as
         shown is what is shown; with one place a probe that was drawn is not.
         """
-        pack = self.lab.pack
+        pack = self.lab.policies.pack
         probes = int(pack.settings["probes"]) if float(pack.settings["probe-rate"]) > 0 else 0
         hits = self.lab.recall(query, limit=max(limit - probes, 1), project=self.project, where=where)
         self.hits = hits
         found = []
-        with self.lock, self.lab.store.reading() as state:
+        with self.lock, self.lab.io.store.reading() as state:
             self._follow(state)
             for hit in hits[:limit]:
                 rows = self._in_use(state, hit.ref or "")

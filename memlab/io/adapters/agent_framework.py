@@ -77,7 +77,7 @@ class LabContext(ContextProvider):
 
     def _learn(self, asked: list[str], answers: list[str], decision: int | None, session: str | None) -> None:
         if answers and decision is not None:
-            self.lab.attribute("\n".join(answers), decision)
+            self.lab.agents.credits.answer("\n".join(answers), decision)
         if self.remember:
             said = [("user", text) for text in asked] + [("assistant", text) for text in answers]
             rows = [
@@ -92,7 +92,7 @@ class LabContext(ContextProvider):
                 for speaker, text in said
             ]
             if rows:
-                self.lab.remember_many(rows, chain=True)
+                self.lab.remember(rows, chain=True)
 
 
 def _said(messages: Any, role: str) -> list[str]:

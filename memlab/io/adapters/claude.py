@@ -64,7 +64,7 @@ class MemoryFiles:
 
     @property
     def hits(self) -> Hits | None:
-        """What the last view of a file recalled: for ``lab.feedback`` and ``lab.attribute``."""
+        """What the last view of a file recalled: for ``lab.feedback`` and ``lab.agents.credits.answer``."""
         return self._records.hits
 
     @checked

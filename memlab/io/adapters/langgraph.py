@@ -85,7 +85,7 @@ class LabStore(BaseStore):
 
     @property
     def hits(self) -> Hits | None:
-        """What the last search with a question recalled: for ``lab.feedback``, ``lab.attribute``, ``lab.verify``."""
+        """What the last search with a question recalled: for ``lab.feedback`` and ``lab.agents.verify``."""
         return self._records.hits
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:

@@ -58,7 +58,7 @@ class Mem0Memory:
 
     @property
     def hits(self) -> Hits | None:
-        """What the last search recalled: for ``lab.feedback`` and ``lab.attribute``."""
+        """What the last search recalled: for ``lab.feedback`` and ``lab.agents.credits.answer``."""
         return self._records.hits
 
     @checked
@@ -86,7 +86,7 @@ class Mem0Memory:
             scope["expiration_date"] = _day(expiration_date)
         lab = self._records.lab
         with self._records.lock:
-            head, writes = lab.store.journal.head, []
+            head, writes = lab.io.store.journal.head, []
             for place, (role, actor, text) in enumerate(_messages(messages)):
                 if role == "system" or (infer and not lab.agents.admit(text, role=_role(role)).admitted):
                     continue
@@ -222,7 +222,7 @@ class Mem0Memory:
         return found if show_expired else self._unexpired(found)
 
     def _unexpired(self, records: list[Record]) -> list[Record]:
-        today = from_micros(self._records.lab.store.clock()).date().isoformat()
+        today = from_micros(self._records.lab.io.store.clock()).date().isoformat()
         return [record for record in records if (_about(record).get("expiration_date") or today) >= today]
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from memlab.errors import DatasetError, InputError
 from memlab.io.adapters._records import Record, Records, Write, written
 from memlab.io.adapters._values import decoded, encoded
-from memlab.io.moving import file_name
+from memlab.io.formats import file_name
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import refusal
 from memlab.kernel.base.printable import printable
@@ -115,7 +115,7 @@ def write_memfs(lab: Lab, folder: str | Path, *, name: str = "memfs", memories: 
     if root.is_symlink() or (root.exists() and not root.is_dir()):
         raise InputError(f"{root} is no folder.")
     given = listed_memories(memories)
-    return copies.written(lab.store, lambda: _pages(lab, name, given), lambda pages: _put_all(lab, root, pages))
+    return copies.written(lab.io.store, lambda: _pages(lab, name, given), lambda pages: _put_all(lab, root, pages))
 
 
 def _pages(lab: Lab, name: str, memories: list[MemoryLike]) -> dict[tuple[str, ...], str]:
@@ -124,7 +124,7 @@ def _pages(lab: Lab, name: str, memories: list[MemoryLike]) -> dict[tuple[str, .
     pages = {record.path: _page(record) for record in own}
     taken = {record.id for record in own}
     chosen = [one for one in map(lab.__getitem__, memories) if one.status in RECALLABLE and one.id not in taken]
-    with lab.store.reading() as state:
+    with lab.io.store.reading() as state:
         for memory in chosen:
             pinned = bool(state.numbers["pinned"].values[memory.id - 1])
             place = ("system",) if pinned else ("reference", memory.kind)
@@ -142,7 +142,7 @@ def _put_all(lab: Lab, root: Path, pages: Mapping[tuple[str, ...], str]) -> Sync
             skipped.append((shown, "no name of a file on every system"))
             continue
         file = root.joinpath(*path)
-        copies.note_copy(lab.store.journal, "export", file, begun=True)  # first, as a process may be killed
+        copies.note_copy(lab.io.store.journal, "export", file, begun=True)  # first, as a process may be killed
         try:
             paths[_put(root, path, content)].append(shown)
         except OSError as error:

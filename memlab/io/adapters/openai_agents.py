@@ -69,7 +69,7 @@ class LabSession:
     @checked
     async def add_items(self, items: Iterable[Mapping[str, Any]]) -> None:
         """Add items, all or none; durable when it returns. InputError for what JSON cannot say."""
-        personal = personal_kinds(self._records.lab.pack.settings)
+        personal = personal_kinds(self._records.lab.policies.pack.settings)
         writes = [self._written(item, place, personal) for place, item in enumerate(items)]
         await asyncio.to_thread(self._records.append, writes, chain=True)
 

@@ -10,9 +10,9 @@ from memlab.errors import UnknownName
 from memlab.kernel.recall import Hits
 from memlab.kernel.slates import Slate
 from memlab.kernel.verbs.corrections.editing import versions_from
+from memlab.kernel.verbs.gate.identity import Identity
 from memlab.kernel.verbs.recalling.logged import logged_slate
 from memlab.kernel.verbs.results import Memory
-from memlab.subjects.agents.identity import Identity
 from memlab.subjects.lab import Lab
 
 __all__ = ["Desk"]
@@ -34,7 +34,7 @@ class Desk:
     def of(cls, lab: Lab, *, project: str | None, viewer: str | None, session: str | None, role: str = "owner") -> Self:
         """What a server of ``lab`` works on; InputError for what is no viewer or role."""
         who = Identity(viewer, project, session, role)
-        return cls(lab, lab if viewer is None else lab.viewed_by(viewer), who)
+        return cls(lab, lab if viewer is None else lab.at(viewer=viewer), who)
 
     @property
     def project(self) -> str | None:
@@ -54,7 +54,7 @@ class Desk:
     @property
     def read_only(self) -> bool:
         """Whether nothing is written, recalls included."""
-        return self.lab.store.journal.read_only
+        return self.lab.io.store.journal.read_only
 
     @property
     def writes(self) -> bool:
@@ -79,22 +79,22 @@ class Desk:
 
     def changes(self, memories: Sequence[Memory]) -> None:
         """Whether this connection may change these memories; NotPermitted where it may not."""
-        with self.lab.store.reading() as state:
+        with self.lab.io.store.reading() as state:
             self.who.check_changes(state, [memory.id - 1 for memory in memories])
 
     def versions(self, memory: Memory) -> list[Memory]:
         """Return a memory and the edits that replaced it, oldest first: an edit of any edits the last."""
-        with self.lab.store.reading() as state:
+        with self.lab.io.store.reading() as state:
             return [Memory.of(state, row) for row in versions_from(state, memory.id - 1)]
 
     def found(self, hits: Hits) -> list[Memory]:
         """The memories that a recall showed, read at once."""
-        with self.lab.store.reading() as state:
+        with self.lab.io.store.reading() as state:
             return [Memory.of(state, id - 1) for id in hits.ids]
 
     def slate(self, recall: int) -> Slate:
         """A logged recall of whoever is connected; UnknownName if there is none of this number."""
-        slate = logged_slate(self.seen.store, recall)
+        slate = logged_slate(self.seen.io.store, recall)
         if self.project is not None and slate.project != self.project:
             raise UnknownName("logged recall", recall)
         return slate

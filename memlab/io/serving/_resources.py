@@ -78,8 +78,8 @@ def _json(value: Any) -> str:
 def _lab(desk: Desk, _: str) -> str:
     lab, memories = desk.seen, desk.seen.memories
     used = memories.filter(pl.col("status").is_in(RECALLABLE))
-    names = lab.entities.frame().sort("mentions", descending=True)["name"].head(_MOST_NAMES).to_list()
-    path = desk.lab.path
+    names = lab.facts.entities.frame().sort("mentions", descending=True)["name"].head(_MOST_NAMES).to_list()
+    path = desk.lab.io.path
     about = {
         "lab": "in memory" if path is None else path.name,
         "read_only": desk.read_only,
@@ -94,7 +94,7 @@ def _lab(desk: Desk, _: str) -> str:
         "edges": lab.edges.height,
         "entities": names,
         "recalls": len(lab.slates()),
-        "pack": {"name": lab.pack.name, "hash": lab.pack.hash},
+        "pack": {"name": lab.policies.pack.name, "hash": lab.policies.pack.hash},
         "challengers": [one.name for one in lab.policies.challenges],
     }
     return _json(about)
@@ -135,13 +135,13 @@ def _memory(desk: Desk, id: str) -> str:
 def _recall(desk: Desk, number: str) -> str:
     decision = _number(number, "recall")
     desk.slate(decision)
-    hits = logged_hits(desk.seen.store, decision)
+    hits = logged_hits(desk.seen.io.store, decision)
     return f"{NOTE}\n" + "\n\n".join([repr(hits), *(repr(hit.explain()) for hit in hits)])
 
 
 def _terms(desk: Desk, number: str) -> str:
     slate = desk.slate(_number(number, "recall"))
-    hits = logged_hits(desk.seen.store, slate.decision)
+    hits = logged_hits(desk.seen.io.store, slate.decision)
     memories = [{"id": hit.id, "score": hit.score, "terms": hit.explain().frame.to_dicts()} for hit in hits]
     policy = hits.pack.policies["recall-score"]
     asked = {"recall": slate.decision, "query": printable(slate.query)}
@@ -155,7 +155,7 @@ def _slates(desk: Desk, _: str) -> str:
 def _verdict(desk: Desk, missing: str) -> str:
     challengers = [one.name for one in desk.seen.policies.challenges]
     if not challengers:
-        return "No pack is compared with the live one. Begin with: lab.challenge(pack), or memlab challenge LAB PACK"
+        return "No pack is compared with the live one. Begin with lab.challenge(pack)."
     if missing and missing not in _SILENCES:
         raise UnknownName("meaning of silence", missing, _SILENCES)
     try:

@@ -75,7 +75,7 @@ def _remember(desk: Desk, given: RememberForm) -> Said:
         return _replace(desk, given, fields)
     desk.who.check_writes()
     row = {"text": given.text, **fields, "project": given.project, "session": given.session}
-    remembered = desk.lab.remember_many([desk.who.row(desk.lab.pack, row)])
+    remembered = desk.lab.remember([desk.who.row(desk.lab.policies.pack, row)])
     memory, outcomes = remembered[0], remembered.outcomes
     outcome = str(outcomes["outcome"][0])
     superseded = outcomes.filter(outcomes["outcome"] == "superseded")["of"].to_list()
@@ -196,12 +196,12 @@ def _feedback(desk: Desk, given: FeedbackForm) -> Said:
         memories = desk.memories(given.memories or list(shown or ()))
         ids = [memory.id for memory in memories if memory.status != "purged"]
         rows = [{"memory": id, "outcome": given.outcome, "decision": given.recall, "source": "agent"} for id in ids]
-        logged = desk.lab.feedback_many(rows)
+        logged = desk.lab.feedback(rows)
         judged = [Judged(memory=one.memory, outcome=given.outcome, recall=one.decision) for one in logged]
         notice = next((repr(one.notice) for one in logged if one.notice is not None), None)
     credited: list[Credited] = []
     if given.answer is not None and given.recall is not None:
-        frame = desk.lab.attribute(given.answer, given.recall, reply=given.reply).frame
+        frame = desk.lab.agents.credits.answer(given.answer, given.recall, reply=given.reply).frame
         credited = [
             Credited(memory=row["memory_id"], reward=row["reward"], status=row["status"])
             for row in frame.iter_rows(named=True)

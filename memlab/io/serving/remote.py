@@ -251,7 +251,7 @@ class RemoteLab:
         return self._call("feedback", FeedbackForm, FeedbackAnswer, given)
 
     def forget(self, memories: Memories) -> ForgetAnswer:
-        """Take memories out of use; ``memlab undelete`` on the server's machine restores them.
+        """Take memories out of use; ``memlab restore`` on the server's machine restores them.
 
         Parameters
         ----------

@@ -44,7 +44,7 @@ FILE, LOCK, HEAD = "journal.db", "lock", "head"
 _DRAFT = "journal.db.new"
 _DERIVED_LOCK = "derived.lock"
 
-RESTORE = "`memlab check` says what is damaged, and `memlab restore` puts a backup in its place."
+RESTORE = "`memlab upkeep check` says what is damaged, and `memlab upkeep restore` puts a backup in its place."
 """What every message about damage ends with."""
 
 APPLICATION = 0x6D656D6C  # "meml"

@@ -69,7 +69,7 @@ def _policy_and_helpers(text: Text) -> tuple[Form, dict[str, Helper]]:
         raise text.error(PolicySyntaxError, "Helpers alone are no policy: (fn [features] body) is missing.", forms[-1])
     for form in policies:
         if form.head in ("pack", "setting"):
-            raise text.error(PolicySyntaxError, "This is the text of a pack: lab.use takes it.", form)
+            raise text.error(PolicySyntaxError, "This is the text of a pack: lab.policies.use takes it.", form)
         if form.head not in (*FUNCTION_HEADS, "defpolicy"):
             raise text.error(
                 PolicySyntaxError, "A policy is (fn [features] body) or (defpolicy name [features] body).", form

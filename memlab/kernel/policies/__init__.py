@@ -4,6 +4,7 @@
 which policies a lab has used, ``attributed`` how they did.
 """
 
+from memlab.kernel.extension import register_own
 from memlab.kernel.policies._attribution import Attribution, attributed
 from memlab.kernel.policies._challenges import CHALLENGE_DESIGNS, Challenge, ChallengeDesign, same_candidates
 from memlab.kernel.policies._diff import PolicyDiff
@@ -22,7 +23,7 @@ from memlab.kernel.policies._packs import (
 from memlab.kernel.policies._settings import SETTINGS, Setting, SettingValue, checked_setting
 from memlab.kernel.policies._slots import SLOTS, Slot, slot_named
 from memlab.kernel.policies._versions import Version, VersionLog
-from memlab.kernel.policies._vocabulary import POLICY_FORMAT, VOCABULARY
+from memlab.kernel.policies._vocabulary import POLICY_FORMAT, VOCABULARY, naming_vocabulary
 
 __all__ = [
     "CHALLENGE_DESIGNS",
@@ -50,6 +51,7 @@ __all__ = [
     "expand_form",
     "load_pack",
     "logged_owner",
+    "naming_vocabulary",
     "needs_of_pack",
     "needs_of_policy",
     "pack_from_sources",
@@ -58,3 +60,5 @@ __all__ = [
     "same_candidates",
     "slot_named",
 ]
+
+register_own("features", "settings", "slots")

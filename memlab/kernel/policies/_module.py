@@ -78,7 +78,7 @@ def expand_form(compiler: Any) -> Any:
         text, line = "".join(within)[form.start_column - 1 :], form.start_line
     else:
         text, line = hy.repr(form).removeprefix("'"), 1
-    name, package = Symbol("_memlab_bind_form"), Expression(map(Symbol, (".", "memlab", "policies")))
+    name, package = Symbol("_memlab_bind_form"), Expression(map(Symbol, (".", "memlab", "kernel", "policies")))
     imported = Expression([Symbol("import"), package, List([Symbol("bind-form"), Keyword("as"), name])])
     given = [Expression([Symbol("globals")]), String(text), String(compiler.filename or ""), Integer(line)]
     return Expression([Symbol("do"), imported, Expression([name, *given])])

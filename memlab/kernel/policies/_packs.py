@@ -430,14 +430,13 @@ def _digest(text: str) -> str:
 
 def _default(slot: Slot) -> Policy:
     """Return what a pack has in a slot that it does not name."""
-    return _compiled_default(slot.name, slot.source, slot.signature)
+    return _compiled_default(slot.name, slot.source or (slot.file or _DEFAULTS / f"{slot.name}.hy"), slot.signature)
 
 
 @lru_cache(maxsize=64)
-def _compiled_default(slot: str, source: str, signature: Signature) -> Policy:
-    file = f"{slot}.hy"
-    text = source or (_DEFAULTS / file).read_text(encoding="utf-8")
-    return compile_policy(text, signature, name=f"{DEFAULT_PACK}/{slot}", file=file)
+def _compiled_default(slot: str, source: str | Path, signature: Signature) -> Policy:
+    text = source if isinstance(source, str) else source.read_text(encoding="utf-8")
+    return compile_policy(text, signature, name=f"{DEFAULT_PACK}/{slot}", file=f"{slot}.hy")
 
 
 def _pack_hash(policies: Mapping[str, Policy], settings: Mapping[str, SettingValue]) -> str:

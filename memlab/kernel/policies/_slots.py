@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from memlab.errors import UnknownName
 from memlab.kernel.base.display import clip, table
@@ -38,7 +39,7 @@ class Slot:
     A pack that does not name a slot with a default has the policy ``source``, or that of the slot's file in ``defaults/``
     where ``source`` is empty, and its hash is what it was before the slot was declared. A slot of an extension always has
     a default. ``version`` is raised when its value comes to mean something else, and counts in hashes from 2 on.
-    ``adapters`` map the unit in which an older spelling returns to ours, by one of its inputs.
+    ``file`` is the file of the default policy, where it is not in ``defaults/``. ``adapters`` map the unit in which an older spelling returns to ours, by one of its inputs.
 
     >>> Slot("urgent", "Whether a note is urgent.", returns="bool", stages=("memory",), source="(fn [importance] (> importance 0.8))")
     <Slot urgent, 46 inputs: Whether a note is urgent.>
@@ -58,6 +59,7 @@ class Slot:
     adapters: tuple[Adapter, ...] = ()
     default: bool = False
     source: str = ""
+    file: Path | None = None
     version: int = 1
     owner: str = ""
     _signatures: dict[int, Signature] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -83,7 +85,7 @@ class Slot:
     @property
     def has_default(self) -> bool:
         """Whether a pack may leave this slot out."""
-        return self.default or bool(self.source)
+        return self.default or bool(self.source) or self.file is not None
 
     def _inputs(self) -> dict[str, Input]:
         inputs = _of_both_memories() if self.of_pair else {}
@@ -181,39 +183,6 @@ _OF_UTTERANCE = (
     Input("asks-plainly", "bool", "it is a plain question: what is, how do I ..."),
     Input("nearest", "num", "closeness of the nearest memory; null where there is none"),
 )
-
-_OF_ANSWER = (
-    Input("covers", "num", "share of the answer's new words, by rarity, that the memory holds, 0-1"),
-    Input("alone", "num", "covers, each word divided among the shown memories that hold it"),
-    Input("words", "num", "how many of the answer's new words it holds, by rarity: a word of its own counts 1"),
-    Input("rarest", "num", "rarity of the rarest new word that it holds, 0-1"),
-    Input("quoted", "num", "words in the longest run that both hold, 4 at least, else 0; held by nothing else"),
-    Input("names", "num", "how many names within the answer's sentences it holds"),
-    Input("numbers", "num", "how many of the answer's numbers it holds"),
-    Input("same-date", "num", "how nearly both name one day or span, each as of when it was said, 0-1"),
-    Input("said-then", "bool", "the answer names the day on which it was said, or a span around that day"),
-    Input("alike", "num", "how near the answer's new words have their nearest word in it, by meaning, 0-1"),
-    Input("near", "num", "cosine of question and answer together with the memory"),
-    Input("asked", "num", "share of the question's words, by rarity, in it or the memory just before it, 0-1"),
-    Input("asked-words", "num", "how many of the question's words it holds, by rarity"),
-    Input("evidence", "num", "it speaks of the question and holds the answer: the product of the two, 0-1"),
-    *(
-        Input(f"{name}-lead", "num", f"{name}, less the greatest of the other shown memories")
-        for name in ("words", "alike", "near", "asked", "evidence")
-    ),
-    Input("in-arguments", "num", "share of the new words of tool arguments that it holds, 0-1"),
-    Input("is-question", "bool", "it holds a question mark"),
-    Input("of-another", "bool", "the question is about another speaker than who said it"),
-    Input("length", "num", "its number of different words, stop words left out"),
-    Input("cited", "bool", "the answer names its id, and no more than five ids of what was shown"),
-    Input("listed", "bool", "the answer names its id among more than five"),
-    Input("restates", "num", "share of the answer's words that stand in the question, 0-1"),
-    Input("explained", "num", "share of the answer's new words that any shown memory holds, 0-1"),
-    Input("abstains", "bool", "the answer says that there is none"),
-    Input("corrected", "bool", "what the user says next puts something right"),
-    Input("denied", "bool", "what the user says next denies what it says"),
-)
-"""An answer, a memory that was shown for it, and what the others that were shown have of the same."""
 
 _LINKS = ("none", "duplicate", "similar", "related", "restates", "updates", "contradicts")
 _RESOLUTIONS = ("keep-new", "keep-old", "merge", "keep-both")
@@ -398,7 +367,7 @@ SLOTS: Registry[Slot] = Registry(
         Slot(
             "consolidate",
             "Whether a memory may go into a summary, which then takes part in recall in its place. "
-            "lab.consolidation.run asks it of all that take part in recall but facts of a subject.",
+            "lab.upkeep.consolidation.run asks it of all that take part in recall but facts of a subject.",
             inputs=(Input("older-than", "num", "days: the setting consolidate-days, or what the caller says"),),
             stages=("memory",),
             returns="bool",
@@ -416,42 +385,6 @@ SLOTS: Registry[Slot] = Registry(
                 Input("target-degree", "num", "how many edges meet the node that it enters, this one included"),
             ),
             returns="bool",
-        ),
-        Slot(
-            "credit",
-            "What an answer owes to a memory that was shown for it: 1 all, 0 nothing, below 0 it misled; null: no say. "
-            "lab.attribute asks it and logs the reward.",
-            inputs=_OF_ANSWER,
-            default=True,
-        ),
-        Slot(
-            "uncertain",
-            "Whether a context says of a memory that it is uncertain. lab.context asks it of what it could write.",
-            stages=("memory",),
-            returns="bool",
-            default=True,
-        ),
-        Slot(
-            "inject",
-            "The priority of a memory within the token budget of one tier; what has none above 0 stays out of it. "
-            "lab.context asks it last, of all that was scored.",
-            inputs=(
-                Input("tier", "num", "1: always there, 2: for the task at hand, 3: asked for"),
-                Input("role", "str", "the role of the agent that the prompt is for: coder, where agent:coder asks"),
-                Input("in-task", "bool", "the task names one of its files, or the folder of one"),
-                Input("called", "bool", "the task calls it up by a trigger, a file, a module or an entity"),
-                Input("elsewhere", "bool", "the task names files or modules, and none of its files is theirs"),
-                Input(
-                    "injected",
-                    "bool",
-                    "it was injected before in this session, where nothing is injected twice, whatever its priority",
-                ),
-                Input("tokens", "num", "how many it takes, if it is not cut"),
-                Input("budget", "num", "how many the tier has"),
-                Input("rank", "num", "its rank among all that was scored, from 1"),
-                Input("score", "num", "its recall-score"),
-            ),
-            stages=_ALL,
         ),
     ),
     kind="slots",

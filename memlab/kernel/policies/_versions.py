@@ -6,6 +6,7 @@ import warnings
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -22,7 +23,7 @@ from memlab.kernel.policies._challenges import Challenge
 from memlab.kernel.policies._needs import refusal_of, warn_of_versions
 from memlab.kernel.policies._packs import Pack, pack_from_sources
 from memlab.kernel.policies._slots import SLOTS, slot_named
-from memlab.kernel.policies._vocabulary import naming_vocabulary
+from memlab.kernel.policies._vocabulary import VOCABULARY, naming_vocabulary
 
 __all__ = ["Version", "VersionLog"]
 
@@ -407,17 +408,21 @@ class VersionLog:
         return frame if slot is None else frame.drop("slot")
 
 
+def _naming_vocabulary(event: Event) -> AbstractContextManager[None]:
+    return naming_vocabulary(f"Event {event.seq} ({event.kind})", event.body.get(VOCABULARY, 1))
+
+
 def _pack_in(event: Event, source_of: Callable[[str], str]) -> Pack:
     """The pack whose texts an event names."""
     sources = tuple(source_of(hash) for hash in event.body["sources"])
-    with naming_vocabulary(event):
+    with _naming_vocabulary(event):
         return pack_from_sources(sources)
 
 
 def _policy_in(event: Event, source_of: Callable[[str], str]) -> Policy:
     """The policy of one slot whose text an event names."""
     body, source = event.body, source_of(event.body["source"])
-    with naming_vocabulary(event):
+    with _naming_vocabulary(event):
         return compile_policy(
             source,
             slot_named(body["slot"]).signature,

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from memlab.errors import InputError, NewerLab, PolicyError, UnknownName
-from memlab.kernel.journal import Event
 from memlab.kernel.version import __version__
 
 __all__ = ["POLICY_FORMAT", "VOCABULARY", "naming_vocabulary"]
@@ -22,19 +21,20 @@ VOCABULARY = "vocabulary"
 
 
 @contextmanager
-def naming_vocabulary(event: Event) -> Iterator[None]:
-    """Raise NewerLab for a text of ``event`` that is written in a later vocabulary, in place of an error of the text.
+def naming_vocabulary(where: str, number: object) -> Iterator[None]:
+    """Raise NewerLab for a text in a later vocabulary, in place of an error of the text.
+
+    ``where`` is what errors call the text, ``number`` that of its vocabulary.
 
     A text in a later vocabulary that uses none of its new words is read like any other.
     """
     try:
         yield
     except (PolicyError, InputError) as error:
-        number = event.body.get(VOCABULARY, 1)
         if not isinstance(number, int) or number <= POLICY_FORMAT:
             raise
         raise NewerLab(
-            f"Event {event.seq} ({event.kind}) is written in the vocabulary of policies {number}, and memlab "
+            f"{where} is written in the vocabulary of policies {number}, and memlab "
             f"{__version__} knows vocabularies up to {POLICY_FORMAT}. {_first_line(error)} Upgrade memlab."
         ) from error
 

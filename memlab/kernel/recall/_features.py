@@ -257,6 +257,7 @@ def _any_of(values: Values, wanted: Values) -> Values:
 _VARIES = object()
 """In the place of a value that all candidates share: they do not share one."""
 
+
 def _names_anyone(asked: QuestionFeatures) -> Any:
     return _VARIES if len(asked.named) else False
 

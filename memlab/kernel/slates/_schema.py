@@ -9,7 +9,7 @@ __all__ = ["ATTRIBUTED", "CANDIDATES", "DECISIONS", "EXPOSURES", "FEEDBACK", "ID
 STAMP = pl.Datetime("us", "UTC")
 
 ATTRIBUTED = "attributed"
-"""The source of feedback that nobody gave: what ``lab.attribute`` read from an answer."""
+"""The source of feedback that nobody gave: what ``lab.agents.credits.answer`` read from an answer."""
 
 IDS = ("decision", "memory_id")
 """Int64 or String, the same in every table; declared as Int64 below."""

@@ -64,7 +64,7 @@ class SlateLog:
 
     Sealing is for one process at a time, as writing to a lab is; anyone may read meanwhile.
 
-    >>> log = SlateLog(lab.path / "slates")                                                # doctest: +SKIP
+    >>> log = SlateLog(lab.io.path / "slates")                                                # doctest: +SKIP
     >>> log.append([decode(blob, decision=seq) for seq, blob in journal.slates(log.sealed)])   # doctest: +SKIP
     >>> decisions, candidates, exposures = log.scan()                                      # doctest: +SKIP
     """

@@ -51,7 +51,17 @@ from memlab.kernel.state.snapshot import (
 )
 from memlab.kernel.state.state import Contents, State, stamps, with_speaker
 from memlab.kernel.state.tombstones import PLACEHOLDER, Tombstones, plain
-from memlab.kernel.state.view import EVERYONE, Asker, Seen, hidden_from, same_edges, seen_rows
+from memlab.kernel.state.view import (
+    EVERYONE,
+    NOBODY,
+    Asker,
+    Seen,
+    audience_of,
+    audiences,
+    hidden_from,
+    same_edges,
+    seen_rows,
+)
 
 __all__ = [
     "ADDED",
@@ -66,6 +76,7 @@ __all__ = [
     "MAX_TEXT_BYTES",
     "MEMORY_ID",
     "NAMES",
+    "NOBODY",
     "NUMBER",
     "PLACEHOLDER",
     "PROJECT",
@@ -90,6 +101,8 @@ __all__ = [
     "Snapshot",
     "State",
     "Tombstones",
+    "audience_of",
+    "audiences",
     "body_field",
     "check_interval",
     "checked_columns",

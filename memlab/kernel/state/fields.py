@@ -29,9 +29,9 @@ def columns_of(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> dict[s
     if isinstance(rows, pl.DataFrame):
         return rows.to_dict(as_series=False)
     if isinstance(rows, str | Mapping):
-        raise InputError("remember_many takes several rows: a list of dicts, a list of texts, or a Polars frame.")
+        raise InputError("remember takes several rows: a list of dicts, a list of texts, or a Polars frame.")
     if not isinstance(rows, Iterable):
-        raise InputError(f"remember_many takes a list of dicts, a list of texts, or a Polars frame, not {shown(rows)}.")
+        raise InputError(f"remember takes a list of dicts, a list of texts, or a Polars frame, not {shown(rows)}.")
     try:
         given = [{"text": row} if isinstance(row, str) else row for row in rows]
     except Exception as error:

@@ -31,10 +31,7 @@ def fold_graph(nodes: Nodes, edges: Edges, event: Event) -> None:
     places = np.array([int(nodes.intern(kind, [name])[0]) for kind, name in graph["nodes"]], dtype=np.int64)
     unknown = next((name for name in graph["relation"] if not is_open_word(name)), None)
     if unknown is not None:
-        raise NewerLab(
-            f'Event {event.seq} links by "{unknown}", which this version of memlab does not know. '
-            "Open the lab with the version that wrote it."
-        )
+        raise NewerLab.of_word(f'Event {event.seq} links by "{unknown}"')
     edges.append(
         _nodes(graph["source"], places),
         _nodes(graph["target"], places),
@@ -50,10 +47,7 @@ def fold_registers(projections: Mapping[str, Projection], event: Event) -> None:
     """The tables beside memories that came along."""
     for name, dumped in event.body.get("registers", {}).items():
         if name not in projections:
-            raise NewerLab(
-                f'Event {event.seq} imports a register "{name}", which this version of memlab does not know. '
-                "Open the lab with the version that wrote it."
-            )
+            raise NewerLab.of_word(f'Event {event.seq} imports a register "{name}"')
         projections[name].load(dumped)
 
 

@@ -131,10 +131,7 @@ class State:
             if event.kind in EVENTS:
                 self._apply(event)
             elif extension is None:
-                raise NewerLab(
-                    f'Event {event.seq} is of kind "{event.kind}", which this version of memlab does not know. '
-                    "Open the lab with the version that wrote it."
-                )
+                raise NewerLab.of_word(f'Event {event.seq} is of kind "{event.kind}"')
             for projection in self.of_kind(event.kind):
                 if projection.name in self._extended:
                     self._fold_extended(projection, event, strict)
@@ -226,10 +223,7 @@ class State:
         """Other values for some rows: one for all of them, or a list with one for each."""
         for name, values in columns.items():
             if name not in MEMORY or name in FIXED:
-                raise NewerLab(
-                    f'Event {event.seq} sets "{name}", which this version of memlab does not know. '
-                    "Open the lab with the version that wrote it."
-                )
+                raise NewerLab.of_word(f'Event {event.seq} sets "{name}"')
             if name in self.numbers:
                 self.numbers[name].set(rows, _stored(name, values))
             elif name in self.names:
@@ -263,10 +257,7 @@ class State:
         if MEMORY[name].storage == "word":
             for word in [values] if isinstance(values, str) else values:
                 if word not in MEMORY[name].words and not (MEMORY[name].open and is_open_word(word)):
-                    raise NewerLab(
-                        f'Event {seq} sets {name} to "{word}", which this version of memlab does not know. '
-                        "Open the lab with the version that wrote it."
-                    )
+                    raise NewerLab.of_word(f'Event {seq} sets {name} to "{word}"')
 
     def _remember(self, event: Event) -> None:
         body = event.body
@@ -282,10 +273,7 @@ class State:
         """Rows without edges; their texts and vectors follow."""
         for name in columns:
             if name not in MEMORY:
-                raise NewerLab(
-                    f'Event {seq} remembers a "{name}", which this version of memlab does not know. '
-                    "Open the lab with the version that wrote it."
-                )
+                raise NewerLab.of_word(f'Event {seq} remembers a "{name}"')
         created = columns.get("created", at)
         stamped = {**columns, "created": created, "accessed": created}
         extend(self.numbers.values(), [_number_given(name, stamped.get(name)) for name in self.numbers], count)
@@ -341,10 +329,7 @@ class State:
     def _relations(self, event: Event, names: Sequence[str]) -> NDArray[np.int64]:
         unknown = next((name for name in names if not is_open_word(name)), None)
         if unknown is not None:
-            raise NewerLab(
-                f'Event {event.seq} links by "{unknown}", which this version of memlab does not know. '
-                "Open the lab with the version that wrote it."
-            )
+            raise NewerLab.of_word(f'Event {event.seq} links by "{unknown}"')
         return self.edges.codes_of(names, grow=True)
 
     def _verify(self, event: Event) -> None:

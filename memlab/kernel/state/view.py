@@ -24,7 +24,7 @@ from memlab.kernel.state.events import EVENTS, body_field
 from memlab.kernel.state.state import Contents, State
 from memlab.kernel.state.visible import VisibleBody
 
-__all__ = ["EVERYONE", "Asker", "Seen", "hidden_from", "same_edges", "seen_rows"]
+__all__ = ["EVERYONE", "NOBODY", "Asker", "Seen", "audience_of", "audiences", "hidden_from", "same_edges", "seen_rows"]
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -34,6 +34,9 @@ Asker = Callable[[int], str | None]
 
 EVERYONE = ""
 """A viewer that nobody is: it sees what everyone does."""
+
+NOBODY = "nobody"
+"""Whose what is private without a creator is."""
 
 
 def hidden_from(state: State, viewer: str) -> Flags | None:
@@ -46,6 +49,22 @@ def hidden_from(state: State, viewer: str) -> Flags | None:
     if own >= 0:
         hidden &= creator.codes != own
     return hidden if hidden.any() else None
+
+
+def audience_of(state: State, row: int) -> str:
+    """Who sees a memory: everyone, or the creator of what is private."""
+    if state.names["visibility"].at(row) != "private":
+        return EVERYONE
+    return state.names["creator"].at(row) or NOBODY
+
+
+def audiences(state: State) -> list[str]:
+    """Everyone, then who keeps something private: what one of them alone sees moves no cluster that others see."""
+    visibility, creator = state.names["visibility"], state.names["creator"]
+    if not visibility.held:
+        return [EVERYONE]
+    codes = np.unique(creator.codes[visibility.codes == visibility.code("private")]).tolist()
+    return [EVERYONE, *sorted({NOBODY if code < 0 else creator.vocabulary[code] for code in codes})]
 
 
 def seen_rows(state: State) -> Ints | None:

@@ -214,8 +214,8 @@ class Store:
                 self.journal.hash_paths = hash_paths
             if self.journal.lost:
                 warnings.warn(
-                    f"{self.where}: {self.journal.lost}. `memlab check` says what is there; `memlab restore` puts a "
-                    "backup in place, or settles that this is what there is.",
+                    f"{self.where}: {self.journal.lost}. `memlab upkeep check` says what is there; `memlab upkeep "
+                    "restore` puts a backup in place, or settles that this is what there is.",
                     DamageWarning,
                     stacklevel=4,
                 )

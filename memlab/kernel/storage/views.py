@@ -164,7 +164,7 @@ class SeenStore(Store):
 
     @property
     def neighbours(self) -> Neighbours:  # type: ignore[override]
-        raise InputError("The index is that of the whole lab: ask the lab itself for lab.index.")
+        raise InputError("The index is that of the whole lab: ask the lab itself for lab.upkeep.index.")
 
     def close(self) -> None:
         self.journal.close()

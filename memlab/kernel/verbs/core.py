@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
 
@@ -34,22 +34,34 @@ empty list names none.
 """
 
 
+def _unheld(name: str) -> Any:
+    raise LookupError(f"Only what is held by a lab can offer its {name}.")
+
+
 class Core:
     """The store of one lab. ``seed`` decides, with what the lab has seen, which probes are drawn.
 
     ``row`` and ``rows`` need the state to be held: within ``reading`` or ``store.writing``.
     """
 
-    def __init__(self, store: Store, seed: int, recaller: Recaller | None = None, *, owner: object = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        seed: int,
+        recaller: Recaller | None = None,
+        *,
+        owner: object = None,
+        made: Callable[[str], Any] = _unheld,
+    ) -> None:
         self.store, self.seed = store, seed
         self.latencies = Latencies()
         self.recaller = Recaller(store.embedder) if recaller is None else recaller
-        self.owner = owner
+        self.owner, self.made = owner, made
         """The lab, for an accessor: what it is used for is not ended while the accessor is at hand."""
 
-    def held_by(self, owner: object) -> Core:
-        """The same, which keeps ``owner`` alive."""
-        held = Core(self.store, self.seed, self.recaller, owner=owner)
+    def held_by(self, owner: object, made: Callable[[str], Any]) -> Core:
+        """The same, which keeps ``owner`` alive; ``made`` gives accessors what they offer of other subjects."""
+        held = Core(self.store, self.seed, self.recaller, owner=owner, made=made)
         held.latencies = self.latencies
         return held
 

@@ -1,55 +1,40 @@
-"""The projections and events of a lab, each declared by its subject. Importing this module declares them."""
+"""The projections, events and hooks of memlab's own folders. Importing this module declares them."""
 
 from __future__ import annotations
 
+from importlib import import_module
+
+from memlab.kernel.hooks import HOOKS
 from memlab.kernel.state import Projection, State, declare_events, declare_projections, extend_event, with_extended
-from memlab.kernel.verbs.feedback.gaps import Gaps
-from memlab.kernel.verbs.feedback.judged import Judged
-from memlab.kernel.verbs.feedback.last_shown import LastShown
-from memlab.kernel.verbs.graph.tags import TagDescriptions
-from memlab.kernel.verbs.linking.waiting import Waiting
-from memlab.kernel.verbs.remembering.tellings import Tellings
-from memlab.subjects.agents.relationships import Relationships
-from memlab.subjects.agents.switch import Consents, Switches
-from memlab.subjects.attribution.known import Calibrated, Credited
-from memlab.subjects.clusters.centroids import Centroids
-from memlab.subjects.clusters.due import Recalls
-from memlab.subjects.consolidation.summaries import Summaries
-from memlab.subjects.context.injected import Injected
-from memlab.subjects.facts.tellings import FactTimes
-from memlab.subjects.io.synced import Synced
-from memlab.subjects.modules.module_map import ModuleMaps
-from memlab.subjects.operations import EVENTS_OF_OPERATIONS
-from memlab.subjects.retention.events import EVENTS_OF_RETENTION
-from memlab.subjects.review.events import EVENTS_OF_REVIEW, FIELDS_OF_REVIEW
+from memlab.kernel.verbs.declared import Declared, Make
 
-__all__ = ["PROJECTIONS", "new_state"]
+__all__ = ["FOLDERS", "KEPT", "MADE", "PROJECTIONS", "new_state"]
 
-PROJECTIONS: tuple[type[Projection], ...] = (
-    Calibrated,
-    Centroids,
-    Consents,
-    Credited,
-    FactTimes,
-    Gaps,
-    Injected,
-    Judged,
-    LastShown,
-    ModuleMaps,
-    Recalls,
-    Relationships,
-    Summaries,
-    Switches,
-    Synced,
-    TagDescriptions,
-    Tellings,
-    Waiting,
+VERBS = tuple(
+    f"memlab.kernel.verbs.{name}" for name in ("feedback", "gate", "graph", "linking", "recalling", "remembering")
+)
+"""The folders of the kernel that declare something."""
+
+FOLDERS = (*import_module("memlab.subjects").EXTENSIONS, *VERBS)
+"""The modules of folders that declare something, each in its ``declared.py``. Hooks are called in this order."""
+
+_DECLARED: tuple[Declared, ...] = tuple(import_module(f"{name}.declared").DECLARED for name in FOLDERS)
+
+PROJECTIONS: tuple[type[Projection], ...] = tuple(
+    sorted((kind for declared in _DECLARED for kind in declared.projections), key=lambda kind: kind.__name__)
 )
 
+MADE: dict[str, Make] = {name: make for declared in _DECLARED for name, make in declared.accessors.items()}
+KEPT: dict[str, Make] = {name: make for declared in _DECLARED for name, make in declared.kept.items()}
+"""What the folders offer of a lab by name: made anew each time, and kept with the lab."""
+
 declare_projections(PROJECTIONS)
-declare_events((*EVENTS_OF_OPERATIONS, *EVENTS_OF_RETENTION, *EVENTS_OF_REVIEW))
-for _kind, _fields in FIELDS_OF_REVIEW.items():
-    extend_event(_kind, _fields)
+for _declared in _DECLARED:
+    declare_events(_declared.events)
+    HOOKS.register(_declared.hooks)
+for _declared in _DECLARED:
+    for _kind, _fields in _declared.fields.items():
+        extend_event(_kind, _fields)
 
 
 def new_state() -> State:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 import polars as pl
 
@@ -15,15 +15,23 @@ from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import clip, paragraph, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.state import words_of
-from memlab.kernel.verbs.linking.linked import OUTCOME
 
 if TYPE_CHECKING:
     from memlab.kernel.privacy import Finding
     from memlab.kernel.state import State
-    from memlab.kernel.verbs.linking.linked import Linked
     from memlab.subjects.programs import Adapted
 
-__all__ = ["Edited", "Feedback", "Memory", "Remembered", "overview", "with_redacted"]
+__all__ = ["OUTCOME", "Edited", "Feedback", "Memory", "Remembered", "overview", "with_redacted"]
+
+OUTCOME = {
+    "row": pl.Int64,
+    "id": pl.Int64,
+    "outcome": pl.String,
+    "of": pl.Int64,
+    "relation": pl.String,
+    "why": pl.String,
+}
+"""The columns of ``Remembered.outcomes``."""
 
 _WORDS = ("kind", "status", "project", "session", "speaker", "subject", "predicate", "object", "value")
 
@@ -220,6 +228,19 @@ class Feedback:
 
     def _repr_html_(self) -> str:
         return paragraph(self)
+
+
+class Linked(Protocol):
+    """What linking made of the memories of one call, as ``Remembered`` shows it."""
+
+    @property
+    def standing(self) -> Sequence[int]: ...
+    @property
+    def outcomes(self) -> Sequence[str]: ...
+    @property
+    def superseded(self) -> Sequence[object]: ...
+    @property
+    def frame(self) -> pl.DataFrame: ...
 
 
 class Remembered(Sequence[Memory]):

@@ -135,7 +135,7 @@ def bench_lab(
     with tempfile.TemporaryDirectory(prefix="memlab-bench-") as folder:
         with open_lab(path, read_only=True, embedder=embedder) as source:
             plan = own_plan(source.memories, asked)
-            journal = source.store.journal
+            journal = source.io.store.journal
             assert isinstance(journal, Journal)  # a lab with a folder
             copied(journal, copy := Path(folder) / "lab")
 
@@ -204,11 +204,11 @@ def _measured(pack: Pack, plan: Plan, opened: _Opened, limit: int, step: Step) -
 
 def _filled(lab: Lab, conversations: Sequence[Held]) -> float:
     """Remember every conversation, a batch each; turns a second, durable. A process loads its model before that."""
-    lab.embedder.encode([""])
+    lab.io.embedder.encode([""])
     batches = [held.rows(project=held.name) for held in conversations]
     start = perf_counter()
     for batch in batches:
-        lab.remember_many(batch, chain=True)
+        lab.remember(batch, chain=True)
     return sum(len(batch) for batch in batches) / (perf_counter() - start)
 
 

@@ -178,7 +178,7 @@ def bench_dynamics(
             asked, became = [], Counter[str]()
             for labelled in conversations:
                 with _lab(pack, labelled, embedder) as stored, _lab(pack, labelled, embedder) as lived:
-                    stored.remember_many(_rows(labelled), chain=True, linking="off")
+                    stored.remember(_rows(labelled), chain=True, linking="off")
                     _live(lived, labelled)
                     asked += _asked(labelled, stored, lived, limit)
                     became.update(lived.memories["status"].to_list())
@@ -200,12 +200,12 @@ def _rows(labelled: LabelledConversation) -> list[dict[str, Any]]:
 
 
 def _live(lab: Lab, labelled: LabelledConversation) -> None:
-    clock = lab.store.clock
+    clock = lab.io.store.clock
     assert isinstance(clock, ManualClock)
     for _, rows in groupby(_rows(labelled), key=lambda row: row["session"]):
         session = list(rows)
         clock.set(max(row["at"] for row in session))
-        lab.remember_many(session, chain=True, linking="now")
+        lab.remember(session, chain=True, linking="now")
         lab.upkeep.maintain(progress=False)
     clock.set(labelled.conversation.end + _DELAY)
     lab.upkeep.maintain(progress=False)

@@ -1,12 +1,12 @@
 """Rewards that were read from answers, set right by those of them that somebody also judged.
 
-``lab.attribute`` overlooks use and sees use where there was none, as often as agents and users at hand make it. Where
-enough of what it credited was judged as well, the attributed reward is regressed on the judged one, and the line is
-inverted: a reward that nobody judged counts ``(attributed - a) / b``, whose mean is that of the true rewards wherever
-attribution errs alike on all memories that are equally of use (Rogan & Gladen 1978). To regress the other way round
-would not do: it gives what a better policy shows the mean of all. The line is a function of sums over recalls, like all
-else that is estimated here, so each interval knows how far it may be off (a stacked M-estimator; Stefanski & Boos
-2002), and widens where few were judged. What was judged is taken for a random part of what was credited.
+``lab.agents.credits`` overlooks use and sees use where there was none, as often as agents and users at hand make it.
+Where enough of what it credited was judged as well, the attributed reward is regressed on the judged one, and the line
+is inverted: a reward that nobody judged counts ``(attributed - a) / b``, whose mean is that of the true rewards
+wherever attribution errs alike on all memories that are equally of use (Rogan & Gladen 1978). To regress the other way
+round would not do: it gives what a better policy shows the mean of all. The line is a function of sums over recalls,
+like all else that is estimated here, so each interval knows how far it may be off (a stacked M-estimator; Stefanski &
+Boos 2002), and widens where few were judged. What was judged is taken for a random part of what was credited.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def evaluate(
             f'Say so with missing="zero", or use estimator="snips".'
         )
     rankers, baseline = with_baseline(asked.rankers, baseline, log, logged(slates.candidates, schema))
-    recall_again: RecallsAgain | None = getattr(lab, "recall_again", None)
+    recall_again: RecallsAgain | None = getattr(getattr(lab, "policies", None), "recall_again", None)
     targets, refused = aim(rankers, log, schema, asked.fingerprints, recall_again)
     notes = [*slates.notes, *log.notes]
     if not asked.fingerprints.any and any(ranker.policy is not None for ranker in rankers):

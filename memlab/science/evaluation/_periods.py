@@ -187,7 +187,7 @@ def compare_periods(
 
     Examples
     --------
-    >>> memlab.science.evaluation.compare_periods(lab, [first_hash, lab.pack.hash]).frame            # doctest: +SKIP
+    >>> compare_periods(lab, [first_hash, lab.policies.pack.hash]).frame                     # doctest: +SKIP
     """
     slates = slates if isinstance(slates, Slates) else slates.slates()
     bounds = (slates.reward_range or (0.0, 1.0)) if reward_range is None else reward_range

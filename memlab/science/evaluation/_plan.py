@@ -152,7 +152,7 @@ def plan(
     )
     log, schema, settings = prepared.log, prepared.schema, prepared.settings
     rankers, base = with_baseline(prepared.rankers, baseline, log, logged(slates.candidates, schema))
-    again: RecallsAgain | None = getattr(slates.lab, "recall_again", None)
+    again: RecallsAgain | None = getattr(getattr(slates.lab, "policies", None), "recall_again", None)
     targets, refused = aim(rankers, log, schema, prepared.fingerprints, again)
     features = known_features(log, prepared.features, schema)
     expected = predicted_rewards(features, log.reward, log.answered, log.cluster[log.recall], settings.reward_range)

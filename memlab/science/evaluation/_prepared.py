@@ -98,7 +98,7 @@ def prepare(
     )
     if missing is None and labels is None:
         check_silence(log)
-    embedder = getattr(slates.lab, "embedder", None)
+    embedder = getattr(getattr(slates.lab, "io", None), "embedder", None)
     fingerprints = read_fingerprints(log.decisions, None if embedder is None else embedder.fingerprint)
     return Prepared(settings, rankers, log, schema, feature_names(slates), fingerprints)
 

@@ -100,11 +100,11 @@ def compare(
     labs = [one.lab if isinstance(one, Replay) else one for one in (a, b, *others)]
     if names is not None and len(set(names)) != len(labs):
         raise InputError(f"There are {len(labs)} labs: give as many names, each another.")
-    packs = [lab.pack for lab in labs]
+    packs = [lab.policies.pack for lab in labs]
     called = names or _distinct([pack.name for pack in packs])
     # a pack is chosen before anything happens in a lab; what a lab is about begins with what it remembered
     instants = [
-        [event.at for event in lab.store.journal.events(kinds=("remember", "recall", "feedback"))] for lab in labs
+        [event.at for event in lab.io.store.journal.events(kinds=("remember", "recall", "feedback"))] for lab in labs
     ]
     if not all(instants):
         raise InputError("Nothing happened in one of the labs: there is nothing to compare.")
@@ -128,10 +128,10 @@ class _Course:
     """One lab, from its beginning on."""
 
     def __init__(self, lab: Lab, pack: Pack, junk_below: float) -> None:
-        self._journal, self._pack, self._junk_below = lab.store.journal, pack, junk_below
+        self._journal, self._pack, self._junk_below = lab.io.store.journal, pack, junk_below
         self._state = new_state()
         self._shown = self._stale = self._judged = self._failed = 0
-        with lab.store.reading() as final:
+        with lab.io.store.reading() as final:
             self._successes = np.flatnonzero(final.numbers["success"].values > 0)
 
     def rows(self, instants: list[Micros]) -> Iterator[tuple[object, ...]]:

@@ -93,12 +93,12 @@ def replay(
         raise InputError(f"every_days is at least an hour, {_LEAST_DAYS:.4f} of a day, not {every_days!r}.")
     if path is not None and Path(path).expanduser().exists():
         raise InputError(f"{path} exists: a replay begins with an empty lab.")
-    journal = lab.store.journal
+    journal = lab.io.store.journal
     last = journal.head if upto is None else min(upto, journal.head)
     began = next(iter(journal.events(upto=last)), None)
     clock = ManualClock(0 if began is None else began.at)
-    chosen = lab.seed if seed is None else seed
-    fresh = open_lab(path, pack=pack, embedder=lab.embedder, clock=clock, seed=chosen)
+    chosen = lab.io.seed if seed is None else seed
+    fresh = open_lab(path, pack=pack, embedder=lab.io.embedder, clock=clock, seed=chosen)
     try:
         _consent(lab, fresh)
         player = _Player(lab, fresh, clock, round(every_days * DAY))
@@ -109,13 +109,13 @@ def replay(
     except BaseException:
         fresh.close()
         raise
-    live = fresh.pack
+    live = fresh.policies.pack
     return Replay(fresh, live.name, live.hash, chosen, float(every_days), player.summary(), player.pairs())
 
 
 def _consent(lab: Lab, fresh: Lab) -> None:
     """Under a pack that needs consent: what the old lab remembered, the new one may try again on this machine."""
-    if fresh.pack.settings["consent"] == "needed":
+    if fresh.policies.pack.settings["consent"] == "needed":
         for project in (None, *lab.memories["project"].drop_nulls().unique(maintain_order=True)):
             fresh.agents.switch_on(project, reason="a replay of what was remembered", by="replay")
 
@@ -178,7 +178,7 @@ class _Player:
         if not count:
             return "nothing was remembered"
         ids = range(body["first"], body["first"] + count)
-        texts = self._old.store.journal.texts(ids)
+        texts = self._old.io.store.journal.texts(ids)
         columns = {name: each(values, count) for name, values in body["columns"].items() if name in FIELDS}
         if "edit" in body:
             return self._edit(ids[0], body["edit"], texts[0], {name: values[0] for name, values in columns.items()})
@@ -190,7 +190,7 @@ class _Player:
         kept = [row for row, text in enumerate(texts) if text]
         edges = body.get("edges")
         chain = isinstance(edges, dict) and "next" in each(edges["relation"], len(edges["source"]))
-        found = self._new.remember_many([rows[row] for row in kept], chain=chain).standing if kept else ()
+        found = self._new.remember([rows[row] for row in kept], chain=chain).standing if kept else ()
         self._ids.update(dict.fromkeys(ids))
         self._ids.update(zip((ids[row] for row in kept), found, strict=True))
         return None if kept else "purged since"
@@ -269,7 +269,7 @@ class _Player:
         )
         if not accepted and not rejected and (event.body["verified"] or event.body["rejected"]):
             return "the new lab did not show them"
-        self._new.verify(hits, accepted, rejected=rejected, at=event.at)
+        self._new.agents.verify(hits, accepted, rejected=rejected, at=event.at)
         return None
 
     def _conversation(self, event: Event) -> str | None:
@@ -294,7 +294,7 @@ class _Player:
         """Give edges that the new lab has too the weights that a person gave them."""
         if strengthened is None:
             return None
-        known, why = self._old.store.state.edges, None
+        known, why = self._old.io.store.state.edges, None
         numbers = np.asarray(strengthened["edges"], dtype=np.int64)
         ends = [nodes.tolist() for nodes in known.ends(numbers)]
         words = known.words_of(known.relation[numbers]).tolist()
@@ -329,7 +329,7 @@ class _Player:
         if not parts:
             return "the memory is not there"
         given = {name: value for name, value in event.body.items() if name in ("reason", "project")}
-        with self._new.store.writing() as tx:
+        with self._new.io.store.writing() as tx:
             tx.event(event.kind, {**given, "set": parts}, at=event.at)
         return None
 
@@ -338,7 +338,7 @@ class _Player:
         status = columns.get("status")
         if not isinstance(status, str):
             return True
-        now = self._new.store.state.names["status"].at(id - 1)
+        now = self._new.io.store.state.names["status"].at(id - 1)
         return now != status and (now in RECALLABLE) != (status in RECALLABLE)
 
     # -- what came of it -------------------------------------------------------------------------------------------
@@ -363,7 +363,7 @@ class _Slates:
     """The slates of a lab by decision, asked for in ascending order."""
 
     def __init__(self, lab: Lab) -> None:
-        self._left: Iterator[tuple[int, bytes]] = iter(lab.store.journal.slates())
+        self._left: Iterator[tuple[int, bytes]] = iter(lab.io.store.journal.slates())
         self._next: tuple[int, bytes] | None = next(self._left, None)
 
     def of(self, decision: int) -> Slate | None:

@@ -49,7 +49,7 @@ def from_conversations(
 ) -> Transcript:
     """A life from labelled conversations, given as plain data by the name of each conversation, which is its project.
 
-    A turn has ``text``, ``at``, ``ref`` and what else ``lab.remember_many`` takes of kind, speaker, session and
+    A turn has ``text``, ``at``, ``ref`` and what else ``lab.remember`` takes of kind, speaker, session and
     importance: the rows of ``memlab.ingest.Conversation``. A question has ``text``, ``evidence`` (refs of turns) and
     perhaps ``at``; without one, questions come ``every_hours`` from ``days_until_questions`` after the last turn on.
     Each turn of evidence is worth 1; with ``fractional`` its share, so that a value is the fractional recall.

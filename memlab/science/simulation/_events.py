@@ -33,7 +33,7 @@ class MessageEvent:
     tags: tuple[str, ...] = ()
 
     def row(self) -> dict[str, Any]:
-        """As ``lab.remember_many`` takes it."""
+        """As ``lab.remember`` takes it."""
         return {
             "text": self.text,
             "at": self.at,

@@ -155,7 +155,7 @@ class Life:
         needed = {name for feature in read for name in FEATURES[feature].depends}
         on_demand = {feature for feature in read if FEATURES[feature].on_demand}
         live = {(row[0], row[1]) for row in self.slates.decisions.select("pack", "pack_hash").collect().iter_rows()}
-        logging = [other for other in (*self._logging, self.lab.pack) if (other.name, other.hash) in live]
+        logging = [other for other in (*self._logging, self.lab.policies.pack) if (other.name, other.hash) in live]
         if len({other.hash for other in logging}) < len(live):
             return False
         if any(not on_demand <= set(other.policies["recall-score"].inputs) for other in logging):
@@ -176,7 +176,7 @@ class Life:
     def _recalled(self, pack: Pack) -> pl.DataFrame:
         """The head of a fresh recall on the state before each decision."""
         decisions = self.slates.decisions.select("decision").sort("decision").collect()["decision"]
-        past = Past(self.lab.store.journal, Recaller(self.lab.embedder))
+        past = Past(self.lab.io.store.journal, Recaller(self.lab.io.embedder))
         found: list[tuple[int, int]] = []
         for decision in decisions:
             found += [(decision, memory) for memory in past.recall(decision, pack).shown]
@@ -261,7 +261,7 @@ def _lived(
         for event in events:
             while ahead and event.at // DAY - begin >= ahead[-1][0]:
                 clock.set(event.at)
-                lab.use(ahead.pop()[1], reason=f"live from day {event.at // DAY - begin}")
+                lab.policies.use(ahead.pop()[1], reason=f"live from day {event.at // DAY - begin}")
                 if not lab.policies.challenges:
                     for one in challengers:
                         lab.challenge(one)
@@ -306,7 +306,7 @@ class _Held:
         """All that waits, at once; what a pack links in the background is linked by the next question."""
         if not self.waiting:
             return
-        for memory in self._lab.remember_many([one.row() for one in self.waiting], chain=True).standing:
+        for memory in self._lab.remember([one.row() for one in self.waiting], chain=True).standing:
             self.messages.setdefault(memory, []).append(self._said)
             self._said += 1
         self._lab.graph.link_waiting()

@@ -1,1 +1,1 @@
-"""``lab.agents``: turns, admission, relationships."""
+"""Turns that recall in the background; relationships of agents with their user."""

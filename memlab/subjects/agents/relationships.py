@@ -8,13 +8,11 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from memlab.errors import InputError
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import Pack
-from memlab.kernel.privacy import refuse
-from memlab.kernel.state import AGENT, NUMBER, TIME, EventType, Field, Projection, State, checked_text, listed, mapping
+from memlab.kernel.state import AGENT, NUMBER, TIME, EventType, Field, Projection, State, listed, mapping
 
-__all__ = ["Relationship", "Relationships", "check_agent", "in_event", "relationship_of", "talked", "trusted"]
+__all__ = ["Relationship", "Relationships", "fields_of_feedback", "in_event", "relationship_of", "talked", "trusted"]
 
 _MAX = 100.0
 
@@ -139,6 +137,12 @@ def relationship_of(state: State, pack: Pack, agent: str) -> Relationship:
     return found or Relationship(agent, pack.number("trust-start"), pack.number("familiarity-start"))
 
 
+def fields_of_feedback(state: State, pack: Pack, agent: str, outcome: str | None) -> dict[str, Any]:
+    """Return what an event of feedback says of the relationship with the agent that recalled the memory."""
+    known = relationship_of(state, pack, agent)
+    return {"relationship": in_event(known if outcome is None else trusted(known, pack, helpful=outcome == "success"))}
+
+
 def talked(known: Relationship, pack: Pack) -> Relationship:
     """After one more conversation: a share ``familiarity-gain`` of what is missing to 100 is added."""
     gained = (_MAX - known.familiarity) * pack.number("familiarity-gain")
@@ -158,9 +162,3 @@ def _bounded(value: float) -> float:
 def in_event(known: Relationship) -> dict[str, object]:
     """What an event says of a relationship: the rest is counted."""
     return {name: value for name, value in asdict(known).items() if name in ("agent", "trust", "familiarity")}
-
-
-def check_agent(agent: object) -> None:
-    if not isinstance(agent, str) or not agent or len(agent) > 1000:
-        raise InputError(f'An agent is a name of 1 to 1000 characters, such as "coder", not {agent!r:.60}.')
-    refuse(checked_text(agent, where="agent"), "the name of an agent")

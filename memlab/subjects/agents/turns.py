@@ -19,14 +19,14 @@ from memlab.kernel.base.display import table
 from memlab.kernel.base.interrupts import ThreadLock
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.worker import Worker
+from memlab.kernel.hooks import hooks
 from memlab.kernel.recall import Hit, Hits
 from memlab.kernel.state import checked_text
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.feedback.feedback import Judgements, verdict_of
-from memlab.subjects.clusters.clusters import refine_if_due
 from memlab.subjects.verifiers import Verdict, Verifier
 
-__all__ = ["PATIENCE", "Surfaced", "Turns"]
+__all__ = ["PATIENCE", "BegunTurns", "Surfaced", "Turns"]
 
 PATIENCE = 10.0
 """Seconds that a verifier has for one recall, unless the caller says: a model at hand answers in a few."""
@@ -123,9 +123,9 @@ class Turns:
     closeness of a context to the one before falls below the setting ``topic-closeness``, the topic is new, and
     everything may come up again. What came up before still takes part in the recall, and counts as used.
 
-    Each recall is verified (see ``lab.verify``), and only what passes comes up. A verifier runs in a thread of its own,
-    and has ``patience`` seconds; one that fails, or names what it was not shown, changes nothing in the lab. One that
-    hangs is not asked again before it has answered.
+    Each recall is verified (see ``lab.agents.verify``), and only what passes comes up. A verifier runs in a thread of
+    its own, and has ``patience`` seconds; one that fails, or names what it was not shown, changes nothing in the lab.
+    One that hangs is not asked again before it has answered.
 
     When nothing waits, clusters are refined where the pack says that it is due: after ``refine-every`` recalls of the
     lab, those of ``lab.recall`` counted too, or when the last one spans several.
@@ -237,7 +237,7 @@ class _Search:
         failed: Exception | None = None
         try:
             if context is None:
-                self._refine()
+                self._maintain()
             else:
                 found = self._searched(context)
         except Exception as error:  # noqa: BLE001  also what a caller's expression raises: it is raised at the next offer
@@ -266,19 +266,20 @@ class _Search:
         self._known.update(hit.id for hit in fresh)
         return Surfaced(fresh, (hits.slate.query,), (hits.decision,), new, notes=notes)
 
-    def _refine(self) -> None:
-        """Refine clusters where it is due."""
+    def _maintain(self) -> None:
+        """Call what is due between two turns, such as a refinement of clusters."""
         store = self._store
         if store.journal.read_only or self.worker.stopping:
             return
         began = time.monotonic()
         try:
-            made = refine_if_due(store, store.clock(), spanning=began >= self._rests_until)
+            spanning = began >= self._rests_until
+            made = [call(store, store.clock(), spanning=spanning) for call in hooks("after-turn")]
         except MemlabError as error:
             with self._mutex:
-                self._notes.append(f"Clusters were not refined: {error}")
+                self._notes.append(str(error))
             return
-        if made is not None:
+        if any(events is not None for events in made):
             ended = time.monotonic()
             self._rests_until = ended + _REST * (ended - began)
 
@@ -341,3 +342,12 @@ def _together(several: list[Surfaced], skipped: list[str], notes: list[str]) -> 
         tuple(skipped),
         (*(note for one in several for note in one.notes), *notes),
     )
+
+
+class BegunTurns(weakref.WeakSet[Turns]):
+    """The turns that a lab has begun and that somebody still holds."""
+
+    def stop(self) -> None:
+        """Close all of them."""
+        for turns in list(self):
+            turns.close()

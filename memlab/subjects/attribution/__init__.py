@@ -1,1 +1,1 @@
-"""``lab.attribute``: which of the memories that a recall showed an answer was made of, without anybody's judgement."""
+"""``lab.agents.credits``: which of the memories that a recall showed an answer was made of, without a judgement."""

@@ -1,4 +1,4 @@
-"""``lab.attribute``, ``lab.credits``: what an answer owes to the memories that a recall showed, logged as feedback.
+"""``lab.agents.credits``: what an answer owes to the memories that a recall showed, logged as feedback.
 
 An attributed reward is feedback without an outcome: evaluation reads it, and no memory is strengthened by what an
 answer says of it. It counts for a memory of a recall until somebody states something of it.
@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arguments import AsGiven, checked
+from memlab.kernel.base.arguments import AsGiven, Within, checked
 from memlab.kernel.base.clock import Micros, When
 from memlab.kernel.base.display import bar, table
 from memlab.kernel.base.printable import printable
@@ -181,14 +181,41 @@ class Attributions:
 
 
 class LabCredits:
-    """``lab.credits``: attributed rewards, those of a whole transcript, and how sure they are."""
+    """``lab.agents.credits``: attributed rewards, those of a whole transcript, and how sure they are."""
 
     def __init__(self, core: Core, attributions: Attributions) -> None:
         self._core, self._attributions = core, attributions
 
     @checked
+    def answer(
+        self,
+        answer: str,
+        hits: Hits | Annotated[int, Within(1, 1 << 62)],
+        *,
+        arguments: str | None = None,
+        reply: str | None = None,
+        at: When | None = None,
+    ) -> Attributed:
+        """Read from an answer which of the memories that a recall showed it was made of, and log that as rewards.
+
+        ``hits`` are those of a logged recall, or its number. ``arguments`` is what tools were called with, ``reply``
+        what the user said next, who may put it right. The live pack's policy ``credit`` decides, of each shown memory,
+        from named cues (``memlab.SLOTS["credit"]``): what only this memory has in common with the answer, dates as of
+        when it was said, quotes, ids. Words of the question earn nothing by themselves.
+
+        Each reward is feedback of source "attributed" with a confidence, for evaluation alone: it changes no memory.
+        What somebody states of the same memory of the same recall takes its place. The same answer read twice changes
+        nothing; of several answers to one recall the greatest credit counts, unless it was put right. No text is
+        executed or believed, the first 20,000 characters are read, and more than five ids in an answer credit none.
+        ``transcript`` reads the answers of a whole transcript. UnknownName for a recall not logged.
+
+        >>> lab.agents.credits.answer("On 7 May 2023 [memory 12]", hits)                               # doctest: +SKIP
+        """
+        return self._attributions.answer(answer, hits, arguments=arguments, reply=reply, at=at)
+
+    @checked
     def transcript(self, messages: Annotated[Messages, AsGiven]) -> tuple[Attributed, ...]:
-        """Attribute every answer of a transcript to the recalls that came before it; see ``lab.attribute``.
+        """Attribute every answer of a transcript to the recalls that came before it; see ``lab.agents.credits.answer``.
 
         ``messages`` are dicts of ``role`` and ``content`` (a text, or parts with texts), in order, with ``tool_calls``
         and ``at`` where there are any. A recall belongs to the next answer: one that a message names as its
@@ -196,7 +223,7 @@ class LabCredits:
         since the answer before says; the log's last 2,000 events are searched. What the user says after an answer is
         its ``reply``. Returned is one for each recall of each answer. InputError names the message that is none.
 
-        >>> lab.credits.transcript([{"role": "user", "content": "tabs or spaces?"},
+        >>> lab.agents.credits.transcript([{"role": "user", "content": "tabs or spaces?"},
         ...                         {"role": "assistant", "content": "You prefer tabs."}])   # doctest: +SKIP
         """
         return self._attributions.transcript(messages)
@@ -224,7 +251,7 @@ class LabCredits:
         live pack's policy credited and somebody judged: attribute, ask people about some, calibrate. Isotonic from 200
         pairs on, else logistic. InputError with fewer than 30, or if all were judged alike.
 
-        >>> lab.credits.calibrate()                                                        # doctest: +SKIP
+        >>> lab.agents.credits.calibrate()                                                        # doctest: +SKIP
         """
         with self._core.store.writing() as tx:
             policy = self._core.pack.policies["credit"].hash
@@ -232,7 +259,7 @@ class LabCredits:
             if judged is None and len(pairs[0]) < LEAST:
                 raise InputError(
                     f"A calibration needs {LEAST} credits that somebody judged too, and the log has {len(pairs[0])}: "
-                    "lab.attribute(answer, hits), then lab.feedback on some of those hits."
+                    "lab.agents.credits.answer(answer, hits), then lab.feedback on some of those hits."
                 )
             fitted = calibration(policy, *pairs)
             tx.event("calibrate", fitted.body, at=self._core.instant(None))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memlab.errors import InputError
-from memlab.io.reading import messages_of
+from memlab.io.formats import messages_of
 from memlab.kernel.base.arguments import Called
 
 __all__ = ["Turn", "turns_of"]

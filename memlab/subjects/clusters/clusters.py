@@ -1,4 +1,4 @@
-"""``lab.clusters``: found beside the writer's lock, decided and written under it."""
+"""``lab.graph.clusters``: found beside the writer's lock, decided and written under it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.errors import ReadOnlyLab
+from memlab.errors import LabError, MemlabError, ReadOnlyLab
 from memlab.kernel.base.arguments import Seed, Within, checked
 from memlab.kernel.base.clock import Micros, from_micros
 from memlab.kernel.base.display import table
 from memlab.kernel.base.drawing import BLUE, OnAxes, drawn
 from memlab.kernel.policies import Pack
-from memlab.kernel.state import EVERYONE, State
+from memlab.kernel.state import EVERYONE, State, audiences
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import seen
 from memlab.kernel.verbs.core import Core
@@ -26,7 +26,6 @@ from memlab.subjects.clusters.due import refine_due
 from memlab.subjects.clusters.finding import Clusters, clusters
 from memlab.subjects.clusters.membership import (
     Clustering,
-    audiences,
     centroids_of,
     clustered,
     clusters_frame,
@@ -49,6 +48,7 @@ __all__ = [
     "find_clusters",
     "keep_clusters",
     "refine",
+    "refine_after_turn",
     "refine_if_due",
 ]
 
@@ -102,7 +102,7 @@ class Clustered:
 
 
 class LabClusters:
-    """``lab.clusters``: what memories have in common."""
+    """``lab.graph.clusters``: what memories have in common."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -121,7 +121,7 @@ class LabClusters:
         Above 10,000 memories that many are drawn by ``seed``, and the others join what they are near. Others read and
         write meanwhile. CPU: 2 s of 10,000 memories, 4 s of 100,000. Raises ReadOnlyLab, and InputError for min_size.
 
-        >>> lab.clusters.find().frame                                                            # doctest: +SKIP
+        >>> lab.graph.clusters.find().frame                                                            # doctest: +SKIP
         """
         return cluster(self._core.store, self._core.store.clock(), min_size=min_size, seed=seed)
 
@@ -217,6 +217,14 @@ def refine_if_due(store: Store, now: Micros, *, seed: int = 0, spanning: bool = 
         known = current(store.state) is not None
     made = refine(store, now) if known else cluster(store, now, min_size=None, seed=seed, kind="refine")
     return [] if made.event is None else [made.event]
+
+
+def refine_after_turn(store: Store, now: Micros, *, spanning: bool) -> list[int] | None:
+    """Refine clusters between two turns of an agent, where it is due; LabError says that it failed."""
+    try:
+        return refine_if_due(store, now, spanning=spanning)
+    except MemlabError as error:
+        raise LabError(f"Clusters were not refined: {error}") from error
 
 
 def _joining(state: State, pack: Pack, audience: str) -> Clustering:

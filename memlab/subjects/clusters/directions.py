@@ -16,29 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.errors import InputError
-
-__all__ = ["blocks", "centre_of", "checked_vectors", "directions", "on_grid"]
+__all__ = ["blocks", "centre_of", "directions", "on_grid"]
 
 Floats = NDArray[np.float64]
 
 _GRID = float(1 << 24)
 _BLOCK = 8192
 """Rows at a time: 16 MB of f64 with 256 dimensions."""
-
-
-def checked_vectors(vectors: NDArray[Any], *, dim: int | None = None) -> NDArray[Any]:
-    """The matrix (rows, dim) as given; InputError for another shape, and for what is not a finite number."""
-    matrix = np.asarray(vectors)
-    if matrix.ndim != 2 or matrix.dtype.kind not in "iuf" or (dim is not None and matrix.shape[1] != dim):
-        width = "dim" if dim is None else dim
-        raise InputError(f"Vectors are a matrix of numbers (rows, {width}), not {matrix.dtype} {matrix.shape}.")
-    if matrix.dtype.kind == "f":
-        for start, block in blocks(matrix):
-            bad = ~np.isfinite(block).all(axis=1)
-            if bad.any():
-                raise InputError(f"Vector {start + int(np.argmax(bad))} holds a component that is not a finite number.")
-    return matrix
 
 
 def blocks(matrix: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:

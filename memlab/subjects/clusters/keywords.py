@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from memlab.errors import InputError
 from memlab.kernel.index import STOP_WORDS, Words
 
 __all__ = ["keywords"]
@@ -39,10 +38,6 @@ def keywords(
     [('tabs', 'spaces'), ('friday', 'ship')]
     """
     groups = np.asarray(labels)
-    if groups.shape != (len(texts),) or (len(groups) and (groups.dtype.kind not in "iu" or groups.min() < -1)):
-        raise InputError(f"{len(texts)} texts have as many labels, -1 or more, not {groups.size}.")
-    if most < 1:
-        raise InputError(f"A group is described by at least one word, not {most}.")
     count = int(groups.max(initial=-1)) + 1
     found: list[tuple[str, ...]] = [() for _ in range(count)]
     if not count:

@@ -22,17 +22,14 @@ from numpy.typing import NDArray
 
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import RECALLABLE, RELATIONS
-from memlab.kernel.state import EVERYONE, Change, State, join_of
+from memlab.kernel.state import EVERYONE, NOBODY, Change, State, join_of
 from memlab.subjects.clusters.centroids import Centroids
 from memlab.subjects.clusters.finding import Clusters, nearest, nearness
 from memlab.subjects.clusters.names import named_by, words
 from memlab.subjects.clusters.refining import refine
 
 __all__ = [
-    "NOBODY",
     "Clustering",
-    "audience_of",
-    "audiences",
     "centroids_of",
     "clustered",
     "clusters_frame",
@@ -44,9 +41,6 @@ __all__ = [
 ]
 
 Ints = NDArray[np.int64]
-
-NOBODY = "nobody"
-"""Whose what is private without a creator is."""
 
 _IN_CLUSTER = RELATIONS.index("in-cluster")
 _DIGITS = 4
@@ -80,9 +74,7 @@ def centroids_of(state: State) -> Centroids:
 
 def in_use(state: State, audience: str | None = None) -> Ints:
     """The rows that take part in recall and have a vector; with an ``audience``, those that are its own."""
-    status = state.names["status"]
-    wanted = np.array([word in RECALLABLE for word in status.vocabulary], dtype=np.bool_)
-    rows = np.flatnonzero(wanted[status.codes])
+    rows = np.flatnonzero(state.names["status"].among(RECALLABLE))
     rows = state.embedded(rows[rows < len(state.vectors)])
     visibility, creator = state.names["visibility"], state.names["creator"]
     if audience is None or not visibility.held:
@@ -94,22 +86,6 @@ def in_use(state: State, audience: str | None = None) -> Ints:
     own = creator.codes[rows] == creator.code(audience)
     mine: Ints = rows[private & (own | (creator.codes[rows] < 0) if audience == NOBODY else own)]
     return mine
-
-
-def audience_of(state: State, row: int) -> str:
-    """Who sees a memory: everyone, or the creator of what is private."""
-    if state.names["visibility"].at(row) != "private":
-        return EVERYONE
-    return state.names["creator"].at(row) or NOBODY
-
-
-def audiences(state: State) -> list[str]:
-    """Everyone, then who keeps something private: what one of them alone sees moves no cluster that others see."""
-    visibility, creator = state.names["visibility"], state.names["creator"]
-    if not visibility.held:
-        return [EVERYONE]
-    codes = np.unique(creator.codes[visibility.codes == visibility.code("private")]).tolist()
-    return [EVERYONE, *sorted({NOBODY if code < 0 else creator.vocabulary[code] for code in codes})]
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from memlab.errors import InputError
-from memlab.subjects.clusters.directions import checked_vectors
 from memlab.subjects.clusters.finding import Clusters, by_size, moved
 
 __all__ = ["refine"]
@@ -17,46 +15,32 @@ __all__ = ["refine"]
 Ints = NDArray[np.int64]
 
 
-def refine(
-    found: Clusters, vectors: NDArray[Any], labels: ArrayLike, *, rows: ArrayLike | None = None, near: float = 0.5
-) -> Clusters:
+def refine(found: Clusters, vectors: NDArray[Any], labels: Ints, *, near: float = 0.5) -> Clusters:
     """Clusters whose centroids are the mean directions of the members that they have by now.
 
-    ``labels[i]`` (-1..len(found) - 1, as from ``assign``) is the cluster of ``vectors[i]``, and ``rows[i]`` its row;
-    unless given these are the rows of ``found``. Two clusters merge if each is the other's nearest and their
+    ``labels[i]`` (-1..len(found) - 1, as from ``assign``) is the cluster of ``vectors[i]``, which is that of
+    ``found.rows[i]``. Two clusters merge if each is the other's nearest and their
     centroids lie closer than ``near`` times the lesser of the two radii: so a call merges pairs, and a chain of
     clusters does not collapse into one. A cluster without members goes. Groups are renumbered by size; what is in
-    none stays so. The order of the vectors does not count.
+    none stays so.
 
     A radius stays what it was: its quantile of members that were chosen by it would be less, and less at every turn. Of
     two clusters that merge it is the quantile of all members, or the greater of theirs.
     """
-    matrix = checked_vectors(vectors, dim=len(found.centre))
-    numbers = found.rows if rows is None else np.asarray(rows)
-    given = np.asarray(labels)
-    if given.shape != (len(matrix),) or numbers.shape != (len(matrix),):
-        raise InputError(f"{len(matrix)} vectors have as many labels and rows, not {given.size} and {numbers.size}.")
-    if len(given) and (given.dtype.kind not in "iu" or given.min() < -1 or given.max() >= len(found)):
-        raise InputError(f"Labels are whole numbers -1..{len(found) - 1}.")
-    if len(numbers) and (numbers.dtype.kind not in "iu" or len(np.unique(numbers)) < len(numbers)):
-        raise InputError("A row has one vector, and is a whole number.")
-    order = np.argsort(numbers, kind="stable")
-    matrix, given, numbers = matrix[order], given[order].astype(np.int64), numbers[order].astype(np.int64)
-    kept = np.unique(given[given >= 0])
+    rows = found.rows
+    kept = np.unique(labels[labels >= 0])
     place = np.full(len(found) + 1, -1, dtype=np.int64)
     place[kept] = np.arange(len(kept))
-    step = moved(
-        matrix, place[given], numbers, found.centre, found.method, found.settings, before=found.centroids[kept]
-    )
+    step = moved(vectors, place[labels], rows, found.centre, found.method, found.settings, before=found.centroids[kept])
     group = _merged(step, found.radii[kept], near)
-    joined = by_size(group[step.labels], numbers)
+    joined = by_size(group[step.labels], rows)
     count = int(joined.max(initial=-1)) + 1
     new = np.zeros(len(step), dtype=np.int64)  # what each has become
     inside = joined >= 0
     new[step.labels[inside]] = joined[inside]
     old = np.zeros(count, dtype=np.int64)  # one that has become each
     old[new[::-1]] = np.arange(len(step))[::-1]
-    refined = moved(matrix, joined, numbers, found.centre, found.method, found.settings, before=step.centroids[old])
+    refined = moved(vectors, joined, rows, found.centre, found.method, found.settings, before=step.centroids[old])
     radii = np.zeros(count)
     np.maximum.at(radii, new, found.radii[kept])
     several = np.bincount(new, minlength=count) > 1

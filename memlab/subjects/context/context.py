@@ -43,7 +43,7 @@ class Context:
         The tokens that were allowed.
     hits
         The hits of the recall, exactly the memories that were injected: ``lab.feedback(context.hits[0], ...)`` and
-        ``lab.attribute(answer, context.hits)`` judge them.
+        ``lab.agents.credits.answer(answer, context.hits)`` judge them.
     frame
         A row for each memory, in order: memory_id, tier (1 always, 2 for the task, 3 cut), form ("warning", "note" or
         "fact"), tokens (in the longer of the two texts), reason.
@@ -58,7 +58,7 @@ class Context:
     settings
         The settings of the pack that bound it: the tokens of the tiers, always-kinds and limit.
     modules
-        The modules of the project's map (``lab.modules``) that the task speaks of and the text describes.
+        The modules of the project's map (``lab.agents.modules``) that the task speaks of and the text describes.
     """
 
     task: str

@@ -10,8 +10,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.kernel.english import file_subject
 from memlab.kernel.state import State
-from memlab.subjects.modules.grouping import subject_of
 
 __all__ = ["FileNames"]
 
@@ -78,7 +78,7 @@ def _parts(path: str) -> list[str]:
     """What a path may be called by: its name, its stem, its folders."""
     *folders, name = path.split("/")
     stem = name.rpartition(".")[0]
-    subject = subject_of(name.split(".")[0]).replace(" ", "-")
+    subject = file_subject(name.split(".")[0]).replace(" ", "-")
     return [name, *dict.fromkeys(part for part in (*folders, stem, subject) if len(part) >= _SHORT)]
 
 

@@ -14,30 +14,29 @@ each is cut to ``tier-3-tokens``. So whatever is shown is injected, and what the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from memlab.kernel.base.display import clip
+from memlab.kernel.hooks import hooks
 from memlab.kernel.index import best
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Candidates, Chosen, Column, Question, QuestionFeatures, Ranking, Selection, columns
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.slates import Slate
 from memlab.kernel.state import State
+from memlab.kernel.verbs.fact_rows import entities_of, facts_of, held_at, with_status
+from memlab.kernel.verbs.recalling.injected import Injected
 from memlab.subjects.context.files import FileNames
-from memlab.subjects.context.injected import Injected
 from memlab.subjects.context.marks import marks_among
 from memlab.subjects.context.writing import LEAST, Entry, Sheet, entry_of, fitted, quoted
-from memlab.subjects.entities.merging import entities_of
-from memlab.subjects.facts.fact_rows import facts_of, held_at, with_status
-from memlab.subjects.modules.module_map import ModuleMaps
 
-__all__ = ["Injection"]
+__all__ = ["Injection", "Part", "ProjectMap"]
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -102,7 +101,7 @@ class Injection:
         self._unit = max(pack.count("tier-3-tokens"), LEAST)
         self._days = bool(pack.settings["context-days"])
         mapped = question.project is not None and question.filters.without is not None
-        self._words = state.projection(ModuleMaps).words(question.project or "") if mapped else None
+        self._words = project_map(state, question.project or "") if mapped else None
         self._spoken_of = [] if self._words is None else self._words.find(question.text, limit=_MOST_MODULES)
         self._agent = question.filters.viewer
         known = state.projection(Injected)
@@ -363,3 +362,35 @@ class Injection:
         where = {"agent": self._agent, "project": question.project, "session": question.session}
         said = {"ids": self.frame["memory_id"].to_list(), "tokens": self.sheet.tokens, "budget": self._budget}
         return {"inject": {"decision": decision, **said, **{name: one for name, one in where.items() if one}}}
+
+
+class Part(Protocol):
+    """A part of a project that a task speaks of."""
+
+    @property
+    def module(self) -> str:
+        """Its name."""
+
+    @property
+    def known(self) -> Mapping[str, Any]:
+        """Its ``description``, and lists of names: ``files``, ``tests``, ``depends_on``."""
+
+
+class ProjectMap(Protocol):
+    """What an extension knows of a project, for the hook "project-map": a context names its parts."""
+
+    @property
+    def modules(self) -> Mapping[str, Any]:
+        """The parts by name."""
+
+    def find(self, task: str, *, limit: int) -> Sequence[Part]:
+        """Return the parts that a task speaks of, the best first."""
+
+    def rows(self, state: State, project: str, names: Iterable[str]) -> Rows:
+        """Return the rows, ascending, of the memories that are about these parts."""
+
+
+def project_map(state: State, project: str) -> ProjectMap | None:
+    """Return the first map of a project that an extension has, None without."""
+    maps = (find(state, project) for find in hooks("project-map"))
+    return next((found for found in maps if found is not None), None)

@@ -23,12 +23,12 @@ from memlab.kernel.base.disk import writing
 from memlab.kernel.base.display import clip, details, table, text_table
 from memlab.kernel.base.latencies import PARTS, Latencies
 from memlab.kernel.base.printable import printable
+from memlab.kernel.english import count_tokens
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.slates import ATTRIBUTED
 from memlab.kernel.state import State, seen_rows
 from memlab.kernel.verbs.core import Core
-from memlab.subjects.consolidation.extracting import tokens
 from memlab.subjects.context.writing import WARNINGS
 
 __all__ = ["Metrics", "metrics_of"]
@@ -236,14 +236,14 @@ class _Discovery:
         own. None where the lab holds no such turn.
         """
         state = self._state
-        own = tokens(state.texts.at(row) or "")
+        own = count_tokens(state.texts.at(row) or "")
         context = int(state.contexts.codes[row])
         if context < 0 or self._turns[row]:
             return None
         if context not in self._of:
             rows = np.flatnonzero(state.contexts.codes == context)
             turns = rows[self._turns[rows]]
-            said = np.array([tokens(text or "") for text in state.texts.take(turns)], dtype=np.int64)
+            said = np.array([count_tokens(text or "") for text in state.texts.take(turns)], dtype=np.int64)
             self._of[context] = state.numbers["created"].values[turns], said, len(rows) - len(turns)
         created, said, shared = self._of[context]
         before = created <= state.numbers["created"].values[row]

@@ -17,9 +17,9 @@ from functools import cached_property
 
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.printable import printable
+from memlab.kernel.english import count_tokens, shorten
 from memlab.kernel.state import State
-from memlab.subjects.consolidation.extracting import cut, tokens
-from memlab.subjects.facts.fact_rows import phrase
+from memlab.kernel.verbs.fact_rows import phrase
 
 __all__ = ["LEAST", "WARNINGS", "Entry", "Sheet", "entry_of", "fitted", "marks_of", "quoted"]
 
@@ -118,7 +118,7 @@ class Sheet:
     @property
     def tokens(self) -> int:
         """Of the text."""
-        return tokens(self.text)
+        return count_tokens(self.text)
 
     @property
     def text(self) -> str:
@@ -150,7 +150,7 @@ def marks_of(*, uncertain: bool, contradicts: Sequence[str]) -> tuple[str, ...]:
     plain = ["(uncertain)"] if uncertain else []
     if not contradicts:
         return tuple(plain)
-    told = "; ".join(cut(quoted(text), _OF_A_CONTRADICTION) for text in contradicts)
+    told = "; ".join(shorten(quoted(text), _OF_A_CONTRADICTION) for text in contradicts)
     return " ".join([*plain, f"(contradicts: {told})"]), " ".join([*plain, "(contradicted)"])
 
 
@@ -187,9 +187,9 @@ def fitted(entry: Entry, most: int) -> Entry:
     """The beginning of an entry within ``most`` tokens of either form."""
     if entry.size <= 4 * most:
         return entry
-    room = most - tokens(Entry(entry.memory, entry.form, "", entry.head).markdown)
+    room = most - count_tokens(Entry(entry.memory, entry.form, "", entry.head).markdown)
     while entry.size > 4 * most and room > 0:
-        entry = Entry(entry.memory, entry.form, cut(entry.words, room), entry.head)
+        entry = Entry(entry.memory, entry.form, shorten(entry.words, room), entry.head)
         room = min(room - 1, room * 4 * most // max(entry.size, 1))
     return entry if entry.size <= 4 * most else Entry(entry.memory, entry.form, "\u2026")
 

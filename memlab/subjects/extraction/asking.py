@@ -16,16 +16,15 @@ from typing import Any
 
 import msgspec
 
-from memlab.io.reading import Message
+from memlab.io.formats import Message
 from memlab.kernel.base.printable import printable
-from memlab.kernel.english import LONGEST, words_of
+from memlab.kernel.english import LONGEST, shorten, words_of
+from memlab.kernel.verbs.fact_rows import predicate_of
 from memlab.kernel.verbs.remembering.detectors import provenance_of
-from memlab.subjects.consolidation.extracting import cut
 from memlab.subjects.extraction.asserting import table
 from memlab.subjects.extraction.fact import TEAM, USER, Fact
 from memlab.subjects.extraction.proposing import MOST_TOKENS, Where, fact_proposed, memory_proposed
 from memlab.subjects.extraction.staged import Proposed
-from memlab.subjects.facts.fact_rows import predicate_of
 from memlab.subjects.models import LanguageModel, read_json_answer
 
 __all__ = ["asked", "quoted_at"]
@@ -143,7 +142,7 @@ class _Taking:
 
     def memory(self, one: _Memory) -> Proposed:
         """A memory as it is proposed, in the model's words."""
-        text = cut(_line(one.text, _LONGEST_TEXT), MOST_TOKENS)
+        text = shorten(_line(one.text, _LONGEST_TEXT), MOST_TOKENS)
         place = self._place(one.quote, one.kind, _MEMORIES, one.confidence)
         more = {"kind": one.kind, "confidence": min(one.confidence, _REMEMBERED), "provenance": "extracted"}
         return memory_proposed(self.rule, text, more, self.message, self.number, place, self.where)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from memlab.io.reading import Message
+from memlab.io.formats import Message
 from memlab.kernel.base.clock import to_micros
 from memlab.kernel.schema import role_of
 
@@ -24,7 +24,7 @@ def chats_of(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, str | 
     Parameters
     ----------
     rows
-        Rows as ``remember_many`` takes them, with text and, where known, speaker, creator, session, project and at.
+        Rows as ``remember`` takes them, with text and, where known, speaker, creator, session, project and at.
 
     Returns
     -------

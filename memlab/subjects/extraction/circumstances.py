@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from memlab.io.reading import Message
+from memlab.io.formats import Message
 from memlab.kernel.english import code_lines, holds, padded, phrases, words_of
 
 __all__ = ["Setting", "begins_a_role", "roles_played", "setting_of"]

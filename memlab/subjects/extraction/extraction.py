@@ -1,4 +1,4 @@
-"""Extracting of one lab: proposals staged, committed through ``remember_many``, and what a session taught."""
+"""Extracting of one lab: proposals staged, committed through ``remember``, and what a session taught."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from memlab.errors import InputError, ModelError, NoAnswer
-from memlab.io.reading import Message, messages_of
+from memlab.io.formats import Message, messages_of
 from memlab.kernel.base.clock import to_micros
 from memlab.kernel.base.display import clip, table
 from memlab.kernel.base.printable import printable
@@ -21,24 +21,23 @@ from memlab.kernel.state import checked_text
 from memlab.kernel.storage.views import seen
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.feedback.gaps import Gaps
+from memlab.kernel.verbs.gate.names import check_agent
+from memlab.kernel.verbs.gate.switch import check_on
 from memlab.kernel.verbs.linking.comparing import Comparing
 from memlab.kernel.verbs.remembering.detectors import Utterance
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.remembering.tellings import Tellings
 from memlab.kernel.verbs.results import Remembered
-from memlab.subjects.agents.relationships import check_agent
-from memlab.subjects.agents.switch import check_on
 from memlab.subjects.extraction.asking import asked
 from memlab.subjects.extraction.chats import chats_of, unread
 from memlab.subjects.extraction.circumstances import roles_played
 from memlab.subjects.extraction.learning import LESSONS, lessons
 from memlab.subjects.extraction.proposing import Where, proposals
 from memlab.subjects.extraction.staged import Asked, Extracted, Proposed
-from memlab.subjects.models import LanguageModel
+from memlab.subjects.models import LanguageModel, Otherwise
 
-__all__ = ["Extraction", "Learned", "Otherwise", "where_of"]
+__all__ = ["Extraction", "Learned", "where_of"]
 
-Otherwise = Literal["raise", "rules", "skip"]
 """What becomes of a message that a language model does not read."""
 
 Admits = Callable[[str, Utterance, str], bool]
@@ -74,14 +73,14 @@ class Learned:
     session
         The session.
     extracted
-        The lessons that were not known yet, then the proposals of its messages, as ``lab.extract`` returns them.
+        The lessons that were not known yet, then the proposals of its messages, as ``lab.agents.extract`` returns them.
     remembered
-        Two results of ``lab.remember_many``: what became of the lessons, and of the other proposals. ``()`` with
+        Two results of ``lab.remember``: what became of the lessons, and of the other proposals. ``()`` with
         ``store=False``.
     notices
         A line for each conflict with what was known: "Updated: tabs -> spaces".
     gaps
-        A frame of the open gaps of the session, with the columns of ``lab.review.gaps``.
+        A frame of the open gaps of the session, with the columns of ``lab.upkeep.review.gaps``.
     """
 
     session: str
@@ -101,7 +100,7 @@ class Learned:
         lines = ["Here is what I learned:", *lines] if lines else ["Nothing was learned that a rule recognises."]
         lines += self.notices
         if self.gaps.height:
-            lines.append(f"Looked for in vain {self.gaps.height} times (lab.review.gaps):")
+            lines.append(f"Looked for in vain {self.gaps.height} times (lab.upkeep.review.gaps):")
             newest = dict.fromkeys(self.gaps["snippet"].reverse())
             lines += [f"- {clip(snippet, 160)}" for snippet in list(newest)[:_LINES]]
         return "\n".join(lines)

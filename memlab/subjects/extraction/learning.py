@@ -10,10 +10,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from memlab.io.reading import Message
-from memlab.kernel.english import asserted, first_of, holds, padded, phrases, vocabulary, words_of
+from memlab.io.formats import Message
+from memlab.kernel.english import (
+    asserted,
+    count_tokens,
+    first_of,
+    holds,
+    padded,
+    phrases,
+    shorten,
+    vocabulary,
+    words_of,
+)
 from memlab.kernel.verbs.remembering.detectors import utterance
-from memlab.subjects.consolidation.extracting import cut, tokens
 from memlab.subjects.extraction.proposing import Where
 from memlab.subjects.extraction.staged import Proposed
 
@@ -72,7 +81,7 @@ def lessons(messages: Sequence[Message], where: Where, *, budget: int, open_word
     left = budget
     for sort in LESSONS:
         for one in found[sort][-_MOST_OF_A_SORT:]:  # the last are nearest to how it ended
-            if (cost := tokens(one.text)) <= left:
+            if (cost := count_tokens(one.text)) <= left:
                 kept.append(one)
                 left -= cost
     return kept
@@ -93,7 +102,7 @@ def _of_a_message(message: Message, number: int, where: Where, open_words: bool)
         sort = next((sort for sort in _RECOGNISED if holds(low, phrases("session", sort))), None)
         if sort is not None and _says_enough(sort, said, words, low):
             more = {"triggers": forbidden} if sort == "avoid" and (forbidden := _forbidden(low)) else {}
-            yield _lesson(sort, cut(said, _MOST_TOKENS), number, message, (start, stop), where, open_words, more)
+            yield _lesson(sort, shorten(said, _MOST_TOKENS), number, message, (start, stop), where, open_words, more)
 
 
 def _says_enough(sort: str, said: str, words: list[str], low: str) -> bool:
@@ -174,7 +183,7 @@ def _dynamics(
         return
     parts = []
     if right:
-        quoted = cut(" ".join(right[0][1].text.split()), _SHORT_QUOTE)
+        quoted = shorten(" ".join(right[0][1].text.split()), _SHORT_QUOTE)
         parts.append(f'the user corrected the agent {_times(len(right))} (first: "{quoted}")')
     if failed:
         parts.append(f"{failed} {'attempt' if failed == 1 else 'attempts'} failed")
@@ -231,7 +240,7 @@ def _steps(task: tuple[int, Message], done: list[str], failed: list[str], where:
     if len(steps) < 2:
         return None
     number, message = task
-    goal = cut(" ".join(message.text.split()), 25)
+    goal = shorten(" ".join(message.text.split()), 25)
     text = f"{goal.rstrip('.')}: what led to success was {', then '.join(steps)}"
     warnings = [f"{name} failed" for name in dict.fromkeys(failed)]
     more: dict[str, object] = {"title": goal, "steps": steps, **({"warnings": warnings} if warnings else {})}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from memlab.io.reading import Message
+from memlab.io.formats import Message
 from memlab.kernel.english import (
     Completed,
     Sentence,
@@ -25,12 +25,13 @@ from memlab.kernel.english import (
     padded,
     phrases,
     read_sentences,
+    shorten,
     vocabulary,
     words_of,
 )
+from memlab.kernel.verbs.fact_rows import fact_text
+from memlab.kernel.verbs.gate.names import as_agent
 from memlab.kernel.verbs.remembering.detectors import Utterance, corrects, provenance_of, tells_event, utterance
-from memlab.kernel.verbs.remembering.limits import as_agent
-from memlab.subjects.consolidation.extracting import cut
 from memlab.subjects.extraction.circumstances import Setting, setting_of
 from memlab.subjects.extraction.confidence import kept_of
 from memlab.subjects.extraction.durable import has_happened, is_durable_event
@@ -38,7 +39,6 @@ from memlab.subjects.extraction.earnest import is_hypothetical
 from memlab.subjects.extraction.fact import DOUBTFUL, TEAM, USER, Fact
 from memlab.subjects.extraction.reading import facts_in
 from memlab.subjects.extraction.staged import Proposed
-from memlab.subjects.facts.fact_rows import fact_text
 
 __all__ = ["MOST_TOKENS", "Where", "fact_proposed", "memory_proposed", "proposals"]
 
@@ -262,7 +262,7 @@ def _shared(
     if answers and answer is not None:
         said.insert(0, answer.text.strip(" .!"))
         spans.append((answer.start, answer.stop))
-    words = cut(" ... ".join(" ".join(one.split()) for one in said), MOST_TOKENS)
+    words = shorten(" ... ".join(" ".join(one.split()) for one in said), MOST_TOKENS)
     text = f'{message.speaker or "The user"} shared: "{words}"'
     place = (min(start for start, _ in spans), max(stop for _, stop in spans))
     yield _memory("shared", text, "observation", message, number, place, where)
@@ -293,10 +293,10 @@ def _words(
         kind = {"corrects": "correction", "tells-event": "event"}.get(rule)
         if kind is None:
             kind = "negative" if low.startswith(" never ") else "preference"
-        words = cut(" ".join(said.split()), MOST_TOKENS)
+        words = shorten(" ".join(said.split()), MOST_TOKENS)
         if rule == "orders-for-good":
             stop = sentence.stop  # with its condition: "... when I ask about deadlines"
-            words = cut(" ".join(text[start:stop].split()), MOST_TOKENS)
+            words = shorten(" ".join(text[start:stop].split()), MOST_TOKENS)
         kept = words if rule == "orders-for-good" else f'{message.speaker or f"The {message.role}"} said: "{words}"'
         yield _memory(rule, kept, kind, message, number, (start, stop), where)
 

@@ -66,7 +66,7 @@ class Proposed:
 
     @property
     def operation(self) -> str:
-        """It as an operation that a person can read, edit and run with ``lab.operations.run``."""
+        """It as an operation that a person can read, edit and run with ``lab.upkeep.operations.run``."""
         if self.sort == "memory":
             return f"(remember {write_data(self.text)} {write_data(self.kind)})"
         said = [self.fields["subject"], self.fields["predicate"], self.fields.get("object") or self.fields["value"]]
@@ -75,7 +75,7 @@ class Proposed:
 
     @property
     def row(self) -> dict[str, Any]:
-        """It as ``lab.remember_many`` takes it."""
+        """It as ``lab.remember`` takes it."""
         return {"text": self.text, **self.fields}
 
     def __repr__(self) -> str:

@@ -1,1 +1,1 @@
-"""``lab.facts``: facts as rows and in words."""
+"""``lab.facts``, ``lab.facts.entities``: facts as rows and in words; names that stand for one entity."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -16,13 +16,8 @@ from memlab.kernel.recall import Filters, Hits, Question
 from memlab.kernel.schema import STATUSES, spelled
 from memlab.kernel.state import State, checked_text, entity_key
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
-from memlab.kernel.verbs.recalling.asking import Questions
-from memlab.kernel.verbs.remembering.remember import Remembering
-from memlab.kernel.verbs.results import Memory
-from memlab.subjects.agents.switch import filters_while_off
-from memlab.subjects.entities.entities import check_name
-from memlab.subjects.entities.merging import entities_of, entity_named
-from memlab.subjects.facts.fact_rows import (
+from memlab.kernel.verbs.fact_rows import (
+    entities_of,
     fact_text,
     facts_frame,
     facts_of,
@@ -31,7 +26,16 @@ from memlab.subjects.facts.fact_rows import (
     retracted,
     with_status,
 )
+from memlab.kernel.verbs.gate.switch import filters_while_off
+from memlab.kernel.verbs.recalling.asking import Questions
+from memlab.kernel.verbs.remembering.remember import Remembering
+from memlab.kernel.verbs.results import Memory
+from memlab.subjects.facts.entities import check_name
+from memlab.subjects.facts.merging import entity_named
 from memlab.subjects.facts.narrative import USER, Narrative, about, narrative, profile
+
+if TYPE_CHECKING:
+    from memlab.subjects.entities.entities import LabEntities
 
 __all__ = ["LabFacts"]
 
@@ -41,6 +45,12 @@ class LabFacts:
 
     def __init__(self, core: Core, remembering: Remembering, questions: Questions) -> None:
         self._core, self._remembering, self._questions = core, remembering, questions
+
+    @property
+    def entities(self) -> LabEntities:
+        """Who and what facts are about: declare, list, merge, split."""
+        entities: LabEntities = self._core.made("entities")
+        return entities
 
     @checked
     def add(

@@ -17,12 +17,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.kernel.base.printable import printable
+from memlab.kernel.english import count_tokens
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment, first_mention
-from memlab.kernel.schema import RECALLABLE
+from memlab.kernel.schema import OF_THE_USER, RECALLABLE
 from memlab.kernel.state import Entities, State, entity_key
-from memlab.subjects.consolidation.extracting import tokens
-from memlab.subjects.facts.fact_rows import facts_of, held_at, phrase, relevance, with_status
+from memlab.kernel.verbs.fact_rows import facts_of, held_at, phrase, relevance, with_status
 from memlab.subjects.facts.third_person import of_oneself, third_person
 
 __all__ = ["USER", "Narrative", "about", "narrative", "profile"]
@@ -31,9 +31,6 @@ Rows = NDArray[np.int64]
 
 USER = "user"
 """The entity that an assistant remembers for."""
-
-OF_THE_USER = ("personal", "preference", "goal", "trait")
-"""The kinds that say something of the user, whoever remembers it."""
 
 _NOUN = re.compile(r"is (?:a|an|the) ")
 
@@ -171,14 +168,14 @@ def _fitted(statements: Sequence[_Statement], written: Callable[[Sequence[_State
     kept: list[_Statement] = []
     text = ""
     for one in statements:
-        if tokens(text + one.words) > budget:
+        if count_tokens(text + one.words) > budget:
             continue  # the quick answer where there is much to tell
         longer = printable(written([*kept, one]))
-        if tokens(longer) <= budget:
+        if count_tokens(longer) <= budget:
             kept, text = [*kept, one], longer
     return Narrative(
         text,
-        tokens(text),
+        count_tokens(text),
         budget,
         len(statements) - len(kept),
         pl.DataFrame(

@@ -15,9 +15,9 @@ from typing import Any
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import MEMORY, NEVER
 from memlab.kernel.state import Change, State, edges_of, values_of
-from memlab.subjects.facts.fact_rows import facts_of
+from memlab.kernel.verbs.fact_rows import facts_of
+from memlab.kernel.verbs.linking.fact_times import tellings_of
 from memlab.subjects.facts.lifecycle import Said, ends
-from memlab.subjects.facts.tellings import tellings_of
 
 __all__ = ["Succession", "succession"]
 

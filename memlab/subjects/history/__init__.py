@@ -1,1 +1,1 @@
-"""``lab.at``, ``lab.viewed_by``, ``lab.log``: labs of the past and of one viewer."""
+"""``lab.at``, ``lab.at(viewer=...)``, ``lab.log``: labs of the past and of one viewer."""

@@ -38,7 +38,7 @@ def store_at(store: Store, when: When | None, *, event: int | None, progress: bo
 
 
 def store_viewed_by(store: Store, viewer: str) -> Store:
-    """What ``viewer`` sees of a store; see ``Lab.viewed_by``."""
+    """What ``viewer`` sees of a store; see ``Lab.at``."""
     if not viewer:
         raise InputError('viewer is who asks, such as "agent:coder", not an empty name.')
     refuse(viewer, "viewer")

@@ -1,1 +1,1 @@
-"""``lab.index``: the search for neighbours."""
+"""``lab.upkeep.index``: the search for neighbours."""

@@ -1,4 +1,4 @@
-"""``lab.index``: the search for neighbours, how good it is, and how it is kept so."""
+"""``lab.upkeep.index``: the search for neighbours, how good it is, and how it is kept so."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["LabIndex"]
 
 
 class LabIndex:
-    """``lab.index``: the search for neighbours.
+    """``lab.upkeep.index``: the search for neighbours.
 
     Up to 100,000 memories that a filter admits are searched exactly; beyond, an index proposes, and what it proposes is
     scored exactly. The index is built in the background and never stale: what came later is searched

@@ -1,1 +1,1 @@
-"""``lab.io``: exports and mirrors; ``lab.load``: whatever comes in."""
+"""``lab.io``: exports, mirrors, backups, checks and restoring; ``lab.load``: whatever comes in."""

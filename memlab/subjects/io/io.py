@@ -11,21 +11,22 @@ import polars as pl
 
 from memlab.errors import LabError, MemlabError
 from memlab.kernel.base.arguments import AsGiven, Count, Seconds, Within, checked, warn_caller
-from memlab.kernel.embedding import EmbedderSpec
+from memlab.kernel.embedding import Embedder, EmbedderSpec
 from memlab.kernel.storage.copies import copies, forget_copy, note_copy, written
 from memlab.kernel.storage.purging import PURGE_TIMEOUT
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import SeenStore
 from memlab.kernel.verbs.core import Core
-from memlab.subjects.backups.backups import Backup, back_up, check_open
-from memlab.subjects.backups.checking import Checked
+from memlab.subjects.io.backups import Backup, back_up, check_open
+from memlab.subjects.io.checking import Checked
 from memlab.subjects.io.joining import join
 from memlab.subjects.io.migrating import Moved, Preview, move, preview, synced_frame
 from memlab.subjects.io.reembedding import Reembedder, Reembedding
 from memlab.subjects.io.scanning import scan_edges, scan_memories
 
 if TYPE_CHECKING:
-    from memlab.io.moving import Joined, Mirror
+    from memlab.subjects.io.mirror import Mirror
+    from memlab.subjects.io.results import Joined
 
 __all__ = ["LabIO", "reach_lost_mirrors"]
 
@@ -35,6 +36,26 @@ class LabIO:
 
     def __init__(self, core: Core, reembedder: Reembedder) -> None:
         self._core, self._reembedder = core, reembedder
+
+    @property
+    def path(self) -> Path | None:
+        """The lab's folder; None in memory."""
+        return self._core.store.folder
+
+    @property
+    def embedder(self) -> Embedder:
+        """What turns texts into vectors."""
+        return self._core.store.embedder
+
+    @property
+    def seed(self) -> int:
+        """What decides, with what the lab has seen, which probes are drawn."""
+        return self._core.seed
+
+    @property
+    def store(self) -> Store:
+        """The journal and the state that is folded from it: for tools that read events, within ``store.reading()``."""
+        return self._core.store
 
     @checked
     def scan(self, table: Literal["memories", "edges"] = "memories") -> pl.LazyFrame:
@@ -72,7 +93,7 @@ class LabIO:
 
         >>> lab.io.export("agent.jsonl")                                                      # doctest: +SKIP
         """
-        from memlab.io.moving import Bundle, bundle_of, events_of, lab_id, policies_of, write_bundle
+        from memlab.io.formats import Bundle, bundle_of, events_of, lab_id, policies_of, write_bundle
 
         target = Path(path).expanduser()
         journal = self._core.store.journal
@@ -154,7 +175,7 @@ class LabIO:
 
         >>> mirror = lab.io.mirror("memories", every=5)                                       # doctest: +SKIP
         """
-        from memlab.io.moving import Mirror
+        from memlab.subjects.io.mirror import Mirror
 
         lab = weakref.ref(self._core.owner)
         return Mirror(Path(folder).expanduser(), self._core.store, alive=lambda: lab() is not None, every=every)
@@ -284,7 +305,7 @@ class LabIO:
 
 def reach_lost_mirrors(store: Store) -> None:
     """Bring in step the mirrors that the last purge did not reach: it was killed, or a disk was not there."""
-    from memlab.io.moving import reach_mirrors
+    from memlab.subjects.io.mirror import reach_mirrors
 
     try:
         with store.derived.held(PURGE_TIMEOUT):

@@ -12,11 +12,12 @@ from memlab.kernel.journal import Event, Journal
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import SeenStore
 from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.gate.switch import check_on
 from memlab.kernel.verbs.projections import new_state
-from memlab.subjects.agents.switch import check_on
 
 if TYPE_CHECKING:
-    from memlab.io.moving import Bundle, Joined
+    from memlab.io.formats import Bundle
+    from memlab.subjects.io.results import Joined
 
 __all__ = ["join"]
 
@@ -25,7 +26,8 @@ _Events = Callable[[], Iterable[Event]]
 
 def join(core: Core, other: Any, *, dry_run: bool) -> Joined:
     """See ``LabIO.join``."""
-    from memlab.io.moving import join_bundle, lab_id
+    from memlab.io.formats import lab_id
+    from memlab.subjects.io.join import join_bundle
 
     if isinstance(core.store, SeenStore):
         raise InputError("A lab as one viewer sees it shows a part of itself. Join into the lab itself.")
@@ -38,9 +40,9 @@ def join(core: Core, other: Any, *, dry_run: bool) -> Joined:
 
 def _read(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
     """What the other lab holds, and how its journal is read, where there is one."""
-    from memlab.io.moving import EXPORTS, bundle_of, export_at, lab_id, read_bundle, read_lab
+    from memlab.io.formats import EXPORTS, bundle_of, find_reader, lab_id, read_bundle, read_lab
 
-    store = getattr(other, "store", None)
+    store = getattr(getattr(other, "io", None), "store", None)
     if isinstance(store, Store):
         if store.journal is core.store.journal or (store.folder is not None and _same(core, store.folder)):
             raise InputError("A lab cannot be joined with itself.")
@@ -52,7 +54,8 @@ def _read(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
     path = Path(other).expanduser()
     if not path.exists():
         raise InputError(f"There is nothing at {path}.")
-    format = export_at(path)
+    reader = find_reader(path)
+    format = "" if reader is None else reader.name
     if format == "lab":
         if _same(core, path):
             raise InputError("A lab cannot be joined with itself.")

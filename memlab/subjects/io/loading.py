@@ -19,19 +19,18 @@ from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.privacy import Finding
 from memlab.kernel.state import checked_columns, columns_of, refuse_names
 from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.gate.switch import check_on
 from memlab.kernel.verbs.linking.comparing import check_linking
 from memlab.kernel.verbs.linking.linker import Linker
 from memlab.kernel.verbs.policies.policies import LabPolicies
 from memlab.kernel.verbs.projections import new_state
 from memlab.kernel.verbs.remembering.known import Known
 from memlab.kernel.verbs.remembering.remember import Remembering
-from memlab.subjects.agents.switch import check_on
-from memlab.subjects.extraction.extraction import Extraction
 
 if TYPE_CHECKING:
-    from memlab.io.moving import Bundle, Loaded
-    from memlab.io.reading import Notes, Source
+    from memlab.io.formats import Bundle, Notes, Source
     from memlab.kernel.policies import Pack
+    from memlab.subjects.io.results import Loaded
 
 __all__ = ["Given", "load"]
 
@@ -92,24 +91,33 @@ def load(
     remembering: Remembering,
     linker: Linker,
     policies: LabPolicies,
-    extraction: Extraction,
+    extraction: Any,
     *,
     progress: bool = False,
 ) -> Loaded:
     """Load ``x``: an export of a lab or of another tool as it is, anything else as rows; see ``memlab.load``."""
-    from memlab.io.moving import IMPORTS, bundle_of_frame, export_at, is_memories
-    from memlab.io.reading import READERS, Options, read_file, read_object, sources_of_folder
+    from memlab.io.formats import (
+        IMPORTS,
+        READERS,
+        Options,
+        bundle_of_frame,
+        find_reader,
+        is_memories,
+        read_file,
+        read_object,
+        sources_of_folder,
+    )
 
     check_linking(given.linking)
-    if given.format is not None and given.format not in (*IMPORTS, *READERS):
-        raise UnknownName("format", given.format, (*IMPORTS, *READERS))
+    if given.format is not None and given.format not in READERS:
+        raise UnknownName("format", given.format, READERS)
     path = _path_of(x)
     if path is not None:
         if not path.exists():
             raise InputError(f"There is nothing at {path}.{_nearest(path)}")
-        export = (given.format if given.format in IMPORTS else None) if given.format else export_at(path)
-        if export is not None:
-            return _imported(path, export, given, core, policies)
+        reader = find_reader(path, given.format)
+        if reader is not None and reader.name in IMPORTS:
+            return _imported(path, reader.name, given, core, policies)
     elif given.format in IMPORTS:
         raise InputError(f'format="{given.format}" is that of a file, and no path was given.')
     elif is_memories(x) and given.is_plain:
@@ -138,7 +146,7 @@ def load(
 
 def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPolicies) -> Loaded:
     """An export, whole or not at all, with ids, times, counts and edges."""
-    from memlab.io.moving import pack_of, read_bundle, read_lab
+    from memlab.io.formats import pack_of, read_bundle, read_lab
 
     rows_only = {
         "extract": given.extract,
@@ -160,7 +168,8 @@ def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPo
 
 def _stored(bundle: Bundle, given: Given, core: Core, pack: Pack | None) -> Loaded:
     """Store a bundle, whole or not at all; ``pack`` is the one that comes with it and is used next."""
-    from memlab.io.moving import lab_id, load_bundle
+    from memlab.io.formats import lab_id
+    from memlab.subjects.io.storing import load_bundle
 
     with core.reading() as state:
         check_on(
@@ -276,7 +285,7 @@ class _Loading:
 
     def loaded(self, source: str) -> Loaded:
         """What came of it."""
-        from memlab.io.moving import GUESSED, PLACES, Loaded
+        from memlab.subjects.io.results import GUESSED, PLACES, Loaded
 
         left_out, skipped = Counter[str](), Counter[str]()
         for notes in self._notes:

@@ -19,11 +19,11 @@ from memlab.kernel.schema import MEMORY, RECALLABLE
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import SeenStore
 from memlab.kernel.verbs.core import Core
-from memlab.subjects.agents.switch import Switches, check_on
+from memlab.kernel.verbs.gate.switch import Switches, check_on
 from memlab.subjects.io.synced import Synced
 
 if TYPE_CHECKING:
-    from memlab.io.moving import Bundle
+    from memlab.io.formats import Bundle
 
 __all__ = ["Moved", "Preview", "move", "preview", "synced_frame"]
 
@@ -170,13 +170,15 @@ def move(core: Core, target: Path, exclude: Iterable[str | None], open_lab: Call
     plan = preview(core, exclude).frame
     goes = plan.filter("would_go")["project"].to_list()
     with open_lab(target) as there:
-        moved = _moved(core, there.store, target, goes, whole=plan["would_go"].all())
-        _mark(core, there.store, moved, left_out=int(plan.filter(~pl.col("would_go"))["memories"].sum()))
+        moved = _moved(core, there.io.store, target, goes, whole=plan["would_go"].all())
+        _mark(core, there.io.store, moved, left_out=int(plan.filter(~pl.col("would_go"))["memories"].sum()))
     return moved
 
 
 def _moved(core: Core, there: Store, target: Path, projects: list[str | None], *, whole: bool) -> Moved:
-    from memlab.io.moving import Loaded, lab_id, load_bundle
+    from memlab.io.formats import lab_id
+    from memlab.subjects.io.results import Loaded
+    from memlab.subjects.io.storing import load_bundle
 
     with there.reading() as state:
         check_on(there, state, projects)
@@ -201,7 +203,7 @@ def _moved(core: Core, there: Store, target: Path, projects: list[str | None], *
 
 def _bundle(core: Core, projects: list[str | None] | None) -> Bundle:
     """The memories of these projects with the edges among them; None: all of the lab, as an export has it."""
-    from memlab.io.moving import bundle_of, lab_id
+    from memlab.io.formats import bundle_of, lab_id
 
     where = None
     if projects is not None:

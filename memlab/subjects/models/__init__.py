@@ -6,6 +6,6 @@ Nothing here knows what is asked, or a lab.
 
 from memlab.subjects.models._http import Reply, Unreached, posted
 from memlab.subjects.models._json import read_json_answer
-from memlab.subjects.models._model import LanguageModel, Usage
+from memlab.subjects.models._model import LanguageModel, Otherwise, Usage
 
-__all__ = ["LanguageModel", "Reply", "Unreached", "Usage", "posted", "read_json_answer"]
+__all__ = ["LanguageModel", "Otherwise", "Reply", "Unreached", "Usage", "posted", "read_json_answer"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
@@ -23,7 +23,10 @@ from memlab.kernel.version import __version__
 from memlab.subjects.models._answers import Answers
 from memlab.subjects.models._http import Broken, Reply, posted
 
-__all__ = ["LanguageModel", "Usage"]
+__all__ = ["LanguageModel", "Otherwise", "Usage"]
+
+Otherwise = Literal["raise", "rules", "skip"]
+"""What becomes of a message that a model does not read: an error, the rules read it, or it is left out."""
 
 _ANSWER_TOKENS = 1_000
 _BYTES_A_TOKEN = 4

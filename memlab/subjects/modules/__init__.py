@@ -1,1 +1,1 @@
-"""``lab.modules``: the parts of a code base, found without running it, and how well a lab knows each."""
+"""``lab.agents.modules``: the parts of a code base, found without running it, and how well a lab knows each."""

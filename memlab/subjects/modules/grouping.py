@@ -13,9 +13,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from memlab.subjects.modules.words import stem_of, words
+from memlab.kernel.english import code_words, file_subject, name_stems, stem_code_word
 
-__all__ = ["Nearest", "by_subject", "is_layer", "name_words", "neighbours_join", "subject_of"]
+__all__ = ["Nearest", "by_subject", "is_layer", "neighbours_join"]
 
 Key = tuple[str, ...]
 
@@ -25,31 +25,10 @@ _ONE_SUBJECT = 2 / 3
 """Share of a file's imports, in either direction, that lead to one module before the file joins it."""
 
 
-def name_words(name: str) -> list[str]:
-    """Return the stems of the words of a name; words written together are split at capitals.
-
-    >>> name_words("AuthStore"), name_words("user_routes")
-    (['auth', 'store'], ['user', 'rout'])
-    """
-    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return [stem_of(word) for word in re.findall(r"[^\W_]{2,}", apart.lower())]
-
-
 def is_layer(folder: str) -> bool:
     """Return whether the last part of a path names a layer, such as routes or components, or the root."""
     last = folder.rsplit("/", 1)[-1]
     return last == "." or _is_layer_word(last)
-
-
-def subject_of(name: str) -> str:
-    """Return the subject of the name of a file without its ending; empty where it names a layer alone.
-
-    >>> subject_of("auth-store"), subject_of("UserService"), subject_of("index")
-    ('auth', 'user', 'index')
-    """
-    own = [word for word in name_words(name) if word not in _layers() and word not in words("common")]
-    subject = " ".join(own)
-    return subject if len(subject) >= 2 else ""
 
 
 def by_subject(groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -106,10 +85,10 @@ def neighbours_join(
     stems = _stems(modules)
     made = {name: list(held) for name, held in modules.items()}
     for path, name in owner.items():
-        if not is_layer(name) or name == "." or not near[path] or PurePosixPath(path).stem in words("entries"):
+        if not is_layer(name) or name == "." or not near[path] or PurePosixPath(path).stem in code_words("entries"):
             continue
         best, count = near[path].most_common(1)[0]
-        alike = stems.get(subject_of(PurePosixPath(path).name.split(".")[0]).split(" ")[0], set()) == {best}
+        alike = stems.get(file_subject(PurePosixPath(path).name.split(".")[0]).split(" ")[0], set()) == {best}
         if not is_layer(best) and count >= (1 if alike else 2) and count >= _ONE_SUBJECT * near[path].total():
             made[name].remove(path)
             made[best].append(path)
@@ -141,11 +120,11 @@ class Nearest:
 
 
 def _layers() -> frozenset[str]:
-    return words("layer stems")
+    return code_words("layer stems")
 
 
 def _is_layer_word(word: str) -> bool:
-    found = name_words(word)
+    found = name_stems(word)
     return bool(found) and all(one in _layers() for one in found)
 
 
@@ -153,7 +132,7 @@ def _folder_key(folder: str) -> Key:
     """The folders of a path that are no layers, as stems."""
     if folder == ".":
         return ()
-    return tuple(" ".join(name_words(part)) or part for part in folder.split("/") if not _is_layer_word(part))
+    return tuple(" ".join(name_stems(part)) or part for part in folder.split("/") if not _is_layer_word(part))
 
 
 def _file_key(path: str, folder: str) -> tuple[Key | None, bool]:
@@ -161,7 +140,7 @@ def _file_key(path: str, folder: str) -> tuple[Key | None, bool]:
     around, base = _folder_key(str(PurePosixPath(path).parent)), _folder_key(folder)
     if len(around) > len(base):
         return around, True
-    subject = subject_of(PurePosixPath(path).name.split(".")[0] or PurePosixPath(path).stem)
+    subject = file_subject(PurePosixPath(path).name.split(".")[0] or PurePosixPath(path).stem)
     return ((*around, subject) if subject else None), False
 
 
@@ -176,7 +155,7 @@ def _folder_of(path: str, layer: str) -> str:
 def _written(path: str) -> str:
     """The subject of a file's name as it is written there."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", PurePosixPath(path).name.split(".")[0])
-    kept = [word for word in re.findall(r"[^\W_]{2,}", name.lower()) if stem_of(word) not in _layers()]
+    kept = [word for word in re.findall(r"[^\W_]{2,}", name.lower()) if stem_code_word(word) not in _layers()]
     return "-".join(kept)
 
 
@@ -185,7 +164,7 @@ def _stems(modules: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for name, held in modules.items():
         for path in () if is_layer(name) else held:
-            if subject := subject_of(PurePosixPath(path).name.split(".")[0]):
+            if subject := file_subject(PurePosixPath(path).name.split(".")[0]):
                 found[subject].add(name)
     return found
 

@@ -7,7 +7,6 @@ file, once in its description. A path of the task counts as all of its words.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -15,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.kernel.english import code_words, name_stems
 from memlab.kernel.state import State
 from memlab.subjects.modules.grouping import Nearest
-from memlab.subjects.modules.words import stem_of, words
 
 __all__ = ["InTask", "ModuleWords", "described", "owners", "plain_path"]
 
@@ -107,5 +106,4 @@ def _weighed(name: str, module: Mapping[str, Any]) -> dict[str, float]:
 
 def _words(text: str) -> list[str]:
     """Words in small letters, those of names written together apart; common ones are left out."""
-    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
-    return [stem for word in re.findall(r"[^\W_]{2,}", apart.lower()) if (stem := stem_of(word)) not in words("common")]
+    return [stem for stem in name_stems(text) if stem not in code_words("common")]

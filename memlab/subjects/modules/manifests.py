@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
+from memlab.kernel.english import code_words
 from memlab.kernel.privacy import screen
 from memlab.subjects.modules.conventions import (
     is_instructions,
@@ -19,7 +20,6 @@ from memlab.subjects.modules.conventions import (
     states_rules,
 )
 from memlab.subjects.modules.walking import Tree
-from memlab.subjects.modules.words import words
 
 __all__ = ["Command", "Convention", "Manifests", "read_manifests"]
 
@@ -43,6 +43,15 @@ _JS_TESTS = {
     "@playwright/test": "playwright test",
     "cypress": "cypress run",
 }
+_GRADLE = {"build": "gradle build", "test": "gradle test"}
+_COMMANDS = {
+    "pom.xml": {"build": "mvn package", "test": "mvn test"},
+    "build.gradle": _GRADLE,
+    "build.gradle.kts": _GRADLE,
+    "tox.ini": {"test": "tox"},
+    "noxfile.py": {"test": "nox"},
+}
+"""What is done by which command in a project with a file of this name, whatever it holds."""
 _TARGET = re.compile(r"^([a-z][\w-]{0,30})\s*:(?!=)", re.M)
 
 
@@ -81,6 +90,8 @@ def read_manifests(tree: Tree) -> Manifests:
         try:
             if (read := _READERS.get(name)) is not None:
                 read(found, path)
+            for what, command in _COMMANDS.get(name, {}).items():
+                found.command(what, command, path)
             for rule in rules_of(path, tree.text(path, _MOST_RULES)) if states_rules(path) else ():
                 found.rule(rule, path)
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError, configparser.Error):
@@ -119,7 +130,7 @@ class _Found:
         plain = {
             re.split(r"[\s<>=!~;\[@^]", name.strip().lower().removeprefix("@").split("/")[-1])[0] for name in names
         }
-        self.frameworks |= plain & words("frameworks")
+        self.frameworks |= plain & code_words("frameworks")
         return plain
 
     def entry(self, path: str, file: str) -> None:
@@ -148,7 +159,7 @@ class _Found:
                 *(name for group in poetry_groups for name in group),
             ]
         )
-        self.frameworks |= tool.keys() & words("frameworks")
+        self.frameworks |= tool.keys() & code_words("frameworks")
         if "build-system" in given:
             self.command("build", "python -m build", path)
         if "pytest" in needs or "pytest" in tool:
@@ -215,14 +226,6 @@ class _Found:
             if target in _SCRIPTS:
                 self.command(_SCRIPTS[target], f"make {target}", path)
 
-    def pom(self, path: str) -> None:
-        self.command("build", "mvn package", path)
-        self.command("test", "mvn test", path)
-
-    def gradle(self, path: str) -> None:
-        self.command("build", "gradle build", path)
-        self.command("test", "gradle test", path)
-
     def requirements(self, path: str) -> None:
         lines = (line.split("#")[0].strip() for line in self.tree.text(path, _MOST).splitlines())
         needs = self.needs(line for line in lines if line and not line.startswith("-"))
@@ -265,12 +268,6 @@ class _Found:
             self.frameworks.add("unittest")
             self.commands.append(Command("test", "python -m unittest", tests[0]))
 
-    def tox(self, path: str) -> None:
-        self.command("test", "tox", path)
-
-    def nox(self, path: str) -> None:
-        self.command("test", "nox", path)
-
 
 _READERS = {
     "pyproject.toml": _Found.pyproject,
@@ -279,14 +276,9 @@ _READERS = {
     "go.mod": _Found.go,
     "Makefile": _Found.makefile,
     "makefile": _Found.makefile,
-    "pom.xml": _Found.pom,
-    "build.gradle": _Found.gradle,
-    "build.gradle.kts": _Found.gradle,
     **dict.fromkeys(("requirements.txt", "requirements-dev.txt", "dev-requirements.txt"), _Found.requirements),
     **dict.fromkeys(_LOCKS, _Found.lock),
     "Gemfile": _Found.gemfile,
-    "tox.ini": _Found.tox,
-    "noxfile.py": _Found.nox,
 }
 
 

@@ -26,7 +26,7 @@ from memlab.kernel.state import FLAG, NUMBER, PROJECT, SESSION, EventType, Field
 from memlab.subjects.modules.grouping import Nearest
 from memlab.subjects.modules.in_task import ModuleWords, described, owners, plain_path
 
-__all__ = ["ModuleMap", "ModuleMaps", "module_map"]
+__all__ = ["ModuleMap", "ModuleMaps", "has_map", "module_map", "words_of_map"]
 
 _CONFIDENCES = ("shallow", "partial", "mapped")
 _MOST_TOUCHED = 20_000
@@ -54,7 +54,7 @@ class ModuleMap:
     ``frame``: a row a module (module: its folder; description, files, tests, entry_points, depends_on, related: what it
     imports or is imported by, confidence: shallow, partial or mapped, touched: files that memories name, sessions of
     those).
-    ``commands``: what, command, file. ``conventions``: text, kind, project and files, as ``lab.remember_many`` takes
+    ``commands``: what, command, file. ``conventions``: text, kind, project and files, as ``lab.remember`` takes
     them: they are not remembered before somebody has looked at them. ``left_out`` counts files by why.
     """
 
@@ -244,6 +244,11 @@ class ModuleMaps(Projection):
         self._maps = {known["project"]: {**known, "described": dict(known["described"])} for known in dumped}
 
 
+def words_of_map(state: State, project: str) -> ModuleWords | None:
+    """Return by which words a task speaks of a project's modules; None without a map."""
+    return state.projection(ModuleMaps).words(project)
+
+
 def module_map(state: State, project: str, known: Mapping[str, Any]) -> ModuleMap:
     """A map as of this state: what memories in use name among its files joins the modules."""
     modules = described(known)
@@ -310,3 +315,8 @@ def _touched(state: State, project: str) -> Iterator[tuple[str, str | None]]:
         if paths and names["project"].codes[row] == code and int(status.codes[row]) in live:
             for path in paths:
                 yield plain_path(path), names["session"].at(row)
+
+
+def has_map(state: State, project: str) -> bool:
+    """Return whether a map of this project's modules is kept."""
+    return project in state.projection(ModuleMaps).projects

@@ -1,4 +1,4 @@
-"""``lab.modules``: scan a project's folder, look at its map, find the modules of a task, say what a module is for."""
+"""``lab.agents.modules``: scan a project's folder, look at its map, find the modules of a task, describe one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memlab.kernel.base.arguments import AsGiven, Count, checked, shown
 from memlab.kernel.privacy import screen, without_sensitive
 from memlab.kernel.state import checked_text, refuse_names
 from memlab.kernel.verbs.core import Core
-from memlab.subjects.agents.switch import check_on
+from memlab.kernel.verbs.gate.switch import check_on
 from memlab.subjects.models import LanguageModel
 from memlab.subjects.modules.in_task import described
 from memlab.subjects.modules.module_map import ModuleMap, ModuleMaps, module_map
@@ -29,7 +29,7 @@ _FOUND: dict[str, Any] = {"module": pl.String, "score": pl.Float64, "why": pl.Li
 
 
 class LabModules:
-    """``lab.modules``: the map of each project's modules.
+    """``lab.agents.modules``: the map of each project's modules.
 
     A scan reads a folder and runs nothing. What memories say of files (``files=``) joins the map by itself: a module is
     shallow, then partial, and mapped once memories of three sessions name its files.
@@ -56,8 +56,8 @@ class LabModules:
 
         InputError for a path that is no folder; ModelError where the model gives no answer, and nothing is kept.
 
-        >>> found = lab.modules.scan(".", project="api")                                   # doctest: +SKIP
-        >>> lab.remember_many(found.conventions)                                           # doctest: +SKIP
+        >>> found = lab.agents.modules.scan(".", project="api")                                   # doctest: +SKIP
+        >>> lab.remember(found.conventions)                                           # doctest: +SKIP
         """
         root = Path(path).expanduser()
         if not root.is_dir():
@@ -93,7 +93,7 @@ class LabModules:
         A word counts by how rare it is among the modules: threefold in the name of a module, twofold in that of a file,
         once in the description. No row where no word is met.
 
-        >>> lab.modules.find("the snapshot is written twice", project="api")               # doctest: +SKIP
+        >>> lab.agents.modules.find("the snapshot is written twice", project="api")               # doctest: +SKIP
         """
         checked_text(task, where="task")
         with self._core.reading() as state:
@@ -176,7 +176,7 @@ class LabModules:
 
         Examples
         --------
-        >>> lab.modules.touch(["src/auth/tokens.ts"], project="api", session="monday")     # doctest: +SKIP
+        >>> lab.agents.modules.touch(["src/auth/tokens.ts"], project="api", session="monday")     # doctest: +SKIP
         """
         if not isinstance(files, Iterable):
             raise InputError(f"touch(files=...): files are paths, or calls of tools as dicts, not {shown(files)}.")
@@ -216,7 +216,7 @@ class LabModules:
 
 
 def _unknown(maps: ModuleMaps, project: str) -> UnknownName:
-    return UnknownName("project with a map (see lab.modules.scan)", project, maps.projects)
+    return UnknownName("project with a map (see lab.agents.modules.scan)", project, maps.projects)
 
 
 def _check_project(project: str) -> None:

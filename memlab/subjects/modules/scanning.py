@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from memlab.kernel.base.progress import bar
+from memlab.kernel.english import file_language
 from memlab.kernel.privacy import screen
 from memlab.subjects.models import LanguageModel
 from memlab.subjects.modules.classifying import classify
 from memlab.subjects.modules.grouping import by_subject, is_layer, neighbours_join
 from memlab.subjects.modules.manifests import Command, Convention, read_manifests
 from memlab.subjects.modules.walking import Tree, walk
-from memlab.subjects.modules.words import language
 
 __all__ = ["Module", "Scan", "scan"]
 
@@ -105,7 +105,7 @@ def scan(root: Path, *, progress: bool, model: LanguageModel | None = None) -> S
         manifests.commands,
         manifests.frameworks,
         manifests.conventions,
-        dict(Counter(language(path) or "" for path in tree.sources).most_common()),
+        dict(Counter(file_language(path) or "" for path in tree.sources).most_common()),
         dict(tree.left_out),
     )
 
@@ -256,7 +256,7 @@ def _description(module: Module, tree: Tree) -> str:
     for path in (*readmes, *sorted(first, key=lambda path: path.count("/")), *module.files[:3]):
         if text := _sentence(tree.text(path, 4_096), path):
             return screen(text).text
-    languages = Counter(language(path) or "" for path in module.files or module.tests)
+    languages = Counter(file_language(path) or "" for path in module.files or module.tests)
     return f"{len(module.files) or len(module.tests)} files of {languages.most_common(1)[0][0]}."
 
 

@@ -10,8 +10,8 @@ import os
 from collections import Counter
 from pathlib import Path
 
+from memlab.kernel.english import code_words, file_language
 from memlab.kernel.privacy import Ignored, screen_many
-from memlab.subjects.modules.words import language, words
 
 __all__ = ["Tree", "walk"]
 
@@ -75,7 +75,7 @@ def walk(root: Path) -> Tree:
     held = [not screening.findings for screening in screen_many(found)]
     left_out["named like a secret"] += held.count(False)
     kept = sorted(path for path, fine in zip(found, held, strict=True) if fine)
-    sources = [path for path in kept if language(path) and path.split("/")[0] not in _INSTRUCTIONS]
+    sources = [path for path in kept if file_language(path) and path.split("/")[0] not in _INSTRUCTIONS]
     others = sorted(set(kept) - set(sources))
     return Tree(root, sources, others, +left_out)
 
@@ -89,7 +89,7 @@ def _reason(entry: os.DirEntry[str], path: str, ignored: Ignored) -> str:
     if entry.is_dir(follow_symlinks=False):
         if entry.name.startswith(".") and entry.name not in _INSTRUCTIONS:
             return "hidden"
-        if entry.name in words("generated") or entry.name.endswith(".egg-info"):
+        if entry.name in code_words("generated") or entry.name.endswith(".egg-info"):
             return "generated or of others"
         return "ignored" if f"{path}/" in ignored else ""
     return "ignored" if path in ignored else ""

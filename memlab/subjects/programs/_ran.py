@@ -21,7 +21,7 @@ _SHOWN = 300
 
 @dataclass(frozen=True)
 class Fuel:
-    """What a run may use: ``lab.operations.run(text, fuel=Fuel(10))``; `Fuel` is in ``memlab.subjects.programs``.
+    """What a run may use, as in ``lab.upkeep.operations.run(text, fuel=memlab.subjects.programs.Fuel(10))``.
 
     Attributes
     ----------

@@ -93,7 +93,7 @@ def _feedback(lab: OperableLab, a: Arguments) -> Outcome:
 
 
 def _consolidate(lab: OperableLab, a: Arguments) -> Outcome:
-    done = lab.consolidation.run()
+    done = lab.upkeep.consolidation.run()
     count = int(done.frame["count"].sum())
     return Outcome(f"{count} memories became {len(done)} summaries", done, done.frame.to_dicts(), count)
 
@@ -213,7 +213,7 @@ OPERATIONS: dict[str, Operation] = {
         "replace what is old by summaries",
         "adds",
         _consolidate,
-        needs=lambda lab, a: int(lab.consolidation.run(dry_run=True).frame["count"].sum()),
+        needs=lambda lab, a: int(lab.upkeep.consolidation.run(dry_run=True).frame["count"].sum()),
     ),
     "decay!": Operation(
         "set the days in which what is not recalled falls by half",

@@ -11,6 +11,7 @@ from memlab.kernel.state import State
 from memlab.kernel.storage.purging import PURGE_TIMEOUT, PURGED, PURGING, end_purge
 from memlab.kernel.verbs.core import Core, Memories
 from memlab.kernel.verbs.corrections.editing import joined_by_succession
+from memlab.kernel.verbs.corrections.overdue import due_for_purge
 from memlab.subjects.purge.planning import plan_purge, purging, redact_slate
 from memlab.subjects.purge.receipt import (
     Chosen,
@@ -24,7 +25,6 @@ from memlab.subjects.purge.receipt import (
 )
 from memlab.subjects.purge.rewriting import redact_event
 from memlab.subjects.purge.verifying import differences
-from memlab.subjects.retention.transitions import due_for_purge
 
 __all__ = ["purge"]
 

@@ -13,13 +13,14 @@ import polars as pl
 
 from memlab.errors import InputError, MemlabError, UnknownName
 from memlab.kernel.base.printable import printable
+from memlab.kernel.hooks import hooks
 from memlab.kernel.journal import Journal, Scrub
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.state import Change, State, entity_key
 from memlab.kernel.storage.backup_folders import backups_in, places
 from memlab.kernel.storage.copies import copies, forget_copy
 from memlab.kernel.storage.store import Store
-from memlab.subjects.entities.merging import entities_of
+from memlab.kernel.verbs.fact_rows import entities_of
 from memlab.subjects.purge.planning import PurgePlan
 from memlab.subjects.purge.traces import SearchReport, SearchTerms, search_files, search_terms
 
@@ -254,12 +255,13 @@ def receipt_of(
 
 def _copies_reached(store: Store, receipt: Receipt) -> list[tuple[Path, str]]:
     """Every folder and file to search, each with what it is: the mirrors are in step from here on."""
-    from memlab.io.moving import reach_mirrors, sweep_drafts
+    from memlab.io.formats import sweep_drafts
 
     roots = [] if store.folder is None else [(store.folder, "lab")]
     if isinstance(store.journal, Journal):
         roots += [(place, "backup") for place in places(store.journal)]
-    for path, problem in reach_mirrors(store).items():
+    mirrors = {path: problem for reach in hooks("copies") for path, problem in reach(store).items()}
+    for path, problem in mirrors.items():
         receipt.removed("mirrors", int(not problem), path, problem or "brought in step")
         if problem:
             receipt.found("mirror", path, problem)
@@ -310,7 +312,7 @@ def _search(
 
 def _removed(store: Store, path: Path) -> str:
     """Remove an export; why it could not be, or nothing."""
-    from memlab.io.moving import remove_export
+    from memlab.io.formats import remove_export
 
     try:
         remove_export(path)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
 from memlab.kernel.schema import MEMORY, RELATIONS
 from memlab.kernel.state import PLACEHOLDER, Entities, Listed, State, Tombstones
-from memlab.subjects.entities.merging import entities_of
+from memlab.kernel.verbs.fact_rows import entities_of
 from memlab.subjects.purge.planning import Cut, cut_of
 from memlab.subjects.purge.rewriting import without_redactable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -18,6 +18,12 @@ from memlab.subjects.retention.forecast import forecast
 from memlab.subjects.retention.schedule import OnUpkeep, Schedule, Scheduler
 from memlab.subjects.retention.upkeep import Upkeep, run_upkeep
 
+if TYPE_CHECKING:
+    from memlab.subjects.clusters.consolidation import LabConsolidation
+    from memlab.subjects.index.index import LabIndex
+    from memlab.subjects.operations.operations import LabOperations
+    from memlab.subjects.review.review import LabReview
+
 __all__ = ["LabUpkeep"]
 
 
@@ -26,6 +32,30 @@ class LabUpkeep:
 
     def __init__(self, core: Core, scheduler: Scheduler) -> None:
         self._core, self._scheduler = core, scheduler
+
+    @property
+    def consolidation(self) -> LabConsolidation:
+        """Summaries in the place of many old memories: run, list."""
+        consolidation: LabConsolidation = self._core.made("consolidation")
+        return consolidation
+
+    @property
+    def review(self) -> LabReview:
+        """What may be wrong, superseded or stale, where a memory comes from, and gaps."""
+        review: LabReview = self._core.made("review")
+        return review
+
+    @property
+    def operations(self) -> LabOperations:
+        """Run operations written as S-expressions, and see what memories propose."""
+        operations: LabOperations = self._core.made("operations")
+        return operations
+
+    @property
+    def index(self) -> LabIndex:
+        """The search for neighbours, and how good it is."""
+        index: LabIndex = self._core.made("index")
+        return index
 
     @checked
     def maintain(self, now: When | None = None, *, progress: bool = True) -> Upkeep:

@@ -10,20 +10,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.kernel.base.clock import DAY, Micros
+from memlab.kernel.base.clock import Micros
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment, coded, in_recall, promoted, status_of
-from memlab.kernel.schema import NEVER, STATUSES
-from memlab.kernel.state import Change, State, stamps, values_of
+from memlab.kernel.schema import STATUSES
+from memlab.kernel.state import Change, State, values_of
 
-__all__ = ["Standing", "Transitions", "due_for_purge", "live", "spelled", "standing", "transitions"]
+__all__ = ["Standing", "Transitions", "live", "spelled", "standing", "transitions"]
 
 Rows = NDArray[np.int64]
 Codes = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 _RETRACTED = STATUSES.index("retracted")
-_DELETED = STATUSES.index("deleted")
 _NO_CODE = -3
 """Of no word, and not of null either."""
 _WORDS: NDArray[Any] = np.array(STATUSES, dtype=object)
@@ -111,24 +110,6 @@ def transitions(state: State, pack: Pack, rows: Rows, now: Micros) -> Transition
             chosen = ids[new[at] == code].tolist()
             parts.append(values_of(chosen, **{what: new_words[code], "changed": now}))
     return Transitions(_frame(frames), Change(set=parts))
-
-
-def due_for_purge(state: State, pack: Pack, now: Micros) -> pl.DataFrame:
-    """What was deleted for the setting ``grace-days`` or longer, and so may be purged: id, deleted, due."""
-    rows = np.flatnonzero(state.names["status"].codes == _DELETED)
-    since = state.numbers["changed"].values[rows]
-    # memories that came in as deleted, by import, were changed by nobody: their creation counts
-    since = np.where(since == NEVER, state.numbers["created"].values[rows], since)
-    grace = pack.number("grace-days") * DAY
-    over = float(now) - since.astype(np.float64) >= grace
-    end = since[over].astype(np.float64) + grace
-    return pl.DataFrame(
-        [
-            pl.Series("id", rows[over] + 1, dtype=pl.Int64),
-            stamps("deleted", since[over]),
-            stamps("due", np.minimum(end, float(now)).astype(np.int64)),
-        ]
-    )
 
 
 def spelled(codes: Codes, words: Sequence[str]) -> pl.Series:

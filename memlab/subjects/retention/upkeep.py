@@ -16,11 +16,12 @@ from memlab.kernel.base.clock import Micros, from_micros
 from memlab.kernel.base.display import table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import Step, bar
+from memlab.kernel.hooks import hooks
 from memlab.kernel.state import Change
 from memlab.kernel.storage.store import Store
-from memlab.subjects.clusters.clusters import keep_clusters
+from memlab.kernel.verbs.corrections.overdue import due_for_purge
 from memlab.subjects.retention.pruning import edges_frame_of, may_prune, pruned, reads_degrees
-from memlab.subjects.retention.transitions import Transitions, due_for_purge, transitions
+from memlab.subjects.retention.transitions import Transitions, transitions
 
 __all__ = ["Upkeep", "maintain_after_session", "run_upkeep"]
 
@@ -115,7 +116,9 @@ def run_upkeep(
         work.over_memories(memories, step)
         if edges:
             work.over_edges(edges, step)
-    work.events += [] if work.ended else keep_clusters(store, now)
+    if not work.ended:
+        for follow in hooks("upkeep"):
+            work.events += follow(store, now)
     with store.reading():
         waiting = due_for_purge(store.state, store.versions.pack, now)
     at = pl.lit(now).cast(pl.Datetime("us", "UTC")).alias("at")

@@ -1,1 +1,1 @@
-"""``lab.review``: deprecation, quarantine and release, gaps."""
+"""``lab.upkeep.review``: deprecation, quarantine and release, gaps."""

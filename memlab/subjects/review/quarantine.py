@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import UnknownName
+from memlab.kernel.hooks import hooks
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import MEMORY, NEVER, RECALLABLE, spelled
 from memlab.kernel.state import Change, State, values_of
-from memlab.subjects.consolidation.grouping import summaries_of
 
 __all__ = ["Displaced", "SetApart", "came_from", "displaced_by", "released", "set_apart", "written_since"]
 
@@ -118,7 +118,7 @@ def set_apart(state: State, rows: Rows, displaced: Displaced) -> SetApart:
     statuses = state.names["status"]
     out = set(rows[rows < len(state)].tolist())
     summaries: set[int] = set()
-    of_summary = summaries_of(state).all
+    of_summary = _stand_ins(state)
     while fresh := {
         id - 1
         for id, one in of_summary.items()
@@ -163,7 +163,7 @@ def released(state: State, body: Mapping[str, Any], now: int) -> tuple[Change, l
     given, was = _merged(body["set"]), _merged(body["was"])
     same = {row for row in was if state.names["status"].at(row) == given[row]["status"]}
     returning = {row for row in same if given[row]["status"] == "quarantined"}
-    of_summary = summaries_of(state).all
+    of_summary = _stand_ins(state)
     after: dict[int, Values] = {}
     for row in sorted(same):
         status = was[row]["status"]
@@ -188,6 +188,11 @@ def released(state: State, body: Mapping[str, Any], now: int) -> tuple[Change, l
 
 
 # -- within -----------------------------------------------------------------------------------------------------
+
+
+def _stand_ins(state: State) -> dict[int, Any]:
+    """Memories that stand for others, by id: each with ``members`` and ``was``."""
+    return {id: one for find in hooks("stand-ins") for id, one in find(state).items()}
 
 
 def _successors(state: State, row: int) -> set[int]:

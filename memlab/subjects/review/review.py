@@ -91,7 +91,7 @@ class Quarantined:
     (edge, memory_id, relation, outgoing, kind, other, name, weight, reinforcements; ``other`` is the number of the node
     of this kind at the other end, of a memory its id); nothing passes on to a memory in quarantine.
 
-    ``event`` is the place in the journal, for ``lab.review.release``; None in a dry run and where nothing changes.
+    ``event`` is the place in the journal, for ``lab.restore``; None in a dry run and where nothing changes.
     """
 
     at: datetime
@@ -143,7 +143,7 @@ class Quarantined:
 
 
 class LabReview:
-    """``lab.review``: what may be wrong, taken out of recall until somebody has looked, and what was never found."""
+    """``lab.upkeep.review``: what may be wrong, out of recall until somebody has looked, and what was never found."""
 
     def __init__(self, core: Core, corrections: Corrections) -> None:
         self._core, self._corrections = core, corrections
@@ -156,7 +156,7 @@ class LabReview:
         otherwise stays superseded: the result's ``review`` has those memories, and those by which they were
         superseded, and ``lab.restore`` of one brings it back.
 
-        >>> lab.review.deprecate(hit, "the office has moved").review                              # doctest: +SKIP
+        >>> lab.forget(hit, how="deprecate", reason="the office has moved").review  # doctest: +SKIP
         """
         return self._corrections.deprecate(memory, reason)
 
@@ -181,7 +181,7 @@ class LabReview:
 
         Examples
         --------
-        >>> lab.review.stale().height                                                      # doctest: +SKIP
+        >>> lab.upkeep.review.stale().height                                                      # doctest: +SKIP
         0
         """
         with self._core.reading() as state:
@@ -201,7 +201,7 @@ class LabReview:
 
         Examples
         --------
-        >>> lab.review.rebuild()                                                           # doctest: +SKIP
+        >>> lab.upkeep.review.rebuild()                                                           # doctest: +SKIP
         """
         store = self._core.store
         with store.writing() as tx:
@@ -221,7 +221,7 @@ class LabReview:
 
         Examples
         --------
-        >>> lab.review.supersessions().group_by("rule").len()                              # doctest: +SKIP
+        >>> lab.upkeep.review.supersessions().group_by("rule").len()                              # doctest: +SKIP
         """
         with self._core.reading() as state:
             store = self._core.store
@@ -236,7 +236,7 @@ class LabReview:
         ``at``, ``session``, ``project``, ``speaker``, ``creator``, ``provenance``, ``source``, ``confidence``,
         ``context`` (what was said around it) and ``reason`` (why it is believed as it is).
 
-        >>> lab.review.provenance(hits[0])                                                 # doctest: +SKIP
+        >>> lab.upkeep.review.provenance(hits[0])                                                 # doctest: +SKIP
         """
         with self._core.reading() as state:
             row = self._core.row(memory)
@@ -293,7 +293,7 @@ class LabReview:
 
         InputError unless at least one of the three is given; UnknownName for a name that no memory has; ReadOnlyLab.
 
-        >>> lab.review.quarantine(session="web 17", since="2026-11-01", dry_run=True).shown        # doctest: +SKIP
+        >>> lab.forget(how="quarantine", session="web 17", since="2026-11-01", dry_run=True).shown  # doctest: +SKIP
         """
         names = {"source": source, "session": session, "creator": creator}
         _check(names, reason)
@@ -323,7 +323,7 @@ class LabReview:
         What has changed since stays as it is: what was restored, deleted or purged, and what would be superseded by
         what does not come back. InputError for what is no quarantine of this lab.
 
-        >>> lab.review.release(lab.review.quarantine(creator="agent:web"))      # doctest: +SKIP
+        >>> lab.restore(quarantine=lab.forget(how="quarantine", creator="agent:web"))      # doctest: +SKIP
         """
         seq = quarantine.event if isinstance(quarantine, Quarantined) else quarantine
         store = self._core.store

@@ -16,7 +16,6 @@ from memlab.ui.cli import (
     _moving,
     _notebook,
     _policy_lab,
-    _quarantine,
     _serve,
     _view,
 )
@@ -37,7 +36,6 @@ _ = (
     _moving,
     _notebook,
     _policy_lab,
-    _quarantine,
     _health,
     _serve,
     _view,

@@ -17,7 +17,7 @@ from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.extension import load_installed
 from memlab.kernel.registry import Owned, Registry
 from memlab.kernel.schema import spelled
-from memlab.ui.cli._help import SECTIONS
+from memlab.ui.cli._help import FORMER, SECTIONS, rewritten
 from memlab.ui.cli._input import InputFile, LocalPath
 
 __all__ = [
@@ -26,14 +26,17 @@ __all__ = [
     "LAB",
     "F",
     "Word",
+    "agent",
     "as_json_option",
     "existing",
+    "graph",
     "keeping",
     "main",
     "say",
     "taken_out",
     "tell",
     "terminal_width",
+    "upkeep",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -74,6 +77,16 @@ class _Sections(_Commands):
             load_installed()
             own = COMMANDS[cmd_name].value if cmd_name in COMMANDS else None
         return own
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the words name; a form of earlier versions works, and says what to write instead."""
+        new = rewritten(args)
+        if new != args and args[0] not in COMMANDS:
+            say(f"memlab {args[0]} is memlab {FORMER[args[0]]} from now on, and goes after 0.2.", err=True)
+            args = new
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, commands in SECTIONS.items():
@@ -145,6 +158,21 @@ def main() -> None:
 
     A lab is a directory; most commands take its path first. `memlab COMMAND --help` says more of each.
     """
+
+
+@main.group()
+def agent() -> None:
+    """For agents that live on a lab: what they say, learn, touch and are credited with; their switch."""
+
+
+@main.group()
+def graph() -> None:
+    """Edges and tags of a lab, and what is near a memory."""
+
+
+@main.group()
+def upkeep() -> None:
+    """Keep a lab: what time does to it, checks, backups, copies, and the way into other labs."""
 
 
 FILE = click.argument("file", type=InputFile(".hy", as_text=True))

@@ -10,10 +10,13 @@ from typing import Any
 import click
 
 import memlab
+from memlab.kernel.schema import SOURCES
 from memlab.kernel.verbs.corrections.corrections import Corrected
-from memlab.ui.cli._base import LAB, as_json_option, existing, main, taken_out, tell
+from memlab.subjects.review.review import Quarantined
+from memlab.ui.cli._base import LAB, Word, as_json_option, existing, main, taken_out, tell, upkeep
 from memlab.ui.cli._input import LocalPath, Text
 
+_SHOWN = 20
 MEMORIES = click.argument("memories", type=int, nargs=-1)
 
 
@@ -47,37 +50,61 @@ def edit(lab: Path, memory: int, text: str | None, tags: tuple[str, ...], sets: 
 
 @main.command()
 @LAB
-@click.argument("memory", type=int)
-@click.argument("reason", type=Text())
-@as_json_option
-def deprecate(lab: Path, memory: int, reason: str, as_json: bool) -> None:
-    """Flag MEMORY as wrong for REASON: it leaves recall; what it supersedes or was superseded by is listed."""
-    with existing(lab) as opened:
-        done = opened.review.deprecate(memory, reason)
-    _report(done, as_json)
-
-
-@main.command()
-@LAB
 @MEMORIES
-@click.option("--project", help="All memories of this project.")
+@click.option("--how", type=click.Choice(["forget", "delete", "deprecate", "quarantine"]), default="forget")
+@click.option("--project", help="Delete all memories of this project.")
+@click.option("--reason", type=Text(), default="", help="Why; a deprecation needs it, a quarantine may have it.")
+@click.option("--source", type=Word(SOURCES), help="Quarantine what was learned from this.")
+@click.option("--session", help="Quarantine what came from this session or conversation.")
+@click.option("--creator", help="Quarantine what this user or agent wrote: agent:coder, ...")
+@click.option("--since", help="Quarantine what was written at this time or later, such as 2026-11-01.")
+@click.option("--dry-run", is_flag=True, help="Say what a quarantine would do, and write nothing.")
+@click.option("--replay", type=int, help="How many recalls a quarantine asks again. Default: 100.")
 @as_json_option
-def delete(lab: Path, memories: tuple[int, ...], project: str | None, as_json: bool) -> None:
-    """Delete MEMORIES, or all of a project. `undelete` brings them back while `grace-days` last."""
-    with existing(lab) as opened:
-        done = opened.delete(memories or None, project=project)
-    _report(done, as_json)
+def forget(lab: Path, memories: tuple[int, ...], how: Any, as_json: bool, **given: Any) -> None:
+    """Take MEMORIES of LAB, with their corrections, out of every recall; `restore` brings them back.
+
+    --how delete: due to be purged once `grace-days` are over. --how deprecate: wrong, for a REASON. --how quarantine:
+    what came from a source, session or creator.
+
+    memlab forget a.memlab --how quarantine --session "web 17" --since 2026-11-01 --dry-run
+    """
+    quarantines = how == "quarantine"
+    if quarantines and not any(given[name] is not None for name in ("source", "session", "creator")):
+        raise click.UsageError("Say what came from where: one of --source, --session and --creator is needed.")
+    if how in ("forget", "deprecate") and not memories:
+        raise click.UsageError("Say which MEMORIES, by their ids.")
+    if how == "deprecate" and not given["reason"]:
+        raise click.UsageError("Say why: --reason.")
+    asked = {name: value for name, value in given.items() if value not in (None, "", False)}
+    if quarantines:
+        asked["progress"] = not as_json
+    with existing(lab, read_only=given["dry_run"]) as opened:
+        done = opened.forget(memories or None, how=how, **asked)
+    if isinstance(done, Quarantined):
+        _tell_quarantined(done, as_json=as_json)
+    elif how != "forget":
+        _report(done, as_json)
+    else:
+        also = ", ".join(f"#{id}" for id in done.ids if id not in memories)
+        report = {"id": memories[0], "ids": list(done.ids), "status": "forgotten"}
+        named = ", ".join(f"#{id} is forgotten" for id in memories)
+        tell(report, as_json=as_json, text=lambda: named + (f", with its corrections {also}" if also else ""))
 
 
 @main.command()
 @LAB
 @MEMORIES
 @click.option("--project", help="All that is deleted of this project.")
+@click.option("--quarantine", type=int, metavar="EVENT", help="All that the quarantine of this event took.")
 @as_json_option
-def undelete(lab: Path, memories: tuple[int, ...], project: str | None, as_json: bool) -> None:
-    """Bring MEMORIES back that were forgotten, deprecated, deleted or summarised (by the number of the summary)."""
+def restore(lab: Path, memories: tuple[int, ...], project: str | None, quarantine: int | None, as_json: bool) -> None:
+    """Bring MEMORIES back that were forgotten, deprecated, deleted or summarised (by the number of the summary).
+
+    A backup of the lab's files is put in place by `memlab upkeep restore`.
+    """
     with existing(lab) as opened:
-        done = opened.restore(memories or None, project=project)
+        done = opened.restore(memories or None, project=project, quarantine=quarantine)
     _report(done, as_json)
 
 
@@ -111,7 +138,9 @@ def purge(
     Backups and mirrors are reached, exports are named. --project, --session, --subject and --creator narrow each other.
     """
     if not yes:
-        raise memlab.InputError("What is purged cannot be brought back. Say so with --yes, or use: memlab delete.")
+        raise memlab.InputError(
+            "What is purged cannot be brought back. Say so with --yes, or use: memlab forget --how delete."
+        )
     names = {"project": project, "session": session, "subject": subject, "creator": creator}
     with existing(lab) as opened:
         done = opened.purge(memories or None, **names, overdue=overdue, remove_exports=remove_exports, reason=reason)
@@ -127,7 +156,7 @@ def purge(
     tell(report, as_json=as_json, text=lambda: "\n".join([str(done), *_review(review)]))
 
 
-@main.command()
+@upkeep.command()
 @LAB
 @click.option("--folder", type=LocalPath(), help="Where to, instead of LAB/backups.")
 @click.option("--keep", type=int, default=3, show_default=True, help="How many to keep there.")
@@ -156,3 +185,24 @@ def _report(done: Corrected, as_json: bool) -> None:
 
 def _review(rows: list[dict[str, Any]]) -> list[str]:
     return [f"review #{row['memory_id']} ({row['how']}: #{row['of']}) {row['text'][:80]}" for row in rows]
+
+
+def _tell_quarantined(done: Quarantined, *, as_json: bool) -> None:
+    report = {
+        "event": done.event,
+        "quarantined": list(done.ids),
+        "back": list(done.back),
+        "changed": done.frame.to_dicts(),
+        "shown": done.shown.to_dicts(),
+        "replay": done.replay.to_dicts(),
+        "review": done.derived.to_dicts(),
+    }
+    tell(report, as_json=as_json, text=lambda: "\n".join([repr(done)[1:-1], *_lines(report)]))
+
+
+def _lines(report: dict[str, Any]) -> list[str]:
+    lines = [f"#{row['memory_id']} is {row['status']} (was {row['before']})" for row in report["changed"]]
+    lines += [f"review #{row['memory_id']} ({row['how']}: #{row['of']})" for row in report["review"]]
+    more = len(lines) - _SHOWN
+    undo = [f"undo: memlab restore LAB --quarantine {report['event']}"] if report["event"] is not None else []
+    return [*lines[:_SHOWN], *([f"... and {more:,} more"] if more > 0 else []), *undo]

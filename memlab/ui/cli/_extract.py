@@ -9,14 +9,14 @@ from typing import Any
 import click
 
 import memlab
-from memlab.io.reading import Options, read_file
-from memlab.ui.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.io.formats import Options, read_file
+from memlab.ui.cli._base import LAB, agent, as_json_option, existing, tell
 from memlab.ui.cli._input import InputFile, LocalPath
 
 _KEY = "MEMLAB_MODEL_KEY"
 
 
-@main.command()
+@agent.command()
 @LAB
 @click.argument("file", type=InputFile())
 @click.option("--format", "format_", help="Else it is guessed; see: memlab.load.")
@@ -70,7 +70,7 @@ def extract(
         for _, row in read_file(file, Options(format=format_)).rows
     ]
     with existing(lab, read_only=not commit) as opened:
-        found = opened.extract(said, model=model, otherwise=otherwise, **where)
+        found = opened.agents.extract(said, model=model, otherwise=otherwise, **where)
         stored = list(opened.agents.commit(found).ids) if commit else []
     asked = [] if found.asked is None else found.asked.lines
     report = {"messages": found.messages, "proposed": found.frame.to_dicts(), "stored": stored, "asked": asked}

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 import polars as pl
 
-from memlab.ui.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.ui.cli._base import LAB, as_json_option, existing, graph, tell
 
 
-@main.command()
+@graph.command()
 @LAB
 @click.argument("source", type=int)
 @click.argument("target", type=int)
@@ -27,7 +27,7 @@ def link(lab: Path, source: int, target: int, relation: str, weight: float, as_j
     tell(row, as_json=as_json, text=lambda: f"#{source} {row['relation']} #{target}")
 
 
-@main.command()
+@graph.command()
 @LAB
 @click.argument("memories", type=int, nargs=-1)
 @click.option("--tag", "tags", multiple=True, help="A tag to give; may be given several times.")
@@ -39,7 +39,7 @@ def tag(
 ) -> None:
     """Give tags to MEMORIES of LAB; without arguments, list the tags that there are.
 
-    memlab tag a.memlab 3 7 --tag release
+    memlab graph tag a.memlab 3 7 --tag release
     """
     if memories and not tags:
         raise click.UsageError("Say which tag: --tag NAME.")

@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 import memlab
-from memlab.ui.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.ui.cli._base import LAB, as_json_option, existing, tell, upkeep
 from memlab.ui.cli._input import LocalPath
 
 __all__: list[str] = []
 
 
-@main.command()
+@upkeep.command()
 @LAB
 @click.option("--no-repair", is_flag=True, help="Say what is damaged, and change nothing.")
 @as_json_option
@@ -26,27 +26,31 @@ def check(ctx: click.Context, lab: Path, no_repair: bool, as_json: bool) -> None
     found = memlab.check(lab, repair=not no_repair)
     rows = found.frame.to_dicts()
     lines = [f"{row['state']:9} {row['file']}: {row['part']} {row['detail']}".rstrip() for row in rows]
-    verdict = "sound" if found.sound else "not whole: `memlab restore` puts a backup in place, or settles what is there"
+    verdict = (
+        "sound"
+        if found.sound
+        else "not whole: `memlab upkeep restore` puts a backup in place, or settles what is there"
+    )
     tell({"sound": found.sound, "parts": rows}, as_json=as_json, text=lambda: "\n".join([*lines, verdict]))
     if not found.sound:
         ctx.exit(1)
 
 
-@main.command()
+@upkeep.command()
 @LAB
 @as_json_option
 def rebuild(lab: Path, as_json: bool) -> None:
     """Make again what corrections of earlier versions left in old words in LAB: summaries, values of facts.
 
-    `memlab check` lists it. What superseded what in the past stays as it is.
+    `memlab upkeep check` lists it. What superseded what in the past stays as it is.
     """
     with existing(lab) as opened:
-        rows = opened.review.rebuild().to_dicts()
+        rows = opened.upkeep.review.rebuild().to_dicts()
     lines = [f"memory {row['memory_id']}: {row['field']}" for row in rows]
     tell({"rebuilt": rows}, as_json=as_json, text=lambda: "\n".join([*lines, f"{len(rows):,} fields rebuilt"]))
 
 
-@main.command()
+@upkeep.command()
 @LAB
 @click.argument("backup", required=False, type=LocalPath())
 @as_json_option

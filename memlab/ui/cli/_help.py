@@ -1,71 +1,80 @@
-"""What ``memlab --help`` says of each command: one line of at most 63 characters, by what it is for."""
+"""What ``memlab --help`` says of each command: one line of at most 63 characters, by what it is for; former names."""
+
+from __future__ import annotations
+
+__all__ = ["FORMER", "SECTIONS", "rewritten"]
 
 SECTIONS = {
     "Start": {
         "demo": "remember, recall, explain, swap and compare in seconds, offline",
         "notebook": "open copies of the tutorials in JupyterLab",
-        "packs": "the packs that come with memlab",
+        "view": "look at a lab in a browser, with every widget",
     },
     "Remember and recall": {
         "load": "add chats, transcripts, tables, exports, folders of them",
         "remember": "add one memory",
         "recall": "the memories that come first for a question",
-        "list": "the newest memories",
-        "show": "one memory with all its fields",
-        "similar": "the memories nearest to one",
-        "link": "join two memories by an edge",
-        "tag": "give tags to memories, say what a tag is for, list them",
-        "trace": "how a memory is joined to others",
-        "stats": "what a lab holds",
-        "view": "look at a lab in a browser, with every widget",
+        "context": "what an agent needs for a task, as text for a prompt",
+        "show": "one memory with all its fields, or the newest memories",
+        "feedback": "log that a memory helped, or did not",
     },
     "Correct and remove": {
         "edit": "correct a memory",
-        "deprecate": "flag a memory as wrong, with a reason",
-        "forget": "take a memory out of every recall",
-        "delete": "delete memories, or all of a project, for a time of grace",
-        "undelete": "bring back what was forgotten, deprecated or deleted",
+        "forget": "out of every recall: forget, delete, deprecate, quarantine",
+        "restore": "bring back what was forgotten, one by one or all of it",
         "purge": "remove for good from every file, with a receipt",
-        "quarantine": "take what came from one source out of recall",
-        "release": "undo a quarantine",
     },
-    "For an agent": {
+    "For agents": {
         "serve": "serve a lab by the Model Context Protocol",
-        "context": "what an agent needs for a task, as text for a prompt",
-        "metrics": "what the contexts that were given were worth",
-        "extract": "propose facts and memories of messages, as operations",
-        "run": "run operations from a file, checked first",
-        "scan": "read the modules and conventions of a code base",
-        "modules": "the modules of a project, and how well each is known",
-        "touch": "log the files that a session read or wrote",
-        "switch-off": "remember and recall nothing until switch-on",
-        "switch-on": "switch memory on again",
+        "agent": "extract, run, modules, attribute, metrics, switch off ...",
     },
     "Policies": {
-        "use": "let a pack decide from now on",
-        "policy": "check, compare, install, roll back and watch policies",
-        "challenge": "compare a pack with the live one from the next recall on",
-        "verdict": "which of the two is better; valid at every look",
-        "plan": "how many recalls a verdict on other packs would need",
-        "adapt": "go back to a policy that did better, or try other numbers",
-    },
-    "Evaluate": {
+        "policy": "check, use, install, roll back, challenge, verdict ...",
         "evaluate": "what each policy would have been worth on a log",
-        "feedback": "log that a memory helped, or did not",
-        "attribute": "read from an answer which memories it was made of",
-        "failures": "where what was wanted was lost",
-        "bench": "retrieval quality and latency on labelled questions",
+        "bench": "quality on labelled questions; where wanted ones were lost",
     },
     "Keep": {
-        "rebuild": "make again what corrections left in old words",
-        "maintain": "record what time has done: statuses, labels, edges",
-        "consolidate": "let one summary stand for many old memories",
-        "export": "write the memories to .jsonl, .md, .sexp, .parquet, tables",
-        "move": "bring the memories into another lab",
-        "join": "join another lab, or a copy that went on, into a lab",
-        "mirror": "keep a readable copy, one Markdown file a memory",
-        "backup": "copy a lab as it is now",
-        "check": "compare every file with what was written, and mend it",
-        "restore": "put a backup in the place of a lab's journal",
+        "graph": "link, tag, trace, similar",
+        "upkeep": "maintain, consolidate, check, back up, export, join ...",
     },
 }
+
+_GROUPS = {
+    "agent": "attribute extract metrics modules run scan switch-off switch-on touch",
+    "bench": "failures",
+    "graph": "link similar tag trace",
+    "policy": "adapt challenge packs plan use verdict",
+    "upkeep": "backup check consolidate export join maintain mirror move rebuild restore stats",
+}
+
+FORMER = {name: f"{group} {name}" for group, names in _GROUPS.items() for name in names.split()} | {
+    "delete": "forget --how delete",
+    "deprecate": "forget --how deprecate --reason REASON",
+    "list": "show",
+    "quarantine": "forget --how quarantine",
+    "release": "restore --quarantine EVENT",
+    "unconsolidate": "restore",
+    "undelete": "restore",
+}
+"""Commands of earlier versions, and what each is now."""
+
+
+def rewritten(words: list[str]) -> list[str]:
+    """Return the words of a command, those of an earlier version as they are written now."""
+    name, rest = words[0], words[1:]
+    places = [place for place, word in enumerate(rest) if word == "-" or not word.startswith("-")]
+    if name not in FORMER or (name == "restore" and not _restores_backup(rest, places)):
+        return words
+    if name == "deprecate" and len(places) > 2:
+        reason = rest.pop(places[2])
+        return ["forget", *rest, "--how", "deprecate", "--reason", reason]
+    if name == "release" and len(places) > 1:
+        event = rest.pop(places[1])
+        return ["restore", *rest, "--quarantine", event]
+    return [*FORMER[name].replace(" --reason REASON", "").replace(" --quarantine EVENT", "").split(), *rest]
+
+
+def _restores_backup(words: list[str], places: list[int]) -> bool:
+    """Whether these are arguments of the former ``restore LAB [BACKUP]``, and not ids of memories or options."""
+    options = {word for word in words if word.startswith("-") and not word.startswith("--json")}
+    return bool(places) and not options and not (len(places) > 1 and all(words[one].isdecimal() for one in places[1:]))

@@ -11,7 +11,9 @@ import click
 import memlab
 from memlab.kernel.policies import CHALLENGE_DESIGNS
 from memlab.ui.cli._base import LAB, as_json_option, existing, main, tell, terminal_width
+from memlab.ui.cli._bench import bench
 from memlab.ui.cli._input import LocalPath
+from memlab.ui.cli._policy import policy
 
 if TYPE_CHECKING:
     import polars as pl
@@ -119,7 +121,7 @@ def evaluate(
     _evaluated(found, report, as_json=as_json)
 
 
-@main.command()
+@bench.command()
 @LAB
 @click.option("--labels", type=LocalPath(), help="What was wanted: a .csv, .jsonl or .parquet file.")
 @click.option("--examples", type=click.IntRange(0, 1000), default=3, show_default=True, help="So many of each place.")
@@ -140,7 +142,7 @@ def failures(lab: Path, labels: Path | None, examples: int, cluster: str | None,
 def _labels(path: Path) -> pl.DataFrame:
     import polars as pl
 
-    from memlab.io.moving import UNREADABLE
+    from memlab.io.formats import UNREADABLE
 
     try:
         if path.suffix == ".csv":
@@ -168,7 +170,7 @@ def _evaluated(found: Evaluation, report: Path | None, *, as_json: bool) -> None
 def _table(path: Path) -> pl.DataFrame:
     import polars as pl
 
-    from memlab.io.moving import UNREADABLE
+    from memlab.io.formats import UNREADABLE
 
     if path.suffix not in (".csv", ".parquet"):
         raise memlab.InputError(f"{path} is neither a lab's folder nor a .csv or .parquet file.")
@@ -178,7 +180,7 @@ def _table(path: Path) -> pl.DataFrame:
         raise memlab.InputError(f"Cannot read {path}: {str(error).splitlines()[0]}") from None
 
 
-@main.command()
+@policy.command()
 @LAB
 @click.argument("pack")
 @click.option("--reason", default="", help="Why, for the history.")
@@ -204,7 +206,7 @@ def challenge(lab: Path, pack: str, reason: str, end: bool, as_json: bool, **ask
     tell(report | {"hash": made.pack.hash}, as_json=as_json, text=lambda: repr(made).strip("<>"))
 
 
-@main.command()
+@policy.command()
 @LAB
 @click.argument("challenger", required=False)
 @_HORIZON
@@ -223,7 +225,7 @@ def verdict(lab: Path, challenger: str | None, report: Path | None, as_json: boo
         tell(found.to_dict() | {"report": written}, as_json=as_json, text=lambda: text)
 
 
-@main.command()
+@policy.command()
 @LAB
 @_HORIZON
 @_SILENCE
@@ -240,11 +242,11 @@ def adapt(lab: Path, yes: bool, as_json: bool, **asked: Any) -> None:
     Nothing is changed without --yes.
     """
     with existing(lab, read_only=not yes) as opened:
-        found = opened.operations.adapt_policy(**asked, consent=yes)
+        found = opened.upkeep.operations.adapt_policy(**asked, consent=yes)
     tell(found.to_dict(), as_json=as_json, text=lambda: repr(found))
 
 
-@main.command()
+@policy.command()
 @LAB
 @click.argument("packs", nargs=-1, required=True)
 @_HORIZON

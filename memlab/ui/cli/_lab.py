@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import click
+import polars as pl
 
 import memlab
 from memlab.errors import InputError
 from memlab.kernel.schema import KINDS, spelled
 from memlab.kernel.state import tag_name
-from memlab.ui.cli._base import LAB, as_json_option, existing, keeping, main, say, taken_out, tell
+from memlab.ui.cli._base import LAB, agent, as_json_option, existing, graph, keeping, main, say, taken_out, tell, upkeep
 from memlab.ui.cli._input import LocalPath, Text
+from memlab.ui.cli._policy import policy
 
 
 @main.command()
@@ -104,7 +106,7 @@ def context(lab: Path, task: str, form: str, as_json: bool, files: tuple[str, ..
         say(found.markdown if form == "markdown" else found.text)
 
 
-@main.command()
+@agent.command()
 @LAB
 @click.option("--since", metavar="WHEN", help="Leave out what came before this instant, such as 2026-07-01.")
 @click.option("--report", type=LocalPath(), help="Write a page to this file as well.")
@@ -127,7 +129,7 @@ def _under(lab: Path, pack: str) -> memlab.Lab:
     """A copy of the lab in memory, of which another pack is live."""
     existing(lab, read_only=True).close()
     copy = memlab.load(lab, policies=False)
-    copy.use(pack)
+    copy.policies.use(pack)
     return copy
 
 
@@ -146,7 +148,7 @@ def feedback(lab: Path, memory: int, outcome: str, decision: int | None, as_json
     tell(report, as_json=as_json, text=lambda: f"#{memory} {outcome}, logged as event {logged.event}, of {place}")
 
 
-@main.command()
+@agent.command()
 @LAB
 @click.option("--recall", "decision", type=int, required=True, help="The recall, as `memlab recall` prints.")
 @click.option("--answer", type=click.File(errors="replace"), required=True, help="A file with the answer, or -.")
@@ -155,7 +157,7 @@ def feedback(lab: Path, memory: int, outcome: str, decision: int | None, as_json
 def attribute(lab: Path, decision: int, answer: Any, reply: Any, as_json: bool) -> None:
     """Read from an answer which memories of a recall it was made of, and log that as rewards."""
     with existing(lab) as opened:
-        found = opened.attribute(answer.read(), decision, reply=None if reply is None else reply.read())
+        found = opened.agents.credits.answer(answer.read(), decision, reply=None if reply is None else reply.read())
     report = {
         "decision": found.decision,
         "policy": found.policy,
@@ -167,19 +169,33 @@ def attribute(lab: Path, decision: int, answer: Any, reply: Any, as_json: bool) 
     tell(report, as_json=as_json, text=lambda: repr(found))
 
 
-@main.command(name="list")
+@main.command()
 @LAB
-@click.option("--kind")
-@click.option("--project")
+@click.argument("memory", type=int, required=False)
+@click.option("--kind", help="Of the newest: only this kind.")
+@click.option("--project", help="Only those of this project.")
 @click.option("--tag", "tags", multiple=True, help="Only those with this tag; repeat it for those with all of them.")
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True)
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="So many of the newest.")
 @as_json_option
-def list_(lab: Path, kind: str | None, project: str | None, tags: tuple[str, ...], limit: int, as_json: bool) -> None:
-    """The newest memories of LAB."""
-    import polars as pl
-
+def show(lab: Path, memory: int | None, as_json: bool, **of: Any) -> None:
+    """One MEMORY of LAB with all its fields; without it, the newest memories."""
     with existing(lab, read_only=True) as opened:
         frame = opened.memories
+        if memory is None:
+            _list(frame, as_json=as_json, **of)
+            return
+        row = frame.row(opened[memory].id - 1, named=True)
+        told = opened.upkeep.review.provenance(memory).to_dicts()
+    lines = [f"{name:<17} {value}" for name, value in row.items()]
+    for one in told[1:] and told:
+        words = [f"{name} {value}" for name, value in one.items() if value is not None and name not in ("how", "at")]
+        lines.append(f"{one['how']:<17} {one['at']:%Y-%m-%d %H:%M} {', '.join(words)}")
+    tell(row | {"provenance_chain": told}, as_json=as_json, text=lambda: "\n".join(lines))
+
+
+def _list(
+    frame: pl.DataFrame, kind: str | None, project: str | None, tags: tuple[str, ...], limit: int, *, as_json: bool
+) -> None:
     for column, wanted in (("kind", None if kind is None else spelled(kind, KINDS)), ("project", project)):
         if wanted is not None:
             frame = frame.filter(pl.col(column) == wanted)
@@ -195,37 +211,7 @@ def list_(lab: Path, kind: str | None, project: str | None, tags: tuple[str, ...
     )
 
 
-@main.command()
-@LAB
-@click.argument("memory", type=int)
-@as_json_option
-def show(lab: Path, memory: int, as_json: bool) -> None:
-    """One memory of LAB with all its fields."""
-    with existing(lab, read_only=True) as opened:
-        row = opened.memories.row(opened[memory].id - 1, named=True)
-        told = opened.review.provenance(memory).to_dicts()
-    lines = [f"{name:<17} {value}" for name, value in row.items()]
-    for one in told[1:] and told:
-        words = [f"{name} {value}" for name, value in one.items() if value is not None and name not in ("how", "at")]
-        lines.append(f"{one['how']:<17} {one['at']:%Y-%m-%d %H:%M} {', '.join(words)}")
-    tell(row | {"provenance_chain": told}, as_json=as_json, text=lambda: "\n".join(lines))
-
-
-@main.command()
-@LAB
-@click.argument("memory", type=int)
-@as_json_option
-def forget(lab: Path, memory: int, as_json: bool) -> None:
-    """Take MEMORY and its corrections out of every recall."""
-    with existing(lab) as opened:
-        reached = list(opened.forget(memory).ids)
-    corrections = ", ".join(f"#{id}" for id in reached if id != memory)
-    also = f", with its corrections {corrections}" if corrections else ""
-    report = {"id": memory, "ids": reached, "status": "forgotten"}
-    tell(report, as_json=as_json, text=lambda: f"#{memory} is forgotten{also}")
-
-
-@main.command()
+@upkeep.command()
 @LAB
 @as_json_option
 def stats(lab: Path, as_json: bool) -> None:
@@ -236,12 +222,12 @@ def stats(lab: Path, as_json: bool) -> None:
             "edges": opened.edges.height,
             "recalls": opened.slates().decisions.collect().height,
             "feedback": opened.slates().feedback.collect().height,
-            "pack": opened.pack.name,
-            "hash": opened.pack.hash,
-            "embedder": opened.embedder.name,
+            "pack": opened.policies.pack.name,
+            "hash": opened.policies.pack.hash,
+            "embedder": opened.io.embedder.name,
         }
         try:
-            fall = opened.operations.check_fall()
+            fall = opened.upkeep.operations.check_fall()
         except InputError as error:
             report["notice"] = f"what the policies earned cannot be compared: {error}"
         else:
@@ -250,7 +236,7 @@ def stats(lab: Path, as_json: bool) -> None:
     tell(report, as_json=as_json, text=lambda: "\n".join(f"{name:<9} {value}" for name, value in report.items()))
 
 
-@main.command()
+@graph.command()
 @LAB
 @click.argument("memory", type=int)
 @click.option("--depth", type=int, default=2, show_default=True, help="Most edges of a path.")
@@ -262,7 +248,7 @@ def trace(lab: Path, memory: int, depth: int, as_json: bool) -> None:
     tell(found.frame.to_dicts(), as_json=as_json, text=lambda: found.tree)
 
 
-@main.command()
+@graph.command()
 @LAB
 @click.argument("memory", type=int)
 @click.option("--limit", type=int, default=10, show_default=True)
@@ -270,12 +256,12 @@ def trace(lab: Path, memory: int, depth: int, as_json: bool) -> None:
 def similar(lab: Path, memory: int, limit: int, as_json: bool) -> None:
     """The memories of LAB that are nearest to MEMORY."""
     with existing(lab, read_only=True) as opened:
-        rows = opened.similar(memory, limit=limit).to_dicts()
+        rows = opened.graph.similar(memory, limit=limit).to_dicts()
     lines = [f"{row['similarity']:.3f}  #{row['memory_id']}  {row['text']}" for row in rows]
     tell(rows, as_json=as_json, text=lambda: "\n".join(lines))
 
 
-@main.command()
+@policy.command()
 @as_json_option
 def packs(as_json: bool) -> None:
     """The packs that come with memlab."""
@@ -287,7 +273,7 @@ def packs(as_json: bool) -> None:
     )
 
 
-@main.command()
+@policy.command()
 @LAB
 @click.argument("pack")
 @click.option("--reason", default="")
@@ -295,7 +281,7 @@ def packs(as_json: bool) -> None:
 def use(lab: Path, pack: str, reason: str, as_json: bool) -> None:
     """Let PACK (a name or a .hy file) decide in LAB from now on."""
     with existing(lab) as opened:
-        live = opened.use(pack, reason=reason)
+        live = opened.policies.use(pack, reason=reason)
     tell(
         {"pack": live.name, "hash": live.hash}, as_json=as_json, text=lambda: f"{live.name} [{live.hash[:12]}] is live"
     )

@@ -8,10 +8,10 @@ import click
 import polars as pl
 
 from memlab.kernel.base.printable import printable
-from memlab.ui.cli._base import LAB, as_json_option, existing, main, say, tell
+from memlab.ui.cli._base import LAB, agent, as_json_option, existing, tell, upkeep
 
 
-@main.command()
+@upkeep.command()
 @LAB
 @click.option("--at", metavar="WHEN", help="As of this instant, such as 2026-07-01; now unless given.")
 @as_json_option
@@ -34,7 +34,7 @@ def maintain(lab: Path, at: str | None, as_json: bool) -> None:
     tell(report, as_json=as_json, text=lambda: repr(found)[1:-1])
 
 
-@main.command()
+@upkeep.command()
 @LAB
 @click.option("--older-than", "days", type=float, metavar="DAYS", help="In place of the pack's consolidate-days.")
 @click.option("--keep", type=int, help="How many of each group stay beside their summary: the most important.")
@@ -51,7 +51,7 @@ def consolidate(
     see with --dry-run what would be left.
     """
     with existing(lab, read_only=dry_run) as opened:
-        found = opened.consolidation.run(
+        found = opened.upkeep.consolidation.run(
             older_than_days=days,
             keep=keep,
             project=project,
@@ -68,19 +68,7 @@ def consolidate(
     tell({**report, "summaries": rows}, as_json=as_json, text=lambda: "\n".join([repr(found)[1:-1], *lines]))
 
 
-@main.command(hidden=True)
-@LAB
-@click.argument("summary", type=int)
-@as_json_option
-def unconsolidate(lab: Path, summary: int, as_json: bool) -> None:
-    """Restore what SUMMARY replaced: the former name of undelete for summaries."""
-    say("memlab unconsolidate is memlab undelete from now on, and goes after 0.2.", err=True)
-    with existing(lab) as opened:
-        done = opened.restore(summary)
-    tell({"id": summary, "restored": list(done.ids)}, as_json=as_json, text=lambda: repr(done))
-
-
-@main.command("switch-off")
+@agent.command("switch-off")
 @LAB
 @click.option("--project", help="For this project; for all unless given.")
 @click.option("--reason", default="", help="Why; it is kept in the log.")
@@ -92,7 +80,7 @@ def switch_off(lab: Path, project: str | None, reason: str, as_json: bool) -> No
     _tell_off(off, as_json=as_json)
 
 
-@main.command("switch-on")
+@agent.command("switch-on")
 @LAB
 @click.option("--project", help="For this project; for all unless given.")
 @click.option("--reason", default="", help="Why; it is kept in the log.")

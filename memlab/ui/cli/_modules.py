@@ -11,11 +11,11 @@ import click
 import memlab
 from memlab.kernel.base.display import clip
 from memlab.subjects.modules.module_map import ModuleMap
-from memlab.ui.cli._base import LAB, as_json_option, existing, main, tell
+from memlab.ui.cli._base import LAB, agent, as_json_option, existing, tell
 from memlab.ui.cli._input import LocalPath, Text
 
 
-@main.command()
+@agent.command()
 @LAB
 @click.argument("folder", type=LocalPath())
 @click.option("--project", help="What the project is called in LAB; the folder's name unless given.")
@@ -26,11 +26,11 @@ def scan(lab: Path, folder: Path, project: str | None, as_json: bool) -> None:
     LAB is made if it is new. Conventions are shown for review, and are not remembered.
     """
     with memlab.open(lab) as opened:
-        found = opened.modules.scan(folder, project=project, progress=not as_json)
+        found = opened.agents.modules.scan(folder, project=project, progress=not as_json)
     tell(_report(found), as_json=as_json, text=lambda: _text(found, rules=True))
 
 
-@main.command()
+@agent.command()
 @LAB
 @click.argument("task", required=False, type=Text())
 @click.option("--project", help="Which project, where LAB has maps of several.")
@@ -51,22 +51,22 @@ def modules(
 ) -> None:
     """The modules of a project in LAB and how well each is known; with a TASK those that it speaks of."""
     with existing(lab, read_only=not accept) as opened:
-        known = opened.modules.projects()
+        known = opened.agents.modules.projects()
         if project is None and len(known) != 1:
-            there = ", ".join(known) or "none was scanned yet, see memlab scan"
+            there = ", ".join(known) or "none was scanned yet, see memlab agent scan"
             raise click.UsageError(f"Which --project? LAB has: {there}.")
         named = project if project is not None else known[0]
         if task is not None:
-            rows = opened.modules.find(task, project=named, limit=limit).to_dicts()
+            rows = opened.agents.modules.find(task, project=named, limit=limit).to_dicts()
             lines = [f"{row['score']:6.2f}  {row['module']}  ({', '.join(row['why'])})" for row in rows]
             tell(rows, as_json=as_json, text=lambda: "\n".join(lines) or "No module is named by these words.")
             return
-        found = opened.modules.map(named)
+        found = opened.agents.modules.map(named)
         if beyond := [number for number in accept if number > found.conventions.height]:
             raise memlab.InputError(f"There is no convention {beyond[0]}: {named} has {found.conventions.height}.")
         if accept:
             chosen = found.conventions[[number - 1 for number in dict.fromkeys(accept)]]
-            kept = opened.remember_many(chosen)
+            kept = opened.remember(chosen)
             tell(kept.outcomes.to_dicts(), as_json=as_json, text=lambda: repr(kept))
             return
     if html is not None:
@@ -79,7 +79,7 @@ def modules(
     tell(_report(found), as_json=as_json, text=lambda: _text(found, rules=False))
 
 
-@main.command()
+@agent.command()
 @LAB
 @click.argument("files", nargs=-1, required=True)
 @click.option("--project", help="Which project, where LAB has maps of several.")
@@ -100,11 +100,11 @@ def touch(lab: Path, files: tuple[str, ...], project: str | None, session: str |
         else:
             given.append(file)
     with existing(lab) as opened:
-        known = opened.modules.projects()
+        known = opened.agents.modules.projects()
         if project is None and len(known) != 1:
-            there = ", ".join(known) or "none was scanned yet, see memlab scan"
+            there = ", ".join(known) or "none was scanned yet, see memlab agent scan"
             raise click.UsageError(f"Which --project? LAB has: {there}.")
-        found = opened.modules.touch(given, project=project or known[0], session=session)
+        found = opened.agents.modules.touch(given, project=project or known[0], session=session)
     tell(_report(found), as_json=as_json, text=lambda: repr(found)[1:-1])
 
 

@@ -10,13 +10,13 @@ import click
 
 import memlab
 from memlab.kernel.base.printable import printable
-from memlab.ui.cli._base import LAB, as_json_option, existing, keeping, main, say, tell
+from memlab.ui.cli._base import LAB, agent, as_json_option, existing, keeping, main, say, tell, upkeep
 from memlab.ui.cli._input import InputFile, LocalPath
 
 _EXPORTS = click.Choice(["jsonl", "parquet", "markdown", "sexp"])
 
 
-@main.command()
+@upkeep.command()
 @LAB
 @click.argument("path", type=LocalPath())
 @click.option("--format", "format_", type=_EXPORTS, help="Else the suffix of PATH says it.")
@@ -36,7 +36,7 @@ def export(
     tell(report, as_json=as_json, text=lambda: f"{count:,} memories in {written}")
 
 
-@main.command("move")
+@upkeep.command("move")
 @LAB
 @click.argument("target", type=LocalPath())
 @click.option("--exclude", multiple=True, metavar="PROJECT", help="Leave this project here. May be repeated.")
@@ -125,7 +125,7 @@ def load(
             tell(report, as_json=as_json, text=partial(repr, loaded))
 
 
-@main.command()
+@upkeep.command()
 @LAB
 @click.argument("other", type=LocalPath())
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
@@ -153,7 +153,7 @@ def _conflict(row: tuple[int, str, str, str, str]) -> str:
     return f"conflict, memory {id}: here {before!r}, there {after!r}; {stands} stands"
 
 
-@main.command()
+@agent.command()
 @LAB
 @click.argument("file", type=InputFile())
 @click.option("--yes", is_flag=True, help="Consent to operations that change something.")
@@ -177,11 +177,11 @@ def run(lab: Path, file: Path, yes: bool, as_json: bool) -> None:
             raise memlab.InputError(f"{file} changes the lab; consent with --yes:\n{shown}")
         click.confirm(f"{printable(shown)}\nRun this on {lab}?", abort=True)
     with memlab.open(lab) if changing else existing(lab) as opened:
-        ran = opened.operations.run(file, consent=bool(changing))
+        ran = opened.upkeep.operations.run(file, consent=bool(changing))
     tell(json.loads(ran.json()), as_json=as_json, text=lambda: repr(ran))
 
 
-@main.command()
+@upkeep.command()
 @LAB
 @click.argument("folder", type=LocalPath())
 @click.option("--every", type=click.FloatRange(min=0, min_open=True), help="Keep on, so many seconds apart.")

@@ -93,7 +93,7 @@ def read_frame(path: Path) -> pl.DataFrame:
     """A table from a .parquet, .csv or .jsonl file."""
     import polars as pl
 
-    from memlab.io.moving import UNREADABLE
+    from memlab.io.formats import UNREADABLE
 
     readers: dict[str, Any] = {
         ".parquet": pl.read_parquet,

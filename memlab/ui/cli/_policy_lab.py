@@ -100,7 +100,7 @@ def unpin(lab: Path, slot: str, reason: str, as_json: bool) -> None:
     """Let packs decide SLOT again."""
     with existing(lab) as opened:
         opened.policies.unpin(slot, reason=reason)
-        pack = opened.pack
+        pack = opened.policies.pack
     tell({"slot": slot, "pack": pack.name}, as_json=as_json, text=lambda: f"{slot} follows the pack again")
 
 

@@ -9,7 +9,7 @@ import click
 
 import memlab
 from memlab.kernel.base.loopback import HOST
-from memlab.subjects.agents.identity import ROLES, Role
+from memlab.kernel.verbs.gate.identity import ROLES, Role
 from memlab.ui.cli._base import LAB, as_json_option, existing, main, tell
 
 __all__: list[str] = []
@@ -59,10 +59,10 @@ def serve(
     if pack is not None and read_only:
         raise click.UsageError("--pack writes to the lab, so it does not go with --read-only.")
     with existing(lab, read_only=True) if read_only else memlab.open(lab, create=not only_existing) as opened:
-        if pack is not None and memlab.load_pack(pack).hash != opened.pack.hash:
-            opened.use(pack, reason="memlab serve")
+        if pack is not None and memlab.load_pack(pack).hash != opened.policies.pack.hash:
+            opened.policies.use(pack, reason="memlab serve")
         if not http:
-            session = f"mcp-{opened.store.clock()}-{os.getpid()}"
+            session = f"mcp-{opened.io.store.clock()}-{os.getpid()}"
             serve_stdio(opened, project=project, viewer=viewer, session=session, role=role)
             return
 

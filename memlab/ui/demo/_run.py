@@ -61,7 +61,7 @@ def run_demo(
     say(f"memlab demo: {' and '.join(talk.speakers)}, {first:%-d %B} to {last:%-d %B %Y}, {len(talk.turns)} turns")
 
     with open_lab(clock=ManualClock(last + timedelta(days=1))) as lab:
-        lab.embedder.encode(["the first text loads the model"])
+        lab.io.embedder.encode(["the first text loads the model"])
         since = perf_counter()
         conversation(lab, talk)
         ingest_seconds = perf_counter() - since
@@ -96,7 +96,7 @@ def run_demo(
             say(f"    {hit.rank}  {was}  {hit.speaker}: {clip(hit.text, _PRINTED_CHARACTERS)}")
         lab.policies.rollback(SLOT, reason="end of the demo")
         restored = lab.recall(QUESTION, limit=_LIMIT, project=talk.name)
-        embedder = lab.embedder.fingerprint
+        embedder = lab.io.embedder.fingerprint
 
     # From here on seconds pass, so what they need is imported only now.
     from memlab.science.bench import bench_conversations

@@ -69,20 +69,22 @@ class LabMagics(Magics):
             if not text:
                 raise InputError("%remember takes a text, such as: %remember --kind preference The user prefers tabs")
             fields: dict[str, Any] = {name: value for name, value in options.items() if name != "lab"}
-            return self._lab(options.get("lab")).remember(text, **fields)
+            memory: Memory = self._lab(options.get("lab")).remember(text, **fields)
+            return memory
 
     @cell_magic
     def memory(self, line: str, cell: str) -> Ran:
         """``%%memory [--lab NAME]``: runs the cell's operations, such as ``(recall "tabs?" 3) (stats)``.
 
-        All are checked before the first is run: see ``lab.operations.run``.
+        All are checked before the first is run: see ``lab.upkeep.operations.run``.
         """
         with _said_in_a_line():
             options, rest = _read_options(line, "%%memory", ("lab",))
             if rest:
                 raise InputError(f"%%memory takes its operations below its line, and here is {rest!r}.")
             # the magic's own line counts, so that errors name the line that the editor shows
-            return self._lab(options.get("lab")).operations.run("\n" + cell)
+            ran: Ran = self._lab(options.get("lab")).upkeep.operations.run("\n" + cell)
+            return ran
 
     def _lab(self, name: str | None) -> Lab:
         assert self.shell is not None
@@ -106,7 +108,7 @@ class LabMagics(Magics):
 def labs_of(names: Mapping[str, Any]) -> dict[str, Lab]:
     """The open labs of a notebook by name. What IPython keeps of earlier outputs (``_``, ``_3``) does not count."""
     found = {name: value for name, value in names.items() if isinstance(value, Lab) and not name.startswith("_")}
-    return {name: lab for name, lab in found.items() if not lab.store.journal.closed}
+    return {name: lab for name, lab in found.items() if not lab.io.store.journal.closed}
 
 
 def keep_question_mark(lines: list[str]) -> list[str]:

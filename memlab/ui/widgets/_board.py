@@ -140,7 +140,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         return self.lab.slates() if self._log is None else self._log
 
     def _head(self) -> int:
-        return 0 if self.lab is None else self.lab.store.journal.head
+        return 0 if self.lab is None else self.lab.io.store.journal.head
 
     def _settings(self) -> dict[str, Any]:
         return {name: getattr(self, name) or None for name in ("missing", "horizon", "cluster")}

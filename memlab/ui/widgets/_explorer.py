@@ -139,7 +139,7 @@ class RecallExplorer(Widget, bundle="explorer"):
 
     def _recall(self, *, log: bool = False) -> None:
         lab = self._lab_then()
-        live = lab.pack
+        live = lab.policies.pack
         hits = None
         if self.question.strip():
             pack = self._packs.get(self.pack, self.pack) if self.pack else None
@@ -161,7 +161,7 @@ class RecallExplorer(Widget, bundle="explorer"):
                 "packs": list(self._packs),
                 "sums": all(_sums(one) for one in why) and any(len(one.terms) > 1 for one in why),
                 "redacted": 0 if hits is None else len(hits.redacted),
-                "loggable": not self.pack and not self.at and not self.lab.store.journal.read_only,
+                "loggable": not self.pack and not self.at and not self.lab.io.store.journal.read_only,
             }
             self.fault = ""
 

@@ -33,7 +33,7 @@ def around(lab: Lab, seeds: list[int], *, depth: int, most: int) -> tuple[pl.Dat
         "to",
     )
     if len(seeds) == 1:
-        near = lab.similar(seeds[0], limit=_NEAREST)
+        near = lab.graph.similar(seeds[0], limit=_NEAREST)
         edges = edges.vstack(
             near.select(
                 pl.lit(seeds[0], dtype=pl.Int64).alias("source"),

@@ -27,7 +27,7 @@ class MemoryMap(Widget, bundle="map"):
 
     The axes are the two principal components of the vectors, of up to 200,000 memories; of more, of an even sample. The
     same memories give the same picture each time. ``colour`` is "kind", "status", "retention" (what time has left),
-    "cluster" (of ``lab.clusters``) or "recalled" (when last).
+    "cluster" (of ``lab.graph.clusters``) or "recalled" (when last).
     ``ids`` are the points in the lasso, ``focus`` the memory whose neighbourhood is drawn (0: none).
 
     ``selection`` is a Polars expression over ``lab.memories``: what is in the lasso, or else everything.

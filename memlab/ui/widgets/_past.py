@@ -35,9 +35,9 @@ def _frame_after(lab: Lab, event: int, specs: Sequence[Pack | None], ids: Sequen
         then = past.memories.select("id", "status").filter(pl.col("id").is_in(ids))
         if not then.height:
             return pl.DataFrame(schema=_FRAME)
-        sides, soon = [], from_micros(past.store.clock() + 1_000_000)
+        sides, soon = [], from_micros(past.io.store.clock() + 1_000_000)
         for side, spec in zip("ab", specs, strict=True):
-            found = past.upkeep.forecast(then["id"].to_list(), soon, points=2, packs=spec or past.pack).frame
+            found = past.upkeep.forecast(then["id"].to_list(), soon, points=2, packs=spec or past.policies.pack).frame
             now = found.group_by("memory_id", maintain_order=True).first()
             status = then["status"] if spec is None else now["status"]  # the pack that lived has already decided
             sides += [
@@ -58,9 +58,9 @@ def forecasts_from(
 ) -> tuple[Forecast, list[Forecast]]:
     """Curves of a few of ``ids`` from an event on, and what becomes of all: under a pack, and with its ``params``."""
     with lab.at(event=event, progress=False) as past:
-        pack = spec or past.pack
+        pack = spec or past.policies.pack
         packs = [pack, tuned_pack(pack, params)] if params else [pack]
-        there = [id for id in ids if id <= past.store.state.rows]
+        there = [id for id in ids if id <= past.io.store.state.rows]
         if not there:
             raise InputError("There were no memories yet: scrub to a later event.")
         known = [id for id in chosen if id in there] or there[:: max(1, len(there) // _MOST_CURVES)][:_MOST_CURVES]

@@ -103,7 +103,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
             raise InputError("Two packs are shown side by side.")
         specs = [self._spec(name) for name in packs]
         self.packs, self._kept, self._frames = packs, [], b""
-        self._about = {**self._about, "params": fading_params(specs[0] or self.lab.pack)}
+        self._about = {**self._about, "params": fading_params(specs[0] or self.lab.policies.pack)}
         first, head = self._first, self._about["head"]
         count = min(_FRAMES, head - first + 1)
         events = sorted({round(first + (head - first) * place / max(1, count - 1)) for place in range(count)})
@@ -131,7 +131,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
         """What happened, to whom, and the policies that decided it."""
         if not 1 <= event <= self._log.height:
             raise UnknownName("event", event, [f"1 to {self._log.height}"])
-        found = next(iter(self.lab.store.journal.events(after=event - 1, upto=event)))
+        found = next(iter(self.lab.io.store.journal.events(after=event - 1, upto=event)))
         row = self._log.row(by_predicate=pl.col("event") == event, named=True)
         known = self.lab.memories.filter(pl.col("id").is_in(row["memories"][:8])).select("id", "text", "status")
         hash = found.body.get("pack")
@@ -164,7 +164,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
 
     def _look(self) -> None:
         """The events so far, the memories that are drawn, and what may be tuned."""
-        journal = self.lab.store.journal
+        journal = self.lab.io.store.journal
         purged = sum(1 for _ in journal.events(kinds=("purge",)))
         if purged != self._generation:  # of what is gone nothing is kept
             self._generation, self._kept, self._frames, self._frame, self._curves = purged, [], b"", b"", b""
@@ -190,8 +190,8 @@ class LifePlayer(WorkingWidget, bundle="player"):
                 "statuses": list(STATUSES),
                 "recallable": list(RECALLABLE),
                 "packs": [_LIVE, *(name for name in self._named if name != _LIVE)],
-                "live": self.lab.pack.name,
-                "params": fading_params(self._spec(self.packs[0]) or self.lab.pack),
+                "live": self.lab.policies.pack.name,
+                "params": fading_params(self._spec(self.packs[0]) or self.lab.policies.pack),
                 "generation": self._generation,
             }
             if not self.until:

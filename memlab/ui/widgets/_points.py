@@ -44,7 +44,7 @@ class Points:
 
 def read_points(lab: Lab, last: Points | None) -> Points:
     """Read the points of a lab; return ``last`` where no memory came since."""
-    with lab.store.reading() as state:
+    with lab.io.store.reading() as state:
         if last is not None and last.rows == state.rows:
             return last
         seen = seen_rows(state)
@@ -106,16 +106,18 @@ def shades(lab: Lab, points: Points, colour: str) -> tuple[pl.DataFrame, dict[st
     if colour not in COLOURS:
         raise UnknownName("colour", colour, COLOURS)
     ids = points.frame["id"].cast(pl.Int64)
-    with lab.store.reading() as state:
+    with lab.io.store.reading() as state:
         rows = ids.to_numpy() - 1
         if colour in ("kind", "status"):
             return _worded(state.column(colour).gather(rows), colour)
         if colour == "retention":
-            left = np.asarray(Moment(state, lab.pack, rows, lab.store.clock())["retention"], dtype=np.float32)
+            left = np.asarray(
+                Moment(state, lab.policies.pack, rows, lab.io.store.clock())["retention"], dtype=np.float32
+            )
             return _scaled(left, ("0: faded", "1: as new"), "no retention")
         if colour == "recalled":
             at = state.column("accessed").to_physical().gather(rows).cast(pl.Float64).to_numpy()
-            days = np.maximum(0.0, lab.store.clock() - at) / _DAY
+            days = np.maximum(0.0, lab.io.store.clock() - at) / _DAY
             most = float(np.nanmax(days)) if np.isfinite(days).any() else 1.0
             fresh = 1 - np.log1p(days) / max(np.log1p(most), 1e-9)
             return _scaled(fresh.astype(np.float32), (f"{most:.0f} days ago", "now"), "never recalled")

@@ -19,7 +19,7 @@ _KEPT = {"word": "names", "name": "names", "list": "lists", "note": "notes"}
 
 def event_of(lab: Lab) -> int:
     """The last event that the lab has seen: what was read at the same event need not be read again."""
-    with lab.store.reading() as state:
+    with lab.io.store.reading() as state:
         return state.seq
 
 

@@ -100,7 +100,7 @@ class Rows:
     """Every memory of a lab as of an ``event``."""
 
     def __init__(self, lab: Lab) -> None:
-        with lab.store.reading() as state:
+        with lab.io.store.reading() as state:
             self.event = state.seq
             self.frame = columns(state, COLUMNS)
             self.conflicts = _conflicts(state)

@@ -79,7 +79,7 @@ class PolicyStudio(Widget, bundle="studio"):
         viewer: str | None = None,
     ) -> None:
         slot_named(slot)
-        self._seen = lab if viewer is None else lab.viewed_by(viewer)
+        self._seen = lab if viewer is None else lab.at(viewer=viewer)
         given = latest_questions(self._seen, 10, project=project) if questions is None else list(questions)
         if len(given) > _MOST_QUESTIONS:
             raise InputError(f"PolicyStudio shows at most {_MOST_QUESTIONS} questions, not {len(given)}.")
@@ -162,7 +162,7 @@ class PolicyStudio(Widget, bundle="studio"):
         """Terms, features and the whole computation of a candidate of the chosen question, by the draft."""
         if not self.chosen < len(self.questions):
             raise InputError("No question is chosen.")
-        pack = self.lab.pack.with_policy(self.slot, self.policy)
+        pack = self.lab.policies.pack.with_policy(self.slot, self.policy)
         return explained(self._ranks.hits(self.questions[self.chosen], pack).explain(memory))
 
     @checked
@@ -196,7 +196,7 @@ class PolicyStudio(Widget, bundle="studio"):
     def answer_challenge(self, reason: str) -> None:
         """Let the draft stand beside the live pack from the next recall on."""
         self._refuse_broken()
-        pack = draft_pack(self.lab.pack, self.slot, self.policy, f"studio-{self.policy.hash[:8]}")
+        pack = draft_pack(self.lab.policies.pack, self.slot, self.policy, f"studio-{self.policy.hash[:8]}")
         self.lab.challenge(pack, reason=reason)
         self._done(
             f'{pack.name} is a challenger: recalls show one memory more, and lab.verdict("{pack.name}") compares.'
@@ -256,10 +256,10 @@ class PolicyStudio(Widget, bundle="studio"):
             "meaning": self.policy.meaning_hash == live.meaning_hash,
             "back": versions["hash"].n_unique() > 1,
             "pinned": None if pin is None else pin.number,
-            "writable": self.changes and not lab.store.journal.read_only,
+            "writable": self.changes and not lab.io.store.journal.read_only,
             "ranks": self.slot in DECIDES_RANKS,
             "numbers": draft.numbers,
-            "pack": lab.pack.name,
+            "pack": lab.policies.pack.name,
             "memories": len(self._seen),
             "files": self.saves,
             "slots": list(SLOTS),

@@ -137,7 +137,7 @@ class MemoryTable(Widget, bundle="table"):
     def answer_memory(self, memory: int) -> dict[str, Any]:
         """Whatever is known of one memory, and what it is in conflict with."""
         found = self.lab[memory]
-        with self.lab.store.reading() as state:
+        with self.lab.io.store.reading() as state:
             values = values_of(state, memory)
         fields = [
             [name, _said(value)] for name, value in values.items() if value not in (None, (), MEMORY[name].default)
@@ -162,7 +162,7 @@ class MemoryTable(Widget, bundle="table"):
     @checked
     def answer_similar(self, memory: int) -> dict[str, Any]:
         """What is nearest to a memory by meaning."""
-        return {"rows": self.lab.similar(memory, limit=8).select("memory_id", "similarity", "text")}
+        return {"rows": self.lab.graph.similar(memory, limit=8).select("memory_id", "similarity", "text")}
 
     @checked
     def answer_edit(self, memory: int, text: str) -> dict[str, Any]:
@@ -192,7 +192,7 @@ class MemoryTable(Widget, bundle="table"):
     @checked
     def answer_wrong(self, memories: int | list[int], reason: str) -> dict[str, Any]:
         """Flag memories as wrong, for a reason."""
-        return self._changed(lambda: {"ids": list(self.lab.review.deprecate(memories, reason).ids)})
+        return self._changed(lambda: {"ids": list(self.lab.forget(memories, how="deprecate", reason=reason).ids)})
 
     # -- showing ------------------------------------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ class MemoryTable(Widget, bundle="table"):
         number = search.strip().lstrip("#")
         if not number.isdecimal():
             raise InputError(f'A search by "like" is for the number of a memory, such as 7, not {search!r}.')
-        near: list[int] = self.lab.similar(int(number[:18]), limit=_FOUND)["memory_id"].to_list()
+        near: list[int] = self.lab.graph.similar(int(number[:18]), limit=_FOUND)["memory_id"].to_list()
         return [int(number), *near]
 
     def _show(self, asked: tuple[Any, ...] | None = None) -> None:
@@ -264,7 +264,7 @@ class MemoryTable(Widget, bundle="table"):
                 "shown": order.len(),
                 "event": rows.event,
                 "conflicts": len(rows.conflicts),
-                "writable": not self.lab.store.journal.read_only,
+                "writable": not self.lab.io.store.journal.read_only,
                 "most": _FOUND if best is not None else 0,
             }
             self.fault = ""

@@ -120,11 +120,11 @@ class VersionTimeline(Widget, bundle="timeline"):
             self._challenges = spans.select("name", "since", "until", "reason").to_dicts()
             self._compare()
             self._about = {
-                "now": from_micros(lab.store.clock()).timestamp() * 1e3,
+                "now": from_micros(lab.io.store.clock()).timestamp() * 1e3,
                 "slots": list(SLOTS),
                 "doc": SLOTS[self.slot].doc,
                 "ranks": self.slot in DECIDES_RANKS,
-                "writable": not lab.store.journal.read_only,
+                "writable": not lab.io.store.journal.read_only,
                 "pins": {slot: version.number for slot, version in lab.policies.pins.items()},
             }
             self.fault = ""

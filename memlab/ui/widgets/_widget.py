@@ -65,14 +65,14 @@ class Widget(anywidget.AnyWidget):
 
     def __init__(self, lab: Lab | None, **state: Any) -> None:
         self.lab = lab  # type: ignore[assignment]  # None is for widgets of a log, which ask nothing of a lab
-        read_only = lab is not None and lab.store.journal.read_only
+        read_only = lab is not None and lab.io.store.journal.read_only
         super().__init__(read_only=_READ_ONLY if read_only else "", **state)
         self.on_msg(self._receive)
 
     @property
     def where(self) -> str:
         """What it shows, by name."""
-        return self.lab.store.where
+        return self.lab.io.store.where
 
     def answer(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         """The reply to a message ``{id, verb, arguments}`` of a browser, and its tables as Arrow buffers.

@@ -89,8 +89,8 @@ class Ranks:
 
     def _pack(self) -> Pack:
         """The live pack; what was asked of another one, or before something happened, is dropped."""
-        pack = self._lab.pack
-        now = pack.hash, self._lab.store.state.seq
+        pack = self._lab.policies.pack
+        now = pack.hash, self._lab.io.store.state.seq
         if now != self._seen:
             self._seen, self._pools = now, None
             for kept in (self._hits, self._known, self._texts):

@@ -39,8 +39,8 @@ def serve(lab: Lab, *, port: int = 0, open_browser: bool = True, tell: Callable[
 
 
 async def _serve(lab: Lab, port: int, open_browser: bool, tell: Callable[[str], object]) -> None:
-    note = "read only" if lab.store.journal.read_only else "writable"
-    page = Page(_kinds(), make=lambda kind: kind(lab), port=port, title=lab.store.where, note=note)
+    note = "read only" if lab.io.store.journal.read_only else "writable"
+    page = Page(_kinds(), make=lambda kind: kind(lab), port=port, title=lab.io.store.where, note=note)
     ended = asyncio.Event()
     for one in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(one, ended.set)
@@ -58,10 +58,10 @@ async def _serve(lab: Lab, port: int, open_browser: bool, tell: Callable[[str], 
 
 async def _follow(lab: Lab, page: Page) -> None:
     """Let the widgets ask again whenever something was written, more seldom where that takes long."""
-    known, rest = lab.store.journal.head, _LOOK
+    known, rest = lab.io.store.journal.head, _LOOK
     while True:
         await asyncio.sleep(rest)
-        began, head = monotonic(), lab.store.journal.head
+        began, head = monotonic(), lab.io.store.journal.head
         if head != known:
             known = head
             page.refresh()
@@ -84,7 +84,7 @@ def write_bundle(lab: Lab, folder: Path) -> Path:
         states[kind.bundle], tabs[kind.bundle] = _kept(widget), kind.title()
         texts[kind.bundle] = kind.script
         widget.close()
-    now = from_micros(lab.store.clock())
+    now = from_micros(lab.io.store.clock())
     files = {"state.js": f"globalThis.memlabState = {json.dumps(states)};\n"}
     for name, text in texts.items():
         files[f"static/{name}.js"] = text
@@ -92,7 +92,7 @@ def write_bundle(lab: Lab, folder: Path) -> Path:
     files["bundles.js"] = f"globalThis.memlabBundles = {json.dumps(texts)};\n"
     note = f"a copy of {now:%Y-%m-%d %H:%M} UTC"
     still = f"This is {note}. To ask anything else, open the lab itself: memlab view LAB."
-    about = {"tabs": tabs, "title": lab.store.where, "note": note, "still": still}
+    about = {"tabs": tabs, "title": lab.io.store.where, "note": note, "still": still}
     head = f'<meta http-equiv="Content-Security-Policy" content="{_FOLDER_POLICY}">'
     files["index.html"] = page_html(about, scripts=["state.js", "static/page.js"], head=head)
     with writing(f"The folder {folder}"):

@@ -3,7 +3,7 @@
     @checked
     def similar(self, memory: MemoryLike, *, limit: Count = 10, project: str | None = None) -> pl.DataFrame: ...
 
-    >>> lab.similar(3, limit=0)                                                            # doctest: +SKIP
+    >>> lab.graph.similar(3, limit=0)                                                            # doctest: +SKIP
     InputError: similar(limit=...): limit is a whole number of at least 1, not 0.
 
 Limits stand in the annotation: ``Annotated[int, Within(1, 5)]``, or one of the names below. A type that has a rule of
@@ -17,6 +17,7 @@ expressions an InputError. Whatever else a call raises goes through as it is: it
 
 from memlab.kernel.base.arguments._calls import checked
 from memlab.kernel.base.arguments._given import Called, item, shown
+from memlab.kernel.base.arguments._renamed import renamed
 from memlab.kernel.base.arguments._rules import AnyNumber, AsGiven, Count, Misfit, Seconds, Seed, Share, Taken, Within
 from memlab.kernel.base.arguments._warning import warn_caller
 
@@ -33,6 +34,7 @@ __all__ = [
     "Within",
     "checked",
     "item",
+    "renamed",
     "shown",
     "warn_caller",
 ]

@@ -309,17 +309,17 @@ def _union(hints: Iterable[Any], where: str) -> Rule | None:
     if len(known) == 1:
         take_one = known[0].take
         return Rule(expected, lambda value: None if value is None else take_one(value)) if nothing else known[0]
-    takes = [rule.take for rule in known]
+    takes = [(rule.expected, rule.take) for rule in known]
 
     def take(value: Any) -> Any:
         if value is None and nothing:
             return None
         within = None
-        for one in takes:
+        for expects, one in takes:
             taken = one(value)
             if type(taken) is not Misfit:
                 return taken
-            if taken.place:
+            if taken.place or (isinstance(value, str) and taken.expected != expects):
                 within = taken
         return within or Misfit(expected, shown(value))
 

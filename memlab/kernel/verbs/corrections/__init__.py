@@ -1,1 +1,1 @@
-"""Edits, statuses, and the way back: ``lab.edit``, ``lab.forget``, ``lab.delete``, ``lab.restore``."""
+"""Edits, statuses, and the way back: ``lab.edit``, ``lab.forget``, ``lab.forget(how="delete")``, ``lab.restore``."""

@@ -11,11 +11,13 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.display import paragraph
+from memlab.kernel.hooks import hooks
 from memlab.kernel.privacy import Finding, Screened, refuse, screen
 from memlab.kernel.recall import Hit
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import Change, State, checked_columns, checked_text, refuse_names
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
+from memlab.kernel.verbs.corrections.dependents import Dependents, dependents
 from memlab.kernel.verbs.corrections.edited_frame import changed_fields
 from memlab.kernel.verbs.corrections.editing import (
     joined_by_succession,
@@ -27,12 +29,9 @@ from memlab.kernel.verbs.corrections.editing import (
     without_use,
 )
 from memlab.kernel.verbs.corrections.replacing import Editor, EditOutcome, Permit
-from memlab.kernel.verbs.feedback.reinforcing import Outcome, reinforced
+from memlab.kernel.verbs.reinforcement.reinforcing import Outcome, reinforced
 from memlab.kernel.verbs.remembering.limits import check_files
 from memlab.kernel.verbs.results import Edited, Memory, with_redacted
-from memlab.subjects.consolidation.consolidation import undo_consolidations
-from memlab.subjects.consolidation.grouping import standing_summaries, summaries_of
-from memlab.subjects.modules.module_map import ModuleMaps
 from memlab.subjects.programs import checked_operations
 
 __all__ = ["Corrected", "Corrections"]
@@ -178,7 +177,7 @@ class Corrections:
             return [row for row in chosen if state.names["status"].at(row) not in ("deleted", "purged")]
 
         def mapped(state: State) -> dict[str, str]:
-            if project is None or project not in state.projection(ModuleMaps).projects:
+            if project is None or not any(keeps(state, project) for keeps in hooks("delete-project")):
                 return {}
             return {"project": project}
 
@@ -188,14 +187,15 @@ class Corrections:
         self, memory: Memories | None, *, project: str | None, permit: Permit | None = None, summaries: bool = True
     ) -> Corrected:
         """See ``Lab.restore``. ``permit`` is that of ``forget``; without ``summaries`` those in use stay."""
-        standing: list[int] = []
+        standing: list[tuple[Dependents, list[int]]] = []
 
         def rows(state: State) -> list[int]:
             chosen = self._chosen(state, memory, project)
             if memory is None:
                 return [row for row in chosen if state.names["status"].at(row) == "deleted"]
-            standing[:] = standing_summaries(state, chosen) if summaries else []
-            others = [row for row in chosen if row not in standing]
+            standing[:] = [(sort, sort.stand_ins(state, chosen)) for sort in dependents()] if summaries else []
+            apart = {row for _, some in standing for row in some}
+            others = [row for row in chosen if row not in apart]
             versions = [version for row in others for version in _taken_out_together(state, row)]
             return _permitted(state, list(dict.fromkeys(versions)), permit)
 
@@ -210,16 +210,17 @@ class Corrections:
             return change + undone + self._used(state, back, now, "recalled")
 
         done = self._corrected("restore", rows, change)
-        return self._with_members(done, standing) if standing else done
+        for sort, some in standing:
+            done = self._with_members(done, sort, some) if some else done
+        return done
 
-    def _with_members(self, done: Corrected, standing: list[int]) -> Corrected:
-        """Restore the members of summaries, and add both to what was restored before."""
+    def _with_members(self, done: Corrected, sort: Dependents, standing: list[int]) -> Corrected:
+        """Restore the members of memories that stand for them, and add both to what was restored before."""
         with self._core.reading() as state:
-            known = summaries_of(state).all
-            members = [id - 1 for row in standing for id in known[row + 1].members]
+            members = [id - 1 for row in standing for id in sort.members(state, row)]
             chosen = list(dict.fromkeys([*standing, *members]))
             before = [state.names["status"].at(row) for row in chosen]
-        undo_consolidations(self._core.store, standing)
+        sort.undo(self._core.store, standing)
         undone = self._report("restore", chosen, before, None)
         frame = pl.concat([done.frame, undone.frame.filter(pl.col("before") != pl.col("status"))])
         return Corrected("restore", frame, pl.concat([done.review, undone.review]).unique(maintain_order=True))

@@ -1,147 +1,73 @@
-"""Memories that were made of another memory's words: facts and observations read from it, summaries that quote it."""
+"""Memories that extensions make of the words of others: what a correction, and bringing memories back, asks of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from typing import Any, ClassVar
 
-import numpy as np
-import polars as pl
-
-from memlab.io.reading import Message
-from memlab.kernel.schema import RECALLABLE, RELATIONS, role_of
+from memlab.kernel.hooks import hooks
 from memlab.kernel.state import State
-from memlab.kernel.verbs.corrections.rederiving import FACT
-from memlab.subjects.consolidation.grouping import summaries_of
-from memlab.subjects.extraction.proposing import Where, proposals
-from memlab.subjects.extraction.staged import Proposed
+from memlab.kernel.storage.store import Store
 
-__all__ = ["Reread", "extracted_from", "fields_of", "reread", "summaries_quoting"]
-
-_DERIVED = RELATIONS.index("derived-from")
-_EXTRACTED = "extracted by "
-_SHORTEST = 2
-"""Words of a quotation from which it tells where it was read."""
+__all__ = ["Dependents", "dependents", "fields_equal", "find_dependents"]
 
 
-@dataclass(frozen=True)
-class Reread:
-    """What a corrected text makes of one memory that was read from it: ``proposed`` is None if nothing states it."""
+class Dependents:
+    """Memories of one sort that were made of other memories. A hook at the point "dependents" returns one."""
 
-    row: int
-    proposed: Proposed | None
+    label: ClassVar[str] = ""
+    """The word by which results of a correction tell of them."""
 
+    def made(self, state: State) -> Collection[int]:
+        """Return the ids of all memories that the extension made and that no other extension has to look at."""
+        return ()
 
-def extracted_from(state: State, row: int, new: str) -> list[int]:
-    """Return the rows of the memories in use that were read from the memory in ``row``, and no longer can be.
+    def find(self, state: State, row: int, new: str, others: Collection[int]) -> list[int]:
+        """Return the rows of memories that were made of the one in ``row`` and that its text ``new`` leaves unfounded.
 
-    An edge ``derived-from`` says so, or the quotation that an extracted memory keeps: it stands in the old text of the
-    same project and session, not in the ``new`` one, and in no other memory in use of the same speaker.
-    """
-    met = state.edges.crossings(np.array([row]))
-    derived = ~met.outgoing & (state.edges.relation[met.edge] == _DERIVED) & (met.neighbour < len(state))
-    summaries = summaries_of(state).all
-    found = [int(one) for one in met.neighbour[derived] if int(one) + 1 not in summaries]
-    old, now = _flat(state.texts.at(row) or ""), _flat(new)
-    for one in _quoting(state, row):
-        quotation = _flat(state.notes["context"].at(one) or "")
-        told = len(quotation.split()) >= _SHORTEST and quotation in old and quotation not in now
-        if told and not _said_elsewhere(state, row, one, quotation):
-            found.append(one)
-    status = state.names["status"]
-    return [one for one in dict.fromkeys(found) if one != row and status.at(one) in RECALLABLE]
-
-
-def reread(state: State, row: int, text: str, rows: Sequence[int]) -> list[Reread]:
-    """Pair each of the memories in ``rows``, which were read from the one in ``row``, with what ``text`` states now."""
-    speaker, creator = state.names["speaker"].at(row), state.names["creator"].at(row)
-    role = role_of(speaker, creator)
-    message = Message(role, text) if role != "other" else Message("user", text, speaker=speaker)
-    proposed = list(proposals(message, 0, Where(), lambda *_: True))
-    found = []
-    for one in rows:
-        match = next((item for item in proposed if _same(state, one, item)), None)
-        if match is not None:
-            proposed.remove(match)
-        found.append((one, match))
-    # what states another property of the same subject takes the place of a fact that is stated no more
-    for place, (one, match) in enumerate(found):
-        if match is None and state.names["predicate"].at(one) is not None:
-            subject = _key(state.names["subject"].at(one))
-            fresh = next((item for item in proposed if _key(item.fields.get("subject")) == subject != ""), None)
-            if fresh is not None:
-                proposed.remove(fresh)
-                found[place] = (one, fresh)
-    return [Reread(one, match) for one, match in found]
-
-
-def summaries_quoting(state: State, row: int) -> list[int]:
-    """Return the ids of the summaries in use that were made of the memory in ``row``, the outermost first."""
-    status = state.names["status"]
-    found: list[int] = []
-    wanted = {row + 1}
-    while wanted:
-        made = [
-            id
-            for id, one in summaries_of(state).all.items()
-            if one.undone is None
-            and status.at(id - 1) in (*RECALLABLE, "consolidated", "superseded")
-            and not wanted.isdisjoint(one.members)
-            and id not in found
-        ]
-        found += made
-        wanted = set(made)
-    return found[::-1]
-
-
-def _same(state: State, row: int, item: Proposed) -> bool:
-    """Whether a proposal is of the same subject and predicate as a fact, or of the same rule as another memory."""
-    names = state.names
-    if item.sort == "memory" or names["predicate"].at(row) is None:
-        fact = names["predicate"].at(row) is not None
-        return item.sort == "memory" and not fact and state.notes["reason"].at(row) == item.fields.get("reason")
-    return _key(names["subject"].at(row)) == _key(item.fields.get("subject")) and names["predicate"].at(
-        row
-    ) == item.fields.get("predicate")
-
-
-def fields_of(item: Proposed) -> dict[str, object]:
-    """Return the fields of a memory that a proposal decides; a fact's other value is taken away."""
-    given = {name: item.fields.get(name) for name in FACT} if item.sort == "fact" else {}
-    return given | {name: item.fields[name] for name in ("context", "reason") if name in item.fields}
-
-
-def _quoting(state: State, row: int) -> list[int]:
-    """The rows of extracted memories of the same project and session, or of none, that keep a quotation."""
-    if not state.notes["context"].held:
+        ``others`` are the ids of what other extensions made.
+        """
         return []
-    names = state.names
-    frame = pl.DataFrame([state.notes["context"].series("context"), state.notes["reason"].series("reason")])
-    told = frame.select(pl.col("context").is_not_null() & pl.col("reason").str.starts_with(_EXTRACTED).fill_null(False))
-    chosen = told.to_series().to_numpy()
-    project, session = names["project"].codes, names["session"].codes
-    chosen = chosen & (project == project[row]) & ((session == session[row]) | (session < 0) | (session[row] < 0))
-    return [int(one) for one in np.flatnonzero(chosen) if one != row]
+
+    def withdraw(
+        self, editor: Any, row: int, rows: Sequence[int], before: dict[str, Any], outcome: Any
+    ) -> dict[str, Any]:
+        """Take ``rows`` back before the memory in ``row`` is replaced; return the fields that it has then."""
+        return before
+
+    def revise(self, editor: Any, row: int, text: str, rows: Sequence[int], outcome: Any) -> None:
+        """Make ``rows`` again of the new text, once the memory in ``row`` is replaced."""
+
+    def stand_ins(self, state: State, rows: Sequence[int]) -> list[int]:
+        """Return those of ``rows`` that stand for others, which come back in their place when they are restored."""
+        return []
+
+    def members(self, state: State, row: int) -> Sequence[int]:
+        """Return the ids of the memories that the one in ``row`` stands for."""
+        return ()
+
+    def undo(self, store: Store, rows: Sequence[int]) -> None:
+        """Bring back the members of ``rows``, and take these out of use."""
 
 
-def _said_elsewhere(state: State, row: int, one: int, quotation: str) -> bool:
-    """Whether another memory in use, of the same speaker, says the quotation too."""
-    status, speaker = state.names["status"], state.names["speaker"].codes
-    use = np.isin(status.codes, [status.code(word) for word in RECALLABLE])
-    use &= speaker == speaker[row]
-    use[[row, one]] = False
-    rows = np.flatnonzero(use)
-    reason = state.notes["reason"]
-    return any(
-        quotation in _flat(text or "")
-        for other, text in zip(rows.tolist(), state.texts.take(rows), strict=True)
-        if not (reason.at(other) or "").startswith(_EXTRACTED)
-    )
+def dependents() -> list[Dependents]:
+    """Return what the extensions declare."""
+    return [make() for make in hooks("dependents")]
 
 
-def _flat(text: str) -> str:
-    return " ".join(text.split())
+def find_dependents(state: State, row: int, new: str) -> list[tuple[Dependents, list[int]]]:
+    """Return by sort the rows that were made of the one in ``row``, and that its text ``new`` leaves unfounded."""
+    sorts = dependents()
+    made = [sort.made(state) for sort in sorts]
+    found = []
+    for sort in sorts:
+        others = {id for other, ids in zip(sorts, made, strict=True) if other is not sort for id in ids}
+        found.append((sort, sort.find(state, row, new, others)))
+    return found
 
 
-def _key(name: object) -> str:
-    return str(name or "").casefold()
+def fields_equal(one: Any, other: Any) -> bool:
+    """Return whether two values of a field are the same; lists and tuples with equal items are."""
+    if isinstance(one, list | tuple) or isinstance(other, list | tuple):
+        return list(one or ()) == list(other or ())
+    return bool(one == other)

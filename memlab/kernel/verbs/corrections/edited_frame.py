@@ -61,7 +61,7 @@ def changed_fields(memories: pl.DataFrame, edited: pl.DataFrame) -> list[tuple[i
             if name not in _EDITABLE:
                 raise InputError(
                     f"Row {row}: {name} of memory {ids[row]} cannot be edited. "
-                    "See lab.forget, lab.delete, lab.restore and lab.facts.retract for statuses."
+                    "See lab.forget, lab.forget(how='delete'), lab.restore and lab.facts.retract for statuses."
                 )
             changes[row][name] = value
     return [(id, fields) for id, fields in zip(ids, changes, strict=True) if fields]

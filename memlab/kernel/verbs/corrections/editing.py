@@ -13,11 +13,12 @@ from memlab.errors import InputError
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import FIELDS, MEMORY, NEVER, RECALLABLE, RELATIONS
 from memlab.kernel.state import Change, Seen, State, edges_of, values_of
-from memlab.subjects.facts.fact_rows import renamed
+from memlab.kernel.verbs.fact_rows import renamed
 
 __all__ = [
     "carried_fields",
     "edited",
+    "field_value",
     "in_place_of",
     "joined_by_succession",
     "numbers_before",
@@ -76,21 +77,8 @@ def edited(state: State, row: int, columns: Mapping[str, Any], now: int) -> Chan
 
 def carried_fields(state: State, row: int) -> dict[str, Any]:
     """What a corrected memory has of the one that it stands for: every field that was given, and its status."""
-    kept: dict[str, Any] = {}
-    for name in FIELDS:
-        if name in ("text", "status", "origin", "provenance", "source"):
-            continue
-        if name == "ref":
-            kept[name] = state.refs.at(row)
-        elif name in state.names:
-            kept[name] = state.names[name].at(row)
-        elif name in state.lists:
-            kept[name] = list(state.lists[name].at(row)) or None
-        elif name in state.notes:
-            kept[name] = state.notes[name].at(row)
-        else:
-            value = state.numbers[name].values[row].item()
-            kept[name] = None if value != value or (MEMORY[name].storage == "time" and value == NEVER) else value
+    left = ("text", "status", "origin", "provenance", "source")
+    kept = {name: field_value(state, row, name) for name in FIELDS if name not in left}
     status = state.names["status"].at(row)
     if status in _OF_A_SUCCESSOR:
         kept["status"] = status
@@ -99,6 +87,21 @@ def carried_fields(state: State, row: int) -> dict[str, Any]:
             kept["superseded_by"] = by
     defaults = {name: MEMORY[name].default for name in kept}
     return {name: value for name, value in kept.items() if value is not None and value != defaults[name]}
+
+
+def field_value(state: State, row: int, name: str) -> Any:
+    """Return the value of a field as a caller gives it; None where it has none."""
+    if name == "ref":
+        return state.refs.at(row)
+    if name in state.names:
+        return state.names[name].at(row)
+    if name in state.lists:
+        return list(state.lists[name].at(row)) or None
+    if name in state.notes:
+        return state.notes[name].at(row)
+    value = state.numbers[name].values[row].item()
+    absent = value != value or (MEMORY[name].storage == "time" and value == NEVER)
+    return None if absent else value
 
 
 def superseding(old: int, new: int, now: int) -> Change:

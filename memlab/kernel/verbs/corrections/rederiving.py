@@ -11,15 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from memlab.kernel.english import emotional_weight, vocabulary, words_of
+from memlab.kernel.hooks import hooks
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.verbs.corrections.wording import Wording
+from memlab.kernel.verbs.fact_rows import fact_text, predicate_of
 from memlab.kernel.verbs.remembering.inferred import summary_of, tags_of
-from memlab.subjects.extraction.reading import Fact, facts_in
-from memlab.subjects.facts.fact_rows import fact_text, predicate_of
 
 __all__ = ["FACT", "Rederived", "rederive", "retold"]
 
@@ -32,6 +32,19 @@ _MOST_WORDS = 8
 _CLAUSE = re.compile(r"[,;:!?\n]|\.\s")
 _QUOTED = 60
 """Characters of a value that a note quotes."""
+
+
+class Fact(Protocol):
+    """A fact that a text states, as the hooks at "read-facts" give it; ``entity``: its value is one."""
+
+    @property
+    def subject(self) -> str: ...
+    @property
+    def predicate(self) -> str: ...
+    @property
+    def value(self) -> str: ...
+    @property
+    def entity(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -201,7 +214,11 @@ def _is_value(text: str) -> bool:
 
 def _stated(text: str, subject: str, predicate: str) -> Fact | None:
     """The one fact that a text states of a subject, by this predicate if it states several; None where that is open."""
-    found = list(dict.fromkeys(fact for role in ("assistant", "user") for fact in facts_in(text, role)))
+    found = list(
+        dict.fromkeys(
+            fact for role in ("assistant", "user") for read in hooks("read-facts") for fact in read(text, role)
+        )
+    )
     found = [fact for fact in found if _is_value(fact.value)]
     own = [fact for fact in found if fact.subject.casefold() == subject.casefold()] or found
     by = [fact for fact in own if predicate_of(fact.predicate) == predicate.partition(":")[0]] or own

@@ -9,18 +9,24 @@ from typing import Any
 from memlab.errors import InputError
 from memlab.kernel.journal import Transaction
 from memlab.kernel.privacy import Finding, Screened, personal_kinds, screen
-from memlab.kernel.schema import FIXED, MEMORY, RECALLABLE
-from memlab.kernel.state import Change, State, check_interval, redactions, values_of, with_speaker
+from memlab.kernel.schema import FIXED
+from memlab.kernel.state import Change, State, check_interval, redactions, with_speaker
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.corrections.dependents import extracted_from, fields_of, reread, summaries_quoting
-from memlab.kernel.verbs.corrections.editing import carried_fields, edited, in_place_of, superseding, without_use
+from memlab.kernel.verbs.corrections.dependents import fields_equal, find_dependents
+from memlab.kernel.verbs.corrections.editing import (
+    carried_fields,
+    edited,
+    field_value,
+    in_place_of,
+    superseding,
+    without_use,
+)
 from memlab.kernel.verbs.corrections.rederiving import FACT, Rederived, rederive, retold
 from memlab.kernel.verbs.corrections.relinking import edges_after, linked_again
+from memlab.kernel.verbs.fact_rows import named
+from memlab.kernel.verbs.gate.switch import check_disclosed
 from memlab.kernel.verbs.remembering.body import remembering
 from memlab.kernel.verbs.remembering.inferred import names_in_texts
-from memlab.subjects.agents.switch import check_disclosed
-from memlab.subjects.consolidation.grouping import summaries_of, unconsolidated
-from memlab.subjects.facts.fact_rows import named
 
 __all__ = ["SHOWN", "EditOutcome", "Editor", "Permit"]
 
@@ -53,9 +59,9 @@ class Editor:
     """
 
     def __init__(self, core: Core, tx: Transaction, now: int, permit: Permit | None = None) -> None:
-        self._core, self._tx, self._now, self._permit = core, tx, now, permit
+        self._core, self._tx, self.now, self._permit = core, tx, now, permit
         self._store = core.store
-        self._personal = personal_kinds(core.pack.settings)
+        self.personal = personal_kinds(core.pack.settings)
 
     def edit(
         self, row: int, text: Screened | None, columns: Mapping[str, Any], findings: Sequence[Finding] = ()
@@ -66,7 +72,7 @@ class Editor:
         outcome = EditOutcome(standing + 1)
         if standing != row:
             outcome.notes.append(f"Memory {row + 1} was edited before: the edit is of memory {standing + 1}.")
-        without_use(state, [standing], "superseded", self._now)  # raises for what is deleted or purged
+        without_use(state, [standing], "superseded", self.now)  # raises for what is deleted or purged
         if self._permit is not None:
             self._permit(state, standing)
         old = state.texts.at(standing) or ""
@@ -75,11 +81,11 @@ class Editor:
         check_interval(held.get("valid_from"), held.get("valid_until"))
         if text is None:
             told = retold(before, columns, old)
-            text = None if told is None else screen(told, personal=self._personal).text
+            text = None if told is None else screen(told, personal=self.personal).text
             if text is not None:
                 outcome.notes.append(f'The text follows the fact: "{text}".')
         same = text is None or text == old
-        fixed = any(columns[name] != _held(state, standing, name) for name in FIXED if name in columns)
+        fixed = any(columns[name] != field_value(state, standing, name) for name in FIXED if name in columns)
         derived = rederive(before, old, old if text is None else text, columns, self._core.pack)
         if same and not fixed:
             self._in_place(standing, before, columns, derived, outcome)
@@ -94,19 +100,20 @@ class Editor:
     ) -> None:
         state = self._store.state
         given = {name: value for name, value in columns.items() if name not in FIXED}
-        changed = {name: value for name, value in given.items() if not _equal(value, _held(state, row, name))}
+        changed = {
+            name: value for name, value in given.items() if not fields_equal(value, field_value(state, row, name))
+        }
         if not changed:
             outcome.notes.append(f"Memory {row + 1} is unchanged: it already says so.")
             return
         outcome.add(derived)
-        change = edited(state, row, {**changed, **derived.columns}, self._now)
+        change = edited(state, row, {**changed, **derived.columns}, self.now)
         body: dict[str, Any] = {"memory": row + 1, **change.body()}
         if not SHOWN.isdisjoint({*changed, *derived.columns}):
             body["again"] = [row + 1]
         if derived.columns:
             body["derived"] = _told(derived, changed)
-        self._tx.event("edit", body, at=self._now)
-        self._store.settle(self._tx)
+        self.write("edit", body)
 
     def _replace(
         self,
@@ -118,13 +125,13 @@ class Editor:
         outcome: EditOutcome,
         findings: Sequence[Finding],
     ) -> None:
-        core, store, tx, now = self._core, self._store, self._tx, self._now
+        core, store, tx, now = self._core, self._store, self._tx, self.now
         _check_in_place(store.state, row)
-        words = screen(text, personal=self._personal).text
+        words = screen(text, personal=self.personal).text
         another = words != store.state.texts.at(row)
-        affected = extracted_from(store.state, row, words) if another else []
-        if another:
-            before = self.without_summaries(row, before, outcome)
+        made = find_dependents(store.state, row, words) if another else []
+        for sort, rows in made:
+            before = sort.withdraw(self, row, rows, before, outcome)
         state, pack = store.state, store.versions.pack
         outcome.add(derived)
         outcome.id = id = state.rows + 1  # the next text's, as the state has seen what this transaction holds
@@ -150,64 +157,31 @@ class Editor:
         body |= {"edit": row + 1, "derived": _told(derived, columns)}
         body |= (joins + superseding(row + 1, id, now) + edges).body()
         body |= redactions([(id, finding) for finding in findings])
-        tx.event("remember", body, at=now)
-        store.settle(tx)
+        self.write("remember", body)
         linking, notes = linked_again(core, id)
         outcome.notes += notes
         if linking:
-            tx.event("link", {"by": "edit", **linking}, at=now)
-            store.settle(tx)
+            self.write("link", {"by": "edit", **linking})
         if another:
             outcome.notes += _kept_superseded(store.state, row)
-            self.reread(row, words, affected, outcome)
+        for sort, rows in made:
+            sort.revise(self, row, words, rows, outcome)
 
     # -- what was made of it ----------------------------------------------------------------------------------
 
-    def without_summaries(self, row: int, before: dict[str, Any], outcome: EditOutcome) -> dict[str, Any]:
-        """Undo the summaries that quote the old words: their members are in use again, in their own words."""
-        store, now = self._store, self._now
-        after = dict(before)
-        for id in summaries_quoting(store.state, row):
-            was = summaries_of(store.state).all[id].was
-            change = unconsolidated(store.state, id - 1, now)
-            standing = in_place_of(store.state, id - 1)
-            if standing != id - 1 and store.state.names["status"].at(standing) in RECALLABLE:
-                reason = "its members were restored"
-                change += Change(set=[values_of([standing + 1], status="forgotten", changed=now, reason=reason)])
-            self._tx.event("unconsolidate", {"summary": id, **change.body()}, at=now)
-            store.settle(self._tx)
-            status = next((word for word, ids in was.items() if row + 1 in ids), None)
-            if status is not None and after.get("status") == "consolidated":
-                del after["status"]
-                after |= {} if status == "active" else {"status": status}
-            outcome.dropped.append("consolidation")
-            outcome.notes.append(f"Summary {id} is undone, because it sums up the old text; consolidate again.")
-        return after
+    @property
+    def state(self) -> State:
+        """The state with what this transaction has written so far."""
+        return self._store.state
 
-    def reread(self, row: int, text: str, rows: Sequence[int], outcome: EditOutcome) -> None:
-        """Edit the facts and observations that were read from the old text; retire what nothing states any more."""
-        store, now = self._store, self._now
-        for found in reread(store.state, row, text, rows):
-            id, item = found.row + 1, found.proposed
-            state = store.state
-            if state.names["status"].at(found.row) not in RECALLABLE:
-                continue
-            if item is not None:
-                fields = {k: v for k, v in fields_of(item).items() if not _equal(v, _held(state, found.row, k))}
-                words = screen(item.text, personal=self._personal).text
-                made = Editor(self._core, self._tx, now).edit(found.row, words, fields)
-                outcome.rebuilt.append("extracted")
-                outcome.notes.append(
-                    f"Memory {id}, read from the old text, is rebuilt as memory {made.id}: {item.text}"
-                )
-                continue
-            fact = state.names["predicate"].at(found.row) is not None
-            status, kind = ("retracted", "retract") if fact else ("deprecated", "deprecate")
-            why = f"memory {row + 1}, from which it was read, was corrected"
-            self._tx.event(kind, without_use(state, [found.row], status, now, why).body(), at=now)
-            store.settle(self._tx)
-            outcome.dropped.append("extracted")
-            outcome.notes.append(f"Memory {id}, read from the old text, is {status}: the new text does not state it.")
+    def write(self, kind: str, body: dict[str, Any]) -> None:
+        """Write an event, and apply it to the state."""
+        self._tx.event(kind, body, at=self.now)
+        self._store.settle(self._tx)
+
+    def again(self, row: int, text: Screened, fields: Mapping[str, Any]) -> EditOutcome:
+        """Edit a memory that was made of an edited one, whoever may change it; ``text`` is screened."""
+        return Editor(self._core, self._tx, self.now).edit(row, text, fields)
 
 
 def _check_in_place(state: State, row: int) -> None:
@@ -240,30 +214,11 @@ def _kept_superseded(state: State, row: int) -> list[str]:
     older = [int(one) + 1 for one in (by == row + 1).nonzero()[0]]
     older = [id for id in older if state.names["source"].at(row) != "user-edit" or in_place_of(state, id - 1) == id - 1]
     listed = ", ".join(map(str, older[:5]))
-    return [f"Memories superseded by the old text stay so: {listed}. See lab.review.related({row + 1})."] * bool(older)
+    return [f"Memories superseded by the old text stay so: {listed}. See lab.upkeep.review.related({row + 1})."] * bool(
+        older
+    )
 
 
 def _told(derived: Rederived, given: Iterable[str]) -> dict[str, list[str]]:
     """What the event keeps of it: names of fields, no words. ``given`` are those that the edit itself set."""
     return {"rebuilt": list(derived.rebuilt), "dropped": list(derived.dropped), "given": sorted(given)}
-
-
-def _held(state: State, row: int, name: str) -> Any:
-    """The value of a field as a caller gives it."""
-    if name == "ref":
-        return state.refs.at(row)
-    if name in state.names:
-        return state.names[name].at(row)
-    if name in state.lists:
-        return list(state.lists[name].at(row)) or None
-    if name in state.notes:
-        return state.notes[name].at(row)
-    value = state.numbers[name].values[row].item()
-    absent = value != value or (MEMORY[name].storage == "time" and value == -(2**63))
-    return None if absent else value
-
-
-def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, list | tuple) or isinstance(other, list | tuple):
-        return list(one or ()) == list(other or ())
-    return bool(one == other)

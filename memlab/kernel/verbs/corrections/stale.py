@@ -19,13 +19,12 @@ from memlab.kernel.policies import Pack, VersionLog
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import Change, State, edges_of, stamps, values_of
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.corrections.dependents import extracted_from, summaries_quoting
+from memlab.kernel.verbs.corrections.dependents import Dependents, find_dependents
 from memlab.kernel.verbs.corrections.editing import carried_fields, edited
 from memlab.kernel.verbs.corrections.rederiving import rederive
 from memlab.kernel.verbs.corrections.relinking import edges_after, word_edges
 from memlab.kernel.verbs.corrections.replacing import Editor, EditOutcome
 from memlab.kernel.verbs.linking.comparing import Comparing
-from memlab.subjects.consolidation.grouping import summaries_of
 
 __all__ = ["Rebuilding", "stale_frame", "supersession_frame"]
 
@@ -44,13 +43,11 @@ class _Finding:
     """Fields that hold old words, with the values that they get; None takes one away."""
     edges: dict[int, set[int]] = field(default_factory=dict)
     """By former row, the edges that held for its words alone."""
-    extracted: dict[int, list[int]] = field(default_factory=dict)
-    """By former row, the rows of memories that were read from it."""
-    summaries: dict[int, list[int]] = field(default_factory=dict)
-    """By former row, the ids of summaries in use that quote it."""
+    made: list[tuple[Dependents, int, list[int]]] = field(default_factory=list)
+    """Memories in use that were made of a former text: their sort, the former row, their rows."""
 
     def __bool__(self) -> bool:
-        return bool(self.fields or any((*self.edges.values(), *self.extracted.values(), *self.summaries.values())))
+        return bool(self.fields or any(self.edges.values()) or self.made)
 
 
 # -- finding ----------------------------------------------------------------------------------------------------------
@@ -71,12 +68,9 @@ def stale_frame(state: State, pack: Pack, journal: Journal | JournalView) -> pl.
         if edges:
             names = state.edges.words_of(state.edges.relation[edges]).tolist()
             rows.append((id, "edges", ", ".join(sorted(names)), text))
-        for former, some in found.extracted.items():
+        for sort, former, some in found.made:
             old = state.texts.at(former) or ""
-            rows += [(one + 1, "extracted", old, state.texts.at(one) or "") for one in some]
-        for former, some in found.summaries.items():
-            old = state.texts.at(former) or ""
-            rows += [(one, "consolidation", old, state.texts.at(one - 1) or "") for one in some]
+            rows += [(one + 1, sort.label, old, state.texts.at(one) or "") for one in some]
     return pl.DataFrame(rows, schema=_STALE, orient="row").unique(maintain_order=True)
 
 
@@ -85,6 +79,7 @@ def _findings(state: State, pack: Pack, journal: Journal | JournalView) -> Itera
     given = _given(journal.events(upto=state.seq, kinds=("remember", "edit"))) if chains else {}
     for row, former in chains:
         found = _Finding(row, former)
+        made = []
         new = state.texts.at(row) or ""
         now = carried_fields(state, row)
         for one in former:
@@ -100,8 +95,8 @@ def _findings(state: State, pack: Pack, journal: Journal | JournalView) -> Itera
                 if name in now and now[name] == before.get(name) and name not in given.get(row + 1, ())
             }
             found.edges[one] = word_edges(state, journal, one)
-            found.extracted[one] = [dep for dep in extracted_from(state, one, new) if dep != row]
-            found.summaries[one] = [id for id in summaries_quoting(state, one) if _in_use(state, id)]
+            made.append([(sort, one, _in_use(state, rows, row)) for sort, rows in find_dependents(state, one, new)])
+        found.made = [entry for sorts in zip(*made, strict=True) for entry in sorts if entry[2]]
         if found:
             yield found
 
@@ -136,8 +131,9 @@ def _given(events: Iterable[Event]) -> dict[int, frozenset[str]]:
     return found
 
 
-def _in_use(state: State, id: int) -> bool:
-    return state.names["status"].at(id - 1) in _STANDING
+def _in_use(state: State, rows: list[int], corrected: int) -> list[int]:
+    status = state.names["status"]
+    return [row for row in rows if row != corrected and status.at(row) in _STANDING]
 
 
 def _shown(state: State, row: int, name: str) -> str:
@@ -152,7 +148,7 @@ class Rebuilding:
     """Make again what ``stale_frame`` finds, within one transaction."""
 
     def __init__(self, core: Core, tx: Transaction, now: int) -> None:
-        self._core, self._tx, self._now = core, tx, now
+        self._core, self._now = core, now
         self._store = core.store
         self._editor = Editor(core, tx, now)
 
@@ -164,13 +160,11 @@ class Rebuilding:
             self._fields(found)
             self._edges(found)
             outcome = EditOutcome(found.row + 1)
-            for one, summaries in found.summaries.items():
-                if summaries:
-                    self._summaries(found.row, one, outcome)
             text = store.state.texts.at(found.row) or ""
-            for one, rows in found.extracted.items():
-                if rows:
-                    self._editor.reread(one, text, rows, outcome)
+            for sort, former, _ in found.made:
+                self._withdraw(found.row, sort, former, text, outcome)
+            for sort, former, rows in found.made:
+                sort.revise(self._editor, former, text, rows, outcome)
         return frame
 
     def _fields(self, found: _Finding) -> None:
@@ -178,7 +172,7 @@ class Rebuilding:
             change = edited(self._store.state, found.row, found.fields, self._now)
             told = {"rebuilt": sorted(found.fields), "dropped": [], "given": []}
             body = {"memory": found.row + 1, "again": [found.row + 1], "derived": told, **change.body()}
-            self._write("edit", body)
+            self._editor.write("edit", body)
 
     def _edges(self, found: _Finding) -> None:
         """Remove the edges of the old words, carry those that were stated, and compare the new words with others.
@@ -196,26 +190,16 @@ class Rebuilding:
             if len(source):
                 made = edges_of(source.tolist(), target.tolist(), relation.tolist(), weight.tolist())
                 change += Change(edges=made)
-        self._write("link", {"by": "edit", **_fresh(state, change).body()})
+        self._editor.write("link", {"by": "edit", **_fresh(state, change).body()})
 
-    def _summaries(self, row: int, former: int, outcome: EditOutcome) -> None:
-        """Undo the summaries that quote a former text; the corrected memory comes back with their other members."""
-        state = self._store.state
-        was = {
-            word: ids
-            for id in summaries_quoting(state, former)
-            for word, ids in summaries_of(state).all[id].was.items()
-            if former + 1 in ids
-        }
-        self._editor.without_summaries(former, {}, outcome)
-        if self._store.state.names["status"].at(row) == "consolidated":
-            status = next(iter(was), "active")
+    def _withdraw(self, row: int, sort: Dependents, former: int, text: str, outcome: EditOutcome) -> None:
+        """Take back what quotes a former text; the corrected memory comes back with its other members."""
+        rows = sort.find(self._store.state, former, text, ())
+        after = sort.withdraw(self._editor, former, rows, {"status": "consolidated"}, outcome)
+        status = after.get("status", "active")
+        if self._store.state.names["status"].at(row) == "consolidated" != status:
             change = Change(set=[values_of([row + 1], status=status, changed=self._now)])
-            self._write("edit", {"memory": row + 1, **change.body()})
-
-    def _write(self, kind: str, body: dict[str, Any]) -> None:
-        self._tx.event(kind, body, at=self._now)
-        self._store.settle(self._tx)
+            self._editor.write("edit", {"memory": row + 1, **change.body()})
 
 
 def _fresh(state: State, change: Change) -> Change:

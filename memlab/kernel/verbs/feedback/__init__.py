@@ -1,1 +1,1 @@
-"""``lab.feedback``, ``lab.verify``: reinforcement, coactivation, verdicts, gaps."""
+"""``lab.feedback``, ``lab.agents.verify``: reinforcement, coactivation, verdicts, gaps."""

@@ -14,24 +14,23 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import Micros, When
+from memlab.kernel.hooks import hooks
 from memlab.kernel.journal import Transaction
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Hit, Hits
 from memlab.kernel.schema import RELATIONS, is_open_word, spelled
-from memlab.kernel.state import Change, State
+from memlab.kernel.state import Change, State, audience_of
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import seen
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike, listed_memories
-from memlab.kernel.verbs.feedback.coactivation import NAMEABLE, joined, pairs_with, remaining
 from memlab.kernel.verbs.feedback.judged import Judged
 from memlab.kernel.verbs.feedback.last_shown import LastShown
-from memlab.kernel.verbs.feedback.reinforcing import days_before, reinforced
 from memlab.kernel.verbs.feedback.stated import Stated, checked_judgement, judgements_of, naming_row
 from memlab.kernel.verbs.feedback.verdict import gap_of, judged
 from memlab.kernel.verbs.recalling.logged import find_slate, logged_slate
+from memlab.kernel.verbs.reinforcement.coactivation import NAMEABLE, joined, pairs_with, remaining
+from memlab.kernel.verbs.reinforcement.reinforcing import days_before, reinforced
 from memlab.kernel.verbs.results import Feedback, Memory
-from memlab.subjects.agents.relationships import in_event, relationship_of, trusted
-from memlab.subjects.clusters.membership import audience_of
 from memlab.subjects.verifiers import Verdict, Verifier
 
 __all__ = ["Judgements", "Verified", "verdict_of"]
@@ -98,7 +97,7 @@ class Judgements:
             return self._logged(tx, stated)
 
     def feedback_many(self, rows: Iterable[Mapping[str, Any]] | pl.DataFrame) -> tuple[Feedback, ...]:
-        """Log several judgements, all or nothing; see ``Lab.feedback_many``."""
+        """Log several judgements, all or nothing; see ``Lab.feedback``."""
         stated = judgements_of(rows, self._core.instant)
         if not stated:
             return ()
@@ -129,10 +128,9 @@ class Judgements:
         body |= _of_outcome(state, pack, row, now, recall=recall, outcome=outcome, rating=rating).body()
         if agent is not None:
             # how it did is known to whoever sees the memory, and so is what follows of it
-            known = relationship_of(seen(self._core.store.journal, state, audience_of(state, row)), pack, agent)
-            body["relationship"] = in_event(
-                known if outcome is None else trusted(known, pack, helpful=outcome == "success")
-            )
+            visible = seen(self._core.store.journal, state, audience_of(state, row))
+            for fields_of in hooks("feedback"):
+                body |= fields_of(visible, pack, agent, outcome)
         seq = tx.event("feedback", body, at=now)
         return Feedback(seq, decision, row + 1, outcome, reward, source, rating, agent)
 

@@ -15,8 +15,8 @@ from memlab.kernel.recall import Hit
 from memlab.kernel.schema import OUTCOMES
 from memlab.kernel.state import checked_text
 from memlab.kernel.verbs.core import MemoryLike
+from memlab.kernel.verbs.gate.names import check_agent
 from memlab.kernel.verbs.results import Memory
-from memlab.subjects.agents.relationships import check_agent
 
 __all__ = ["Stated", "checked_judgement", "judgements_of", "naming_row"]
 

@@ -15,10 +15,10 @@ from memlab.kernel.privacy import screen
 from memlab.kernel.slates import Slate
 from memlab.kernel.state import Change, State
 from memlab.kernel.verbs.corrections.editing import retired
-from memlab.kernel.verbs.feedback.coactivation import joined, pairs_of, remaining
 from memlab.kernel.verbs.feedback.gaps import SNIPPET
-from memlab.kernel.verbs.feedback.reinforcing import Outcome, days_before, reinforced
 from memlab.kernel.verbs.feedback.tags import common_tag, inferred_tag, tagged
+from memlab.kernel.verbs.reinforcement.coactivation import joined, pairs_of, remaining
+from memlab.kernel.verbs.reinforcement.reinforcing import Outcome, days_before, reinforced
 
 __all__ = ["Judgement", "gap_of", "judged"]
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, overload
+from typing import TYPE_CHECKING, Annotated, overload
 
 import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arguments import Count, Seconds, Seed, Share, Within, checked
-from memlab.kernel.base.clock import When
+from memlab.kernel.base.arguments import Count, Seconds, Share, Within, checked
 from memlab.kernel.privacy import refuse, screen
+from memlab.kernel.recall import Filters
 from memlab.kernel.schema import RELATIONS, is_open_word, spelled
 from memlab.kernel.state import Change, checked_columns, checked_text, edges_of, refuse_names, seen_rows, tag_name
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
@@ -21,18 +21,42 @@ from memlab.kernel.verbs.graph.paths import LabTrace, activated, traced
 from memlab.kernel.verbs.graph.tags import TagDescriptions, retagged, tag_frame
 from memlab.kernel.verbs.linking.comparing import waiting_of
 from memlab.kernel.verbs.linking.linker import Linker
-from memlab.subjects.structure import Stats, stats
 
-__all__ = ["LabGraph"]
+if TYPE_CHECKING:
+    from memlab.kernel.verbs.recalling.asking import Questions
+
+__all__ = ["GraphVerbs"]
 
 _TO_NODES = ("has-tag", "in-cluster", "mentions")
 
 
-class LabGraph:
+class GraphVerbs:
     """``lab.graph``: link memories, follow their edges, and see what they are as a whole."""
 
     def __init__(self, core: Core, linker: Linker) -> None:
         self._core, self._linker = core, linker
+
+    @checked
+    def similar(
+        self,
+        memory: MemoryLike,
+        *,
+        limit: Count = 10,
+        project: str | None = None,
+        where: pl.Expr | None = None,
+    ) -> pl.DataFrame:
+        """The memories nearest to one of them by the cosine of their vectors, best first; nothing is logged.
+
+        Columns: ``rank``, ``memory_id``, ``similarity`` (-1..1), ``text``, ``kind``, ``ref``, ``speaker``, ``session``,
+        ``project``. What recall does not admit (forgotten, superseded, retracted; bound to another session) is left
+        out, and ``project`` and ``where`` are those of ``recall``. UnknownName for an id that nothing has.
+
+        >>> lab.graph.similar(hits[0], where=pl.col("kind") == "decision")                       # doctest: +SKIP
+        """
+        with self._core.reading():
+            row = self._core.row(memory)
+        questions: Questions = self._core.made("questions")
+        return questions.similar(row, limit=limit, project=project, filters=Filters.of(where=where))
 
     def tags(self) -> pl.DataFrame:
         """Return every tag of a memory in use, the most frequent first.
@@ -197,9 +221,3 @@ class LabGraph:
         """How a memory is joined to others: the ``most`` strongest paths of at most ``depth`` edges."""
         with self._core.reading() as state:
             return traced(state, self._core.row(memory), depth=depth, most=most)
-
-    @checked
-    def stats(self, *, at: When | None = None, seed: Seed = 0, progress: bool = True) -> Stats:
-        """Kinds, temporal layers, clusters, communities, bridges and key memories, as frames and one figure."""
-        with self._core.reading() as state:
-            return stats(state, self._core.pack, now=self._core.instant(at), seed=seed, progress=progress)

@@ -11,18 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.kernel.state import Change
+from memlab.kernel.verbs.results import OUTCOME
 
-__all__ = ["OUTCOME", "Linked", "Outcome"]
-
-OUTCOME = {
-    "row": pl.Int64,
-    "id": pl.Int64,
-    "outcome": pl.String,
-    "of": pl.Int64,
-    "relation": pl.String,
-    "why": pl.String,
-}
-"""The columns of ``Linked.frame``."""
+__all__ = ["Linked", "Outcome"]
 
 Outcome = Literal["added", "merged", "skipped"]
 Ints = NDArray[np.int64]

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from memlab.kernel.schema import NEVER
 from memlab.kernel.state import State
+from memlab.kernel.verbs.linking.fact_times import segments_of, tellings_of
 from memlab.kernel.verbs.linking.paired_state import PairedState
-from memlab.subjects.facts.tellings import segments_of, tellings_of
 
 __all__ = ["FOREVER", "Line", "Meeting", "Timeline", "past_rows"]
 

@@ -12,7 +12,7 @@ from memlab.kernel.recall import Filters, Question
 from memlab.kernel.slates import decode
 from memlab.kernel.state import State
 from memlab.kernel.verbs.core import Core
-from memlab.subjects.agents.switch import filters_while_off
+from memlab.kernel.verbs.gate.switch import filters_while_off
 
 __all__ = ["ranking_notice"]
 
@@ -72,7 +72,7 @@ def ranking_notice(core: Core, pack: Pack, most: int) -> str | None:
         f"For {count} {source}, {pack.name} shows {common:.0%} of the memories that {live.name} shows, and the same "
         f"first memory for {same_first}; {better}, with the same rules of forgetting and linking, shows "
         f"{common_better:.0%}, and the same first for {same_better} (no query says which is right; "
-        f"lab.use(..., compare=0) leaves this out)."
+        f"lab.policies.use(..., compare=0) leaves this out)."
     )
 
 

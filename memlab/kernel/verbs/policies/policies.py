@@ -65,6 +65,16 @@ class LabPolicies:
         self._core, self._store, self._watches = core, core.store, watches
 
     @checked
+    def recall_again(self, decision: Mapping[str, Any], pack: Pack) -> pl.DataFrame | None:
+        """The candidates that ``pack`` would have had for a logged decision (a row of ``slates().decisions``).
+
+        It is asked of the state before the decision. None where the recall cannot be repeated, because its filter is
+        not in the log. ``memlab.evaluate`` uses it where logged features do not do.
+        """
+        candidates: pl.DataFrame | None = self._core.made("questions").again(decision, pack)
+        return candidates
+
+    @checked
     def watch(
         self,
         path: str | Path,

@@ -1,1 +1,1 @@
-"""``lab.recall``, ``lab.similar``: logged questions; questions of the past asked again."""
+"""``lab.recall``, ``lab.graph.similar``: logged questions; questions of the past asked again."""

@@ -11,7 +11,7 @@ from memlab.kernel.recall import Candidates, Chosen, Question, QuestionFeatures,
 from memlab.kernel.recall import Selection as Selection
 from memlab.kernel.slates import Slate
 from memlab.kernel.state import State
-from memlab.subjects.context.injected import Injected
+from memlab.kernel.verbs.recalling.injected import Injected
 
 __all__ = ["Once"]
 

@@ -1,1 +1,1 @@
-"""``lab.remember``, ``lab.observe``: screening, limits, admission and its detectors, the body of the event."""
+"""``lab.remember``, ``lab.agents.observe``: screening, limits, admission and its detectors, the body of the event."""

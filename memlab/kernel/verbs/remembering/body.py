@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import MEMORY
-from memlab.kernel.state import EVERYONE, State, compact, hidden_from
-from memlab.kernel.verbs.remembering.limits import is_agent
-from memlab.subjects.clusters.membership import NOBODY
-from memlab.subjects.facts.fact_rows import mentioned
+from memlab.kernel.state import EVERYONE, NOBODY, State, compact, hidden_from
+from memlab.kernel.verbs.fact_rows import mentioned
+from memlab.kernel.verbs.gate.names import is_agent
 
 __all__ = ["chained", "chosen", "only", "remembering", "with_first", "with_visibility", "without"]
 

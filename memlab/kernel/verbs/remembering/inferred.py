@@ -12,12 +12,20 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from memlab.kernel.english import emotional_weight, lexicon, proper_names, vocabulary, words_of
+from memlab.kernel.english import (
+    count_tokens,
+    emotional_weight,
+    lexicon,
+    proper_names,
+    sentences_and_lines,
+    shorten,
+    vocabulary,
+    words_of,
+)
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import MEMORY, role_of
 from memlab.kernel.state import State, entity_key, entity_name
-from memlab.subjects.consolidation.extracting import cut, sentences, tokens
-from memlab.subjects.entities.merging import entities_of
+from memlab.kernel.verbs.fact_rows import entities_of
 
 __all__ = ["summary_of", "tags_of", "with_inferred"]
 
@@ -122,25 +130,25 @@ def summary_of(text: str) -> str:
     'The cache is stale after a deploy.'
     """
     flat = " ".join(text[:_READ].split())
-    if tokens(flat) <= MOST:
+    if count_tokens(flat) <= MOST:
         return flat
-    parts = sentences(text[:_READ]) or [flat]
+    parts = sentences_and_lines(text[:_READ]) or [flat]
     said, plain = [words_of(part) for part in parts], vocabulary("negation", "fillers")
     told = Counter(word for words in said for word in words if word not in plain)
     weights = [
-        sum(told[word] for word in set(words)) / (_SHORT + tokens(part)) ** 0.5
+        sum(told[word] for word in set(words)) / (_SHORT + count_tokens(part)) ** 0.5
         for words, part in zip(said, parts, strict=True)
     ]
     best = max(range(len(parts)), key=lambda place: (weights[place], -place))
     summary = " ".join(parts[best].split())
     for later in range(best + 1, len(parts)):
-        if tokens(summary) >= FEWEST:
+        if count_tokens(summary) >= FEWEST:
             break
         longer = f"{summary} {' '.join(parts[later].split())}"
-        if tokens(longer) > MOST and tokens(cut(longer, MOST)) < FEWEST:
+        if count_tokens(longer) > MOST and count_tokens(shorten(longer, MOST)) < FEWEST:
             break
         summary = longer
-    return cut(summary, MOST)
+    return shorten(summary, MOST)
 
 
 def _of_a_path(path: str) -> list[str]:

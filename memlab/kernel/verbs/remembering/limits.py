@@ -12,29 +12,9 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import ignored_by
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.state import State
+from memlab.kernel.verbs.gate.names import is_agent
 
-__all__ = ["as_agent", "check_bytes", "check_files", "check_sessions", "is_agent"]
-
-_AGENT = "agent:"
-_PROGRAMS = (_AGENT, "runner:")
-
-
-def is_agent(creator: object) -> bool:
-    """Return whether a creator is a program and not a person: an agent or a runner.
-
-    >>> is_agent("agent:coder"), is_agent("runner:insights"), is_agent("user")
-    (True, True, False)
-    """
-    return isinstance(creator, str) and creator.startswith(_PROGRAMS)
-
-
-def as_agent(name: str) -> str:
-    """How a creator, a source and a viewer are written that is the agent of this name.
-
-    >>> as_agent("coder"), as_agent("agent:coder")
-    ('agent:coder', 'agent:coder')
-    """
-    return f"{_AGENT}{name.removeprefix(_AGENT)}"
+__all__ = ["check_bytes", "check_files", "check_sessions"]
 
 
 def check_files(pack: Pack, columns: Mapping[str, Sequence[Any]]) -> None:

@@ -11,6 +11,7 @@ import polars as pl
 from memlab.errors import InputError
 from memlab.kernel.base.clock import When
 from memlab.kernel.english import complete_answer, last_question
+from memlab.kernel.hooks import hooks
 from memlab.kernel.privacy import Finding, screen, screen_many
 from memlab.kernel.schema import role_of
 from memlab.kernel.state import (
@@ -25,6 +26,8 @@ from memlab.kernel.state import (
     with_speaker,
 )
 from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.fact_rows import named
+from memlab.kernel.verbs.gate.switch import check_on, why_off
 from memlab.kernel.verbs.linking.comparing import Comparing, check_linking, linking_of
 from memlab.kernel.verbs.linking.linked import Linked
 from memlab.kernel.verbs.linking.linker import Linker
@@ -44,9 +47,6 @@ from memlab.kernel.verbs.remembering.known import Known
 from memlab.kernel.verbs.remembering.limits import check_bytes, check_files, check_sessions
 from memlab.kernel.verbs.remembering.tellings import tellings_of
 from memlab.kernel.verbs.results import Memory, Remembered, with_redacted
-from memlab.subjects.agents.switch import check_on, why_off
-from memlab.subjects.facts.fact_rows import named
-from memlab.subjects.facts.succession import succession
 from memlab.subjects.programs import checked_operations
 
 __all__ = ["Remembering"]
@@ -82,7 +82,7 @@ class Remembering:
         known: Known | None = None,
         succeed: bool = False,
     ) -> Remembered:
-        """All of ``rows`` or, where one is refused, none; see ``Lab.remember_many``.
+        """All of ``rows`` or, where one is refused, none; see ``Lab.remember``.
 
         ``known`` leaves out what is here already. ``succeed``: facts among them end older ones; see ``succession``.
         """
@@ -97,7 +97,9 @@ class Remembering:
         columns = checked_columns(columns, now=now, open_words=self._core.open_words)
         if "purged" in columns.get("status", ()):
             row = columns["status"].index("purged")
-            raise InputError(f"Row {row}: a new memory cannot have the status purged; see lab.delete and lab.purge.")
+            raise InputError(
+                f"Row {row}: a new memory cannot have the status purged; see lab.forget(how='delete') and lab.purge."
+            )
         screenings = screen_many(columns.pop("text"), personal=self._core.personal())
         texts = [screening.text for screening in screenings]
         refuse_names(columns)
@@ -168,9 +170,9 @@ class Remembering:
                 tx.event("remember", {**body, "waits": True} if how == "later" else body, at=now)
             change = Change() if linked is None else linked.change
             times = [] if linked is None else linked.fact_times
-            if succeed:
-                gone = frozenset() if linked is None else {goes for _, _, goes, _ in linked.superseded}
-                succeeded = succession(state, pack, columns, ids, gone=gone, told=times, now=now)
+            gone = frozenset() if linked is None else {goes for _, _, goes, _ in linked.superseded}
+            for ended_by in hooks("facts-stored") if succeed else ():
+                succeeded = ended_by(state, pack, columns, ids, gone=gone, told=times, now=now)
                 change += succeeded.change
                 again = {id for id, _, _ in succeeded.fact_times}
                 times = [*(one for one in times if one[0] not in again), *succeeded.fact_times]

@@ -1,0 +1,12 @@
+"""What recalling declares to a lab."""
+
+from __future__ import annotations
+
+from memlab.kernel.verbs.declared import Declared
+from memlab.kernel.verbs.recalling.injected import Injected
+
+__all__ = ["DECLARED"]
+
+DECLARED = Declared(
+    projections=(Injected,),
+)

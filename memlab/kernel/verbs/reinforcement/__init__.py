@@ -1,0 +1,1 @@
+"""What use changes of memories and their edges, as the pack decides."""

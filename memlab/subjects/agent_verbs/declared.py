@@ -1,0 +1,17 @@
+"""What the verbs of agents declare to a lab."""
+
+from __future__ import annotations
+
+from memlab.kernel.verbs.declared import Declared, bound, made_of
+
+__all__ = ["DECLARED"]
+
+
+_DAILY = ("remembering", "questions", "judgements", "contexts", "corrections")
+
+DECLARED = Declared(
+    accessors={
+        "agents": made_of("memlab.subjects.agent_verbs.agents:LabAgents", "core", *_DAILY[:3], "turns", "extraction"),
+        "agent": bound("memlab.subjects.agent_verbs.agent:agent_named", "core", "agents", *_DAILY, "extraction"),
+    },
+)

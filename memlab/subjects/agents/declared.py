@@ -1,0 +1,15 @@
+"""What turns and relationships declare to a lab."""
+
+from __future__ import annotations
+
+from memlab.kernel.hooks import Hook
+from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.subjects.agents.relationships import Relationships
+
+__all__ = ["DECLARED"]
+
+DECLARED = Declared(
+    projections=(Relationships,),
+    hooks=(Hook("agents-feedback", "feedback", "memlab.subjects.agents.relationships:fields_of_feedback"),),
+    kept={"turns": made_of("memlab.subjects.agents.turns:BegunTurns")},
+)

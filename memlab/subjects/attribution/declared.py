@@ -1,0 +1,20 @@
+"""What attribution declares to a lab."""
+
+from __future__ import annotations
+
+from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.subjects.attribution.known import Calibrated, Credited
+
+__all__ = ["DECLARED"]
+
+
+DECLARED = Declared(
+    projections=(
+        Calibrated,
+        Credited,
+    ),
+    accessors={
+        "credits": made_of("memlab.subjects.attribution.attribution:LabCredits", "core", "attributions"),
+        "attributions": made_of("memlab.subjects.attribution.attribution:Attributions", "core"),
+    },
+)

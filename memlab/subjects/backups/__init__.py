@@ -1,1 +1,0 @@
-"""Backups, checks, restoring."""

@@ -1,1 +1,0 @@
-"""``lab.consolidation``: which memories one summary replaces, and its text."""

@@ -1,1 +1,0 @@
-"""``lab.entities``: names that stand for one entity."""

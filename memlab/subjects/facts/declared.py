@@ -1,0 +1,16 @@
+"""What facts and entities declare to a lab."""
+
+from __future__ import annotations
+
+from memlab.kernel.hooks import Hook
+from memlab.kernel.verbs.declared import Declared, made_of
+
+__all__ = ["DECLARED"]
+
+DECLARED = Declared(
+    hooks=(Hook("facts-succession", "facts-stored", "memlab.subjects.facts.succession:succession"),),
+    accessors={
+        "facts": made_of("memlab.subjects.facts.facts:LabFacts", "core", "remembering", "questions"),
+        "entities": made_of("memlab.subjects.facts.entities:LabEntities", "core"),
+    },
+)

@@ -1,0 +1,37 @@
+"""What io declares to a lab."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memlab.kernel.hooks import Hook
+from memlab.kernel.verbs.declared import Declared, bound, made_of
+from memlab.subjects.io.synced import Synced
+
+if TYPE_CHECKING:
+    from memlab.kernel.verbs.verbs import Verbs
+
+__all__ = ["DECLARED"]
+
+
+def _load(verbs: Verbs) -> Any:
+    from memlab.subjects.io.loading import Given, load
+
+    def load_given(x: Any, *, progress: bool, **given: Any) -> Any:
+        parts = verbs.core, verbs.remembering, verbs.linker, verbs.made("policies"), verbs.made("extraction")
+        return load(x, Given(**given), *parts, progress=progress)
+
+    return load_given
+
+
+DECLARED = Declared(
+    projections=(Synced,),
+    hooks=(Hook("io-mirrors", "copies", "memlab.subjects.io.mirror:reach_mirrors"),),
+    accessors={
+        "backups": bound("memlab.subjects.io.backups:back_up_if_due", "store"),
+        "io": made_of("memlab.subjects.io.io:LabIO", "core", "reembedder"),
+        "load": _load,
+        "mirrors": bound("memlab.subjects.io.io:reach_lost_mirrors", "store"),
+    },
+    kept={"reembedder": made_of("memlab.subjects.io.reembedding:Reembedder", "store")},
+)

@@ -1,0 +1,12 @@
+"""What purge declares to a lab."""
+
+from __future__ import annotations
+
+from memlab.kernel.verbs.declared import Declared, bound
+
+__all__ = ["DECLARED"]
+
+
+DECLARED = Declared(
+    accessors={"purge": bound("memlab.subjects.purge.purge:purge", "core")},
+)

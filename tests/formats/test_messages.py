@@ -1,0 +1,59 @@
+"""Messages in all forms in which agents keep them are read by one reader, whoever asks."""
+
+import pytest
+
+import memlab
+from memlab.errors import InputError
+from memlab.io.formats import messages_of
+from memlab.subjects.attribution.transcript import turns_of
+
+CALL = {"function": {"name": "grep", "arguments": '{"pattern": "login"}'}}
+FORMS = {
+    "OpenAI": [{"role": "assistant", "content": None, "tool_calls": [CALL]}],
+    "Anthropic": [
+        {"role": "assistant", "content": [{"type": "tool_use", "name": "grep", "input": {"pattern": "login"}}]}
+    ],
+    "LangChain": [
+        {"type": "ai", "data": {"content": "", "tool_calls": [{"name": "grep", "args": {"pattern": "login"}}]}}
+    ],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_call_of_a_tool(form):
+    (message,) = messages_of(FORMS[form])
+    assert (message.role, message.text, message.calls) == ("assistant", "", ("grep",))
+    answer = {"role": "assistant", "content": "In auth.py."}
+    (turn,) = turns_of([{"role": "user", "content": "where?"}, *FORMS[form], answer])
+    assert turn.asked == ("where?", "login")
+
+
+def test_a_result_of_a_tool_counts_though_it_says_nothing():
+    parts = [{"type": "tool_result", "content": ""}, {"type": "tool_result", "content": "no", "is_error": True}]
+    found = messages_of([{"role": "user", "content": parts}])
+    assert [(one.role, one.text, one.failed, one.place) for one in found] == [
+        ("tool", "", False, 0),
+        ("tool", "no", True, 0),
+    ]
+
+
+def test_each_message_says_which_of_those_given_it_is():
+    given = [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "tool_result", "content": "b"}]}, "c"]
+    assert [(one.role, one.text, one.place) for one in messages_of(given, "user")] == [
+        ("tool", "b", 0),
+        ("user", "a", 0),
+        ("user", "c", 1),
+    ]
+
+
+def test_a_role_is_needed_where_none_is_given():
+    for wrong in ("text", {"content": "x"}, {"role": None, "content": "x"}):
+        with pytest.raises(memlab.MemlabError, match="essage 0"):
+            messages_of([wrong])
+    assert messages_of("text", "user")[0].role == "user"
+
+
+@pytest.mark.parametrize("wrong", [3, b"x", [3], [{}], [{"role": "user"}], [{"role": "user", "content": 1.5}]])
+def test_what_is_no_message(wrong):
+    with pytest.raises(InputError):
+        messages_of(wrong, "user")

@@ -1,0 +1,180 @@
+"""Names and commands of earlier versions: each still works, and says what to write instead."""
+
+import warnings
+
+import pytest
+
+from memlab.errors import InputError, RenamedWarning
+from memlab.subjects.lab import RENAMED
+from memlab.ui.cli._help import FORMER
+
+
+@pytest.mark.parametrize("name", sorted(RENAMED))
+def test_a_former_name_of_a_lab_names_the_new_one(lab, name):
+    instead = RENAMED[name] if isinstance(RENAMED[name], str) else RENAMED[name][0]
+    with pytest.warns(RenamedWarning) as warned:
+        getattr(lab, name)
+    assert f"lab.{name} is lab.{instead} from now on" in str(warned[0].message)
+    assert warned[0].filename == __file__
+    assert name not in dir(lab)
+
+
+def test_what_is_no_name_is_an_attribute_error(lab):
+    with pytest.raises(AttributeError, match="Lab has no attribute 'remember_all'"):
+        lab.remember_all  # noqa: B018
+    assert not hasattr(lab.agents("coder"), "remember_all")
+
+
+def test_former_names_do_what_they_did(lab):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RenamedWarning)
+        assert tuple(lab.remember_many(["tabs", {"text": "spaces", "kind": "preference"}], chain=True).ids) == (1, 2)
+        assert tuple(lab.remember_many(rows=["tea"]).ids) == (3,)
+        assert tuple(lab.agent("coder").remember_many(["coffee"]).ids) == (4,)
+        assert [one.memory for one in lab.feedback_many([{"memory": 1, "outcome": "success"}])] == [1]
+        assert lab.delete(3).frame["status"].to_list() == ["deleted"]
+        assert 4 not in lab.viewed_by("agent:tester").memories["id"].to_list()
+        assert lab.pack.hash == lab.policies.pack.hash
+        assert lab.use("companion").name == lab.policies.pack.name == "companion"
+        assert (lab.path, lab.embedder, lab.seed) == (lab.io.path, lab.io.embedder, lab.io.seed)
+        assert lab.store is lab.io.store
+        assert lab.similar(1).equals(lab.graph.similar(1))
+        assert lab.check().sound
+        hits = lab.recall("tabs")
+        assert len(lab.attribute("tabs it is", hits).frame) == len(hits)
+
+
+class TestOneVerbForSeveral:
+    def test_remember_takes_one_text_or_several(self, lab):
+        assert lab.remember("tabs").id == 1
+        assert tuple(lab.remember(["spaces", {"text": "tea"}]).ids) == (2, 3)
+        assert tuple(lab.remember(iter(["coffee"])).ids) == (4,)
+        assert tuple(lab.remember(lab.memories.select("text").head(1)).ids) == (1,)
+
+    @pytest.mark.parametrize("given", [{"kind": "fact"}, {"at": "2026-01-01"}])
+    def test_several_say_their_own_fields(self, lab, given):
+        for verb in (lab.remember, lab.agents("coder").remember):
+            with pytest.raises(InputError, match="say their own fields and times"):
+                verb(["tabs"], **given)
+        assert lab.memories.is_empty()
+
+    @pytest.mark.parametrize("wrong", [3, None, b"tabs", {"text": "tabs"}])
+    def test_what_is_neither_is_told(self, lab, wrong):
+        with pytest.raises(InputError, match="text is a text or"):
+            lab.remember(wrong)
+
+    def test_feedback_takes_one_or_several(self, lab):
+        lab.remember(["tabs", "tea"])
+        assert lab.feedback(1, "success").memory == 1
+        rows = [{"memory": 1, "outcome": "fail"}, {"memory": 2, "reward": 1.0}]
+        assert [one.memory for one in lab.feedback(rows)] == [1, 2]
+        with pytest.raises(InputError, match="give nothing beside them"):
+            lab.feedback(rows, "success")
+
+
+class TestForget:
+    @pytest.fixture
+    def kept(self, lab):
+        lab.remember([{"text": text, "project": "api", "session": "web"} for text in ("tabs", "spaces", "tea")])
+        return lab
+
+    @pytest.mark.parametrize(
+        ("how", "given", "status"),
+        [
+            ("forget", {}, "forgotten"),
+            ("delete", {}, "deleted"),
+            ("deprecate", {"reason": "wrong"}, "deprecated"),
+        ],
+    )
+    def test_each_way_has_a_status_and_restore_is_its_inverse(self, kept, how, given, status):
+        before = kept.memories.select("id", "status")
+        assert kept.forget([1, 2], how=how, **given).ids == (1, 2)
+        assert kept.memories["status"].to_list() == [status, status, "active"]
+        assert {hit.id for hit in kept.recall("tabs spaces tea")} == {3}
+        kept.restore([1, 2])
+        assert kept.memories.select("id", "status").equals(before)
+
+    def test_a_project_is_deleted_and_brought_back(self, kept):
+        assert kept.forget(project="api", how="delete").ids == (1, 2, 3)
+        assert kept.restore(project="api").ids == (1, 2, 3)
+
+    def test_a_quarantine_by_its_result_or_its_event(self, kept):
+        done = kept.forget(how="quarantine", session="web", reason="odd", progress=False)
+        assert set(kept.memories["status"]) == {"quarantined"}
+        kept.restore(quarantine=done)
+        event = kept.forget(how="quarantine", session="web", progress=False).event
+        kept.restore(quarantine=event)
+        assert set(kept.memories["status"]) == {"active"}
+
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            ({}, "takes memories"),
+            ({"how": "deprecate", "reason": "x"}, "takes memories"),
+            ({"memories": 1, "reason": "x"}, "keeps no reason"),
+            ({"memories": 1, "project": "api"}, "takes no project"),
+            ({"memories": 1, "session": "web"}, "takes no session"),
+            ({"memories": 1, "how": "quarantine", "session": "web"}, "and no memories"),
+            ({"how": "quarantine"}, "at least one of them"),
+            ({"memories": 1, "how": "hide"}, "hide"),
+        ],
+    )
+    def test_what_does_not_go_together_is_refused(self, kept, given, said):
+        with pytest.raises(InputError, match=said):
+            kept.forget(**given)
+        assert set(kept.memories["status"]) == {"active"}
+
+    def test_restore_takes_one_of_three(self, kept):
+        with pytest.raises(InputError, match="one of them"):
+            kept.restore(1, quarantine=3)
+
+
+def test_a_viewer_of_the_past(lab):
+    lab.agents("coder").remember("tabs are private")
+    event = lab.io.store.state.seq
+    lab.agents("coder").remember("so is tea")
+    assert lab.at(event=event, viewer="agent:coder").memories.height == 1
+    assert lab.at(event=event, viewer="agent:tester").memories.height == 0
+    seen = lab.at(viewer="agent:coder")
+    assert seen.memories.height == 2
+    assert seen.at(viewer="agent:coder") is seen
+
+
+class TestCommands:
+    @pytest.fixture
+    def filled(self, run):
+        for text in ("tabs", "spaces", "tea"):
+            run("remember", "a.memlab", text, "--session", "web")
+        return "a.memlab"
+
+    @pytest.mark.parametrize("name", sorted(FORMER))
+    def test_a_former_command_names_the_new_one_and_has_its_help(self, run, name):
+        if name == "restore":
+            return  # with ids it is another command now
+        done = run(name, "--help")
+        assert done.exit_code == 0
+        assert f"memlab {name} is memlab {FORMER[name]} from now on" in done.stderr
+        assert "Usage:" in done.stdout
+
+    def test_former_commands_do_what_they_did(self, json_of, run, filled):
+        assert [row["id"] for row in json_of("list", filled)] == [1, 2, 3]
+        assert json_of("delete", filled, 1)["changed"][0]["status"] == "deleted"
+        assert json_of("deprecate", filled, 2, "it is wrong")["changed"][0]["status"] == "deprecated"
+        assert [row["status"] for row in json_of("undelete", filled, 1, 2)["changed"]] == ["active", "active"]
+        event = json_of("quarantine", filled, "--session", "web")["event"]
+        assert len(json_of("release", filled, event)["changed"]) == 3
+        assert json_of("use", filled, "cascade")["pack"] == "cascade"
+        assert json_of("check", filled)["sound"]
+        made = json_of("backup", filled)["path"]
+        assert json_of("restore", filled, made).keys() == json_of("upkeep", "restore", filled, made).keys()
+        assert run("deprecate", filled).exit_code == 2
+
+    def test_restore_brings_back_memories_by_their_ids(self, json_of, run, filled):
+        json_of("forget", filled, 1, 2)
+        done = run("restore", filled, 1, 2, "--json")
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert {row["status"] for row in json_of("show", filled)} == {"active"}
+
+    def test_a_reason_comes_from_standard_input(self, json_of, filled):
+        changed = json_of("deprecate", filled, 1, "-", input="it is wrong")["changed"]
+        assert changed[0]["status"] == "deprecated"
