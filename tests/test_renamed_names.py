@@ -49,7 +49,7 @@ class TestOneVerbForSeveral:
         assert lab.remember("tabs").id == 1
         assert tuple(lab.remember(["spaces", {"text": "tea"}]).ids) == (2, 3)
         assert tuple(lab.remember(iter(["coffee"])).ids) == (4,)
-        assert tuple(lab.remember(lab.memories.select("text").head(1)).ids) == (1,)
+        assert tuple(lab.remember(lab.memories.select("text").head(1)).ids) == (5,)
 
     @pytest.mark.parametrize("given", [{"kind": "fact"}, {"at": "2026-01-01"}])
     def test_several_say_their_own_fields(self, lab, given):

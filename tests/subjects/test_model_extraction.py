@@ -200,7 +200,7 @@ def test_the_command(tmp_path, monkeypatch):
     talk = tmp_path / "talk.jsonl"
     talk.write_text(json.dumps({"role": "user", "content": SAID}) + "\n")
     memlab.open(tmp_path / "lab").close()
-    call = ["extract", str(tmp_path / "lab"), str(talk)]
+    call = ["agent", "extract", str(tmp_path / "lab"), str(talk)]
 
     def run(*more):
         return CliRunner().invoke(main, [*call, *more])

@@ -98,5 +98,5 @@ def test_a_tag_has_one_name_however_it_is_given(tmp_path, written, name):
         lab.graph.describe_tag(written, "login, sessions and tokens")
         assert lab.memories["tags"].to_list() == [[name], [name]]
         assert lab.graph.tags()["tag"].to_list() == [name]
-    done = CliRunner().invoke(main, ["list", str(path), "--tag", written, "--json"])
+    done = CliRunner().invoke(main, ["show", str(path), "--tag", written, "--json"])
     assert [row["id"] for row in json.loads(done.output)] == [1, 2]
