@@ -114,7 +114,7 @@ class TestForget:
             ({"memories": 1, "reason": "x"}, "keeps no reason"),
             ({"memories": 1, "project": "api"}, "takes no project"),
             ({"memories": 1, "session": "web"}, "takes no session"),
-            ({"memories": 1, "how": "quarantine", "session": "web"}, "and no memories"),
+            ({"memory": 1, "how": "quarantine", "session": "web"}, "and no memories"),
             ({"how": "quarantine"}, "at least one of them"),
             ({"memories": 1, "how": "hide"}, "hide"),
         ],

@@ -497,7 +497,7 @@ class Lab:
     @overload
     def forget(
         self,
-        memories: Memories | None = None,
+        memory: Memories | None = None,
         *,
         how: Literal["forget", "delete", "deprecate"] = "forget",
         project: str | None = None,
@@ -520,7 +520,7 @@ class Lab:
     @checked
     def forget(
         self,
-        memories: Memories | None = None,
+        memory: Memories | None = None,
         *,
         how: Literal["forget", "delete", "deprecate", "quarantine"] = "forget",
         project: str | None = None,
@@ -532,9 +532,9 @@ class Lab:
         ================  =============  =======================================  =======================
         ``how``           status         which memories                           brought back by
         ================  =============  =======================================  =======================
-        ``"forget"``      forgotten      ``memories``                             ``restore(memories)``
-        ``"delete"``      deleted        ``memories``, or all of a ``project``    the same, until purged
-        ``"deprecate"``   deprecated     ``memories`` that are wrong: ``reason``  ``restore(memories)``
+        ``"forget"``      forgotten      ``memory``                               ``restore(memory)``
+        ``"delete"``      deleted        ``memory``, or all of a ``project``      the same, until purged
+        ``"deprecate"``   deprecated     ``memory`` that is wrong: ``reason``     ``restore(memory)``
         ``"quarantine"``  quarantined    all from a ``source``, ``session`` or    ``restore(quarantine=)``
                                          ``creator``
         ================  =============  =======================================  =======================
@@ -558,18 +558,18 @@ class Lab:
         if how != "delete" and project is not None:
             raise InputError(f'forget(how="{how}") takes no project=: use how="delete", which does.')
         if how == "quarantine":
-            if memories is not None:
+            if memory is not None:
                 raise InputError("A quarantine takes source=, session= or creator=, and no memories.")
             return self.upkeep.review.quarantine(reason=reason, **origin)
         if origin:
             raise InputError(f'forget(how="{how}") takes no {next(iter(origin))}=: use how="quarantine", which does.')
         if how == "delete":
-            return self._corrections.delete(memories, project=project)
-        if memories is None:
+            return self._corrections.delete(memory, project=project)
+        if memory is None:
             raise InputError(f'forget(how="{how}") takes memories: an id, a hit, a list of these, or a frame.')
         if how == "deprecate":
-            return self._corrections.deprecate(memories, reason)
-        return self._corrections.forget(memories)
+            return self._corrections.deprecate(memory, reason)
+        return self._corrections.forget(memory)
 
     @checked
     def restore(

@@ -31,7 +31,7 @@ from memlab.subjects.retention.upkeep import maintain_after_session
 from memlab.subjects.verifiers import Verifier, local
 
 if TYPE_CHECKING:
-    from memlab.subjects.agents.agent import Agent
+    from memlab.subjects.agent_verbs.agent import Agent
     from memlab.subjects.attribution.attribution import LabCredits
     from memlab.subjects.modules.modules import LabModules
 

@@ -35,7 +35,7 @@ from memlab.subjects.facts.merging import entity_named
 from memlab.subjects.facts.narrative import USER, Narrative, about, narrative, profile
 
 if TYPE_CHECKING:
-    from memlab.subjects.entities.entities import LabEntities
+    from memlab.subjects.facts.entities import LabEntities
 
 __all__ = ["LabFacts"]
 
