@@ -111,12 +111,12 @@ class TestForget:
         [
             ({}, "takes memories"),
             ({"how": "deprecate", "reason": "x"}, "takes memories"),
-            ({"memories": 1, "reason": "x"}, "keeps no reason"),
-            ({"memories": 1, "project": "api"}, "takes no project"),
-            ({"memories": 1, "session": "web"}, "takes no session"),
+            ({"memory": 1, "reason": "x"}, "keeps no reason"),
+            ({"memory": 1, "project": "api"}, "takes no project"),
+            ({"memory": 1, "session": "web"}, "takes no session"),
             ({"memory": 1, "how": "quarantine", "session": "web"}, "and no memories"),
             ({"how": "quarantine"}, "at least one of them"),
-            ({"memories": 1, "how": "hide"}, "hide"),
+            ({"memory": 1, "how": "hide"}, "hide"),
         ],
     )
     def test_what_does_not_go_together_is_refused(self, kept, given, said):
