@@ -22,7 +22,6 @@ from memlab.kernel.verbs.gate.names import as_agent
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered
-from memlab.subjects.agent_verbs.agents import LabAgents
 from memlab.subjects.agents.relationships import Relationship
 from memlab.subjects.agents.turns import PATIENCE, Turns
 from memlab.subjects.context.context import Context, Contexts
@@ -38,7 +37,7 @@ __all__ = ["Agent", "agent_named", "identity_of"]
 
 def agent_named(
     core: Core,
-    agents: LabAgents,
+    agents: Any,
     remembering: Remembering,
     questions: Questions,
     judgements: Judgements,
@@ -85,7 +84,7 @@ class Agent:
         self,
         identity: Identity,
         core: Core,
-        agents: LabAgents,
+        agents: Any,
         remembering: Remembering,
         questions: Questions,
         contexts: Contexts,
@@ -314,7 +313,7 @@ class Agent:
         where: pl.Expr | None = None,
     ) -> Turns:
         """Turns that recall in the background as this agent; see ``lab.agents.turns``."""
-        return self._agents.turns(
+        turns: Turns = self._agents.turns(
             verifier=verifier,
             patience=patience,
             limit=limit,
@@ -325,6 +324,7 @@ class Agent:
             viewer=self.name,
             where=where,
         )
+        return turns
 
     @checked
     def end_session(
@@ -389,7 +389,8 @@ class Agent:
     def conversation(self, *, at: When | None = None) -> Relationship:
         """Count one more conversation of this agent with its user; see ``lab.agents.conversation``."""
         self._identity.check_writes()
-        return self._agents.conversation(self._short, at=at)
+        counted: Relationship = self._agents.conversation(self._short, at=at)
+        return counted
 
     @property
     def _short(self) -> str:
