@@ -231,7 +231,7 @@ def run_cell():
 @pytest.fixture
 def axe():
     """What axe-core finds serious or critical in a part of a page; it is a tool for development, installed by npm."""
-    script = Path(memlab.__file__).parent / "widgets" / "src" / "node_modules" / "axe-core" / "axe.min.js"
+    script = Path(memlab.__file__).parent / "ui" / "widgets" / "src" / "node_modules" / "axe-core" / "axe.min.js"
 
     def check(page, within=".memlab"):
         if not script.exists():
