@@ -16,6 +16,7 @@ from memlab.kernel.journal._lock import WriterLock
 from memlab.kernel.journal._migration import Mend
 from memlab.kernel.journal._reading import Reading
 from memlab.kernel.journal._scrub import Scrub
+from memlab.kernel.journal._sums import digest_of_parts
 from memlab.kernel.journal._transaction import Transaction
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "check_event_format",
     "connected",
     "copied",
+    "digest_of_parts",
     "faults",
     "head_of",
     "is_complete",

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from memlab.errors import DamagedLab
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal._database import IDENTITY, translated
+from memlab.kernel.journal._event import decoded
 from memlab.kernel.journal._reading import link_of, row_is_sound, text_is_sound, vectors_are_sound
-from memlab.kernel.journal._sums import content_of, first_link
+from memlab.kernel.journal._sums import content_of, digest_of_parts, first_link
 
 __all__ = ["Fault", "faults", "replace_rows"]
 
@@ -21,6 +23,7 @@ _KEYS = {
     "embedder": ("id",),
     "vector": ("embedder", "first_id"),
     "slate": ("seq",),
+    "segment": ("upto", "name"),
     "source": ("hash",),
     "meta": ("key",),
 }
@@ -32,6 +35,7 @@ _NAMES = {
     "embedder": "embedder {}",
     "vector": "vectors of embedder {} from memory {}",
     "slate": "slate of event {}",
+    "segment": "sealed slates up to event {0}",
     "source": "policy source {}",
     "meta": "value {}",
 }
@@ -66,7 +70,7 @@ def faults(connection: sqlite3.Connection, where: Path | None) -> list[Fault]:
             found += _events(connection)
             found += _texts(connection)
             found += _checked(connection)
-            found += _slates(connection)
+            found += _sealed(connection)
         finally:
             if began:
                 connection.execute("ROLLBACK")
@@ -111,11 +115,47 @@ def _texts(connection: sqlite3.Connection) -> Iterator[Fault]:
         last = id
 
 
-def _slates(connection: sqlite3.Connection) -> Iterator[Fault]:
-    """A recall is logged with its slate: no row of which nothing tells is missing unnoticed."""
+def _sealed(connection: sqlite3.Connection) -> Iterator[Fault]:
+    """A recall is logged with its slate, and a segment sealed with its digest: nothing is missing unnoticed."""
+    digests, dropped = _digests(connection)
     rows = connection.execute("SELECT seq FROM event WHERE kind = 'recall' AND seq NOT IN (SELECT seq FROM slate)")
     for (seq,) in rows:
-        yield Fault("slate", (seq,), "is missing")
+        if not any(after < seq <= upto for after, upto in dropped):
+            yield Fault("slate", (seq,), "is missing")
+    for upto, digest in digests.items():
+        parts = connection.execute("SELECT name, data, sum FROM segment WHERE upto = ? ORDER BY name", (upto,))
+        held = []
+        for name, data, sum in parts:
+            if row_is_sound(sum, upto, name, data):
+                held.append((name, data))
+            else:
+                yield Fault("segment", (upto, name), f"the part {name!r} is not what was written")
+        if digest_of_parts(held) != digest:
+            # named by the part that all segments have, so that a backup is asked for each that it holds
+            yield Fault("segment", (upto, ""), "is not what the chain says")
+
+
+def _digests(connection: sqlite3.Connection) -> tuple[dict[int, str], list[tuple[int, int]]]:
+    """The digest of each segment by the last event that tells of it, and the recalls of those that were dropped."""
+    digests: dict[int, str] = {}
+    began: dict[int, int] = {}
+    dropped = []
+    rows = connection.execute("SELECT seq, kind, body FROM event WHERE kind IN ('seal', 'thin') ORDER BY seq")
+    for seq, kind, blob in rows:
+        try:
+            body = decoded(seq, blob)
+            if kind == "seal":
+                began[body["upto"]], digests[body["upto"]] = body["after"], body["digest"]
+                continue
+            for upto, digest in zip(body["upto"], body["digest"], strict=True):
+                if digest is None:
+                    dropped.append((began[upto], upto))
+                    digests.pop(upto)
+                else:
+                    digests[upto] = digest
+        except (DamagedLab, KeyError, TypeError, ValueError):
+            continue  # the event is a fault of its own
+    return digests, dropped
 
 
 def _checked(connection: sqlite3.Connection) -> Iterator[Fault]:
@@ -140,9 +180,11 @@ def replace_rows(connection: sqlite3.Connection, other: sqlite3.Connection, want
         if fault.table not in _KEYS:
             continue
         where = " AND ".join(f"{column} = ?" for column in _KEYS[fault.table])
-        row = other.execute(f"SELECT * FROM {fault.table} WHERE {where}", fault.key).fetchone()
-        if row is not None:
+        rows = other.execute(f"SELECT * FROM {fault.table} WHERE {where}", fault.key).fetchall()
+        if fault.table == "segment":  # a part may be missing of which no row tells
+            rows = other.execute("SELECT * FROM segment WHERE upto = ?", fault.key[:1]).fetchall()
+        for row in rows:
             marks = ",".join("?" * len(row))
             connection.execute(f"INSERT OR REPLACE INTO {fault.table} VALUES ({marks})", row)
-            count += 1
+        count += bool(rows)
     return count

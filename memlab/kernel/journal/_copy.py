@@ -93,6 +93,7 @@ def connected(folder: Path, *, write: bool = False) -> Iterator[sqlite3.Connecti
     mode: Mode = "rw" if write else "ro"
     with translated(folder), contextlib.closing(_database.connect(file, mode, _COPY_TIMEOUT)) as connection:
         _database.refuse_newer(connection, folder)
+        _database.stand_in(connection)
         yield connection
 
 

@@ -36,6 +36,7 @@ __all__ = [
     "mark_format",
     "present",
     "refuse_newer",
+    "stand_in",
     "translated",
     "translation",
 ]
@@ -48,11 +49,12 @@ RESTORE = "`memlab upkeep check` says what is damaged, and `memlab upkeep restor
 """What every message about damage ends with."""
 
 APPLICATION = 0x6D656D6C  # "meml"
-VERSION = 3
+VERSION = 4
 """The format of a journal, SQLite's ``user_version``. ``check`` refuses a later one.
 
-Format 1 has neither chain nor checksums. Format 2 has the tables of today. Format 3 has the same tables and
-``FORMAT_BY``; a memlab that knows only format 2 refuses it, and does not blame texts of packs that it cannot read.
+Format 1 has neither chain nor checksums. Format 2 has the tables of today but ``segment``. Format 3 has the same tables
+and ``FORMAT_BY``; a memlab that knows only format 2 refuses it, and does not blame texts of packs that it cannot read.
+Format 4 has sealed slates in ``segment``, which an earlier memlab would take for lost.
 """
 
 Synchronous = Literal["OFF", "NORMAL", "FULL"]
@@ -77,6 +79,12 @@ CREATE TABLE slate (seq INTEGER PRIMARY KEY, data BLOB NOT NULL, sum INTEGER NOT
 CREATE TABLE source (hash TEXT PRIMARY KEY, text TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
 """
+_SEGMENT = """
+CREATE {}TABLE IF NOT EXISTS segment (
+    upto INTEGER NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, sum INTEGER NOT NULL, PRIMARY KEY (upto, name)
+);
+"""
+SCHEMA += _SEGMENT.format("")
 """``event.content`` covers the digests of the payloads whose ``event`` it is; see ``_sums``."""
 
 IDENTITY, GENERATION, FORMAT_BY = "lab", "generation", "format-by"
@@ -95,6 +103,7 @@ def identified(connection: sqlite3.Connection, identity: str | None = None) -> N
 
 def mark_format(connection: sqlite3.Connection) -> None:
     """Give a journal with the tables of today the number of today's format, within the transaction that is open."""
+    connection.execute(_SEGMENT.format(""))
     row = (FORMAT_BY, __version__, checksum(FORMAT_BY, __version__))
     connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
     connection.execute(f"PRAGMA user_version={VERSION}")
@@ -105,6 +114,13 @@ def refuse_newer(connection: sqlite3.Connection, folder: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
         raise NewerLab.of_format(str(folder), version, VERSION, written_by=_format_by(connection))
+
+
+def stand_in(connection: sqlite3.Connection) -> None:
+    """Let what reads the tables of today read a journal of format 2 or 3, which is not written."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version in (2, 3):
+        connection.execute(_SEGMENT.format("TEMP "))
 
 
 def _format_by(connection: sqlite3.Connection) -> str:

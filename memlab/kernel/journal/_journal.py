@@ -137,8 +137,10 @@ class Journal(Reading):
             if version != _database.VERSION and writer is not None:
                 with WriterLock(path / _database.LOCK).held(timeout):
                     migrate(writer, path, mend)
-            elif version == 1:  # format 2 has the tables of today
+            elif version == 1:
                 reader = opened.enter_context(contextlib.closing(in_memory_copy(reader, path, mend)))
+            elif version != _database.VERSION:
+                _database.stand_in(reader)
             journal = cls(path, reader, writer, timeout=timeout, synchronous=_synchronous, immutable=immutable)
             opened.pop_all()
         return journal

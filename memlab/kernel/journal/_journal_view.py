@@ -45,6 +45,12 @@ class JournalView:
     def slates(self, after: int = 0, *, upto: int | None = None) -> Iterator[tuple[int, bytes]]:
         return self._journal.slates(after, upto=self._capped(upto))
 
+    def segments(self) -> dict[int, str | None]:
+        return self._journal.segments()
+
+    def segment_part(self, upto: int, name: str) -> bytes:
+        return self._journal.segment_part(upto, name)
+
     def texts(self, ids: Sequence[int]) -> list[str]:
         return self._journal.texts(ids)
 

@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 from memlab.errors import DamagedLab, UnknownName
 from memlab.kernel.journal._database import GENERATION, IDENTITY, RESTORE, translation
 from memlab.kernel.journal._event import Event, decoded
-from memlab.kernel.journal._sums import chained, checksum, digest_of, first_link
+from memlab.kernel.journal._sums import chained, checksum, digest_of, digest_of_parts, first_link
 
-__all__ = ["Reading", "link_of", "row_is_sound", "text_is_sound", "vectors_are_sound"]
+__all__ = ["SEALING", "Reading", "link_of", "row_is_sound", "text_is_sound", "vectors_are_sound"]
+
+SEALING = ("seal", "thin")
+"""The kinds of events that hold the digests of segments: of one that was written, and of some that were thinned."""
 
 _HEAD = "SELECT coalesce(max(seq), 0) FROM event"
 _EVENTS_AT_ONCE, _IDS_AT_ONCE = 256, 900
@@ -195,6 +198,42 @@ class Reading:
                     raise DamagedLab(f"{self._name}: the slate of event {seq} is not what was written. {RESTORE}")
                 yield seq, data
             after = rows[-1][0]
+
+    def segments(self) -> dict[int, str | None]:
+        """The digest of each segment of sealed slates that was ever written, by its last recall; None where it was
+        dropped.
+        """
+        found: dict[int, str | None] = {}
+        for event in self.events(kinds=SEALING):
+            if event.kind == "seal":
+                found[event.body["upto"]] = event.body["digest"]
+            else:
+                found |= dict(zip(event.body["upto"], event.body["digest"], strict=True))
+        return dict(sorted(found.items()))
+
+    def segment(self, upto: int) -> str:
+        """The digest of the parts of a segment as they stand here."""
+        rows = self._rows("SELECT name, data FROM segment WHERE upto = ? ORDER BY name", (upto,))
+        return digest_of_parts((name, data) for name, data in rows if isinstance(data, bytes))
+
+    def segment_part(self, upto: int, name: str) -> bytes:
+        """One part of a segment of sealed slates."""
+        rows = self._rows("SELECT data, sum FROM segment WHERE upto = ? AND name = ?", (upto, name))
+        if not rows or not row_is_sound(rows[0][1], upto, name, rows[0][0]):
+            raise DamagedLab(f"{self._name}: the sealed slates up to recall {upto} are not what was written. {RESTORE}")
+        return bytes(rows[0][0])
+
+    def unsealed(self) -> int:
+        """How many slates are in no segment yet."""
+        return int(
+            self._rows("SELECT count(*) FROM slate WHERE seq > (SELECT coalesce(max(upto), 0) FROM segment)")[0][0]
+        )
+
+    def without_slate(self) -> list[int]:
+        """The logged recalls that have neither a slate nor the question of one."""
+        self.verify_events(self.head)
+        gone = "SELECT seq FROM event WHERE kind = 'recall' AND seq NOT IN (SELECT seq FROM slate)"
+        return [seq for (seq,) in self._rows(gone)]
 
     def source(self, hash: str) -> str:
         """The policy source kept under ``hash``; UnknownName if there is none."""

@@ -13,7 +13,16 @@ import struct
 import zlib
 from collections.abc import Iterable
 
-__all__ = ["CHAIN_BYTES", "SALT_BYTES", "chained", "checksum", "content_of", "digest_of", "first_link"]
+__all__ = [
+    "CHAIN_BYTES",
+    "SALT_BYTES",
+    "chained",
+    "checksum",
+    "content_of",
+    "digest_of",
+    "digest_of_parts",
+    "first_link",
+]
 
 CHAIN_BYTES = SALT_BYTES = 16
 _ROW = struct.Struct("<qqqq")
@@ -44,6 +53,16 @@ def digest_of(salt: bytes, id: int, text: str) -> bytes:
     """The digest of the text of one id."""
     hashed = hashlib.blake2b(text.encode(), digest_size=CHAIN_BYTES, salt=salt, person=id.to_bytes(8, "little"))
     return hashed.digest()
+
+
+def digest_of_parts(parts: Iterable[tuple[str, bytes]]) -> str:
+    """The digest of a sealed segment, of its parts in the order of their names; it stands in the chain."""
+    hashed = hashlib.blake2b(digest_size=32)
+    for name, data in parts:
+        hashed.update(b"%d:%d:" % (len(name.encode()), len(data)))
+        hashed.update(name.encode())
+        hashed.update(data)
+    return hashed.hexdigest()
 
 
 def checksum(*values: int | str | bytes) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,9 @@ _LAST_ID = 2**63 - 1
 _EVENT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
 _PAYLOAD = "INSERT INTO payload VALUES (?, ?, ?, ?, ?)"
 _SLATE = "INSERT INTO slate VALUES (?, ?, ?)"
+_QUESTION = "UPDATE slate SET data = ?, sum = ? WHERE seq = ?"
+_SEGMENT = "INSERT INTO segment VALUES (?, ?, ?, ?)"
+_DROP, _DROP_SLATES = "DELETE FROM segment WHERE upto = ?", "DELETE FROM slate WHERE seq > ? AND seq <= ?"
 _META = "INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value, sum = excluded.sum"
 
 
@@ -64,6 +67,8 @@ class Transaction:
         self._chain = chain
         self._preview = apply
         self._hash_paths = hash_paths
+        self.slates = 0
+        """How many slates this write adds."""
         self._next = head + 1
         self._open, self._applied = True, False
         self._events: list[tuple[int, int, str, bytes]] = []
@@ -163,6 +168,18 @@ class Transaction:
             raise InputError(f"There is no event {seq} to join a slate to; the last is {self._next - 1}.")
         data = bytes(blob)
         self._add(_SLATE, [(seq, data, checksum(seq, data))])
+        self.slates += 1
+
+    def segment(self, upto: int, parts: Mapping[str, bytes], questions: Mapping[int, bytes]) -> None:
+        """Keep a segment in the place of slates, of which the questions stay, or in that of the segment before."""
+        self._add(_DROP, [(upto,)])
+        self._add(_SEGMENT, [(upto, name, data, checksum(upto, name, data)) for name, data in parts.items()])
+        self._add(_QUESTION, [(data, checksum(seq, data), seq) for seq, data in questions.items()])
+
+    def drop_slates(self, after: int, upto: int) -> None:
+        """Remove the segment that ends at ``upto``, with the questions of its recalls."""
+        self._add(_DROP, [(upto,)])
+        self._add(_DROP_SLATES, [(after, upto)])
 
     def source(self, hash: str, text: str) -> None:
         """Keep the source of a policy under its hash; keeping it twice is the same as once."""

@@ -7,9 +7,22 @@
 Evaluation needs nothing else; a lab is one way to get a log.
 """
 
+from memlab.kernel.slates._logged import SealedLog, read_slates
 from memlab.kernel.slates._schema import ATTRIBUTED, SAMPLERS, TABLES
-from memlab.kernel.slates._segments import SlateLog
-from memlab.kernel.slates._slate import BLOB_FORMAT, FORMAT, Constants, Slate, constants_of, decode, encode
+from memlab.kernel.slates._segments import THINNED, Sealed, Segment, seal, thin_parts
+from memlab.kernel.slates._slate import (
+    BLOB_FORMAT,
+    FORMAT,
+    Constants,
+    Question,
+    Slate,
+    constants_of,
+    decode,
+    encode,
+    is_sealed,
+    question_of,
+    with_question,
+)
 from memlab.kernel.slates._tables import Slates
 from memlab.kernel.slates._wide import WIDE
 
@@ -19,12 +32,22 @@ __all__ = [
     "FORMAT",
     "SAMPLERS",
     "TABLES",
+    "THINNED",
     "WIDE",
     "Constants",
+    "Question",
+    "Sealed",
+    "SealedLog",
+    "Segment",
     "Slate",
-    "SlateLog",
     "Slates",
     "constants_of",
     "decode",
     "encode",
+    "is_sealed",
+    "question_of",
+    "read_slates",
+    "seal",
+    "thin_parts",
+    "with_question",
 ]

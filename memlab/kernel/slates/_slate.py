@@ -11,7 +11,7 @@ features takes 22 kB instead of 50, and its commit half the time.
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -25,7 +25,19 @@ from memlab.errors import DamagedLab, InputError, NewerLab
 from memlab.kernel.base.display import clip, table
 from memlab.kernel.base.printable import printable
 
-__all__ = ["BLOB_FORMAT", "FORMAT", "Constants", "Slate", "constants_of", "decode", "encode"]
+__all__ = [
+    "BLOB_FORMAT",
+    "FORMAT",
+    "Constants",
+    "Question",
+    "Slate",
+    "constants_of",
+    "decode",
+    "encode",
+    "is_sealed",
+    "question_of",
+    "with_question",
+]
 
 FORMAT = 2
 """The format of segments and tables. Format 1 knew neither ranks nor propensities."""
@@ -100,6 +112,10 @@ class Slate:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def equals(self, other: Slate) -> bool:
+        """Return whether another slate is the same to the bit, NaN equal to NaN."""
+        return all(_alike(getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
+
     def __repr__(self) -> str:
         place = f"recall {self.decision}" if self.decision else "not logged"
         size = f"{len(self):,} candidates, {len(self.shown)} shown, for {clip(self.query)!r}"
@@ -151,6 +167,14 @@ class Slate:
                 pl.Series("propensity", self.inclusion),
             ]
         )
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray):
+        return isinstance(other, np.ndarray) and one.dtype == other.dtype and one.tobytes() == other.tobytes()
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
+    return bool(one == other)
 
 
 def number_series(name: str, values: NDArray[np.float64], *, flag: bool) -> pl.Series:
@@ -363,6 +387,73 @@ def _built(header: _Given, given: dict[str, Any], decision: int, *, rows: Any, *
     if any(len(values) != header.count for values in words.values()):
         raise _damaged(decision, "its columns differ in length")
     return slate
+
+
+# -- the question by itself -------------------------------------------------------------------------------------------
+
+_QUESTION = b"MLQ\x01"
+"""How the bytes of a question begin that stayed when its slate was sealed: what they are, and their format."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What of a recall may tell of a memory: a purge changes it, and a sealed segment does not hold it.
+
+    ``words`` are features in words that are not of memlab's own vocabularies, as some extension's are.
+    """
+
+    query: str
+    vector: bytes
+    project: str | None
+    session: str | None
+    branch: str | None
+    filters: dict[str, Any]
+    words: dict[str, list[str | None]]
+
+    @classmethod
+    def of(cls, slate: Slate, words: dict[str, list[str | None]]) -> Question:
+        """Take the question of a slate, with these of its words."""
+        return cls(slate.query, slate.vector, slate.project, slate.session, slate.branch, slate.filters, words)
+
+    def encoded(self) -> bytes:
+        """Return the bytes that stay with the recall."""
+        body = _ENCODER.encode(self)
+        return _QUESTION + zlib.crc32(body).to_bytes(4, "little") + body
+
+    @classmethod
+    def decoded(cls, blob: bytes, decision: int) -> Question:
+        """Read what ``encoded`` wrote. Raises DamagedLab for other bytes, NewerLab for a later format."""
+        if blob[3] > _QUESTION[3]:
+            raise NewerLab.of_format(f"The question of decision {decision}", blob[3], _QUESTION[3])
+        if zlib.crc32(memoryview(blob)[8:]) != int.from_bytes(blob[4:8], "little"):
+            raise _damaged(decision, "its checksum does not match")
+        try:
+            return _QUESTION_DECODER.decode(memoryview(blob)[8:])
+        except msgspec.DecodeError as error:
+            raise _damaged(decision, error) from None
+
+
+_QUESTION_DECODER = msgspec.msgpack.Decoder(Question)
+
+
+def is_sealed(blob: bytes) -> bool:
+    """Return whether these bytes are a question alone: its slate is in a sealed segment."""
+    return blob[:3] == _QUESTION[:3]
+
+
+def question_of(blob: bytes, *, decision: int) -> Question:
+    """Return the question of a recall, whether its slate is sealed or not."""
+    if is_sealed(blob):
+        return Question.decoded(blob, decision)
+    slate = decode(blob, decision=decision)
+    return Question.of(slate, slate.words)
+
+
+def with_question(blob: bytes, question: Question, *, decision: int) -> bytes:
+    """Return the bytes of a recall, sealed or not, with another question in the place of its own."""
+    if is_sealed(blob):
+        return question.encoded()
+    own = {name: getattr(question, name) for name in Question.__struct_fields__}
+    return encode(replace(decode(blob, decision=decision), **own))
 
 
 def _damaged(decision: int, why: object) -> DamagedLab:

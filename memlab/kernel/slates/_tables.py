@@ -18,8 +18,8 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.slates._checks import taken
 from memlab.kernel.slates._columns import feedback_table, tables_of
 from memlab.kernel.slates._frames import Duplicates, Empty, checked
+from memlab.kernel.slates._logged import SealedLog
 from memlab.kernel.slates._schema import ATTRIBUTED, CANDIDATES, FEEDBACK, STAMP
-from memlab.kernel.slates._segments import SlateLog
 from memlab.kernel.slates._slate import Slate
 from memlab.kernel.slates._summary import Summary, summary_of
 from memlab.kernel.slates._wide import narrow, widened
@@ -83,22 +83,28 @@ class Slates:
 
     @classmethod
     def of_log(
-        cls, log: SlateLog | None, tail: Iterable[Slate], feedback: pl.DataFrame, *, lab: object | None = None
+        cls,
+        log: SealedLog | None,
+        tail: Iterable[Slate],
+        feedback: pl.DataFrame,
+        *,
+        lab: object | None = None,
+        notes: Sequence[str] = (),
     ) -> Slates:
-        """The tables of sealed segments, read when they are needed, and of the slates since ``log.sealed``."""
+        """The tables of sealed segments, read when they are needed, and of the slates since they were sealed."""
         recent = [table.lazy() for table in tables_of(list(tail))]
-        if log is not None and log.sealed:
+        if log is not None and len(log):
             recent = [
                 pl.concat([sealed, new], how="diagonal_relaxed") for sealed, new in zip(log.scan(), recent, strict=True)
             ]
         loose = feedback["decision"].null_count()
-        notes: tuple[str, ...] = (
-            (f"{loose:,} feedback{'s' * (loose > 1)} ignored: not linked to a recall.",) if loose else ()
-        )
+        found = list(notes)
+        if loose:
+            found.append(f"{loose:,} feedback{'s' * (loose > 1)} ignored: not linked to a recall.")
         counted = feedback_table(feedback)
         attributed = counted["source"].eq_missing(ATTRIBUTED).sum()
         if attributed:
-            notes += (f"{attributed:,} of {counted.height:,} rewards were read from answers; nobody stated them.",)
+            found.append(f"{attributed:,} of {counted.height:,} rewards were read from answers; nobody stated them.")
         decisions, candidates, exposures = recent
         return cls(
             decisions,
@@ -106,7 +112,7 @@ class Slates:
             exposures,
             counted.lazy(),
             lab=lab,
-            notes=notes,
+            notes=tuple(found),
         )
 
     @classmethod

@@ -126,6 +126,16 @@ _KERNEL = (
         asks=True,
     ),
     EventType(
+        "seal",
+        "Slates were sealed: the digest is that of the segment that took their place.",
+        {"after": NUMBER, "upto": NUMBER, "recalls": NUMBER, "digest": HASH},
+    ),
+    EventType(
+        "thin",
+        "Sealed slates lost their features, or were dropped, which leaves no digest.",
+        {"upto": NUMBER, "recalls": NUMBER, "digest": HASH, "to": WORD},
+    ),
+    EventType(
         "feedback",
         "Somebody judged a memory, or a judgement was attributed to it.",
         {

@@ -40,7 +40,7 @@ def last_purge(journal: Journal | JournalView) -> int:
 
 
 def end_purge(journal: Journal, *, now: Micros) -> None:
-    """Remove snapshots, sealed slates, indexes and backups, and rewrite the database; all but backups come again.
+    """Remove snapshots, indexes and backups, and rewrite the database; all but backups come again.
 
     Needs ``DERIVED`` held. In place of the backups in each folder comes one, of the lab as it is now. Raises LabBusy
     where another process is in the way, LabError where a disk refuses; then the next opening goes on with it.
@@ -50,8 +50,7 @@ def end_purge(journal: Journal, *, now: Micros) -> None:
         if folder is not None and journal.meta(PURGING) != _COPIES:
             remove_folder(folder / "snapshots")
             remove_folder(folder / REPLACED)
-            with journal.write():  # slates are sealed under the writer's lock
-                remove_folder(folder / "slates")
+            remove_folder(folder / "slates")  # a cache of earlier versions
             sweep(folder / "neighbours")
             sync(folder)
             journal.expunge()

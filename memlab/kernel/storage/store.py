@@ -6,6 +6,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -29,7 +30,7 @@ from memlab.kernel.embedding import Embedder
 from memlab.kernel.index import EXACT_UP_TO, Neighbours
 from memlab.kernel.journal import RESTORE, Event, Journal, JournalView, Mend, Transaction, WriterLock
 from memlab.kernel.policies import VersionLog
-from memlab.kernel.slates import SlateLog, Slates, decode
+from memlab.kernel.slates import SealedLog, Slates, read_slates, seal
 from memlab.kernel.state import (
     Contents,
     OldSnapshot,
@@ -54,7 +55,10 @@ _SNAPSHOT_EVERY = 20_000
 """Memories since the last snapshot after which a new one is written; folding that many takes about a second."""
 
 _SEAL_EVERY = 500
-"""Slates in the journal's tail after which they are sealed: decoding that many takes some 50 ms."""
+"""Slates of a segment: sealing that many takes .4 s, and decoding that many that are not sealed 50 ms."""
+
+_SEAL_AT = 2 * _SEAL_EVERY
+"""Slates that wait when a recall seals them, where nobody has asked for the log meanwhile."""
 
 _EMBED_PIECE = 256
 """Texts that are embedded between two questions whether to stop."""
@@ -207,6 +211,10 @@ class Store:
         """State and journal may differ: a fold or a write has begun."""
         self._looking = False
         """Somebody reads the state, which fills what it keeps for later questions."""
+        self._waiting: int | None = None
+        """Slates that are not sealed; None until one is logged here."""
+        self._sound: dict[int, str] = {}
+        """Segments that were compared with the chain, by their digests."""
         self._opened = False
         """The vectors were found to be of this embedder: from then on others may have embedded anew."""
         try:
@@ -369,6 +377,11 @@ class Store:
                 self._adopt(after, versions)
                 self._snapshot_at = 0
             self._marked = False
+            logged = tx.slates
+        if logged and self.folder is not None:
+            self._waiting = self.journal.unsealed() if self._waiting is None else self._waiting + logged
+            if self._waiting >= _SEAL_AT:
+                self.seal_if_due()
 
     def settle(self, tx: Transaction) -> None:
         """Apply what a transaction holds so far, so that what it writes next is decided with that in sight.
@@ -456,7 +469,10 @@ class Store:
         """Remove what processes left that died, or were interrupted, while they wrote a derived file."""
         if self.folder is None or self.journal.read_only:
             return
-        left = [draft for name in ("snapshots", "slates", BACKUPS) for draft in (self.folder / name).glob(".draft-*")]
+        if (self.folder / "slates").exists():  # a cache of earlier versions, which held again what the journal has
+            with suppress(LabBusy), self.derived.held(0.0):
+                shutil.rmtree(self.folder / "slates", ignore_errors=True)
+        left = [draft for name in ("snapshots", BACKUPS) for draft in (self.folder / name).glob(".draft-*")]
         left += self.folder.glob("journal.db.new*")
         if left:
             # busy: somebody writes one at this moment
@@ -470,31 +486,82 @@ class Store:
     # -- slates -----------------------------------------------------------------------------------------------
 
     def slates(self, *, lab: Any = None) -> Slates:
-        """The log of all recalls: sealed segments, and from the journal what came after them."""
-        # counted first, as others log meanwhile; what a viewer or a past sees is less than there is
-        logged = self.journal.count("recall") if isinstance(self.journal, Journal) else 0
-        log = self._sealed_slates()
-        if log is not None and log.faults and not self.journal.read_only:
-            with self.mutex.held(), self.journal.write():
-                log.drop_unsound()
-        tail = [decode(blob, decision=seq) for seq, blob in self.journal.slates(log.sealed if log else 0)]
-        found = len(tail) + (0 if log is None else len(log))
-        if found < logged:
-            raise DamagedLab(f"{self.where}: {logged - found:,} of {logged:,} logged recalls are gone. {RESTORE}")
-        if log is not None and len(tail) >= _SEAL_EVERY and not self.journal.read_only:
-            with self.mutex.held(), self.journal.write():
-                # read again under the lock: a purge may have been there since
-                log = self._sealed_slates() or log
-                log.append([decode(blob, decision=seq) for seq, blob in self.journal.slates(log.sealed)])
-            tail = []
-        rows = [{"at": event.at, **event.body} for event in self.journal.events(kinds=("feedback",))]
-        feedback = pl.DataFrame(rows, schema=_FEEDBACK).with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
-        return Slates.of_log(log, tail, feedback.rename({"memory": "memory_id"}), lab=lab)
+        """The log of all recalls: sealed segments, and from the journal what came after them.
 
-    def _sealed_slates(self) -> SlateLog | None:
-        if self.folder is None or isinstance(self.journal, JournalView):
-            return None
-        return SlateLog(self.folder / "slates", lab=self.journal.identity, chain=self.journal.chain)
+        A segment that is not what was written is left out, with the judgements of its recalls: a warning and the notes
+        of the log say so.
+        """
+        journal, notes = self.journal, list[str]()
+        log, after, gone = None, 0, list[tuple[int, int]]()
+        if isinstance(journal, Journal):
+            self.seal_if_due()
+            sound, gone = self._segments(journal, notes)
+            log, after = SealedLog(journal, sound), max(journal.segments(), default=0)
+            if log.thinned:
+                notes.append(f"{log.thinned:,} recalls were thinned by lab.upkeep.thin: they have no features.")
+        tail = read_slates(journal, after)
+        rows = [{"at": event.at, **event.body} for event in journal.events(kinds=("feedback",))]
+        feedback = pl.DataFrame(rows, schema=_FEEDBACK).with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
+        for start, end in gone:
+            judged = pl.col("decision").is_between(start, end, closed="right")
+            feedback = feedback.filter(pl.col("decision").is_null() | ~judged)
+        return Slates.of_log(log, tail, feedback.rename({"memory": "memory_id"}), lab=lab, notes=notes)
+
+    def _segments(self, journal: Journal, notes: list[str]) -> tuple[list[int], list[tuple[int, int]]]:
+        """The segments that are what was written, and the recalls (after, upto) of which there are no slates."""
+        sound, gone, after = [], [], 0
+        for upto, digest in journal.segments().items():
+            if digest is not None and self._sound.get(upto) != digest and journal.segment(upto) == digest:
+                self._sound[upto] = digest
+            if digest is not None and self._sound.get(upto) == digest:
+                sound.append(upto)
+            else:
+                gone.append((after, upto))
+                notes.append(f"The recalls after event {after:,} and up to {upto:,} were dropped by lab.upkeep.thin.")
+            if digest is not None and sound[-1:] != [upto]:
+                notes[-1] = (
+                    f"The sealed slates after event {after:,} and up to {upto:,} are not what was written: this "
+                    "evidence is lost, unless `memlab upkeep check` finds it in a backup."
+                )
+                warnings.warn(f"{self.where}: {notes[-1]}", DamageWarning, stacklevel=4)
+            after = upto
+        missing = [
+            recall for recall in journal.without_slate() if not any(start < recall <= end for start, end in gone)
+        ]
+        if missing:
+            logged = journal.count("recall")
+            raise DamagedLab(f"{self.where}: {len(missing):,} of {logged:,} logged recalls are gone. {RESTORE}")
+        return sound, gone
+
+    def seal(self, *, every: int | None = None) -> int:
+        """Seal slates of the journal, ``every`` to a segment; how many were sealed. A lab in memory keeps them.
+
+        A segment and the event with its digest are written by the transaction that takes the slates out: there is no
+        moment at which a recall has no slate, or two.
+        """
+        every, count = _SEAL_EVERY if every is None else every, 0
+        while self.folder is not None and not self.journal.read_only:
+            with self.writing() as tx:
+                after = max(self.journal.segments(), default=0)
+                slates = list(islice(read_slates(self.journal, after), every))
+                if len(slates) < every:
+                    break
+                sealed = seal(slates, after=after)
+                tx.segment(sealed.upto, sealed.parts, sealed.questions)
+                tx.event("seal", sealed.body, at=self.clock())
+                count += len(slates)
+        self._waiting = None
+        return count
+
+    def seal_if_due(self) -> None:
+        """Seal what waits. What was logged is durable also where that cannot be: a disk that refuses is a warning."""
+        if isinstance(self.journal, Journal) and self.journal.unsealed() >= _SEAL_EVERY:
+            try:
+                self.seal()
+            except LabBusy:
+                pass  # another process writes: the next recall asks again
+            except LabError as error:
+                warnings.warn(f"{self.where}: slates are not sealed. {error}", DamageWarning, stacklevel=4)
 
     # -- embedders --------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from memlab.errors import InputError, ReadOnlyLab
 from memlab.kernel.base.clock import Clock
 from memlab.kernel.index import Neighbours
 from memlab.kernel.journal import Event, Journal, JournalView, Transaction
-from memlab.kernel.slates import decode
+from memlab.kernel.slates import question_of
 from memlab.kernel.state import Seen, State, hidden_from
 from memlab.kernel.storage.store import Store
 
@@ -69,7 +69,7 @@ class _Askers:
 
     def __call__(self, decision: int) -> str | None:
         for seq, blob in self._journal.slates(after=decision - 1, upto=decision):
-            viewer = decode(blob, decision=seq).filters.get("viewer")
+            viewer = question_of(blob, decision=seq).filters.get("viewer")
             return None if viewer is None else str(viewer)
         return None
 
@@ -104,7 +104,7 @@ class SeenJournal(JournalView):
 
     def slates(self, after: int = 0, *, upto: int | None = None) -> Iterator[tuple[int, bytes]]:
         for decision, blob in self.full.slates(after, upto=upto):
-            if decode(blob, decision=decision).filters.get("viewer") == self._viewer:
+            if question_of(blob, decision=decision).filters.get("viewer") == self._viewer:
                 yield decision, blob
 
     def texts(self, ids: Sequence[int]) -> list[str]:

@@ -26,7 +26,7 @@ from memlab.kernel.journal import Event
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Filters, Hits
 from memlab.kernel.schema import FIELDS, RECALLABLE
-from memlab.kernel.slates import Slate, decode
+from memlab.kernel.slates import Slate, read_slates
 from memlab.kernel.state import EVENTS
 from memlab.subjects.lab import Lab
 from memlab.subjects.opening import open_lab
@@ -363,15 +363,13 @@ class _Slates:
     """The slates of a lab by decision, asked for in ascending order."""
 
     def __init__(self, lab: Lab) -> None:
-        self._left: Iterator[tuple[int, bytes]] = iter(lab.io.store.journal.slates())
-        self._next: tuple[int, bytes] | None = next(self._left, None)
+        self._left: Iterator[Slate] = read_slates(lab.io.store.journal)
+        self._next: Slate | None = next(self._left, None)
 
     def of(self, decision: int) -> Slate | None:
-        while self._next is not None and self._next[0] < decision:
+        while self._next is not None and self._next.decision < decision:
             self._next = next(self._left, None)
-        if self._next is None or self._next[0] != decision:
-            return None
-        return decode(self._next[1], decision=decision)
+        return None if self._next is None or self._next.decision != decision else self._next
 
 
 def each(values: Any, count: int) -> list[Any]:

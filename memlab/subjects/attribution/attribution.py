@@ -22,7 +22,7 @@ from memlab.kernel.base.display import bar, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Hits, Moment
-from memlab.kernel.slates import ATTRIBUTED, Slate, decode
+from memlab.kernel.slates import ATTRIBUTED, Slate, question_of
 from memlab.kernel.state import State
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import seen
@@ -140,7 +140,7 @@ class Attributions:
         head = store.journal.head
         by_question: dict[str, list[int]] = {}
         for decision, blob in store.journal.slates(max(0, head - _LOOKED_AT)):
-            by_question.setdefault(_plain(decode(blob, decision=decision).query), []).append(decision)
+            by_question.setdefault(_plain(question_of(blob, decision=decision).query), []).append(decision)
         found: list[tuple[int, ...]] = []
         for turn in reversed(turns):  # the last turn that asks has the last recall of that question
             if turn.decisions is not None:

@@ -40,7 +40,6 @@ from memlab.kernel.journal import (
     replace_rows,
 )
 from memlab.kernel.policies import VersionLog
-from memlab.kernel.slates import SlateLog
 from memlab.kernel.state import State, latest_snapshot, load_snapshot, policy_events, with_extended
 from memlab.kernel.storage.backup_folders import BACKUPS, backups_in, places
 from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT
@@ -81,7 +80,7 @@ class Checked:
 def check(path: str | Path, *, repair: bool = True) -> Checked:
     """Compare everything in the lab at ``path`` with what was written, and mend what can be mended.
 
-    Every row of the journal, every event applied to an empty state, snapshots, sealed slates, indexes, backups, and
+    Every row of the journal, every event applied to an empty state, snapshots, indexes, backups, and
     whether the journal is as long as it was. With ``repair`` damaged rows come from a sound backup or snapshot, and
     derived files that are not believed are removed; they are rebuilt when they are needed. Others may read and write
     meanwhile. It reads all of the lab: about a second for 100,000 memories.
@@ -135,7 +134,6 @@ class _Checking:
         with journal:
             sound = self._journal(journal)
             self._snapshots(journal)
-            self._slates(journal)
             self._indexes()
             self._backups(journal)
             if sound:
@@ -249,20 +247,6 @@ class _Checking:
                 self._remove(path, name, "snapshot", str(error))
             else:
                 self._tell(name, "snapshot", "sound")
-
-    def _slates(self, journal: Journal) -> None:
-        if not (self.folder / "slates").is_dir():
-            return
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DamageWarning)  # reported as a row
-            log = SlateLog(self.folder / "slates", lab=journal.identity, chain=journal.chain)
-        if log.faults:
-            if self.repair:
-                with journal.write():
-                    log.drop_unsound()
-            self._tell("slates", "segments", "repaired" if self.repair else "damaged", " ".join(log.faults))
-        else:
-            self._tell("slates", "segments", "sound", f"{len(log):,} decisions")
 
     def _indexes(self) -> None:
         for path, reason in unsound_bases(self.folder / "neighbours"):

@@ -217,7 +217,7 @@ def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: b
             if (folder / name).exists():
                 (folder / name).rename(aside / name)
         # made of another journal: what stays beside the new one would not be believed, and said so at the next opening
-        made = [name for name in ("snapshots", "slates") if (folder / name).is_dir()]
+        made = [name for name in ("snapshots",) if (folder / name).is_dir()]
         for name in made:
             (folder / name).rename(aside / name)
         draft.rename(folder / FILE)

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.graph import NODE_KINDS
 from memlab.kernel.journal import Event
-from memlab.kernel.slates import decode, encode
+from memlab.kernel.slates import question_of, with_question
 from memlab.kernel.state import (
     EVERYONE,
     PLACEHOLDER,
@@ -267,23 +268,23 @@ def redact_slate(decision: int, blob: bytes, gone: PurgePlan) -> bytes | None:
     A question that was or quotes a purged text, or was asked in a purged project or session, loses its words and its
     vector, and cannot be asked again. Ids, features and scores stay.
     """
-    slate = decode(blob, decision=decision)
-    viewer = slate.filters.get("viewer")
+    asked = question_of(blob, decision=decision)
+    viewer = asked.filters.get("viewer")
     if viewer is not None:
         gone.askers[decision] = viewer
     gone = gone.asked_by(viewer)
-    changed = replace(
-        slate,
-        project=gone.named(slate.project, "project"),
-        session=gone.named(slate.session, "session"),
-        branch=gone.named(slate.branch),
-        filters=_filters(slate.filters, gone),
+    changed = msgspec.structs.replace(
+        asked,
+        project=gone.named(asked.project, "project"),
+        session=gone.named(asked.session, "session"),
+        branch=gone.named(asked.branch),
+        filters=_filters(asked.filters, gone),
     )
-    if slate.query and gone.takes(slate.query, project=slate.project, session=slate.session, viewer=viewer):
+    if asked.query and gone.takes(asked.query, project=asked.project, session=asked.session, viewer=viewer):
         gone.emptied.add(decision)
-        changed = replace(changed, query="", vector=bytes(len(slate.vector)), filters=_unreadable(slate.filters, gone))
-    fields = ("project", "session", "branch", "filters", "query")
-    return encode(changed) if any(getattr(changed, name) != getattr(slate, name) for name in fields) else None
+        emptied = {"query": "", "vector": bytes(len(asked.vector)), "filters": _unreadable(asked.filters, gone)}
+        changed = msgspec.structs.replace(changed, **emptied)
+    return None if changed == asked else with_question(blob, changed, decision=decision)
 
 
 def _unreadable(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:

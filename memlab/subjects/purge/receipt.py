@@ -191,7 +191,6 @@ def held_files(store: Store) -> list[tuple[str, Path, int]]:
     if store.folder is not None:
         for what, folder, pattern in (
             ("snapshots", "snapshots", "*"),
-            ("sealed slates", "slates", "*"),
             ("indexes", "neighbours", "*.index"),
         ):
             count = sum(not path.name.startswith(".") for path in (store.folder / folder).glob(pattern))

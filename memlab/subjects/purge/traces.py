@@ -25,7 +25,7 @@ import polars as pl
 
 from memlab.errors import MemlabError
 from memlab.kernel.journal import FILE
-from memlab.kernel.slates import decode
+from memlab.kernel.slates import decode, is_sealed, question_of
 
 __all__ = ["Found", "SearchReport", "SearchTerms", "search_files", "search_terms"]
 
@@ -238,7 +238,13 @@ def _bytes_of(file: Path) -> Iterator[IO[bytes]]:
         yield reader.stdout
 
 
-_CELLS = {"payload": "id, text", "event": "seq, body", "slate": "seq, data", "vector": "first_id"}
+_CELLS = {
+    "payload": "id, text",
+    "event": "seq, body",
+    "slate": "seq, data",
+    "vector": "first_id",
+    "segment": "upto, name",
+}
 """What of a journal's tables may hold words; the rest is hashes and numbers, and is looked at as bytes of the file."""
 
 _CALLED = {"payload": "memory", "slate": "recall"}
@@ -295,11 +301,16 @@ def _is_value(name: str, file: Path, held: str, blob: bytes) -> bool:
     kind = held.partition(" ")[0]
     if kind in ("event", "recall") or file.suffix == ".msgpack":
         try:
-            decoded = vars(decode(blob)) if kind == "recall" else msgspec.msgpack.decode(blob, strict=False)
+            decoded = _slate(blob) if kind == "recall" else msgspec.msgpack.decode(blob, strict=False)
         except (MemlabError, msgspec.MsgspecError):
             return True
         return any(name == one for one in _strings(decoded))
     return kind != "schema" and re.search(rb'"%b"(?!\s*:)|\0%b\0' % ((re.escape(name.encode()),) * 2), blob) is not None
+
+
+def _slate(blob: bytes) -> dict[str, Any]:
+    """What the journal holds of a recall: the slate, or the question of one that is sealed."""
+    return msgspec.structs.asdict(question_of(blob, decision=0)) if is_sealed(blob) else vars(decode(blob))
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from memlab.kernel.policies import Pack, load_pack, pack_names
 from memlab.kernel.recall import Filters, Question
-from memlab.kernel.slates import decode
+from memlab.kernel.slates import question_of
 from memlab.kernel.state import State
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate.switch import filters_while_off
@@ -83,8 +83,8 @@ def _logged(core: Core) -> Iterator[_Asked]:
     until = journal.head
     for window in _WINDOWS:
         start = max(0, journal.head - window)
-        slates = [decode(data) for _, data in journal.slates(start, upto=until)]
-        for slate in reversed(slates):
+        asked = [question_of(data, decision=seq) for seq, data in journal.slates(start, upto=until)]
+        for slate in reversed(asked):
             if slate.query and slate.query not in seen:
                 seen.add(slate.query)
                 yield slate.query, slate.project, 0

@@ -36,7 +36,7 @@ from memlab.kernel.policies import (
     slot_named,
 )
 from memlab.kernel.privacy import refuse
-from memlab.kernel.slates import decode
+from memlab.kernel.slates import read_slates
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.policies.comparing import ranking_notice
@@ -533,10 +533,9 @@ def _logged(store: Store, head: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.Dat
         shown += ids
         flags += [memory in probes for memory in ids] if probes else [False] * len(ids)
     if unlogged:  # recalls logged before events had probes; their slates have them
-        for seq, blob in store.journal.slates(min(unlogged) - 1, upto=max(unlogged)):
-            if seq in unlogged:
-                slate = decode(blob, decision=seq)
-                start = unlogged[seq]
+        for slate in read_slates(store.journal, min(unlogged) - 1, upto=max(unlogged)):
+            if slate.decision in unlogged:
+                start = unlogged[slate.decision]
                 flags[start : start + len(slate.shown)] = [memory in slate.probes for memory in slate.shown]
     exposures = {"decision": np.repeat(np.array(decisions["decision"], dtype=np.int64), sizes)}
     return (

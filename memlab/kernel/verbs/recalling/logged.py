@@ -5,7 +5,7 @@ from __future__ import annotations
 from memlab.errors import UnknownName
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Hits, recalled
-from memlab.kernel.slates import Slate, decode
+from memlab.kernel.slates import Slate, read_slates
 from memlab.kernel.storage.store import Store
 
 __all__ = ["find_slate", "logged_hits", "logged_slate"]
@@ -13,8 +13,7 @@ __all__ = ["find_slate", "logged_hits", "logged_slate"]
 
 def find_slate(store: Store, decision: int) -> Slate | None:
     """The slate of a logged recall; None if no recall of this number was logged."""
-    blob = next((blob for _, blob in store.journal.slates(decision - 1, upto=decision)), None)
-    return None if blob is None else decode(blob, decision=decision)
+    return next(read_slates(store.journal, decision - 1, upto=decision), None)
 
 
 def logged_slate(store: Store, decision: int) -> Slate:

@@ -11,7 +11,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.journal import Event, Journal, JournalView
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Filters, Question, Recaller
-from memlab.kernel.slates import Slate, decode
+from memlab.kernel.slates import Slate, read_slates
 from memlab.kernel.state import Change, State
 from memlab.kernel.storage.purging import last_purge
 from memlab.kernel.storage.views import seen
@@ -45,8 +45,7 @@ class Past:
         purged = last_purge(self._journal)
         if self._read is not None and self._read[:2] == (decision, purged):
             return self._read[2]
-        for seq, blob in self._journal.slates(after=decision - 1, upto=decision):
-            slate = decode(blob, decision=seq)
+        for slate in read_slates(self._journal, decision - 1, upto=decision):
             self._read = decision, purged, slate
             return slate
         raise UnknownName("decision", decision)
