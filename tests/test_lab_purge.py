@@ -108,6 +108,7 @@ def everywhere(lab, monkeypatch):
     """Snapshots, sealed slates, backups."""
     monkeypatch.setattr("memlab.kernel.storage.store._SEAL_EVERY", 2)
     lab.slates().collect()
+    assert lab.io.store.journal.segments()
     lab.io.snapshot()
     lab.io.backup()
 
@@ -120,7 +121,7 @@ def test_no_byte_is_left(disk, folder, monkeypatch):
         fill(lab)
         everywhere(lab, monkeypatch)
         there = {trace.split(" in ")[1].split("/")[0] for trace in traces(folder)}
-        assert there >= {"journal.db", "backups", "slates", "snapshots"}
+        assert there >= {"journal.db", "backups", "snapshots"}
         vector = lab.io.store.state.vectors.take(np.array([0])).tobytes()
         assert any(vector in contents(file) for file in folder.rglob("*") if file.is_file())
 
@@ -412,7 +413,7 @@ def test_the_receipt_says_what_went_from_where_and_that_a_search_found_nothing(d
         assert done.found.is_empty()
         assert traces(tmp_path) == set()
         counts = dict(done.frame.filter(step="removed").group_by("what").agg(pl.col("count").sum()).rows())
-        some = {what: counts.pop(what) for what in ("edges", "names", "sealed slates")}
+        some = {what: counts.pop(what) for what in ("edges", "names")}
         assert min(some.values()) > 0
         assert counts == {
             "memories": 2,

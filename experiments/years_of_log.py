@@ -1,0 +1,123 @@
+"""What does a log cost that stays on for years, and does sealing change what is concluded from it?
+
+    python experiments/years_of_log.py                        # 10,000 recalls, about two minutes
+    python experiments/years_of_log.py --recalls 100000 --folder years
+
+A lab of 1,000 invented memories on a disk, drawn by a seed, is asked again and again, and each recall is judged once.
+The first ``--compared`` recalls are kept unsealed, while a challenger runs; then the log is evaluated and judged, sealed,
+and evaluated and judged again. The rest is logged as any lab logs. Sizes are those of files, in bytes a recall, with the
+events and judgements, and without the memories; times are those of the processor, of the whole process.
+
+``searched`` are the bytes that a purge of one memory looks through at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import polars as pl
+from speed import rows, sentence
+
+import memlab
+import memlab.kernel.storage.store as store
+
+Found = TypeVar("Found")
+MEMORIES = 1_000
+NEVER = 10**9
+
+
+def spent(do: Callable[[], Found]) -> tuple[float, Found]:
+    """Seconds of processor time, and what came of it."""
+    begin = time.process_time()
+    found = do()
+    return time.process_time() - begin, found
+
+
+def size(folder: Path) -> int:
+    """Bytes of all files."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def ask(lab: memlab.Lab, dice: random.Random, count: int) -> None:
+    """Log so many recalls, and judge one memory of each."""
+    for _ in range(count):
+        hits = lab.recall(sentence(dice, 8))
+        lab.feedback(hits[dice.randrange(len(hits))], dice.choice(("success", "fail")))
+
+
+def concluded(lab: memlab.Lab) -> tuple[dict[str, Any], float]:
+    """Estimates of three policies and the verdict on the challenger, as JSON, and the seconds of the estimates."""
+    policies = ["memlab", pl.col("similarity"), pl.col("lexical") + pl.col("use-1-days").fill_null(0)]
+    took, evaluation = spent(lambda: memlab.evaluate(lab.slates(), policies, missing="censor", cluster="decision"))
+    verdict = lab.verdict(missing="censor", cluster="decision")
+    return {"estimates": repr(evaluation.to_dict()), "verdict": str(verdict)}, took
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recalls", type=int, default=10_000)
+    parser.add_argument("--compared", type=int, default=2_000)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--folder", type=Path, help="where the lab stays; without it, it is removed")
+    given = parser.parse_args()
+    folder = given.folder or Path(tempfile.mkdtemp())
+    shutil.rmtree(folder / "lab", ignore_errors=True)
+    dice = random.Random(given.seed)
+    every, at = store._SEAL_EVERY, store._SEAL_AT
+    found: dict[str, Any] = {"recalls": given.recalls, "compared": given.compared, "memories": MEMORIES}
+    with memlab.open(folder / "lab", pack="memlab") as lab:
+        lab.remember(rows(MEMORIES, dice), chain=True)
+    empty = size(folder)
+    store._SEAL_EVERY = store._SEAL_AT = NEVER
+    with memlab.open(folder / "lab") as lab:
+        lab.challenge("workbench")
+        found["logged, challenged, ms"] = 1000 * spent(lambda: ask(lab, dice, given.compared))[0] / given.compared
+    found["full, bytes"] = (size(folder) - empty) / given.compared
+    with memlab.open(folder / "lab") as lab:
+        before, found["evaluate before, s"] = concluded(lab)
+        store._SEAL_EVERY, store._SEAL_AT = every, at
+        took, count = spent(lambda: lab.io.store.seal(every=min(every, given.compared)))
+        found["seal, ms"] = 1000 * took / count
+        after, found["evaluate after, s"] = concluded(lab)
+        found["estimates equal"] = before["estimates"] == after["estimates"]
+        found["verdicts equal"] = before["verdict"] == after["verdict"]
+        lab.policies.end_challenge("workbench")
+        left = given.recalls - given.compared
+        if left:
+            found["logged with sealing, ms"] = 1000 * spent(lambda: ask(lab, dice, left))[0] / left
+            found["of that judged and recalled"] = left
+    found["files, bytes"] = (size(folder) - empty) / given.recalls
+    with memlab.open(folder / "lab") as lab:
+        lab.io.store.seal()
+        log = lab.io.store.journal
+        (held,) = log._rows("SELECT sum(length(data)) FROM segment")[0]
+        (asked,) = log._rows("SELECT sum(length(data)) FROM slate")[0]
+        found["sealed, bytes"], found["questions, bytes"] = held / given.recalls, asked / given.recalls
+        found["evaluate all, s"] = concluded(lab)[1]
+        found["whole lab before the purge, MB"] = size(folder) / 1e6
+        took, done = spent(lambda: lab.purge(17))
+        found["purge, s"] = took
+        searched = done.frame.filter(step="searched").row(0, named=True)
+        found["searched, bytes"], found["found"] = searched["bytes"], done.found.height
+    found["whole lab, MB"] = size(folder) / 1e6
+    found["peak memory, MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    for name, value in found.items():
+        print(f"{name:32}{value:12,.2f}" if isinstance(value, float) else f"{name:32}{value!s:>12}")
+    (folder / "years.json").write_text(json.dumps(found, indent=1))
+    if given.folder is None:
+        shutil.rmtree(folder)
+    sys.exit(0 if found["estimates equal"] and found["verdicts equal"] else 1)
+
+
+if __name__ == "__main__":
+    main()
