@@ -4,9 +4,9 @@
     python experiments/years_of_log.py --recalls 100000 --folder years
 
 A lab of 1,000 invented memories on a disk, drawn by a seed, is asked again and again, and each recall is judged once.
-The first ``--compared`` recalls are kept unsealed, while a challenger runs; then the log is evaluated and judged, sealed,
-and evaluated and judged again. The rest is logged as any lab logs. Sizes are those of files, in bytes a recall, with the
-events and judgements, and without the memories; times are those of the processor, of the whole process.
+The first ``--compared`` recalls are kept unsealed, while a challenger runs; then the log is evaluated and judged,
+sealed, and evaluated and judged again. The rest is logged as any lab logs. Sizes are those of files, in bytes a recall,
+with the events and judgements, and without the memories; times are those of the processor, of the whole process.
 
 ``searched`` are the bytes that a purge of one memory looks through at the end.
 """

@@ -15,12 +15,26 @@ from numpy.typing import NDArray
 from memlab.errors import DamagedLab, UnknownName
 from memlab.kernel.journal._database import GENERATION, IDENTITY, RESTORE, translation
 from memlab.kernel.journal._event import Event, decoded
-from memlab.kernel.journal._sums import chained, checksum, digest_of, digest_of_parts, first_link
+from memlab.kernel.journal._sums import chained, checksum, digest_of, first_link
 
 __all__ = ["SEALING", "Reading", "link_of", "row_is_sound", "text_is_sound", "vectors_are_sound"]
 
 SEALING = ("seal", "thin")
 """The kinds of events that hold the digests of segments: of one that was written, and of some that were thinned."""
+
+_USAGE = """
+SELECT 'events: ' || kind, count(*), sum(length(body)) FROM event GROUP BY kind UNION ALL
+SELECT 'texts', count(*), sum(length(CAST(text AS BLOB))) FROM payload UNION ALL
+SELECT 'vectors', sum(count), sum(length(data)) FROM vector UNION ALL
+SELECT 'policies', count(*), sum(length(text)) FROM source UNION ALL
+SELECT 'slates', count(*), sum(length(data)) FROM slate WHERE seq > (SELECT coalesce(max(upto), 0) FROM segment)
+UNION ALL
+SELECT 'questions of sealed slates', count(*), sum(length(data)) FROM slate
+    WHERE seq <= (SELECT coalesce(max(upto), 0) FROM segment) UNION ALL
+SELECT 'sealed slates: ' || CASE WHEN name IN ('', 'recalls', 'memory_id', 'score', 'rank', 'propensity')
+    THEN 'scores and what was shown' ELSE 'features' END, count(DISTINCT upto), sum(length(data))
+    FROM segment GROUP BY 1
+"""
 
 _HEAD = "SELECT coalesce(max(seq), 0) FROM event"
 _EVENTS_AT_ONCE, _IDS_AT_ONCE = 256, 900
@@ -211,10 +225,10 @@ class Reading:
                 found |= dict(zip(event.body["upto"], event.body["digest"], strict=True))
         return dict(sorted(found.items()))
 
-    def segment(self, upto: int) -> str:
-        """The digest of the parts of a segment as they stand here."""
+    def segment_parts(self, upto: int) -> dict[str, bytes]:
+        """The parts of a segment of sealed slates as they stand here: their digest says whether they are sound."""
         rows = self._rows("SELECT name, data FROM segment WHERE upto = ? ORDER BY name", (upto,))
-        return digest_of_parts((name, data) for name, data in rows if isinstance(data, bytes))
+        return {name: data for name, data in rows if isinstance(name, str) and isinstance(data, bytes)}
 
     def segment_part(self, upto: int, name: str) -> bytes:
         """One part of a segment of sealed slates."""
@@ -222,6 +236,12 @@ class Reading:
         if not rows or not row_is_sound(rows[0][1], upto, name, rows[0][0]):
             raise DamagedLab(f"{self._name}: the sealed slates up to recall {upto} are not what was written. {RESTORE}")
         return bytes(rows[0][0])
+
+    def usage(self) -> list[tuple[str, int, int]]:
+        """What takes the space of the database: each thing, how many there are, and their bytes."""
+        found = [(what, int(count), int(size or 0)) for what, count, size in self._rows(_USAGE)]
+        (pages,), (page,) = self._rows("PRAGMA freelist_count")[0], self._rows("PRAGMA page_size")[0]
+        return [*found, ("free pages", pages, pages * page)]
 
     def unsealed(self) -> int:
         """How many slates are in no segment yet."""

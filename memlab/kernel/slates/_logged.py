@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -122,7 +122,10 @@ _Questions = Callable[[Segment], list[Question]]
 _Make = Callable[[Segment, list[str], Mapping[str, pl.DataType], _Questions], pl.DataFrame]
 
 
-def _features_of(segments: Iterable[Segment]) -> dict[str, pl.DataType]:
+_TYPES: dict[str, pl.DataType] = {"num": pl.Float64(), "bool": pl.Boolean(), "str": pl.String()}
+
+
+def _features_of(segments: Sequence[Segment]) -> dict[str, pl.DataType]:
     """The features of all segments with their types: a flag in all of them, or a number."""
     found: dict[str, pl.DataType] = {}
     for segment in segments:
@@ -130,6 +133,9 @@ def _features_of(segments: Iterable[Segment]) -> dict[str, pl.DataType]:
             kind = pl.Boolean() if name in segment.flags else pl.Float64()
             found[name] = kind if found.get(name, kind) == kind else pl.Float64()
         found |= dict.fromkeys(segment.meta.words, pl.String())
+    for segment in segments:
+        for name, lost in segment.meta.lost.items():
+            found.setdefault(name, _TYPES[lost])
     return found
 
 

@@ -94,6 +94,8 @@ class _Meta(msgspec.Struct):
     features: list[str]
     words: list[str]
     thinned: str = ""
+    lost: dict[str, str] = {}
+    """The features that were thinned out, each with its type."""
 
 
 _OF_RECALL = (
@@ -257,7 +259,7 @@ class _Writer:
         self._values[name] = values
         if not len(bits) or (bits == bits[0]).all():
             return ["one", values[:1].tobytes()]
-        key = hashlib.blake2b(bits, digest_size=16).digest()
+        key = hashlib.blake2b(bits.tobytes(), digest_size=16).digest()
         if key in self._written:
             return ["same", self._written[key]]
         self._written[key] = name
@@ -362,7 +364,7 @@ def _on_line(values: Floats, knots: Sequence[Sequence[float]]) -> Floats:
     slopes = np.diff(levels) / np.diff(scale)
     found = slopes[place] * (values - scale[place]) + levels[place]
     found = np.where(values >= scale[-1], levels[-1], found)
-    return np.where(values < scale[0], levels[0], found)
+    return np.asarray(np.where(values < scale[0], levels[0], found))
 
 
 def _apart(values: NDArray[Any]) -> NDArray[np.uint8]:
@@ -547,8 +549,10 @@ def thin_parts(parts: Mapping[str, bytes], *, when: str) -> dict[str, bytes]:
     meta = msgspec.msgpack.decode(_plain(parts[META]).tobytes(), type=_Meta)
     gone: dict[str, Any] = {"names": (), "words": (), "flags": (), "fingerprints": {THINNED: when}}
     meta.shared = [msgspec.structs.replace(one, **gone) for one in meta.shared]
-    meta.features, meta.words, meta.thinned = [], [], when
     segment = Segment(parts.__getitem__)
+    meta.lost |= {name: "bool" if name in segment.flags else "num" for name in meta.features}
+    meta.lost |= dict.fromkeys(meta.words, "str")
+    meta.features, meta.words, meta.thinned = [], [], when
     kept = {name: parts[name] for name in KEPT_WHEN_THIN}
     kept[META] = _squeezed(meta)
     # a column that is equal to a feature is written out, as the feature goes

@@ -28,7 +28,7 @@ from memlab.kernel.base.clock import Clock
 from memlab.kernel.base.interrupts import ThreadLock, free_interrupted, watch_interrupts
 from memlab.kernel.embedding import Embedder
 from memlab.kernel.index import EXACT_UP_TO, Neighbours
-from memlab.kernel.journal import RESTORE, Event, Journal, JournalView, Mend, Transaction, WriterLock
+from memlab.kernel.journal import RESTORE, Event, Journal, JournalView, Mend, Transaction, WriterLock, digest_of_parts
 from memlab.kernel.policies import VersionLog
 from memlab.kernel.slates import SealedLog, Slates, read_slates, seal
 from memlab.kernel.state import (
@@ -122,6 +122,10 @@ def _check_declared(tx: Transaction) -> None:
                 f"{unknown[0]} is not declared, so neither a purge nor another viewer's view knows what it holds. "
                 f'Declare it in the EventType of "{event.kind}".'
             )
+
+
+def _digest(journal: Journal, upto: int) -> str:
+    return digest_of_parts(journal.segment_parts(upto).items())
 
 
 class _Contents(Contents, Protocol):
@@ -379,7 +383,7 @@ class Store:
             self._marked = False
             logged = tx.slates
         if logged and self.folder is not None:
-            self._waiting = self.journal.unsealed() if self._waiting is None else self._waiting + logged
+            self._waiting = self._unsealed() if self._waiting is None else self._waiting + logged
             if self._waiting >= _SEAL_AT:
                 self.seal_if_due()
 
@@ -511,7 +515,7 @@ class Store:
         """The segments that are what was written, and the recalls (after, upto) of which there are no slates."""
         sound, gone, after = [], [], 0
         for upto, digest in journal.segments().items():
-            if digest is not None and self._sound.get(upto) != digest and journal.segment(upto) == digest:
+            if digest is not None and self._sound.get(upto) != digest and _digest(journal, upto) == digest:
                 self._sound[upto] = digest
             if digest is not None and self._sound.get(upto) == digest:
                 sound.append(upto)
@@ -553,9 +557,12 @@ class Store:
         self._waiting = None
         return count
 
+    def _unsealed(self) -> int:
+        return self.journal.unsealed() if isinstance(self.journal, Journal) else 0
+
     def seal_if_due(self) -> None:
         """Seal what waits. What was logged is durable also where that cannot be: a disk that refuses is a warning."""
-        if isinstance(self.journal, Journal) and self.journal.unsealed() >= _SEAL_EVERY:
+        if self._unsealed() >= _SEAL_EVERY:
             try:
                 self.seal()
             except LabBusy:

@@ -16,6 +16,8 @@ import polars as pl
 from memlab.errors import InputError
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.policies import FEATURES, logged_owner
+from memlab.kernel.slates import THINNED
+from memlab.science.evaluation._log import RESERVED
 from memlab.science.evaluation._rankers import Ranker
 
 __all__ = ["Fingerprints", "read_fingerprints"]
@@ -31,11 +33,23 @@ class Fingerprints:
     embedder: str | None
 
     @property
+    def thinned(self) -> bool:
+        """Whether some recalls have no features any more."""
+        return any(THINNED in given for given in self.logged)
+
+    @property
     def any(self) -> bool:
         return any(self.logged)
 
     def objections(self, ranker: Ranker, schema: pl.Schema) -> list[str]:
         """Why the logged pool cannot be scored again by this ranker; nothing if it can."""
+        thinned = sorted({given[THINNED] for given in self.logged if THINNED in given})
+        lost = [name for name in ranker.reads if name not in RESERVED]
+        if thinned and lost:
+            return [
+                f"it reads {', '.join(lost[:3])}{' and more' * (len(lost) > 3)}, which lab.upkeep.thin took from the "
+                f"oldest recalls on {thinned[-1]}"
+            ]
         spelled = {name.replace("_", "-") for name in schema.names()}
         found = [f"it reads {name}, which the log does not hold" for name in ranker.reads if _bare(name) not in spelled]
         if found or ranker.policy is None or not self.any:

@@ -100,7 +100,13 @@ def prepare(
         check_silence(log)
     embedder = getattr(getattr(slates.lab, "io", None), "embedder", None)
     fingerprints = read_fingerprints(log.decisions, None if embedder is None else embedder.fingerprint)
-    return Prepared(settings, rankers, log, schema, feature_names(slates), fingerprints)
+    described = () if fingerprints.thinned else feature_names(slates)
+    if fingerprints.thinned and missing == "inverse":
+        raise InputError(
+            'missing="inverse" weighs by features, which lab.upkeep.thin took from the oldest recalls. Leave those out '
+            "with slates.filter, or choose another treatment of missing feedback."
+        )
+    return Prepared(settings, rankers, log, schema, described, fingerprints)
 
 
 def feature_names(slates: Slates) -> tuple[str, ...]:

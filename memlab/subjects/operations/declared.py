@@ -10,5 +10,8 @@ __all__ = ["DECLARED"]
 
 DECLARED = Declared(
     events=EVENTS_OF_OPERATIONS,
-    accessors={"operations": made_of("memlab.subjects.operations.operations:LabOperations", "lab", "core")},
+    accessors={
+        "keeping": made_of("memlab.subjects.operations.keeping:LabKeeping", "store"),
+        "operations": made_of("memlab.subjects.operations.operations:LabOperations", "lab", "core"),
+    },
 )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from memlab.errors import InputError
 from memlab.kernel.graph import NODE_KINDS
 from memlab.kernel.journal import Event
-from memlab.kernel.slates import question_of, with_question
+from memlab.kernel.slates import Question, question_of, with_question
 from memlab.kernel.state import (
     EVERYONE,
     PLACEHOLDER,
@@ -33,12 +33,15 @@ from memlab.kernel.state import (
 from memlab.subjects.purge.names import gather_names
 from memlab.subjects.purge.questions import ALL, NOTHING, Quotes, owners_of, quotes_of
 
-__all__ = ["Cut", "PurgePlan", "cut_of", "plan_purge", "purging", "redact_slate", "tombstones_of"]
+__all__ = ["Cut", "PurgePlan", "cut_of", "plan_purge", "purging", "redact_slates", "tombstones_of"]
 
 _PLACEHOLDER = re.compile(re.escape(PLACEHOLDER) + r"\d+-\d+\]")
 
 _PIECE = 12
 """Characters of a text by which it is looked for within others; a shorter one is only found whole."""
+
+_AT_ONCE = 4_000
+"""Questions that are looked through together."""
 
 _UNREADABLE = {"where-text": "purged"}
 """The filter of a recall that cannot be asked again."""
@@ -115,9 +118,9 @@ class PurgePlan:
     """The project, session or viewer that goes as a whole: what was asked there goes too."""
     taken: frozenset[str] = frozenset()
     emptied: set[int] = field(default_factory=set)
-    """The recalls whose questions were taken out, filled by ``redact_slate``."""
+    """The recalls whose questions were taken out, filled by ``redact_slates``."""
     askers: dict[int, str] = field(default_factory=dict)
-    """As whom recalls were asked, by decision, filled by ``redact_slate``."""
+    """As whom recalls were asked, by decision, filled by ``redact_slates``."""
     _aliases: dict[str, str] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -159,8 +162,12 @@ class PurgePlan:
 
     def takes(self, question: str, **filters: str | None) -> bool:
         """Whether the words of a question go: they are or quote what is gone, or were asked of what goes."""
+        return self.takes_whole(question, **filters) or self.quotes.within(question)
+
+    def takes_whole(self, question: str, **filters: str | None) -> bool:
+        """Whether a question goes that quotes nothing: it is what is gone, or was asked of what goes."""
         matches = bool(self.filters) and all(filters.get(name) == given for name, given in self.filters.items())
-        return matches or plain(question) in self.cut.exact or self.quotes.within(question)
+        return matches or plain(question) in self.cut.exact
 
     def node(self, kind: str, name: str, *, own: bool = False) -> str:
         """What a node is called now; ``own`` says that a purged memory was joined to it."""
@@ -262,29 +269,47 @@ def tombstones_of(state: State) -> Tombstones:
 # -- slates -----------------------------------------------------------------------------------------------------
 
 
-def redact_slate(decision: int, blob: bytes, gone: PurgePlan) -> bytes | None:
-    """The slate of a recall without what is gone; None if it holds nothing of it.
+def redact_slates(slates: Iterable[tuple[int, bytes]], gone: PurgePlan) -> dict[int, bytes]:
+    """The slates of recalls that hold something of what is gone, by decision, without it.
 
     A question that was or quotes a purged text, or was asked in a purged project or session, loses its words and its
     vector, and cannot be asked again. Ids, features and scores stay.
     """
-    asked = question_of(blob, decision=decision)
-    viewer = asked.filters.get("viewer")
-    if viewer is not None:
-        gone.askers[decision] = viewer
-    gone = gone.asked_by(viewer)
-    changed = msgspec.structs.replace(
-        asked,
-        project=gone.named(asked.project, "project"),
-        session=gone.named(asked.session, "session"),
-        branch=gone.named(asked.branch),
-        filters=_filters(asked.filters, gone),
-    )
-    if asked.query and gone.takes(asked.query, project=asked.project, session=asked.session, viewer=viewer):
-        gone.emptied.add(decision)
-        emptied = {"query": "", "vector": bytes(len(asked.vector)), "filters": _unreadable(asked.filters, gone)}
-        changed = msgspec.structs.replace(changed, **emptied)
-    return None if changed == asked else with_question(blob, changed, decision=decision)
+    found: dict[int, bytes] = {}
+    waiting: list[tuple[int, bytes, Question]] = []
+    for decision, blob in slates:
+        waiting.append((decision, blob, question_of(blob, decision=decision)))
+        if len(waiting) == _AT_ONCE:
+            found |= _redacted(waiting, gone)
+            waiting = []
+    return found | _redacted(waiting, gone)
+
+
+def _redacted(slates: Sequence[tuple[int, bytes, Question]], gone: PurgePlan) -> dict[int, bytes]:
+    viewers = [asked.filters.get("viewer") for _, _, asked in slates]
+    gone.askers.update({decision: one for (decision, *_), one in zip(slates, viewers, strict=True) if one is not None})
+    quoting: set[int] = set()
+    for viewer in set(viewers):  # together: a question by itself would take as long as a hundred
+        queries = {decision: one.query for (decision, _, one), of in zip(slates, viewers, strict=True) if of == viewer}
+        quoting |= gone.asked_by(viewer).quotes.within_any(queries)
+    found = {}
+    for (decision, blob, asked), viewer in zip(slates, viewers, strict=True):
+        plan = gone.asked_by(viewer)
+        changed = msgspec.structs.replace(
+            asked,
+            project=plan.named(asked.project, "project"),
+            session=plan.named(asked.session, "session"),
+            branch=plan.named(asked.branch),
+            filters=_filters(asked.filters, plan),
+        )
+        where = {"project": asked.project, "session": asked.session, "viewer": viewer}
+        if asked.query and (decision in quoting or plan.takes_whole(asked.query, **where)):
+            gone.emptied.add(decision)
+            emptied = {"query": "", "vector": bytes(len(asked.vector)), "filters": _unreadable(asked.filters, plan)}
+            changed = msgspec.structs.replace(changed, **emptied)
+        if changed != asked:
+            found[decision] = with_question(blob, changed, decision=decision)
+    return found
 
 
 def _unreadable(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from memlab.kernel.storage.purging import PURGE_TIMEOUT, PURGED, PURGING, end_pu
 from memlab.kernel.verbs.core import Core, Memories
 from memlab.kernel.verbs.corrections.editing import joined_by_succession
 from memlab.kernel.verbs.corrections.overdue import due_for_purge
-from memlab.subjects.purge.planning import plan_purge, purging, redact_slate
+from memlab.subjects.purge.planning import plan_purge, purging, redact_slates
 from memlab.subjects.purge.receipt import (
     Chosen,
     Purged,
@@ -23,7 +23,7 @@ from memlab.subjects.purge.receipt import (
     receipt_of,
     search_terms_of,
 )
-from memlab.subjects.purge.rewriting import redact_event
+from memlab.subjects.purge.rewriting import may_hold, redact_event
 from memlab.subjects.purge.verifying import differences
 
 __all__ = ["purge"]
@@ -77,17 +77,13 @@ def purge(
             scrub = Scrub()
             if rows:
                 seq, purged = tx.head + 1, np.array(sorted(rows), dtype=np.int64)
-                gone = plan_purge(
-                    state, journal.events(), purged, seq=seq, filters=chosen.filters, entity=chosen.entity
-                )
+                # a log of years is read once: a recall or a judgement has nothing that could go
+                events = [event for event in journal.events() if may_hold(event)]
+                gone = plan_purge(state, events, purged, seq=seq, filters=chosen.filters, entity=chosen.entity)
                 wanted = search_terms_of(state, rows, gone, chosen.entity)
                 # slates first: they tell as whom the recalls were asked that events speak of
-                slates = {
-                    decision: new
-                    for decision, blob in journal.slates()
-                    if (new := redact_slate(decision, blob, gone)) is not None
-                }
-                bodies = {e.seq: body for e in journal.events() if (body := redact_event(e, gone)) is not None}
+                slates = redact_slates(journal.slates(), gone)
+                bodies = {event.seq: body for event in events if (body := redact_event(event, gone)) is not None}
                 scrub = Scrub(bodies, slates, gone.ids.tolist())
                 change, tombstones = purging(state, purged, now)
                 tx.scrub(scrub)

@@ -51,6 +51,18 @@ class Quotes:
         found = _hashes([folded])
         return bool(len(self.runs)) and bool((self.runs[_places(self.runs, found)] == found).any())
 
+    def within_any(self, questions: Mapping[int, str]) -> set[int]:
+        """Which of these questions hold one of them, by their keys."""
+        # a character that parts texts would be taken for the end of one
+        keys, folded = list(questions), [_folded(one).replace("\0", "\1") for one in questions.values()]
+        found = {key for key, text in zip(keys, folded, strict=True) if not self.words.isdisjoint(_WORD.findall(text))}
+        if len(self.runs) and keys:
+            hashes = _hashes(folded)
+            counts = [max(len(text) - RUN + 1, 0) for text in folded]
+            held = np.flatnonzero(self.runs[_places(self.runs, hashes)] == hashes)
+            found |= {keys[place] for place in np.searchsorted(np.cumsum(counts), held, side="right").tolist()}
+        return found
+
 
 NOTHING = Quotes(np.empty(0, dtype=np.uint64), frozenset())
 

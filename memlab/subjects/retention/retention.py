@@ -21,6 +21,7 @@ from memlab.subjects.retention.upkeep import Upkeep, run_upkeep
 if TYPE_CHECKING:
     from memlab.subjects.clusters.consolidation import LabConsolidation
     from memlab.subjects.index.index import LabIndex
+    from memlab.subjects.operations.keeping import LabKeeping, Thinning, Usage
     from memlab.subjects.operations.operations import LabOperations
     from memlab.subjects.review.review import LabReview
 
@@ -78,6 +79,56 @@ class LabUpkeep:
         >>> lab.upkeep.maintain().counts                                                          # doctest: +SKIP
         """
         return run_upkeep(self._core.store, self._core.instant(now, name="now="), progress=progress)
+
+    @checked
+    def thin(
+        self,
+        *,
+        full_days: Annotated[float, Within(0, 1e6)] | None = None,
+        thin_days: Annotated[float, Within(0, 1e6)] | None = None,
+        consent: bool = False,
+    ) -> Thinning:
+        """Say what thinning the log of recalls would take away and which questions that ends; do it with ``consent``.
+
+        Thinning works on whole segments of sealed slates. A thinned recall keeps its query, its scores, ranks and
+        propensities, what was shown and what was judged, and loses the features of its candidates.
+
+        Parameters
+        ----------
+        full_days
+            How long slates keep their features; 0 for good. By default the pack's setting ``full-log-days``.
+        thin_days
+            How long slates are kept at all; 0 for good. By default the pack's setting ``thin-log-days``.
+        consent
+            Whether to carry it out. Without it, nothing is changed.
+
+        Returns
+        -------
+        Thinning
+            What goes, by segment, and which questions end.
+
+        Raises
+        ------
+        InputError
+            Where slates would be dropped before they lose their features.
+
+        Examples
+        --------
+        >>> lab.upkeep.thin(full_days=400)                                                        # doctest: +SKIP
+        """
+        keeping: LabKeeping = self._core.made("keeping")
+        return keeping.thin(full_days=full_days, thin_days=thin_days, consent=consent)
+
+    @checked
+    def usage(self) -> Usage:
+        """Return who takes the space of the lab: events, texts, vectors, slates, sealed ones, backups and the rest.
+
+        Examples
+        --------
+        >>> lab.upkeep.usage().frame                                                              # doctest: +SKIP
+        """
+        keeping: LabKeeping = self._core.made("keeping")
+        return keeping.usage()
 
     @checked
     def schedule(self, *, every: timedelta | None = None, on_upkeep: OnUpkeep | None = None) -> Schedule:

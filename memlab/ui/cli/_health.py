@@ -39,6 +39,30 @@ def check(ctx: click.Context, lab: Path, no_repair: bool, as_json: bool) -> None
 @upkeep.command()
 @LAB
 @as_json_option
+def du(lab: Path, as_json: bool) -> None:
+    """Say who takes the space of LAB."""
+    with existing(lab, read_only=True) as opened:
+        used = opened.upkeep.usage()
+    tell({"bytes": used.total, "parts": used.frame.to_dicts()}, as_json=as_json, text=lambda: repr(used))
+
+
+@upkeep.command()
+@LAB
+@click.option("--full-days", type=float, help="Days that slates keep their features; the pack says by default.")
+@click.option("--thin-days", type=float, help="Days that slates are kept at all; the pack says by default.")
+@click.option("--yes", is_flag=True, help="Carry it out; without this, say what would end.")
+@as_json_option
+def thin(lab: Path, full_days: float | None, thin_days: float | None, yes: bool, as_json: bool) -> None:
+    """Thin the log of recalls of LAB, or say which questions that would end."""
+    with existing(lab) as opened:
+        found = opened.upkeep.thin(full_days=full_days, thin_days=thin_days, consent=yes)
+    told = {"done": found.done, "bytes": found.bytes, "ends": list(found.ends), "segments": found.frame.to_dicts()}
+    tell(told, as_json=as_json, text=lambda: repr(found))
+
+
+@upkeep.command()
+@LAB
+@as_json_option
 def rebuild(lab: Path, as_json: bool) -> None:
     """Make again what corrections of earlier versions left in old words in LAB: summaries, values of facts.
 

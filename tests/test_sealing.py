@@ -1,0 +1,325 @@
+"""A lab's sealed slates: a kill loses nothing, damage is told, copies have them, and what was thinned is refused."""
+
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import memlab
+from memlab.errors import DamageWarning, InputError
+from memlab.kernel.slates import read_slates
+
+SAID = ["goat by the sea", "a bakery", "six tabs", "the goat sleeps", "bread and salt"]
+QUERIES = ["goat", "bakery", "tabs", "sea", "bread", "salt", "sleeps"]
+
+
+def ask(lab, queries=QUERIES):
+    for number, query in enumerate(queries):
+        lab.feedback(lab.recall(query, limit=2)[0], ("success", "fail")[number % 2])
+
+
+def tables(lab):
+    slates = lab.slates()
+    return [getattr(slates, name).collect() for name in ("decisions", "candidates", "exposures", "feedback")]
+
+
+def alike(one, other):
+    return all(a.equals(b) for a, b in zip(one, other, strict=True))
+
+
+@pytest.fixture
+def folder(disk, tmp_path):
+    """A closed lab of seven recalls, none of them sealed."""
+    with disk() as lab:
+        lab.remember(SAID)
+        ask(lab)
+    return tmp_path / "agent.memlab"
+
+
+def change(folder, statement):
+    """Change the database behind memlab's back."""
+    with closing(sqlite3.connect(folder / "journal.db")) as database, database:
+        assert database.execute(statement).rowcount
+
+
+def test_sealed_or_not_the_tables_and_the_slates_are_the_same(disk, folder):
+    with disk() as lab:
+        before, slates = tables(lab), list(read_slates(lab.io.store.journal))
+        assert lab.io.store.seal(every=3) == 6
+        assert alike(tables(lab), before)
+        assert all(one.equals(two) for one, two in zip(slates, read_slates(lab.io.store.journal), strict=True))
+        assert lab.recall("goat", log=False).ids
+        ask(lab, ["goat", "salt"])
+        assert lab.io.store.seal(every=3) == 3
+    with disk(read_only=True) as lab:
+        assert all(new.head(old.height).equals(old) for new, old in zip(tables(lab), before, strict=True))
+        assert len(lab.io.store.journal.segments()) == 3
+
+
+def test_estimates_are_the_same_to_the_last_digit(disk, folder):
+    def concluded(lab):
+        found = memlab.evaluate(lab.slates(), ["memlab", pl.col("similarity")], missing="censor", cluster="decision")
+        return repr(found.to_dict())
+
+    with disk() as lab:
+        ask(lab, QUERIES * 6)
+        before = concluded(lab)
+        lab.io.store.seal(every=10)
+        assert concluded(lab) == before
+
+
+def test_the_digest_stands_in_the_chain_and_the_journal_keeps_no_copy(disk, folder):
+    with disk() as lab:
+        lab.io.store.seal(every=7)
+        (event,) = lab.io.store.journal.events(kinds=("seal",))
+        assert event.body["recalls"] == 7
+        assert len(event.body["digest"]) == 64
+        assert max(len(blob) for _, blob in lab.io.store.journal.slates()) < 500
+
+
+def test_a_lab_in_memory_keeps_its_slates():
+    with memlab.open() as lab:
+        lab.remember(SAID)
+        lab.recall("goat")
+        assert lab.io.store.seal(every=1) == 0
+
+
+def test_what_was_sealed_is_asked_again_explained_and_seen_by_its_asker(disk, folder):
+    with disk() as lab:
+        hits = lab.recall("goat", viewer="ana")
+        own, pack = tables(lab.at(viewer="ana")), memlab.load_pack("workbench")
+        again = lab.policies.recall_again({"decision": hits.decision}, pack)
+        lab.io.store.seal(every=2)
+        assert alike(tables(lab.at(viewer="ana")), own)
+        assert own[0].height == 1
+        assert lab.policies.recall_again({"decision": hits.decision}, pack).equals(again)
+
+
+# -- kills ----------------------------------------------------------------------------------------------------------
+
+SEALING = """
+import os, signal, sys
+sys.path.insert(0, {tests!r})
+import memlab
+from embedders import letters
+lab = memlab.open({path!r}, embedder=letters, clock=memlab.ManualClock("2026-03-01T12:00:00"))
+left = [{step}]
+def count(frame, event, function):
+    if event == "c_call" and function.__name__ in ("execute", "executemany", "pwrite", "fsync"):
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+sys.setprofile(count)
+{act}
+sys.setprofile(None)
+os._exit(0)
+"""
+
+
+def killed_at(folder, step, act):
+    """Let a process that does it be killed at its ``step``-th call of the database or the disk; whether it was."""
+    code = SEALING.format(tests=str(Path(__file__).parent), path=str(folder), step=step, act=act)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode != 0
+
+
+ACTS = {"seal": "lab.io.store.seal(every=3)", "thin": "lab.upkeep.thin(full_days=1, consent=True)"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize(
+    "first", [8, *(pytest.param(first, marks=pytest.mark.slow) for first in (1, 2, 3, 4, 5, 6, 7))]
+)
+def test_killed_anywhere_nothing_is_lost(disk, clock, folder, tmp_path, act, first):
+    clock.set(clock.now + 3 * 86_400_000_000)
+    with disk() as lab:
+        whole = tables(lab)
+        if act == "thin":
+            lab.io.store.seal(every=3)
+    killed = 0
+    for step in range(first, 90, 8):
+        copy = tmp_path / "copy.memlab"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(folder, copy)
+        if not killed_at(copy, step, ACTS[act]):
+            break
+        killed += 1
+        with memlab.open(copy, embedder=lab.io.embedder, clock=clock) as again:
+            found = tables(again)
+            assert [frame.height for frame in found] == [frame.height for frame in whole]
+            assert found[2].equals(whole[2])
+            if act == "seal":
+                assert alike(found, whole)
+        assert memlab.check(copy).sound
+    assert killed
+
+
+# -- damage, backups and copies -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "UPDATE segment SET data = x'00' WHERE name = 'similarity'",
+        "DELETE FROM segment WHERE name = 'similarity'",
+        "DELETE FROM segment WHERE name = ''",
+        "DELETE FROM segment",
+    ],
+)
+def test_a_damaged_segment_is_told_and_the_lab_still_opens(disk, folder, harm):
+    with disk() as lab:
+        lab.io.store.seal(every=3)
+        whole = tables(lab)
+        first = next(iter(lab.io.store.journal.segments()))
+    change(folder, f"{harm} {'AND' if 'WHERE' in harm else 'WHERE'} upto = {first}")
+    with disk() as lab:
+        with pytest.warns(DamageWarning, match="evidence is lost"):
+            found = tables(lab)
+        assert found[0].height == 4
+        assert alike(found, [frame.filter(pl.col("decision") > first) for frame in whole])
+        with pytest.warns(DamageWarning):
+            assert "evidence is lost" in repr(lab.slates())
+        assert lab.recall("goat").ids
+        assert lab[1].text == SAID[0]
+    checked = memlab.check(folder)
+    assert not checked.sound
+    assert f"sealed slates up to event {first}" in checked.frame.filter(state="damaged")["part"].to_list()
+
+
+def test_a_damaged_segment_comes_from_a_backup(disk, folder):
+    with disk() as lab:
+        lab.io.store.seal(every=3)
+        lab.io.backup()
+        whole = tables(lab)
+    change(folder, "DELETE FROM segment WHERE name IN ('similarity', 'score')")
+    change(folder, "UPDATE segment SET data = x'00' WHERE name = 'rank'")
+    checked = memlab.check(folder)
+    assert checked.sound
+    assert "repaired" in checked.frame["state"].to_list()
+    with disk() as lab:
+        assert alike(tables(lab), whole)
+
+
+def test_a_restored_backup_has_what_was_sealed(disk, folder):
+    with disk() as lab:
+        lab.io.store.seal(every=7)
+        whole = tables(lab)
+        lab.io.backup()
+    (folder / "journal.db").write_bytes(b"gone")
+    memlab.restore(folder)
+    with disk() as lab:
+        assert alike(tables(lab), whole)
+
+
+def test_what_earlier_versions_sealed_is_a_cache_that_goes(disk, folder):
+    (folder / "slates" / "slates-000000000000-000000000003").mkdir(parents=True)
+    with disk() as lab:
+        assert tables(lab)[0].height == 7
+    assert not (folder / "slates").exists()
+
+
+def test_a_purge_changes_the_question_and_no_segment(disk, folder):
+    with disk() as lab:
+        lab.recall("goat by the sea, six tabs")
+        lab.io.store.seal(every=8)
+        before = tables(lab)
+        digests = lab.io.store.journal.segments()
+        done = lab.purge(1)
+        assert done.slates == done.questions == 1
+        assert lab.io.store.journal.segments() == digests
+        after = tables(lab)
+        assert all(one.equals(two) for one, two in zip(before[1:], after[1:], strict=True))
+        assert after[0]["query"].to_list()[:7] == before[0]["query"].to_list()[:7]
+        assert after[0]["query"].to_list()[-1] == ""
+        assert done.found.is_empty()
+    assert memlab.check(folder).sound
+
+
+# -- thinning -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def old(disk, folder, clock):
+    """An open lab with 42 recalls, of which 40 are sealed and older than those that follow."""
+    with disk() as lab:
+        ask(lab, QUERIES * 5)
+        lab.io.store.seal(every=10)
+        clock.set(clock.now + 10 * 86_400_000_000)
+        yield lab
+
+
+def test_nothing_is_thinned_without_consent(old):
+    head, before = old.io.store.journal.head, tables(old)
+    plan = old.upkeep.thin(full_days=5)
+    assert (len(plan), plan.done, old.io.store.journal.head) == (4, False, head)
+    assert plan.frame["recalls"].to_list() == [10] * 4
+    assert plan.bytes > 10_000
+    (ends,) = plan.ends
+    assert "the 40 recalls from" in ends
+    assert "consent=True" in repr(plan)
+    assert alike(tables(old), before)
+    assert len(old.upkeep.thin(full_days=20)) == len(old.upkeep.thin()) == 0
+    with pytest.raises(InputError, match="dropped after 2 days"):
+        old.upkeep.thin(full_days=5, thin_days=2)
+
+
+def test_a_thinned_log_is_refused_by_name_and_keeps_what_it_says(old, folder):
+    policies = {"by score": pl.col("score"), "same": "memlab"}
+    before = memlab.evaluate(old.slates(), policies["by score"], missing="censor", cluster="decision")
+    whole = tables(old)
+    done = old.upkeep.thin(full_days=5, consent=True)
+    assert done.done
+    found = tables(old)
+    assert found[2].equals(whole[2])
+    assert found[3].equals(whole[3])
+    after = memlab.evaluate(old.slates(), policies["by score"], missing="censor", cluster="decision")
+    assert [repr(one.to_dict()["policies"]) for one in (after,)] == [
+        repr(one.to_dict()["policies"]) for one in (before,)
+    ]
+    refused = memlab.evaluate(
+        old.slates(), {"kept": pl.col("score"), "gone": pl.col("similarity")}, missing="censor", cluster="decision"
+    )
+    assert "lab.upkeep.thin" in repr(refused)
+    assert "similarity" in repr(refused)
+    with pytest.raises(InputError, match=r"lab\.upkeep\.thin"):
+        memlab.evaluate(old.slates(), pl.col("score"), missing="inverse", cluster="decision")
+    again = memlab.evaluate(old.slates(), "memlab", missing="censor", cluster="decision")
+    assert "memlab" in repr(again)
+    assert "thinned" in repr(old.slates())
+    assert memlab.check(folder).sound
+    assert len(old.upkeep.thin(full_days=5)) == 0
+
+
+def test_dropped_recalls_leave_the_log(old, folder, disk):
+    first = list(old.io.store.journal.segments())
+    plan = old.upkeep.thin(full_days=3, thin_days=5)
+    assert plan.frame["act"].unique().to_list() == ["drop"]
+    assert "Nothing can be concluded" in plan.ends[0]
+    old.upkeep.thin(thin_days=5, consent=True)
+    decisions, _, exposures, feedback = tables(old)
+    assert decisions.height == 2
+    assert min(*decisions["decision"], *exposures["decision"], *feedback["decision"]) > first[-1]
+    assert "dropped" in repr(old.slates())
+    assert memlab.check(folder).sound
+    assert old.purge(2).ids == (2,)
+    assert memlab.check(folder).sound
+
+
+def test_usage_says_who_takes_the_space(old, run, folder):
+    used = old.upkeep.usage()
+    rows = dict(used.frame.select("what", "count").iter_rows())
+    assert rows["sealed slates: features"] == 4
+    assert rows["questions of sealed slates"] == 40
+    assert rows["slates"] == 2
+    assert used.total == pytest.approx(
+        sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()), rel=0.3
+    )
+    assert "bytes" in repr(used)
