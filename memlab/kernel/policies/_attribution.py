@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from memlab.kernel.base.display import Markup, table
+from memlab.kernel.base.display import Displayed, Markup, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.policies._versions import Version
 
@@ -23,7 +23,7 @@ _FRAME = (
 
 
 @dataclass(frozen=True, repr=False)
-class Attribution:
+class Attribution(Displayed):
     """Successes and failures of what was shown, by the version of one slot that decided.
 
     This is observational. Versions were live at different times and showed different memories to different questions,
@@ -56,7 +56,7 @@ class Attribution:
             )
         return printable("\n".join([*lines, *(f"  {note}" for note in self.notes)]))
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         names = ("version", "hash", "pack", "since", "recalls", "shown", "judged", "success", "fail", "rate", "")
         rows = map(_html_row, self.frame.iter_rows(named=True))
         return table(f"{self.slot} by version", names, rows, notes=self.notes)
