@@ -26,8 +26,7 @@ _COLUMNS = (
     ("pack", "{pack}"),
     ("since", "{since:%Y-%m-%d %H:%M}"),
     *((name, f"{{{name}:,}}") for name in ("recalls", "shown", "judged", "success", "fail")),
-    ("rate", "{rate:.3f}"),
-    ("interval", "[{low:.3f}, {high:.3f}]"),
+    ("rate", "{rate:.3f} [{low:.3f}, {high:.3f}]"),
 )
 
 
