@@ -491,9 +491,9 @@ def _take_lock(lock: int, folder: Path, deadline: float) -> None:
             return
 
 
-# The process that builds an index runs ``build_from_spool`` alone. It inherits the folder's lock as an open descriptor, so
-# the lock lasts exactly as long as the process, however it ends. It trusts nothing it is given: the vectors must have
-# the digest that was asked for.
+# The process that builds an index runs ``build_from_spool`` alone. It inherits the folder's lock as an open descriptor,
+# so the lock lasts exactly as long as the process, however it ends. It trusts nothing it is given: the vectors must
+# have the digest that was asked for.
 
 
 def build_from_spool(folder: str, kind: str, rows: str, digest: str, spool: str) -> None:
