@@ -27,7 +27,7 @@ from memlab.kernel.verbs.feedback.judged import Judged
 from memlab.kernel.verbs.feedback.last_shown import LastShown
 from memlab.kernel.verbs.feedback.stated import Stated, checked_judgement, judgements_of, naming_row
 from memlab.kernel.verbs.feedback.verdict import gap_of, judged
-from memlab.kernel.verbs.recalling.logged import find_slate, logged_slate
+from memlab.kernel.verbs.recalling.asking import find_slate, logged_slate
 from memlab.kernel.verbs.reinforcement.coactivation import NAMEABLE, joined, pairs_with, remaining
 from memlab.kernel.verbs.reinforcement.reinforcing import days_before, reinforced
 from memlab.kernel.verbs.results import Feedback, Memory
