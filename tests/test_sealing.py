@@ -271,6 +271,16 @@ def test_nothing_is_thinned_without_consent(old):
         old.upkeep.thin(full_days=5, thin_days=2)
 
 
+def test_a_lab_says_how_long_it_keeps_its_log(old, disk):
+    assert old.upkeep.log_days() == {"full_days": 0, "thin_days": 0}
+    assert old.upkeep.log_days(full_days=5) == {"full_days": 5, "thin_days": 0}
+    assert len(old.upkeep.thin()) == 4
+    with pytest.raises(InputError, match="dropped after 2 days"):
+        old.upkeep.log_days(thin_days=2)
+    assert old.upkeep.log_days(thin_days=9)["full_days"] == 5
+    assert old.upkeep.thin().frame["act"].unique().to_list() == ["drop"]
+
+
 def test_a_thinned_log_is_refused_by_name_and_keeps_what_it_says(old, folder):
     policies = {"by score": pl.col("score"), "same": "memlab"}
     before = memlab.evaluate(old.slates(), policies["by score"], missing="censor", cluster="decision")

@@ -103,8 +103,6 @@ SETTINGS: Registry[Setting] = Registry(
         Setting("probe-depth", "count", "ranks below the shown ones from which a probe is drawn", 1, 100_000),
         Setting("probe-floor", "num", "share of a probe's probability that is the same for all", 0, 1),
         Setting("probes", "count", "how many probes such a recall shows", 1, 1000),
-        Setting("full-log-days", "num", "days that slates keep their features; 0: for good", 0, 1e6, default=0.0),
-        Setting("thin-log-days", "num", "days that slates are kept at all; 0: for good", 0, 1e6, default=0.0),
         Setting("damping", "num", "share of activation that an edge passes on", 0, 1),
         Setting("base-half-life", "num", "days, given to the half-life policy", 1e-6, 1e9),
         Setting("triggers", "bool", "whether a memory becomes a candidate when one of its triggers occurs"),

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+import msgspec
 import polars as pl
 
 from memlab.errors import InputError
@@ -42,6 +43,9 @@ _SCHEMA: dict[str, pl.DataType] = {
     "last": pl.Datetime("us", "UTC"),
     "bytes": pl.Int64(),
 }
+
+_LOG_DAYS = "log-days"
+"""The value of the journal that says how long slates are kept."""
 
 _ENDS = {
     "thin": "Single policies and expressions over features cannot be evaluated on {span}; a pack can, by recalling "
@@ -132,16 +136,27 @@ class LabKeeping:
         schema = {"what": pl.String, "count": pl.Int64, "bytes": pl.Int64}
         return Usage(pl.DataFrame(rows, schema=schema, orient="row").sort("bytes", descending=True))
 
+    def log_days(self, full_days: float | None = None, thin_days: float | None = None) -> dict[str, float]:
+        """See ``lab.upkeep.log_days``."""
+        journal = self._store.journal
+        kept = msgspec.json.decode(journal.meta(_LOG_DAYS) or "{}", type=dict[str, float])
+        given = {"full_days": full_days, "thin_days": thin_days}
+        days = {"full_days": 0.0, "thin_days": 0.0} | kept
+        if full_days is not None or thin_days is not None:
+            days |= {name: float(value) for name, value in given.items() if value is not None}
+            _check_days(**days)
+            with journal.write() as tx:
+                tx.meta(_LOG_DAYS, msgspec.json.encode(days).decode())
+        return days
+
     def thin(self, *, full_days: float | None, thin_days: float | None, consent: bool) -> Thinning:
         """See ``lab.upkeep.thin``."""
         store = self._store
-        self._store.seal_if_due()
-        with store.reading():
-            pack = store.versions.pack
-        full = float(pack.settings["full-log-days"]) if full_days is None else full_days
-        thin = float(pack.settings["thin-log-days"]) if thin_days is None else thin_days
-        if 0 < thin < full:
-            raise InputError(f"Slates are dropped after {thin:g} days, and would keep their features for {full:g}.")
+        kept = self.log_days()
+        full = kept["full_days"] if full_days is None else full_days
+        thin = kept["thin_days"] if thin_days is None else thin_days
+        _check_days(full, thin)
+        store.seal_if_due()
         if not consent:
             plan = self._plan(full, thin)
             return self._told(plan, done=False)
@@ -185,6 +200,13 @@ class LabKeeping:
     def _told(self, plan: _Plan, *, done: bool) -> Thinning:
         frame = pl.DataFrame(plan.rows, schema=_SCHEMA, orient="row")
         return Thinning(frame, tuple(_ends(plan)), done)
+
+
+def _check_days(full_days: float, thin_days: float) -> None:
+    if 0 < thin_days < full_days:
+        raise InputError(
+            f"Slates are dropped after {thin_days:g} days, and would keep their features for {full_days:g}."
+        )
 
 
 def _body(act: str, plan: _Plan) -> dict[str, Any]:

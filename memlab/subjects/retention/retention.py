@@ -96,9 +96,9 @@ class LabUpkeep:
         Parameters
         ----------
         full_days
-            How long slates keep their features; 0 for good. By default the pack's setting ``full-log-days``.
+            How long slates keep their features; 0 for good. By default what ``log_days`` says.
         thin_days
-            How long slates are kept at all; 0 for good. By default the pack's setting ``thin-log-days``.
+            How long slates are kept at all; 0 for good. By default what ``log_days`` says.
         consent
             Whether to carry it out. Without it, nothing is changed.
 
@@ -118,6 +118,35 @@ class LabUpkeep:
         """
         keeping: LabKeeping = self._core.made("keeping")
         return keeping.thin(full_days=full_days, thin_days=thin_days, consent=consent)
+
+    @checked
+    def log_days(
+        self,
+        full_days: Annotated[float, Within(0, 1e6)] | None = None,
+        thin_days: Annotated[float, Within(0, 1e6)] | None = None,
+    ) -> dict[str, float]:
+        """Return for how many days this lab keeps its log, and set what is given; 0 is for good.
+
+        Nothing is taken away by itself: ``thin`` does that, and says before which questions it ends.
+
+        Parameters
+        ----------
+        full_days
+            How long slates keep the features of their candidates.
+        thin_days
+            How long slates are kept at all.
+
+        Raises
+        ------
+        InputError
+            Where slates would be dropped before they lose their features.
+
+        Examples
+        --------
+        >>> lab.upkeep.log_days(full_days=400)                                                    # doctest: +SKIP
+        """
+        keeping: LabKeeping = self._core.made("keeping")
+        return keeping.log_days(full_days, thin_days)
 
     @checked
     def usage(self) -> Usage:

@@ -48,8 +48,8 @@ def du(lab: Path, as_json: bool) -> None:
 
 @upkeep.command()
 @LAB
-@click.option("--full-days", type=float, help="Days that slates keep their features; the pack says by default.")
-@click.option("--thin-days", type=float, help="Days that slates are kept at all; the pack says by default.")
+@click.option("--full-days", type=float, help="Days that slates keep their features; the lab says by default.")
+@click.option("--thin-days", type=float, help="Days that slates are kept at all; the lab says by default.")
 @click.option("--yes", is_flag=True, help="Carry it out; without this, say what would end.")
 @as_json_option
 def thin(lab: Path, full_days: float | None, thin_days: float | None, yes: bool, as_json: bool) -> None:
