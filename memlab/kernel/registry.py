@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from memlab.errors import InputError
-from memlab.kernel.base.display import Markup, box, clip, details, paragraph
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import Markup, box, clip, details, paragraph, printable
 
 __all__ = ["REGISTRIES", "Declaration", "Owned", "Registry", "split_owner"]
 

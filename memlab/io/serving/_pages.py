@@ -16,8 +16,8 @@ from comm.base_comm import BaseComm
 
 from memlab.errors import InputError, UnknownName
 from memlab.io.serving._desk import Desk
-from memlab.kernel.base.interrupts import ThreadLock
 from memlab.kernel.base.loopback import matches, new_token
+from memlab.kernel.base.threads import ThreadLock
 from memlab.ui.widgets import PolicyStudio
 from memlab.ui.widgets.ranks import latest_questions
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
-from memlab.kernel.base.interrupts import ThreadLock
+from memlab.kernel.base.threads import ThreadLock
 
 __all__ = ["Model"]
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import printable
 from memlab.kernel.graph._edges import Edges
 from memlab.kernel.graph._nodes import kind_of
 

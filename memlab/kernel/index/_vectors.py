@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
-from memlab.kernel.base.interrupts import ThreadLock
+from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.index._select import among, best
 from memlab.kernel.index._stored import Grown, Stored
 

@@ -15,8 +15,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from memlab.kernel.base.display import Markup, bar, clip, table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import Markup, bar, clip, printable, table
 from memlab.kernel.language._dag import Value
 from memlab.kernel.language._explain import Part, parts
 from memlab.kernel.language._row import Evaluation, RowProgram

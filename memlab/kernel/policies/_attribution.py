@@ -8,8 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from memlab.kernel.base.display import Markup, table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import Markup, printable, table
 from memlab.kernel.policies._versions import Version
 
 __all__ = ["Attribution", "attributed"]

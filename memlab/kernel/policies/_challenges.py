@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from memlab.kernel.base.display import paragraph
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import paragraph, printable
 from memlab.kernel.policies._packs import Pack
 
 __all__ = ["CHALLENGE_DESIGNS", "Challenge", "ChallengeDesign", "same_candidates"]

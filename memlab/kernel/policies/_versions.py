@@ -15,8 +15,7 @@ from typing import NamedTuple
 import polars as pl
 
 from memlab.errors import ExtensionWarning, InputError, MissingExtension, PolicyError, UnknownName
-from memlab.kernel.base.display import paragraph
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import paragraph, printable
 from memlab.kernel.journal import Event, check_event_format
 from memlab.kernel.language import Policy, compile_policy
 from memlab.kernel.policies._challenges import Challenge

@@ -13,8 +13,7 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked, item
-from memlab.kernel.base.display import Markup, bar, clip, details, paragraph, table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import Markup, bar, clip, details, paragraph, printable, table
 from memlab.kernel.index import Words, bm25, passages_of
 from memlab.kernel.policies import Pack
 from memlab.kernel.slates import Slate

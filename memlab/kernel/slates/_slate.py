@@ -22,8 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, NewerLab
-from memlab.kernel.base.display import clip, table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import clip, printable, table
 
 __all__ = ["BLOB_FORMAT", "FORMAT", "Constants", "Slate", "constants_of", "decode", "encode"]
 

@@ -12,8 +12,7 @@ import polars as pl
 from memlab.errors import RedactionWarning
 from memlab.kernel.base.arguments import checked, item, warn_caller
 from memlab.kernel.base.clock import from_micros
-from memlab.kernel.base.display import clip, paragraph, table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import clip, paragraph, printable, table
 from memlab.kernel.state import words_of
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import paragraph
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import paragraph, printable
 
 __all__ = ["LEAST", "Calibration", "calibration", "calibration_in"]
 

@@ -13,8 +13,7 @@ import polars as pl
 from memlab.errors import InputError, ModelError, NoAnswer
 from memlab.io.formats import Message, messages_of
 from memlab.kernel.base.clock import to_micros
-from memlab.kernel.base.display import clip, table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import clip, printable, table
 from memlab.kernel.privacy import screen_many
 from memlab.kernel.schema import role_of
 from memlab.kernel.state import checked_text

@@ -10,8 +10,7 @@ from typing import Any, Literal, overload
 import polars as pl
 
 from memlab.kernel.base.arguments import checked, item
-from memlab.kernel.base.display import clip, table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import clip, printable, table
 from memlab.kernel.language import write_data
 from memlab.subjects.models import Usage
 

@@ -23,8 +23,7 @@ import polars as pl
 from memlab.errors import DamagedLab, DamageWarning, LabError, MemlabError, NotALab
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import writing
-from memlab.kernel.base.display import paragraph
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import paragraph, printable
 from memlab.kernel.index import unsound_bases
 from memlab.kernel.journal import (
     FILE,

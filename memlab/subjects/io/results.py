@@ -9,8 +9,7 @@ from typing import ClassVar
 import polars as pl
 
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import paragraph
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import paragraph, printable
 from memlab.kernel.privacy import Finding
 
 __all__ = ["GUESSED", "JOINED", "PLACES", "WHATS", "Joined", "Loaded"]

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.display import paragraph
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import paragraph, printable
 from memlab.kernel.language import NumericLiteral, Policy, literals, parametrize
 from memlab.kernel.policies import Pack, Version
 from memlab.kernel.slates import Slates

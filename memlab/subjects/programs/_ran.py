@@ -10,8 +10,7 @@ from typing import Any, overload
 import polars as pl
 
 from memlab.kernel.base.arguments import checked, item
-from memlab.kernel.base.display import clip, paragraph, table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import clip, paragraph, printable, table
 from memlab.subjects.programs._program import Program
 
 __all__ = ["Fuel", "Proposal", "Ran", "Step"]

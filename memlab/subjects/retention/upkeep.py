@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import ReadOnlyLab
 from memlab.kernel.base.clock import Micros, from_micros
-from memlab.kernel.base.display import table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import printable, table
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.hooks import hooks
 from memlab.kernel.state import Change

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from memlab.errors import InputError, NotPermitted, UnknownName
 from memlab.kernel.base.arguments import shown
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import refuse
 from memlab.kernel.schema import MEMORY, OF_THE_USER

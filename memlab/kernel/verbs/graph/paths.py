@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import printable
 from memlab.kernel.graph import NODE_KINDS, Trace, activate, kind_of, number_of, trace
 from memlab.kernel.state import State
 

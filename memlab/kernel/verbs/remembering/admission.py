@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import UnknownName
-from memlab.kernel.base.display import paragraph
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import paragraph, printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import ROLES
 from memlab.kernel.verbs.remembering.detectors import DETECTORS, Utterance

@@ -1,22 +1,167 @@
-"""Rules: what an annotation admits, and what is passed on of a value that it admits."""
+"""What a public call takes: its annotations, read once, refuse what does not fit before anything is done.
+
+    @checked
+    def similar(self, memory: MemoryLike, *, limit: Count = 10, project: str | None = None) -> pl.DataFrame: ...
+
+    >>> lab.graph.similar(3, limit=0)                                                            # doctest: +SKIP
+    InputError: similar(limit=...): limit is a whole number of at least 1, not 0.
+
+Limits stand in the annotation: ``Annotated[int, Within(1, 5)]``, or one of the names below. A type that has a rule of
+its own carries it: ``When = Annotated[datetime | date | str | int, Taken("a time", by=...)]``. Everywhere a text is
+valid Unicode, a whole number has 64 bits unless its limits say otherwise, another number is finite, and NumPy's scalars
+are what they are called. Several are read once, so a generator may be passed. A function of the caller's is called
+through ``Called``: what it raises becomes an InputError with its cause, as is what the caller's own objects raise
+while they are read. What the operating system refuses is a LabError, what Polars refuses of a caller's frames and
+expressions an InputError. Whatever else a call raises goes through as it is: it is a fault of memlab's own.
+"""
 
 from __future__ import annotations
 
 import collections.abc
 import functools
+import inspect
 import math
 import numbers
+import reprlib
+import sys
 import types
 import typing
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast, overload
 
-from memlab.kernel.base.arguments._given import Called, shown
+from memlab.errors import InputError, LabError, MemlabError, NoSuchItem, RenamedWarning, UnknownName, did_you_mean
 from memlab.kernel.base.disk import is_url
+from memlab.kernel.base.threads import free_interrupted
 
-__all__ = ["AnyNumber", "AsGiven", "Count", "Misfit", "Rule", "Seconds", "Seed", "Share", "Taken", "Within", "rule_of"]
+__all__ = [
+    "AnyNumber",
+    "AsGiven",
+    "Called",
+    "Count",
+    "Misfit",
+    "Seconds",
+    "Seed",
+    "Share",
+    "Taken",
+    "Within",
+    "checked",
+    "item",
+    "renamed",
+    "shown",
+    "warn_caller",
+]
+
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the innermost line that is not memlab's own, however many of memlab's calls lie between."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+# -- values and functions of a caller ---------------------------------------------------------------------------------
+
+
+def shown(value: object, most: int = 60) -> str:
+    """What was given, in few characters, also where its ``__repr__`` raises."""
+    try:
+        text = repr(value[:most]) if isinstance(value, str | bytes) else _REPR.repr(value)
+    except Exception:  # noqa: BLE001 - what tells of an error does not add its own
+        return f"an object of the type {type(value).__name__}"
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+Item = TypeVar("Item")
+
+_REPR = reprlib.Repr()
+_REPR.maxother = _REPR.maxlong = 60
+
+
+@overload
+def item(items: Sequence[Item], index: int, what: str) -> Item: ...
+@overload
+def item(items: Sequence[Item], index: slice, what: str) -> Sequence[Item]: ...
+@overload
+def item(items: Sequence[Item], index: int | slice, what: str) -> Any: ...
+def item(items: Sequence[Item], index: int | slice, what: str) -> Any:
+    """What stands at a place of a sequence, or in a slice of it; NoSuchItem beyond its end."""
+    try:
+        return items[index]
+    except IndexError:
+        raise NoSuchItem(what, index, [f"0 to {len(items) - 1}"] if items else ()) from None
+
+
+class Called:
+    """A caller's function: what it raises is an InputError that names it, with the cause.
+
+    >>> Called(int, "verify(accepted=...)")("x")
+    Traceback (most recent call last):
+    memlab.errors.InputError: verify(accepted=...): int raised ValueError: invalid literal for int() with base 10: 'x'
+    """
+
+    def __init__(self, function: Callable[..., Any], where: str) -> None:
+        self.function, self.where = function, where
+
+    def __call__(self, *args: Any, **given: Any) -> Any:
+        try:
+            return self.function(*args, **given)
+        except MemlabError:
+            raise
+        except Exception as error:
+            name = getattr(self.function, "__qualname__", type(self.function).__name__)
+            raise InputError(f"{self.where}: {name} raised {raised(error)}") from error
+
+    def __repr__(self) -> str:
+        return repr(self.function)
+
+
+def raised(error: Exception) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - what tells of an error does not add its own
+        return type(error).__name__
+
+
+# -- names of earlier versions ----------------------------------------------------------------------------------------
+
+
+def renamed(owner: object, called: str, name: str, table: Mapping[str, str | tuple[str, Callable[[Any], Any]]]) -> Any:
+    """Return what a former name of an attribute stands for, and warn.
+
+    Parameters
+    ----------
+    owner
+        The object that had the attribute.
+    called
+        What the owner is called in examples, such as ``lab``.
+    name
+        The former name.
+    table
+        By former name, the path of the attribute that replaces it, or the call to write and a function from the owner
+        to something that is called as the former attribute was.
+
+    Raises
+    ------
+    KeyError
+        If the table does not have the name.
+    """
+    entry = table[name]
+    instead, found = (entry, attrgetter(entry)) if isinstance(entry, str) else entry
+    message = f"{called}.{name} is {called}.{instead} from now on; the former name works throughout 0.2."
+    warn_caller(message, RenamedWarning)
+    return found(owner)
+
+
+# -- rules: which values an annotation admits -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -198,15 +343,16 @@ def _path(value: Any) -> Any:
     return value if isinstance(value, Path) else text
 
 
-def _slice(value: Any) -> Any:
-    fits = isinstance(value, slice) and all(
-        part is None or type(part) is int for part in (value.start, value.stop, value.step)
-    )
-    return value if fits and value.step != 0 else Misfit("a slice of whole numbers", shown(value))
+def _is_slice(value: Any) -> bool:
+    if not isinstance(value, slice):
+        return False
+    parts = (value.start, value.stop, value.step)
+    return value.step != 0 and all(part is None or type(part) is int for part in parts)
 
 
-def _bytes(value: Any) -> Any:
-    return bytes(value) if isinstance(value, bytes) else Misfit("bytes", shown(value))
+def _fitting(expected: str, fits: Callable[[Any], bool]) -> Rule:
+    """Return the rule that passes on every value that fits, as it is."""
+    return Rule(expected, lambda value: value if fits(value) else Misfit(expected, shown(value)))
 
 
 _PLAIN: dict[Any, Rule] = {
@@ -214,10 +360,10 @@ _PLAIN: dict[Any, Rule] = {
     float: _number(Within()),
     str: Rule("a text", _text),
     bool: Rule("True or False", _flag),
-    bytes: Rule("bytes", _bytes),
+    bytes: _fitting("bytes", lambda value: isinstance(value, bytes)),
     Path: Rule("a Path", lambda value: _path(value) if isinstance(value, Path) else Misfit("a Path", shown(value))),
-    slice: Rule("a slice", lambda value: _slice(value)),
-    type(None): Rule("None", lambda value: None if value is None else Misfit("None", shown(value))),
+    slice: _fitting("a slice of whole numbers", _is_slice),
+    type(None): _fitting("None", lambda value: value is None),
 }
 _EXPECTED = {
     "Expr": 'a Polars expression, such as pl.col("kind") == "fact"',
@@ -238,7 +384,7 @@ def _instance(kind: Any) -> Rule | None:
     if getattr(kind, "_is_protocol", False):
         return _protocol(kind)
     expected = _EXPECTED.get(name) or f"a{'n' if name[0] in 'AEIOU' else ''} {name}"
-    return Rule(expected, lambda value: value if isinstance(value, kind) else Misfit(expected, shown(value)))
+    return _fitting(expected, lambda value: isinstance(value, kind))
 
 
 def _protocol(kind: type) -> Rule:
@@ -252,12 +398,7 @@ def _protocol(kind: type) -> Rule:
             if not name.startswith("_")
         }
     )
-    expected = f"something with {', '.join(names)}"
-
-    def take(value: Any) -> Any:
-        return value if all(hasattr(value, name) for name in names) else Misfit(expected, shown(value))
-
-    return Rule(expected, take)
+    return _fitting(f"something with {', '.join(names)}", lambda value: all(hasattr(value, name) for name in names))
 
 
 def _array(args: tuple[Any, ...]) -> Rule:
@@ -265,12 +406,9 @@ def _array(args: tuple[Any, ...]) -> Rule:
     wanted = str(typing.get_args(args[1])[0]) if len(args) > 1 and typing.get_args(args[1]) else ""
     kinds = "b" if "bool" in wanted else "fiub" if "float" in wanted else "iu" if "int" in wanted else ""
     expected = f"a NumPy array{' of numbers' if 'i' in kinds else ' of true and false' if kinds else ''}"
-
-    def take(value: Any) -> Any:
-        fits = type(value).__name__ == "ndarray" and (not kinds or value.dtype.kind in kinds)
-        return value if fits else Misfit(expected, shown(value))
-
-    return Rule(expected, take)
+    return _fitting(
+        expected, lambda value: type(value).__name__ == "ndarray" and (not kinds or value.dtype.kind in kinds)
+    )
 
 
 def _literal(words: tuple[Any, ...]) -> Rule:
@@ -409,3 +547,148 @@ def _mapping(args: tuple[Any, ...], where: str) -> Rule:
         return found
 
     return Rule(expected, take)
+
+
+# -- calls that check their arguments ---------------------------------------------------------------------------------
+
+
+_Callable = TypeVar("_Callable", bound=Callable[..., Any])
+
+
+def checked(call: _Callable) -> _Callable:
+    """A function, method or dataclass that checks its arguments by their annotations. It costs about a microsecond.
+
+    Annotations are read at the first call, so that importing costs nothing. Defaults are not checked.
+
+    >>> from memlab.kernel.base.arguments import Count
+    >>> @checked
+    ... def power(base: float, exponent: Count = 2) -> float:
+    ...     return base**exponent
+    >>> power(3.0, exponent=0)
+    Traceback (most recent call last):
+    memlab.errors.InputError: power(exponent=...): exponent is a whole number of at least 1, not 0.
+    """
+    if isinstance(call, type):
+        call.__init__ = checked(call.__init__)  # type: ignore[misc]
+        return call
+    function = cast("types.FunctionType", call)
+    plan: _Plan | None = None
+
+    @functools.wraps(function)
+    def checking(*args: Any, **given: Any) -> Any:
+        nonlocal plan
+        if plan is None:
+            plan = _Plan.of(function)
+        if len(args) > plan.first:
+            args = plan.positional(args)
+        if given:
+            plan.named(given)
+        try:
+            return function(*args, **given)
+        except MemlabError:
+            raise
+        except KeyboardInterrupt as error:
+            free_interrupted(error)
+            raise
+        except OSError as error:
+            raise LabError(f"{plan.where}: the system refused it: {error}.") from error
+        except Exception as error:
+            if isinstance(error.__cause__, KeyboardInterrupt):  # NumPy's comparison of records makes a TypeError of it
+                free_interrupted(error)
+                raise KeyboardInterrupt from error
+            at = error.__traceback__
+            if type(error) is TypeError and at is not None and at.tb_next is None:  # Python refused the call itself
+                plan.refuse_unknown(given)
+            if type(error).__module__ != "polars.exceptions":
+                raise
+            raise InputError(f"{plan.where}: Polars refused it: {error}") from error
+
+    checking.__checked__ = True  # type: ignore[attr-defined]
+    return cast("_Callable", checking)
+
+
+class _Plan(NamedTuple):
+    """The rules of one call: by place (``rest`` for ``*args``) and by name."""
+
+    where: str
+    first: int
+    """The first place that has a rule: ``self`` has none."""
+    places: tuple[tuple[str, Rule | None], ...]
+    rest: tuple[str, Rule | None]
+    names: Mapping[str, Rule]
+    known: frozenset[str]
+    """What may be given by name."""
+
+    @classmethod
+    def of(cls, function: types.FunctionType) -> _Plan:
+        where = _place(function)
+        rules: dict[str, Rule | None] = {}
+        for name, hint in function.__annotations__.items():
+            if name != "return":  # annotations are text of this package
+                found = eval(hint, function.__globals__) if isinstance(hint, str) else hint
+                rules[name] = rule_of(found, f"{where}({name}=...)")
+        places: list[tuple[str, Rule | None]] = []
+        rest: tuple[str, Rule | None] = ("", None)
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+                places.append((name, rules.get(name)))
+            elif parameter.kind is parameter.VAR_POSITIONAL:
+                rest = (name, rules.pop(name, None))
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                rules.pop(name, None)
+        known = frozenset(
+            name
+            for name, parameter in inspect.signature(function).parameters.items()
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and name != "self"
+        )
+        first = next((number for number, (_, rule) in enumerate(places) if rule is not None), len(places))
+        named = {name: rule for name, rule in rules.items() if rule is not None}
+        return cls(where, first, tuple(places), rest, named, known)
+
+    def positional(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        places = self.places
+        count = len(places)
+        taken = list(args)
+        for number in range(self.first, len(args)):
+            name, rule = places[number] if number < count else self.rest
+            if rule is not None:
+                taken[number] = self._taken(name, rule, args[number])
+        return tuple(taken)
+
+    def named(self, given: dict[str, Any]) -> None:
+        for name in given:
+            rule = self.names.get(name)
+            if rule is not None:
+                given[name] = self._taken(name, rule, given[name])
+
+    def refuse_unknown(self, given: Mapping[str, Any]) -> None:
+        """Raise InputError with the nearest name for the first that the call does not have."""
+        for name in given:
+            if name not in self.known:
+                raise InputError(
+                    f'{self.where} has no argument "{name[:60]}". {did_you_mean(name, self.known)}'
+                ) from None
+
+    def _taken(self, name: str, rule: Rule, value: Any) -> Any:
+        try:
+            taken = rule.take(value)
+        except MemlabError as error:
+            raise InputError(f"{self.where}({name}=...): {error}") from error
+        except Exception as error:
+            raise InputError(f"{self.where}({name}=...): {name} cannot be read: {raised(error)}") from error
+        if type(taken) is Misfit:
+            if taken.word is not None:
+                raise UnknownName(f"{name} of {self.where}", taken.word[:60], taken.words)
+            end = "" if taken.given.endswith("?") else "."
+            raise InputError(
+                f"{self.where}({name}=...): {name}{taken.place} is {taken.expected}, not {taken.given}{end}"
+            )
+        return taken
+
+
+def _place(function: types.FunctionType) -> str:
+    """How people call it: ``recall``, ``Lab``, ``open``."""
+    *owners, name = function.__qualname__.split(".")
+    if name in ("__init__", "__new__") and owners:
+        return owners[-1]
+    return {"open_lab": "open", "load_lab": "load", "pack_names": "packs"}.get(name, name)
