@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import memlab
-from memlab.ui.cli._base import LAB, as_json_option, existing, tell, upkeep
+from memlab.ui.cli._base import LAB, as_json_option, tell, upkeep
 from memlab.ui.cli._input import LocalPath
 
 __all__: list[str] = []
@@ -34,20 +34,6 @@ def check(ctx: click.Context, lab: Path, no_repair: bool, as_json: bool) -> None
     tell({"sound": found.sound, "parts": rows}, as_json=as_json, text=lambda: "\n".join([*lines, verdict]))
     if not found.sound:
         ctx.exit(1)
-
-
-@upkeep.command()
-@LAB
-@as_json_option
-def rebuild(lab: Path, as_json: bool) -> None:
-    """Make again what corrections of earlier versions left in old words in LAB: summaries, values of facts.
-
-    `memlab upkeep check` lists it. What superseded what in the past stays as it is.
-    """
-    with existing(lab) as opened:
-        rows = opened.upkeep.review.rebuild().to_dicts()
-    lines = [f"memory {row['memory_id']}: {row['field']}" for row in rows]
-    tell({"rebuilt": rows}, as_json=as_json, text=lambda: "\n".join([*lines, f"{len(rows):,} fields rebuilt"]))
 
 
 @upkeep.command()
