@@ -12,7 +12,7 @@ from typing import Any
 
 from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.kernel.base.arguments import shown
-from memlab.kernel.verbs.gate.identity import ROLES, Role
+from memlab.kernel.verbs.gate import ROLES, Role
 
 __all__ = ["SHORTEST_TOKEN", "Client", "check_token", "clients_in"]
 

@@ -9,7 +9,7 @@ import click
 
 import memlab
 from memlab.kernel.base.loopback import HOST
-from memlab.kernel.verbs.gate.identity import ROLES, Role
+from memlab.kernel.verbs.gate import ROLES, Role
 from memlab.ui.cli._base import LAB, as_json_option, existing, main, tell
 
 __all__: list[str] = []

@@ -27,7 +27,7 @@ from memlab.kernel.verbs.corrections.editing import (
     without_use,
 )
 from memlab.kernel.verbs.corrections.replacing import Dependents, Editor, EditOutcome, Permit, dependents
-from memlab.kernel.verbs.reinforcement.reinforcing import Outcome, reinforced
+from memlab.kernel.verbs.reinforcement import Outcome, reinforced
 from memlab.kernel.verbs.remembering.limits import check_files
 from memlab.kernel.verbs.results import Edited, Memory, with_redacted
 from memlab.subjects.programs import checked_operations

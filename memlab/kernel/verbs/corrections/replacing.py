@@ -25,7 +25,7 @@ from memlab.kernel.verbs.corrections.editing import (
     without_use,
 )
 from memlab.kernel.verbs.fact_rows import named
-from memlab.kernel.verbs.gate.switch import check_disclosed
+from memlab.kernel.verbs.gate import check_disclosed
 from memlab.kernel.verbs.linking.comparing import Comparing
 from memlab.kernel.verbs.remembering.body import remembering
 from memlab.kernel.verbs.remembering.inferred import names_in_texts

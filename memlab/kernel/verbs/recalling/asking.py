@@ -21,11 +21,10 @@ from memlab.kernel.slates import Slate
 from memlab.kernel.state import State, checked_text
 from memlab.kernel.storage.views import SeenJournal, SeenStore, seen
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.gate.switch import filters_while_off
+from memlab.kernel.verbs.gate import filters_while_off
 from memlab.kernel.verbs.recalling.once import Once
 from memlab.kernel.verbs.recalling.past import Past
-from memlab.kernel.verbs.reinforcement.coactivation import coactivated
-from memlab.kernel.verbs.reinforcement.reinforcing import reinforced
+from memlab.kernel.verbs.reinforcement import coactivated, reinforced
 
 __all__ = ["Questions", "Use"]
 
