@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.progress import bar
+from memlab.kernel.index._arrays import best
 from memlab.kernel.index._neighbours import Neighbours
-from memlab.kernel.index._select import best
 
 __all__ = ["IndexReport", "report"]
 

@@ -16,6 +16,7 @@ from memlab.kernel.base.arguments import checked, item
 from memlab.kernel.base.display import Markup, bar, clip, details, paragraph, printable, table
 from memlab.kernel.index import Words, bm25, passages_of
 from memlab.kernel.policies import Pack
+from memlab.kernel.recall._population import Population
 from memlab.kernel.slates import Slate
 from memlab.kernel.state import State, words_at
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from memlab.kernel.language import Explanation, Policy, Tree, Why
     from memlab.kernel.privacy import Finding
 
-__all__ = ["Hit", "Hits", "Recalled", "ScoreExplanation", "recalled"]
+__all__ = ["Hit", "Hits", "Recalled", "ScoreExplanation", "recalled", "similar"]
 
 
 class Recalled(NamedTuple):
@@ -454,3 +455,32 @@ def _short(value: float | bool | str | None) -> str:
     if isinstance(value, float) and not isinstance(value, bool | np.bool_):
         return f"{value:.4g}"
     return str(value)
+
+
+# The memories nearest to one of them, by the cosine of their stored vectors.
+
+
+_WORDS = ("text", "kind", "ref", "speaker", "session", "project")
+
+
+def similar(state: State, row: int, population: Population, *, limit: int) -> pl.DataFrame:
+    """The ``limit`` nearest of ``population`` to the memory in ``row``, itself left out; ties by id.
+
+    Memories that wait for their vectors are near nothing.
+    """
+    vector = state.vectors.take(np.array([row]))[0]
+    search = population.search
+    if state.unembedded:
+        search = {"rows": state.embedded(population.rows) if row >= state.unembedded else population.rows[:0]}
+    found, cosine = state.vectors.top(vector, limit + 1, **search)
+    others = np.flatnonzero(found != row)[:limit]
+    ids = found[others] + 1
+    memories = recalled(state, ids.tolist())
+    return pl.DataFrame(
+        [
+            pl.Series("rank", np.arange(1, len(ids) + 1)),
+            pl.Series("memory_id", ids),
+            pl.Series("similarity", cosine[others]),
+            *(pl.Series(name, [getattr(memory, name) for memory in memories], dtype=pl.String) for name in _WORDS),
+        ]
+    )

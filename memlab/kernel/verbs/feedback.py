@@ -22,7 +22,7 @@ from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import seen
 from memlab.kernel.verbs.core import Core, MemoryLike
 from memlab.kernel.verbs.gate import check_agent
-from memlab.kernel.verbs.recalling.logged import find_slate, logged_slate
+from memlab.kernel.verbs.recalling.asking import find_slate, logged_slate
 from memlab.kernel.verbs.registers import Judged, LastShown
 from memlab.kernel.verbs.reinforcement import days_before, joined, pairs_with, reinforced, remaining
 from memlab.kernel.verbs.results import Feedback, Memory

@@ -26,7 +26,7 @@ from memlab.kernel.state import State
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import seen
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.recalling.logged import logged_slate
+from memlab.kernel.verbs.recalling.asking import logged_slate
 from memlab.subjects.attribution.confidence import LEAST, Calibration, calibration
 from memlab.subjects.attribution.cues import Answer, Shown, cues
 from memlab.subjects.attribution.default import SHIPPED

@@ -26,7 +26,7 @@ from memlab.kernel.state import Change, State, checked_text, stamps
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.corrections.editing import joined_by_succession, replaced_by
-from memlab.kernel.verbs.recalling.past import Past
+from memlab.kernel.verbs.recalling.asking import Past
 from memlab.kernel.verbs.registers import Gaps
 from memlab.kernel.verbs.remembering.tellings import provenance_frame
 from memlab.subjects.review.quarantine import (
