@@ -1,4 +1,4 @@
-"""Figures and pages for people: one style and palette, SVG that takes its ink from the page, HTML from a template.
+"""Figures and pages in one style: SVG takes its ink from the page it stands in, and a page asks for nothing else.
 
 Text stays text, in the page's own typeface, and the same numbers give the same bytes. Blue and orange differ in
 every common kind of colour blindness, and shape says what colour says.
@@ -39,7 +39,6 @@ __all__ = [
     "svg",
     "write_page",
 ]
-
 
 Draw = Callable[["Axes"], None]
 
@@ -92,29 +91,13 @@ STYLE: dict[Any, Any] = {
 }
 
 
-@cache
-def _picture_class() -> type[Figure]:
-    """Return the class of figures that show themselves as the last line of a cell, even if pyplot is not imported."""
-    from matplotlib.figure import Figure
-
-    class Picture(Figure):
-        """A figure that shows itself."""
-
-        def _repr_png_(self) -> bytes:
-            out = io.BytesIO()
-            self.savefig(out, format="png", dpi=144)
-            return out.getvalue()
-
-    return Picture
-
-
 def drawn(draw: Draw, *, width: float, height: float, axes: Axes | None = None) -> Figure:
     """The figure with what ``draw`` puts on one pair of axes: on those given, or else of a new figure (inches)."""
     from matplotlib import rc_context
 
     with rc_context(STYLE):
         if axes is None:
-            axes = _picture_class()(figsize=(width, height), layout="constrained").add_subplot()
+            axes = _new_figure(figsize=(width, height)).add_subplot()
         draw(axes)
     return _figure_of(axes)
 
@@ -138,7 +121,7 @@ def panelled(
 
     with rc_context(STYLE):
         if axes is None:
-            figure = _picture_class()(figsize=(width, height), layout="constrained")
+            figure = _new_figure(figsize=(width, height))
             panels = list(figure.subplots(*shape, squeeze=False, **layout).flat)
             for spare in panels[count:]:
                 spare.axis("off")
@@ -151,6 +134,25 @@ def panelled(
             panels = list(axes)
         draw(panels)
     return _figure_of(panels[0])
+
+
+def _new_figure(**how: Any) -> Figure:
+    """Return a figure that renders as the last line of a cell, whether or not pyplot was ever imported."""
+    figure: Figure = _picture()(layout="constrained", **how)
+    return figure
+
+
+@cache
+def _picture() -> type[Figure]:
+    from matplotlib.figure import Figure  # costs .3 seconds: imported where a figure is drawn
+
+    class Picture(Figure):
+        def _repr_png_(self) -> bytes:
+            out = io.BytesIO()
+            self.savefig(out, format="png", dpi=144)
+            return out.getvalue()
+
+    return Picture
 
 
 def _figure_of(axes: Axes) -> Figure:
@@ -196,9 +198,6 @@ def element(figure: Figure, *, name: str) -> str:
     return re.sub(r'<svg height="[^"]+" ', "<svg ", re.sub(r' (?:width|height)="[\d.]+pt"', "", text, count=2), count=1)
 
 
-# -- ranks ------------------------------------------------------------------------------------------------------------
-
-
 def draw_ranks(
     names: tuple[str, str],
     rows: Sequence[tuple[int | None, int | None, str]],
@@ -235,9 +234,6 @@ def draw_ranks(
         axes.axis("off")
 
     return draw
-
-
-# -- pages: a file asks for nothing else ------------------------------------------------------------------------------
 
 
 def render_page(template: Path, filters: Mapping[str, Callable[..., Any]], **values: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, NamedTuple, overload
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.kernel.base.arguments import Count, Seconds, Share, Within, checked
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.display import Displayed, code_block, printable
 from memlab.kernel.graph import NODE_KINDS, Trace, activate, kind_of, number_of, trace
 from memlab.kernel.journal import Transaction
 from memlab.kernel.privacy import refuse, screen
@@ -321,7 +320,7 @@ _MAX_TEXT = 60
 
 
 @dataclass(frozen=True)
-class LabTrace:
+class LabTrace(Displayed):
     """The strongest paths from a memory. ``cut`` says that there are more; ``frame`` has a row a path."""
 
     memory: int
@@ -334,8 +333,8 @@ class LabTrace:
     def __repr__(self) -> str:
         return printable(self.tree)
 
-    def _repr_html_(self) -> str:
-        return f"<pre style='line-height:1.35'>{html.escape(self.tree)}</pre>"
+    def _display(self) -> object:
+        return code_block(self.tree)
 
 
 def traced(state: State, row: int, *, depth: int, most: int) -> LabTrace:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import Micros, When
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.english import vocabulary, words_of
 from memlab.kernel.index import STOP_WORDS
 from memlab.kernel.policies import Pack
@@ -39,7 +39,7 @@ _MOST_NAMED = 10_000
 
 
 @dataclass(frozen=True)
-class Verified:
+class Verified(Displayed):
     """A verdict as it was logged: which ids passed, best first, and which did not.
 
     ``edges`` were made between those that passed, ``strengthened`` were there before; ``tag`` was inferred for those
@@ -62,14 +62,14 @@ class Verified:
         passed = [True] * len(self.accepted) + [False] * len(self.rejected)
         return pl.DataFrame({"memory_id": ids, "passed": passed}, schema={"memory_id": pl.Int64, "passed": pl.Boolean})
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         parts = [f"{len(self.accepted)} passed, {len(self.rejected)} did not"]
         parts += [f"{self.edges} edges made, {self.strengthened} strengthened"] * bool(self.edges or self.strengthened)
         if self.tag is not None:
-            parts.append(f"tag <code>{html.escape(self.tag)}</code> inferred")
+            parts.append(f"tag {self.tag} inferred")
         if self.gap is not None:
             parts.append(f"gap {self.gap} logged")
-        return f"<p>Recall {self.decision}: {'; '.join(parts)}.</p>"
+        return f"Recall {self.decision}: {'; '.join(parts)}."
 
 
 class Verifying:

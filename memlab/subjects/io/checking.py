@@ -23,7 +23,7 @@ import polars as pl
 from memlab.errors import DamagedLab, DamageWarning, LabError, MemlabError, NotALab
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import writing
-from memlab.kernel.base.display import paragraph, printable
+from memlab.kernel.base.display import Displayed, printable
 from memlab.kernel.index import unsound_bases
 from memlab.kernel.journal import (
     FILE,
@@ -51,7 +51,7 @@ _SCHEMA = {"file": pl.String, "part": pl.String, "state": pl.String, "detail": p
 
 
 @dataclass(frozen=True)
-class Checked:
+class Checked(Displayed):
     """What a check found: a row of ``frame`` for each part of a lab (file, part, state, detail).
 
     ``state`` is "sound"; "repaired"; "damaged", where nothing holds what was written; or "lost", where events that
@@ -70,9 +70,6 @@ class Checked:
         counts = self.frame.group_by("state").len().sort("state")
         summary = ", ".join(f"{count:,} {state}" for state, count in counts.iter_rows())
         return printable(f"<Checked {self.path.name if self.path else 'in memory'}: {summary}>")
-
-    def _repr_html_(self) -> str:
-        return f"{paragraph(self)}{self.frame._repr_html_()}"
 
 
 @checked
