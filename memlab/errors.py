@@ -44,7 +44,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.kernel.version import __version__
 
 __all__ = [

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memlab
-from memlab.kernel.base.display import json_safe, printable
+from memlab.kernel.base.printable import json_safe, printable
 from memlab.ui.cli import main
 
 EVIL = "\x1b]0;owned\x07 \x9b31m \x08\x08 \u202egnp.exe\u2066 \x7f"

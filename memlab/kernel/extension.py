@@ -18,7 +18,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from memlab.errors import ExtensionWarning, InputError
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.kernel.registry import REGISTRIES, Declaration, Owned
 
 __all__ = [

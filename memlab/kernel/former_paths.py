@@ -21,7 +21,7 @@ _PACKAGES = {
         *("embedding", "english", "extension", "graph", "index", "journal", "language", "policies", "privacy"),
         *("recall", "registry", "schema", "slates", "state", "storage", "version"),
     ),
-    "kernel.base": (*("arguments", "clock", "disk", "display", "drawing", "loopback", "progress", "scratch"),),
+    "kernel.base": ("arguments", "clock", "disk", "display", "drawing", "loopback", "printable", "progress", "scratch"),
     "subjects": ("lab", "models", "opening", "verifiers"),
     "science": ("bench", "breeding", "evaluation", "examples", "history", "simulation"),
     "io": ("adapters", "ingest", "serving"),
@@ -36,7 +36,6 @@ FORMER_PATHS = {
     "memlab.latencies": "memlab.kernel.verbs.core",
     "memlab.moving": "memlab.io.formats",
     "memlab.operations": "memlab.subjects.programs",
-    "memlab.printable": "memlab.kernel.base.display",
     "memlab.reading": "memlab.io.formats",
     **{f"memlab.subjects.{name}": f"memlab.kernel.verbs.{name}" for name in (*_VERBS, "results", "seam")},
 }

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from memlab.errors import InputError
-from memlab.kernel.base.display import Displayed, Markup, box, clip, details, printable
+from memlab.kernel.base.display import Displayed, Markup, box, clip, details
+from memlab.kernel.base.printable import printable
 
 __all__ = ["REGISTRIES", "Declaration", "Owned", "Registry", "split_owner"]
 

@@ -23,7 +23,8 @@ import polars as pl
 from memlab.errors import InputError, LabUnavailable
 from memlab.kernel.base.arguments import AnyNumber, AsGiven, Count, Seed, Within, checked, renamed
 from memlab.kernel.base.clock import Clock, When, system_clock
-from memlab.kernel.base.display import Displayed, printable
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import printable
 from memlab.kernel.embedding import EmbedderSpec, load_embedder
 from memlab.kernel.extension import load_installed
 from memlab.kernel.journal import present

@@ -25,7 +25,7 @@ from memlab.io.adapters._values import decoded, encoded
 from memlab.io.formats import file_name
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import refusal
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import MAX_TEXT_BYTES, is_blank
 from memlab.kernel.storage import copies

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from memlab.errors import did_you_mean
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.kernel.schema import KINDS
 from memlab.kernel.verbs.results import Memory
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 
 __all__ = ["NOTE", "element"]
 

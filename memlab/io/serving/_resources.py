@@ -15,7 +15,7 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.io.serving._desk import Desk
 from memlab.io.serving._marked import NOTE, element
-from memlab.kernel.base.display import json_safe, printable
+from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.language import DIALECT, vocabulary
 from memlab.kernel.policies import SETTINGS, SLOTS, slot_named
 from memlab.kernel.schema import RECALLABLE

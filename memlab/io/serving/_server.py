@@ -21,7 +21,7 @@ from memlab.io.serving._marked import NOTE
 from memlab.io.serving._refusals import describe_error
 from memlab.io.serving._resources import FIXED, NAMED, read
 from memlab.io.serving._tools import TOOLS, Said, Tool
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.kernel.version import __version__
 
 __all__ = ["server_of"]

@@ -36,8 +36,9 @@ from memlab.io.serving._forms import (
 )
 from memlab.io.serving._refusals import restore_error
 from memlab.kernel.base.arguments import item
-from memlab.kernel.base.display import Displayed, clip, printable, table
+from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.loopback import is_loopback
+from memlab.kernel.base.printable import printable
 from memlab.subjects.models import Reply, Unreached, posted
 
 __all__ = ["RemoteHits", "RemoteLab"]

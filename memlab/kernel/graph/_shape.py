@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.kernel.graph._edges import Edges
 from memlab.kernel.graph._nodes import as_integers, kind_of
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.kernel.journal._database import IDENTITY, translated
 from memlab.kernel.journal._reading import link_of, row_is_sound, text_is_sound, vectors_are_sound
 from memlab.kernel.journal._sums import content_of, first_link

@@ -15,7 +15,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import Displayed, Markup, printable
+from memlab.kernel.base.display import Displayed, Markup
+from memlab.kernel.base.printable import printable
 from memlab.kernel.language._edit import parsed
 from memlab.kernel.language._highlight import PRE, highlight
 from memlab.kernel.language._parsed import used_helpers

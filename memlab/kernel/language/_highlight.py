@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Literal
 
 from memlab.errors import InputError
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.kernel.language._forms import FORMS
 from memlab.kernel.language._library import library
 from memlab.kernel.language._list_functions import FUNCTIONS

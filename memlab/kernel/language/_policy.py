@@ -15,7 +15,8 @@ import polars as pl
 
 from memlab.errors import InputError, MemlabError, PolicyNameError, UnknownName, did_you_mean
 from memlab.kernel.base.arguments import AnyNumber, checked
-from memlab.kernel.base.display import Displayed, Markup, printable
+from memlab.kernel.base.display import Displayed, Markup
+from memlab.kernel.base.printable import printable
 from memlab.kernel.language._arrays import ArrayProgram, Column
 from memlab.kernel.language._check import Checker, Env
 from memlab.kernel.language._columns import ColumnProgram

@@ -17,7 +17,8 @@ from typing import NamedTuple
 import polars as pl
 
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import Displayed, Markup, printable
+from memlab.kernel.base.display import Displayed, Markup
+from memlab.kernel.base.printable import printable
 from memlab.kernel.language._dag import Node, Value
 from memlab.kernel.language._row import Evaluation
 from memlab.kernel.language._source import chain, clauses, literal, shown, source, written_as

@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 import polars as pl
 
-from memlab.kernel.base.display import Displayed, Markup, bar, clip, printable, table
+from memlab.kernel.base.display import Displayed, Markup, bar, clip, table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.language._dag import Value
 from memlab.kernel.language._explain import Part, parts
 from memlab.kernel.language._row import Evaluation, RowProgram

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from memlab.kernel.base.display import Displayed, printable
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import printable
 from memlab.kernel.policies._packs import Pack
 
 __all__ = ["CHALLENGE_DESIGNS", "Challenge", "ChallengeDesign", "same_candidates"]

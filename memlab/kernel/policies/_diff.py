@@ -6,7 +6,8 @@ import difflib
 from dataclasses import dataclass
 from functools import cached_property
 
-from memlab.kernel.base.display import Displayed, printable
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import printable
 from memlab.kernel.language import FormDiff, diff_policies
 from memlab.kernel.policies._versions import Version
 

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from memlab.kernel.base.display import clip, printable
+from memlab.kernel.base.display import clip
+from memlab.kernel.base.printable import printable
 from memlab.kernel.registry import Registry
 from memlab.kernel.schema import KINDS, PROVENANCES, SCOPES, SOURCES, SPEAKER_ROLES, STATUSES, USES, VISIBILITIES
 

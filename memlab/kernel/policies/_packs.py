@@ -12,7 +12,8 @@ from typing import Annotated, Any, TypeAlias
 
 from memlab.errors import InputError, PolicyNameError, PolicyTypeError, UnknownName
 from memlab.kernel.base.arguments import AnyNumber, Misfit, Taken, checked, shown
-from memlab.kernel.base.display import Displayed, Markup, box, code_block, details, printable
+from memlab.kernel.base.display import Displayed, Markup, box, code_block, details
+from memlab.kernel.base.printable import printable
 from memlab.kernel.extension import load_installed
 from memlab.kernel.language import (
     DIALECT,

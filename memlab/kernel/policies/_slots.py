@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memlab.errors import UnknownName
-from memlab.kernel.base.display import Displayed, clip, printable, table
+from memlab.kernel.base.display import Displayed, clip, table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.language import Input, Returns, Signature
 from memlab.kernel.policies._features import FEATURES, Feature, Stage
 from memlab.kernel.registry import Registry

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import polars as pl
 
 from memlab.errors import ExtensionWarning, InputError, MissingExtension, PolicyError, UnknownName
-from memlab.kernel.base.display import Displayed, printable
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event, check_event_format
 from memlab.kernel.language import Policy, compile_policy
 from memlab.kernel.policies._challenges import Challenge

@@ -12,7 +12,8 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked, item
-from memlab.kernel.base.display import Displayed, Markup, bar, clip, details, printable, table
+from memlab.kernel.base.display import Displayed, Markup, bar, clip, details, table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.index import Words, bm25, passages_of
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall._population import Population

@@ -22,7 +22,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, NewerLab
-from memlab.kernel.base.display import Displayed, clip, printable, table
+from memlab.kernel.base.display import Displayed, clip, table
+from memlab.kernel.base.printable import printable
 
 __all__ = ["BLOB_FORMAT", "FORMAT", "Constants", "Slate", "constants_of", "decode", "encode"]
 

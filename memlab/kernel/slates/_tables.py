@@ -14,7 +14,8 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base import arguments
 from memlab.kernel.base.clock import When, from_micros, to_micros
-from memlab.kernel.base.display import Displayed, printable, table
+from memlab.kernel.base.display import Displayed, table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.slates._checks import taken
 from memlab.kernel.slates._columns import feedback_table, tables_of
 from memlab.kernel.slates._frames import Duplicates, Empty, checked

@@ -15,7 +15,7 @@ import polars as pl
 from memlab.errors import InputError, MemoryOff, NotPermitted, UnknownName
 from memlab.kernel.base.arguments import shown
 from memlab.kernel.base.clock import from_micros
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import refuse

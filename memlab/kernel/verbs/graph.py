@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.kernel.base.arguments import Count, Seconds, Share, Within, checked
-from memlab.kernel.base.display import Displayed, code_block, printable
+from memlab.kernel.base.display import Displayed, code_block
+from memlab.kernel.base.printable import printable
 from memlab.kernel.graph import NODE_KINDS, Trace, activate, kind_of, number_of, trace
 from memlab.kernel.journal import Transaction
 from memlab.kernel.privacy import refuse, screen

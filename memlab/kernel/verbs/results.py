@@ -12,7 +12,8 @@ import polars as pl
 from memlab.errors import RedactionWarning
 from memlab.kernel.base.arguments import checked, item, warn_caller
 from memlab.kernel.base.clock import from_micros
-from memlab.kernel.base.display import Displayed, Markup, clip, printable, render_html, table
+from memlab.kernel.base.display import Displayed, Markup, clip, render_html, table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.state import words_of
 
 if TYPE_CHECKING:

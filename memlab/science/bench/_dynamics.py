@@ -26,7 +26,8 @@ from memlab.errors import DatasetError
 from memlab.io.ingest import LabelledConversation
 from memlab.kernel.base.arguments import Taken, Within, checked
 from memlab.kernel.base.clock import ManualClock
-from memlab.kernel.base.display import printable, table, text_table
+from memlab.kernel.base.display import table, text_table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
 from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.policies import Pack, load_pack, pack_names

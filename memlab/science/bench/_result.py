@@ -10,7 +10,8 @@ from pathlib import Path
 import polars as pl
 
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import Markup, printable, table, text_table
+from memlab.kernel.base.display import Markup, table, text_table
+from memlab.kernel.base.printable import printable
 from memlab.science.bench._plan import PUBLISHED
 from memlab.science.bench._trec import write_trec
 from memlab.science.evaluation import Estimate

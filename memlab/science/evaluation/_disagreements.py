@@ -12,7 +12,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.kernel.base import arguments
-from memlab.kernel.base.display import Markup, clip, paragraph, printable, table
+from memlab.kernel.base.display import Markup, clip, paragraph, table
+from memlab.kernel.base.printable import printable
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._targets import Target
 

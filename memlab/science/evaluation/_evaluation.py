@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from memlab.kernel.base.arguments import Count, checked
-from memlab.kernel.base.display import printable
 from memlab.kernel.base.drawing import OnAxes
+from memlab.kernel.base.printable import printable
 from memlab.science.evaluation._findings import Findings
 from memlab.science.evaluation._render import as_html, as_latex, as_text, caption, headline, next_step, remarks
 

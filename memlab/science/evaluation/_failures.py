@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Count, Share, Within, checked
-from memlab.kernel.base.display import clip, printable, table, text_table
+from memlab.kernel.base.display import clip, table, text_table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._clusters import Estimate, Sample

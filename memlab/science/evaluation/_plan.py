@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import printable, table, text_table
+from memlab.kernel.base.display import table, text_table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._compare import gather, known_features
 from memlab.science.evaluation._distributions import normal_quantile

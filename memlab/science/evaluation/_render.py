@@ -6,7 +6,8 @@ from html import escape
 
 import numpy as np
 
-from memlab.kernel.base.display import Markup, paragraph, printable, table, text_table, wrap
+from memlab.kernel.base.display import Markup, paragraph, table, text_table, wrap
+from memlab.kernel.base.printable import printable
 from memlab.science.evaluation._clusters import Estimate
 from memlab.science.evaluation._findings import Findings, PolicyValue
 from memlab.science.evaluation._gates import rounded, share, untested_sentence

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Seed, Within, checked
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.language import Param, Policy
 from memlab.kernel.slates import Slates

@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import printable, table, text_table
+from memlab.kernel.base.display import table, text_table
 from memlab.kernel.base.drawing import OnAxes, drawn
+from memlab.kernel.base.printable import printable
 from memlab.kernel.slates import Slates
 from memlab.kernel.version import __version__
 from memlab.science.evaluation._clusters import Estimate, Sample, cluster_sums

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Share, Within, checked
 from memlab.kernel.base.clock import Micros
-from memlab.kernel.base.display import paragraph, printable
+from memlab.kernel.base.display import paragraph
 from memlab.kernel.base.drawing import OnPanels
+from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment

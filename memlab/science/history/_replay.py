@@ -19,7 +19,8 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Count, Seed, Within, checked
 from memlab.kernel.base.clock import DAY, ManualClock, Micros
-from memlab.kernel.base.display import paragraph, printable
+from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import Pack

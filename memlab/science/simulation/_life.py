@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Within, checked
 from memlab.kernel.base.clock import DAY, ManualClock, Micros
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
 from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.policies import FEATURES, Pack, load_pack

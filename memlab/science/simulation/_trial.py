@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Count, Seed, Taken, Within, checked
 from memlab.kernel.base.clock import DAY
-from memlab.kernel.base.display import printable, table, text_table
+from memlab.kernel.base.display import table, text_table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
 from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.policies import Pack, load_pack

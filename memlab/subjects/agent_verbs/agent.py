@@ -10,7 +10,8 @@ import polars as pl
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import AsGiven, Count, Seconds, Within, checked, renamed
 from memlab.kernel.base.clock import When, from_micros
-from memlab.kernel.base.display import Displayed, printable
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import printable
 from memlab.kernel.recall import Filters, Hits, WordOrWords
 from memlab.kernel.state import State, columns_of
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike

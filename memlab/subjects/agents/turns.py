@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from memlab.errors import LabError, MemlabError
 from memlab.kernel.base.arguments import Seconds, checked, item
-from memlab.kernel.base.display import Displayed, printable, table
+from memlab.kernel.base.display import Displayed, table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import ThreadLock, Worker
 from memlab.kernel.hooks import hooks
 from memlab.kernel.recall import Hit, Hits

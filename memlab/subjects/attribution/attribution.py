@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import AsGiven, Within, checked
 from memlab.kernel.base.clock import Micros, When
-from memlab.kernel.base.display import Displayed, bar, printable, table
+from memlab.kernel.base.display import Displayed, bar, table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Hits, Moment
 from memlab.kernel.slates import ATTRIBUTED, Slate, decode

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import Displayed, printable
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import printable
 
 __all__ = ["LEAST", "Calibration", "calibration", "calibration_in"]
 

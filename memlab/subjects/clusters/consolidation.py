@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, ReadOnlyLab, RenamedWarning, UnknownName
 from memlab.kernel.base.arguments import Seed, Within, checked
 from memlab.kernel.base.clock import Micros, from_micros
-from memlab.kernel.base.display import Displayed, printable, table
+from memlab.kernel.base.display import Displayed, table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import Finding, Screened, personal_kinds, screen
 from memlab.kernel.state import State, audiences, checked_text, compact, redactions, with_speaker

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import Micros, When, from_micros, to_micros
-from memlab.kernel.base.display import Displayed, printable
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.drawing import OnPanels
+from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
 from memlab.kernel.graph import Communities, communities
 from memlab.kernel.schema import RECALLABLE

@@ -9,7 +9,8 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.clock import When
-from memlab.kernel.base.display import Displayed, clip, details, printable, table
+from memlab.kernel.base.display import Displayed, clip, details, table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.recall import Filters, Hits
 from memlab.kernel.slates import Slate
 from memlab.kernel.state import checked_text

@@ -20,7 +20,8 @@ from memlab.errors import UnknownName
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import Micros
 from memlab.kernel.base.disk import writing
-from memlab.kernel.base.display import Displayed, clip, details, printable, table, text_table
+from memlab.kernel.base.display import Displayed, clip, details, table, text_table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.english import count_tokens
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import RECALLABLE

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from memlab.kernel.base.clock import from_micros
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.kernel.english import count_tokens, shorten
 from memlab.kernel.state import State
 from memlab.kernel.verbs.fact_rows import phrase

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from memlab.io.formats import Message
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.kernel.english import LONGEST, shorten, words_of
 from memlab.kernel.verbs.fact_rows import predicate_of
 from memlab.kernel.verbs.remembering.detectors import provenance_of

@@ -13,7 +13,8 @@ import polars as pl
 from memlab.errors import InputError, ModelError, NoAnswer
 from memlab.io.formats import Message, messages_of
 from memlab.kernel.base.clock import to_micros
-from memlab.kernel.base.display import Displayed, clip, printable, table
+from memlab.kernel.base.display import Displayed, clip, table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.privacy import screen_many
 from memlab.kernel.schema import role_of
 from memlab.kernel.state import checked_text

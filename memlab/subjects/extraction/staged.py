@@ -10,7 +10,8 @@ from typing import Any, Literal, overload
 import polars as pl
 
 from memlab.kernel.base.arguments import checked, item
-from memlab.kernel.base.display import Displayed, clip, printable, table
+from memlab.kernel.base.display import Displayed, clip, table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.language import write_data
 from memlab.subjects.models import Usage
 

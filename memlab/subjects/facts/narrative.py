@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.kernel.base.display import Displayed, printable
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import printable
 from memlab.kernel.english import count_tokens
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment, first_mention

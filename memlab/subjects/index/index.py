@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memlab.kernel.base.arguments import Count, Seconds, Seed, checked
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.kernel.index import EXACT_UP_TO, IndexReport, report
 from memlab.kernel.state import checked_text
 from memlab.kernel.storage.store import Store

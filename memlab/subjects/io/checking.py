@@ -23,7 +23,8 @@ import polars as pl
 from memlab.errors import DamagedLab, DamageWarning, LabError, MemlabError, NotALab
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import writing
-from memlab.kernel.base.display import Displayed, printable
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import printable
 from memlab.kernel.index import unsound_bases
 from memlab.kernel.journal import (
     FILE,

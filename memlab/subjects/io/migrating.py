@@ -11,7 +11,8 @@ import polars as pl
 
 from memlab.errors import InputError, ReadOnlyLab, UnknownName
 from memlab.kernel.base.arguments import shown
-from memlab.kernel.base.display import Displayed, printable
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Journal
 from memlab.kernel.privacy import PERSONAL, refuse, screen_many
 from memlab.kernel.schema import MEMORY, RECALLABLE

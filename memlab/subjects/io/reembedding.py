@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from memlab.errors import EmbedderMismatch, LabBusy, MemlabError, ReadOnlyLab
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import Background, Finished, Worker
 from memlab.kernel.state import seen_rows
 from memlab.kernel.storage.store import Store

@@ -15,7 +15,8 @@ import polars as pl
 from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, NewerLab, NotALab
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import sync, writing
-from memlab.kernel.base.display import Displayed, printable
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import printable
 from memlab.kernel.index import sweep
 from memlab.kernel.journal import (
     FILE,

@@ -9,7 +9,8 @@ from typing import ClassVar
 import polars as pl
 
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import Displayed, printable
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import printable
 from memlab.kernel.privacy import Finding
 
 __all__ = ["GUESSED", "JOINED", "PLACES", "WHATS", "Joined", "Loaded"]

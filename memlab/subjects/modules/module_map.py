@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 import polars as pl
 
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import Displayed, clip, details, printable, table
+from memlab.kernel.base.display import Displayed, clip, details, table
 from memlab.kernel.base.drawing import write_page
+from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import FLAG, NUMBER, PROJECT, SESSION, EventType, Field, Projection, State, listed, mapping

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.display import Displayed, printable
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import printable
 from memlab.kernel.language import NumericLiteral, Policy, literals, parametrize
 from memlab.kernel.policies import Pack, Version
 from memlab.kernel.slates import Slates

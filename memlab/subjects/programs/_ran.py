@@ -10,7 +10,8 @@ from typing import Any, overload
 import polars as pl
 
 from memlab.kernel.base.arguments import checked, item
-from memlab.kernel.base.display import Displayed, clip, printable, table
+from memlab.kernel.base.display import Displayed, clip, table
+from memlab.kernel.base.printable import printable
 from memlab.subjects.programs._program import Program
 
 __all__ = ["Fuel", "Proposal", "Ran", "Step"]

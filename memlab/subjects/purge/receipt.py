@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, MemlabError, UnknownName
-from memlab.kernel.base.display import Displayed, printable
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import printable
 from memlab.kernel.hooks import hooks
 from memlab.kernel.journal import Journal, Scrub
 from memlab.kernel.schema import MEMORY

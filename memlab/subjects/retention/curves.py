@@ -13,8 +13,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import Displayed, Markup, clip, printable, table
+from memlab.kernel.base.display import Displayed, Markup, clip, table
 from memlab.kernel.base.drawing import CYCLE, GREY, OnPanels, element, legend_of, panelled
+from memlab.kernel.base.printable import printable
 from memlab.kernel.schema import RECALLABLE
 
 if TYPE_CHECKING:

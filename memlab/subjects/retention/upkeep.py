@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from memlab.errors import ReadOnlyLab
 from memlab.kernel.base.clock import Micros, from_micros
-from memlab.kernel.base.display import Displayed, printable, table
+from memlab.kernel.base.display import Displayed, table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.hooks import hooks
 from memlab.kernel.state import Change

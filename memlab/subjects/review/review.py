@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Within, checked
 from memlab.kernel.base.clock import When, datable, from_micros, to_micros
-from memlab.kernel.base.display import Displayed, printable
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
 from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
 from memlab.kernel.journal import Event

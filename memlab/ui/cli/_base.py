@@ -13,7 +13,7 @@ import click
 
 import memlab
 from memlab.errors import MemlabError
-from memlab.kernel.base.display import json_safe, printable
+from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.extension import load_installed
 from memlab.kernel.registry import Owned, Registry
 from memlab.kernel.schema import spelled

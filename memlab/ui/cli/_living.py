@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import polars as pl
 
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.ui.cli._base import LAB, agent, as_json_option, existing, tell, upkeep
 
 

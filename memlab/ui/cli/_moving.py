@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 import memlab
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.ui.cli._base import LAB, agent, as_json_option, existing, keeping, main, say, tell, upkeep
 from memlab.ui.cli._input import InputFile, LocalPath
 

@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from memlab.errors import PolicyError
-from memlab.kernel.base.display import Displayed, box, details, printable, table
+from memlab.kernel.base.display import Displayed, box, details, table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.language import compile_policy, slot_of
 from memlab.kernel.policies import Version, slot_named
 from memlab.subjects.lab import Lab

@@ -20,7 +20,8 @@ import polars as pl
 import traitlets
 
 from memlab.errors import InputError, MemlabError, UnknownName
-from memlab.kernel.base.display import paragraph, printable
+from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.printable import printable
 from memlab.ui.widgets import bundles
 
 if TYPE_CHECKING:

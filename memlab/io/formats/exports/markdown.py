@@ -20,7 +20,7 @@ from memlab.errors import DatasetError
 from memlab.io.formats.exports.bundle import Bundle
 from memlab.io.formats.exports.records import Record, bundle_from, fields_of, records_of
 from memlab.io.formats.exports.text import json_of, text_of
-from memlab.kernel.base.display import json_safe, printable
+from memlab.kernel.base.printable import json_safe, printable
 
 __all__ = ["file_name", "is_export", "memory_page", "read_markdown", "write_markdown"]
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from memlab.errors import ExtensionError, InputError, UnknownName
 from memlab.kernel.base.arguments import AsGiven, checked
-from memlab.kernel.base.display import printable
+from memlab.kernel.base.printable import printable
 from memlab.kernel.extension import Extension, forget_extension, register_extension
 from memlab.kernel.language import canonical
 from memlab.kernel.policies import FEATURES, Feature

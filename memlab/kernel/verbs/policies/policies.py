@@ -13,7 +13,8 @@ import polars as pl
 
 from memlab.errors import InputError, LabError, RankingWarning, UnknownName
 from memlab.kernel.base.arguments import AnyNumber, AsGiven, Within, checked, warn_caller
-from memlab.kernel.base.display import Displayed, box, printable, table
+from memlab.kernel.base.display import Displayed, box, table
+from memlab.kernel.base.printable import printable
 from memlab.kernel.language import Policy, compile_policy, policy_parts, slot_of
 from memlab.kernel.policies import (
     POLICY_FORMAT,

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import UnknownName
-from memlab.kernel.base.display import Displayed, printable
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import ROLES
 from memlab.kernel.verbs.remembering.detectors import DETECTORS, Utterance

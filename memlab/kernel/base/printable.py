@@ -1,0 +1,35 @@
+"""Text for a terminal: what it would obey, or what would reorder what a person reads, stands there as a picture."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["json_safe", "printable"]
+
+_UNKNOWN = "\ufffd"
+_PICTURES = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"} | {0x7F: "\u2421"}
+_C1 = range(0x80, 0xA0)
+_DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""Embeddings, overrides and isolates. Marks of direction reorder nothing around them, and Arabic needs them."""
+_PICTURES |= dict.fromkeys((*_C1, *_DIRECTIONS), _UNKNOWN)
+_ACTIVE = re.compile("[" + "".join(map(re.escape, map(chr, _PICTURES))) + "]")
+
+
+def printable(text: str) -> str:
+    """A text in which nothing steers a terminal: control characters as pictures; line ends and tabs stay.
+
+    >>> printable("a\\x1b[2J\\r\\nb\\u202e")
+    'a␛[2J\\nb�'
+    """
+    if text.isprintable():  # true of most, and quick
+        return text
+    return text.replace("\r\n", "\n").translate(_PICTURES)
+
+
+def json_safe(text: str) -> str:
+    """A JSON text of the same value in which none of these characters stands as itself.
+
+    >>> json_safe('"a\\x9b"')
+    '"a\\\\u009b"'
+    """
+    return _ACTIVE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
