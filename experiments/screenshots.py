@@ -37,8 +37,8 @@ from memlab.ui.widgets import (
     RecallExplorer,
     VersionTimeline,
 )
-from memlab.ui.widgets._page import Page
 from memlab.ui.widgets._widget import Widget
+from memlab.ui.widgets.view import Page
 
 TARGET = Path(__file__).parents[1] / "docs" / "images"
 WIDTH = 980

@@ -13,8 +13,7 @@ from urllib.parse import quote, unquote
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.io.serving._desk import Desk
-from memlab.io.serving._marked import NOTE, element
+from memlab.io.serving._desk import NOTE, Desk, element
 from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.language import DIALECT, vocabulary
 from memlab.kernel.policies import SETTINGS, SLOTS, slot_named

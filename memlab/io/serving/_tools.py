@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from pydantic import BaseModel
 
 from memlab.errors import InputError, RedactionWarning
-from memlab.io.serving._desk import Desk
+from memlab.io.serving._desk import NOTE, Desk, element
 from memlab.io.serving._forms import (
     ContextAnswer,
     ContextForm,
@@ -30,7 +30,6 @@ from memlab.io.serving._forms import (
     StudioChangeForm,
     StudioForm,
 )
-from memlab.io.serving._marked import NOTE, element
 from memlab.io.serving._resources import RECALL_APP, STUDIO_APP
 from memlab.kernel.schema import RECALLABLE
 

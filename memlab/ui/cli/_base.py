@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,19 +13,23 @@ from typing import Any, TypeVar
 import click
 
 import memlab
-from memlab.errors import MemlabError
+from memlab.errors import InputError, MemlabError
+from memlab.kernel.base.disk import is_url
 from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.extension import load_installed
 from memlab.kernel.registry import Owned, Registry
 from memlab.kernel.schema import spelled
-from memlab.ui.cli._help import FORMER, SECTIONS, rewritten
-from memlab.ui.cli._input import InputFile, LocalPath
 
 __all__ = [
     "COMMANDS",
     "FILE",
+    "FORMER",
     "LAB",
+    "SECTIONS",
     "F",
+    "InputFile",
+    "LocalPath",
+    "Text",
     "Word",
     "agent",
     "as_json_option",
@@ -32,12 +37,166 @@ __all__ = [
     "graph",
     "keeping",
     "main",
+    "rewritten",
     "say",
     "taken_out",
     "tell",
     "terminal_width",
     "upkeep",
 ]
+
+
+# -- Arguments of commands that are texts or files: ``-`` is standard input, and a URL is refused --
+
+_READ = "memlab.ui.cli: who has read standard input"
+_MOST = 64 << 20
+"""Bytes of a text that are read from standard input: beyond the largest memory, and no danger to this machine."""
+
+
+class Text(click.ParamType[str]):
+    """A text; ``-`` reads it from standard input, without the line ends after it."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value != "-":
+            return str(value)
+        given = _standard_input(param, ctx, _MOST + 1)
+        if len(given) > _MOST:
+            raise InputError(f"Standard input has more than {_MOST >> 20} MiB. For a large file: memlab load LAB FILE.")
+        try:
+            text = given.decode("utf-8-sig").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise InputError(f"Standard input is not UTF-8: {error.reason} at byte {error.start}.") from None
+        if not text.strip():
+            raise InputError("Standard input is empty: there is no text to take. Pipe a text in, or give it in quotes.")
+        return text
+
+
+class LocalPath(click.Path):
+    """A path of this machine."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(path_type=Path, **given)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if is_url(value):
+            raise InputError(f"{value} is a URL, and memlab keeps labs and reads files on this machine. Give a path.")
+        return super().convert(value, param, ctx)
+
+
+class InputFile(LocalPath):
+    """A file to read; ``-`` is standard input, kept in a temporary file called ``standard-input`` and ``suffix``."""
+
+    def __init__(self, suffix: str = "", *, as_text: bool = False, **given: Any) -> None:
+        super().__init__(**given)
+        self._suffix, self._as_text = suffix, as_text
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if str(value) == "-":
+            value = self._kept(param, ctx)
+        path = super().convert(value, param, ctx)
+        return str(path) if self._as_text else path
+
+    def _kept(self, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        given = _standard_input(param, ctx, -1)
+        if not given.strip():
+            raise InputError("Standard input is empty: there is nothing to read. Pipe a file in, or name one.")
+        folder = tempfile.TemporaryDirectory(prefix="memlab-")
+        if ctx is not None:
+            ctx.find_root().call_on_close(folder.cleanup)
+        path = Path(folder.name) / f"standard-input{self._suffix}"
+        path.write_bytes(given)
+        return path
+
+
+def _standard_input(param: click.Parameter | None, ctx: click.Context | None, most: int) -> bytes:
+    """Read standard input, which one argument of a command can do."""
+    if ctx is not None:
+        if _READ in ctx.meta:
+            called = param.human_readable_name if param is not None else "another argument"
+            raise click.UsageError(f"{called}: standard input was read for {ctx.meta[_READ]} already.", ctx)
+        ctx.meta[_READ] = param.human_readable_name if param is not None else "another argument"
+    return sys.stdin.buffer.read(most)
+
+
+# -- What ``memlab --help`` says of each command: one line of at most 63 characters, by what it is for; former names --
+
+SECTIONS = {
+    "Start": {
+        "demo": "remember, recall, explain, swap and compare in seconds, offline",
+        "notebook": "open copies of the tutorials in JupyterLab",
+        "view": "look at a lab in a browser, with every widget",
+    },
+    "Remember and recall": {
+        "load": "add chats, transcripts, tables, exports, folders of them",
+        "remember": "add one memory",
+        "recall": "the memories that come first for a question",
+        "context": "what an agent needs for a task, as text for a prompt",
+        "show": "one memory with all its fields, or the newest memories",
+        "feedback": "log that a memory helped, or did not",
+    },
+    "Correct and remove": {
+        "edit": "correct a memory",
+        "forget": "out of every recall: forget, delete, deprecate, quarantine",
+        "restore": "bring back what was forgotten, one by one or all of it",
+        "purge": "remove for good from every file, with a receipt",
+    },
+    "For agents": {
+        "serve": "serve a lab by the Model Context Protocol",
+        "agent": "extract, run, modules, attribute, metrics, switch off ...",
+    },
+    "Policies": {
+        "policy": "check, use, install, roll back, challenge, verdict ...",
+        "evaluate": "what each policy would have been worth on a log",
+        "bench": "quality on labelled questions; where wanted ones were lost",
+    },
+    "Keep": {
+        "graph": "link, tag, trace, similar",
+        "upkeep": "maintain, consolidate, check, back up, export, join ...",
+    },
+}
+
+_GROUPS = {
+    "agent": "attribute extract metrics modules run scan switch-off switch-on touch",
+    "bench": "failures",
+    "graph": "link similar tag trace",
+    "policy": "adapt challenge packs plan use verdict",
+    "upkeep": "backup check consolidate export join maintain mirror move rebuild restore stats",
+}
+
+FORMER = {name: f"{group} {name}" for group, names in _GROUPS.items() for name in names.split()} | {
+    "delete": "forget --how delete",
+    "deprecate": "forget --how deprecate --reason REASON",
+    "list": "show",
+    "quarantine": "forget --how quarantine",
+    "release": "restore --quarantine EVENT",
+    "unconsolidate": "restore",
+    "undelete": "restore",
+}
+"""Commands of earlier versions, and what each is now."""
+
+
+def rewritten(words: list[str]) -> list[str]:
+    """Return the words of a command, those of an earlier version as they are written now."""
+    name, rest = words[0], words[1:]
+    places = [place for place, word in enumerate(rest) if word == "-" or not word.startswith("-")]
+    if name not in FORMER or (name == "restore" and not _restores_backup(rest, places)):
+        return words
+    if name == "deprecate" and len(places) > 2:
+        reason = rest.pop(places[2])
+        return ["forget", *rest, "--how", "deprecate", "--reason", reason]
+    if name == "release" and len(places) > 1:
+        event = rest.pop(places[1])
+        return ["restore", *rest, "--quarantine", event]
+    return [*FORMER[name].replace(" --reason REASON", "").replace(" --quarantine EVENT", "").split(), *rest]
+
+
+def _restores_backup(words: list[str], places: list[int]) -> bool:
+    """Whether these are arguments of the former ``restore LAB [BACKUP]``, and not ids of memories or options."""
+    options = {word for word in words if word.startswith("-") and not word.startswith("--json")}
+    return bool(places) and not options and not (len(places) > 1 and all(words[one].isdecimal() for one in places[1:]))
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -16,18 +16,21 @@ from memlab.kernel.base.display import table
 from memlab.kernel.language import Policy, parametrize, vocabulary
 from memlab.kernel.policies import SLOTS, Version, slot_named
 from memlab.subjects.lab import Lab
-from memlab.ui.widgets._drafts import Draft, draft_pack, read_draft, text_of
 from memlab.ui.widgets._explorer import explained
 from memlab.ui.widgets._widget import Widget, arrow
 from memlab.ui.widgets.ranks import (
     DECIDES_RANKS,
     HEAD,
     NOTHING,
+    Draft,
     Ranks,
+    draft_pack,
     latest_questions,
     moved,
+    read_draft,
     shown_moves,
     summed_moves,
+    text_of,
 )
 
 __all__ = ["PolicyStudio"]

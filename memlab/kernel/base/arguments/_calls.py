@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import types
+import warnings
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar, cast
 
-from memlab.errors import InputError, LabError, MemlabError, UnknownName, did_you_mean
-from memlab.kernel.base.arguments._given import raised
-from memlab.kernel.base.arguments._rules import Misfit, Rule, rule_of
+from memlab.errors import InputError, LabError, MemlabError, RenamedWarning, UnknownName, did_you_mean
+from memlab.kernel.base.arguments._rules import Misfit, Rule, raised, rule_of
 from memlab.kernel.base.interrupts import free_interrupted
 
-__all__ = ["checked"]
+__all__ = ["checked", "renamed", "warn_caller"]
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
@@ -155,3 +157,46 @@ def _place(function: types.FunctionType) -> str:
     if name in ("__init__", "__new__") and owners:
         return owners[-1]
     return {"open_lab": "open", "load_lab": "load", "pack_names": "packs"}.get(name, name)
+
+
+# -- Names of earlier versions: each still works, with a warning that says what to write instead --
+
+
+def renamed(owner: object, called: str, name: str, table: Mapping[str, str | tuple[str, Callable[[Any], Any]]]) -> Any:
+    """Return what a former name of an attribute stands for, and warn.
+
+    Parameters
+    ----------
+    owner
+        The object that had the attribute.
+    called
+        What the owner is called in examples, such as ``lab``.
+    name
+        The former name.
+    table
+        By former name, the path of the attribute that replaces it, or the call to write and a function from the owner
+        to something that is called as the former attribute was.
+
+    Raises
+    ------
+    KeyError
+        If the table does not have the name.
+    """
+    entry = table[name]
+    instead, found = (entry, attrgetter(entry)) if isinstance(entry, str) else entry
+    message = f"{called}.{name} is {called}.{instead} from now on; the former name works throughout 0.2."
+    warn_caller(message, RenamedWarning)
+    return found(owner)
+
+
+# -- Warnings that name the caller's own line --
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the innermost line that is not memlab's own, however many of memlab's calls lie between."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -1,0 +1,70 @@
+"""The tutorials, copied and opened in JupyterLab."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from memlab.ui.cli._base import LAB, LocalPath, as_json_option, existing, main, tell
+
+
+@main.command()
+@click.argument("name", required=False)
+@click.option("--to", type=LocalPath(), default=Path(), help="The folder of the copies. Default: here.")
+@click.option("--no-open", is_flag=True, help="Copy, and start nothing.")
+@as_json_option
+def notebook(name: str | None, to: Path, no_open: bool, as_json: bool) -> None:
+    """Open copies of the tutorials in JupyterLab: all of them, or NAME (01-first-memory, or 01).
+
+    A notebook that is in the folder already is opened as it is, never overwritten.
+    """
+    from memlab.ui.notebook.tutorials import copy_tutorials
+
+    copies = copy_tutorials(to, name)
+    report = {"folder": str(to), "copied": copies.copied, "kept": copies.kept, "opened": not no_open}
+    lines = [f"copied {file}" for file in copies.copied] + [f"{file} is there already" for file in copies.kept]
+    tell(report, as_json=as_json, text=lambda: "\n".join(lines))
+    if no_open:
+        return
+    shown = to if name is None else to / (*copies.copied, *copies.kept)[0]
+    sys.stdout.flush()
+    started = subprocess.run([sys.executable, "-m", "jupyterlab", str(shown)], check=False)
+    if started.returncode:
+        raise click.exceptions.Exit(1)
+
+
+# -- All widgets of a lab in a browser --
+
+
+@main.command()
+@LAB
+@click.option("--write", is_flag=True, help="Let the page write to LAB: log recalls, give feedback, install policies.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of this machine. Default: any that is free.")
+@click.option("--open/--no-open", "open_browser", default=True, help="Open a browser.")
+@click.option("--bundle", type=LocalPath(), help="Write a folder that needs no Python, and end.")
+@as_json_option
+def view(lab: Path, write: bool, port: int, open_browser: bool, bundle: Path | None, as_json: bool) -> None:
+    """Look at LAB in a browser, with every widget, and live while an agent writes to it; until Ctrl-C.
+
+    The page is of this machine alone: its address has a token, and nothing is asked of the network. It reads LAB
+    unless --write is given. With --bundle, DIR/index.html is written instead, to be sent to somebody: it holds what
+    the widgets show of the memories.
+    """
+    from memlab.ui.widgets.view import serve, write_bundle
+
+    if bundle is not None and (write or port):
+        raise click.UsageError("--bundle writes a folder and serves nothing: --write and --port do not go with it.")
+
+    def address(url: str) -> None:
+        found = {"url": url, "lab": str(lab), "write": write}
+        tell(found, as_json=as_json, text=lambda: f"{url}\nCtrl-C ends it.")
+
+    with existing(lab, read_only=not write) as opened:
+        if bundle is not None:
+            made = write_bundle(opened, bundle)
+            tell({"index": str(made)}, as_json=as_json, text=lambda: f"Open {made}")
+            return
+        serve(opened, port=port, open_browser=open_browser, tell=address)
