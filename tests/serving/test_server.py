@@ -5,6 +5,7 @@ import base64
 import builtins
 import json
 import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -410,6 +411,14 @@ def pages(lab, script, **how):
 
 def asked(number, verb, **arguments):
     return {"id": number, "verb": verb, "arguments": arguments}
+
+
+def test_the_schemas_of_tools_are_as_agents_know_them(lab):
+    async def session(client):
+        return (await client.list_tools()).tools
+
+    known = json.loads((Path(__file__).parents[1] / "fixtures" / "tools.json").read_text())
+    assert {tool.name: {"i": tool.input_schema, "o": tool.output_schema} for tool in pages(lab, session)} == known
 
 
 TURNED = "(fn [similarity] (- similarity))"

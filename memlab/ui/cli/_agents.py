@@ -1,4 +1,4 @@
-"""What a file of messages says: facts and memories proposed, by rules or by a language model."""
+"""For agents that live on a lab: extraction, programs, attribution, modules of a code base, the switch, the server."""
 
 from __future__ import annotations
 
@@ -13,20 +13,44 @@ import memlab
 from memlab.io.formats import Options, read_file
 from memlab.kernel.base.display import clip
 from memlab.kernel.base.loopback import HOST
+from memlab.kernel.base.printable import printable
 from memlab.kernel.verbs.gate.identity import ROLES, Role
 from memlab.subjects.modules.module_map import ModuleMap
-from memlab.ui.cli._base import LAB, InputFile, LocalPath, Text, agent, as_json_option, existing, main, tell
+from memlab.ui.cli._base import (
+    LAB,
+    InputFile,
+    LocalPath,
+    Text,
+    Told,
+    agent,
+    command,
+    existing,
+    main,
+    make,
+    read,
+    read_text,
+    tell,
+    write,
+    write_if,
+)
 
 _KEY = "MEMLAB_MODEL_KEY"
+_AGENTS = "memlab.subjects.agent_verbs.agents:LabAgents"
 
 
-@agent.command()
-@LAB
+@command(
+    agent,
+    write_if("commit"),
+    verb=f"{_AGENTS}.extract",
+    options={
+        "agent": "Whose memories they become.",
+        "project": "",
+        "session": "",
+        "otherwise": "What becomes of a message that the model does not read.",
+    },
+)
 @click.argument("file", type=InputFile())
 @click.option("--format", "format_", help="Else it is guessed; see: memlab.load.")
-@click.option("--agent", help="Whose memories they become.")
-@click.option("--project")
-@click.option("--session")
 @click.option(
     "--model", "url", metavar="URL", help=f"Ask a model at URL, such as http://127.0.0.1:8080/v1. Key: {_KEY}."
 )
@@ -34,17 +58,9 @@ _KEY = "MEMLAB_MODEL_KEY"
 @click.option("--model-calls", type=click.IntRange(1), help="Most requests. Default: any number.")
 @click.option("--model-tokens", type=click.IntRange(1), default=1_000_000, show_default=True, help="Most tokens.")
 @click.option("--model-cache", type=LocalPath(), help="Keep answers in this folder.")
-@click.option(
-    "--otherwise",
-    type=click.Choice(["raise", "rules", "skip"]),
-    default="raise",
-    show_default=True,
-    help="What becomes of a message that the model does not read.",
-)
 @click.option("--commit", is_flag=True, help="Store them.")
-@as_json_option
 def extract(
-    lab: Path,
+    lab: memlab.Lab,
     file: Path,
     format_: str | None,
     url: str | None,
@@ -52,11 +68,9 @@ def extract(
     model_calls: int | None,
     model_tokens: int,
     model_cache: Path | None,
-    otherwise: Any,
     commit: bool,
-    as_json: bool,
-    **where: Any,
-) -> None:
+    **options: Any,
+) -> Told:
     """Propose facts and memories of the messages in FILE (- for standard input), as operations.
 
     Nothing is stored in LAB without --commit.
@@ -69,93 +83,170 @@ def extract(
         model = memlab.LanguageModel(
             url, model_name, key=key, calls=model_calls, tokens=model_tokens, cache=model_cache
         )
-    said = [
+    messages = [
         {name: row[name] for name in ("text", "speaker", "at") if name in row}
         for _, row in read_file(file, Options(format=format_)).rows
     ]
-    with existing(lab, read_only=not commit) as opened:
-        found = opened.agents.extract(said, model=model, otherwise=otherwise, **where)
-        stored = list(opened.agents.commit(found).ids) if commit else []
-    asked = [] if found.asked is None else found.asked.lines
-    report = {"messages": found.messages, "proposed": found.frame.to_dicts(), "stored": stored, "asked": asked}
-    end = [f"stored as {len(stored)} memories"] if commit else []
-    tell(report, as_json=as_json, text=lambda: "\n".join([repr(found), *end]))
+    extracted = lab.agents.extract(messages, model=model, **options)
+    stored = list(lab.agents.commit(extracted).ids) if commit else []
+    asked = [] if extracted.asked is None else extracted.asked.lines
+    report = {
+        "messages": extracted.messages,
+        "proposed": extracted.frame.to_dicts(),
+        "stored": stored,
+        "asked": asked,
+    }
+    return report, [repr(extracted), *([f"stored as {len(stored)} memories"] if commit else [])]
 
 
-# -- The modules of a code base: scanned, listed, found by a task --
-
-
-@agent.command()
+@command(agent)
 @LAB
+@click.argument("file", type=InputFile())
+@click.option("--yes", is_flag=True, help="Consent to operations that change something.")
+def run(lab: Path, file: Path, yes: bool, as_json: bool) -> Told:
+    """Run the operations in FILE (- for standard input), such as (remember "tabs" "preference" 0.8 "30d"), on LAB.
+
+    All are checked first. Without --yes it asks before anything is changed, and --json refuses instead of asking.
+    """
+    from memlab.subjects.programs import read_program
+
+    program = read_program(read_text(file), file=str(file))
+    changing = [call for call in program.calls if call.operation.does != "reads"]
+    if changing and not yes:
+        shown = "\n".join(f"  {call.operation.does:<8} {' '.join(call.source.split())[:160]}" for call in changing)
+        if as_json:
+            raise memlab.InputError(f"{file} changes the lab; consent with --yes:\n{shown}")
+        click.confirm(f"{printable(shown)}\nRun this on {lab}?", abort=True)
+    with memlab.open(lab) if changing else existing(lab) as opened:
+        ran = opened.upkeep.operations.run(file, consent=bool(changing))
+    return json.loads(ran.json()), ran
+
+
+@command(agent, write)
+@click.option("--recall", "decision", type=int, required=True, help="The recall, as `memlab recall` prints.")
+@click.option("--answer", type=click.File(errors="replace"), required=True, help="A file with the answer, or -.")
+@click.option("--reply", type=click.File(errors="replace"), help="A file with what the user said next.")
+def attribute(lab: memlab.Lab, decision: int, answer: Any, reply: Any) -> Told:
+    """Read from an answer which memories of a recall it was made of, and log that as rewards."""
+    credited = lab.agents.credits.answer(answer.read(), decision, reply=None if reply is None else reply.read())
+    report = {
+        "decision": credited.decision,
+        "policy": credited.policy,
+        "cut": credited.cut,
+        "listed": credited.listed,
+        "logged": len(credited),
+        "memories": credited.frame.to_dicts(),
+    }
+    return report, credited
+
+
+@command(agent, read)
+@click.option("--since", metavar="WHEN", help="Leave out what came before this instant, such as 2026-07-01.")
+@click.option("--report", type=LocalPath(), help="Write a page to this file as well.")
+def metrics(lab: memlab.Lab, since: str | None, report: Path | None) -> Told:
+    """What the contexts given from LAB were worth: tokens injected, referenced, saved."""
+    measured = lab.agents.metrics(since=since)
+    if report is not None:
+        measured.report(report)
+    told = {
+        "metrics": dict(measured.frame.select("metric", "value").iter_rows()),
+        "gotchas": measured.gotchas.to_dicts(),
+        "contexts": measured.contexts.to_dicts(),
+    }
+    return told, measured
+
+
+_SWITCH = {"project": "For this project; for all unless given.", "reason": "Why; it is kept in the log."}
+
+
+@command(agent, write, verb=f"{_AGENTS}.switch_off", options=_SWITCH)
+def switch_off(lab: memlab.Lab, project: str | None, reason: str) -> Told:
+    """Switch memory off: nothing is remembered in LAB and recalls return nothing, until switch-on."""
+    return _switched(lab.agents.switch_off(project, reason=reason).to_dicts())
+
+
+@command(agent, write, verb=f"{_AGENTS}.switch_on", options={**_SWITCH, "by": "Who consents."})
+def switch_on(lab: memlab.Lab, project: str | None, reason: str, by: str) -> Told:
+    """Switch memory on again, after switch-off. Projects that were switched off by themselves stay off.
+
+    Under a pack that needs consent this is the consent, for the project or else for what belongs to none.
+    """
+    return _switched(lab.agents.switch_on(project, reason=reason, by=by).to_dicts())
+
+
+def _switched(rows: list[dict[str, Any]]) -> Told:
+    names = ["all" if row["project"] is None else printable(row["project"]) for row in rows]
+    off = [{**row, "since": row["since"].isoformat()} for row in rows]
+    return {"off": off}, f"Memory is off for {', '.join(names)}." if names else "Memory is on."
+
+
+# -- modules of a code base -----------------------------------------------------------------------------------------
+
+
+@command(agent, make)
 @click.argument("folder", type=LocalPath())
 @click.option("--project", help="What the project is called in LAB; the folder's name unless given.")
-@as_json_option
-def scan(lab: Path, folder: Path, project: str | None, as_json: bool) -> None:
+def scan(lab: memlab.Lab, folder: Path, project: str | None, as_json: bool) -> Told:
     """Read the code in FOLDER, without running it, and keep its modules, commands and conventions in LAB.
 
     LAB is made if it is new. Conventions are shown for review, and are not remembered.
     """
-    with memlab.open(lab) as opened:
-        found = opened.agents.modules.scan(folder, project=project, progress=not as_json)
-    tell(_report(found), as_json=as_json, text=lambda: _text(found, rules=True))
+    return _module_report(lab.agents.modules.scan(folder, project=project, progress=not as_json), rules=True)
 
 
-@agent.command()
-@LAB
+_PROJECT = click.option("--project", help="Which project, where LAB has maps of several.")
+
+
+@command(agent, write_if("accept"))
 @click.argument("task", required=False, type=Text())
-@click.option("--project", help="Which project, where LAB has maps of several.")
+@_PROJECT
 @click.option("--limit", type=click.IntRange(1), default=3, show_default=True, help="Modules of a TASK at most.")
 @click.option("--html", type=LocalPath(), help="Write the map and the conventions to review as a page to this path.")
 @click.option("--conventions", is_flag=True, help="List the conventions to review, with their numbers.")
 @click.option("--accept", type=click.IntRange(1), multiple=True, metavar="NUMBER", help="Remember this convention.")
-@as_json_option
 def modules(
-    lab: Path,
+    lab: memlab.Lab,
     task: str | None,
     project: str | None,
     limit: int,
     html: Path | None,
     conventions: bool,
     accept: tuple[int, ...],
-    as_json: bool,
-) -> None:
+) -> Told:
     """The modules of a project in LAB and how well each is known; with a TASK those that it speaks of."""
-    with existing(lab, read_only=not accept) as opened:
-        known = opened.agents.modules.projects()
-        if project is None and len(known) != 1:
-            there = ", ".join(known) or "none was scanned yet, see memlab agent scan"
-            raise click.UsageError(f"Which --project? LAB has: {there}.")
-        named = project if project is not None else known[0]
-        if task is not None:
-            rows = opened.agents.modules.find(task, project=named, limit=limit).to_dicts()
-            lines = [f"{row['score']:6.2f}  {row['module']}  ({', '.join(row['why'])})" for row in rows]
-            tell(rows, as_json=as_json, text=lambda: "\n".join(lines) or "No module is named by these words.")
-            return
-        found = opened.agents.modules.map(named)
-        if beyond := [number for number in accept if number > found.conventions.height]:
-            raise memlab.InputError(f"There is no convention {beyond[0]}: {named} has {found.conventions.height}.")
-        if accept:
-            chosen = found.conventions[[number - 1 for number in dict.fromkeys(accept)]]
-            kept = opened.remember(chosen)
-            tell(kept.outcomes.to_dicts(), as_json=as_json, text=lambda: repr(kept))
-            return
+    name = _project_of(lab, project)
+    if task is not None:
+        rows = lab.agents.modules.find(task, project=name, limit=limit).to_dicts()
+        lines = [f"{row['score']:6.2f}  {row['module']}  ({', '.join(row['why'])})" for row in rows]
+        return rows, lines or "No module is named by these words."
+    scanned = lab.agents.modules.map(name)
+    if beyond := [number for number in accept if number > scanned.conventions.height]:
+        raise memlab.InputError(f"There is no convention {beyond[0]}: {name} has {scanned.conventions.height}.")
+    if accept:
+        kept = lab.remember(scanned.conventions[[number - 1 for number in dict.fromkeys(accept)]])
+        return kept.outcomes.to_dicts(), kept
     if html is not None:
-        found.to_html(html)
+        scanned.to_html(html)
     if conventions:
-        rows = found.conventions.select("text", "files").with_row_index("number", 1).to_dicts()
+        rows = scanned.conventions.select("text", "files").with_row_index("number", 1).to_dicts()
         lines = [f"{row['number']:>3}  {row['text']}  ({', '.join(row['files'])})" for row in rows]
-        tell(rows, as_json=as_json, text=lambda: "\n".join(lines) or f"No file of {named} states a convention.")
-        return
-    tell(_report(found), as_json=as_json, text=lambda: _text(found, rules=False))
+        return rows, lines or f"No file of {name} states a convention."
+    return _module_report(scanned)
 
 
-@agent.command()
-@LAB
+def _project_of(lab: memlab.Lab, project: str | None) -> str:
+    known = lab.agents.modules.projects()
+    if project is None and len(known) != 1:
+        there = ", ".join(known) or "none was scanned yet, see memlab agent scan"
+        raise click.UsageError(f"Which --project? LAB has: {there}.")
+    return project or known[0]
+
+
+@command(agent, write)
 @click.argument("files", nargs=-1, required=True)
-@click.option("--project", help="Which project, where LAB has maps of several.")
+@_PROJECT
 @click.option("--session", help="Which session touched them.")
-@as_json_option
-def touch(lab: Path, files: tuple[str, ...], project: str | None, session: str | None, as_json: bool) -> None:
+def touch(lab: memlab.Lab, files: tuple[str, ...], project: str | None, session: str | None) -> Told:
     """Log FILES that a session read or wrote: their modules become better known.
 
     With - they come from standard input: a path a line, or the JSON that a coding agent gives to a hook after a tool,
@@ -164,22 +255,17 @@ def touch(lab: Path, files: tuple[str, ...], project: str | None, session: str |
     given: list[Any] = []
     for file in files:
         if file == "-":
-            items, named = _of_standard_input(Text().convert("-", None, click.get_current_context()))
+            items, named = _touched_items(Text().convert("-", None, click.get_current_context()))
             given += items
             session = session or named
         else:
             given.append(file)
-    with existing(lab) as opened:
-        known = opened.agents.modules.projects()
-        if project is None and len(known) != 1:
-            there = ", ".join(known) or "none was scanned yet, see memlab agent scan"
-            raise click.UsageError(f"Which --project? LAB has: {there}.")
-        found = opened.agents.modules.touch(given, project=project or known[0], session=session)
-    tell(_report(found), as_json=as_json, text=lambda: repr(found)[1:-1])
+    touched = lab.agents.modules.touch(given, project=_project_of(lab, project), session=session)
+    return _module_fields(touched), repr(touched)[1:-1]
 
 
-def _of_standard_input(text: str) -> tuple[list[Any], str | None]:
-    """What was touched, and the session that a hook names."""
+def _touched_items(text: str) -> tuple[list[Any], str | None]:
+    """Read what was touched, and the session that a hook names."""
     try:
         read = json.loads(text)
     except ValueError:
@@ -189,35 +275,34 @@ def _of_standard_input(text: str) -> tuple[list[Any], str | None]:
     return items, named if isinstance(named, str) else None
 
 
-def _report(found: ModuleMap) -> dict[str, object]:
+def _module_fields(modules: ModuleMap) -> dict[str, object]:
     return {
-        "project": found.project,
-        "version": found.version,
-        "modules": found.frame.to_dicts(),
-        "commands": found.commands.to_dicts(),
-        "conventions": found.conventions.select("text", "files").to_dicts(),
-        "frameworks": list(found.frameworks),
-        "languages": dict(found.languages),
-        "left_out": dict(found.left_out),
+        "project": modules.project,
+        "version": modules.version,
+        "modules": modules.frame.to_dicts(),
+        "commands": modules.commands.to_dicts(),
+        "conventions": modules.conventions.select("text", "files").to_dicts(),
+        "frameworks": list(modules.frameworks),
+        "languages": dict(modules.languages),
+        "left_out": dict(modules.left_out),
     }
 
 
-def _text(found: ModuleMap, *, rules: bool) -> str:
-    rows = found.frame.select("confidence", "module", "description").rows()
-    lines = [repr(found)[1:-1], *(f"  {word:<8} {name}  {clip(said, 80)}" for word, name, said in rows)]
-    lines += [f"{what}: {command}" for what, command, _ in found.commands.rows()]
-    if rules and found.conventions.height:
+def _module_report(modules: ModuleMap, *, rules: bool = False) -> Told:
+    rows = modules.frame.select("confidence", "module", "description").rows()
+    lines = [repr(modules)[1:-1], *(f"  {word:<8} {name}  {clip(about, 80)}" for word, name, about in rows)]
+    lines += [f"{what}: {command}" for what, command, _ in modules.commands.rows()]
+    if rules and modules.conventions.height:
         lines.append("Conventions, not remembered before you choose them:")
-        lines += [
-            f"  {clip(text, 100)}  ({', '.join(files)})" for text, files in found.conventions["text", "files"].rows()
-        ]
-    return "\n".join(lines)
+        for text, files in modules.conventions["text", "files"].rows():
+            lines.append(f"  {clip(text, 100)}  ({', '.join(files)})")
+    return _module_fields(modules), lines
 
 
-# -- A lab for agents: the Model Context Protocol over standard input and output, or over HTTP --
+# -- the Model Context Protocol -------------------------------------------------------------------------------------
 
 
-@main.command()
+@command(main)
 @LAB
 @click.option("--http", is_flag=True, help="Serve streamable HTTP to this machine, with a token, until Ctrl-C.")
 @click.option("--host", default=HOST, show_default=True, help="An address of this machine alone.")
@@ -229,7 +314,6 @@ def _text(found: ModuleMap, *, rules: bool) -> str:
 @click.option("--role", type=click.Choice(ROLES), default="owner", show_default=True, help="What clients may do.")
 @click.option("--pack", help="Let this pack decide from now on (a name or a .hy file).")
 @click.option("--existing", "only_existing", is_flag=True, help="Make no lab: LAB is on a disk that may be away.")
-@as_json_option
 def serve(
     lab: Path,
     http: bool,
@@ -263,25 +347,15 @@ def serve(
     with existing(lab, read_only=True) if read_only else memlab.open(lab, create=not only_existing) as opened:
         if pack is not None and memlab.load_pack(pack).hash != opened.policies.pack.hash:
             opened.policies.use(pack, reason="memlab serve")
+        who: dict[str, Any] = {"project": project, "viewer": viewer, "role": role}
         if not http:
-            session = f"mcp-{opened.io.store.clock()}-{os.getpid()}"
-            serve_stdio(opened, project=project, viewer=viewer, session=session, role=role)
+            serve_stdio(opened, session=f"mcp-{opened.io.store.clock()}-{os.getpid()}", **who)
             return
 
         def address(url: str, secret: str) -> None:
-            found = {"url": url, "lab": str(lab), **({"token": secret} if secret else {})}
+            about = {"url": url, "lab": str(lab), **({"token": secret} if secret else {})}
             line = f"Authorization: Bearer {secret}" if secret else f"Each client has its token: {clients}"
-            tell(found, as_json=as_json, text=lambda: f"{url}\n{line}\nCtrl-C ends it.")
+            tell((about, f"{url}\n{line}\nCtrl-C ends it."), as_json=as_json)
 
-        token = None if clients else os.environ.get("MEMLAB_TOKEN")
-        serve_http(
-            opened,
-            host=host,
-            port=port,
-            token=token or None,
-            project=project,
-            viewer=viewer,
-            role=role,
-            clients=clients,
-            tell=address,
-        )
+        token = None if clients else os.environ.get("MEMLAB_TOKEN") or None
+        serve_http(opened, host=host, port=port, token=token, clients=clients, tell=address, **who)

@@ -1,9 +1,9 @@
-"""One lab: remember, recall, give feedback, look, forget, choose a pack."""
+"""Memories of one lab: load, remember, recall, look, give feedback, correct, remove, restore."""
 
 from __future__ import annotations
 
-import json
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,32 +11,72 @@ import click
 import polars as pl
 
 import memlab
-from memlab.errors import InputError
 from memlab.kernel.schema import KINDS, SOURCES, spelled
 from memlab.kernel.state import tag_name
 from memlab.kernel.verbs.corrections.corrections import Corrected
 from memlab.subjects.review.review import Quarantined
 from memlab.ui.cli._base import (
-    LAB,
-    LocalPath,
+    InputFile,
     Text,
+    Told,
     Word,
-    agent,
-    as_json_option,
+    command,
     existing,
-    graph,
-    keeping,
+    keep,
     main,
-    say,
-    taken_out,
+    make,
+    read,
     tell,
-    upkeep,
+    value_of,
+    write,
+    write_if,
 )
-from memlab.ui.cli._policy import policy
+
+_SHOWN = 20
+_LAB = "memlab.subjects.lab:Lab"
+MEMORIES = click.argument("memories", type=int, nargs=-1)
 
 
-@main.command()
-@LAB
+@command(
+    main,
+    make,
+    verb=f"{_LAB}.load",
+    options={
+        "format": "Else it is guessed; see: memlab.load.",
+        "project": "Give this project to all of them.",
+        "session": "The session of what names none.",
+        "policies": "Use the pack of an export as well.",
+        "strict": "Stop at the first line that cannot be read.",
+        "extract": "Also store the facts and observations found in the messages.",
+    },
+)
+@click.argument("files", type=InputFile(), nargs=-1, required=True)
+@click.option("--column", "columns", multiple=True, metavar="FIELD=COLUMN", help="text=body; at= for no time.")
+@click.option("--linking", type=click.Choice(["off", "now", "later"]), help="Else the pack says it.")
+def load(lab: memlab.Lab, files: tuple[Path, ...], columns: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Add to LAB, which is made if it is new, what FILES (- for standard input) hold.
+
+    They are chats, transcripts, tables, exports, or folders of them.
+    """
+    parts = [one.partition("=") for one in columns]
+    options["columns"] = {field: column or None for field, _, column in parts}
+    for file in files:
+        loaded = lab.load(file, **options)
+        report = {
+            "source": loaded.source,
+            **{what: loaded.count(what) for what in ("added", "known", "purged", "skipped")},
+            "edges": loaded.edges,
+            "extracted": loaded.extracted,
+            "redacted": len(loaded.redacted),
+            "registers": list(loaded.registers),
+            "left_out": dict(loaded.left_out),
+            "why_skipped": dict(loaded.skipped),
+            "guessed": loaded.guessed.rows(),
+        }
+        tell((report, loaded), as_json=as_json)
+
+
+@command(main, make, verb=f"{_LAB}.remember", options={"at": "When it was said, as an ISO time. Default: now."})
 @click.argument("text", type=Text())
 @click.option("--kind", default="fact", show_default=True)
 @click.option("--project")
@@ -44,52 +84,68 @@ from memlab.ui.cli._policy import policy
 @click.option("--speaker")
 @click.option("--tag", "tags", multiple=True)
 @click.option("--importance", type=float)
-@click.option("--at", help="When it was said, as an ISO time. Default: now.")
-@as_json_option
-def remember(lab: Path, text: str, as_json: bool, tags: tuple[str, ...], **fields: Any) -> None:
+def remember(lab: memlab.Lab, text: str, tags: tuple[str, ...], **fields: Any) -> Told:
     """Remember TEXT (- for standard input) in LAB, which is made if it is new."""
     given = {name: value for name, value in fields.items() if value is not None}
-    with memlab.open(lab) as opened, warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", memlab.RedactionWarning)  # said below
-        memory = opened.remember(text, tags=list(tags) or None, **given)
+        memory = lab.remember(text, tags=list(tags) or None, **given)
     report = {"id": memory.id, "text": memory.text, "redacted": list(memory.redacted)}
-    tell(report, as_json=as_json, text=lambda: "\n".join([f"#{memory.id} {memory.text}", *taken_out(memory)]))
+    return report, [f"#{memory.id} {memory.text}", *_taken_out(memory)]
 
 
-@main.command()
-@LAB
+def _taken_out(memory: memlab.Memory) -> list[str]:
+    """Return a line that says what was taken out of a memory before it was stored; none if nothing was."""
+    return [f"taken out before it was stored: {', '.join(memory.redacted)}"] if memory.redacted else []
+
+
+def _under(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
+    """Open a lab, or with another pack a copy of it in memory, of which that pack is live."""
+    pack = options["pack"]
+    if pack is None:
+        return existing(path)
+    existing(path, read_only=True).close()
+    copy = memlab.load(path, policies=False)
+    copy.policies.use(pack)
+    return copy
+
+
+@command(
+    main,
+    _under,
+    verb=f"{_LAB}.recall",
+    options={"limit": "", "project": "", "session": "", "at": "When it is asked, as an ISO time. Default: now."},
+)
 @click.argument("query", type=Text())
-@click.option("--limit", type=int)
-@click.option("--project")
-@click.option("--session")
-@click.option("--at", help="When it is asked, as an ISO time. Default: now.")
 @click.option("--pack", help="Ask under this pack (a name or a .hy file) without making it live; nothing is logged.")
 @click.option("--explain", is_flag=True, help="Show the terms of each score.")
-@as_json_option
-def recall(lab: Path, query: str, pack: str | None, explain: bool, as_json: bool, **question: Any) -> None:
+def recall(lab: memlab.Lab, query: str, pack: str | None, explain: bool, **options: Any) -> Told:
     """The memories of LAB that its live pack puts first for QUERY (- for standard input)."""
-    with existing(lab) if pack is None else _under(lab, pack) as opened:
-        hits = opened.recall(query, log=pack is None, **question)
-        explanations = [hit.explain() for hit in hits] if explain else []
+    hits = lab.recall(query, log=pack is None, **options)
+    explanations = [hit.explain() for hit in hits] if explain else []
     rows: list[dict[str, Any]] = [
         {"rank": hit.rank, "id": hit.id, "score": hit.score, "text": hit.text, "ref": hit.ref} for hit in hits
     ]
     for row, explanation in zip(rows, explanations, strict=False):
         row["terms"] = [{"term": term, "value": value} for term, value in explanation.terms]
-    of = {"decision": hits.decision, "pack": hits.pack.name, "hash": hits.pack.hash, "known": hits.known}
-    report = {**of, "hits": rows}
+    about = {"decision": hits.decision, "pack": hits.pack.name, "hash": hits.pack.hash, "known": hits.known}
     place = "" if hits.decision is None else f"recall {hits.decision}: "
-    tell(report, as_json=as_json, text=lambda: "\n".join([f"{place}{hits!r}", *map(repr, explanations)]))
+    return {**about, "hits": rows}, [f"{place}{hits!r}", *map(repr, explanations)]
 
 
-@main.command()
-@LAB
+@command(
+    main,
+    keep,
+    verb=f"{_LAB}.context",
+    options={
+        "budget": "Most tokens.",
+        "session": "In a session nothing is given twice.",
+        "project": "",
+        "viewer": "Who asks, such as agent:coder: what others keep private is left out.",
+    },
+)
 @click.argument("task", type=Text())
-@click.option("--budget", type=click.IntRange(1), default=1800, show_default=True, help="Most tokens.")
-@click.option("--session", help="In a session nothing is given twice.")
-@click.option("--project")
 @click.option("--file", "files", multiple=True, help="A file at hand; may be given several times.")
-@click.option("--viewer", help="Who asks, such as agent:coder: what others keep private is left out.")
 @click.option(
     "--format",
     "form",
@@ -98,226 +154,87 @@ def recall(lab: Path, query: str, pack: str | None, explain: bool, as_json: bool
     show_default=True,
     help="json has all of it, and what was left out.",
 )
-@as_json_option
-def context(lab: Path, task: str, form: str, as_json: bool, files: tuple[str, ...], **asked: Any) -> None:
+def context(lab: memlab.Lab, task: str, form: str, as_json: bool, **options: Any) -> Told:
     """What an agent is to know for TASK (- for standard input), from LAB, as text for a prompt."""
-    with keeping(lab) as opened:
-        found = opened.context(task, files=files, **asked)
-    if as_json or form == "json":
-        report = {
-            "text": found.text,
-            "tokens": found.tokens,
-            "budget": found.budget,
-            "decision": found.decision,
-            "memories": found.frame.to_dicts(),
-            "left_out": found.left_out.to_dicts(),
-            "pack": found.pack,
-            "hash": found.pack_hash,
-            "seed": found.seed,
-            "settings": dict(found.settings),
-        }
-        tell(report, as_json=True)
-    elif form == "messages":
-        tell(found.messages(), as_json=True)
-    elif len(found):
-        say(found.markdown if form == "markdown" else found.text)
-
-
-@agent.command()
-@LAB
-@click.option("--since", metavar="WHEN", help="Leave out what came before this instant, such as 2026-07-01.")
-@click.option("--report", type=LocalPath(), help="Write a page to this file as well.")
-@as_json_option
-def metrics(lab: Path, since: str | None, report: Path | None, as_json: bool) -> None:
-    """What the contexts given from LAB were worth: tokens injected, referenced, saved."""
-    with existing(lab, read_only=True) as opened:
-        found = opened.agents.metrics(since=since)
-    if report is not None:
-        found.report(report)
-    whole = {
-        "metrics": dict(found.frame.select("metric", "value").iter_rows()),
-        "gotchas": found.gotchas.to_dicts(),
-        "contexts": found.contexts.to_dicts(),
+    made = lab.context(task, **options)
+    if form == "messages" and not as_json:
+        tell((made.messages(), ""), as_json=True)
+        return None
+    report = {
+        "text": made.text,
+        "tokens": made.tokens,
+        "budget": made.budget,
+        "decision": made.decision,
+        "memories": made.frame.to_dicts(),
+        "left_out": made.left_out.to_dicts(),
+        "pack": made.pack,
+        "hash": made.pack_hash,
+        "seed": made.seed,
+        "settings": dict(made.settings),
     }
-    tell(whole, as_json=as_json, text=lambda: repr(found))
+    if form == "json":
+        tell((report, ""), as_json=True)
+        return None
+    if not as_json and not len(made):
+        return None
+    return report, made.markdown if form == "markdown" else made.text
 
 
-def _under(lab: Path, pack: str) -> memlab.Lab:
-    """A copy of the lab in memory, of which another pack is live."""
-    existing(lab, read_only=True).close()
-    copy = memlab.load(lab, policies=False)
-    copy.policies.use(pack)
-    return copy
-
-
-@main.command()
-@LAB
+@command(
+    main,
+    write,
+    verb=f"{_LAB}.feedback",
+    options={"decision": "The recall that showed it, as `memlab recall` prints. Default: the last."},
+)
 @click.argument("memory", type=int)
 @click.argument("outcome", type=click.Choice(["success", "fail"]))
-@click.option("--decision", type=int, help="The recall that showed it, as `memlab recall` prints. Default: the last.")
-@as_json_option
-def feedback(lab: Path, memory: int, outcome: str, decision: int | None, as_json: bool) -> None:
+def feedback(lab: memlab.Lab, memory: int, outcome: str, decision: int | None) -> Told:
     """Log how MEMORY did."""
-    with existing(lab) as opened:
-        logged = opened.feedback(memory, outcome, decision=decision)
+    logged = lab.feedback(memory, outcome, decision=decision)
     report = {"event": logged.event, "memory": memory, "outcome": outcome, "decision": logged.decision}
     place = "no recall: none has shown it" if logged.decision is None else f"recall {logged.decision}"
-    tell(report, as_json=as_json, text=lambda: f"#{memory} {outcome}, logged as event {logged.event}, of {place}")
+    return report, f"#{memory} {outcome}, logged as event {logged.event}, of {place}"
 
 
-@agent.command()
-@LAB
-@click.option("--recall", "decision", type=int, required=True, help="The recall, as `memlab recall` prints.")
-@click.option("--answer", type=click.File(errors="replace"), required=True, help="A file with the answer, or -.")
-@click.option("--reply", type=click.File(errors="replace"), help="A file with what the user said next.")
-@as_json_option
-def attribute(lab: Path, decision: int, answer: Any, reply: Any, as_json: bool) -> None:
-    """Read from an answer which memories of a recall it was made of, and log that as rewards."""
-    with existing(lab) as opened:
-        found = opened.agents.credits.answer(answer.read(), decision, reply=None if reply is None else reply.read())
-    report = {
-        "decision": found.decision,
-        "policy": found.policy,
-        "cut": found.cut,
-        "listed": found.listed,
-        "logged": len(found),
-        "memories": found.frame.to_dicts(),
-    }
-    tell(report, as_json=as_json, text=lambda: repr(found))
-
-
-@main.command()
-@LAB
+@command(main, read)
 @click.argument("memory", type=int, required=False)
 @click.option("--kind", help="Of the newest: only this kind.")
 @click.option("--project", help="Only those of this project.")
 @click.option("--tag", "tags", multiple=True, help="Only those with this tag; repeat it for those with all of them.")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="So many of the newest.")
-@as_json_option
-def show(lab: Path, memory: int | None, as_json: bool, **of: Any) -> None:
+def show(lab: memlab.Lab, memory: int | None, **wanted: Any) -> Told:
     """One MEMORY of LAB with all its fields; without it, the newest memories."""
-    with existing(lab, read_only=True) as opened:
-        frame = opened.memories
-        if memory is None:
-            _list(frame, as_json=as_json, **of)
-            return
-        row = frame.row(opened[memory].id - 1, named=True)
-        told = opened.upkeep.review.provenance(memory).to_dicts()
+    if memory is None:
+        return _newest(lab.memories, **wanted)
+    row = lab.memories.row(lab[memory].id - 1, named=True)
+    chain = lab.upkeep.review.provenance(memory).to_dicts()
     lines = [f"{name:<17} {value}" for name, value in row.items()]
-    for one in told[1:] and told:
+    for one in chain[1:] and chain:
         words = [f"{name} {value}" for name, value in one.items() if value is not None and name not in ("how", "at")]
         lines.append(f"{one['how']:<17} {one['at']:%Y-%m-%d %H:%M} {', '.join(words)}")
-    tell(row | {"provenance_chain": told}, as_json=as_json, text=lambda: "\n".join(lines))
+    return row | {"provenance_chain": chain}, lines
 
 
-def _list(
-    frame: pl.DataFrame, kind: str | None, project: str | None, tags: tuple[str, ...], limit: int, *, as_json: bool
-) -> None:
-    for column, wanted in (("kind", None if kind is None else spelled(kind, KINDS)), ("project", project)):
-        if wanted is not None:
-            frame = frame.filter(pl.col(column) == wanted)
+def _newest(frame: pl.DataFrame, kind: str | None, project: str | None, tags: tuple[str, ...], limit: int) -> Told:
+    if kind is not None:
+        frame = frame.filter(pl.col("kind") == spelled(kind, KINDS))
+    if project is not None:
+        frame = frame.filter(pl.col("project") == project)
     for tag in tags:
         frame = frame.filter(pl.col("tags").list.contains(tag_name(tag)))
-    frame = frame.tail(limit)
-    tell(
-        frame.to_dicts(),
-        as_json=as_json,
-        text=lambda: "\n".join(
-            f"#{row['id']:<6} {row['kind']:<12} {row['text'][:100]}" for row in frame.iter_rows(named=True)
-        ),
-    )
+    rows = frame.tail(limit).to_dicts()
+    return rows, [f"#{row['id']:<6} {row['kind']:<12} {row['text'][:100]}" for row in rows]
 
 
-@upkeep.command()
-@LAB
-@as_json_option
-def stats(lab: Path, as_json: bool) -> None:
-    """What LAB holds, and a notice if the live policy earns less than an earlier one did."""
-    with existing(lab, read_only=True) as opened:
-        report = {
-            "memories": len(opened),
-            "edges": opened.edges.height,
-            "recalls": opened.slates().decisions.collect().height,
-            "feedback": opened.slates().feedback.collect().height,
-            "pack": opened.policies.pack.name,
-            "hash": opened.policies.pack.hash,
-            "embedder": opened.io.embedder.name,
-        }
-        try:
-            fall = opened.upkeep.operations.check_fall()
-        except InputError as error:
-            report["notice"] = f"what the policies earned cannot be compared: {error}"
-        else:
-            if fall is not None:
-                report["notice"] = repr(fall)
-    tell(report, as_json=as_json, text=lambda: "\n".join(f"{name:<9} {value}" for name, value in report.items()))
+# -- correct and remove ---------------------------------------------------------------------------------------------
 
 
-@graph.command()
-@LAB
-@click.argument("memory", type=int)
-@click.option("--depth", type=int, default=2, show_default=True, help="Most edges of a path.")
-@as_json_option
-def trace(lab: Path, memory: int, depth: int, as_json: bool) -> None:
-    """How MEMORY of LAB is joined to others: the strongest paths over its edges."""
-    with existing(lab, read_only=True) as opened:
-        found = opened.graph.trace(memory, depth)
-    tell(found.frame.to_dicts(), as_json=as_json, text=lambda: found.tree)
-
-
-@graph.command()
-@LAB
-@click.argument("memory", type=int)
-@click.option("--limit", type=int, default=10, show_default=True)
-@as_json_option
-def similar(lab: Path, memory: int, limit: int, as_json: bool) -> None:
-    """The memories of LAB that are nearest to MEMORY."""
-    with existing(lab, read_only=True) as opened:
-        rows = opened.graph.similar(memory, limit=limit).to_dicts()
-    lines = [f"{row['similarity']:.3f}  #{row['memory_id']}  {row['text']}" for row in rows]
-    tell(rows, as_json=as_json, text=lambda: "\n".join(lines))
-
-
-@policy.command()
-@as_json_option
-def packs(as_json: bool) -> None:
-    """The packs that come with memlab."""
-    known = [memlab.load_pack(name) for name in memlab.packs()]
-    tell(
-        [{"name": pack.name, "hash": pack.hash, "doc": pack.doc} for pack in known],
-        as_json=as_json,
-        text=lambda: "\n".join(f"{pack.name:<12} [{pack.hash[:12]}] {pack.doc}" for pack in known),
-    )
-
-
-@policy.command()
-@LAB
-@click.argument("pack")
-@click.option("--reason", default="")
-@as_json_option
-def use(lab: Path, pack: str, reason: str, as_json: bool) -> None:
-    """Let PACK (a name or a .hy file) decide in LAB from now on."""
-    with existing(lab) as opened:
-        live = opened.policies.use(pack, reason=reason)
-    tell(
-        {"pack": live.name, "hash": live.hash}, as_json=as_json, text=lambda: f"{live.name} [{live.hash[:12]}] is live"
-    )
-
-
-# -- Correcting a lab: edit, deprecate, delete, restore, purge, and backups --
-
-_SHOWN = 20
-MEMORIES = click.argument("memories", type=int, nargs=-1)
-
-
-@main.command()
-@LAB
+@command(main, write)
 @click.argument("memory", type=int)
 @click.option("--text", type=Text(), help="Its new words (- for standard input): a new memory supersedes it.")
 @click.option("--tag", "tags", multiple=True, help="Its tags, in place of those it has.")
 @click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE", help="Any field; VALUE as JSON, or a word.")
-@as_json_option
-def edit(lab: Path, memory: int, text: str | None, tags: tuple[str, ...], sets: tuple[str, ...], as_json: bool) -> None:
+def edit(lab: memlab.Lab, memory: int, text: str | None, tags: tuple[str, ...], sets: tuple[str, ...]) -> Told:
     """Correct MEMORY in LAB.
 
     memlab edit a.memlab 3 --set importance=0.9 --set pinned=true --set project=null
@@ -327,21 +244,20 @@ def edit(lab: Path, memory: int, text: str | None, tags: tuple[str, ...], sets: 
         name, sign, value = given.partition("=")
         if not sign:
             raise click.UsageError(f"--set takes FIELD=VALUE, not {given!r}.")
-        fields[name] = _value(value)
-    with existing(lab) as opened, warnings.catch_warnings():
+        fields[name] = value_of(value)
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", memlab.RedactionWarning)  # said below
-        edited = opened.edit(memory, text=text, **fields)
-    told = {name: list(getattr(edited, name)) for name in ("rebuilt", "dropped", "notes")}
-    report = {"id": edited.id, "text": edited.text, "supersedes": memory if edited.id != memory else None, **told}
-    made = f" supersedes #{memory}" if edited.id != memory else " is changed"
-    lines = [f"#{edited.id}{made}: {edited.text}", *taken_out(edited), *(f"  {note}" for note in edited.notes)]
-    tell(report, as_json=as_json, text=lambda: "\n".join(lines))
+        edited = lab.edit(memory, text=text, **fields)
+    reached = {name: list(getattr(edited, name)) for name in ("rebuilt", "dropped", "notes")}
+    new = edited.id != memory
+    report = {"id": edited.id, "text": edited.text, "supersedes": memory if new else None, **reached}
+    change = f" supersedes #{memory}" if new else " is changed"
+    notes = [f"  {note}" for note in edited.notes]
+    return report, [f"#{edited.id}{change}: {edited.text}", *_taken_out(edited), *notes]
 
 
-@main.command()
-@LAB
+@command(main, write_if("dry_run", wanted=False), verb=f"{_LAB}.forget", options={"how": ""})
 @MEMORIES
-@click.option("--how", type=click.Choice(["forget", "delete", "deprecate", "quarantine"]), default="forget")
 @click.option("--project", help="Delete all memories of this project.")
 @click.option("--reason", type=Text(), default="", help="Why; a deprecation needs it, a quarantine may have it.")
 @click.option("--source", type=Word(SOURCES), help="Quarantine what was learned from this.")
@@ -350,8 +266,7 @@ def edit(lab: Path, memory: int, text: str | None, tags: tuple[str, ...], sets: 
 @click.option("--since", help="Quarantine what was written at this time or later, such as 2026-11-01.")
 @click.option("--dry-run", is_flag=True, help="Say what a quarantine would do, and write nothing.")
 @click.option("--replay", type=int, help="How many recalls a quarantine asks again. Default: 100.")
-@as_json_option
-def forget(lab: Path, memories: tuple[int, ...], how: Any, as_json: bool, **given: Any) -> None:
+def forget(lab: memlab.Lab, memories: tuple[int, ...], how: Any, as_json: bool, **given: Any) -> Told:
     """Take MEMORIES of LAB, with their corrections, out of every recall; `restore` brings them back.
 
     --how delete: due to be purged once `grace-days` are over. --how deprecate: wrong, for a REASON. --how quarantine:
@@ -366,74 +281,62 @@ def forget(lab: Path, memories: tuple[int, ...], how: Any, as_json: bool, **give
         raise click.UsageError("Say which MEMORIES, by their ids.")
     if how == "deprecate" and not given["reason"]:
         raise click.UsageError("Say why: --reason.")
-    asked = {name: value for name, value in given.items() if value not in (None, "", False)}
+    options = {name: value for name, value in given.items() if value not in (None, "", False)}
     if quarantines:
-        asked["progress"] = not as_json
-    with existing(lab, read_only=given["dry_run"]) as opened:
-        done = opened.forget(memories or None, how=how, **asked)
+        options["progress"] = not as_json
+    done = lab.forget(memories or None, how=how, **options)
     if isinstance(done, Quarantined):
-        _tell_quarantined(done, as_json=as_json)
-    elif how != "forget":
-        _report(done, as_json)
-    else:
-        also = ", ".join(f"#{id}" for id in done.ids if id not in memories)
-        report = {"id": memories[0], "ids": list(done.ids), "status": "forgotten"}
-        named = ", ".join(f"#{id} is forgotten" for id in memories)
-        tell(report, as_json=as_json, text=lambda: named + (f", with its corrections {also}" if also else ""))
+        return _quarantined(done)
+    if how != "forget":
+        return _corrected(done)
+    also = ", ".join(f"#{id}" for id in done.ids if id not in memories)
+    named = ", ".join(f"#{id} is forgotten" for id in memories)
+    report = {"id": memories[0], "ids": list(done.ids), "status": "forgotten"}
+    return report, named + (f", with its corrections {also}" if also else "")
 
 
-@main.command()
-@LAB
+@command(main, write)
 @MEMORIES
 @click.option("--project", help="All that is deleted of this project.")
 @click.option("--quarantine", type=int, metavar="EVENT", help="All that the quarantine of this event took.")
-@as_json_option
-def restore(lab: Path, memories: tuple[int, ...], project: str | None, quarantine: int | None, as_json: bool) -> None:
+def restore(lab: memlab.Lab, memories: tuple[int, ...], **options: Any) -> Told:
     """Bring MEMORIES back that were forgotten, deprecated, deleted or summarised (by the number of the summary).
 
     A backup of the lab's files is put in place by `memlab upkeep restore`.
     """
-    with existing(lab) as opened:
-        done = opened.restore(memories or None, project=project, quarantine=quarantine)
-    _report(done, as_json)
+    return _corrected(lab.restore(memories or None, **options))
 
 
-@main.command()
-@LAB
+def _consented(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
+    if not options["yes"]:
+        raise memlab.InputError(
+            "What is purged cannot be brought back. Say so with --yes, or use: memlab forget --how delete."
+        )
+    return existing(path)
+
+
+@command(
+    main,
+    _consented,
+    verb=f"{_LAB}.purge",
+    options={
+        "project": "All memories of this project.",
+        "session": "All of this session.",
+        "subject": "All that is known of this entity, under all its names.",
+        "creator": "All that this user or agent wrote.",
+        "overdue": "What was deleted for longer than `grace-days`.",
+        "remove_exports": "Also remove known exports that hold something of it.",
+        "reason": "Kept in the journal.",
+    },
+)
 @MEMORIES
-@click.option("--project", help="All memories of this project.")
-@click.option("--session", help="All of this session.")
-@click.option("--subject", help="All that is known of this entity, under all its names.")
-@click.option("--creator", help="All that this user or agent wrote.")
-@click.option("--overdue", is_flag=True, help="What was deleted for longer than `grace-days`.")
-@click.option("--remove-exports", is_flag=True, help="Also remove known exports that hold something of it.")
-@click.option("--reason", default="", help="Kept in the journal.")
 @click.option("--yes", is_flag=True, help="Do it: nothing brings back what was purged.")
-@as_json_option
-def purge(
-    lab: Path,
-    memories: tuple[int, ...],
-    project: str | None,
-    session: str | None,
-    subject: str | None,
-    creator: str | None,
-    overdue: bool,
-    remove_exports: bool,
-    reason: str,
-    yes: bool,
-    as_json: bool,
-) -> None:
+def purge(lab: memlab.Lab, memories: tuple[int, ...], yes: bool, **options: Any) -> Told:
     """Remove MEMORIES for good from the journal and every file made of it, and print a receipt.
 
     Backups and mirrors are reached, exports are named. --project, --session, --subject and --creator narrow each other.
     """
-    if not yes:
-        raise memlab.InputError(
-            "What is purged cannot be brought back. Say so with --yes, or use: memlab forget --how delete."
-        )
-    names = {"project": project, "session": session, "subject": subject, "creator": creator}
-    with existing(lab) as opened:
-        done = opened.purge(memories or None, **names, overdue=overdue, remove_exports=remove_exports, reason=reason)
+    done = lab.purge(memories or None, **options)
     review = done.review.to_dicts()
     report = {
         "purged": list(done.ids),
@@ -443,56 +346,37 @@ def purge(
         "receipt": done.frame.to_dicts(),
         "review": review,
     }
-    tell(report, as_json=as_json, text=lambda: "\n".join([str(done), *_review(review)]))
+    return report, [str(done), *_review_lines(review)]
 
 
-@upkeep.command()
-@LAB
-@click.option("--folder", type=LocalPath(), help="Where to, instead of LAB/backups.")
-@click.option("--keep", type=int, default=3, show_default=True, help="How many to keep there.")
-@as_json_option
-def backup(lab: Path, folder: Path | None, keep: int, as_json: bool) -> None:
-    """Copy LAB as it is now; the copy opens as a lab."""
-    with existing(lab) as opened:
-        made = opened.io.backup(folder, keep=keep)
-    report = {"path": str(made.path), "event": made.event, "size": made.size, "kept": made.frame.height}
-    tell(report, as_json=as_json, text=lambda: f"{made.path} ({made.size:,} bytes, {made.frame.height} kept)")
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
-
-
-def _report(done: Corrected, as_json: bool) -> None:
+def _corrected(done: Corrected) -> Told:
     rows, review = done.frame.to_dicts(), done.review.to_dicts()
-    lines = [f"#{row['memory_id']} is {row['status']} (was {row['before']})" for row in rows]
-    report = {"changed": rows, "review": review}
-    tell(report, as_json=as_json, text=lambda: "\n".join([*(lines or ["nothing to change"]), *_review(review)]))
+    lines = _status_lines(rows) or ["nothing to change"]
+    return {"changed": rows, "review": review}, lines + _review_lines(review)
 
 
-def _review(rows: list[dict[str, Any]]) -> list[str]:
+def _status_lines(rows: list[dict[str, Any]]) -> list[str]:
+    return [f"#{row['memory_id']} is {row['status']} (was {row['before']})" for row in rows]
+
+
+def _review_lines(rows: list[dict[str, Any]]) -> list[str]:
     return [f"review #{row['memory_id']} ({row['how']}: #{row['of']}) {row['text'][:80]}" for row in rows]
 
 
-def _tell_quarantined(done: Quarantined, *, as_json: bool) -> None:
+def _quarantined(done: Quarantined) -> Told:
+    changed, review = done.frame.to_dicts(), done.derived.to_dicts()
     report = {
         "event": done.event,
         "quarantined": list(done.ids),
         "back": list(done.back),
-        "changed": done.frame.to_dicts(),
+        "changed": changed,
         "shown": done.shown.to_dicts(),
         "replay": done.replay.to_dicts(),
-        "review": done.derived.to_dicts(),
+        "review": review,
     }
-    tell(report, as_json=as_json, text=lambda: "\n".join([repr(done)[1:-1], *_lines(report)]))
-
-
-def _lines(report: dict[str, Any]) -> list[str]:
-    lines = [f"#{row['memory_id']} is {row['status']} (was {row['before']})" for row in report["changed"]]
-    lines += [f"review #{row['memory_id']} ({row['how']}: #{row['of']})" for row in report["review"]]
+    lines = _status_lines(changed)
+    lines += [f"review #{row['memory_id']} ({row['how']}: #{row['of']})" for row in review]
     more = len(lines) - _SHOWN
-    undo = [f"undo: memlab restore LAB --quarantine {report['event']}"] if report["event"] is not None else []
-    return [*lines[:_SHOWN], *([f"... and {more:,} more"] if more > 0 else []), *undo]
+    lines = lines[:_SHOWN] + ([f"... and {more:,} more"] if more > 0 else [])
+    undo = [] if done.event is None else [f"undo: memlab restore LAB --quarantine {done.event}"]
+    return report, [repr(done)[1:-1], *lines, *undo]

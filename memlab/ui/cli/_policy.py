@@ -6,10 +6,10 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,19 +26,15 @@ from memlab.kernel.language import (
     slot_of,
 )
 from memlab.kernel.policies import SLOTS, Pack, load_pack, slot_named
-from memlab.ui.cli._base import FILE, InputFile, LocalPath, as_json_option, main, say, tell
+from memlab.ui.cli._base import InputFile, LocalPath, Told, command, policy, read_frame, read_text, say, tell, value_of
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 __all__ = ["PolicyFile", "errors_of", "given_values", "opened", "read_frame"]
 
 
-@main.group()
-def policy() -> None:
-    """Check and compare policy files, and see what a lab has used."""
-
-
+FILE = click.argument("file", type=InputFile(".hy", as_text=True))
 _SLOT = click.option("--slot", help="The slot; for a file with one policy, what it is for.")
 _COLOR = click.option("--color/--no-color", default=None, help="Colours. Default: when the output is a terminal.")
 
@@ -49,11 +45,10 @@ def _colored(wanted: bool | None) -> bool:
     return wanted
 
 
-@policy.command()
+@command(policy)
 @FILE
 @_SLOT
-@as_json_option
-def check(file: str, slot: str | None, as_json: bool) -> None:
+def check(file: str, slot: str | None, as_json: bool) -> Told:
     """Read FILE (a pack's name, a pack's file or a policy's file) and type-check all its policies.
 
     Errors are printed as file:line:column, all of them; exit status 1.
@@ -61,38 +56,36 @@ def check(file: str, slot: str | None, as_json: bool) -> None:
     try:
         found = opened(file, slot)
     except PolicyError as error:
-        _refuse(file, errors_of(file, error), as_json)
+        return _refusal(file, errors_of(file, error), as_json)
     hashes = {name: item.hash for name, item in found.policies.items()}
     report = {"ok": True, "pack": found.name, "hash": _hash(found), "slots": hashes}
     count = f"{len(hashes)} policies, all valid" if found.pack else "a valid policy"
-    tell(report, as_json=as_json, text=lambda: f"{found.name} [{_hash(found)[:12]}]: {count}")
+    return report, f"{found.name} [{_hash(found)[:12]}]: {count}"
 
 
-def _refuse(file: str, errors: list[PolicyError], as_json: bool) -> NoReturn:
+def _refusal(file: str, errors: list[PolicyError], as_json: bool) -> Told:
+    rows = [
+        {"file": e.file or file, "line": e.line, "column": e.column, "policy": e.policy, "message": e.message}
+        for e in errors
+    ]
     if as_json:
-        rows = [
-            {"file": e.file or file, "line": e.line, "column": e.column, "policy": e.policy, "message": e.message}
-            for e in errors
-        ]
-        tell({"ok": False, "errors": rows}, as_json=True)
-    else:
-        for error in errors:
-            place = ":".join(str(part) for part in (error.file or file, error.line, error.column) if part is not None)
-            say(f"{place}: {error}", err=True)
-        say(f"memlab: {file} has {len(errors)} error{'s' if len(errors) > 1 else ''}", err=True)
-    sys.exit(1)
+        return {"ok": False, "errors": rows}, "", 1
+    for error in errors:
+        place = ":".join(str(part) for part in (error.file or file, error.line, error.column) if part is not None)
+        say(f"{place}: {error}", err=True)
+    say(f"memlab: {file} has {len(errors)} error{'s' if len(errors) > 1 else ''}", err=True)
+    raise click.exceptions.Exit(1)
 
 
 def _hash(file: PolicyFile) -> str:
     return file.pack.hash if file.pack is not None else file.one(None).hash
 
 
-@policy.command(name="show")
+@command(policy, name="show")
 @FILE
 @_SLOT
 @_COLOR
-@as_json_option
-def show_policy(file: str, slot: str | None, color: bool | None, as_json: bool) -> None:
+def show_policy(file: str, slot: str | None, color: bool | None, as_json: bool) -> Told:
     """The settings and policies of FILE, with what it inherits; in colour on a terminal."""
     found = opened(file, slot)
     chosen = found.policies if slot is None else {slot: found.one(slot)}
@@ -118,21 +111,25 @@ def show_policy(file: str, slot: str | None, color: bool | None, as_json: bool) 
         parts = [f"{shown(f'; {name} [{item.hash[:12]}]')}\n{shown(item.source)}" for name, item in chosen.items()]
         return "\n".join([*lines, "\n\n".join(parts)])
 
+    return _painted(report, text, paint, as_json)
+
+
+def _painted(report: Any, text: Callable[[], str], paint: bool, as_json: bool) -> Told:
+    """Print a text in its own colours, or give what ``--json`` prints."""
     if as_json:
-        tell(report, as_json=True)
-    else:
-        say(text(), painted=paint)
+        return report, ""
+    say(text(), painted=paint)
+    return None
 
 
 def _literal(value: float | bool | str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-@policy.command(name="hash")
+@command(policy, name="hash")
 @FILE
 @_SLOT
-@as_json_option
-def hash_(file: str, slot: str | None, as_json: bool) -> None:
+def hash_(file: str, slot: str | None) -> Told:
     """The hash of FILE (slots, settings, parameters, helpers and the dialect's version), and those of its policies.
 
     The source hash forgives layout and bound names, the meaning hash says what is computed.
@@ -141,24 +138,19 @@ def hash_(file: str, slot: str | None, as_json: bool) -> None:
     chosen = found.policies if slot is None else {slot: found.one(slot)}
     rows = {n: {"hash": p.hash, "source": p.source_hash, "meaning": p.meaning_hash} for n, p in chosen.items()}
     width = max(map(len, rows), default=0)
-
-    def text() -> str:
-        table = [
-            f"{name:{width}}  version {row['hash'][:12]}  source {row['source'][:12]}  meaning {row['meaning'][:12]}"
-            for name, row in rows.items()
-        ]
-        return "\n".join([_hash(found), *table])
-
-    tell({"pack": found.name, "hash": _hash(found), "slots": rows}, as_json=as_json, text=text)
+    lines = [
+        f"{name:{width}}  version {row['hash'][:12]}  source {row['source'][:12]}  meaning {row['meaning'][:12]}"
+        for name, row in rows.items()
+    ]
+    return {"pack": found.name, "hash": _hash(found), "slots": rows}, [_hash(found), *lines]
 
 
-@policy.command()
+@command(policy)
 @click.argument("before", type=InputFile(".hy", as_text=True))
 @click.argument("after", type=InputFile(".hy", as_text=True))
 @_SLOT
 @_COLOR
-@as_json_option
-def diff(before: str, after: str, slot: str | None, color: bool | None, as_json: bool) -> None:
+def diff(before: str, after: str, slot: str | None, color: bool | None, as_json: bool) -> Told:
     """What differs between two packs, or two policies of one slot: form by form; exit status 1 if anything does."""
     old, new = opened(before, slot), opened(after, slot)
     slots: dict[str, dict[str, str]] = {}
@@ -186,15 +178,14 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
         notes = [f"{name}: the same forms, spelled otherwise" for name in respelled]
         return "\n".join([found.text(color=_colored(color)), *notes]) if found or notes else "no difference"
 
-    if as_json:
-        tell({"slots": slots, "settings": settings, "changes": found.frame.to_dicts()}, as_json=True)
-    else:
-        say(text(), painted=_colored(color))
+    report = {"slots": slots, "settings": settings, "changes": found.frame.to_dicts()}
+    tell(_painted(report, text, _colored(color), as_json), as_json=as_json)
     if slots or settings:
-        sys.exit(1)
+        raise click.exceptions.Exit(1)
+    return None
 
 
-@policy.command()
+@command(policy)
 @FILE
 @_SLOT
 @click.option("--field", help="The field of a record to explain; all of them without it.")
@@ -203,7 +194,6 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
 @click.option("--row", type=int, default=0, show_default=True, help="The row of the frame, from 0.")
 @click.option("--by", help="The frame's column of slates, when it holds many.")
 @click.option("--order", default="memory_id", show_default=True, help="The frame's column of memory ids.")
-@as_json_option
 def explain(
     file: str,
     slot: str | None,
@@ -213,8 +203,7 @@ def explain(
     row: int,
     by: str | None,
     order: str,
-    as_json: bool,
-) -> None:
+) -> Told:
     """Why a policy of FILE gives its value for one item: the terms that sum to it, and the whole computation.
 
     Values come from --values, or from a row of --frame, which aggregates of the slate need; --values go first.
@@ -232,11 +221,8 @@ def explain(
         }
         for name, found in made.items()
     }
-    tell(
-        {"policy": chosen.name, "hash": chosen.hash, "values": given, "explained": report},
-        as_json=as_json,
-        text=lambda: "\n\n".join(_explained(name, found) for name, found in made.items()),
-    )
+    text = "\n\n".join(_explained(name, found) for name, found in made.items())
+    return {"policy": chosen.name, "hash": chosen.hash, "values": given, "explained": report}, text
 
 
 def _explained(name: str, found: Explanation) -> str:
@@ -306,7 +292,7 @@ def opened(spec: str, slot: str | None = None) -> PolicyFile:
     if not path.is_file():
         pack = load_pack(spec)
         return PolicyFile(pack.name, pack.policies, pack)
-    source = _text(path)
+    source = read_text(path)
     if _IS_PACK.match(source):
         pack = load_pack(path) if spec.endswith(".hy") else load_pack(source)
         return PolicyFile(pack.name, pack.policies, pack)
@@ -317,22 +303,13 @@ def opened(spec: str, slot: str | None = None) -> PolicyFile:
     return PolicyFile(name, {name: policy}, None)
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror}.") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.") from None
-
-
 def errors_of(spec: str, first: PolicyError) -> list[PolicyError]:
     """Every error of a pack's policies, each policy on its own; the first alone where they cannot be taken apart."""
     path = Path(spec).expanduser()
     if not path.is_file():
         return [first]
     try:
-        pack = read_pack(_text(path), file=spec)
+        pack = read_pack(read_text(path), file=spec)
     except PolicyError:
         return [first]
     found: list[PolicyError] = []
@@ -348,29 +325,6 @@ def errors_of(spec: str, first: PolicyError) -> list[PolicyError]:
     return found if (first.line, first.column, first.message) in known else [first, *found]
 
 
-def read_frame(path: Path) -> pl.DataFrame:
-    """A table from a .parquet, .csv or .jsonl file."""
-    import polars as pl
-
-    from memlab.io.formats import UNREADABLE
-
-    readers: dict[str, Any] = {
-        ".parquet": pl.read_parquet,
-        ".csv": pl.read_csv,
-        ".jsonl": pl.read_ndjson,
-        ".ndjson": pl.read_ndjson,
-    }
-    if path.suffix not in readers:
-        raise InputError(f"{path} is no table: a frame is a .parquet, .csv or .jsonl file.")
-    if not path.is_file():
-        raise InputError(f"There is no file {path}.")
-    try:
-        frame: pl.DataFrame = readers[path.suffix](path)
-    except UNREADABLE as error:
-        raise InputError(f"{path} cannot be read as {path.suffix}: {str(error).splitlines()[0]}") from None
-    return frame
-
-
 def given_values(words: tuple[str, ...]) -> dict[str, object]:
     """Values from JSON objects and from ``name=value`` pairs, the last one for a name winning."""
     values: dict[str, object] = {}
@@ -384,13 +338,5 @@ def given_values(words: tuple[str, ...]) -> dict[str, object]:
         name, equals, text = word.partition("=")
         if not equals or not name.strip():
             raise InputError(f'{word} is no value: write name=value, or a JSON object such as {{"similarity": 0.8}}.')
-        values[name.strip()] = _value(text.strip())
+        values[name.strip()] = value_of(text.strip())
     return values
-
-
-def _value(text: str) -> object:
-    """JSON where it is JSON, else the text itself: ``kind=fact`` needs no quotation marks."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text

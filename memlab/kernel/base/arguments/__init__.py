@@ -15,7 +15,7 @@ while they are read. What the operating system refuses is a LabError, what Polar
 expressions an InputError. Whatever else a call raises goes through as it is: it is a fault of memlab's own.
 """
 
-from memlab.kernel.base.arguments._calls import checked, renamed, warn_caller
+from memlab.kernel.base.arguments._calls import Parameter, checked, describe_parameters, renamed, warn_caller
 from memlab.kernel.base.arguments._rules import (
     AnyNumber,
     AsGiven,
@@ -37,12 +37,14 @@ __all__ = [
     "Called",
     "Count",
     "Misfit",
+    "Parameter",
     "Seconds",
     "Seed",
     "Share",
     "Taken",
     "Within",
     "checked",
+    "describe_parameters",
     "item",
     "renamed",
     "shown",
