@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from memlab.errors import DatasetError, InputError
+from memlab.errors import DatasetError
 from memlab.io.formats.bundle import MEMORIES, Bundle, memory_frame
 from memlab.io.formats.lines import json_of, lines_of, text_of
-from memlab.io.formats.records import time_of
-from memlab.kernel.schema import KINDS, spelled
+from memlab.io.formats.records import Wrong, column_value
+from memlab.kernel.schema import KINDS, MEMORY, spelled
 
 __all__ = ["is_langgraph", "is_mem0", "read_langgraph", "read_mem0"]
 
@@ -31,110 +31,96 @@ _TEXTS = ("memory", "content", "text", "data")
 """The keys under which an item's value says what is remembered, as their own examples have it."""
 
 
+_MEM0 = {
+    "created": "created_at",
+    "changed": "updated_at",
+    "valid_until": "expiration_date",
+    "session": "run_id",
+    "creator": "user_id",
+    "speaker": "actor_id",
+    "agents": "agent_id",
+    "tags": "categories",
+}
+"""The field of mem0 that each column of a memory has."""
+_LANGGRAPH = {"created": ("created_at", "createdAt"), "changed": ("updated_at", "updatedAt")}
+
+
 class _Row:
     """One entry of such a file as it becomes a memory, and what of it found no place."""
 
-    def __init__(self, source: str, place: str, entry: Mapping[str, Any], left_out: Counter[str]) -> None:
-        self.source, self.place, self.entry, self.left_out = source, place, dict(entry), left_out
+    def __init__(self, entry: Mapping[str, Any], left_out: Counter[str]) -> None:
+        self.entry, self.left_out = dict(entry), left_out
         self.memory: dict[str, Any] = dict.fromkeys(MEMORIES)
         self.memory["uses"] = []
 
-    def error(self, field: str, problem: str) -> DatasetError:
-        return DatasetError(f"{self.source}, {self.place}, field {field}: {problem}")
-
     def take(self, *names: str) -> Any:
-        """The first of these that is there, taken out."""
-        found = None
-        for name in names:
-            value = self.entry.pop(name, None)
-            found = value if found is None else found
-        return found
+        """Take out the fields of these names, and return the first that has a value."""
+        values = [self.entry.pop(name, None) for name in names]
+        return next((value for value in values if value is not None), None)
 
-    def text(self, column: str, *names: str, required: bool = False) -> None:
-        value = self.take(*names)
-        if value is None and not required:
-            return
-        if not isinstance(value, str) or not value.strip():
-            raise self.error(names[0], f"A text stands here, not {value!r:.60}.")
-        self.memory[column] = value
+    def put(self, column: str, *names: str) -> None:
+        """Give a column the value of the first of these fields that has one."""
+        self.set(column, self.take(*names), names[0])
 
-    def time(self, column: str, *names: str) -> None:
-        value = self.take(*names)
+    def set(self, column: str, value: Any, field: str) -> None:
+        """Give a column a value, where there is any; lists grow."""
         if value is None:
             return
+        storage = MEMORY[column].storage
         try:
-            self.memory[column] = time_of(value)
-        except InputError as problem:
-            raise self.error(names[0], str(problem)) from None
+            checked = column_value(column, [value] if storage == "list" and isinstance(value, str) else value)
+        except Wrong as problem:
+            raise Wrong(str(problem), field) from None
+        texts = checked if storage == "list" else [checked] if isinstance(checked, str) else []
+        if not all(one.strip() for one in texts):
+            raise Wrong(f"A text stands here, not {value!r:.60}.", field)
+        self.memory[column] = [*dict.fromkeys([*(self.memory[column] or ()), *texts])] if storage == "list" else checked
 
-    def tags(self, values: object, field: str) -> None:
-        given = [values] if isinstance(values, str) else values
-        if given is None:
-            return
-        if not isinstance(given, list) or not all(isinstance(item, str) and item for item in given):
-            raise self.error(field, f"Labels are texts, not {values!r:.60}.")
-        self.memory["tags"] = list(dict.fromkeys([*(self.memory["tags"] or ()), *given])) or None
+    def set_kind(self, fields: dict[str, Any]) -> None:
+        """Take the kind of the memory out of the fields that name one."""
+        for name in ("kind", "type"):
+            value = fields.get(name)
+            if isinstance(value, str) and spelled(value, KINDS) in KINDS:
+                self.memory["kind"] = spelled(fields.pop(name), KINDS)
 
-    def kind(self, value: object) -> bool:
-        if isinstance(value, str) and spelled(value, KINDS) in KINDS:
-            self.memory["kind"] = spelled(value, KINDS)
-            return True
-        return False
-
-    def rest(self, entry: Mapping[str, Any], prefix: str = "") -> None:
-        for name, value in entry.items():
-            if value is not None and value != {} and value != []:
-                self.left_out[f"{prefix}{name}"] += 1
+    def leave_out(self, fields: Mapping[str, Any], prefix: str = "") -> None:
+        """Count what has no place in a memory."""
+        self.left_out.update(f"{prefix}{name}" for name, value in fields.items() if value not in (None, {}, []))
 
 
-def _mem0(row: _Row) -> None:
-    row.text("text", "memory", "data", required=True)
-    id = row.take("id")
+def _fill_from_mem0(row: _Row) -> None:
+    text, id, metadata = row.take("memory", "data"), row.take("id"), row.take("metadata")
+    row.set("text", "" if text is None else text, "memory")
     if not isinstance(id, str | int) or isinstance(id, bool) or not str(id):
-        raise row.error("id", f"A memory of mem0 has an id, not {id!r:.60}.")
+        raise Wrong(f"A memory of mem0 has an id, not {id!r:.60}.", "id")
     row.memory["origin"] = f"mem0:{id}"
-    row.time("created", "created_at")
-    row.time("changed", "updated_at")
-    row.time("valid_until", "expiration_date")
-    row.text("session", "run_id")
-    row.text("creator", "user_id")
-    row.text("speaker", "actor_id")
-    agent = row.take("agent_id")
-    if agent is not None:
-        if not isinstance(agent, str) or not agent:
-            raise row.error("agent_id", f"A text stands here, not {agent!r:.60}.")
-        row.memory["agents"] = [agent]
-    row.tags(row.take("categories"), "categories")
-    metadata = row.take("metadata")
+    for column, name in _MEM0.items():
+        row.put(column, name)
     if metadata is not None:
         if not isinstance(metadata, dict):
-            raise row.error("metadata", f"An object stands here, not {metadata!r:.60}.")
-        left = dict(metadata)
+            raise Wrong(f"An object stands here, not {metadata!r:.60}.", "metadata")
+        rest = dict(metadata)
         for name in ("category", "tags"):
-            if isinstance(left.get(name), str | list):
-                row.tags(left.pop(name), f"metadata.{name}")
-        for name in ("kind", "type"):
-            if row.kind(left.get(name)):
-                left.pop(name)
-        row.rest(left, "metadata.")
+            if isinstance(rest.get(name), str | list):
+                row.set("tags", rest.pop(name), f"metadata.{name}")
+        row.set_kind(rest)
+        row.leave_out(rest, "metadata.")
     row.take("hash", "score")  # of their index, which is theirs
-    row.rest(row.entry)
+    row.leave_out(row.entry)
 
 
-def _langgraph(row: _Row) -> None:
+def _fill_from_langgraph(row: _Row) -> None:
     key, namespace, value = row.take("key"), row.take("namespace"), row.take("value")
     if not isinstance(key, str) or not key:
-        raise row.error("key", f"An item has a key, a text, not {key!r:.60}.")
+        raise Wrong(f"An item has a key, a text, not {key!r:.60}.", "key")
     if not isinstance(namespace, list) or not all(isinstance(part, str) for part in namespace):
-        raise row.error("namespace", f"A list of texts stands here, not {namespace!r:.60}.")
+        raise Wrong(f"A list of texts stands here, not {namespace!r:.60}.", "namespace")
     if not isinstance(value, dict) or not value:
-        raise row.error("value", f"An object stands here, not {value!r:.60}.")
+        raise Wrong(f"An object stands here, not {value!r:.60}.", "value")
     path = "/".join(namespace)
-    row.memory["ref"] = key
-    row.memory["project"] = path or None
-    row.memory["origin"] = f"langgraph:{path}/{key}"
-    row.time("created", "created_at", "createdAt")
-    row.time("changed", "updated_at", "updatedAt")
+    row.memory |= {"ref": key, "project": path or None, "origin": f"langgraph:{path}/{key}"}
+    for column, names in _LANGGRAPH.items():
+        row.put(column, *names)
     fields = dict(value)
     if isinstance(fields.get("content"), dict) and fields["content"]:
         # LangMem keeps {"kind": "Memory", "content": {"content": "..."}}.
@@ -143,14 +129,12 @@ def _langgraph(row: _Row) -> None:
     text = next((name for name in _TEXTS if isinstance(fields.get(name), str) and fields[name].strip()), None)
     row.memory["text"] = fields.pop(text) if text else json.dumps(value, ensure_ascii=False, sort_keys=True)
     if text:
-        for name in ("kind", "type"):
-            if row.kind(fields.get(name)):
-                fields.pop(name)
+        row.set_kind(fields)
         if isinstance(fields.get("tags"), list):
-            row.tags(fields.pop("tags"), "value.tags")
-        row.rest(fields, "value.")
+            row.set("tags", fields.pop("tags"), "value.tags")
+        row.leave_out(fields, "value.")
     row.take("score")
-    row.rest(row.entry)
+    row.leave_out(row.entry)
 
 
 def is_mem0(path: Path, head: str) -> bool:
@@ -193,12 +177,12 @@ def _entries_of(path: Path) -> list[tuple[str, Any]]:
 
 def read_mem0(path: Path) -> Bundle:
     """Return the memories of a file of mem0."""
-    return _read(path, "mem0", _mem0)
+    return _read(path, "mem0", _fill_from_mem0)
 
 
 def read_langgraph(path: Path) -> Bundle:
     """Return the items of a file of LangGraph as memories."""
-    return _read(path, "langgraph", _langgraph)
+    return _read(path, "langgraph", _fill_from_langgraph)
 
 
 def _read(path: Path, format: str, fill: Callable[[_Row], None]) -> Bundle:
@@ -208,15 +192,14 @@ def _read(path: Path, format: str, fill: Callable[[_Row], None]) -> Bundle:
     for number, (place, entry) in enumerate(entries, 1):
         if not isinstance(entry, dict):
             raise DatasetError(f"{path.name}, {place}: A memory is an object, not {type(entry).__name__}.")
-        row = _Row(path.name, place, entry, left_out)
-        fill(row)
+        row = _Row(entry, left_out)
+        try:
+            fill(row)
+        except Wrong as problem:
+            raise problem.at(path.name, place) from None
         row.memory["id"] = number
         for name, values in columns.items():
             values.append(row.memory[name])
-    return Bundle(
-        lab=format,
-        memories=memory_frame(columns),
-        source=path.name,
-        places=tuple(place for place, _ in entries),
-        left_out=dict(left_out),
-    )
+    places = tuple(place for place, _ in entries)
+    memories = memory_frame(columns)
+    return Bundle(lab=format, memories=memories, source=path.name, places=places, left_out=dict(left_out))

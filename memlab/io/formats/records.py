@@ -23,7 +23,7 @@ from memlab.kernel.base.clock import from_micros, to_micros
 from memlab.kernel.graph import NODE_KINDS
 from memlab.kernel.schema import MEMORY, RELATIONS, is_open_word, spelled
 
-__all__ = ["Record", "bundle_from", "memory_records", "records_of", "time_of", "time_text"]
+__all__ = ["Record", "Wrong", "bundle_from", "column_value", "memory_records", "records_of", "time_of", "time_text"]
 
 _FIRST, _LAST = to_micros(datetime.min.replace(tzinfo=UTC)), to_micros(datetime.max.replace(tzinfo=UTC))
 _MICROS = re.compile(r"-?[0-9]{1,19}us")
@@ -129,11 +129,75 @@ def _through_json(value: Any) -> Any:
 # -- from records -----------------------------------------------------------------------------------------------------
 
 
-class _Reading:
-    """One file as it is read: where it is, and how it complains."""
+class Wrong(InputError):
+    """What a field of a record cannot be; whoever reads the record says where it stands."""
 
-    def __init__(self, source: str) -> None:
-        self.source = source
+    def __init__(self, problem: str, field: str = "") -> None:
+        super().__init__(problem)
+        self.field = field
+
+    def at(self, source: str, place: str) -> DatasetError:
+        """Return the error that names the place."""
+        where = f", {place}" if place else ""
+        return DatasetError(f"{source}{where}{f', field {self.field}' if self.field else ''}: {self}")
+
+
+def _expect(fits: bool, expected: str, value: object, field: str) -> None:
+    if not fits:
+        raise Wrong(f"{expected}, not {value!r:.60}.", field)
+
+
+def column_value(name: str, value: Any) -> Any:
+    """Check a value of a memory's column and return it as a bundle holds it; raises Wrong."""
+    if value is None:
+        return [] if name in _LISTS else None
+    if name == "id":
+        return _integer(name, value)
+    if name == "uses":
+        _expect(isinstance(value, list) and len(value) <= 1000, "A list of instants stands here", value, name)
+        return [_time(name, one) for one in value]
+    storage = MEMORY[name].storage
+    if storage == "time":
+        return _time(name, value)
+    if storage == "num":
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        _expect(number and math.isfinite(value), "A finite number stands here", value, name)
+        return float(value)
+    if storage == "bool":
+        _expect(isinstance(value, bool), "true or false stands here", value, name)
+    elif storage == "list":
+        texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
+        _expect(texts, "A list of texts stands here", value, name)
+    else:
+        _expect(isinstance(value, str), "A text stands here", value, name)
+    return value
+
+
+def _integer(field: str, value: Any) -> int:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    _expect(whole and -_INT64 < value < _INT64, "A whole number stands here", value, field)
+    return int(value)
+
+
+def _time(field: str, value: Any) -> int:
+    try:
+        return time_of(value)
+    except InputError as problem:
+        raise Wrong(str(problem), field) from None
+
+
+def _check_node_name(field: str, name: Any) -> None:
+    named = isinstance(name, str) and 0 < len(name) <= 1000
+    _expect(named, "A name of 1 to 1000 characters stands here", name, field)
+
+
+class _Reading:
+    """The records of one file as they are read; ``take`` raises Wrong."""
+
+    def __init__(self) -> None:
+        self.header: Record | None = None
         self.memories: dict[str, list[Any]] = {name: [] for name in MEMORIES}
         self.places: list[str] = []
         self.ids: set[int] = set()
@@ -143,204 +207,152 @@ class _Reading:
         self.registers: dict[str, Any] = {}
         self.policies: dict[str, Any] | None = None
 
-    def error(self, record: Record, problem: str, field: str = "") -> DatasetError:
-        place = f", {record.place}" if record.place else ""
-        return DatasetError(f"{self.source}{place}{f', field {field}' if field else ''}: {problem}")
+    def take(self, record: Record) -> None:
+        """Take in a record, by its kind."""
+        if self.header is None:
+            if record.kind != "memlab":
+                raise Wrong("An export begins with its header, which names its schema.")
+            _check_header(record.fields)
+            self.header = record
+            return
+        kinds = {
+            "memory": self._memory,
+            "edge": self._edge,
+            "nodes": self._nodes,
+            "register": self._register,
+            "policies": self._policies,
+        }
+        if record.kind not in kinds:
+            raise Wrong(f'There is no record "{record.kind}". {did_you_mean(record.kind, kinds)}')
+        kinds[record.kind](record.fields, record.place)
 
-    # One method a kind of record.
-
-    def memory(self, record: Record) -> None:
-        for name in record.fields:
+    def _memory(self, fields: dict[str, Any], place: str) -> None:
+        for name in fields:
             if name not in MEMORIES:
-                raise self.error(record, f'A memory has no column "{name}". {did_you_mean(name, MEMORIES)}')
-        for name in MEMORIES:
-            self.memories[name].append(self._value(record, name, record.fields.get(name)))
+                raise Wrong(f'A memory has no column "{name}". {did_you_mean(name, MEMORIES)}')
+        for name, values in self.memories.items():
+            values.append(column_value(name, fields.get(name)))
         id = self.memories["id"][-1]
         if id is None or id < 1:
-            raise self.error(record, "A memory has an id, a whole number from 1 on.", "id")
+            raise Wrong("A memory has an id, a whole number from 1 on.", "id")
         if id in self.ids:
-            raise self.error(record, f"Two memories have the id {id}.", "id")
+            raise Wrong(f"Two memories have the id {id}.", "id")
         self.ids.add(id)
-        self.places.append(record.place)
+        self.places.append(place)
 
-    def _value(self, record: Record, name: str, value: Any) -> Any:
-        if value is None:
-            return [] if name in _LISTS else None
-        if name == "id":
-            return self._integer(record, name, value)
-        if name == "uses":
-            if not isinstance(value, list) or len(value) > 1000:
-                raise self.error(record, f"A list of instants stands here, not {value!r:.60}.", name)
-            return [self._time(record, name, one) for one in value]
-        storage = MEMORY[name].storage
-        if storage == "time":
-            return self._time(record, name, value)
-        if storage == "num":
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise self.error(record, f"A finite number stands here, not {value!r:.60}.", name)
-            return float(value)
-        if storage == "bool":
-            if not isinstance(value, bool):
-                raise self.error(record, f"true or false stands here, not {value!r:.60}.", name)
-            return value
-        if storage == "list":
-            if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-                raise self.error(record, f"A list of texts stands here, not {value!r:.60}.", name)
-            return value
-        return self._text(record, name, value)
-
-    def nodes_(self, record: Record) -> None:
-        kind, names = record.fields.get("kind"), record.fields.get("names")
-        if kind not in NODE_KINDS[1:]:
-            raise self.error(record, f"A node is one of {', '.join(NODE_KINDS[1:])}, not {kind!r:.60}.", "kind")
-        if not isinstance(names, list):
-            raise self.error(record, f"A list of names stands here, not {names!r:.60}.", "names")
-        known = self.nodes.setdefault(kind, {})
-        for name in names:
-            self._node_name(record, "names", name)
+    def _nodes(self, fields: dict[str, Any], place: str) -> None:
+        kind, names = fields.get("kind"), fields.get("names")
+        _expect(kind in NODE_KINDS[1:], f"A node is one of {', '.join(NODE_KINDS[1:])}", kind, "kind")
+        _expect(isinstance(names, list), "A list of names stands here", names, "names")
+        known = self.nodes.setdefault(str(kind), {})
+        for name in names or ():
+            _check_node_name("names", name)
             if name in known:
-                raise self.error(record, f'Two nodes of kind {kind} are called "{name:.60}".', "names")
+                raise Wrong(f'Two nodes of kind {kind} are called "{name:.60}".', "names")
             known[name] = None
 
-    def edge(self, record: Record) -> None:
-        fields = record.fields
-        unknown = next((name for name in fields if name not in EDGES), None)
-        if unknown is not None:
-            raise self.error(record, f'An edge has no column "{unknown}". {did_you_mean(unknown, EDGES)}')
+    def _edge(self, fields: dict[str, Any], place: str) -> None:
+        for name in fields:
+            if name not in EDGES:
+                raise Wrong(f'An edge has no column "{name}". {did_you_mean(name, EDGES)}')
         for end in ("source", "target"):
-            value = fields.get(end)
-            if isinstance(value, str):
-                kind, name = node_of(value)
-                if kind not in NODE_KINDS[1:]:
-                    raise self.error(
-                        record, f"An end is an id, or tag/..., cluster/... or entity/..., not {value!r:.60}.", end
-                    )
-                self._node_name(record, end, name)
-                self.nodes.setdefault(kind, {})[name] = None
-            self.edges[end].append(None if isinstance(value, str) else self._integer(record, end, value))
-            self.edges[f"{end}_node"].append(value if isinstance(value, str) else None)
+            id, node = self._end(end, fields.get(end))
+            self.edges[end].append(id)
+            self.edges[f"{end}_node"].append(node)
         if fields.get("source") == fields.get("target"):
-            raise self.error(record, "Nothing is joined to itself.", "target")
+            raise Wrong("Nothing is joined to itself.", "target")
         relation = fields.get("relation")
         relation = spelled(relation, RELATIONS) if isinstance(relation, str) else relation
         if not is_open_word(relation):
-            raise self.error(record, f"{did_you_mean(str(relation), RELATIONS)} Not {relation!r:.60}.", "relation")
+            raise Wrong(f"{did_you_mean(str(relation), RELATIONS)} Not {relation!r:.60}.", "relation")
         weight = fields.get("weight", 1.0)
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
-            raise self.error(record, f"A weight lies in 0..1, not {weight!r:.60}.", "weight")
-        times = self._integer(record, "reinforcements", fields.get("reinforcements", 0))
-        if not 0 <= times < 2**31:
-            raise self.error(record, f"A count stands here, not {times}.", "reinforcements")
+        number = isinstance(weight, int | float) and not isinstance(weight, bool)
+        _expect(number and 0 <= weight <= 1, "A weight lies in 0..1", weight, "weight")
+        times = _integer("reinforcements", fields.get("reinforcements", 0))
+        _expect(0 <= times < 2**31, "A count stands here", times, "reinforcements")
         self.edges["relation"].append(relation)
         self.edges["weight"].append(float(weight))
         self.edges["reinforcements"].append(times)
-        self.edges["created"].append(self._time(record, "created", fields.get("created", 0)))
-        self.edge_places.append(record.place)
+        self.edges["created"].append(_time("created", fields.get("created", 0)))
+        self.edge_places.append(place)
 
-    def register(self, record: Record) -> None:
-        name = record.fields.get("name")
+    def _end(self, end: str, value: Any) -> tuple[int | None, str | None]:
+        """Return an end of an edge as the id of a memory, or as another node."""
+        if not isinstance(value, str):
+            return _integer(end, value), None
+        kind, name = node_of(value)
+        known = kind in NODE_KINDS[1:]
+        _expect(known, "An end is an id, or tag/..., cluster/... or entity/...", value, end)
+        _check_node_name(end, name)
+        self.nodes.setdefault(kind, {})[name] = None
+        return None, value
+
+    def _register(self, fields: dict[str, Any], place: str) -> None:
+        name = fields.get("name")
         if not isinstance(name, str):
-            raise self.error(record, "A register has a name.", "name")
+            raise Wrong("A register has a name.", "name")
         if name in self.registers:
-            raise self.error(record, f'The register "{name:.60}" is given twice.', "name")
-        if "dump" in record.fields:
-            self.registers[name] = record.fields["dump"]
+            raise Wrong(f'The register "{name:.60}" is given twice.', "name")
+        if "dump" in fields:
+            self.registers[name] = fields["dump"]
             return
         try:
-            self.registers[name] = msgspec.msgpack.decode(
-                base64.b64decode(str(record.fields.get("msgpack", "")), validate=True), strict=False
-            )
+            packed = base64.b64decode(str(fields.get("msgpack", "")), validate=True)
+            self.registers[name] = msgspec.msgpack.decode(packed, strict=False)
         except (binascii.Error, msgspec.MsgspecError, RecursionError, ValueError) as error:
-            raise self.error(record, f"The register cannot be read: {error}", "msgpack") from None
+            raise Wrong(f"The register cannot be read: {error}", "msgpack") from None
 
-    # Values.
-
-    def _text(self, record: Record, field: str, value: Any) -> str:
-        if not isinstance(value, str):
-            raise self.error(record, f"A text stands here, not {value!r:.60}.", field)
-        return value
-
-    def _node_name(self, record: Record, field: str, name: Any) -> None:
-        if not isinstance(name, str) or not 0 < len(name) <= 1000:
-            raise self.error(record, f"A name of 1 to 1000 characters stands here, not {name!r:.60}.", field)
-
-    def _integer(self, record: Record, field: str, value: Any) -> int:
-        if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-            value = int(value)
-        if isinstance(value, bool) or not isinstance(value, int) or not -_INT64 < value < _INT64:
-            raise self.error(record, f"A whole number stands here, not {value!r:.60}.", field)
-        return value
-
-    def _time(self, record: Record, field: str, value: Any) -> int:
-        try:
-            return time_of(value)
-        except InputError as problem:
-            raise self.error(record, str(problem), field) from None
+    def _policies(self, fields: dict[str, Any], place: str) -> None:
+        self.policies = fields
 
 
 def bundle_from(records: Iterable[Record], source: str) -> Bundle:
-    """The bundle that these records tell, checked; DatasetError with the place of what is wrong."""
-    reading = _Reading(source)
-    header: Record | None = None
+    """Return the bundle that these records tell, checked; DatasetError with the place of what is wrong."""
+    reading = _Reading()
     for number, record in enumerate(records):
-        if number >= MOST_RECORDS:
-            raise reading.error(record, f"There are more than {MOST_RECORDS:,} records.")
-        if header is None:
-            if record.kind != "memlab":
-                raise reading.error(record, "An export begins with its header, which names its schema.")
-            header = _checked_header(reading, record)
-        elif record.kind == "memory":
-            reading.memory(record)
-        elif record.kind == "edge":
-            reading.edge(record)
-        elif record.kind == "nodes":
-            reading.nodes_(record)
-        elif record.kind == "register":
-            reading.register(record)
-        elif record.kind == "policies":
-            reading.policies = record.fields
-        else:
-            known = ("memory", "edge", "nodes", "register", "policies")
-            raise reading.error(record, f'There is no record "{record.kind}". {did_you_mean(record.kind, known)}')
-    if header is None:
+        try:
+            if number >= MOST_RECORDS:
+                raise Wrong(f"There are more than {MOST_RECORDS:,} records.")
+            reading.take(record)
+        except Wrong as problem:
+            raise problem.at(source, record.place) from None
+    if reading.header is None:
         raise DatasetError(f"{source}: The file is empty: an export begins with its header.")
-    for what, found in (("memories", len(reading.places)), ("edges", len(reading.edge_places))):
-        stated = header.fields.get(what)
-        if stated is not None and stated != found:
+    header = reading.header.fields
+    for what, count in (("memories", len(reading.places)), ("edges", len(reading.edge_places))):
+        stated = header.get(what)
+        if stated is not None and stated != count:
             raise DatasetError(
-                f"{source}: The header tells of {stated} {what}, and there are {found}: it was cut short."
+                f"{source}: The header tells of {stated} {what}, and there are {count}: it was cut short."
             )
     for end in ("source", "target"):
         for row, id in enumerate(reading.edges[end]):
             if id is not None and id not in reading.ids:
-                where = Record("edge", {}, reading.edge_places[row])
-                raise reading.error(where, f"No memory of the file has the id {id}.", end)
+                raise Wrong(f"No memory of the file has the id {id}.", end).at(source, reading.edge_places[row])
     return Bundle(
-        lab=str(header.fields.get("lab", "")),
+        lab=str(header.get("lab", "")),
         memories=memory_frame(reading.memories),
         edges=pl.DataFrame(reading.edges, schema=EDGES),
         nodes={kind: tuple(names) for kind, names in reading.nodes.items()},
         registers=reading.registers,
         policies=reading.policies,
-        complete=header.fields.get("whole") is True,
-        exported=reading._time(header, "exported", header.fields.get("exported", 0)),
+        complete=header.get("whole") is True,
+        exported=time_of(header.get("exported", 0)),
         source=source,
         places=tuple(reading.places),
         edge_places=tuple(reading.edge_places),
     )
 
 
-def _checked_header(reading: _Reading, record: Record) -> Record:
-    schema, lab = record.fields.get("schema"), record.fields.get("lab")
+def _check_header(fields: dict[str, Any]) -> None:
+    schema, lab = fields.get("schema"), fields.get("lab")
     if isinstance(schema, bool) or not isinstance(schema, int | float) or schema < 1:
-        raise reading.error(record, f"The header names no schema that there is: {schema!r:.60}.", "schema")
+        raise Wrong(f"The header names no schema that there is: {schema!r:.60}.", "schema")
     if schema > SCHEMA:
-        raise reading.error(
-            record, f"It was written by a later memlab (schema {schema:g}; this one reads {SCHEMA}).", "schema"
-        )
-    if not isinstance(lab, str) or not 0 < len(lab) <= 200:
-        raise reading.error(record, f"The header names the lab, in 1 to 200 characters, not {lab!r:.60}.", "lab")
-    return record
+        raise Wrong(f"It was written by a later memlab (schema {schema:g}; this one reads {SCHEMA}).", "schema")
+    named = isinstance(lab, str) and 0 < len(lab) <= 200
+    _expect(named, "The header names the lab, in 1 to 200 characters", lab, "lab")
+    _time("exported", fields.get("exported", 0))
 
 
 def fields_of(value: Any, source: str, place: str) -> Mapping[str, Any]:

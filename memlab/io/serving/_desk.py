@@ -7,7 +7,7 @@ import os
 import stat
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -38,15 +38,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Desk:
-    """``seen`` is the lab as the viewer sees it: what is read by a name or a number is read there.
-
-    ``pages`` are the studios that pages of a host have open.
-    """
+    """``seen`` is the lab as the viewer sees it: what is read by a name or a number is read there."""
 
     lab: Lab
     seen: Lab
     who: Identity
-    pages: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, lab: Lab, *, project: str | None, viewer: str | None, session: str | None, role: str = "owner") -> Self:
@@ -78,11 +74,6 @@ class Desk:
     def writes(self) -> bool:
         """Whether there are tools that write: the lab can be written, and the role may."""
         return self.who.writes and not self.read_only
-
-    @property
-    def owns(self) -> bool:
-        """Whether it may change what decides for everybody: policies."""
-        return self.writes and self.who.role == "owner"
 
     def memory(self, id: int) -> Memory:
         """A memory that may be read; UnknownName for any other, as if it did not exist."""

@@ -13,7 +13,7 @@ import anyio.to_thread
 import mcp_types as types
 import uvicorn
 from anyio.streams.memory import MemoryObjectReceiveStream
-from mcp.server.apps import EXTENSION_ID, client_supports_apps
+from mcp.server.apps import EXTENSION_ID
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
@@ -48,26 +48,18 @@ Context = ServerRequestContext[Any]
 
 def server_of(desk: Desk) -> Server[Any]:
     """A server whose calls run in threads, one lab among them; it knows no transport."""
-    tools = {
-        tool.name: tool for tool in TOOLS if (desk.writes or not tool.writes) and (desk.owns or not tool.for_owners)
-    }
+    tools = {tool.name: tool for tool in TOOLS if desk.writes or not tool.writes}
     declared = {name: _declared(tool) for name, tool in tools.items()}
 
-    def offered(context: Context) -> list[str]:
-        # A host that does not know of pages would offer their tools to its model.
-        pages = client_supports_apps(context)
-        return [name for name, tool in tools.items() if pages or not tool.for_pages]
-
-    async def list_tools(context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[declared[name] for name in offered(context)])
+    async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=list(declared.values()))
 
     def input_schema(name: str) -> Mapping[str, Any] | None:
         return declared[name].input_schema if name in declared else None
 
-    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        known = offered(context)
-        if params.name not in known:
-            return _refused(_no_tool(desk, params.name[:100], known))
+    async def call_tool(_: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        if params.name not in tools:
+            return _refused(_no_tool(desk, params.name[:100], list(tools)))
         tool = tools[params.name]
         try:
             given = tool.form.model_validate(params.arguments or {})
@@ -78,7 +70,7 @@ def server_of(desk: Desk) -> Server[Any]:
         except MemlabError as error:
             return _refused(error, tool.name)
         answer = said.answer.model_dump(mode="json", exclude_defaults=True)
-        return types.CallToolResult(content=[_text(said.text)], structured_content=answer, _meta=said.beside)
+        return types.CallToolResult(content=[_text(said.text)], structured_content=answer)
 
     async def list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         return types.ListResourcesResult(
@@ -145,19 +137,13 @@ def _declared(tool: Tool[Any]) -> types.Tool:
         input_schema=schema_of(tool.form),
         output_schema=schema_of(tool.answer),
         annotations=hints,
-        _meta=_of_apps(tool),
+        # the page of a host that speaks MCP Apps
+        _meta=None if tool.page is None else {"ui": {"resourceUri": tool.page}},
     )
 
 
-def _of_apps(tool: Tool[Any]) -> dict[str, Any] | None:
-    """What a host of MCP Apps is told of a tool: its page, and whether it is the page's alone."""
-    if tool.page is None:
-        return None
-    return {"ui": {"resourceUri": tool.page, **({"visibility": ["app"]} if tool.for_pages else {})}}
-
-
 def _no_tool(desk: Desk, name: str, known: list[str]) -> MemlabError:
-    if name not in {tool.name for tool in TOOLS if not tool.for_pages}:
+    if name not in {tool.name for tool in TOOLS}:
         return UnknownName("tool", name, known)
     refusal = ReadOnlyLab if desk.read_only else NotPermitted
     return refusal(f'There is no tool "{name}" here. {did_you_mean(name, known)}')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import polars as pl
 import traitlets
@@ -54,10 +54,6 @@ class PolicyStudio(Widget, bundle="studio"):
     >>> studio.moves.filter(pl.col("rank_after") <= 5)                                     # doctest: +SKIP
     """
 
-    saves: ClassVar[bool] = True
-    """Whether it offers to save the text beside the notebook."""
-    changes = True
-    """Whether it offers what changes the lab, where that can be written."""
     source = traitlets.Unicode("").tag(sync=True)
     slot = traitlets.Unicode("recall-score").tag(sync=True)
     questions = traitlets.List(traitlets.Unicode(), maxlen=_MOST_QUESTIONS).tag(sync=True)
@@ -259,12 +255,11 @@ class PolicyStudio(Widget, bundle="studio"):
             "meaning": self.policy.meaning_hash == live.meaning_hash,
             "back": versions["hash"].n_unique() > 1,
             "pinned": None if pin is None else pin.number,
-            "writable": self.changes and not lab.io.store.journal.read_only,
+            "writable": not lab.io.store.journal.read_only,
             "ranks": self.slot in DECIDES_RANKS,
             "numbers": draft.numbers,
             "pack": lab.policies.pack.name,
             "memories": len(self._seen),
-            "files": self.saves,
             "slots": list(SLOTS),
             "doc": SLOTS[self.slot].doc,
         }
