@@ -333,3 +333,13 @@ def test_usage_says_who_takes_the_space(old, run, folder):
         sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()), rel=0.3
     )
     assert "bytes" in repr(used)
+
+
+def test_the_command_line_says_so_too(run):
+    run("remember", "agent.memlab", "goat by the sea")
+    used = run("upkeep", "du", "agent.memlab")
+    assert used.exit_code == 0, used.output
+    assert "texts (1)" in used.output
+    thinned = run("upkeep", "thin", "agent.memlab", "--full-days", "30")
+    assert "nothing is changed yet" in thinned.output
+    assert run("upkeep", "thin", "agent.memlab", "--full-days", "30", "--consent").exit_code == 0

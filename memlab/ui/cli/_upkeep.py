@@ -88,6 +88,30 @@ def stats(lab: memlab.Lab) -> Told:
     return report, [f"{name:<9} {value}" for name, value in report.items()]
 
 
+@command(upkeep, read)
+def du(lab: memlab.Lab) -> Told:
+    """Who takes the space of LAB."""
+    used = lab.upkeep.usage()
+    return {"bytes": used.total, "parts": used.frame.to_dicts()}, repr(used)[1:-1]
+
+
+@command(
+    upkeep,
+    write,
+    verb="memlab.subjects.retention.retention:LabUpkeep.thin",
+    options={
+        "full_days": "Days that slates keep their features; what the lab says unless given.",
+        "thin_days": "Days that slates are kept at all; what the lab says unless given.",
+        "consent": "Carry it out; without this, say what would end.",
+    },
+)
+def thin(lab: memlab.Lab, **options: Any) -> Told:
+    """Say what thinning the log of LAB takes away and which questions that ends; do it with --consent."""
+    done = lab.upkeep.thin(**options)
+    report = {"done": done.done, "bytes": done.bytes, "ends": list(done.ends), "segments": done.frame.to_dicts()}
+    return report, repr(done)[1:-1]
+
+
 # -- files ----------------------------------------------------------------------------------------------------------
 
 
