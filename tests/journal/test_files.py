@@ -22,7 +22,7 @@ import memlab
 from memlab.errors import DamagedLab, InputError, LabBusy, LabError, NewerLab, NotALab, ReadOnlyLab
 from memlab.kernel.journal import Journal
 from memlab.kernel.journal._database import VERSION
-from memlab.kernel.journal._sums import checksum
+from memlab.kernel.journal._events import checksum
 from memlab.kernel.privacy import Screened
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from memlab.errors import LabError
-from memlab.kernel.journal import WriterLock
-from memlab.kernel.journal import _lock as module
+from memlab.kernel.journal import WriterLock, _files
 
 
 def test_it_is_not_taken_twice_in_a_thread(tmp_path):
@@ -26,12 +25,12 @@ def test_it_is_not_taken_twice_in_a_thread(tmp_path):
 def test_an_interrupt_at_any_line_leaves_it_free(tmp_path):
     """Each line of the file in turn, taking and letting go."""
     lock, tried = WriterLock(tmp_path / "lock"), 0
-    for wanted in range(1, Path(module.__file__).read_text().count("\n") + 1):
+    for wanted in range(1, Path(_files.__file__).read_text().count("\n") + 1):
         struck = False
 
         def trace(frame, event, argument, wanted=wanted):
             nonlocal struck
-            if frame.f_code.co_filename != module.__file__:
+            if frame.f_code.co_filename != _files.__file__:
                 return None
             if event == "line" and frame.f_lineno == wanted and not struck:
                 struck = True

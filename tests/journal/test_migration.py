@@ -15,7 +15,7 @@ import memlab
 from memlab.errors import DamagedLab, LabBusy, NewerLab
 from memlab.kernel.journal import Journal, is_complete
 from memlab.kernel.journal._database import VERSION
-from memlab.kernel.journal._lock import WriterLock
+from memlab.kernel.journal._files import WriterLock
 from tests.journal.formats import as_format_1, as_format_2, format_of
 
 

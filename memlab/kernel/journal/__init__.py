@@ -4,20 +4,13 @@ It knows nothing of memories. It keeps events (a kind and a body), the texts and
 slates joined to an event, policy sources by hash, and named values.
 """
 
-from memlab.kernel.journal._check import Fault, faults, replace_rows
-from memlab.kernel.journal._copy import connected, copied, head_of, is_complete, stamp
-from memlab.kernel.journal._database import FILE, HEAD, LOCK, RESTORE, present
-from memlab.kernel.journal._event import Event
-from memlab.kernel.journal._event_formats import FORMAT, check_event_format
-from memlab.kernel.journal._head import RESTORED, Head, HeadFile
-from memlab.kernel.journal._journal import Journal
-from memlab.kernel.journal._journal_view import JournalView
-from memlab.kernel.journal._lock import WriterLock
-from memlab.kernel.journal._migration import Mend
+from memlab.kernel.journal._copies import Fault, connected, copied, faults, head_of, is_complete, replace_rows, stamp
+from memlab.kernel.journal._database import FILE, HEAD, LOCK, Mend, present
+from memlab.kernel.journal._events import FORMAT, RESTORE, Event, check_event_format, digest_of_parts
+from memlab.kernel.journal._files import RESTORED, Head, HeadFile, WriterLock
+from memlab.kernel.journal._journal import Journal, JournalView
 from memlab.kernel.journal._reading import Reading
-from memlab.kernel.journal._scrub import Scrub
-from memlab.kernel.journal._sums import digest_of_parts
-from memlab.kernel.journal._transaction import Transaction
+from memlab.kernel.journal._writing import Scrub, Transaction
 
 __all__ = [
     "FILE",

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, UnknownName
-from memlab.kernel.journal._database import GENERATION, IDENTITY, RESTORE, translation
-from memlab.kernel.journal._event import Event, decoded
-from memlab.kernel.journal._sums import chained, checksum, digest_of, first_link
+from memlab.kernel.journal._database import GENERATION, IDENTITY, translation
+from memlab.kernel.journal._events import RESTORE, Event, chained, checksum, decoded, digest_of, first_link
 
 __all__ = ["SEALING", "Reading", "link_of", "row_is_sound", "text_is_sound", "vectors_are_sound"]
 

@@ -7,9 +7,9 @@
 Evaluation needs nothing else; a lab is one way to get a log.
 """
 
-from memlab.kernel.slates._logged import SealedLog, read_slates
+from memlab.kernel.slates._foreign import WIDE
 from memlab.kernel.slates._schema import ATTRIBUTED, SAMPLERS, TABLES
-from memlab.kernel.slates._segments import THINNED, Sealed, Segment, seal, thin_parts
+from memlab.kernel.slates._segments import THINNED, Sealed, SealedLog, Segment, read_slates, seal, thin_parts
 from memlab.kernel.slates._slate import (
     BLOB_FORMAT,
     FORMAT,
@@ -24,7 +24,6 @@ from memlab.kernel.slates._slate import (
     with_question,
 )
 from memlab.kernel.slates._tables import Slates
-from memlab.kernel.slates._wide import WIDE
 
 __all__ = [
     "ATTRIBUTED",

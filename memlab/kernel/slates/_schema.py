@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import polars as pl
 
-__all__ = ["ATTRIBUTED", "CANDIDATES", "DECISIONS", "EXPOSURES", "FEEDBACK", "IDS", "SAMPLERS", "STAMP", "TABLES"]
+__all__ = [
+    "ATTRIBUTED",
+    "CANDIDATES",
+    "DECISIONS",
+    "EXPOSURES",
+    "FEEDBACK",
+    "IDS",
+    "SAMPLERS",
+    "STAMP",
+    "TABLES",
+    "reward_of",
+]
 
 STAMP = pl.Datetime("us", "UTC")
 
@@ -75,3 +86,9 @@ TABLES: dict[str, dict[str, pl.DataType]] = {
     "exposures": EXPOSURES,
     "feedback": FEEDBACK,
 }
+
+
+def reward_of(reward: str, outcome: str) -> pl.Expr:
+    """The reward of each judgement, in place of ``reward``."""
+    worth = pl.col(outcome).replace_strict({"success": 1.0, "fail": 0.0}, default=None, return_dtype=pl.Float64)
+    return pl.coalesce(pl.col(reward), worth).alias(reward)

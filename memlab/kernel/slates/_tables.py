@@ -1,31 +1,289 @@
-"""``Slates``: the four tables of a log, from a lab or from anybody's frames."""
+"""From slates to columns: one concatenation a column, not a frame a slate."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
-from typing import Literal
+from itertools import chain
+from typing import Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base import arguments
 from memlab.kernel.base.clock import When, from_micros, to_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
-from memlab.kernel.slates._checks import taken
-from memlab.kernel.slates._columns import feedback_table, tables_of
-from memlab.kernel.slates._frames import Duplicates, Empty, checked
-from memlab.kernel.slates._logged import SealedLog
-from memlab.kernel.slates._schema import ATTRIBUTED, CANDIDATES, FEEDBACK, STAMP
-from memlab.kernel.slates._slate import Slate
-from memlab.kernel.slates._summary import Summary, summary_of
-from memlab.kernel.slates._wide import narrow, widened
+from memlab.kernel.slates._foreign import Duplicates, Empty, checked, narrow, taken, widened
+from memlab.kernel.slates._schema import ATTRIBUTED, CANDIDATES, DECISIONS, FEEDBACK, IDS, STAMP, reward_of
+from memlab.kernel.slates._segments import SealedLog
+from memlab.kernel.slates._slate import FORMAT, Slate, number_series
 
-__all__ = ["Frame", "Slates"]
+__all__ = ["Frame", "Logged", "Slates", "Summary", "feedback_table", "summary_of", "tables_of"]
+
+
+class Logged(NamedTuple):
+    """The three tables that recalls write; feedback comes later."""
+
+    decisions: pl.DataFrame
+    candidates: pl.DataFrame
+    exposures: pl.DataFrame
+
+
+def tables_of(slates: Sequence[Slate]) -> Logged:
+    """The tables of these slates, in their order. A feature that a slate lacks is null there."""
+    return Logged(_decisions(slates), _candidates(slates), _exposures(slates))
+
+
+def _decisions(slates: Sequence[Slate]) -> pl.DataFrame:
+    def json(value: object) -> str:
+        return msgspec.json.encode(value).decode()
+
+    columns: dict[str, list[Any]] = {
+        "decision": [slate.decision for slate in slates],
+        "at": [slate.at for slate in slates],
+        "query": [slate.query for slate in slates],
+        "cluster": [slate.project or slate.session or str(slate.decision) for slate in slates],
+        "limit": [slate.limit for slate in slates],
+        "pack": [slate.pack for slate in slates],
+        "pack_hash": [slate.pack_hash for slate in slates],
+        "state": [slate.state for slate in slates],
+        "sampler": [slate.sampler for slate in slates],
+        "seed": [slate.seed for slate in slates],
+        "kappa": [slate.kappa for slate in slates],
+        "cut": [slate.cut for slate in slates],
+        "candidates": [len(slate.ids) for slate in slates],
+        "fingerprints": [json(slate.fingerprints) for slate in slates],
+        "settings": [json(slate.settings) for slate in slates],
+        "format": [FORMAT] * len(slates),
+        "project": [slate.project for slate in slates],
+        "session": [slate.session for slate in slates],
+        "filters": [json(slate.filters) for slate in slates],
+        "challenge": [None if slate.challenge is None else json(slate.challenge) for slate in slates],
+        "known": [slate.known for slate in slates],
+    }
+    return pl.DataFrame(
+        [
+            pl.Series(name, columns[name], dtype=pl.Int64).cast(kind)
+            if kind == STAMP
+            else pl.Series(name, columns[name], dtype=kind)
+            for name, kind in DECISIONS.items()
+        ]
+    )
+
+
+def _candidates(slates: Sequence[Slate]) -> pl.DataFrame:
+    blocks: dict[tuple[tuple[str, ...], ...], list[int]] = {}
+    for index, slate in enumerate(slates):
+        blocks.setdefault((tuple(slate.numbers), tuple(slate.words), slate.flags), []).append(index)
+    frames = [_block([slates[index] for index in indices]) for indices in blocks.values()] or [_block([])]
+    if len(frames) == 1:
+        return frames[0]
+    last = ["score", "rank", "propensity"]
+    together = pl.concat(frames, how="diagonal_relaxed")
+    owner = np.concatenate(
+        [np.repeat(indices, [len(slates[index].ids) for index in indices]) for indices in blocks.values()]
+    )
+    features = [name for name in together.columns if name not in last]
+    return together[np.argsort(owner, kind="stable")].select(*features, *last)
+
+
+def _block(slates: Sequence[Slate]) -> pl.DataFrame:
+    """The candidates of slates that have the same features."""
+    numbers, words, flags = (slates[0].numbers, slates[0].words, slates[0].flags) if slates else ({}, {}, ())
+    sizes = [len(slate.ids) for slate in slates]
+    decisions = np.repeat(np.array([slate.decision for slate in slates], dtype=np.int64), sizes)
+    return pl.DataFrame(
+        [
+            pl.Series("decision", decisions),
+            pl.Series("memory_id", _joined([slate.ids for slate in slates], np.int64)),
+            *(
+                number_series(name, _joined([slate.numbers[name] for slate in slates], np.float64), flag=name in flags)
+                for name in numbers
+            ),
+            *(
+                pl.Series(name, list(chain.from_iterable(slate.words[name] for slate in slates)), dtype=pl.String)
+                for name in words
+            ),
+            pl.Series("score", _joined([slate.scores for slate in slates], np.float64)),
+            pl.Series("rank", _joined(list(map(_ranking, slates)), np.int64)),
+            pl.Series("propensity", _joined(list(map(_inclusion, slates)), np.float64)),
+        ]
+    )
+
+
+def _exposures(slates: Sequence[Slate]) -> pl.DataFrame:
+    sizes = [len(slate.shown) for slate in slates]
+    propensity = _joined([_inclusion(slate)[slate.places] for slate in slates], np.float64)
+    sure = np.where(propensity == 1.0, 1.0, np.nan)
+    ends = np.cumsum(sizes)
+    for slate, size, end in zip(slates, sizes, ends, strict=True):
+        if slate.conditional:
+            sure[end - size : end] = slate.conditional
+    return pl.DataFrame(
+        [
+            pl.Series("decision", np.repeat(np.array([slate.decision for slate in slates], dtype=np.int64), sizes)),
+            pl.Series("position", _joined([np.arange(1, size + 1) for size in sizes], np.int64)),
+            pl.Series("memory_id", list(chain.from_iterable(slate.shown for slate in slates)), dtype=pl.Int64),
+            pl.Series("propensity", propensity),
+            pl.Series("conditional", sure).fill_nan(None),
+            pl.Series(
+                "probe", [memory in slate.probes for slate in slates for memory in slate.shown], dtype=pl.Boolean
+            ),
+        ]
+    )
+
+
+def _inclusion(slate: Slate) -> NDArray[np.float64]:
+    return slate.inclusion if slate.propensity is None else slate.propensity
+
+
+def _ranking(slate: Slate) -> NDArray[np.int64]:
+    return slate.ranking if slate.ranks is None else slate.ranks
+
+
+def _joined(parts: Sequence[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
+    return np.concatenate(parts) if parts else np.empty(0, dtype=kind)
+
+
+def feedback_table(feedback: pl.DataFrame) -> pl.DataFrame:
+    """The feedback that a lab logged, in its order; an outcome without a reward is worth 1 (success) or 0 (fail).
+
+    What was attributed to a memory of a recall counts where nobody stated anything of it, and counts once: the last.
+    Beside what was stated it is kept, in ``attributed``.
+    """
+    absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in FEEDBACK.items() if name not in feedback.columns]
+    item, attributed = ["decision", "memory_id"], pl.col("source").eq_missing(ATTRIBUTED)
+    stated = (~attributed).any().over(item)
+    read = reward_of("reward", "outcome").filter(attributed).last().over(item)
+    last = pl.int_range(pl.len()).over(item) == pl.len().over(item) - 1
+    return (
+        feedback.with_columns(absent)
+        .with_columns(attributed=read)
+        .filter(~attributed | (~stated & last))
+        .select(*("decision", "memory_id"), reward_of("reward", "outcome"), *list(FEEDBACK)[3:])
+    )
+
+
+# What a log is at a glance: counts, time span, samplers, probes, feedback, packs.
+
+
+@dataclass(frozen=True)
+class Summary:
+    """``probes`` and ``judged`` are shares of what was shown: flagged as probes, and given feedback.
+
+    ``probes`` is None where items were shown by chance and none is flagged: the log does not say which were probes.
+    """
+
+    decisions: int
+    clusters: int
+    candidates: int
+    shown: int
+    first: datetime | None
+    last: datetime | None
+    samplers: tuple[tuple[str, int], ...]
+    packs: tuple[tuple[str, int], ...]
+    probes: float | None
+    judged: float
+    features: tuple[str, ...]
+    policies: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """What is shown, as pairs of a word and a text."""
+        span = "no times"
+        if self.first is not None and self.last is not None:
+            span = f"{self.first:%Y-%m-%d %H:%M} to {self.last:%Y-%m-%d %H:%M} UTC"
+        a_decision = f" ({self.candidates / self.decisions:.1f} a decision)" if self.decisions else ""
+        a_probe = "" if self.probes is None else f", {self.probes:.1%} of them probes"
+        return [
+            ("decisions", f"{self.decisions:,} in {self.clusters:,} clusters"),
+            ("candidates", f"{self.candidates:,}{a_decision}"),
+            ("shown", f"{self.shown:,}{a_probe}"),
+            ("feedback", f"for {self.judged:.1%} of what was shown"),
+            ("sampler", _counted(self.samplers) or "not told"),
+            ("packs", _counted(self.packs) or "not told"),
+            ("time", span),
+            *([("features", _clipped(self.features))] if self.features else []),
+            *([("policies", _clipped(self.policies))] if self.policies else []),
+        ]
+
+    def as_text(self) -> str:
+        """For a terminal."""
+        rows = [*self.rows, *(("note", note) for note in self.notes)]
+        return "\n".join(["<Slates", *(f"  {name:<11}{text}" for name, text in rows)]) + ">"
+
+
+def _counted(pairs: tuple[tuple[str, int], ...]) -> str:
+    return pairs[0][0] if len(pairs) == 1 else ", ".join(f"{name} ({count:,})" for name, count in pairs)
+
+
+def summary_of(
+    tables: Sequence[pl.LazyFrame], *, features: tuple[str, ...], policies: tuple[str, ...], notes: tuple[str, ...]
+) -> Summary:
+    """The summary of a log's four tables; values of features are not read, and a column that the tables lack counts as
+    untold.
+    """
+    decisions, candidates, exposures, feedback = tables
+    asked = set(decisions.collect_schema().names())
+    answered = exposures.join(feedback, on=list(IDS), how="semi").select(judged=pl.len())
+    told = set(exposures.collect_schema().names())
+    probes = pl.col("probe").mean() if "probe" in told else pl.lit(0.0)
+    by_chance = (pl.col("propensity") < 1).any() if "propensity" in told else pl.lit(False)
+    overall = [
+        pl.len().alias("decisions"),
+        (pl.col("cluster").n_unique() if "cluster" in asked else pl.len()).alias("clusters"),
+        (pl.col("at").min() if "at" in asked else pl.lit(None)).alias("first"),
+        (pl.col("at").max() if "at" in asked else pl.lit(None)).alias("last"),
+    ]
+    named = [name for name in ("sampler", "pack") if name in asked]
+    parts = pl.collect_all(
+        [
+            decisions.select(overall),
+            candidates.select(candidates=pl.len()),
+            exposures.select(pl.len().alias("shown"), probes.alias("probes"), by_chance.alias("by_chance")),
+            answered,
+            *(
+                decisions.filter(pl.col(name).is_not_null())
+                .group_by(name)
+                .len()
+                .sort("len", name, descending=[True, False])
+                for name in named
+            ),
+        ]
+    )
+    row = pl.concat(parts[:4], how="horizontal").row(0, named=True)
+    counts = {name: tuple(frame.rows()) for name, frame in zip(named, parts[4:], strict=True)}
+    return Summary(
+        decisions=row["decisions"],
+        clusters=row["clusters"],
+        candidates=row["candidates"],
+        shown=row["shown"],
+        first=row["first"],
+        last=row["last"],
+        samplers=counts.get("sampler", ()),
+        packs=counts.get("pack", ()),
+        probes=None if row["by_chance"] and not row["probes"] else row["probes"] or 0.0,
+        judged=row["judged"] / row["shown"] if row["shown"] else 0.0,
+        features=features,
+        policies=policies,
+        notes=notes,
+    )
+
+
+def _clipped(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+
+
+# ``Slates``: the four tables of a log, from a lab or from anybody's frames.
+
 
 Frame = pl.DataFrame | pl.LazyFrame
 

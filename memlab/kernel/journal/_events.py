@@ -12,17 +12,33 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from memlab.errors import DamagedLab, InputError, NewerLab
+from memlab.kernel.base.clock import Micros
 
 __all__ = [
     "CHAIN_BYTES",
+    "FORMAT",
+    "RESTORE",
     "SALT_BYTES",
+    "Event",
     "chained",
+    "check_event_format",
     "checksum",
     "content_of",
+    "decoded",
     "digest_of",
     "digest_of_parts",
+    "encoded",
     "first_link",
 ]
+
+
+RESTORE = "`memlab upkeep check` says what is damaged, and `memlab upkeep restore` puts a backup in its place."
+"""What every message about damage ends with."""
 
 CHAIN_BYTES = SALT_BYTES = 16
 _ROW = struct.Struct("<qqqq")
@@ -72,3 +88,59 @@ def checksum(*values: int | str | bytes) -> int:
         data = value if isinstance(value, bytes) else str(value).encode()
         crc = zlib.crc32(data, zlib.crc32(b"%d:" % len(data), crc))
     return crc
+
+
+# One event, and its bytes.
+
+
+class Event(msgspec.Struct, frozen=True):
+    """What happened ``seq``-th, ``at`` microseconds UTC. A batch is one event with columns in its body."""
+
+    seq: int
+    at: Micros
+    kind: str
+    body: dict[str, Any]
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(dict[str, Any])
+
+
+def encoded(kind: str, body: dict[str, Any]) -> bytes:
+    """The msgpack of a body: None, bool, int of 64 bits, float, str, bytes, lists and dicts."""
+    if not isinstance(body, dict) or set(map(type, body)) - {str}:
+        raise InputError(f'The body of an event "{kind}" must be a dict with str keys, not {type(body).__name__}.')
+    try:
+        return _encoder.encode(body)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        field = next((f' (in "{key}")' for key, value in body.items() if not _encodable(value)), "")
+        raise InputError(f'The body of the event "{kind}" cannot be stored{field}: {error}.') from None
+
+
+def decoded(seq: int, blob: bytes) -> dict[str, Any]:
+    try:
+        return _decoder.decode(blob)
+    except (msgspec.DecodeError, TypeError, UnicodeDecodeError, RecursionError) as error:
+        raise DamagedLab(f"The body of event {seq} is not what was written ({error}). {RESTORE}") from None
+
+
+def _encodable(value: object) -> bool:
+    try:
+        _encoder.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return False
+    return True
+
+
+# The version of an event's body: the field that holds it, and its check.
+
+
+FORMAT = "format"
+"""The field of a body that holds its version. A body of version 1 has no such field."""
+
+
+def check_event_format(event: Event, known: int) -> None:
+    """Raise NewerLab where the body of an event is of a later version of its kind than the ``known`` one."""
+    number = event.body.get(FORMAT, 1)
+    if number != 1 and number > known:
+        raise NewerLab.of_format(f"Event {event.seq} ({event.kind})", number, known)

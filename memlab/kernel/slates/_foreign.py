@@ -1,0 +1,846 @@
+"""Anybody's frames, four or one, as a log: checked and completed, or refused with table, row, ids and reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NoReturn, get_args
+
+import msgspec
+import polars as pl
+
+from memlab.errors import DatasetError, InputError, UnknownName, did_you_mean
+from memlab.kernel.base.clock import to_micros
+from memlab.kernel.schema import OUTCOMES
+from memlab.kernel.slates._schema import (
+    CANDIDATES,
+    DECISIONS,
+    EXPOSURES,
+    FEEDBACK,
+    IDS,
+    SAMPLERS,
+    STAMP,
+    TABLES,
+    reward_of,
+)
+from memlab.kernel.slates._slate import FORMAT
+
+__all__ = [
+    "ROW",
+    "SLACK",
+    "WIDE",
+    "Checked",
+    "Duplicates",
+    "Empty",
+    "Labels",
+    "brief",
+    "checked",
+    "narrow",
+    "one_feedback",
+    "propensities",
+    "taken",
+    "widened",
+]
+
+
+ROW = "#row"
+"""The column that holds, while a frame is checked, the row of the caller's frame (from 0, as Polars counts)."""
+
+Why = str | Callable[[Mapping[str, Any]], str]
+
+
+def brief(value: object) -> str:
+    """A value as it stands in a message."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def taken(frame: object, table: str) -> pl.DataFrame:
+    """The caller's frame, collected, with the numbers of its rows."""
+    if isinstance(frame, pl.LazyFrame):
+        frame = frame.collect()
+    if not isinstance(frame, pl.DataFrame):
+        raise InputError(f"{table}: a Polars DataFrame or LazyFrame is needed, not {type(frame).__name__}.")
+    return frame if ROW in frame.columns else frame.with_row_index(ROW)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What the caller calls each table and column."""
+
+    tables: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def table(self, table: str) -> str:
+        return self.tables.get(table, table)
+
+    def column(self, table: str, column: str) -> str:
+        return self.columns.get((table, column), column)
+
+    def refuse(self, table: str, rows: pl.DataFrame, why: Why) -> None:
+        """Refuse the log if there are such rows; the message shows the first of them."""
+        if rows.is_empty():
+            return
+        first = rows.sort(ROW).row(0, named=True)
+        ids = ", ".join(f"{self.column(table, name)} {brief(first[name])}" for name in IDS if name in first)
+        reason = why if isinstance(why, str) else why(first)
+        more = f" {rows.height - 1:,} more rows have this fault." if rows.height > 1 else ""
+        raise DatasetError(f"{self.table(table)}, row {first[ROW]} ({ids}): {reason}.{more}")
+
+    def refuse_where(self, table: str, frame: pl.DataFrame, bad: pl.Expr, why: Why) -> None:
+        self.refuse(table, frame.filter(bad), why)
+
+    def require(self, table: str, frame: pl.DataFrame, *columns: str) -> None:
+        for column in columns:
+            if column not in frame.columns:
+                known = [name for name in frame.columns if name != ROW]
+                raise UnknownName(f"column of {self.table(table)} named", column, known)
+
+    def cast(self, table: str, frame: pl.DataFrame, kinds: Mapping[str, pl.DataType]) -> pl.DataFrame:
+        """The columns in their declared types, those that are absent as nulls; a value that does not fit is refused."""
+        columns = []
+        for name, kind in kinds.items():
+            if name not in frame.columns:
+                columns.append(pl.lit(None, dtype=kind).alias(name))
+            elif name in IDS:
+                columns.append(self._id(table, frame, name))
+            elif kind == STAMP:
+                columns.append(pl.lit(self._times(table, frame, name)))
+            elif frame.schema[name] != kind:
+                columns.append(pl.lit(self._converted(table, frame, name, kind)))
+        return frame.with_columns(columns)
+
+    def _id(self, table: str, frame: pl.DataFrame, name: str) -> pl.Expr:
+        kind = frame.schema[name]
+        if kind.is_integer():
+            self.refuse_where(
+                table,
+                frame,
+                pl.col(name).is_not_null() & pl.col(name).cast(pl.Int64, strict=False).is_null(),
+                lambda row: f"{self.column(table, name)} {row[name]} is beyond 64 bits",
+            )
+            return pl.col(name).cast(pl.Int64)
+        if kind in (pl.String, pl.Categorical, pl.Enum):
+            return pl.col(name).cast(pl.String)
+        if kind == pl.Null:
+            return pl.col(name).cast(pl.Int64)
+        raise InputError(
+            f"{self.table(table)}: {self.column(table, name)} is {kind}; ids are whole numbers or text. "
+            f"Cast it first, as in frame.with_columns(pl.col({self.column(table, name)!r}).cast(pl.Int64))."
+        )
+
+    def _converted(self, table: str, frame: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
+        before = frame[name]
+        label = self.column(table, name)
+        text = before.dtype in (pl.String, pl.Categorical, pl.Enum)
+        plain = before.dtype.is_numeric() or before.dtype in (pl.Boolean, pl.Null)
+        if not plain and not (text and kind != pl.Boolean):
+            raise InputError(f"{self.table(table)}: {label} is {before.dtype}, and has to be {kind}.")
+        # a category would be cast by its code
+        after = (before.cast(pl.String) if text else before).cast(kind, strict=False)
+        wrong = after.is_null() & before.is_not_null()
+        if before.dtype.is_numeric() and kind in (pl.Int64, pl.Boolean):
+            wrong |= (after.cast(before.dtype, strict=False) != before).fill_null(False)
+        self.refuse(
+            table, frame.filter(wrong), lambda row: f"{label} is {brief(row[name])}, which is no {_WORDS[kind]}"
+        )
+        return after.alias(name)
+
+    def _times(self, table: str, frame: pl.DataFrame, name: str) -> pl.Series:
+        given = frame[name]
+        kind = given.dtype
+        if isinstance(kind, pl.Datetime):
+            aware = given.dt.replace_time_zone("UTC") if kind.time_zone is None else given
+            return aware.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
+        if kind == pl.Date:
+            return given.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+        if kind.is_integer() or kind == pl.Null:
+            return given.cast(pl.Int64).cast(STAMP)
+        if kind != pl.String:
+            label = self.column(table, name)
+            raise InputError(
+                f"{self.table(table)}: {label} is {kind}; a time is a Datetime, ISO 8601 text or an Int64."
+            )
+        micros = []
+        for row, text in enumerate(given.to_list()):
+            try:
+                micros.append(None if text is None else to_micros(text))
+            except InputError as error:
+                self._refuse_row(table, frame[row : row + 1], str(error).rstrip("."))
+        return pl.Series(name, micros, dtype=pl.Int64).cast(STAMP)
+
+    def _refuse_row(self, table: str, row: pl.DataFrame, why: str) -> NoReturn:
+        self.refuse(table, row, why)
+        raise AssertionError("a row was given")
+
+
+_WORDS: dict[pl.DataType, str] = {
+    pl.Int64(): "whole number",
+    pl.Float64(): "number",
+    pl.Boolean(): "truth value",
+    pl.String(): "text",
+}
+
+
+# With which probability each candidate was to be shown: as logged, as it follows, or unknown, and never guessed.
+
+
+SLACK = 1e-9
+"""By how much a probability may exceed 1, or differ between two tables: what arithmetic on doubles leaves."""
+
+_PAIR = list(IDS)
+
+
+def propensities(
+    decisions: pl.DataFrame, candidates: pl.DataFrame, exposures: pl.DataFrame, labels: Labels, notes: list[str]
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """The tables with the sampler of every decision, and with every propensity that can be told.
+
+    What was shown has the same propensity in both tables. Without a declared sampler a log is ``deterministic`` if
+    all that it showed was certain, ``logged`` if not, and ``unknown`` if it has no propensities.
+    """
+    _check_range("exposures", exposures, labels)
+    _check_range("candidates", candidates, labels)
+    top = pl.col("propensity").clip(upper_bound=1.0)
+    exposures, candidates = _agreed(exposures.with_columns(top), candidates.with_columns(top), labels)
+    decisions = _sampled(decisions, exposures, labels)
+    samplers = decisions.select("decision", "sampler")
+    shown = exposures.join(samplers, on="decision", how="left", maintain_order="left")
+    pool = candidates.join(samplers, on="decision", how="left", maintain_order="left")
+    pool, shown = _certain(pool, shown, labels)
+    _check_complete(pool, shown, labels)
+    unseen = pool.filter(pl.col("propensity").is_null() & ~pl.col("#shown") & (pl.col("sampler") != "unknown"))
+    if unseen.height:
+        notes.append(
+            f"{unseen.height:,} candidates that were not shown have no propensity: "
+            "how much of another policy the log supports cannot be told exactly."
+        )
+    unknown = shown.filter(pl.col("propensity").is_null())["decision"].n_unique()
+    if unknown:
+        notes.append(
+            f"{unknown:,} of {decisions.height:,} decisions have no propensities (sampler unknown): "
+            "what was shown cannot be weighted, and estimators that weigh will refuse."
+        )
+    sure = pl.when(pl.col("propensity") == 1).then(1.0)
+    shown = shown.with_columns(pl.coalesce("conditional", sure).alias("conditional"))
+    return decisions, pool.drop("sampler", "#shown"), shown.drop("sampler")
+
+
+def _check_range(table: str, frame: pl.DataFrame, labels: Labels) -> None:
+    p, label = pl.col("propensity"), labels.column(table, "propensity")
+
+    def refuse(bad: pl.Expr, why: Why) -> None:
+        labels.refuse_where(table, frame, bad, why)
+
+    refuse(p.is_nan(), f"{label} is NaN")
+    refuse(p < 0, lambda row: f"{label} is {row['propensity']:g}, below 0")
+    refuse(p > 1 + SLACK, lambda row: f"{label} is {row['propensity']:g}, above 1")
+    if table == "exposures":
+        refuse(p == 0, f"it was shown with {label} 0, which cannot be")
+
+
+def _agreed(exposures: pl.DataFrame, candidates: pl.DataFrame, labels: Labels) -> tuple[pl.DataFrame, pl.DataFrame]:
+    label = labels.column("exposures", "propensity")
+    shown = exposures.join(
+        candidates.select(*IDS, pl.col("propensity").alias("#pool")), on=_PAIR, how="left", maintain_order="left"
+    )
+    labels.refuse_where(
+        "exposures",
+        shown,
+        (pl.col("propensity") - pl.col("#pool")).abs() > SLACK,
+        lambda row: f"{label} is {row['propensity']:g}, and {row['#pool']:g} among the candidates",
+    )
+    labels.refuse_where("exposures", shown, pl.col("#pool") == 0, f"it was shown with {label} 0, which cannot be")
+    here, there = pl.col("propensity").is_null(), pl.col("#pool").is_null()
+    for table, frame, gap in (("exposures", exposures, here & ~there), ("candidates", candidates, there & ~here)):
+        if frame["propensity"].null_count() < frame.height:
+            labels.refuse_where("exposures", shown, gap, f"{label} is missing in {labels.table(table)}")
+    shown = shown.with_columns(pl.coalesce("propensity", "#pool").alias("propensity")).drop("#pool")
+    marks = shown.select(*IDS, pl.col("propensity").alias("#p"), pl.lit(True).alias("#shown"))
+    pool = candidates.join(marks, on=_PAIR, how="left", maintain_order="left")
+    return shown, pool.with_columns(
+        pl.coalesce("#p", "propensity").alias("propensity"), pl.col("#shown").fill_null(False)
+    ).drop("#p")
+
+
+def _sampled(decisions: pl.DataFrame, exposures: pl.DataFrame, labels: Labels) -> pl.DataFrame:
+    """Fill in the samplers that are not declared, by what the decisions without one have in common."""
+    undeclared = decisions.filter(pl.col("sampler").is_null())
+    if undeclared.is_empty():
+        return decisions
+    theirs = exposures.join(undeclared, on="decision", how="semi")
+    missing = theirs["propensity"].null_count()
+    if 0 < missing < theirs.height:
+        label = labels.column("exposures", "propensity")
+        labels.refuse_where(
+            "exposures", theirs, pl.col("propensity").is_null(), f"{label} is missing, though others have it"
+        )
+    if missing:
+        sampler = "unknown"
+    else:
+        sampler = "deterministic" if (theirs["propensity"] == 1).all() else "logged"
+    return decisions.with_columns(pl.col("sampler").fill_null(sampler))
+
+
+def _certain(pool: pl.DataFrame, shown: pl.DataFrame, labels: Labels) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Of deterministic decisions what was shown was certain, and the rest impossible."""
+    sure = pl.col("sampler") == "deterministic"
+    label = labels.column("candidates", "propensity")
+    labels.refuse_where(
+        "exposures",
+        shown,
+        sure & (pl.col("propensity") != 1),
+        lambda row: f"the decision is deterministic, and {label} is {row['propensity']:g}, not 1",
+    )
+    labels.refuse_where(
+        "candidates",
+        pool,
+        sure & ~pl.col("#shown") & (pl.col("propensity") != 0),
+        lambda row: f"the decision is deterministic and did not show it, and {label} is {row['propensity']:g}, not 0",
+    )
+    labels.refuse_where(
+        "candidates",
+        pool,
+        (pl.col("sampler") != "gumbel") & ~pl.col("#shown") & (pl.col("propensity") >= 1),
+        f"{label} is 1, and it was not shown",
+    )
+    follows = pl.when(sure).then(pl.col("#shown").cast(pl.Float64))
+    pool = pool.with_columns(pl.coalesce("propensity", follows).alias("propensity"))
+    shown = shown.with_columns(pl.coalesce("propensity", pl.when(sure).then(1.0)).alias("propensity"))
+    return pool, shown
+
+
+def _check_complete(pool: pl.DataFrame, shown: pl.DataFrame, labels: Labels) -> None:
+    """Where a decision has propensities, all that it showed has one; so has the rest, or none of it."""
+    p, label = pl.col("propensity"), labels.column("exposures", "propensity")
+    known = pool.filter(p.is_not_null()).select("decision").unique()
+    missing = shown.filter(p.is_null())
+    labels.refuse(
+        "exposures",
+        missing.filter(pl.col("sampler") != "unknown"),
+        lambda row: f"{label} is missing, and the sampler is {row['sampler']}",
+    )
+    labels.refuse(
+        "exposures", missing.join(known, on="decision", how="semi"), f"{label} is missing, though others have it"
+    )
+    rest = pool.filter(~pl.col("#shown"))
+    some = rest.filter(p.is_not_null()).select("decision").unique()
+    gaps = rest.filter(p.is_null())
+    labels.refuse(
+        "candidates",
+        gaps.filter(pl.col("sampler").is_in(["probe", "gumbel", "challenge", "lot", "ab"])),
+        lambda row: f"{label} is missing, and the sampler is {row['sampler']}",
+    )
+    labels.refuse(
+        "candidates", gaps.join(some, on="decision", how="semi"), f"{label} is missing, though others have it"
+    )
+
+
+# Anybody's four frames, checked and completed: a log is taken whole, or refused with the place and the reason.
+
+
+Duplicates = Literal["refuse", "last", "mean"]
+Empty = Literal["refuse", "keep", "drop"]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The four tables, complete and consistent, and what is worth knowing about them."""
+
+    decisions: pl.DataFrame
+    candidates: pl.DataFrame
+    exposures: pl.DataFrame
+    feedback: pl.DataFrame
+    notes: tuple[str, ...]
+
+
+def checked(
+    frames: Mapping[str, pl.DataFrame],
+    *,
+    policies: Sequence[str] = (),
+    reward_range: tuple[float, float] | None = None,
+    duplicates: Duplicates = "refuse",
+    empty: Empty = "refuse",
+    labels: Labels | None = None,
+) -> Checked:
+    """The tables of ``frames``; see ``Slates.from_frames``. Raises DatasetError, InputError, UnknownName."""
+    labels = labels or Labels()
+    _check_choices(reward_range, duplicates, empty)
+    notes: list[str] = []
+    tables = {name: _typed(name, frame, policies, labels, notes) for name, frame in frames.items()}
+    _check_ids(tables, labels)
+    _check_decisions(tables["decisions"], labels)
+    _check_belonging(tables, labels)
+    tables = _without_empty(tables, empty, labels, notes)
+    candidates = _ranked(_checked_scores(tables["candidates"], policies, labels), labels)
+    exposures = _placed(tables["exposures"], labels)
+    decisions, candidates, exposures = propensities(tables["decisions"], candidates, exposures, labels, notes)
+    decisions = _completed(decisions, candidates, exposures, labels)
+    feedback = _rewarded(tables["feedback"], reward_range, labels)
+    feedback = one_feedback(feedback, duplicates, labels, notes)
+    features = [name for name in candidates.columns if name not in CANDIDATES and name != ROW and name not in policies]
+    last = [name for name in CANDIDATES if name not in IDS]
+    extra = [name for name in decisions.columns if name not in DECISIONS and name != ROW]
+    return Checked(
+        decisions.select(*DECISIONS, *extra),
+        candidates.select(*IDS, *features, *policies, *last),
+        exposures.select(*EXPOSURES),
+        feedback.select(*FEEDBACK),
+        tuple(notes),
+    )
+
+
+def _check_choices(reward_range: tuple[float, float] | None, duplicates: str, empty: str) -> None:
+    for name, value, known in (("duplicates", duplicates, get_args(Duplicates)), ("empty", empty, get_args(Empty))):
+        if value not in known:
+            raise UnknownName(f"value of {name}=", value, known)
+    if reward_range is not None and not (len(reward_range) == 2 and reward_range[0] < reward_range[1]):
+        raise InputError(f"reward_range is a pair (least, greatest), not {reward_range!r}.")
+
+
+def _typed(name: str, frame: pl.DataFrame, policies: Sequence[str], labels: Labels, notes: list[str]) -> pl.DataFrame:
+    schema = TABLES[name]
+    labels.require(name, frame, "decision", *(() if name == "decisions" else ("memory_id",)))
+    if name == "feedback" and "reward" not in frame.columns:
+        labels.require(name, frame, "outcome")
+    more: dict[str, pl.DataType] = {}
+    others = [column for column in frame.columns if column not in schema and column != ROW]
+    if name == "candidates":
+        for policy in policies:
+            if policy in schema:
+                raise InputError(f"The policy {policy!r} has the name of a column of the log; rename it.")
+            labels.require(name, frame, policy)
+        more = {column: kind for column in others if (kind := _feature_type(frame.schema[column])) is not None}
+        more |= dict.fromkeys(policies, pl.Float64())
+        left = [column for column in others if column not in more]
+    else:
+        left = [] if name == "decisions" else others
+    if left:
+        names = ", ".join(f"{column} ({frame.schema[column]})" for column in left)
+        notes.append(f"{labels.table(name)}: left out, as nothing here reads them: {names}.")
+        frame = frame.drop(left)
+    return labels.cast(name, frame, schema | more)
+
+
+def _feature_type(kind: pl.DataType) -> pl.DataType | None:
+    if kind.is_numeric() or kind == pl.Null:
+        return pl.Float64()
+    if kind == pl.Boolean:
+        return pl.Boolean()
+    return pl.String() if kind in (pl.String, pl.Categorical, pl.Enum) else None
+
+
+def _check_ids(tables: dict[str, pl.DataFrame], labels: Labels) -> None:
+    for name in IDS:
+        kinds = {table: frame.schema[name] for table, frame in tables.items() if name in frame.columns and len(frame)}
+        if len(set(kinds.values())) > 1:
+            shown = ", ".join(f"{kind} in {labels.table(table)}" for table, kind in kinds.items())
+            raise InputError(f"{name} is {shown}; cast it to one type.")
+        kind = next(iter(kinds.values()), pl.Int64())
+        for table, frame in tables.items():
+            if name not in frame.columns:
+                continue
+            labels.refuse_where(table, frame, pl.col(name).is_null(), f"{labels.column(table, name)} is missing")
+            tables[table] = frame.with_columns(pl.col(name).cast(kind))
+
+
+def _check_decisions(decisions: pl.DataFrame, labels: Labels) -> None:
+    def say(column: str) -> str:
+        return labels.column("decisions", column)
+
+    def refuse(bad: pl.Expr, why: Any) -> None:
+        labels.refuse_where("decisions", decisions, bad, why)
+
+    refuse(pl.col("format") < FORMAT, lambda row: f"format {row['format']} is an older schema; this is {FORMAT}")
+    refuse(pl.col("format") > FORMAT, lambda row: f"format {row['format']} is a later schema; this is {FORMAT}")
+    refuse(~pl.col("decision").is_first_distinct(), "the decision stands twice")
+    refuse(
+        pl.col("sampler").is_not_null() & ~pl.col("sampler").is_in(SAMPLERS),
+        lambda row: f"there is no sampler {brief(row['sampler'])}. {did_you_mean(row['sampler'], SAMPLERS)[:-1]}",
+    )
+    refuse(pl.col("limit") < 1, lambda row: f"{say('limit')} is {row['limit']}, and has to be at least 1")
+    refuse(pl.col("kappa").is_nan(), "kappa is NaN")
+    for column in ("at", "limit"):
+        if decisions[column].null_count() < decisions.height:
+            refuse(pl.col(column).is_null(), f"{say(column)} is missing, though other decisions have it")
+    for column in ("fingerprints", "settings", "filters"):
+        wrong = [value for value in decisions[column].unique().drop_nulls().to_list() if not _is_object(value)]
+        refuse(pl.col(column).is_in(wrong), f"{column} is no JSON object")
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(text), dict)
+    except msgspec.DecodeError:
+        return False
+
+
+def _check_belonging(tables: Mapping[str, pl.DataFrame], labels: Labels) -> None:
+    """Every row has its decision, once; what was shown was a candidate, and what was judged was shown."""
+    decisions, candidates, exposures = tables["decisions"], tables["candidates"], tables["exposures"]
+    for name in ("candidates", "exposures", "feedback"):
+        stray = tables[name].join(decisions, on="decision", how="anti")
+        labels.refuse(name, stray, f"there is no such decision in {labels.table('decisions')}")
+    for name, what in (("candidates", "it is a candidate twice"), ("exposures", "it was shown twice")):
+        labels.refuse(name, tables[name].filter(~pl.struct(_PAIR).is_first_distinct()), what)
+    labels.refuse("exposures", exposures.join(candidates, on=_PAIR, how="anti"), "it was shown, and is no candidate")
+    stray = tables["feedback"].join(exposures, on=_PAIR, how="anti")
+    labels.refuse("feedback", stray, "it has feedback, and was never shown")
+
+
+def _without_empty(
+    tables: dict[str, pl.DataFrame], empty: Empty, labels: Labels, notes: list[str]
+) -> dict[str, pl.DataFrame]:
+    decisions = tables["decisions"]
+    blank = decisions.join(tables["exposures"], on="decision", how="anti", maintain_order="left")
+    if blank.is_empty():
+        return tables
+    if empty == "refuse":
+        poolless = blank.join(tables["candidates"], on="decision", how="anti")
+        way = 'pass empty="drop" to leave such decisions out, or empty="keep" where showing nothing was a choice'
+        labels.refuse("decisions", poolless, f"the decision has no candidates; {way}")
+        labels.refuse("decisions", blank, f"nothing was shown; {way}")
+    if empty == "keep":
+        notes.append(f"{blank.height:,} decisions showed nothing.")
+        return tables
+    notes.append(f"{blank.height:,} decisions that showed nothing were left out.")
+    return {name: frame.join(blank, on="decision", how="anti", maintain_order="left") for name, frame in tables.items()}
+
+
+def _checked_scores(candidates: pl.DataFrame, policies: Sequence[str], labels: Labels) -> pl.DataFrame:
+    """The score of whoever logged is whole or absent; another policy never shows what it gives no score."""
+    label = labels.column("candidates", "score")
+    labels.refuse_where("candidates", candidates, pl.col("score").is_nan(), f"{label} is NaN")
+    if candidates["score"].null_count() < candidates.height:
+        labels.refuse_where("candidates", candidates, pl.col("score").is_null(), f"{label} is missing")
+    return candidates.with_columns(pl.col(name).cast(pl.Float64).fill_nan(None) for name in policies)
+
+
+def _ranked(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:
+    ranks = candidates["rank"]
+    if ranks.null_count() < ranks.len():
+        labels.refuse_where("candidates", candidates, pl.col("rank").is_null(), "rank is missing")
+        labels.refuse_where("candidates", candidates, pl.col("rank") < 1, lambda row: f"rank is {row['rank']}, below 1")
+        twice = ~pl.struct("decision", "rank").is_first_distinct()
+        labels.refuse_where("candidates", candidates, twice, lambda row: f"rank {row['rank']} stands twice")
+        return candidates
+    if candidates["score"].null_count():
+        return candidates
+    order = candidates.select(*IDS, "score").with_row_index("row")
+    order = order.sort("decision", "score", "memory_id", descending=[False, True, False])
+    order = order.with_columns(rank=pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("decision"))
+    return candidates.with_columns(order.sort("row")["rank"])
+
+
+def _placed(exposures: pl.DataFrame, labels: Labels) -> pl.DataFrame:
+    label = labels.column("exposures", "position")
+    if exposures["position"].null_count() == exposures.height:
+        exposures = exposures.with_columns(position=pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("decision"))
+    labels.refuse_where("exposures", exposures, pl.col("position").is_null(), f"{label} is missing")
+    labels.refuse_where(
+        "exposures", exposures, pl.col("position") < 1, lambda row: f"{label} is {row['position']}, below 1"
+    )
+    twice = ~pl.struct("decision", "position").is_first_distinct()
+    labels.refuse_where("exposures", exposures, twice, lambda row: f"{label} {row['position']} stands twice")
+    given = pl.col("conditional")
+    labels.refuse_where(
+        "exposures",
+        exposures,
+        given.is_nan() | (given <= 0) | (given > 1 + SLACK),
+        lambda row: f"conditional is {row['conditional']}, outside 0..1",
+    )
+    return exposures.with_columns(pl.col("probe").fill_null(False), given.clip(upper_bound=1.0))
+
+
+def _completed(
+    decisions: pl.DataFrame, candidates: pl.DataFrame, exposures: pl.DataFrame, labels: Labels
+) -> pl.DataFrame:
+    pools = candidates.group_by("decision").agg(pl.len().cast(pl.Int64).alias("#pool"))
+    heads = exposures.group_by("decision").agg((~pl.col("probe")).sum().cast(pl.Int64).clip(1).alias("#head"))
+    known = decisions.join(pools, on="decision", how="left", maintain_order="left").with_columns(
+        pl.col("#pool").fill_null(0)
+    )
+    known = known.join(heads, on="decision", how="left", maintain_order="left")
+    labels.refuse_where(
+        "decisions",
+        known,
+        pl.col("candidates") != pl.col("#pool"),
+        lambda row: f"it had {row['candidates']:,} candidates, and {row['#pool']:,} are in the table",
+    )
+    labels.refuse_where(
+        "decisions",
+        known,
+        pl.col("limit").is_null() & pl.col("#head").is_null(),
+        "nothing was shown, so its limit cannot be told; give it a limit",
+    )
+    own = pl.col("decision").cast(pl.String)
+    return known.with_columns(
+        pl.coalesce("limit", "#head").alias("limit"),
+        pl.col("#pool").alias("candidates"),
+        pl.coalesce("cluster", "project", "session", own).alias("cluster"),
+        pl.lit(FORMAT, dtype=pl.Int64).alias("format"),
+    ).drop("#pool", "#head")
+
+
+def _rewarded(feedback: pl.DataFrame, reward_range: tuple[float, float] | None, labels: Labels) -> pl.DataFrame:
+    label = labels.column("feedback", "reward")
+    labels.refuse_where(
+        "feedback",
+        feedback,
+        pl.col("reward").is_nan(),
+        f"{label} is NaN; where there was no feedback, leave the row out or the cell null",
+    )
+    labels.refuse_where("feedback", feedback, pl.col("reward").is_infinite(), f"{label} is infinite")
+    known = ", ".join(OUTCOMES)
+    judged = feedback.with_columns(reward_of("reward", "outcome"))
+    labels.refuse_where(
+        "feedback",
+        judged,
+        pl.col("reward").is_null(),
+        lambda row: f"{label} is missing, and the outcome {brief(row['outcome'])} is none of {known}",
+    )
+    if reward_range is not None:
+        low, high = reward_range
+        outside = ~pl.col("reward").is_between(low, high)
+        labels.refuse_where(
+            "feedback",
+            judged,
+            outside,
+            lambda row: f"{label} is {row['reward']:g}, outside the range {low:g}..{high:g}",
+        )
+    return judged
+
+
+def one_feedback(
+    feedback: pl.DataFrame, duplicates: Duplicates, labels: Labels, notes: list[str] | None = None
+) -> pl.DataFrame:
+    """One judgement for each decision, memory and source."""
+    key = [*IDS, "source"]
+    again = feedback.filter(~pl.struct(key).is_first_distinct())
+    if again.is_empty():
+        return feedback
+    if duplicates == "refuse":
+        labels.refuse(
+            "feedback",
+            again,
+            lambda row: (
+                f"it has feedback of source {row['source']!r} twice; say which counts: "
+                'duplicates="last" or duplicates="mean"'
+            ),
+        )
+    if notes is not None:
+        notes.append(f"{again.height:,} repeated judgements: the {duplicates} of each counts.")
+    if duplicates == "last":
+        return (
+            feedback.sort("at", ROW, nulls_last=False, maintain_order=True)
+            .unique(key, keep="last", maintain_order=True)
+            .sort(ROW)
+        )
+    return feedback.group_by(key, maintain_order=True).agg(
+        pl.col("reward").mean(),
+        pl.when(pl.col("outcome").n_unique() == 1).then(pl.col("outcome").first()).alias("outcome"),
+        pl.col("at").max().cast(STAMP),
+        pl.col("confidence").mean(),
+        pl.col("attributed").mean(),
+        pl.col(ROW).first(),
+    )
+
+
+# A log as one wide frame, a row a candidate: how most people have it, and the way back.
+
+
+WIDE = {
+    "decision": "decision",
+    "item": "memory_id",
+    "shown": "shown",
+    "reward": "reward",
+    "propensity": "propensity",
+    "score": "score",
+    "cluster": "cluster",
+    "at": "at",
+    "query": "query",
+    "limit": "limit",
+}
+"""What ``to_wide`` calls its columns, as ``from_wide`` takes them."""
+
+_OF_DECISION = ("at", "query", "cluster", "limit")
+_ASKED = {"score": "score", "propensity": "propensity", "rank": "shown"}
+_PREFIXED = {
+    "decision": {name for name in DECISIONS if name not in (*_OF_DECISION, "decision")},
+    "candidate": {"rank"},
+    "exposure": {"conditional", "probe"},
+    "feedback": {"outcome", "at", "source"},
+}
+
+
+def narrow(
+    frame: pl.DataFrame | pl.LazyFrame,
+    *,
+    decision: str,
+    item: str,
+    shown: str | None,
+    reward: str | None,
+    propensity: str | None,
+    score: str | None,
+    scores: Sequence[str],
+    cluster: str | None,
+    at: str | None,
+    limit: str | int | None,
+    query: str | None,
+    feedback_at: str | None,
+    features: Sequence[str] | None,
+) -> tuple[dict[str, pl.DataFrame], Labels, list[str]]:
+    """The four frames of a wide one, what their columns are called there, and what was left out on the way."""
+    wide = taken(frame, "frame")
+    if isinstance(scores, str):
+        raise InputError(f"scores is a sequence of column names: scores=[{scores!r}].")
+    roles: dict[str, dict[str, str]] = {
+        "decisions": {"decision": decision, **_named(at=at, query=query, cluster=cluster)},
+        "candidates": {"decision": decision, "memory_id": item, **_named(score=score, propensity=propensity)},
+        "exposures": {"decision": decision, "memory_id": item, **_named(position=shown)},
+        "feedback": {"decision": decision, "memory_id": item, **_named(reward=reward, at=feedback_at)},
+    }
+    if isinstance(limit, str):
+        roles["decisions"]["limit"] = limit
+    used = {name for role in roles.values() for name in role.values()}
+    for name in wide.columns:
+        table, _, column = name.partition(".")
+        if name not in used and (column in _PREFIXED.get(table, ()) or (table == "decision" and column)):
+            roles[{"feedback": "feedback"}.get(table, f"{table}s")][column] = name
+    labels = Labels(
+        dict.fromkeys(roles, "frame"),
+        {(table, column): name for table, role in roles.items() for column, name in role.items()}
+        | {("exposures", "propensity"): propensity or "propensity"},
+    )
+    labels.require("candidates", wide, *used, *scores, *(features or ()))
+    used |= {name for role in roles.values() for name in role.values()} | {*scores, ROW}
+    chosen = _features(wide, used, features)
+    notes: list[str] = []
+    decisions = _decisions(wide, roles["decisions"], labels)
+    if isinstance(limit, int):
+        decisions = decisions.with_columns(limit=pl.lit(limit, dtype=pl.Int64))
+    candidates = wide.select(
+        ROW, *(pl.col(name).alias(column) for column, name in roles["candidates"].items()), *chosen, *scores
+    )
+    exposures = _exposures(wide, roles["exposures"], labels)
+    if limit is None and propensity is not None and wide.select((pl.col(propensity) < 1).any()).item():
+        notes.append("No limit is given: a head is all that its recall showed, probes included.")
+    feedback = _feedback(wide, roles["feedback"], exposures, labels, notes)
+    return (
+        {"decisions": decisions, "candidates": candidates, "exposures": exposures, "feedback": feedback},
+        labels,
+        notes,
+    )
+
+
+def _named(**columns: str | None) -> dict[str, str]:
+    return {role: name for role, name in columns.items() if name is not None}
+
+
+def _features(wide: pl.DataFrame, used: set[str], features: Sequence[str] | None) -> list[str]:
+    if features is None:
+        left = [name for name in wide.columns if name not in used]
+        chosen = [name for name in left if wide.schema[name].is_numeric() or wide.schema[name] == pl.Boolean]
+    else:
+        chosen = list(features)
+    for name in chosen:
+        if name in CANDIDATES or name in used:
+            raise InputError(
+                f"The column {name!r} would be a feature, and the log has another use for that name. "
+                + (f"Say what it is ({_ASKED[name]}={name!r}), or " if name in _ASKED else "")
+                + "rename it, or list the features that you want: features=[...]."
+            )
+    return chosen
+
+
+def _decisions(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -> pl.DataFrame:
+    first = wide.select(ROW, *(pl.col(name).alias(column) for column, name in role.items()))
+    for column, name in role.items():
+        if column == "decision":
+            continue
+        differs = first.filter(pl.col(column).ne_missing(pl.col(column).first().over("decision")))
+        labels.refuse("decisions", differs, lambda row, c=column, n=name: _differs(row, c, n))  # type: ignore[misc]
+    return first.unique("decision", keep="first", maintain_order=True)
+
+
+def _differs(row: dict[str, Any], column: str, name: str) -> str:
+    return f"{name} is {brief(row[column])}, and the decision began with another"
+
+
+def _exposures(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -> pl.DataFrame:
+    rows = wide.select(ROW, *(pl.col(name).alias(column) for column, name in role.items()))
+    if "position" not in role:
+        return rows
+    label = role["position"]
+    kind = rows.schema["position"]
+    if kind == pl.Boolean:
+        return rows.filter("position").drop("position")
+    if not kind.is_numeric() and kind != pl.Null:
+        raise InputError(
+            f"frame: {label} is {kind}; it says what was shown, as a rank (null or 0: not shown) or Boolean."
+        )
+    position = pl.col("position")
+    labels.refuse_where("exposures", rows, position.is_nan() if kind.is_float() else pl.lit(False), f"{label} is NaN")
+    labels.refuse_where("exposures", rows, position < 0, lambda row: f"{label} is {row['position']}, below 0")
+    ours = rows.filter(position.fill_null(0) != 0)
+    return ours.sort(pl.col(ROW).first().over("decision"), position)
+
+
+def _feedback(
+    wide: pl.DataFrame, role: dict[str, str], exposures: pl.DataFrame, labels: Labels, notes: list[str]
+) -> pl.DataFrame:
+    if "reward" not in role:
+        return wide.clear().select(
+            ROW, *(pl.col(role[name]).alias(name) for name in IDS), pl.lit(None, dtype=pl.Float64).alias("reward")
+        )
+    rows = wide.select(ROW, *(pl.col(name).alias(column) for column, name in role.items()))
+    rows = labels.cast("feedback", rows, {"reward": FEEDBACK["reward"]})
+    rows = rows.filter(pl.col("reward").is_not_null() & pl.col("reward").is_not_nan())
+    unseen = rows.join(exposures, on=ROW, how="anti").filter(pl.col("reward") == 0)
+    if unseen.height:
+        notes.append(f"{unseen.height:,} rows that were not shown have {role['reward']} 0: no feedback, and left out.")
+    return rows.join(unseen, on=ROW, how="anti", maintain_order="left")
+
+
+def widened(
+    tables: Sequence[pl.LazyFrame], *, features: Sequence[str], policies: Sequence[str], duplicates: Duplicates
+) -> pl.DataFrame:
+    """One row a candidate, of the four tables of a log; see ``Slates.to_wide``."""
+    decisions, candidates, exposures, feedback = pl.collect_all(tables)
+    kind = candidates.schema["decision"]
+    rows = feedback.filter(pl.col("decision").is_not_null()).with_row_index(ROW)
+    rows = one_feedback(rows.with_columns(source=pl.lit(None, dtype=pl.String)), duplicates, Labels())
+    judged = rows.join(feedback.with_row_index(ROW).select(ROW, "source"), on=ROW, how="left", suffix="_was")
+    judged = judged.select(
+        pl.col("decision").cast(kind),
+        "memory_id",
+        "reward",
+        *(pl.col(name).alias(f"feedback.{name}") for name in ("outcome", "at")),
+        pl.col("source_was").alias("feedback.source"),
+    )
+    placed = exposures.select(
+        *IDS,
+        pl.col("position").alias("shown"),
+        *(pl.col(name).alias(f"exposure.{name}") for name in EXPOSURES if name in _PREFIXED["exposure"]),
+    )
+    whole = decisions.select(
+        "decision",
+        *_OF_DECISION,
+        *(
+            pl.col(name).alias(f"decision.{name}")
+            for name in decisions.columns
+            if name not in (*_OF_DECISION, "decision")
+        ),
+    )
+    taken_names = {*WIDE.values(), *judged.columns, *placed.columns, *whole.columns}
+    for name in (*features, *policies):
+        if name in taken_names:
+            raise InputError(f"The feature {name!r} has the name of a column of the wide frame; rename it first.")
+    wide = (
+        candidates.rename({"rank": "candidate.rank"})
+        .join(whole, on="decision", how="left", maintain_order="left")
+        .join(placed, on=list(IDS), how="left", maintain_order="left")
+        .join(judged, on=list(IDS), how="left", maintain_order="left")
+    )
+    front = [*IDS, *_OF_DECISION, "shown", "reward", "propensity", "score", *features, *policies]
+    return wide.select(*front, *(name for name in wide.columns if name not in front))
