@@ -17,6 +17,9 @@ from memlab.kernel.registry import Registry
 __all__ = ["HOOKS", "POINTS", "Hook", "hooks", "loaded"]
 
 POINTS = {
+    "compare": "(core) -> a Comparing: what new memories are to those at hand; the last that is declared counts",
+    "describe-text": "() -> a Describing: tags, a summary, names and feelings of a text; the last that is declared "
+    "counts",
     "read-facts": "(text, role) -> facts, each with subject, predicate, value and entity: what a corrected text states",
     "facts-stored": "(state, pack, columns, ids, gone=, told=, now=) -> an object with change and fact_times: what new "
     "facts end",

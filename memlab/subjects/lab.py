@@ -38,7 +38,6 @@ from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.features.features import LabFeatures
 from memlab.kernel.verbs.feedback.feedback import Judgements
-from memlab.kernel.verbs.linking.linker import Linker
 from memlab.kernel.verbs.migration import mending
 from memlab.kernel.verbs.policies.falls import FallWatch
 from memlab.kernel.verbs.policies.policies import LabPolicies
@@ -125,14 +124,17 @@ class Lab:
     def _compose(self, store: Store, seed: int) -> None:
         """Put the lab together on ``store``."""
         core = self._core = Core(store, seed)
-        self._watches, self._linker = Watches(store, LabPolicies(core)), Linker(core)
-        for worker in (self._watches, self._linker):
-            weakref.finalize(self, worker.stop_soon)
+        self._watches = Watches(store, LabPolicies(core))
+        weakref.finalize(self, self._watches.stop_soon)
         self._questions, self._judgements = Questions(core), Judgements(core)
         self._falls = FallWatch(core.store)
-        self._remembering, self._corrections = Remembering(core, self._linker), Corrections(core)
+        self._remembering, self._corrections = (
+            Remembering(core, partial(_wake_linker, weakref.ref(self))),
+            Corrections(core),
+        )
         self._kept: dict[str, Any] = {}
-        self._linker.wake()
+        if store.state.projections["waiting"]:
+            self._made("linker").wake()
         if not store.journal.read_only and store.state.unembedded:
             self._made("reembedder").wake()
 
@@ -151,7 +153,7 @@ class Lab:
         return made
 
     def _verbs(self, core: Core, made: Callable[[str], Any]) -> Verbs:
-        verbs = self._linker, self._questions, self._judgements, self._remembering, self._corrections
+        verbs = self._questions, self._judgements, self._remembering, self._corrections
         return Verbs(core, *verbs, made)
 
     # -- subjects ---------------------------------------------------------------------------------------------
@@ -794,7 +796,7 @@ class Lab:
     @checked
     def close(self) -> None:
         """End watches, the schedule and turns, write a snapshot if that will save time, and close the journal."""
-        for worker in (self._watches, self._linker, *self._kept.values()):
+        for worker in (self._watches, *self._kept.values()):
             if hasattr(worker, "stop"):
                 worker.stop()
         try:
@@ -810,6 +812,13 @@ class Lab:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _wake_linker(lab: weakref.ref[Lab]) -> None:
+    """Wake the worker that links in the background what was remembered, if the lab is still there."""
+    here = lab()
+    if here is not None:
+        here._made("linker").wake()
 
 
 def _kept_alone(name: str) -> Any:

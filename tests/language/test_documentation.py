@@ -25,7 +25,7 @@ from memlab.kernel.language._list_functions import FUNCTIONS
 from memlab.kernel.language._reader import Form, Text, read_forms
 from memlab.kernel.language._words import ABSENT, ALIASES, LITERALS
 from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, load_pack
-from memlab.kernel.verbs.linking.resolving import _EDGES as EDGES
+from memlab.subjects.linking.resolving import _EDGES as EDGES
 
 PATH = Path(__file__).parents[2] / "docs" / "policy-language.md"
 PAGE = PATH.read_text(encoding="utf-8")

@@ -17,13 +17,11 @@ from memlab.kernel.policies import SLOTS
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import State
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.linking.candidates import Candidates, Places, candidates
-from memlab.kernel.verbs.linking.comparing import Comparing
-from memlab.kernel.verbs.linking.comparison import compare
-from memlab.kernel.verbs.linking.negation import Statement
-from memlab.kernel.verbs.linking.paired_state import PairedState
-from memlab.kernel.verbs.linking.pairs import Pairs
-from memlab.kernel.verbs.linking.reading import read_text
+from memlab.subjects.linking.candidates import Candidates, PairedState, Places, candidates
+from memlab.subjects.linking.linking import Comparing
+from memlab.subjects.linking.pairs import Pairs
+from memlab.subjects.reading.claims import Statement
+from memlab.subjects.reading.comparison import compare, read_text
 
 TRIGRAMS = load_embedder(letters)
 OLD_WORDS, NEW_WORDS = (

@@ -9,7 +9,7 @@ from memlab.kernel.privacy import screen
 from memlab.kernel.state import Change, values_of, with_speaker
 from memlab.kernel.verbs.corrections.editing import carried_fields, superseding
 from memlab.kernel.verbs.projections import new_state
-from memlab.kernel.verbs.remembering.body import remembering
+from memlab.kernel.verbs.remembering.rows import event_body
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def edit_as_before(lab, id, text):
         tx.payloads([new], [screen(text).text])
         speaker = carried.get("speaker")
         tx.vectors(new, lab.io.embedder.fingerprint, lab.io.embedder.encode([with_speaker(text, speaker)]))
-        body = remembering(state, {name: [value] for name, value in carried.items()}, new, 1, chain=False)
+        body = event_body(state, {name: [value] for name, value in carried.items()}, new, 1, chain=False)
         tx.event("remember", body | {"edit": id, **superseding(id, new, now).body()}, at=now)
     return new
 

@@ -27,9 +27,6 @@ from memlab.kernel.index._postings import Query, TermHits, Words
 from memlab.kernel.index._products import products, products_below
 from memlab.kernel.index._report import IndexReport, report
 from memlab.kernel.index._select import among, best, compact
-from memlab.kernel.index._signs import SAYS, Signs, signs_of
-from memlab.kernel.index._statements import Asked, Restated, restated
-from memlab.kernel.index._stop_words import STOP_WORDS
 from memlab.kernel.index._stored import Grown
 from memlab.kernel.index._sweep import sweep
 from memlab.kernel.index._tokens import LANGUAGES, words_of
@@ -39,10 +36,7 @@ __all__ = [
     "EXACT_UP_TO",
     "KINDS",
     "LANGUAGES",
-    "SAYS",
-    "STOP_WORDS",
     "Approximate",
-    "Asked",
     "GroupLengths",
     "Grown",
     "InPassages",
@@ -53,8 +47,6 @@ __all__ = [
     "Opened",
     "Points",
     "Query",
-    "Restated",
-    "Signs",
     "TermHits",
     "Vectors",
     "View",
@@ -73,8 +65,6 @@ __all__ = [
     "products",
     "products_below",
     "report",
-    "restated",
-    "signs_of",
     "sweep",
     "unsound_bases",
     "words_of",

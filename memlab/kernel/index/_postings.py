@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, UnknownName
+from memlab.kernel.english import STOP_WORDS
 from memlab.kernel.index._passages import LONG, passages_of
 from memlab.kernel.index._segments import Segment, merged, ranges, segment_of
 from memlab.kernel.index._select import compact
-from memlab.kernel.index._stop_words import STOP_WORDS
 from memlab.kernel.index._stored import Grown
 from memlab.kernel.index._tokens import Tokens, words_of
 from memlab.kernel.index._written import Written

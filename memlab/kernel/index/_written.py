@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.kernel.english import signs_of
 from memlab.kernel.index._segments import ranges
-from memlab.kernel.index._signs import signs_of
 from memlab.kernel.index._stored import Grown
 
 __all__ = ["Written"]

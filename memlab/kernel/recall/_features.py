@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.kernel.embedding import evened
-from memlab.kernel.index import Asked, Signs, among
+from memlab.kernel.english import Asked, Signs
+from memlab.kernel.index import among
 from memlab.kernel.language import Known
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall._dates import days_from

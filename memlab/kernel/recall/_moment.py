@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.kernel.base.clock import DAY
-from memlab.kernel.index import SAYS
+from memlab.kernel.english import SAYS
 from memlab.kernel.language import Coded, Known, Policy
 from memlab.kernel.policies import FEATURES, Pack
 from memlab.kernel.recall._extended import extended_values

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.kernel.embedding import Embedder
-from memlab.kernel.index import InPassages, Matches, Query, Signs, TermHits, best, compact, group_scores, idf, signs_of
+from memlab.kernel.english import Signs, signs_of
+from memlab.kernel.index import InPassages, Matches, Query, TermHits, best, compact, group_scores, idf
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall._dates import Span, named_dates
 from memlab.kernel.recall._filters import NO_FILTERS, Filters

@@ -10,9 +10,7 @@ from memlab.kernel.verbs.declared import Declared, Make
 
 __all__ = ["FOLDERS", "KEPT", "MADE", "PROJECTIONS", "new_state"]
 
-VERBS = tuple(
-    f"memlab.kernel.verbs.{name}" for name in ("feedback", "gate", "graph", "linking", "recalling", "remembering")
-)
+VERBS = tuple(f"memlab.kernel.verbs.{name}" for name in ("feedback", "gate", "graph", "recalling", "remembering"))
 """The folders of the kernel that declare something."""
 
 FOLDERS = (*import_module("memlab.subjects").EXTENSIONS, *VERBS)

@@ -18,8 +18,6 @@ from memlab.kernel.verbs.feedback.feedback import Judgements, Verified
 from memlab.kernel.verbs.gate.names import check_agent
 from memlab.kernel.verbs.gate.switch import Consents, Switches, consent_of, lacks_consent
 from memlab.kernel.verbs.recalling.asking import Questions
-from memlab.kernel.verbs.remembering.admission import Admission, Observation
-from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Remembered
 from memlab.subjects.agents.relationships import Relationship, Relationships, in_event, relationship_of, talked
 from memlab.subjects.agents.turns import PATIENCE, BegunTurns, Turns
@@ -27,6 +25,7 @@ from memlab.subjects.context.metrics import Metrics, metrics_of
 from memlab.subjects.extraction.extraction import Extraction, Learned, where_of
 from memlab.subjects.extraction.staged import Extracted
 from memlab.subjects.models import LanguageModel, Otherwise
+from memlab.subjects.observing.observing import Admission, Observation, Observing
 from memlab.subjects.retention.upkeep import maintain_after_session
 from memlab.subjects.verifiers import Verifier, local
 
@@ -47,13 +46,13 @@ class LabAgents:
     def __init__(
         self,
         core: Core,
-        remembering: Remembering,
+        observing: Observing,
         questions: Questions,
         judgements: Judgements,
         begun: BegunTurns,
         extraction: Extraction,
     ) -> None:
-        self._core, self._remembering, self._questions, self._judgements = core, remembering, questions, judgements
+        self._core, self._observing, self._questions, self._judgements = core, observing, questions, judgements
         self._begun, self._extraction = begun, extraction
 
     @checked
@@ -100,7 +99,7 @@ class LabAgents:
         >>> lab.agents.observe("How are you?").memory is None                                        # doctest: +SKIP
         True
         """
-        return self._remembering.observe(
+        return self._observing.observe(
             text, role=role, at=at, chain=chain, linking=linking, fields=fields, before=before
         )
 
@@ -195,7 +194,7 @@ class LabAgents:
         >>> lab.agents.admit("I prefer tabs").reasons                                      # doctest: +SKIP
         ('tells-preference',)
         """
-        return self._remembering.admit(text, role=role, project=project)
+        return self._observing.admit(text, role=role, project=project)
 
     @checked
     def commit(

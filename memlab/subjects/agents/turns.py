@@ -24,7 +24,7 @@ from memlab.kernel.recall import Hit, Hits
 from memlab.kernel.state import checked_text
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.feedback.feedback import Judgements, verdict_of
-from memlab.subjects.verifiers import Verdict, Verifier
+from memlab.kernel.verbs.results import Verdict, Verifier
 
 __all__ = ["PATIENCE", "BegunTurns", "Surfaced", "Turns"]
 

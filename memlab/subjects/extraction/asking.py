@@ -18,14 +18,16 @@ import msgspec
 
 from memlab.io.formats import Message
 from memlab.kernel.base.printable import printable
-from memlab.kernel.english import LONGEST, shorten, words_of
+from memlab.kernel.english import words_of
 from memlab.kernel.verbs.fact_rows import predicate_of
-from memlab.kernel.verbs.remembering.detectors import provenance_of
 from memlab.subjects.extraction.asserting import table
 from memlab.subjects.extraction.fact import TEAM, USER, Fact
 from memlab.subjects.extraction.proposing import MOST_TOKENS, Where, fact_proposed, memory_proposed
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.models import LanguageModel, read_json_answer
+from memlab.subjects.reading.clauses import LONGEST
+from memlab.subjects.reading.sentences import shorten
+from memlab.subjects.reading.utterances import provenance_of
 
 __all__ = ["asked", "quoted_at"]
 

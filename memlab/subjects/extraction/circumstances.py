@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memlab.io.formats import Message
-from memlab.kernel.english import code_lines, holds, padded, phrases, words_of
+from memlab.kernel.english import holds, padded, phrases, words_of
+from memlab.subjects.reading.sentences import code_lines
 
 __all__ = ["Setting", "begins_a_role", "roles_played", "setting_of"]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from memlab.kernel.english import first_of, holds, padded, phrases, proper_names, vocabulary
+from memlab.kernel.english import first_of, holds, padded, phrases, vocabulary
+from memlab.subjects.reading.names import proper_names
 
 __all__ = ["has_happened", "is_durable_event"]
 

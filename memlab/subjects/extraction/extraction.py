@@ -23,11 +23,10 @@ from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.feedback.gaps import Gaps
 from memlab.kernel.verbs.gate.names import check_agent
 from memlab.kernel.verbs.gate.switch import check_on
-from memlab.kernel.verbs.linking.comparing import Comparing
-from memlab.kernel.verbs.remembering.detectors import Utterance
+from memlab.kernel.verbs.linking import comparing
 from memlab.kernel.verbs.remembering.remember import Remembering
-from memlab.kernel.verbs.remembering.tellings import Tellings
 from memlab.kernel.verbs.results import Remembered
+from memlab.kernel.verbs.tellings import Tellings
 from memlab.subjects.extraction.asking import asked
 from memlab.subjects.extraction.chats import chats_of, unread
 from memlab.subjects.extraction.circumstances import roles_played
@@ -35,6 +34,7 @@ from memlab.subjects.extraction.learning import LESSONS, lessons
 from memlab.subjects.extraction.proposing import Where, proposals
 from memlab.subjects.extraction.staged import Asked, Extracted, Proposed
 from memlab.subjects.models import LanguageModel, Otherwise
+from memlab.subjects.reading.utterances import Utterance
 
 __all__ = ["Extraction", "Learned", "where_of"]
 
@@ -119,10 +119,10 @@ class Learned:
 
 
 class Extraction:
-    """How one lab extracts."""
+    """How one lab extracts. ``observing`` says by the pack whether an utterance is worth remembering: ``admit``."""
 
-    def __init__(self, core: Core, remembering: Remembering) -> None:
-        self._core, self._remembering = core, remembering
+    def __init__(self, core: Core, remembering: Remembering, observing: Any) -> None:
+        self._core, self._remembering, self._observing = core, remembering, observing
 
     def extract(
         self, messages: Any, role: str, where: Where, model: LanguageModel | None, otherwise: Otherwise
@@ -175,7 +175,7 @@ class Extraction:
             reads = self._core.pack.policies["admit"].inputs
             key = (role, shown.fired, shown.length if "length" in reads else 0, text if "nearest" in reads else "")
             if key not in known:  # what a policy was asked with the same inputs it answers alike
-                known[key] = self._remembering.admit(text, role=role, project=where.project, viewer=viewer).admitted
+                known[key] = self._observing.admit(text, role=role, project=where.project, viewer=viewer).admitted
             return known[key]
 
         return admits
@@ -261,7 +261,7 @@ class Extraction:
         taught = lessons(said, where, budget=_SESSION_TOKENS, open_words=self._core.open_words)
         with self._core.reading():
             off = self._core.pack.settings["linking"] == "off"
-            near = Comparing(self._core)
+            near = comparing(self._core)
             fresh = [one for one in taught if (near.nearest(one.text, project=project, viewer=viewer) or 0.0) <= _KNOWN]
         lessons_of, stated = Extracted(tuple(fresh), len(said)), self._of(said, where, model, otherwise, viewer)
         remembered: tuple[Remembered, ...] = ()

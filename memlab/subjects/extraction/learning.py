@@ -11,20 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from memlab.io.formats import Message
-from memlab.kernel.english import (
-    asserted,
-    count_tokens,
-    first_of,
-    holds,
-    padded,
-    phrases,
-    shorten,
-    vocabulary,
-    words_of,
-)
-from memlab.kernel.verbs.remembering.detectors import utterance
+from memlab.kernel.english import first_of, holds, padded, phrases, vocabulary, words_of
 from memlab.subjects.extraction.proposing import Where
 from memlab.subjects.extraction.staged import Proposed
+from memlab.subjects.reading.clauses import asserted
+from memlab.subjects.reading.sentences import count_tokens, shorten
+from memlab.subjects.reading.utterances import utterance
 
 __all__ = ["LESSONS", "lessons"]
 

@@ -14,24 +14,9 @@ from functools import cache
 from typing import Any
 
 from memlab.io.formats import Message
-from memlab.kernel.english import (
-    Completed,
-    Sentence,
-    asserted,
-    complete_answer,
-    first_of,
-    holds,
-    last_question,
-    padded,
-    phrases,
-    read_sentences,
-    shorten,
-    vocabulary,
-    words_of,
-)
+from memlab.kernel.english import first_of, holds, padded, phrases, vocabulary, words_of
 from memlab.kernel.verbs.fact_rows import fact_text
 from memlab.kernel.verbs.gate.names import as_agent
-from memlab.kernel.verbs.remembering.detectors import Utterance, corrects, provenance_of, tells_event, utterance
 from memlab.subjects.extraction.circumstances import Setting, setting_of
 from memlab.subjects.extraction.confidence import kept_of
 from memlab.subjects.extraction.durable import has_happened, is_durable_event
@@ -39,6 +24,10 @@ from memlab.subjects.extraction.earnest import is_hypothetical
 from memlab.subjects.extraction.fact import DOUBTFUL, TEAM, USER, Fact
 from memlab.subjects.extraction.reading import facts_in
 from memlab.subjects.extraction.staged import Proposed
+from memlab.subjects.reading.acts import Completed, Sentence, complete_answer, last_question, read_sentences
+from memlab.subjects.reading.clauses import asserted
+from memlab.subjects.reading.sentences import shorten
+from memlab.subjects.reading.utterances import Utterance, corrects, provenance_of, tells_event, utterance
 
 __all__ = ["MOST_TOKENS", "Where", "fact_proposed", "memory_proposed", "proposals"]
 

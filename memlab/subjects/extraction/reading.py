@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
-from memlab.kernel.english import LONGEST, Token, asserted, is_plain_word, number_of, sentence_spans
+from memlab.kernel.english import Token, number_of
 from memlab.subjects.extraction.asserting import table, tells
 from memlab.subjects.extraction.changes import changes_in
 from memlab.subjects.extraction.confidence import confidence_of
@@ -33,6 +33,8 @@ from memlab.subjects.extraction.properties import owner_at
 from memlab.subjects.extraction.values import ARTICLES, bare, capital, joined, trait_at, value_at
 from memlab.subjects.extraction.verbs import is_something, length_of, past_adverbs, verb_of
 from memlab.subjects.extraction.worth import is_cut_short, is_first_of_two, lasts, title_at
+from memlab.subjects.reading.clauses import LONGEST, asserted
+from memlab.subjects.reading.sentences import is_plain_word, sentence_spans
 
 __all__ = ["TEAM", "USER", "Fact", "facts_in"]
 

@@ -17,13 +17,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.kernel.base.printable import printable
-from memlab.kernel.english import count_tokens
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment, first_mention
 from memlab.kernel.schema import OF_THE_USER, RECALLABLE
 from memlab.kernel.state import Entities, State, entity_key
 from memlab.kernel.verbs.fact_rows import facts_of, held_at, phrase, relevance, with_status
 from memlab.subjects.facts.third_person import of_oneself, third_person
+from memlab.subjects.reading.sentences import count_tokens
 
 __all__ = ["USER", "Narrative", "about", "narrative", "profile"]
 

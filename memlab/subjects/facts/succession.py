@@ -16,7 +16,7 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.schema import MEMORY, NEVER
 from memlab.kernel.state import Change, State, edges_of, values_of
 from memlab.kernel.verbs.fact_rows import facts_of
-from memlab.kernel.verbs.linking.fact_times import tellings_of
+from memlab.kernel.verbs.tellings import fact_times_of
 from memlab.subjects.facts.lifecycle import Said, ends
 
 __all__ = ["Succession", "succession"]
@@ -105,7 +105,7 @@ def succession(
         return Succession((), Change())
     least = pack.number("succession-confidence")
     known = [*_stored(state, [*(fact.said for fact in fresh), *retold], gone), *fresh]
-    before = tellings_of(state).told
+    before = fact_times_of(state).told
     tellings = {fact.id: sorted({fact.began, *again.get(fact.id, before.get(fact.id, ()))}) for fact in known}
     over: dict[int, _End] = {}
     doubtful: dict[tuple[int, int], None] = {}

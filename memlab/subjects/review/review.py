@@ -29,7 +29,7 @@ from memlab.kernel.verbs.corrections.editing import joined_by_succession, replac
 from memlab.kernel.verbs.corrections.stale import Rebuilding, stale_frame, supersession_frame
 from memlab.kernel.verbs.feedback.gaps import Gaps
 from memlab.kernel.verbs.recalling.past import Past
-from memlab.kernel.verbs.remembering.tellings import provenance_frame
+from memlab.kernel.verbs.tellings import provenance_frame
 from memlab.subjects.review.quarantine import (
     Displaced,
     SetApart,

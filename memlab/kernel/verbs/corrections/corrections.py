@@ -30,7 +30,7 @@ from memlab.kernel.verbs.corrections.editing import (
 )
 from memlab.kernel.verbs.corrections.replacing import Editor, EditOutcome, Permit
 from memlab.kernel.verbs.reinforcement.reinforcing import Outcome, reinforced
-from memlab.kernel.verbs.remembering.limits import check_files
+from memlab.kernel.verbs.remembering.rows import check_files
 from memlab.kernel.verbs.results import Edited, Memory, with_redacted
 from memlab.subjects.programs import checked_operations
 

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from memlab.kernel.english import emotional_weight, vocabulary, words_of
+from memlab.kernel.english import vocabulary, words_of
 from memlab.kernel.hooks import hooks
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.verbs.corrections.wording import Wording
 from memlab.kernel.verbs.fact_rows import fact_text, predicate_of
-from memlab.kernel.verbs.remembering.inferred import summary_of, tags_of
+from memlab.kernel.verbs.remembering.rows import describing
 
 __all__ = ["FACT", "Rederived", "rederive", "retold"]
 
@@ -336,7 +336,7 @@ def _inferred(text: str, fields: Mapping[str, Any], how: str) -> list[str]:
     if how == "off":
         return []
     entities = (fields.get("subject"), fields.get("object")) if how == "all" else ()
-    return tags_of(text if how == "all" else "", fields.get("files") or (), entities)
+    return describing().tags_of(text if how == "all" else "", fields.get("files") or (), entities)
 
 
 def _only_old(words: Wording, tag: str, inferred: tuple[list[str], list[str]]) -> bool:
@@ -350,10 +350,10 @@ def _summary(work: _Work, before: Mapping[str, Any], pack: Pack) -> None:
     steps = work.after.get("steps")
     if "summary" in work.given or (words.old == words.new and not (was is not None and "steps" in work.given)):
         return
-    told = bool(pack.settings["write-summary"]) or (was is not None and was == summary_of(words.old))
+    told = bool(pack.settings["write-summary"]) or (was is not None and was == describing().summary_of(words.old))
     told = told and not steps and work.after.get("kind") not in _WITHOUT_SUMMARY
     if told:
-        fresh = summary_of(words.new)
+        fresh = describing().summary_of(words.new)
         if fresh != was:
             work.rebuild("summary", fresh, "summary: rebuilt from the new text.")
     elif was is not None:
@@ -367,7 +367,10 @@ def _feeling(work: _Work, before: Mapping[str, Any]) -> None:
     was = before.get("emotional_weight", default)
     if words.old == words.new or "emotional_weight" in work.given or before.get("kind") != "feeling":
         return
-    if was == (emotional_weight(words.old) or default) and (fresh := emotional_weight(words.new) or default) != was:
+    if (
+        was == (describing().emotional_weight(words.old) or default)
+        and (fresh := describing().emotional_weight(words.new) or default) != was
+    ):
         work.rebuild("emotional_weight", fresh)
 
 

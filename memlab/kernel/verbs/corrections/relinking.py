@@ -11,7 +11,7 @@ from memlab.kernel.journal import Event, Journal, JournalView
 from memlab.kernel.schema import RELATIONS
 from memlab.kernel.state import Change, State, edges_of
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.linking.comparing import Comparing
+from memlab.kernel.verbs.linking import comparing
 
 __all__ = ["edges_after", "linked_again", "word_edges"]
 
@@ -85,7 +85,7 @@ def linked_again(core: Core, id: int) -> tuple[dict[str, Any], list[str]]:
     """
     if core.pack.settings["linking"] == "off":
         return {}, []
-    linked = Comparing(core).after(range(id, id + 1))
+    linked = comparing(core).after(range(id, id + 1))
     if not linked.outcomes:
         return {}, []
     outcome, other = linked.outcomes[0], linked.standing[0]

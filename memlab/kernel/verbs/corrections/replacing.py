@@ -25,8 +25,7 @@ from memlab.kernel.verbs.corrections.rederiving import FACT, Rederived, rederive
 from memlab.kernel.verbs.corrections.relinking import edges_after, linked_again
 from memlab.kernel.verbs.fact_rows import named
 from memlab.kernel.verbs.gate.switch import check_disclosed
-from memlab.kernel.verbs.remembering.body import remembering
-from memlab.kernel.verbs.remembering.inferred import names_in_texts
+from memlab.kernel.verbs.remembering.rows import event_body, names_in_texts
 
 __all__ = ["SHOWN", "EditOutcome", "Editor", "Permit"]
 
@@ -149,7 +148,7 @@ class Editor:
         tx.vectors(
             id, store.embedder.fingerprint, store.embedder.encode([with_speaker(words, complete.get("speaker"))])
         )
-        body = remembering(state, listed, id, 1, chain=False, named_in=names)
+        body = event_body(state, listed, id, 1, chain=False, named_in=names)
         joins = Change(join=body.pop("join", ()))
         edges = edges_after(state, store.journal, row, id)
         edges = edges if another else _moved(state, edges, row, complete)

@@ -24,7 +24,7 @@ from memlab.kernel.verbs.corrections.editing import carried_fields, edited
 from memlab.kernel.verbs.corrections.rederiving import rederive
 from memlab.kernel.verbs.corrections.relinking import edges_after, word_edges
 from memlab.kernel.verbs.corrections.replacing import Editor, EditOutcome
-from memlab.kernel.verbs.linking.comparing import Comparing
+from memlab.kernel.verbs.linking import comparing
 
 __all__ = ["Rebuilding", "stale_frame", "supersession_frame"]
 
@@ -186,7 +186,7 @@ class Rebuilding:
         for one in found.edges:
             change += edges_after(state, self._store.journal, one, id)
         if self._core.pack.settings["linking"] != "off" and state.names["status"].at(found.row) in RECALLABLE:
-            _, source, target, relation, weight = Comparing(self._core).after(range(id, id + 1)).edges
+            _, source, target, relation, weight = comparing(self._core).after(range(id, id + 1)).edges
             if len(source):
                 made = edges_of(source.tolist(), target.tolist(), relation.tolist(), weight.tolist())
                 change += Change(edges=made)

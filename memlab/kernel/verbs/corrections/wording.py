@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import NamedTuple
 
-from memlab.kernel.index import STOP_WORDS
+from memlab.kernel.english import STOP_WORDS
 
 __all__ = ["Wording"]
 

@@ -30,8 +30,7 @@ from memlab.kernel.verbs.feedback.verdict import gap_of, judged
 from memlab.kernel.verbs.recalling.logged import find_slate, logged_slate
 from memlab.kernel.verbs.reinforcement.coactivation import NAMEABLE, joined, pairs_with, remaining
 from memlab.kernel.verbs.reinforcement.reinforcing import days_before, reinforced
-from memlab.kernel.verbs.results import Feedback, Memory
-from memlab.subjects.verifiers import Verdict, Verifier
+from memlab.kernel.verbs.results import Feedback, Memory, Verdict, Verifier
 
 __all__ = ["Judgements", "Verified", "verdict_of"]
 

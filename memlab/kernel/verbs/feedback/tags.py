@@ -7,11 +7,10 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.kernel.english import vocabulary, words_of
-from memlab.kernel.index import STOP_WORDS
+from memlab.kernel.english import STOP_WORDS, vocabulary, words_of
 from memlab.kernel.policies import Pack
 from memlab.kernel.state import Change, State, values_of
-from memlab.kernel.verbs.remembering.inferred import tags_of
+from memlab.kernel.verbs.remembering.rows import describing
 
 __all__ = ["common_tag", "inferred_tag", "tagged"]
 
@@ -46,7 +45,7 @@ def inferred_tag(state: State, pack: Pack, rows: NDArray[np.int64], query: str) 
     if any(count > 1 for count in borne.values()):
         return None
     texts = [text or "" for text in state.texts.take(rows)]
-    topics = [tags_of(text, ()) for text in texts]
+    topics = [describing().tags_of(text, ()) for text in texts]
     common = [topic for topic in topics[0] if all(topic in others for others in topics[1:])]
     if common:
         return common[0]
