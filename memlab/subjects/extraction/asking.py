@@ -20,8 +20,7 @@ from memlab.io.formats import Message
 from memlab.kernel.base.printable import printable
 from memlab.kernel.english import words_of
 from memlab.kernel.verbs.fact_rows import predicate_of
-from memlab.subjects.extraction.asserting import table
-from memlab.subjects.extraction.fact import TEAM, USER, Fact
+from memlab.subjects.extraction.clause import TEAM, USER, Fact, table
 from memlab.subjects.extraction.proposing import MOST_TOKENS, Where, fact_proposed, memory_proposed
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.models import LanguageModel, read_json_answer

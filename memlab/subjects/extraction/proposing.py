@@ -17,11 +17,9 @@ from memlab.io.formats import Message
 from memlab.kernel.english import first_of, holds, padded, phrases, vocabulary, words_of
 from memlab.kernel.verbs.fact_rows import fact_text
 from memlab.kernel.verbs.gate.names import as_agent
-from memlab.subjects.extraction.circumstances import Setting, setting_of
-from memlab.subjects.extraction.confidence import kept_of
-from memlab.subjects.extraction.durable import has_happened, is_durable_event
-from memlab.subjects.extraction.earnest import is_hypothetical
-from memlab.subjects.extraction.fact import DOUBTFUL, TEAM, USER, Fact
+from memlab.subjects.extraction.circumstances import Setting, kept_of, setting_of
+from memlab.subjects.extraction.clause import DOUBTFUL, TEAM, USER, Fact
+from memlab.subjects.extraction.durable import has_happened, is_durable_event, is_hypothetical
 from memlab.subjects.extraction.reading import facts_in
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.reading.acts import Completed, Sentence, complete_answer, last_question, read_sentences

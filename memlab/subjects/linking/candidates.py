@@ -135,11 +135,11 @@ def _answers(joint: PairedState, before: Ints) -> Values:
 
 # Which old memories a new one is compared with: its nearest, and those that speak of the same subject.
 #
-# What Python decides here is what a policy cannot see: who could be meant. A new memory is compared with what a recall
-# from its own place would find: its project and what belongs to none, its branch and what has none, its session where it
-# is bound to it. What everyone sees is compared with what everyone sees, what is private also with what else its creator
-# keeps so. A memory without a project is compared with its like, as what holds everywhere says nothing of one project.
-# Turns of a conversation are compared with nothing: they were said.
+# What Python decides here is what a policy cannot see: who could be meant. A new memory is compared with what a
+# recall from its own place would find: its project and what belongs to none, its branch and what has none, its
+# session where it is bound to it. What everyone sees is compared with what everyone sees, what is private also with
+# what else its creator keeps so. A memory without a project is compared with its like, as what holds everywhere says
+# nothing of one project. Turns of a conversation are compared with nothing: they were said.
 
 
 _BATCH = 1 << 22

@@ -130,7 +130,7 @@ class Pairs:
         """What the later statement of each pair does to the earlier one.
 
         Of two that were extracted, and of which one is a fact, the words decide nothing: facts end facts by subject,
-        predicate and value (``memlab.subjects.facts.succession``), and a quotation ends none.
+        predicate and value (``memlab.subjects.facts.lifecycle``), and a quotation ends none.
         """
         new, old = self.new.readings[self.first], self.old.readings[self.second]
         speakers = zip(self.new.speakers[self.first], self.old.speakers[self.second], strict=True)

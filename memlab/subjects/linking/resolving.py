@@ -611,7 +611,7 @@ def _reach_alike(pairs: Pairs, now: int) -> NDArray[np.bool_]:
 
 
 def _spare_stated(pairs: Pairs, relation: NDArray[Any], resolution: NDArray[Any]) -> None:
-    """What a user stated stays where only somebody else says otherwise: an assistant, a tool, a page; both are flagged."""
+    """Keep what a user stated where only somebody else says otherwise, such as an assistant or a page; flag both."""
     places = np.flatnonzero(resolution != "keep-both")
     if not len(places):
         return

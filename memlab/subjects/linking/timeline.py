@@ -1,8 +1,8 @@
 """The values of one property over time: which held when, whatever the order in which they were told.
 
-Each fact holds from its valid time to that of the next value that supersedes it. A fact that is told late ends where the
-next one began, and ends the one before it. One that is told again is the same fact; what comes between two tellings of
-it leaves a gap. The line of a property is a function of what was told and not of the order: the property test of
+Each fact holds from its valid time to that of the next value that supersedes it. A fact that is told late ends where
+the next one began, and ends the one before it. One that is told again is the same fact; what comes between two tellings
+of it leaves a gap. The line of a property is a function of what was told and not of the order: the property test of
 ``tests/subjects/test_valid_times.py`` shuffles histories.
 """
 
@@ -106,7 +106,7 @@ class Timeline:
         return None
 
     def _merge(self, other: int, began: int, ends: int) -> bool:
-        """Whether a telling at ``began`` belongs to a segment of another: within it, or before it with nothing between."""
+        """Return whether a telling at ``began`` belongs to a segment of another: within it, or just before it."""
         line = self.line(other)
         if line.ends:
             return False

@@ -291,8 +291,8 @@ def _stated(text: str, start: int, stop: int) -> tuple[tuple[int, int], ...]:
 
 # An answer read together with the question before it: "What do you do?" "A nurse." says "I am a nurse".
 #
-# The question's own words are turned into the beginning of a statement, and the answer completes it. Only a short answer
-# that states nothing by itself is completed, and only by the question that ends the message just before it.
+# The question's own words are turned into the beginning of a statement, and the answer completes it. Only a short
+# answer that states nothing by itself is completed, and only by the question that ends the message just before it.
 
 
 _LONGEST_ANSWER = 12

@@ -198,17 +198,17 @@ def _short(text: str) -> str:
 
 # Whether two short statements of one subject exclude one another: by words, without a model of a language.
 #
-# A statement is read as a subject, whether it denies, when it holds, and the stems of what it says. Two of one subject
-# and one time conflict where
+# A statement is read as a subject, whether it denies, when it holds, and the stems of what it says. Two of one
+# subject and one time conflict where
 #
 # - one denies what the other says, and says nothing else ("speaks no French" / "speaks French fluently");
 # - they differ by opposites ("open" / "closed"), by alternatives ("tabs" / "spaces") or by numbers, and the verb takes
 # one object at a time: one who likes tea may like coffee, and one who prefers tea prefers no coffee;
 # - the later says that something changed, and of the same thing ("lives in Boston" / "has moved to Seattle").
 #
-# Tables are in ``english.toml`` under ``conflicts``; of another language nothing is found. Of code, and of a text of more
-# than ``LONGEST`` words or less than ``FEWEST``, nothing is said: what it is about cannot be seen by its words. Linear in
-# the length of both texts.
+# Tables are in ``english.toml`` under ``conflicts``; of another language nothing is found. Of code, and of a text of
+# more than ``LONGEST`` words or less than ``FEWEST``, nothing is said: what it is about cannot be seen by its words.
+# Linear in the length of both texts.
 
 
 FEWEST_OF_CLAIM, LONGEST_CLAIM = 3, 16

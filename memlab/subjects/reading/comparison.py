@@ -24,8 +24,8 @@ __all__ = ["CERTAINTY", "NOTHING", "Part", "Reading", "Verdict", "by_rules", "co
 # What a text states, part by part: its sentences without greetings, questions, wishes, quotations and orders.
 #
 # Linking compares statements. A greeting, a question, a wish, a quotation, a supposition and an order to the listener
-# state nothing, so nothing ends them and they end nothing. An order that is a rule ("Never log tokens", "Use spaces") is
-# a statement of how things are done. Each part is read once and has what the comparison of two texts needs.
+# state nothing, so nothing ends them and they end nothing. An order that is a rule ("Never log tokens", "Use spaces")
+# is a statement of how things are done. Each part is read once and has what the comparison of two texts needs.
 
 
 MOST_PARTS = 32
