@@ -237,11 +237,13 @@ class Said:
 
         None where it is empty, speaks of the moment or is no value but a sentence.
         """
+        if at >= len(self):
+            return None
         lows = self.lows[at:]
         lows = lows[: _end_at_stops(lows, sort)]
         lows = lows[: _end_at_date(lows, sort)]
         lows = lows[: _end_at_run_on(lows)]
-        if not lows or _compares(lows):
+        if _compares(lows):
             return None
         lows = lows[: _end_at_tails(lows)]
         lows = lows[: self._end_at_second_verb(at, lows, sort)]
