@@ -13,14 +13,8 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.kernel.embedding import load_embedder
-<<<<<<< HEAD
 from memlab.kernel.english import STOP_WORDS
-from memlab.kernel.index import Words, passages_of
-from memlab.kernel.index import _passages as splitting
-from memlab.kernel.index import _postings as posting
-=======
-from memlab.kernel.index import STOP_WORDS, Words, _postings, _tokens, passages_of
->>>>>>> main
+from memlab.kernel.index import Words, _postings, _tokens, passages_of
 from memlab.kernel.policies import load_pack
 from memlab.kernel.schema import role_of
 from memlab.kernel.slates import decode, encode

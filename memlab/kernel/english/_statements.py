@@ -24,7 +24,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-<<<<<<< HEAD:memlab/kernel/english/_statements.py
 from memlab.kernel.english._stop_words import STOP_WORDS
 from memlab.kernel.english._words import word_pattern
 
@@ -112,10 +111,6 @@ def signs_of(language: str | None) -> Signs:
     words["begins"] = words["numbers"] | words["months"] | words["days"]
     words["unsaid"] = words["denials"] | words["light"]
     return Signs(bits, words, phrases("asks-when", "asks-when-first"), *map(phrases, asked))
-=======
-from memlab.kernel.english import word_pattern
-from memlab.kernel.index._tokens import STOP_WORDS, Tokens, signs_of
->>>>>>> main:memlab/kernel/index/_statements.py
 
 
 _LONGEST = 20_000

@@ -25,15 +25,7 @@ from memlab.kernel.index._matches import (
 from memlab.kernel.index._neighbours import Neighbours, sweep
 from memlab.kernel.index._postings import Query, TermHits, Words
 from memlab.kernel.index._report import IndexReport, report
-<<<<<<< HEAD
-from memlab.kernel.index._select import among, best, compact
-from memlab.kernel.index._stored import Grown
-from memlab.kernel.index._sweep import sweep
-from memlab.kernel.index._tokens import LANGUAGES, words_of
-=======
-from memlab.kernel.index._statements import Asked, Restated, restated
-from memlab.kernel.index._tokens import LANGUAGES, SAYS, STOP_WORDS, Signs, passages_of, signs_of, words_of
->>>>>>> main
+from memlab.kernel.index._tokens import LANGUAGES, passages_of, words_of
 from memlab.kernel.index._vectors import EXACT_UP_TO, Approximate, Vectors, View
 
 __all__ = [

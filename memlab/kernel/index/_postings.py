@@ -18,17 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, UnknownName
-<<<<<<< HEAD
 from memlab.kernel.english import STOP_WORDS
-from memlab.kernel.index._passages import LONG, passages_of
-from memlab.kernel.index._segments import Segment, merged, ranges, segment_of
-from memlab.kernel.index._select import compact
-from memlab.kernel.index._stored import Grown
-from memlab.kernel.index._tokens import Tokens, words_of
-from memlab.kernel.index._written import Written
-=======
 from memlab.kernel.index._arrays import Grown, compact, ranges
-from memlab.kernel.index._tokens import LONG, STOP_WORDS, Tokens, Written, passages_of, words_of
+from memlab.kernel.index._tokens import LONG, Tokens, Written, passages_of, words_of
 
 __all__ = ["Passages", "Query", "Segment", "TermHits", "Words", "merged", "segment_of"]
 
@@ -90,7 +82,6 @@ def merged(parts: Sequence[Segment]) -> Segment:
         rows[target], tf[target] = part.rows, part.tf
         free[place] += size
     return Segment(terms, starts, rows, tf)
->>>>>>> main
 
 
 _SEAL = 8192

@@ -13,12 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.kernel.embedding import evened
-<<<<<<< HEAD
 from memlab.kernel.english import Asked, Signs
-from memlab.kernel.index import among
-=======
-from memlab.kernel.index import Asked, Signs, among, products, products_below
->>>>>>> main
+from memlab.kernel.index import among, products, products_below
 from memlab.kernel.language import Known
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall._mentions import Phrases, days_from, file_namer, tag_namer

@@ -20,13 +20,8 @@ from numpy.typing import NDArray
 
 from memlab.errors import ExtensionError, ExtensionWarning, UnknownName
 from memlab.kernel.base.clock import DAY
-<<<<<<< HEAD
 from memlab.kernel.english import SAYS
-from memlab.kernel.language import Coded, Known, Policy
-=======
-from memlab.kernel.index import SAYS
 from memlab.kernel.language import Coded, Known, Policy, Program
->>>>>>> main
 from memlab.kernel.policies import FEATURES, Pack
 from memlab.kernel.schema import MEMORY, RELATIONS, SPEAKER_ROLES, USES, role_of
 from memlab.kernel.state import State, gather, words_at

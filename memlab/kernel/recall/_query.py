@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.kernel.embedding import Embedder, load_embedder
+from memlab.kernel.english import Signs, signs_of
 from memlab.kernel.graph import kind_of
 from memlab.kernel.index import (
     InPassages,
     Matches,
     Query,
-    Signs,
     TermHits,
     Vectors,
     Words,
@@ -28,7 +28,6 @@ from memlab.kernel.index import (
     group_scores,
     idf,
     products,
-    signs_of,
 )
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall._mentions import Span, Triggers, named_dates

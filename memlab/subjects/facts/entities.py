@@ -15,12 +15,8 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import from_micros
-<<<<<<< HEAD
-from memlab.kernel.base.display import paragraph
-from memlab.kernel.english import lexicon, table
-=======
 from memlab.kernel.base.display import Displayed
->>>>>>> main
+from memlab.kernel.english import lexicon, table
 from memlab.kernel.privacy import refuse
 from memlab.kernel.schema import NEVER, RELATIONS
 from memlab.kernel.state import (

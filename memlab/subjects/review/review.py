@@ -28,13 +28,8 @@ from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.corrections.editing import joined_by_succession, replaced_by
 from memlab.kernel.verbs.corrections.stale import Rebuilding, stale_frame, supersession_frame
 from memlab.kernel.verbs.feedback.gaps import Gaps
-<<<<<<< HEAD
-from memlab.kernel.verbs.recalling.past import Past
-from memlab.kernel.verbs.tellings import provenance_frame
-=======
 from memlab.kernel.verbs.recalling.asking import Past
-from memlab.kernel.verbs.remembering.tellings import provenance_frame
->>>>>>> main
+from memlab.kernel.verbs.tellings import provenance_frame
 from memlab.subjects.review.quarantine import (
     Displaced,
     SetApart,
