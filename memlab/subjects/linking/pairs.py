@@ -102,13 +102,13 @@ class Pairs:
         equal = np.asarray(new == old, dtype=np.bool_)
         return equal if none else np.asarray(equal & (new != None), dtype=np.bool_)  # noqa: E711  by element
 
-    def _known_same(self, name: str) -> Column:
+    def _known_same(self, name: str) -> tuple[Flags, Flags]:
         """Whether both say the same of a fact, in any case of letters; null where one says nothing."""
         new, old = _of_fact(self.new, name)[self.first], _of_fact(self.old, name)[self.second]
         unknown = np.asarray((new == None) | (old == None), dtype=np.bool_)  # noqa: E711  by element
         return np.asarray(new == old, dtype=np.bool_) & ~unknown, unknown
 
-    def _single_valued(self) -> Column:
+    def _single_valued(self) -> tuple[Flags, Flags]:
         predicates = self.new.word("predicate")
         declared = str(self.new.pack.settings["single-valued"])
         single = np.array(
@@ -151,37 +151,28 @@ class Pairs:
         found: list[bool] = (extracted & facts.astype(np.bool_)).tolist()
         return found
 
+    def of_verdicts(self, name: str) -> Flags:
+        """Return a flag of each verdict."""
+        return np.array([getattr(verdict, name) for verdict in self.verdicts], dtype=np.bool_)
+
     @cached_property
-    def negates(self) -> Flags:
-        return np.array([one.denies for one in self.verdicts], dtype=np.bool_)
+    def on_line(self) -> Flags:
+        """Whether both give one property, which has one value at a time, a value: the same or another."""
+        _, unknown_value = self._known_same("value")
+        same = self._known_same("subject"), self._known_same("predicate"), self._single_valued()
+        flags = [values & ~unknown for values, unknown in same]
+        return np.asarray(np.logical_and.reduce([*flags, ~unknown_value]))
 
     @cached_property
     def structured(self) -> Flags:
         """Whether both give one property, which has one value at a time, different values."""
-        same = [
-            self._column(f"pair/{name}") for name in ("same-subject", "same-predicate", "single-valued", "same-value")
-        ]
-        values, unknown = zip(*(column for column in same if isinstance(column, tuple)), strict=True)
-        known = ~np.logical_or.reduce(unknown)
-        return np.asarray(known & values[0] & values[1] & values[2] & ~values[3])
+        return np.asarray(self.on_line & ~self._known_same("value")[0])
 
     @cached_property
     def same_fact(self) -> Flags:
         """Whether both give one property of one subject the same value."""
         same = [self._known_same(name) for name in ("subject", "predicate", "value")]
         return np.asarray(np.logical_and.reduce([values & ~unknown for values, unknown in same]))
-
-    @cached_property
-    def on_line(self) -> Flags:
-        """Whether both give one property, which has one value at a time, a value: the same or another."""
-        same = [self._column(f"pair/{name}") for name in ("same-subject", "same-predicate", "single-valued")]
-        values, unknown = zip(*(column for column in same if isinstance(column, tuple)), strict=True)
-        return np.asarray(~np.logical_or.reduce(unknown) & np.logical_and.reduce(values) & self._told_value)
-
-    @cached_property
-    def _told_value(self) -> Flags:
-        _, unknown = self._known_same("value")
-        return ~unknown
 
     @cached_property
     def certainty(self) -> Floats:
@@ -200,19 +191,7 @@ class Pairs:
     @cached_property
     def opposed(self) -> Flags:
         """Whether one denies the other, or both give one property, which has one value at a time, different ones."""
-        return np.asarray(self.negates | self.structured)
-
-    @cached_property
-    def update_words(self) -> Flags:
-        return np.array([one.changes for one in self.verdicts], dtype=np.bool_)
-
-    @cached_property
-    def conflicts(self) -> Flags:
-        return np.array([one.conflicts for one in self.verdicts], dtype=np.bool_)
-
-    @cached_property
-    def updates(self) -> Flags:
-        return np.array([one.updates for one in self.verdicts], dtype=np.bool_)
+        return np.asarray(self.of_verdicts("denies") | self.structured)
 
     @cached_property
     def restates(self) -> Floats:
@@ -225,15 +204,10 @@ class Pairs:
             found[place] = _restates(new, old, language)
         return found
 
-    @cached_property
-    def overlap(self) -> Floats:
+    def of_statements(self, ask: Callable[[Statement, Statement], float | bool]) -> Values:
+        """Return what a function says of the statements of each pair."""
         pairs = zip(self.new.statements[self.first], self.old.statements[self.second], strict=True)
-        return np.array([new.overlap(old) for new, old in pairs], dtype=np.float64)
-
-    @cached_property
-    def same_order(self) -> Flags:
-        pairs = zip(self.new.statements[self.first], self.old.statements[self.second], strict=True)
-        return np.array([new.same_order(old) for new, old in pairs], dtype=np.bool_)
+        return np.array([ask(new, old) for new, old in pairs])
 
     @cached_property
     def same_numbers(self) -> Flags:
@@ -272,15 +246,15 @@ def _of_fact(side: RowView, name: str) -> Values:
 _COMPUTE: dict[str, Callable[[Pairs], Column]] = {
     "pair/similarity": lambda pairs: pairs.similarity,
     "pair/closeness": lambda pairs: pairs.closeness,
-    "pair/negates": lambda pairs: pairs.negates,
-    "pair/update-words": lambda pairs: pairs.update_words,
+    "pair/negates": lambda pairs: pairs.of_verdicts("denies"),
+    "pair/update-words": lambda pairs: pairs.of_verdicts("changes"),
     "pair/certainty": lambda pairs: pairs.certainty,
-    "pair/conflicts": lambda pairs: pairs.conflicts,
-    "pair/updates": lambda pairs: pairs.updates,
+    "pair/conflicts": lambda pairs: pairs.of_verdicts("conflicts"),
+    "pair/updates": lambda pairs: pairs.of_verdicts("updates"),
     "pair/restates": lambda pairs: pairs.restates,
-    "pair/overlap": lambda pairs: pairs.overlap,
+    "pair/overlap": lambda pairs: pairs.of_statements(Statement.overlap),
     "pair/same-numbers": lambda pairs: pairs.same_numbers,
-    "pair/same-order": lambda pairs: pairs.same_order,
+    "pair/same-order": lambda pairs: pairs.of_statements(Statement.same_order),
     "pair/same-subject": lambda pairs: pairs._known_same("subject"),
     "pair/same-predicate": lambda pairs: pairs._known_same("predicate"),
     "pair/same-value": lambda pairs: pairs._known_same("value"),

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.kernel.policies import Pack
 from memlab.kernel.schema import NEVER, RELATIONS
 from memlab.kernel.state import Change, edges_of, values_of
 from memlab.kernel.verbs.results import Linked, Outcome
@@ -80,6 +81,56 @@ def linked(
     return _Decision(joint, rows, populate, closeness, count=count, bound=bound).made(gain=gain, most=most)
 
 
+class _Met:
+    """The pairs of a block of new rows, and what the policies say of each.
+
+    Attributes
+    ----------
+    new, old
+        The new row of each pair and the other. In ``pairs`` the one that is valid later is the new one.
+    late
+        Whether the other is valid later, so that the new row was told late.
+    rank
+        The other's place among the neighbours of the new row.
+    relation, resolution, weight
+        What ``link`` and ``resolve`` say, and the weight of the edge that this leaves.
+    """
+
+    def __init__(self, new: Ints, old: Ints, pairs: Pairs, late: NDArray[np.bool_], pack: Pack) -> None:
+        self.new, self.old, self.pairs, self.late = new, old, pairs, late
+        self.relation = pairs.ask(pack.policies["link"])
+        self.resolution = np.full(len(pairs), "keep-both", dtype=object)
+        self.weight = np.clip(np.nan_to_num(pairs.closeness), 0.0, 1.0)
+
+    def word(self, place: int) -> str:
+        return str(self.relation[place])
+
+    def texts(self, place: int) -> tuple[str, str]:
+        """Return the texts of the later and the earlier of a pair."""
+        first, second = self.pairs.first[place], self.pairs.second[place]
+        return self.pairs.new.texts[first], self.pairs.old.texts[second]
+
+    def update(self, place: int) -> str:
+        """Return why the earlier of a pair ends."""
+        later, earlier = self.texts(place)
+        return f"Updated: {difference(earlier, later)}"
+
+    def likeness(self, place: int) -> str:
+        return f"{self.word(place)}, closeness {self.weight[place]:.2f}"
+
+    def keep_both(self, places: Ints, relation: str) -> None:
+        """Let both stay, joined by this relation."""
+        self.resolution[places] = "keep-both"
+        self.relation[places] = relation
+
+    def resolved(self) -> Ints:
+        """Return the pairs of which not both stay."""
+        return np.flatnonzero(self.resolution != "keep-both")
+
+    def merging(self, places: Ints) -> NDArray[np.bool_]:
+        return np.asarray((self.resolution[places] == "merge") & (self.relation[places] == "duplicate"))
+
+
 class _Decision:
     """The state of one decision: what was merged and superseded so far."""
 
@@ -114,200 +165,165 @@ class _Decision:
             self._block(rows[start : start + _BLOCK], places, populate, closeness, count)
 
     def _block(self, rows: Ints, places: Places, populate: Populate, closeness: Closeness, count: int) -> None:
-        joint, policies = self.joint, self.joint.pack.policies
-        met = candidates(joint, rows, places, populate, count=count, gone=self.gone if self.gone.any() else None)
-        if not len(met):
+        gone = self.gone if self.gone.any() else None
+        near = candidates(self.joint, rows, places, populate, count=count, gone=gone)
+        if not len(near):
             return
-        near = met.similarity
-        new, old = met.new, met.old
-        size, past = len(met), self._past(rows, new, old)
-        if past:
-            new = np.concatenate([new, np.array([one for one, _ in past], dtype=np.int64)])
-            old = np.concatenate([old, np.array([other for _, other in past], dtype=np.int64)])
-            near = np.concatenate([near, np.ones(len(past))])
-        rank = np.concatenate([met.rank, np.full(len(past), 1_000_000)]) if past else met.rank
+        past = np.array(self._past(rows, near.new, near.old), dtype=np.int64).reshape(-1, 2)
+        new, old = np.concatenate([near.new, past[:, 0]]), np.concatenate([near.old, past[:, 1]])
+        rank = np.concatenate([near.rank, np.full(len(past), 1_000_000)])
+        similarity = np.concatenate([near.similarity, np.ones(len(past))])
+        met = self._met(new, old, similarity, rank, closeness)
+        on_line = met.pairs.on_line & _reach_alike(met.pairs, self.joint.now)
+        self._resolve(met, on_line)
+        self._restates(met)
+        settled = met.resolution != "keep-both"
+        settled &= np.array([one is not None for one in met.resolution.tolist()], dtype=np.bool_)
+        # first whether a new one stays: what it supersedes is superseded by what stands for it
+        supersedes = (met.resolution == "keep-new") | ((met.resolution == "merge") & (met.relation != "duplicate"))
+        order = np.lexsort((rank, supersedes, ~on_line, new))
+        # one that drops the new value or says both in one is settled as of any two texts
+        apart = on_line & np.isin(met.resolution, ("merge", "keep-old")) & ~met.pairs.same_fact
+        apart &= ~met.late & (np.arange(len(new)) < len(near))
+        for place in order[apart[order]].tolist():
+            self._settle(met, place, late=False)
+        self._place(met, np.flatnonzero(on_line & ~apart))
+        for place in order[(settled & ~on_line)[order]].tolist():
+            self._settle(met, place, late=bool(met.late[place]))
+        join = np.isin(met.relation, tuple(_EDGES)) & ~settled
+        join[len(near) :] = False
+        self.plain.append((new[join], old[join], met.relation[join], met.weight[join]))
+
+    def _met(self, new: Ints, old: Ints, similarity: NDArray[np.float64], rank: Ints, closeness: Closeness) -> _Met:
+        """Ask ``link`` of each pair: the one that is valid later is the new one, whichever was told first."""
         every = np.unique(np.concatenate([new, old]))
-        side = joint.side(every)
-        # the one that is valid later is the new one of the pair, whichever was told first
+        side = self.joint.side(every)
         late = self._began(old) > self._began(new)
         first, second = (np.searchsorted(every, np.where(late, *pair)) for pair in ((old, new), (new, old)))
         sizes = np.array([len(text) for text in side.texts], dtype=np.float64)
         length = np.sqrt(np.maximum(sizes[first] * sizes[second], 1.0))
-        pairs = Pairs(side, side, first, second, near, closeness(near, length), rank)
-        relation = pairs.ask(policies["link"])
-        conflict = np.flatnonzero(np.isin(relation, _CONFLICTS) | self._opposed(pairs, relation))
-        resolution = np.full(len(pairs), "keep-both", dtype=object)
-        on_line = pairs.on_line & _reach_alike(pairs, joint.now)
+        pairs = Pairs(side, side, first, second, similarity, closeness(similarity, length), rank)
+        return _Met(new, old, pairs, late, self.joint.pack)
+
+    def _resolve(self, met: _Met, on_line: NDArray[np.bool_]) -> None:
+        """Ask ``resolve`` of the conflicts, and spare what may not be destroyed."""
+        conflict = np.flatnonzero(np.isin(met.relation, _CONFLICTS) | self._opposed(met))
         if len(conflict):
-            conflict = conflict[on_line[conflict] | _may_resolve(pairs.take(conflict), joint.now)]
+            conflict = conflict[on_line[conflict] | _may_resolve(met.pairs.take(conflict), self.joint.now)]
         if len(conflict):
-            resolution[conflict] = pairs.take(conflict).ask(policies["resolve"])
-            _spare_long(pairs, relation, resolution)
-            self._spare_uncertain(pairs, relation, resolution)
-            _spare_stated(pairs, relation, resolution)
-        weight = np.clip(np.nan_to_num(pairs.closeness), 0.0, 1.0)
-        self._restates(pairs, relation, weight)
-        settled = resolution != "keep-both"
-        settled &= np.array([one is not None for one in resolution.tolist()], dtype=np.bool_)
-        # first whether a new one stays: what it supersedes is superseded by what stands for it
-        supersedes = (resolution == "keep-new") | ((resolution == "merge") & (relation != "duplicate"))
-        order = np.lexsort((rank, supersedes, ~on_line, new))
-        # one that drops the new value or says both in one is settled as of any two texts
-        apart = on_line & np.isin(resolution, ("merge", "keep-old")) & ~pairs.same_fact
-        apart &= ~late & (np.arange(len(pairs)) < size)
-        for place in order[apart[order]].tolist():
-            self._settle(place, new, old, pairs, relation, resolution, weight, late=False)
-        self._place(np.flatnonzero(on_line & ~apart), new, old, pairs, relation, resolution, weight)
-        for place in order[(settled & ~on_line)[order]].tolist():
-            self._settle(place, new, old, pairs, relation, resolution, weight, late=bool(late[place]))
-        join = np.isin(relation, tuple(_EDGES)) & ~settled
-        join[size:] = False
-        self.plain.append((new[join], old[join], relation[join], weight[join]))
+            met.resolution[conflict] = met.pairs.take(conflict).ask(self.joint.pack.policies["resolve"])
+            _spare_long(met)
+            self._spare_uncertain(met)
+            _spare_stated(met)
 
     def _past(self, rows: Ints, new: Ints, old: Ints) -> list[tuple[int, int]]:
         """Pairs of new facts and superseded ones of the same property."""
         met = set(zip(new.tolist(), old.tolist(), strict=True))
         found = []
-        subjects = [self._word("subject", row) for row in rows.tolist()]
-        for row, subject in zip(rows.tolist(), subjects, strict=True):
-            if subject is not None:
+        for row in rows.tolist():
+            if self._word("subject", row) is not None:
                 others = [*past_rows(self.joint, row), *(one for one in self.successor if one < row)]
                 found += [(row, one) for one in dict.fromkeys(others) if (row, one) not in met and one not in self.root]
         return found
 
-    def _spare_uncertain(self, pairs: Pairs, relation: NDArray[Any], resolution: NDArray[Any]) -> None:
+    def _spare_uncertain(self, met: _Met) -> None:
         """Where it is not nearly certain that one ends the other, both stay and the edge flags it."""
-        if not self.bound:
+        places = met.resolved()
+        if not self.bound or not len(places):
             return
-        places = np.flatnonzero(resolution != "keep-both")
-        if not len(places):
-            return
-        some = pairs.take(places)
-        merges = (resolution[places] == "merge") & (relation[places] == "duplicate")
-        certain = np.where(merges, some.repeats, (some.certainty >= self.bound) | some.repeats)
+        some = met.pairs.take(places)
+        certain = np.where(met.merging(places), some.repeats, (some.certainty >= self.bound) | some.repeats)
         spared = places[~certain]
-        resolution[spared] = "keep-both"
-        alike = np.isin(relation[spared], ("similar", "related"))
-        relation[spared[alike]] = "contradicts"
+        met.resolution[spared] = "keep-both"
+        alike = np.isin(met.relation[spared], ("similar", "related"))
+        met.relation[spared[alike]] = "contradicts"
 
-    def _place(
-        self,
-        places: Ints,
-        new: Ints,
-        old: Ints,
-        pairs: Pairs,
-        relation: NDArray[Any],
-        resolution: NDArray[Any],
-        weight: NDArray[np.float64],
-    ) -> None:
+    def _place(self, met: _Met, places: Ints) -> None:
         """Put new facts on the line of their property, in the order of the rows."""
-        same = pairs.same_fact
-        for row in np.unique(new[places]).tolist():
+        same = met.pairs.same_fact
+        for row in np.unique(met.new[places]).tolist():
             if row in self.outcome or row in self.combined:
                 continue
-            own = [place for place in places[new[places] == row].tolist() if int(old[place]) not in self.root]
+            own = [place for place in places[met.new[places] == row].tolist() if int(met.old[place]) not in self.root]
             meetings = [
                 Meeting(
-                    int(old[place]),
+                    int(met.old[place]),
                     bool(same[place]),
-                    bool(same[place]) and resolution[place] == "merge",
-                    not same[place] and resolution[place] == "keep-new",
+                    bool(same[place]) and met.resolution[place] == "merge",
+                    not same[place] and met.resolution[place] == "keep-new",
                 )
                 for place in own
             ]
-            before = {one: self.timeline.line(one).killer for one in (meeting.other for meeting in meetings)}
+            before = {one.other: self.timeline.line(one.other).killer for one in meetings}
             root = self.timeline.insert(row, meetings)
             stays = row if root is None else root
+            place_of = {int(met.old[place]): place for place in reversed(own)}
             if root is not None and self._leave(row, root, "merged"):
-                place = next(place for place in own if old[place] == root)
-                self.why[row] = f"{relation[place]}, closeness {weight[place]:.2f}"
+                self.why[row] = met.likeness(place_of[root])
                 self.merges.setdefault(root, []).append(row)
             for place in own:
-                other = int(old[place])
+                other = int(met.old[place])
                 if self.timeline.line(other).killer not in (before[other], None):
-                    self._end(row, stays, other, place, pairs, relation, weight)
+                    self._end(met, place, row, stays, other)
             killer = None if root is not None else self.timeline.line(row).killer
             if killer is not None:
-                place = next(place for place in own if old[place] == killer)
-                self._end(row, killer, row, place, pairs, relation, weight)
+                self._end(met, place_of[killer], row, killer, row)
 
-    def _end(
-        self,
-        fresh: int,
-        stays: int,
-        goes: int,
-        place: int,
-        pairs: Pairs,
-        relation: NDArray[Any],
-        weight: NDArray[np.float64],
-    ) -> None:
+    def _end(self, met: _Met, place: int, fresh: int, stays: int, goes: int) -> None:
         """One value ends where another began."""
-        texts = pairs.new.statements[pairs.first[place]].text, pairs.old.statements[pairs.second[place]].text
-        self.successor[goes], self.ended_by[goes] = stays, stays
+        self.ended_by[goes] = stays
+        self._take_over(stays, goes, met.word(place), float(met.weight[place]))
+        self.superseded.append((fresh, stays, goes, met.update(place)))
+
+    def _take_over(self, stays: int, goes: int, word: str, weight: float) -> None:
+        self.successor[goes] = stays
         self.gone[goes] = True
         self.relied_on.add(stays)
-        self.superseded.append((fresh, stays, goes, f"Updated: {difference(texts[1], texts[0])}"))
-        self.edges += [
-            (stays, goes, _EDGES[str(relation[place])], float(weight[place])),
-            (stays, goes, "supersedes", 1.0),
-        ]
+        self.edges += [(stays, goes, _EDGES[word], weight), (stays, goes, "supersedes", 1.0)]
 
-    def _restates(self, pairs: Pairs, relation: NDArray[Any], weight: NDArray[np.float64]) -> None:
+    def _restates(self, met: _Met) -> None:
         """One statement of the old one holds no more: both stay, and the edge weighs how surely that is so."""
-        places = np.flatnonzero(relation == "restates")
+        places = np.flatnonzero(met.relation == "restates")
         if len(places):
-            reaches = _may_resolve(pairs.take(places), self.joint.now)
-            relation[places[~reaches]] = "related"
-            weight[places[reaches]] = np.clip(pairs.restates[places[reaches]], 0.0, 1.0)
+            reaches = _may_resolve(met.pairs.take(places), self.joint.now)
+            met.relation[places[~reaches]] = "related"
+            met.weight[places[reaches]] = np.clip(met.pairs.restates[places[reaches]], 0.0, 1.0)
 
-    def _opposed(self, pairs: Pairs, relation: NDArray[Any]) -> NDArray[np.bool_]:
+    def _opposed(self, met: _Met) -> NDArray[np.bool_]:
         """Pairs that ``link`` calls no more than alike, nearer than the setting conflict-closeness, of which one denies
         the other or gives its property another value.
         """
-        alike = np.isin(relation, ("similar", "related"))
-        near = alike & (pairs.closeness > float(self.joint.pack.settings["conflict-closeness"]))
-        return near & pairs.opposed if near.any() else near
+        alike = np.isin(met.relation, ("similar", "related"))
+        near = alike & (met.pairs.closeness > float(self.joint.pack.settings["conflict-closeness"]))
+        return near & met.pairs.opposed if near.any() else near
 
-    def _settle(
-        self,
-        place: int,
-        new: Ints,
-        old: Ints,
-        pairs: Pairs,
-        relation: NDArray[Any],
-        resolution: NDArray[Any],
-        weight: NDArray[np.float64],
-        *,
-        late: bool,
-    ) -> None:
+    def _settle(self, met: _Met, place: int, *, late: bool) -> None:
         """One conflict, after those of earlier rows and of nearer neighbours.
 
         ``late``: the old one of the two is valid later, so that the new one was told late and is what ends.
         """
-        fresh, other = int(new[place]), self._standing(int(old[place]))
+        fresh, other = int(met.new[place]), self._standing(int(met.old[place]))
         if self.outcome.get(fresh) == "skipped" or other in self.successor or self.outcome.get(other) == "skipped":
             return
-        texts = pairs.new.statements[pairs.first[place]].text, pairs.old.statements[pairs.second[place]].text
-        word, decided = str(relation[place]), str(resolution[place])
+        word, decided, weight = met.word(place), str(met.resolution[place]), float(met.weight[place])
         if late and word != "duplicate":
             if decided == "keep-new" and fresh not in self.root and fresh not in self.successor:
-                why = f"Updated: {difference(texts[1], texts[0])}"
-                self._supersede(other, fresh, word, float(weight[place]), why, told=fresh)
+                self._supersede(other, fresh, word, weight, met.update(place), told=fresh)
             elif decided != "keep-new":
-                self.flags.append((fresh, other, word, float(weight[place]), True))
+                self.flags.append((fresh, other, word, weight, True))
         elif decided == "keep-new":
-            self._supersede(fresh, other, word, float(weight[place]), f"Updated: {difference(texts[1], texts[0])}")
+            self._supersede(fresh, other, word, weight, met.update(place))
         elif fresh in self.root or other == fresh:
             return
         elif decided == "merge" and word != "duplicate":
-            self._combine(fresh, other, word, float(weight[place]), *texts)
+            self._combine(fresh, other, word, weight, *met.texts(place))
         elif fresh in self.relied_on:
-            self.flags.append((fresh, other, word, float(weight[place]), False))
+            self.flags.append((fresh, other, word, weight, False))
         elif decided == "merge" and self._leave(fresh, other, "merged"):
-            self.why[fresh] = f"{word}, closeness {weight[place]:.2f}"
+            self.why[fresh] = met.likeness(place)
             self.merges.setdefault(other, []).append(fresh)
         elif decided == "keep-old" and self._leave(fresh, other, "skipped"):
-            self.why[fresh] = f"{word}, and what was known stays: {difference(texts[0], texts[1])}"
+            self.why[fresh] = f"{word}, and what was known stays: {difference(*met.texts(place))}"
 
     def _combine(self, fresh: int, other: int, word: str, weight: float, new: str, old: str) -> None:
         """Both in one: the new one, which is not stored yet, says what both say, and takes the old one's place.
@@ -343,12 +359,9 @@ class _Decision:
         stays = self._standing(fresh)
         if stays == other or stays in self.successor or self._leads(stays, other):
             return
-        self.successor[other] = stays
-        self.relied_on.add(stays)
-        self.gone[other] = True
         self.ended_by[other] = fresh
+        self._take_over(stays, other, word, weight)
         self.superseded.append((fresh if told is None else told, stays, other, why))
-        self.edges += [(stays, other, _EDGES[word], weight), (stays, other, "supersedes", 1.0)]
 
     def _leads(self, row: int, to: int) -> bool:
         """Whether the chain of what superseded ``row`` comes to ``to``."""
@@ -610,24 +623,21 @@ def _reach_alike(pairs: Pairs, now: int) -> NDArray[np.bool_]:
     return may
 
 
-def _spare_stated(pairs: Pairs, relation: NDArray[Any], resolution: NDArray[Any]) -> None:
+def _spare_stated(met: _Met) -> None:
     """Keep what a user stated where only somebody else says otherwise, such as an assistant or a page; flag both."""
-    places = np.flatnonzero(resolution != "keep-both")
+    places, pairs = met.resolved(), met.pairs
     if not len(places):
         return
     first, second = pairs.first[places], pairs.second[places]
     hearsay = np.isin(pairs.new.word("provenance")[first], ("inferred", "observed"))
     hearsay &= pairs.new.word("status")[first] == "staged"
     stated = np.isin(pairs.old.word("provenance")[second], ("user-stated", "user-corrected"))
-    same = (resolution[places] == "merge") & (relation[places] == "duplicate")
-    spared = places[hearsay & stated & ~same]
-    resolution[spared] = "keep-both"
-    relation[spared] = "contradicts"
+    met.keep_both(places[hearsay & stated & ~met.merging(places)], "contradicts")
 
 
-def _spare_long(pairs: Pairs, relation: NDArray[Any], resolution: NDArray[Any]) -> None:
+def _spare_long(met: _Met) -> None:
     """Long texts that are not the same both stay where they were called the same: nobody has read all of them."""
-    for place in np.flatnonzero((relation == "duplicate") & (resolution != "keep-both")).tolist():
-        new, old = pairs.new.statements[pairs.first[place]].text, pairs.old.statements[pairs.second[place]].text
-        if max(len(new), len(old)) > _READ and new != old:
-            resolution[place] = "keep-both"
+    for place in np.flatnonzero((met.relation == "duplicate") & (met.resolution != "keep-both")).tolist():
+        later, earlier = met.texts(place)
+        if max(len(later), len(earlier)) > _READ and later != earlier:
+            met.resolution[place] = "keep-both"
