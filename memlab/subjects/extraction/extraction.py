@@ -135,8 +135,6 @@ def unread(
     return frozenset(number for number in range(len(messages)) if number > last or number in fresh)
 
 
-"""What becomes of a message that a language model does not read."""
-
 Admits = Callable[[str, Utterance, str], bool]
 
 _SILENT = 3
