@@ -11,7 +11,7 @@ import polars as pl
 
 from memlab.errors import UnknownName
 from memlab.kernel.base.clock import When
-from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import screen
@@ -31,7 +31,7 @@ __all__ = ["Admission", "Observation", "Observing"]
 
 
 @dataclass(frozen=True)
-class Admission:
+class Admission(Displayed):
     """What the ``admit`` policy makes of an utterance, and why.
 
     Attributes
@@ -87,12 +87,9 @@ class Admission:
         why = ", ".join(self.reasons) or "nothing that a detector knows"
         return printable(f"<Admission {verdict}: worth {self.worth:g} of {self.threshold:g}, {why}>")
 
-    def _repr_html_(self) -> str:
-        return paragraph(self)
-
 
 @dataclass(frozen=True)
-class Observation:
+class Observation(Displayed):
     """What became of an utterance; true where it was stored.
 
     Attributes
@@ -112,9 +109,6 @@ class Observation:
     def __repr__(self) -> str:
         became = "nothing was stored" if self.memory is None else f"memory {self.memory.id}"
         return printable(f"<Observation {became}; {repr(self.admission)[1:-1]}>")
-
-    def _repr_html_(self) -> str:
-        return paragraph(self)
 
 
 class Observing:
