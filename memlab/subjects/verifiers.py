@@ -6,11 +6,14 @@ they are related: a language model, a person, a rule. ``lab.agents.verify(hits, 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.recall import Hits
-from memlab.kernel.verbs.results import Verdict, Verifier
+from memlab.kernel.recall import Hit, Hits
+from memlab.kernel.verbs.results import Memory
 from memlab.subjects.reading.claims import claim, conflicts, updates
 
 __all__ = ["Verdict", "Verifier", "local", "overlap"]
@@ -23,6 +26,21 @@ of what passes is evidence; where evidence was shown, nothing passes at .01 of t
 
 _COMPARED = 10
 """The best hits that pass of which each two are compared: 45 pairs of short texts take some milliseconds."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The hits, or their ids, that pass; ``rejected`` those that do not, without it all others that were shown.
+
+    ``relations`` says what joins two that pass, from the first id of a pair to the second: ``{(3, 7): "supersedes"}``.
+    """
+
+    accepted: Iterable[Memory | Hit | int]
+    rejected: Iterable[Memory | Hit | int] | None = None
+    relations: Mapping[tuple[int, int], str] = field(default_factory=dict)
+
+
+Verifier = Callable[[Hits], "Verdict | Iterable[Memory | Hit | int]"]
 
 
 @checked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import cached_property
@@ -17,7 +17,6 @@ from memlab.kernel.base.arguments import checked, item, warn_caller
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Displayed, Markup, clip, render_html, table
 from memlab.kernel.base.printable import printable
-from memlab.kernel.recall import Hit, Hits
 from memlab.kernel.state import Change, words_of
 
 if TYPE_CHECKING:
@@ -33,8 +32,6 @@ __all__ = [
     "Memory",
     "Outcome",
     "Remembered",
-    "Verdict",
-    "Verifier",
     "overview",
     "with_redacted",
 ]
@@ -423,18 +420,3 @@ def overview(title: str, memories: pl.DataFrame) -> str:
     newest = newest.with_columns(pl.col("created").dt.strftime("%Y-%m-%d %H:%M"))
     rows = [[clip(cell, 160) if isinstance(cell, str) else cell for cell in row] for row in newest[heads].rows()]
     return table(title, heads, rows, notes=["the newest; lab.memories has all, with every column"] if rows else [])
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The hits, or their ids, that pass; ``rejected`` those that do not, without it all others that were shown.
-
-    ``relations`` says what joins two that pass, from the first id of a pair to the second: ``{(3, 7): "supersedes"}``.
-    """
-
-    accepted: Iterable[Memory | Hit | int]
-    rejected: Iterable[Memory | Hit | int] | None = None
-    relations: Mapping[tuple[int, int], str] = field(default_factory=dict)
-
-
-Verifier = Callable[[Hits], "Verdict | Iterable[Memory | Hit | int]"]

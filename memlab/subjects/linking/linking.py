@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import LabBusy, MemlabError
-from memlab.kernel.base.worker import Background, Worker
+from memlab.kernel.base.threads import Background, Worker
 from memlab.kernel.recall import Filters, Population, Question, Where
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import State, compact

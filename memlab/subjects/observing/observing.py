@@ -18,7 +18,7 @@ from memlab.kernel.privacy import screen
 from memlab.kernel.schema import ROLES, role_of
 from memlab.kernel.state import EVERYONE, checked_columns, checked_text, hidden_from, refuse_names
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.gate.switch import why_off
+from memlab.kernel.verbs.gate import why_off
 from memlab.kernel.verbs.linking import Comparing, check_linking, comparing
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.remembering.rows import visibility_of

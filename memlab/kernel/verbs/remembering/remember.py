@@ -15,7 +15,7 @@ from memlab.kernel.privacy import Finding, screen, screen_many
 from memlab.kernel.state import Change, checked_columns, columns_of, redactions, refuse_names
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.fact_rows import named
-from memlab.kernel.verbs.gate.switch import check_on
+from memlab.kernel.verbs.gate import check_on
 from memlab.kernel.verbs.linking import check_linking, comparing, linking_mode
 from memlab.kernel.verbs.remembering.known import Known
 from memlab.kernel.verbs.remembering.rows import Rows, chained, check_files, event_body, names_in_texts

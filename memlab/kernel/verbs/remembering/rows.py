@@ -25,7 +25,7 @@ from memlab.kernel.state import (
     with_speaker,
 )
 from memlab.kernel.verbs.fact_rows import entities_of, mentioned
-from memlab.kernel.verbs.gate.names import is_agent
+from memlab.kernel.verbs.gate import is_agent
 
 __all__ = [
     "Describing",
