@@ -23,7 +23,7 @@ from memlab.kernel.base.display import clip, table, text_table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.slates import Slates
-from memlab.science.evaluation._clusters import Estimate, Sample
+from memlab.science.evaluation._intervals import Estimate, Sample
 from memlab.science.evaluation._log import Log, read_log
 from memlab.science.evaluation._prepared import HasSlates
 

@@ -22,18 +22,14 @@ from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.display import table, text_table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.slates import Slates
-from memlab.science.evaluation._compare import gather, known_features
-from memlab.science.evaluation._distributions import normal_quantile
 from memlab.science.evaluation._duels import comparisons_begun
-from memlab.science.evaluation._feedback import Horizon, Missing
-from memlab.science.evaluation._gates import rounded
-from memlab.science.evaluation._log import Log
-from memlab.science.evaluation._measure import Evidence, Head
-from memlab.science.evaluation._model import predicted_rewards
+from memlab.science.evaluation._intervals import normal_quantile
+from memlab.science.evaluation._log import Horizon, Log, Missing
+from memlab.science.evaluation._measure import Evidence, Head, gather, known_features, predicted_rewards
 from memlab.science.evaluation._prepared import HasSlates, Settings, prepare, with_baseline
-from memlab.science.evaluation._rankers import PolicySpec, logged
 from memlab.science.evaluation._sequence import level_of, recalls_of_sequence
-from memlab.science.evaluation._targets import RecallsAgain, aim
+from memlab.science.evaluation._targets import PolicySpec, RecallsAgain, aim, logged
+from memlab.science.evaluation._tests import rounded
 
 __all__ = ["Plan", "plan"]
 

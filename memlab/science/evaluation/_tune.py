@@ -25,18 +25,14 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.language import Param, Policy
 from memlab.kernel.slates import Slates
-from memlab.science.evaluation._clusters import Estimate, Sample, Statistic, mean
-from memlab.science.evaluation._compare import Tests, compare, gather, known_features, measure
-from memlab.science.evaluation._feedback import Horizon, Missing
-from memlab.science.evaluation._gates import Gate, untested_sentence
-from memlab.science.evaluation._inclusion import ARM, Estimator
-from memlab.science.evaluation._inclusion import value as value_of
+from memlab.science.evaluation._intervals import Estimate, Sample, Statistic, mean
 from memlab.science.evaluation._labels import read_gold
-from memlab.science.evaluation._log import Log
-from memlab.science.evaluation._measure import Evidence
-from memlab.science.evaluation._prepared import prepare
-from memlab.science.evaluation._rankers import PolicySpec, Ranker
-from memlab.science.evaluation._targets import Refused, Target, aim, pool_of, rescored
+from memlab.science.evaluation._log import Horizon, Log, Missing
+from memlab.science.evaluation._measure import ARM, Evidence, Tests, compare, gather, known_features, measure
+from memlab.science.evaluation._measure import value_statistic as value_of
+from memlab.science.evaluation._prepared import Estimator, prepare
+from memlab.science.evaluation._targets import PolicySpec, Ranker, Refused, Target, aim, pool_of, rescored
+from memlab.science.evaluation._tests import Gate, untested_sentence
 
 __all__ = ["Tuning", "tune"]
 

@@ -34,16 +34,23 @@ from memlab.kernel.base.drawing import OnAxes, drawn
 from memlab.kernel.base.printable import printable
 from memlab.kernel.slates import Slates
 from memlab.kernel.version import __version__
-from memlab.science.evaluation._clusters import Estimate, Sample, cluster_sums
-from memlab.science.evaluation._compare import Tests, compare, gather, held, known_features, measure
-from memlab.science.evaluation._credited import Credited, credited_note, recalibrate
 from memlab.science.evaluation._duels import Course, Duel, Seen, answer_rate, by_items, by_recalls, duels_of
-from memlab.science.evaluation._feedback import Horizon, Missing, horizon_micros
-from memlab.science.evaluation._gates import Facts, Gate, gates, rounded, untested_sentence
-from memlab.science.evaluation._log import read_log
+from memlab.science.evaluation._intervals import Estimate, Sample, cluster_sums
+from memlab.science.evaluation._log import Horizon, Missing, horizon_micros, read_log
+from memlab.science.evaluation._measure import (
+    Credited,
+    Tests,
+    compare,
+    credited_note,
+    gather,
+    head_support,
+    known_features,
+    measure,
+    recalibrate,
+)
 from memlab.science.evaluation._prepared import HasSlates, Settings, check_settings, check_silence, feature_names
 from memlab.science.evaluation._sequence import level_of, recalls_to_end, sequence
-from memlab.science.evaluation._tests import arms_p
+from memlab.science.evaluation._tests import Facts, Gate, arms_p, gates, rounded, untested_sentence
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -388,7 +395,7 @@ def _by_recalls(duel: Duel, settings: Settings, features: Floats, course: Course
     sums = cluster_sums([np.ones(len(log)), *seen[:2]], log.cluster, log.clusters)
     sample = Sample(sums, level=settings.level)
     planned = sample.estimate(*(lambda total, at=at: total[..., at] / total[..., 0] for at in (1, 2)))
-    tests, (unsupported, unknown, _) = Tests(duel.log, settings, features), held(log, duel.own)
+    tests, (unsupported, unknown, _) = Tests(duel.log, settings, features), head_support(log, duel.own)
     facts = Facts(
         unknown=unknown,
         clusters=log.clusters,
