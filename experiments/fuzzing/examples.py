@@ -522,10 +522,6 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         memlab.bench_dynamics,
         {"conversations": [d.labelled], "packs": ["memlab"], "embedder": EMBEDDER},
     ),
-    "BenchResult.trec": lambda d: (
-        memlab.bench_conversations([d.labelled], packs=["memlab"], baselines=False, embedder=EMBEDDER).trec,
-        {"folder": d.folder / "trec"},
-    ),
     "bench_lab": lambda d: (
         memlab.bench_lab,
         {

@@ -17,7 +17,6 @@ from memlab.science.evaluation._labels import measure_labels
 from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import (
     Compared,
-    Estimator,
     Evidence,
     Head,
     Measured,
@@ -30,7 +29,7 @@ from memlab.science.evaluation._measure import (
     recalls_for,
     recalls_needed,
 )
-from memlab.science.evaluation._prepared import HasSlates, Settings, prepare, with_baseline
+from memlab.science.evaluation._prepared import Estimator, HasSlates, Settings, prepare, with_baseline
 from memlab.science.evaluation._targets import PolicySpec, RecallsAgain, Target, aim, logged
 from memlab.science.evaluation._tests import ONE_CLUSTER, Gate
 

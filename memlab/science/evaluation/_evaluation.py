@@ -1,11 +1,10 @@
-"""An evaluation: findings that show themselves as text, as a page and as figures."""
+"""An evaluation: what each policy is worth on a log, why a value is missing, and where policies differ."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from itertools import combinations
 from math import isfinite, nan
 from pathlib import Path
@@ -16,16 +15,23 @@ import polars as pl
 
 from memlab.errors import UnknownName
 from memlab.kernel.base.arguments import Count, checked
-from memlab.kernel.base.display import Markup, paragraph, table, text_table, wrap
-from memlab.kernel.base.drawing import OnAxes
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import Columns, Report, Table, format_rows
+from memlab.kernel.base.drawing import OnAxes, write_page
 from memlab.science.evaluation._disagreements import Disagreements, disagreements
 from memlab.science.evaluation._intervals import Estimate, benjamini_hochberg, holm
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._measure import Measured, predicted_rewards
 from memlab.science.evaluation._prepared import Settings
 from memlab.science.evaluation._targets import Refused, Target
-from memlab.science.evaluation._tests import ONE_CLUSTER, Gate, recalls_to_open, rounded, share, untested_sentence
+from memlab.science.evaluation._tests import (
+    ONE_CLUSTER,
+    Gate,
+    list_names,
+    recalls_to_open,
+    rounded,
+    share,
+    untested_sentence,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,11 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Between",
     "Evaluation",
-    "Findings",
     "PolicyValue",
-    "as_html",
-    "as_latex",
-    "as_text",
     "caption",
     "headline",
     "interval",
@@ -48,9 +50,6 @@ __all__ = [
     "separated",
     "stars",
 ]
-
-
-# What an evaluation found: numbers, the reasons for missing ones, and where policies differ.
 
 
 Between = Callable[[str, str], tuple[Estimate, tuple[Gate, ...]]]
@@ -96,8 +95,8 @@ class PolicyValue:
 
 
 @dataclass(frozen=True, repr=False)
-class Findings:
-    """Policies on one log, best first, as data; ``Evaluation`` shows them.
+class Evaluation(Report):
+    """Policies on one log, best first. A trailing expression renders it; made by ``memlab.evaluate``.
 
     ``refusals`` are policies that this log cannot evaluate; ``notes`` what was left out of the log and why; ``method``
     how intervals were made. ``needed``: the two best policies that have a value, and how many recalls like these would
@@ -286,6 +285,61 @@ class Findings:
         others = [name for name in names if name != self.baseline]
         return others[0], self.baseline if self.baseline in names else others[1]
 
+    @checked
+    def figure(
+        self, kind: Literal["leaderboard", "weights", "disagreement"] = "leaderboard", *, axes: OnAxes | None = None
+    ) -> Figure:
+        """A matplotlib figure: ``leaderboard`` with intervals, ``weights``, or the greatest ``disagreement``.
+
+        With ``axes`` it is drawn there, and their figure is returned.
+        """
+        from memlab.science.evaluation._figures import figure
+
+        return figure(self, kind, axes)
+
+    @checked
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML file, and return its path."""
+        from memlab.science.evaluation._figures import page
+
+        return write_page(page(self), path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that the text says, as JSON values: each refusal, closed gate and untested gate, with its reason."""
+        needed = [*(row.needed for row in self.rows), *(None for _ in self.refusals)]
+        policies = self.frame.to_dicts()
+        for policy, count in zip(policies, needed, strict=True):
+            policy["recalls_needed"] = count
+        return {
+            "headline": headline(self),
+            "method": caption(self),
+            "policies": policies,
+            "refusals": [{"policy": one.policy, "reason": one.reason} for one in self.refusals],
+            "withheld": [_explain_gate(row, gate) for row in self.rows for gate in row.closed],
+            "untested": [_explain_gate(row, gate) for row in self.rows for gate in row.untested],
+            "needed": self.needed and {"policies": list(self.needed[:2]), "recalls": self.needed[2]},
+            "next": next_step(self) or None,
+            "notes": remarks(self),
+        }
+
+    def _display(self) -> object:
+        why = [f"{policy}: {reason}" for policy, reason in reasons(self)]
+        table = _leaderboard(self) if self.rows else None
+        return [headline(self), caption(self)], table, why, remarks(self), next_step(self) or None
+
+
+def _explain_gate(row: PolicyValue, gate: Gate) -> dict[str, Any]:
+    """Return a gate that is closed or untested as JSON values; a figure only of one that was tested."""
+    figure = {"figure": gate.figure if isfinite(gate.figure) else None} if gate.closed else {}
+    return {
+        "policy": row.policy,
+        "gate": gate.name,
+        **figure,
+        "threshold": gate.threshold,
+        "reason": gate.finding,
+        "advice": gate.advice,
+    }
+
 
 def separated(gap: Estimate | None, adjusted: float, level: float) -> str:
     """The verdict on a difference, by its adjusted p."""
@@ -325,7 +379,7 @@ def stars(p: float) -> str:
     return "" if np.isnan(p) else "*" * sum(p < threshold for threshold in (0.001, 0.01, 0.05))
 
 
-def caption(ev: Findings) -> str:
+def caption(ev: Evaluation) -> str:
     """What kind of number this is."""
     held = f"{_counted(ev.recalls, 'recall')} in {_counted(ev.clusters, 'cluster')}"
     if ev.settings.measure == "labels":
@@ -337,13 +391,13 @@ def caption(ev: Findings) -> str:
     )
 
 
-def headline(ev: Findings) -> str:
+def headline(ev: Evaluation) -> str:
     """The finding in one sentence, and the gates that are untested for what has a value."""
     untested = untested_sentence([gate for row in ev.rows if row.value is not None for gate in row.untested])
     return f"{_finding(ev)} {untested}".rstrip()
 
 
-def _finding(ev: Findings) -> str:
+def _finding(ev: Evaluation) -> str:
     valued = [row for row in ev.rows if row.value is not None]
     if not valued:
         return "No ranking: this log cannot tell these policies apart, and says why below."
@@ -355,7 +409,7 @@ def _finding(ev: Findings) -> str:
     if len(ev.rows) == 1:
         return f"{base.policy} is worth {number(base.value.value)} a recall."
     if better:
-        return f"{_listed(better)} would have done better than {ev.baseline}."
+        return f"{list_names(better)} would have done better than {ev.baseline}."
     if worse and len(worse) == len(ev.rows) - 1:
         return f"Nothing would have done better than {ev.baseline}."
     withheld = [row.policy for row in ev.rows if row.value is None]
@@ -364,7 +418,7 @@ def _finding(ev: Findings) -> str:
     return f"Nothing in this log shows a policy to be better than {ev.baseline}."
 
 
-def reasons(ev: Findings) -> list[tuple[str, str]]:
+def reasons(ev: Evaluation) -> list[tuple[str, str]]:
     """Policies and the reason that they share, for everything that has no value and for every untested gate.
 
     ``next_step`` says what to do.
@@ -377,14 +431,14 @@ def reasons(ev: Findings) -> list[tuple[str, str]]:
     shared: dict[str, list[str]] = {}
     for policy, reason in pairs:
         shared.setdefault(reason, []).append(policy)
-    return [(_listed(policies), reason) for reason, policies in shared.items()]
+    return [(list_names(policies), reason) for reason, policies in shared.items()]
 
 
 _BEFORE_MORE = ("propensities", "balance", "clusters", "independence", "silence", "position", "redundancy")
 """Gates that no number of recalls opens, in the order in which to look at them."""
 
 
-def next_step(ev: Findings) -> str:
+def next_step(ev: Evaluation) -> str:
     """The one thing to do where a value is withheld or policies are not told apart; "" where there is nothing."""
     closed = {gate.name: gate for row in reversed(ev.rows) for gate in row.closed}
     first = next((closed[name] for name in _BEFORE_MORE if name in closed), None)
@@ -407,13 +461,13 @@ def next_step(ev: Findings) -> str:
     return f"Next: {challenged}; memlab.plan says for how many recalls.{alone}"
 
 
-def _enough(ev: Findings, how: str) -> str:
+def _enough(ev: Evaluation, how: str) -> str:
     assert ev.needed is not None
     first, second, count = ev.needed
     return f"Separating {first} and {second} needs about {rounded(count)} recalls {how}"
 
 
-def remarks(ev: Findings) -> list[str]:
+def remarks(ev: Evaluation) -> list[str]:
     lines = []
     if ev.open_windows:
         lines.append(f"{ev.open_windows} recalls whose horizon had not closed are left out.")
@@ -426,212 +480,41 @@ def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def cells(ev: Findings) -> tuple[list[str], list[list[str]]]:
-    labels = ev.settings.measure == "labels"
-    metrics = list(ev.rows[0].metrics) if labels and ev.rows else []
-    head = ["policy", "value", "interval", f"to {ev.baseline}", "interval", "p", ""]
-    head += metrics if labels else ["bounds", "probes", "unsupported", "untested gates"]
-    rows = []
-    for row in ev.rows:
-        gap = row.difference
-        cell = [
-            row.policy,
-            number(row.value.value if row.value else None),
-            interval(row.value),
-            "" if gap is None or np.isnan(gap.value) else f"{gap.value:+.3f}",
-            interval(gap),
-            "" if np.isnan(row.adjusted) else "<.001" if row.adjusted < 0.001 else f"{row.adjusted:.3f}",
-            stars(row.adjusted),
-        ]
-        if labels:
-            cell += [number(row.metrics[name]) for name in metrics]
-        else:
-            cell += _feedback_cells(row)
-        rows.append([*cell, row.kind, row.verdict])
-    return [*head, "kind", "verdict"], rows
-
-
-def _feedback_cells(row: PolicyValue) -> list[str]:
-    assert row.measured is not None
-    return [
-        f"{number(row.lower, 2)}..{number(row.upper, 2)}" if row.upper - row.lower >= 0.005 else "",
-        f"{row.measured.probes:,}",
-        share(row.measured.unsupported),
-        ", ".join(gate.name for gate in row.untested),
-    ]
-
-
 _LEGEND = "p-values are Holm-adjusted; * < .05, ** < .01, *** < .001."
 
+_FEEDBACK: Columns = (
+    ("bounds", lambda row: _bounds(row["lower"], row["upper"])),
+    ("probes", "{probes:,}"),
+    ("unsupported", lambda row: "-" if row["unsupported"] is None else share(row["unsupported"])),
+    ("untested gates", "{untested}"),
+)
 
 _OPTIONAL = ("untested gates", "bounds", "probes", "kind", "unsupported", "p", "interval")
 """What a narrow terminal has no room for, in this order; of metrics the last first. Untested gates are named above and
 below the table too."""
 
 
-def as_text(ev: Findings, width: int | None = None) -> str:
-    """The finding, its table and the reasons; in lines of at most ``width`` characters."""
-    parts = [headline(ev), caption(ev)]
-    lines = [line for part in parts for line in wrap(part, width)]
-    if ev.rows:
-        head, rows = cells(ev)
-        metrics = [name for name in reversed(head) if ev.settings.measure == "labels" and name in ev.rows[0].metrics]
-        optional = [at for name in (*metrics, *_OPTIONAL) for at in reversed(range(len(head))) if head[at] == name]
-        left = (0, len(head) - 2, len(head) - 1)
-        lines_of_table = text_table(head, rows, left=left, width=width, optional=optional)
-        lines += ["", *lines_of_table, *wrap(_LEGEND, width)]
-    why = [line for policy, reason in reasons(ev) for line in wrap(f"{policy}: {reason}", width)]
-    notes = [line for remark in remarks(ev) for line in wrap(remark, width)]
-    for part in (why, notes, wrap(next_step(ev), width) if next_step(ev) else []):
-        lines += ["", *part] if part else []
-    return "\n".join(lines)
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
-}
-
-
-def as_latex(ev: Findings) -> str:
-    """A table of booktabs; all text escaped."""
-    head, rows = cells(ev) if ev.rows else (["policy", "verdict"], [])
-    left = {"policy", "kind", "verdict"}
-    columns = "".join("l" if name in left else "r" for name in head)
-    lines = [" & ".join(map(_latex, row)) + r" \\" for row in [head, *rows]]
-    refused = [rf"{_latex(one.policy)} & \multicolumn{{{len(head) - 1}}}{{l}}{{refused}} \\" for one in ev.refusals]
-    return "\n".join(
-        [
-            r"\begin{table}",
-            rf"\caption{{{_latex(headline(ev))} {_latex(caption(ev))}. {_latex(_LEGEND)}}}",
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            lines[0],
-            r"\midrule",
-            *lines[1:],
-            *refused,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-        ]
+def _leaderboard(ev: Evaluation) -> Table:
+    metrics = list(ev.rows[0].metrics) if ev.settings.measure == "labels" else []
+    columns: Columns = (
+        ("policy", "{policy}"),
+        ("value", lambda row: number(row["value"])),
+        ("interval", "[{low:.3f}, {high:.3f}]"),
+        (f"to {ev.baseline}", "{difference:+.3f}"),
+        ("interval", "[{difference_low:.3f}, {difference_high:.3f}]"),
+        ("p", lambda row: "" if row["p"] is None else "<.001" if row["p"] < 0.001 else f"{row['p']:.3f}"),
+        ("", lambda row: "" if row["p"] is None else stars(row["p"])),
+        *([(name, f"{{{name}:.3f}}") for name in metrics] or _FEEDBACK),
+        ("kind", "{kind}"),
+        ("verdict", "{verdict}"),
     )
+    heads, rows = format_rows(ev.frame.head(len(ev.rows)).iter_rows(named=True), columns)
+    first_left_out = (*reversed(metrics), *_OPTIONAL)
+    optional = [at for at in reversed(range(len(heads))) if heads[at] in first_left_out]
+    optional.sort(key=lambda at: first_left_out.index(heads[at]))
+    return Table("", heads, rows, [_LEGEND], left=(0, len(heads) - 2, len(heads) - 1), optional=optional)
 
 
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(mark, mark) for mark in printable(text)).replace("\n", " ")
-
-
-def as_html(ev: Findings) -> str:
-    title = Markup(
-        f"<b>{escape(headline(ev))}</b><br><span style='opacity:.7'>{escape(caption(ev))}</span>",
-    )
-    head, rows = cells(ev) if ev.rows else ([], [])
-    parts: list[str] = [table(title, head, rows, notes=[_LEGEND] if rows else [])]
-    why = reasons(ev)
-    if why:
-        items = "".join(f"<li><b>{escape(policy)}</b>: {escape(reason)}</li>" for policy, reason in why)
-        parts.append(f"<ul>{items}</ul>")
-    parts += map(paragraph, filter(None, [*remarks(ev), next_step(ev)]))
-    return f"<div>{''.join(parts)}</div>"
-
-
-@dataclass(frozen=True, repr=False)
-class Evaluation(Findings):
-    """Policies on one log, best first. A trailing expression renders it; made by ``memlab.evaluate``.
-
-    ``refusals`` are policies that this log cannot evaluate; ``notes`` what was left out of the log and why; ``method``
-    how intervals were made. ``needed``: the two best policies that have a value, and how many recalls like these would
-    separate them; where nothing but the baseline has a value, the policy that is nearest to one, the baseline, and the
-    recalls that it needs. None where recalls like these would not do. Each row has a ``needed`` of its own.
-    """
-
-    @checked
-    def figure(
-        self, kind: Literal["leaderboard", "weights", "disagreement"] = "leaderboard", *, axes: OnAxes | None = None
-    ) -> Figure:
-        """A matplotlib figure: ``leaderboard`` with intervals, ``weights``, or the greatest ``disagreement``.
-
-        With ``axes`` it is drawn there, and their figure is returned.
-        """
-        from memlab.science.evaluation._figures import figure
-
-        return figure(self, kind, axes)
-
-    @checked
-    def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML file, and return its path."""
-        from memlab.kernel.base.drawing import write_page
-        from memlab.science.evaluation._figures import page
-
-        return write_page(page(self), path)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All that the text says, as JSON values: each refusal, closed gate and untested gate, with its reason."""
-        return {
-            "headline": headline(self),
-            "method": caption(self),
-            "policies": [
-                row | {"recalls_needed": needed}
-                for row, needed in zip(
-                    self.frame.to_dicts(),
-                    [*(one.needed for one in self.rows), *(None for _ in self.refusals)],
-                    strict=True,
-                )
-            ],
-            "refusals": [{"policy": one.policy, "reason": one.reason} for one in self.refusals],
-            "withheld": [
-                {
-                    "policy": row.policy,
-                    "gate": gate.name,
-                    "figure": gate.figure if isfinite(gate.figure) else None,
-                    "threshold": gate.threshold,
-                    "reason": gate.finding,
-                    "advice": gate.advice,
-                }
-                for row in self.rows
-                for gate in row.closed
-            ],
-            "untested": [
-                {
-                    "policy": row.policy,
-                    "gate": gate.name,
-                    "threshold": gate.threshold,
-                    "reason": gate.finding,
-                    "advice": gate.advice,
-                }
-                for row in self.rows
-                for gate in row.untested
-            ],
-            "needed": self.needed and {"policies": list(self.needed[:2]), "recalls": self.needed[2]},
-            "next": next_step(self) or None,
-            "notes": remarks(self),
-        }
-
-    def to_latex(self) -> str:
-        r"""The leaderboard as a LaTeX table, for the package booktabs; the caption says how numbers were made.
-
-        >>> print(ev.to_latex())                                                           # doctest: +SKIP
-        """
-        return as_latex(self)
-
-    @checked
-    def text(self, width: Count | None = None) -> str:
-        """The finding, its table and the reasons as text, in lines of at most ``width`` characters.
-
-        Of a table that is wider, columns are left out; ``frame`` has them all.
-        """
-        return printable(as_text(self, width))
-
-    def __repr__(self) -> str:
-        return printable(self.text())
-
-    def _repr_html_(self) -> str:
-        return as_html(self)
+def _bounds(lower: float | None, upper: float | None) -> str:
+    known = lower is not None and upper is not None and upper - lower >= 0.005
+    return f"{lower:.2f}..{upper:.2f}" if known else ""

@@ -14,11 +14,20 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.display import clip
+from memlab.kernel.base.display import Markup, clip
 from memlab.kernel.base.drawing import BLUE, CYCLE, GREY, INK, ORANGE, Draw, draw_ranks, drawn, render_page, svg
 from memlab.kernel.version import __version__
 from memlab.science.evaluation._disagreements import Disagreement
-from memlab.science.evaluation._evaluation import Findings, caption, headline, interval, number, reasons, remarks, stars
+from memlab.science.evaluation._evaluation import (
+    Evaluation,
+    caption,
+    headline,
+    interval,
+    number,
+    reasons,
+    remarks,
+    stars,
+)
 from memlab.science.evaluation._tests import GATES, share
 
 if TYPE_CHECKING:
@@ -46,9 +55,9 @@ _MOST_LINES = len(CYCLE)
 _MOST_RANKS = 8
 
 
-def figure(ev: Findings, kind: str, axes: Axes | None) -> Figure:
+def figure(ev: Evaluation, kind: str, axes: Axes | None) -> Figure:
     """One of the figures of ``Evaluation.figure``."""
-    makers: dict[str, Callable[[Findings], Draw]] = {
+    makers: dict[str, Callable[[Evaluation], Draw]] = {
         "leaderboard": draw_leaderboard,
         "weights": draw_weights,
         "disagreement": _greatest,
@@ -59,12 +68,12 @@ def figure(ev: Findings, kind: str, axes: Axes | None) -> Figure:
     return drawn(makers[kind](ev), width=width, height=height or height_of(ev), axes=axes)
 
 
-def height_of(ev: Findings) -> float:
+def height_of(ev: Evaluation) -> float:
     """Inches that a leaderboard needs."""
     return 1.0 + 0.36 * max(1, len(ev.rows))
 
 
-def draw_leaderboard(ev: Findings) -> Draw:
+def draw_leaderboard(ev: Evaluation) -> Draw:
     """One line a policy: its value with its interval, its bounds in grey, and the model's guess as a hollow diamond."""
     rows = list(reversed(ev.rows))
     labels = ev.settings.measure == "labels"
@@ -110,7 +119,7 @@ def draw_leaderboard(ev: Findings) -> Draw:
     return draw
 
 
-def _range(ev: Findings) -> tuple[float, float]:
+def _range(ev: Evaluation) -> tuple[float, float]:
     """What holds every interval and its model's guess; wide bounds and guesses of what is withheld may run out."""
     valued = [row for row in ev.rows if row.value is not None]
     ends = [end for row in ev.rows if row.value for end in (row.value.value, row.value.low, row.value.high)]
@@ -122,7 +131,7 @@ def _range(ev: Findings) -> tuple[float, float]:
     return min(known) - room, max(known) + room
 
 
-def draw_weights(ev: Findings) -> Draw:
+def draw_weights(ev: Evaluation) -> Draw:
     """How much of the weight the heaviest items hold; the gate asks that 1% of them hold at most half."""
     if ev.settings.measure == "labels":
         raise InputError("Labels are counted, not weighted: there is no figure of weights.")
@@ -155,7 +164,7 @@ def draw_weights(ev: Findings) -> Draw:
     return draw
 
 
-def _greatest(ev: Findings) -> Draw:
+def _greatest(ev: Evaluation) -> Draw:
     pair = ev.pair
     if pair is None:
         raise InputError("A disagreement needs two policies that could be evaluated.")
@@ -226,10 +235,8 @@ _PACKAGES = ("polars", "numpy")
 _EXAMPLES = 4
 
 
-def page(ev: Findings) -> str:
+def page(ev: Evaluation) -> str:
     """The page. Everything that came from text is escaped."""
-    from markupsafe import Markup
-
     pair = ev.pair
     differ = ev.disagreements(*pair, n=_EXAMPLES) if pair else None
     figures = {"leaderboard": svg(draw_leaderboard(ev), name="leaderboard", width=7.6, height=height_of(ev))}
@@ -263,7 +270,7 @@ def page(ev: Findings) -> str:
     )
 
 
-def reproduction(ev: Findings) -> str:
+def reproduction(ev: Evaluation) -> str:
     """The call that gives this evaluation again."""
     settings = ev.settings
     given = ", ".join(repr(name) for name in ev.given)
@@ -279,7 +286,7 @@ def reproduction(ev: Findings) -> str:
     return (",\n" + " " * len("memlab.evaluate(")).join(parts)
 
 
-def log_digest(ev: Findings) -> str:
+def log_digest(ev: Evaluation) -> str:
     """A sha256 of what the log says: recalls, candidates, probabilities, what was shown and what it earned."""
     log = ev._log
     digest = hashlib.sha256()

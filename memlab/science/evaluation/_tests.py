@@ -29,6 +29,7 @@ __all__ = [
     "gates",
     "hotelling_p",
     "independence_p",
+    "list_names",
     "position_p",
     "recalls_to_open",
     "redundancy_p",
@@ -286,8 +287,16 @@ def untested_sentence(gates: Sequence[Gate]) -> str:
     names = list(dict.fromkeys(gate.name for gate in gates if gate.untested))
     if not names:
         return ""
-    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"Untested: {listed}."
+    return f"Untested: {list_names(names)}."
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Join names for a sentence.
+
+    >>> list_names(["a", "b", "c"])
+    'a, b and c'
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def effective_count(influence: NDArray[np.float64]) -> float:

@@ -26,7 +26,6 @@ def _options(command: F) -> F:
         (
             click.option("--packs", multiple=True, help="A pack's name or .hy file; repeat it. Default: all of them."),
             click.option("--limit", type=click.IntRange(20), default=20, show_default=True, help="Memories a recall."),
-            click.option("--trec", type=_PATH, help="Write runs and qrels that TREC's tools read to this folder."),
             as_json_option,
         )
     ):
@@ -78,8 +77,6 @@ def beam(folder: Path, sha256: str, dynamics: bool, **asked: Any) -> None:
     from memlab.io.ingest import check_digest, read_beam
     from memlab.science.bench import bench_dynamics
 
-    if dynamics and asked["trec"] is not None:
-        raise click.UsageError("--dynamics compares two lives of a chat and has no run to write: leave --trec out.")
     how = {"bench": bench_dynamics} if dynamics else {"unit": "message"}
     _rank(read_beam(folder), folder, check_digest(folder, sha256), **how, **asked)
 
@@ -112,7 +109,7 @@ def lmeb(folder: Path, sha256: str, **asked: Any) -> None:
 @LAB
 @click.argument("labels", type=_PATH)
 @_options
-def bench_own(lab: Path, labels: Path, packs: tuple[str, ...], limit: int, trec: Path | None, as_json: bool) -> None:
+def bench_own(lab: Path, labels: Path, packs: tuple[str, ...], limit: int, as_json: bool) -> None:
     """Rank the memories of LAB for the questions of LABELS, a .jsonl or .csv file, with every pack.
 
     A row has a question and what it wants: {"question": "Where is the key?", "wanted": [17]}, where wanted are ids,
@@ -121,7 +118,7 @@ def bench_own(lab: Path, labels: Path, packs: tuple[str, ...], limit: int, trec:
     from memlab.io.ingest import read_questions
     from memlab.science.bench import bench_lab
 
-    _show(partial(bench_lab, lab, read_questions(labels), packs=packs or None, limit=limit), trec, as_json=as_json)
+    _show(partial(bench_lab, lab, read_questions(labels), packs=packs or None, limit=limit), as_json=as_json)
 
 
 def _rank(
@@ -132,20 +129,15 @@ def _rank(
     bench: Callable[..., BenchResult | DynamicsResult] | None = None,
     packs: tuple[str, ...],
     limit: int,
-    trec: Path | None,
     as_json: bool,
     **more: Any,
 ) -> None:
     from memlab.science.bench import bench_conversations
 
     run = partial(bench or bench_conversations, read, dataset=where.resolve().stem, sha256=digest, **more)
-    _show(partial(run, packs=packs or None, limit=limit), trec, as_json=as_json)
+    _show(partial(run, packs=packs or None, limit=limit), as_json=as_json)
 
 
-def _show(bench: Callable[..., BenchResult | DynamicsResult], trec: Path | None, *, as_json: bool) -> None:
-    from memlab.science.bench import BenchResult
-
+def _show(bench: Callable[..., BenchResult | DynamicsResult], *, as_json: bool) -> None:
     result = bench(progress=not as_json and sys.stderr.isatty())
-    written = [str(path) for path in result.trec(trec)] if trec and isinstance(result, BenchResult) else []
-    text = f"\n\nTREC: {', '.join(written)}" if written else ""
-    tell(result.to_dict() | {"trec": written}, as_json=as_json, text=lambda: f"{result!r}{text}")
+    tell(result.to_dict(), as_json=as_json, text=lambda: repr(result))
