@@ -190,7 +190,9 @@ def clip(text: str | None, most: int = 60) -> str:
 
 def paragraph(text: object) -> Markup:
     """Return a paragraph; of a repr in angle brackets, the words within."""
-    inside = text if isinstance(text, Markup) else str(text).removeprefix("<").removesuffix(">")
+    inside = text if isinstance(text, Markup) else str(text)
+    if inside.startswith("<") and inside.endswith(">") and not isinstance(text, Markup):
+        inside = inside[1:-1]
     return Markup("<p style='margin:.2em 0'>{}</p>").format(inside)
 
 
