@@ -1,4 +1,4 @@
-"""Rules: what an annotation admits, and what is passed on of a value that it admits."""
+"""What a caller gives: shown in an error whatever it is, and called so that its own errors are reported as ours."""
 
 from __future__ import annotations
 
@@ -6,17 +6,98 @@ import collections.abc
 import functools
 import math
 import numbers
+import reprlib
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast, overload
 
-from memlab.kernel.base.arguments._given import Called, shown
+from memlab.errors import InputError, MemlabError, NoSuchItem
 from memlab.kernel.base.disk import is_url
 
-__all__ = ["AnyNumber", "AsGiven", "Count", "Misfit", "Rule", "Seconds", "Seed", "Share", "Taken", "Within", "rule_of"]
+__all__ = [
+    "AnyNumber",
+    "AsGiven",
+    "Called",
+    "Count",
+    "Misfit",
+    "Rule",
+    "Seconds",
+    "Seed",
+    "Share",
+    "Taken",
+    "Within",
+    "item",
+    "raised",
+    "rule_of",
+    "shown",
+]
+
+
+def shown(value: object, most: int = 60) -> str:
+    """What was given, in few characters, also where its ``__repr__`` raises."""
+    try:
+        text = repr(value[:most]) if isinstance(value, str | bytes) else _REPR.repr(value)
+    except Exception:  # noqa: BLE001 - what tells of an error does not add its own
+        return f"an object of the type {type(value).__name__}"
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+Item = TypeVar("Item")
+
+_REPR = reprlib.Repr()
+_REPR.maxother = _REPR.maxlong = 60
+
+
+@overload
+def item(items: Sequence[Item], index: int, what: str) -> Item: ...
+@overload
+def item(items: Sequence[Item], index: slice, what: str) -> Sequence[Item]: ...
+@overload
+def item(items: Sequence[Item], index: int | slice, what: str) -> Any: ...
+def item(items: Sequence[Item], index: int | slice, what: str) -> Any:
+    """What stands at a place of a sequence, or in a slice of it; NoSuchItem beyond its end."""
+    try:
+        return items[index]
+    except IndexError:
+        raise NoSuchItem(what, index, [f"0 to {len(items) - 1}"] if items else ()) from None
+
+
+class Called:
+    """A caller's function: what it raises is an InputError that names it, with the cause.
+
+    >>> Called(int, "verify(accepted=...)")("x")
+    Traceback (most recent call last):
+    memlab.errors.InputError: verify(accepted=...): int raised ValueError: invalid literal for int() with base 10: 'x'
+    """
+
+    def __init__(self, function: Callable[..., Any], where: str) -> None:
+        self.function, self.where = function, where
+
+    def __call__(self, *args: Any, **given: Any) -> Any:
+        try:
+            return self.function(*args, **given)
+        except MemlabError:
+            raise
+        except Exception as error:
+            name = getattr(self.function, "__qualname__", type(self.function).__name__)
+            raise InputError(f"{self.where}: {name} raised {raised(error)}") from error
+
+    def __repr__(self) -> str:
+        return repr(self.function)
+
+
+def raised(error: Exception) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - what tells of an error does not add its own
+        return type(error).__name__
+
+
+# -- Rules: what an annotation admits, and what is passed on of a value that it admits --
 
 
 @dataclass(frozen=True)
@@ -198,15 +279,16 @@ def _path(value: Any) -> Any:
     return value if isinstance(value, Path) else text
 
 
-def _slice(value: Any) -> Any:
-    fits = isinstance(value, slice) and all(
-        part is None or type(part) is int for part in (value.start, value.stop, value.step)
-    )
-    return value if fits and value.step != 0 else Misfit("a slice of whole numbers", shown(value))
+def _is_slice(value: Any) -> bool:
+    if not isinstance(value, slice):
+        return False
+    parts = (value.start, value.stop, value.step)
+    return value.step != 0 and all(part is None or type(part) is int for part in parts)
 
 
-def _bytes(value: Any) -> Any:
-    return bytes(value) if isinstance(value, bytes) else Misfit("bytes", shown(value))
+def _fitting(expected: str, fits: Callable[[Any], bool]) -> Rule:
+    """Return the rule that passes on every value that fits, as it is."""
+    return Rule(expected, lambda value: value if fits(value) else Misfit(expected, shown(value)))
 
 
 _PLAIN: dict[Any, Rule] = {
@@ -214,10 +296,10 @@ _PLAIN: dict[Any, Rule] = {
     float: _number(Within()),
     str: Rule("a text", _text),
     bool: Rule("True or False", _flag),
-    bytes: Rule("bytes", _bytes),
+    bytes: _fitting("bytes", lambda value: isinstance(value, bytes)),
     Path: Rule("a Path", lambda value: _path(value) if isinstance(value, Path) else Misfit("a Path", shown(value))),
-    slice: Rule("a slice", lambda value: _slice(value)),
-    type(None): Rule("None", lambda value: None if value is None else Misfit("None", shown(value))),
+    slice: _fitting("a slice of whole numbers", _is_slice),
+    type(None): _fitting("None", lambda value: value is None),
 }
 _EXPECTED = {
     "Expr": 'a Polars expression, such as pl.col("kind") == "fact"',
@@ -238,7 +320,7 @@ def _instance(kind: Any) -> Rule | None:
     if getattr(kind, "_is_protocol", False):
         return _protocol(kind)
     expected = _EXPECTED.get(name) or f"a{'n' if name[0] in 'AEIOU' else ''} {name}"
-    return Rule(expected, lambda value: value if isinstance(value, kind) else Misfit(expected, shown(value)))
+    return _fitting(expected, lambda value: isinstance(value, kind))
 
 
 def _protocol(kind: type) -> Rule:
@@ -252,12 +334,7 @@ def _protocol(kind: type) -> Rule:
             if not name.startswith("_")
         }
     )
-    expected = f"something with {', '.join(names)}"
-
-    def take(value: Any) -> Any:
-        return value if all(hasattr(value, name) for name in names) else Misfit(expected, shown(value))
-
-    return Rule(expected, take)
+    return _fitting(f"something with {', '.join(names)}", lambda value: all(hasattr(value, name) for name in names))
 
 
 def _array(args: tuple[Any, ...]) -> Rule:
@@ -265,12 +342,9 @@ def _array(args: tuple[Any, ...]) -> Rule:
     wanted = str(typing.get_args(args[1])[0]) if len(args) > 1 and typing.get_args(args[1]) else ""
     kinds = "b" if "bool" in wanted else "fiub" if "float" in wanted else "iu" if "int" in wanted else ""
     expected = f"a NumPy array{' of numbers' if 'i' in kinds else ' of true and false' if kinds else ''}"
-
-    def take(value: Any) -> Any:
-        fits = type(value).__name__ == "ndarray" and (not kinds or value.dtype.kind in kinds)
-        return value if fits else Misfit(expected, shown(value))
-
-    return Rule(expected, take)
+    return _fitting(
+        expected, lambda value: type(value).__name__ == "ndarray" and (not kinds or value.dtype.kind in kinds)
+    )
 
 
 def _literal(words: tuple[Any, ...]) -> Rule:
@@ -350,9 +424,9 @@ def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
         items = list(value)
         if rule is not None:
             one = rule.take
-            for number, item in enumerate(items):
-                taken = one(item)
-                if taken is not item:
+            for number, one_item in enumerate(items):
+                taken = one(one_item)
+                if taken is not one_item:
                     if type(taken) is Misfit:
                         return taken._replace(place=f"[{number}]{taken.place}")
                     items[number] = taken
@@ -377,10 +451,10 @@ def _fixed(args: tuple[Any, ...], where: str) -> Rule:
     def take(value: Any) -> Any:
         if not isinstance(value, tuple | list) or len(value) != len(rules):
             return Misfit(expected, shown(value))
-        taken = tuple(rule.take(item) if rule else item for rule, item in zip(rules, value, strict=True))
-        for number, item in enumerate(taken):
-            if type(item) is Misfit:
-                return item._replace(place=f"[{number}]{item.place}")
+        taken = tuple(rule.take(one_item) if rule else one_item for rule, one_item in zip(rules, value, strict=True))
+        for number, one_item in enumerate(taken):
+            if type(one_item) is Misfit:
+                return one_item._replace(place=f"[{number}]{one_item.place}")
         return taken
 
     return Rule(expected, take)
