@@ -8,22 +8,18 @@ the order either.
 ``slate-min max mean``   of the slate, the same for each of its rows; null where no row has a number
 ``slate-rank``           1 for the greatest, ties by id; NaN and null stay as they are
 ``min-max``              (x - least) / (greatest - least), 0 where all are equal; NaN and null stay
-``interpreted``          what a program over lists gives to each item (see ``_lists``)
 ======================== ==============================================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from memlab.kernel.language._dag import SlateProgram, Value
-
-__all__ = ["Slates", "aggregate", "interpreted", "scale_min_max"]
+__all__ = ["Slates", "aggregate", "scale_min_max"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -146,19 +142,6 @@ def scale_min_max(values: Floats, slates: Slates) -> Floats | None:
     scaled: Floats = values - least
     scaled /= greatest - least
     return scaled
-
-
-def interpreted(program: SlateProgram, columns: Mapping[str, Sequence[Value]], slates: Slates) -> Floats:
-    """The weights that a program gives to the items of each slate, its lists in the order of ids."""
-    result = np.zeros(slates.size)
-    if slates.size == 0:
-        return result
-    order = np.arange(slates.size) if slates.permutation is None else slates.permutation
-    for first, last in zip(slates.starts, [*slates.starts[1:], slates.size], strict=True):
-        rows = order[first:last]
-        lists = {name: [values[row] for row in rows] for name, values in columns.items()}
-        result[rows] = program.weights(lists, len(rows))
-    return result
 
 
 def _in_row_order(values: Floats, order: npt.NDArray[np.intp] | None) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.language._aggregate import Slates, aggregate, interpreted, scale_min_max
+from memlab.kernel.language._aggregate import Slates, aggregate, scale_min_max
 from memlab.kernel.language._dag import Node, reachable
 from memlab.kernel.language._derived import Derived
 from memlab.kernel.language._primitives import AGGREGATES, PRIMITIVES
@@ -251,12 +251,6 @@ def _result(
     return np.array(np.broadcast_to(np.asarray(found, dtype), size) if size else np.empty(0, dtype)), mask
 
 
-def _as_list(given: tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]) -> list[Any]:
-    values, mask = given
-    listed: list[Any] = values.tolist()
-    return listed if mask is None else [None if null else v for v, null in zip(listed, mask.tolist(), strict=True)]
-
-
 def _size(columns: Mapping[str, Column], order: npt.NDArray[Any] | None) -> int:
     if order is not None:
         return len(order)
@@ -341,14 +335,6 @@ def _other(node: Node) -> Callable[..., Any]:
             return found if given[1] is None else np.where(given[1], default, found), None
 
         return table
-    if op == "interpreted":
-        names = [str(a.value) for a in node.args]
-
-        def lists(*given: Any) -> Any:
-            *columns, (slates, _) = given
-            return interpreted(node.value, dict(zip(names, map(_as_list, columns), strict=True)), slates), None
-
-        return lists
 
     def slate(given: Any, last: Any) -> Any:
         (values, mask), slates = given, last[0]

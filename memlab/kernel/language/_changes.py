@@ -102,6 +102,4 @@ def _rebuilt(dag: Dag, node: Node, args: tuple[Node, ...], known: Mapping[str, V
         return dag.member(args[0], node.value)
     if op == "table":
         return dag.table(args[0], *node.value)
-    if op == "interpreted":
-        return dag.interpreted(node.value, args)
     return dag.aggregate(op, *args) if op in AGGREGATES else dag.make(op, *args)

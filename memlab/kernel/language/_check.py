@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memlab.errors import PolicyError, PolicyLimitError, PolicyNameError, PolicyTypeError, did_you_mean
-from memlab.kernel.language._dag import Dag, Node
+from memlab.kernel.language._dag import Dag, Node, reachable
 from memlab.kernel.language._derived import SET_TESTS, Derived, SetName
 from memlab.kernel.language._limits import MAX_DEPTH, MAX_NODES, MAX_OPEN, MAX_STEPS
 from memlab.kernel.language._params import Param
@@ -31,7 +31,10 @@ _KINDS: dict[str | None, str] = {
     "set": "a set",
     "record": "an update",
     "list": "a list",
-    "function": "a function",
+    "length": "a length",
+    "items": "a list of positions",
+    "position": "the position of any item",
+    "pick": "the position of an item",
     None: "null",
 }
 
@@ -90,6 +93,8 @@ class Checker:
 
     def argument(self, name: str) -> Node | SetName | None:
         """The node, or the set, of an argument; None if the slot gives no such thing."""
+        if name in self.signature.lists:
+            return self.dag.of_slate("list", self.scalar(self.signature.lists[name]))
         declared = self.signature.inputs.get(name)
         if declared is None:
             return None
@@ -104,6 +109,12 @@ class Checker:
     def result(self, body: Form, env: Env) -> Node:
         """The node of the whole policy, which must have the type that the slot returns."""
         returns = self.signature.returns
+        if "first" in self.forms:
+            weight = self.picked(self.check(body, env, tail=True), body)
+            for node in reachable(weight):
+                if node.op == node.type:
+                    raise self.error(f"Only length, filter, nth, empty? and first read {kind_of(node.type)}.", body)
+            return weight
         if returns != "record":
             return self.want(body, env, returns, f"{self.signature.slot} returns", tail=True)
         node = self.check(body, env, tail=True)
@@ -249,6 +260,9 @@ class Checker:
 
     def unify(self, nodes: list[Node], forms: list[Form], what: str) -> list[Node]:
         """The nodes of several branches, which must have one type; ``null`` takes the type of the others."""
+        if any(node.type == "pick" for node in nodes):
+            weights = [self.picked(node, form) for node, form in zip(nodes, forms, strict=True)]
+            return [self.dag.of_slate("pick", weight) for weight in weights]
         type = next((n.type for n in nodes if n.type is not None), None)
         for node, form in zip(nodes, forms, strict=True):
             if node.type is not None and node.type != type:
@@ -257,6 +271,8 @@ class Checker:
 
     def choose(self, test: Node, then: Node, otherwise: Node) -> Node:
         """``if``; of two updates, field by field: what a branch leaves out keeps its old value."""
+        if then.type == "pick":
+            return self.dag.of_slate("pick", self.dag.make("if", test, then.args[0], otherwise.args[0]))
         if then.type != "record":
             return self.dag.make("if", test, then, otherwise)
         then, otherwise = (node if node.op == "record" else self.dag.record({}) for node in (then, otherwise))
@@ -266,6 +282,17 @@ class Checker:
             values = [side[name] if name in side else self.scalar(name) for side in (left, right)]
             fields[name] = self.dag.make("if", test, *values)
         return self.dag.record(fields)
+
+    def picked(self, node: Node, form: Form) -> Node:
+        """The weight of each item under a policy over lists: 1 of the one whose position it gives, else 0."""
+        if node.type == "pick":
+            return node.args[0]
+        if node.constant and (node.value is None or (isinstance(node.value, float) and node.value < 0.0)):
+            return self.dag.number(0.0)
+        raise self.error(
+            f"A policy over lists returns a position: (first items), or -1 for none; this is {kind_of(node.type)}.",
+            form,
+        )
 
     # Closed vocabularies.
 

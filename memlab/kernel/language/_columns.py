@@ -24,7 +24,7 @@ import numpy.typing as npt
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.language._aggregate import Slates, aggregate, interpreted
+from memlab.kernel.language._aggregate import Slates, aggregate
 from memlab.kernel.language._check import kind_of
 from memlab.kernel.language._dag import Node, reachable
 from memlab.kernel.language._derived import Derived
@@ -44,7 +44,7 @@ _MIRRORED: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {"=": eq, "same": 
 one row."""
 _FLAGS = pl.QueryOptFlags.none()
 _SHORT = 64 * pl.thread_pool_size()
-_NEEDS_ORDER = ("slate-mean", "slate-rank", "interpreted")
+_NEEDS_ORDER = ("slate-mean", "slate-rank")
 
 
 class ColumnProgram:
@@ -233,9 +233,6 @@ def _sortable(frame: pl.DataFrame, name: str) -> npt.NDArray[Any]:
 
 def _aggregate(node: Node, done: pl.DataFrame, slates: Slates) -> pl.Series:
     nulls: npt.NDArray[np.bool_] | None = None
-    if node.op == "interpreted":
-        lists = [(str(a.value), done.get_column(f"n{a.index}").to_list()) for a in node.args]
-        return pl.Series(f"n{node.index}", interpreted(node.value, dict(lists), slates))
     (a,) = node.args
     if a.constant:
         values = np.full(slates.size, np.nan if a.value is None else a.value, np.float64)

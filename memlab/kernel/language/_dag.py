@@ -8,38 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
-
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
 
 from memlab.kernel.language._primitives import AGGREGATES, PRIMITIVES
 from memlab.kernel.language._signature import Returns, Type
 
-__all__ = ["Dag", "Node", "NodeType", "SlateProgram", "Value", "constant_key", "reachable"]
+__all__ = ["Dag", "Node", "NodeType", "Value", "constant_key", "reachable"]
 
 Value = float | bool | str | None
-NodeType = Returns | None
-"""None is the type of the literal ``null`` before its surroundings give it one."""
-
-
-@runtime_checkable
-class SlateProgram(Protocol):
-    """What computes one value for each item of a slate from whole lists: the value of an ``interpreted`` node."""
-
-    @property
-    def inputs(self) -> tuple[str, ...]: ...
-
-    @property
-    def digest(self) -> str: ...
-
-    def weights(self, columns: Mapping[str, Sequence[Value]], size: int) -> npt.NDArray[np.float64]: ...
+ListType = Literal["list", "length", "items", "position", "pick"]
+NodeType = Returns | ListType | None
+"""None is the type of the literal ``null`` before its surroundings give it one. No policy computes a value of the types
+of lists: the forms of lists turn them into numbers and booleans of each item.
+"""
 
 
 class Node:
-    """One operation. ``value`` is a constant, the name of an input, the table of a ``table`` or ``in``, the fields of
-    a ``record``, or the program of an ``interpreted``.
+    """One operation. ``value`` is a constant, the name of an input, the table of a ``table`` or ``in``, or the fields
+    of a ``record``.
     """
 
     __slots__ = ("args", "depth", "digest_bytes", "index", "op", "type", "value")
@@ -79,8 +66,6 @@ def constant_key(value: object) -> bytes:
         return b"s" + value.encode()
     if value is None:
         return b"n"
-    if isinstance(value, SlateProgram):
-        return b"p" + value.digest.encode()
     if isinstance(value, tuple):
         keys = [constant_key(v) for v in value]
         return b"l" + b"".join(struct.pack(">I", len(k)) + k for k in keys)
@@ -115,8 +100,9 @@ class Dag:
         assert op in AGGREGATES
         return self._node(op, args, "num")
 
-    def interpreted(self, program: SlateProgram, args: tuple[Node, ...]) -> Node:
-        return self._node("interpreted", args, "num", program)
+    def of_slate(self, type: ListType, *args: Node) -> Node:
+        """A list or a position: what stands for it while a policy over lists is checked."""
+        return self._node(type, args, type)
 
     def record(self, fields: Mapping[str, Node]) -> Node:
         """A value for each field, sorted by name."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from memlab.errors import InputError, PolicyError, PolicySyntaxError, UnknownName
 from memlab.kernel.language._check import Checker, Env
 from memlab.kernel.language._dag import Node
-from memlab.kernel.language._forms import FORMS
+from memlab.kernel.language._forms import forms_for
 from memlab.kernel.language._parsed import Parsed, Path, fragment, parse, symbols_of, walk
 from memlab.kernel.language._policy import Policy, bound_arguments, compile_policy
 from memlab.kernel.language._reader import Form, Text, read_forms
@@ -93,8 +93,7 @@ def subtrees(policy: Policy) -> tuple[Subtree, ...]:
     """Every expression of the policy's body, each before its parts, in the order of the text.
 
     Names that are bound, keys of ``case``, options of ``in`` and the pieces of a ``param`` are no expressions. The
-    bodies of helpers are not part of it. ``InputError`` for a policy over lists that is interpreted: only ``replace``
-    works on its text.
+    bodies of helpers are not part of it.
 
     >>> from memlab.kernel.language import Input, Signature, compile_policy
     >>> slot = Signature("recall-score", [Input("x"), Input("kind", "str")])
@@ -283,7 +282,7 @@ def form_at(policy: Policy, path: Path) -> Form:
 
 
 def sites(policy: Policy) -> Mapping[tuple[int, int], Site]:
-    """Every expression of the policy, by its span, as the checker visits it. ``InputError`` for a policy over lists."""
+    """Every expression of the policy, by its span, as the checker visits it."""
     parsed(policy)
     values = tuple((p.name, p.value) for p in policy.params.values())
     return _sites(policy.source, policy.name, policy.helpers, policy.signature, values)
@@ -295,9 +294,8 @@ def _sites(
     source: str, name: str, helpers: tuple[str, ...], signature: Signature, values: tuple[tuple[str, float], ...]
 ) -> Mapping[tuple[int, int], Site]:
     text, _, parts, known = parse(source, name, helpers)
-    if any(argument.text in signature.lists for argument in parts.arguments):
-        raise InputError(f"{name} goes through lists step by step, and its expressions have no types.")
-    checker = _Recording(text, signature, known, dict(values), FORMS)
+    names = [argument.text for argument in parts.arguments]
+    checker = _Recording(text, signature, known, dict(values), forms_for(signature, names))
     checker.result(parts.body, bound_arguments(checker, parts))
     return checker.sites
 

@@ -5,7 +5,7 @@ Both traditions are read: Hy's brackets and pairs, Scheme's parentheses and clau
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -13,13 +13,24 @@ from itertools import pairwise
 from memlab.errors import PolicyNameError, did_you_mean
 from memlab.kernel.language._check import Checker, Env, Handler, kind_of
 from memlab.kernel.language._dag import Node
+from memlab.kernel.language._definition import definition
 from memlab.kernel.language._derived import SET_TESTS, Derived, SetName
 from memlab.kernel.language._params import declared_param
 from memlab.kernel.language._primitives import PRIMITIVES
 from memlab.kernel.language._reader import Form, flat_pairs
-from memlab.kernel.language._words import AGGREGATE_FORMS, ALIASES, COMPARISONS, DIRECT, FOLDS, LITERALS, UNITS
+from memlab.kernel.language._signature import Signature
+from memlab.kernel.language._words import (
+    AGGREGATE_FORMS,
+    ALIASES,
+    COMPARISONS,
+    DIRECT,
+    FOLDS,
+    FUNCTION_HEADS,
+    LITERALS,
+    UNITS,
+)
 
-__all__ = ["ELSE", "FORMS", "bindings", "case_keys", "is_clause", "literals", "paired", "unquoted"]
+__all__ = ["ELSE", "FORMS", "LIST_FORMS", "forms_for", "unquoted"]
 
 ELSE = ("else", "True", "true")
 
@@ -161,7 +172,7 @@ def _member(checker: Checker, subject: Node, keys: tuple[Form, ...]) -> Node:
     result: Node | None = None
     for key in keys:
         if (key.kind == "str") != (type == "str") or type == "bool":
-            what = {"num": "numbers", "str": "strings", "bool": "nothing"}[type]
+            what = {"num": "numbers", "str": "strings"}.get(type, "nothing")
             raise checker.error(f"This is compared with {what}.", key)
         if type == "str":
             checker.check_word(checker.dag.constant(key.text, "str"), subject, key)
@@ -376,6 +387,69 @@ def _misplaced(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     raise checker.error(f"{form.head} is written only at the top of a file.", form, PolicyNameError)
 
 
+def _length(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    (values,) = checker.arity(form, 1, 1)
+    return checker.dag.of_slate("length", _of_lists(checker, form, values, env, "list"))
+
+
+def _range(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """``(range (length acts))`` or ``(range 0 (length acts))``: the positions of all items of the slate."""
+    *start, size = checker.arity(form, 1, 2)
+    if checker.check(size, env).op != "length" or any(each.number or each.kind != "int" for each in start):
+        raise checker.error("A range is that of all items: (range 0 (length acts)).", form)
+    return checker.dag.of_slate("items", checker.dag.constant(True, "bool"))
+
+
+def _filter(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """``(filter (lambda (i) test) items)``: the positions that meet a test; null is not met."""
+    function, items = checker.arity(form, 2, 2)
+    if function.head not in FUNCTION_HEADS:
+        raise checker.error("filter takes a function first: (filter (lambda (i) test) items).", function)
+    parts = definition(function, checker.text)
+    if len(parts.arguments) != 1:
+        raise checker.error("The function of filter takes one position.", parts.listed)
+    scope = {**env, parts.arguments[0].text: checker.dag.of_slate("position")}
+    test = checker.want(parts.body, scope, "bool", "filter tests")
+    kept = _of_lists(checker, form, items, env, "items").args[0]
+    met = checker.dag.make("if-null", test, checker.dag.constant(False, "bool"))
+    return checker.dag.of_slate("items", checker.dag.make("and", kept, met))
+
+
+def _nth(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """``(nth accs i)``: what a list holds at the position that filter looks at."""
+    values, place = checker.arity(form, 2, 2)
+    listed = _of_lists(checker, form, values, env, "list")
+    _of_lists(checker, form, place, env, "position")
+    return listed.args[0]
+
+
+def _is_empty(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Whether no item of the slate meets the tests of some positions."""
+    (items,) = checker.arity(form, 1, 1)
+    dag = checker.dag
+    met = _of_lists(checker, form, items, env, "items").args[0]
+    marks = dag.make("if", met, dag.number(1.0), dag.number(0.0))
+    return dag.make("=", dag.aggregate("slate-max", marks), dag.number(0.0))
+
+
+def _first(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """The first of some positions: the item that has the first rank among those that meet the tests."""
+    (items,) = checker.arity(form, 1, 1)
+    dag = checker.dag
+    met = _of_lists(checker, form, items, env, "items").args[0]
+    rank = dag.aggregate("slate-rank", dag.make("if", met, dag.number(0.0), dag.constant(None, "num")))
+    is_first = dag.make("=", rank, dag.number(1.0))
+    return dag.of_slate("pick", dag.make("if", is_first, dag.number(1.0), dag.number(0.0)))
+
+
+def _of_lists(checker: Checker, form: Form, argument: Form, env: Env, op: str) -> Node:
+    """The node of an argument that must be a list, positions, or a position."""
+    node = checker.check(argument, env)
+    if node.op != op:
+        raise checker.error(f"{form.head} takes {kind_of(op)} here, and this is {kind_of(node.type)}.", argument)
+    return node
+
+
 FORMS: dict[str, Handler] = {
     "let": _let,
     "if": _if,
@@ -402,3 +476,18 @@ FORMS: dict[str, Handler] = {
     **{name: partial(_set_test, name) for name in SET_TESTS},
     **{name: partial(_aggregate, name) for name in AGGREGATE_FORMS},
 }
+
+LIST_FORMS: dict[str, Handler] = {
+    "length": _length,
+    "range": _range,
+    "filter": _filter,
+    "nth": _nth,
+    "empty?": _is_empty,
+    "first": _first,
+}
+"""What a policy over lists may call as well: enough for the exploration of the associative memory as it was written."""
+
+
+def forms_for(signature: Signature, arguments: Sequence[str]) -> Mapping[str, Handler]:
+    """The forms that a policy with these arguments may call."""
+    return {**FORMS, **LIST_FORMS} if any(name in signature.lists for name in arguments) else FORMS

@@ -10,9 +10,8 @@ from typing import Literal
 
 from memlab.errors import InputError
 from memlab.kernel.base.printable import printable
-from memlab.kernel.language._forms import FORMS
+from memlab.kernel.language._forms import FORMS, LIST_FORMS
 from memlab.kernel.language._library import library
-from memlab.kernel.language._list_functions import FUNCTIONS
 from memlab.kernel.language._words import ALIASES, FUNCTION_HEADS, LITERALS, canonical
 
 __all__ = ["PRE", "highlight"]
@@ -93,7 +92,7 @@ def _kind(name: str, called: bool) -> str:
 
 @lru_cache(maxsize=1)
 def _builtins() -> frozenset[str]:
-    return frozenset({*FORMS, *FUNCTIONS, *ALIASES, *library()})
+    return frozenset({*FORMS, *LIST_FORMS, *ALIASES, *library()})
 
 
 def _style(kind: str) -> str:

@@ -20,13 +20,12 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.language._arrays import ArrayProgram, Column
 from memlab.kernel.language._check import Checker, Env
 from memlab.kernel.language._columns import ColumnProgram
-from memlab.kernel.language._dag import Dag, Node, Value, reachable
+from memlab.kernel.language._dag import Node, Value, reachable
 from memlab.kernel.language._definition import Definition
 from memlab.kernel.language._derived import Derived, SetName
 from memlab.kernel.language._explain import Explanation, explain
-from memlab.kernel.language._forms import FORMS
+from memlab.kernel.language._forms import forms_for
 from memlab.kernel.language._hash import digest, source_hash
-from memlab.kernel.language._lists import ListProgram
 from memlab.kernel.language._params import Param
 from memlab.kernel.language._parsed import PolicyForm, parse
 from memlab.kernel.language._row import Evaluation, RowProgram
@@ -177,10 +176,8 @@ class Policy:
 
     def __call__(
         self, *values: object, aggregates: Mapping[str, float | None] | None = None, **named: object
-    ) -> Value | dict[str, Value] | list[float]:
+    ) -> Value | dict[str, Value]:
         """The value for one item, as ``row`` gives it; ``arguments`` come in their order or by name.
-
-        A policy over lists takes lists, and gives the weight of each of their items.
 
         >>> from memlab.kernel.language import Input
         >>> slot = Signature("recall-score", [Input("similarity"), Input("age-days")])
@@ -192,10 +189,7 @@ class Policy:
         known = {name.replace("/", "-"): name for name in (*self.arguments, *self.signature.inputs)}
         given = dict(zip(self.arguments, values, strict=False))
         given |= {known.get(canonical(name), name): value for name, value in named.items()}
-        if self.root.op != "interpreted":
-            return self.row(given, aggregates=aggregates)
-        weights: list[float] = self._read(self.root.value.weights_of, given).tolist()
-        return weights
+        return self.row(given, aggregates=aggregates)
 
     @checked
     def explain(
@@ -323,14 +317,8 @@ def _compile(
     text, _, parts, known = parse(source, name, helpers, file)
     names = tuple(a.text for a in parts.arguments)
     text = text._replace(name=name or parts.name or None, hash=source_hash(names, parts.body))
-    # a slot that offers lists also takes policies that read one item and give its weight
-    checker: Checker
-    if any(name in signature.lists for name in names):
-        program = ListProgram(names, parts.body, text, signature, known, dict(params))
-        checker, root = program.checker, _over_slate(program)
-    else:
-        checker = Checker(text, signature, known, dict(params), FORMS)
-        root = checker.result(parts.body, bound_arguments(checker, parts))
+    checker = Checker(text, signature, known, dict(params), forms_for(signature, names))
+    root = checker.result(parts.body, bound_arguments(checker, parts))
     for parameter, value in params:
         declared = checker.params.get(parameter)
         if declared is None:
@@ -357,14 +345,6 @@ def _compile(
         root=root,
         _given=_Given(source, name, helpers, file),
     )
-
-
-def _over_slate(program: ListProgram) -> Node:
-    """A list policy as a node of the graph: a program over the features that it reads."""
-    dag = Dag()
-    types = {name: item.type for name, item in program.signature.inputs.items()}
-    lists = tuple(dag.input(name, type) for name in program.inputs if (type := types[name]) != "set")
-    return dag.interpreted(program, lists)
 
 
 def _inputs(root: Node) -> tuple[str, ...]:

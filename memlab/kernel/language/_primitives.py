@@ -293,12 +293,5 @@ PRIMITIVES: dict[str, Primitive] = {
 }
 """``same`` and ``iff`` are ``=`` on strings and on booleans."""
 
-AGGREGATES = (
-    "slate-min",
-    "slate-max",
-    "slate-mean",
-    "slate-rank",
-    "min-max",
-    "interpreted",
-)
-"""Over the slate, see ``_aggregate``; the last is a policy over lists and has no spelling of its own."""
+AGGREGATES = ("slate-min", "slate-max", "slate-mean", "slate-rank", "min-max")
+"""Over the slate, see ``_aggregate``."""

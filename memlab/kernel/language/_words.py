@@ -55,11 +55,6 @@ ALIASES: Final = {
     **dict.fromkeys(("nil?", "none?", "missing?"), "null?"),
     "coalesce": "if-null",
     "member?": "in",
-    # of policies over lists
-    "car": "first",
-    "cdr": "rest",
-    **dict.fromkeys(("len", "count"), "length"),
-    "fold": "reduce",
 }
 """Other names of a form, and the one that the tables have."""
 
@@ -83,6 +78,13 @@ ABSENT: Final = {
     "import": "A policy imports nothing.",
     "require": "A policy imports nothing.",
     "eval": "A policy evaluates no code.",
+    **dict.fromkeys(
+        ("choice", "flip"), "Chance is the engine's: give each item a weight, and it draws by the weights."
+    ),
+    **dict.fromkeys(
+        ("map", "reduce", "fold", "sort", "argmax", "argmin", "cons", "append", "rest", "take", "reverse"),
+        "Of lists there are only length, range, filter, nth, empty? and first: write a weight for each item instead.",
+    ),
 }
 """What the dialect leaves out, and what to write instead."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memlab
+from memlab.errors import PolicyError
 from memlab.kernel.language import Input, Signature, compile_policy
 from memlab.kernel.policies import SLOTS
 
@@ -116,62 +118,69 @@ def test_many_slates_explore_each_for_itself_in_the_given_order() -> None:
     assert weights.to_list() == [0, 1, 0, 0, 0, 0, 0, 0]
 
 
+UNUSED = "(filter (lambda (i) (< (nth accs i) 5)) (range (length acts)))"
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
         ("(first (range 0 (length acts)))", [1, 0, 0, 0]),
-        ("(nth accs 0)", [0, 0, 1, 0]),
-        ("2", [0, 0, 1, 0]),
-        ("(- (length acts) 1)", [0, 0, 0, 1]),
-        ("(- (length (filter (lambda (i) (> (nth accs i) 2)) (range tail_n))) 1)", [0, 1, 0, 0]),
-        ("(first (filter (lambda (a) (> a 5)) accs))", [0, 0, 0, 0]),
-        ("(if (empty? (filter (lambda (a) (> a 50)) accs)) 3 0)", [0, 0, 0, 1]),
-        ("(first (map (lambda (i) (+ i 1)) (range 0 tail_n)))", [0, 1, 0, 0]),
-        ("(first (filter (lambda (i) (< i 0)) (range 0 tail_n)))", [0, 0, 0, 0]),
+        (f"(first {UNUSED})", [1, 0, 0, 0]),
+        ("(first (filter (fn [i] (> (nth accs i) 5)) (range (length accs))))", [0, 1, 0, 0]),
+        (f"(first (filter (lambda (at) (< (nth accs at) 2)) {UNUSED}))", [0, 0, 1, 0]),
+        ("(first (filter (lambda (i) (> (nth accs i) 50)) (range (length acts))))", [0, 0, 0, 0]),
+        (f"(if (empty? {UNUSED}) -1 (first {UNUSED}))", [1, 0, 0, 0]),
+        ("(if (> tail_n 4) (first (range (length acts))) null)", [0, 0, 0, 0]),
+        (f"(cond (> tail_n 4) -1 (> tail_n 3) (first {UNUSED}) else -1)", [1, 0, 0, 0]),
+        ("(if (> tail_n 3) -1 -1)", [0, 0, 0, 0]),
+        ("-1", [0, 0, 0, 0]),
     ],
 )
-def test_simple_bodies(body: str, expected: list[float]) -> None:
+def test_a_policy_over_lists_gives_one_item_the_weight_one(body: str, expected: list[float]) -> None:
     policy = compile_policy(f"(lambda (tail_n acts accs) {body})", TAIL)
-    columns = {"access": np.array([2.0, 7.0, 1.0, 9.0]), "activation": np.zeros(4), "tail-n": np.full(4, 4.0)}
+    access = [2.0, 7.0, 1.0, 9.0]
+    columns = {"access": np.array(access), "activation": np.zeros(4), "tail-n": np.full(4, 4.0)}
     assert policy.arrays(columns)[0].tolist() == expected
+    frame = pl.DataFrame({"access": access, "activation": [0.0] * 4, "tail_n": [4.0] * 4, "memory_id": range(4)})
+    assert policy.columns(frame).to_list() == expected
 
 
 @pytest.mark.parametrize(
-    ("body", "expected"),
+    ("body", "message"),
     [
-        ("(reduce (lambda (a b) (if (> a b) a b)) accs)", [0, 0, 0, 0]),
-        ("(argmax accs)", [0, 0, 0, 1]),
-        ("(first (range 0 2))", [1, 0, 0, 0]),
-        ("(nth (filter (lambda (a) (> a 1)) accs) 0)", [0, 0, 1, 0]),
-        ("(first (if (> (length acts) 1) accs acts))", [0, 0, 1, 0]),
-        ("(choice (list 1 3))", [0, 0.5, 0, 0.5]),
-        ("(let* ((old? (lambda (i) (> (nth accs i) 5)))) (first (filter old? (range 0 (length acts)))))", [0, 1, 0, 0]),
+        ("2", "returns a position: (first items), or -1 for none; this is a number"),
+        ("(length acts)", "this is a length"),
+        ("acts", "this is a list"),
+        ("(range (length acts))", "this is a list of positions"),
+        ("(if (> tail_n 2) (first (range (length acts))) 0)", "this is a number"),
+        ("(first acts)", "first takes a list of positions here, and this is a list"),
+        ("(first (range 3))", "A range is that of all items"),
+        ("(first (range 1 (length acts)))", "A range is that of all items"),
+        ("(first (filter (fn [i j] true) (range (length acts))))", "takes one position"),
+        ("(first (filter seldom (range (length acts))))", "filter takes a function first"),
+        ("(first (filter (fn [i] (nth accs 0)) (range (length acts))))", "the position of any item"),
+        ("(first (filter (fn [i] (< i 3)) (range (length acts))))", "compares numbers"),
+        ("(first (filter (fn [i] (nth accs i)) (range (length acts))))", "filter tests true or false"),
+        ("(first (filter (fn [i] (null? i)) (range (length acts))))", "read the position of any item"),
+        ("(if (null? acts) (first (range (length acts))) -1)", "read a list"),
+        ("(if (= acts accs) (first (range (length acts))) -1)", "read a list"),
+        ("(if (in acts [1]) (first (range (length acts))) -1)", "read a list"),
+        ("(first (if (> tail_n 2) acts accs))", "first takes a list of positions"),
+        ("(argmax accs)", "Of lists there are only"),
+        ("(choice (range (length acts)))", "Chance is the engine's"),
     ],
 )
-def test_loops(body: str, expected: list[float]) -> None:
-    policy = compile_policy(f"(lambda (acts accs) {body})", TAIL)
-    assert policy.root.op == "interpreted"
-    frame = pl.DataFrame({"access": [2.0, 7.0, 1.0, 9.0], "activation": [0.0] * 4, "memory_id": [1, 2, 3, 4]})
-    assert policy.arrays({"access": frame["access"].to_numpy(), "activation": np.zeros(4)})[0].tolist() == expected
-    assert policy.columns(frame).to_list() == expected
-    found = policy.aggregates(frame)
-    rows = zip(frame.to_dicts(), found.to_dicts(), strict=True)
-    assert [policy.row(row, aggregates=slate) for row, slate in rows] == expected
+def test_what_is_no_choice_of_one_item_is_refused_with_its_place(body: str, message: str) -> None:
+    with pytest.raises(PolicyError, match=re.escape(message)) as caught:
+        compile_policy(f"(lambda (tail_n acts accs) {body})", TAIL)
+    assert caught.value.column is not None
 
 
-def test_a_place_that_differs_from_item_to_item_is_not_read_row_by_row() -> None:
-    later = "(map (lambda (i) (+ i 1)) (range 0 (length acts)))"
-    policy = compile_policy(f"(lambda (acts) (- (length (filter (lambda (i) (< i (nth acts i))) {later})) 1))", TAIL)
-    assert policy.root.op == "interpreted"
-    assert policy.arrays({"activation": np.array([1e308, 3.29, 2.0, 1e-310])})[0].tolist() == [1, 0, 0, 0]
-
-
-def test_each_slate_is_run_alone_in_the_order_of_its_ids() -> None:
-    policy = compile_policy("(lambda (accs) (argmax accs))", TAIL)
-    frame = pl.DataFrame(
-        {"access": [5.0, 9.0, 7.0, 9.0, None], "memory_id": [3, 9, 1, 2, 4], "of": ["a", "b", "a", "b", "b"]}
-    )
-    assert policy.columns(frame, by="of").to_list() == [0, 0, 1, 1, 0]
+def test_what_a_policy_over_lists_computes_is_explained() -> None:
+    policy = compile_policy(EXPLORE, TAIL)
+    row = {"access": 2.0, "tail-n": 3.0}
+    aggregates = policy.aggregates(pl.DataFrame({"access": [9.0, 2.0], "tail_n": [3.0] * 2, "memory_id": [1, 2]}))
+    assert policy.explain(row, aggregates=aggregates.row(1, named=True)).value == 1.0
 
 
 def test_a_slot_that_offers_lists_also_takes_a_weight_for_one_item() -> None:
