@@ -14,7 +14,7 @@ from typing import Any
 
 from memlab.kernel.registry import Registry
 
-__all__ = ["HOOKS", "POINTS", "Hook", "hooks", "loaded"]
+__all__ = ["HOOKS", "LENS", "POINTS", "Hook", "hooks", "lens", "loaded"]
 
 POINTS = {
     "read-facts": "(text, role) -> facts, each with subject, predicate, value and entity: what a corrected text states",
@@ -86,3 +86,17 @@ def loaded(named: Callable[..., Any] | str) -> Callable[..., Any]:
     module, _, name = named.partition(":")
     function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return function
+
+
+LENS = {
+    "explain": "memlab.subjects.lens.explain:explain",
+    "why": "memlab.subjects.lens.explain:why",
+    "html": "memlab.subjects.lens.highlight:policy_html",
+    "diff": "memlab.subjects.lens.diff:PolicyDiff",
+}
+"""What shows a policy to people, by the method of the kernel that gives it."""
+
+
+def lens(method: str) -> Callable[..., Any]:
+    """Return the function that shows a policy; its package is imported when it is first asked for."""
+    return loaded(LENS[method])

@@ -13,7 +13,7 @@ from properties import examples
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.language import Input, Policy, Signature, compile_policy, read_pack
-from memlab.kernel.language._dag import reachable
+from memlab.kernel.language.graph import reachable
 from memlab.kernel.policies import load_pack
 from memlab.science.breeding import MUTATIONS, Offspring, crossover, mutate
 from tests.language.programs import ARGUMENTS, BOOL, NUM, SCHEMA, STR, program

@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 
 from memlab.kernel.language import Input, Policy
-from memlab.kernel.language._aggregate import Slates, aggregate
-from memlab.kernel.language._dag import Node, reachable
-from memlab.kernel.language._primitives import AGGREGATES, PRIMITIVES
+from memlab.kernel.language.arrays import Slates, aggregate
+from memlab.kernel.language.graph import Node, reachable
+from memlab.kernel.language.primitives import AGGREGATES, PRIMITIVES
 from tests.language.grammar import INEXACT
 
 __all__ = ["arrays_of", "bits", "disagreement", "frame_of", "over_slate"]

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from memlab.kernel.language import Signature
-from memlab.kernel.language._derived import SET_TESTS
-from memlab.kernel.language._forms import FORMS
-from memlab.kernel.language._library import library
-from memlab.kernel.language._primitives import AGGREGATES, PRIMITIVES
-from memlab.kernel.language._words import ALIASES
+from memlab.kernel.language.forms import FORMS
+from memlab.kernel.language.primitives import AGGREGATES, PRIMITIVES
+from memlab.kernel.language.reader import ALIASES
+from memlab.kernel.language.signature import SET_TESTS
+from memlab.kernel.language.texts import library
 from tests.language.vocabulary import INPUTS, KINDS, NUMBERS, SLOTS, TAGS, WORDS
 
 __all__ = ["INEXACT", "NOT_DRAWN", "Grammar", "Program"]

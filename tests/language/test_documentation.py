@@ -17,12 +17,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memlab.kernel.language import Input, Policy, Signature, compile_policy
-from memlab.kernel.language import _limits as limits
-from memlab.kernel.language._forms import FORMS, LIST_FORMS
-from memlab.kernel.language._library import library
-from memlab.kernel.language._reader import Form, Text, read_forms
-from memlab.kernel.language._words import ABSENT, ALIASES, LITERALS
+from memlab.kernel.language import Input, Policy, Signature, compile_policy, reader
+from memlab.kernel.language.forms import FORMS, LIST_FORMS
+from memlab.kernel.language.reader import ABSENT, ALIASES, LITERALS, Form, Text, read_forms
+from memlab.kernel.language.texts import library
 from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, load_pack
 from memlab.kernel.verbs.linking.resolving import _EDGES as EDGES
 
@@ -277,9 +275,9 @@ def helpers_table() -> str:
 
 
 def limits_table() -> str:
-    source = Path(limits.__file__).read_text(encoding="utf-8")
+    source = Path(reader.__file__).read_text(encoding="utf-8")
     found = re.findall(r'^(MAX_\w+) = (.*)\n(?:"""(.*?)"""\n)?', source, flags=re.MULTILINE | re.DOTALL)
-    rows = [f"| `{name}` | {getattr(limits, name):,} | {' '.join(doc.split())} |" for name, _, doc in found]
+    rows = [f"| `{name}` | {getattr(reader, name):,} | {' '.join(doc.split())} |" for name, _, doc in found]
     return "\n".join(["| limit | value | |", "|---|---:|---|", *rows])
 
 

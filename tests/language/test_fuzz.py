@@ -16,9 +16,9 @@ from experiments.fuzzing.session import Session
 from experiments.fuzzing.tally import Finding
 from memlab.errors import PolicyError
 from memlab.kernel.language import compile_policy
-from memlab.kernel.language._forms import FORMS, LIST_FORMS
-from memlab.kernel.language._library import library
-from memlab.kernel.language._words import ALIASES
+from memlab.kernel.language.forms import FORMS, LIST_FORMS
+from memlab.kernel.language.reader import ALIASES
+from memlab.kernel.language.texts import library
 from tests.language.agreement import bits, disagreement
 from tests.language.grammar import NOT_DRAWN, Grammar
 from tests.language.vocabulary import SLOTS, records

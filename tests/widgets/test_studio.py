@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.kernel.language import FORM_SHAPES, vocabulary
-from memlab.kernel.language._forms import FORMS
+from memlab.kernel.language.forms import FORMS
+from memlab.subjects.lens import FORM_SHAPES, vocabulary
 from memlab.ui.widgets import PolicyStudio
 
 QUESTIONS = ["tabs or spaces?", "when do deploys go out?"]

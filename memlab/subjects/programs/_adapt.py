@@ -24,9 +24,10 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.display import paragraph
 from memlab.kernel.base.printable import printable
-from memlab.kernel.language import NumericLiteral, Policy, literals, parametrize
+from memlab.kernel.language import Policy
 from memlab.kernel.policies import Pack, Version
 from memlab.kernel.slates import Slates
+from memlab.subjects.lens import NumericLiteral, literals, parametrize
 from memlab.subjects.programs._arguments import is_span
 from memlab.subjects.programs._lab import OperableLab
 from memlab.subjects.programs._revert import Fall, find_fall, under

@@ -12,7 +12,8 @@ from typing import NoReturn
 import click
 
 from memlab.errors import InputError, PolicyError, UnknownName
-from memlab.kernel.language import Explanation, Policy, canonical, diff_packs, diff_policies, highlight
+from memlab.kernel.language import Policy, canonical
+from memlab.subjects.lens import Explanation, diff_packs, diff_policies, highlight
 from memlab.ui.cli._base import FILE, as_json_option, main, say, tell
 from memlab.ui.cli._input import InputFile, LocalPath
 from memlab.ui.cli._policy_file import PolicyFile, errors_of, given_values, opened, read_frame

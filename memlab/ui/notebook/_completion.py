@@ -10,9 +10,9 @@ from IPython.core.completer import SimpleCompletion, context_matcher
 from IPython.core.guarded_eval import EVALUATION_POLICIES
 from IPython.core.interactiveshell import InteractiveShell
 
-from memlab.kernel.language import vocabulary
 from memlab.kernel.policies import SLOTS, pack_names
 from memlab.subjects.lab import Lab
+from memlab.subjects.lens import vocabulary
 from memlab.subjects.programs import OPERATIONS
 from memlab.ui.notebook._lab_magics import labs_of
 

@@ -8,8 +8,16 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from memlab.errors import PolicyError
-from memlab.kernel.language import Form, Policy, Text, compile_policy, literals, read_forms, slot_of
+from memlab.kernel.language import (
+    Form,
+    Policy,
+    Text,
+    compile_policy,
+    read_forms,
+    slot_of,
+)
 from memlab.kernel.policies import Pack, pack_from_sources, slot_named
+from memlab.subjects.lens import literals
 
 __all__ = ["Draft", "draft_pack", "read_draft", "text_of"]
 

@@ -9,7 +9,7 @@ from properties import examples
 
 from memlab.errors import InputError, PolicyError, PolicyNameError, PolicySyntaxError, PolicyTypeError, UnknownName
 from memlab.kernel.language import Input, Policy, Signature, compile_policy, read_pack
-from memlab.kernel.language._edit import Span, literals, parametrize, replace, subtrees, with_param
+from memlab.subjects.lens.edit import Span, literals, parametrize, replace, subtrees, with_param
 from tests.language.programs import ARGUMENTS, BOOL, NUM, STR, program
 
 INPUTS = [Input("x"), Input("y"), Input("z"), Input("pinned", "bool"), Input("kind", "str"), Input("tags", "set")]

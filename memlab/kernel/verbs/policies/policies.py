@@ -15,6 +15,7 @@ from memlab.errors import InputError, LabError, RankingWarning, UnknownName
 from memlab.kernel.base.arguments import AnyNumber, AsGiven, Within, checked, warn_caller
 from memlab.kernel.base.display import box, table
 from memlab.kernel.base.printable import printable
+from memlab.kernel.hooks import lens
 from memlab.kernel.language import Policy, compile_policy, policy_parts, slot_of
 from memlab.kernel.policies import (
     POLICY_FORMAT,
@@ -25,7 +26,6 @@ from memlab.kernel.policies import (
     ChallengeDesign,
     Pack,
     PackLike,
-    PolicyDiff,
     Version,
     VersionLog,
     attributed,
@@ -367,12 +367,12 @@ class LabPolicies:
             return versions.frame(slot)
 
     @checked
-    def diff(self, slot: str, before: int | str | None = None, after: int | str | None = None) -> PolicyDiff:
+    def diff(self, slot: str, before: int | str | None = None, after: int | str | None = None) -> Any:
         """Two versions side by side; without numbers, the live one and the one before it."""
         with self.seen() as versions:
             new = versions.versions(slot)[-1] if after is None else versions.version(slot, after)
             old = versions.previous(slot) if before is None else versions.version(slot, before)
-        return PolicyDiff(old, new)
+        return lens("diff")(old, new)
 
     @checked
     def deciders(self, pack: str) -> dict[str, Version]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from memlab.kernel.language._signature import Type
+from memlab.kernel.language.signature import Type
 
 __all__ = ["AGGREGATES", "PRIMITIVES", "Primitive"]
 

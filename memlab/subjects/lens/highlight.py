@@ -5,16 +5,18 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from typing import Literal
+from functools import cache, lru_cache
+from typing import Literal, NamedTuple
 
 from memlab.errors import InputError
 from memlab.kernel.base.printable import printable
-from memlab.kernel.language._forms import FORMS, LIST_FORMS
-from memlab.kernel.language._library import library
-from memlab.kernel.language._words import ALIASES, FUNCTION_HEADS, LITERALS, canonical
+from memlab.kernel.language import Policy
+from memlab.kernel.language.forms import FORMS, LIST_FORMS
+from memlab.kernel.language.reader import ALIASES, FUNCTION_HEADS, LITERALS, canonical
+from memlab.kernel.language.texts import library
 
-__all__ = ["PRE", "highlight"]
+__all__ = ["FORM_SHAPES", "PRE", "Word", "highlight", "vocabulary"]
+
 
 PRE = "line-height:1.35;word-break:normal;overflow-wrap:break-word"
 """Of a ``<pre>`` with source: JupyterLab's own style breaks a line within its names."""
@@ -71,6 +73,12 @@ def highlight(source: str, format: Literal["html", "terminal"] = "html", *, feat
     return f'<pre style="{PRE}">{body}</pre>'
 
 
+def policy_html(policy: Policy) -> str:
+    """A policy as HTML: its name, the start of its hash, and its source in colour."""
+    head = f"{html.escape(policy.name)} <code>[{policy.hash[:12]}]</code>"
+    return f"<div>{head}{highlight(policy.source, 'html', features=policy.inputs)}</div>"
+
+
 def tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Kinds, which are names of colours or empty, and texts, which together are the source."""
     for match in _TOKEN.finditer(source):
@@ -104,3 +112,96 @@ def _arguments(source: str) -> frozenset[str]:
     """The names after ``fn``, ``lambda`` and ``defpolicy``, by their look, so that a broken text has them too."""
     lists = (re.sub(r";[^\n]*", "", found) for found in _LISTED.findall(source))
     return frozenset(canonical(name) for names in lists for name in names.split())
+
+
+# The words that a policy may be written with, for editors and completion.
+
+
+FORM_SHAPES = {
+    "if": "(if test then else)",
+    "when": "(when test value): null where the test does not hold",
+    "cond": "(cond test value ... else value)",
+    "case": '(case kind ["event" "goal"] value ... else value)',
+    "let": "(let [name value ...] body)",
+    "fn": "(fn [features] body)",
+    "defn": "(defn name [arguments] body): a helper, in front of the policy",
+    "defpolicy": '(defpolicy slot [features] "what it does" body)',
+    "param": "(param :name value :low a :high b): a number that has a slider",
+    "update": "(update :field value ...): for slots that return a record",
+    "quote": "(quote word): the word as a string",
+    "in": '(in kind ["fact" "event"])',
+    "not-in": '(not-in kind ["fact" "event"])',
+    "one-of": '(one-of kind "fact" "event")',
+    "null?": "(null? x)",
+    "if-null": "(if-null x otherwise)",
+    "+": "(+ x ...)",
+    "-": "(- x y ...)",
+    "*": "(* x ...)",
+    "/": "(/ x y ...): by zero is infinite",
+    "min": "(min x ...)",
+    "max": "(max x ...)",
+    "abs": "(abs x)",
+    "exp": "(exp x)",
+    "log": "(log x): natural",
+    "log1p": "(log1p x): log of 1 + x",
+    "sqrt": "(sqrt x)",
+    "tanh": "(tanh x)",
+    "pow": "(pow x exponent)",
+    "sign": "(sign x): -1, 0 or 1",
+    "floor": "(floor x)",
+    "ceil": "(ceil x)",
+    "clamp": "(clamp x low high)",
+    "and": "(and test ...)",
+    "or": "(or test ...)",
+    "not": "(not test)",
+    "=": "(= x y ...)",
+    "!=": "(!= x y)",
+    "<": "(< x y ...)",
+    "<=": "(<= x y ...)",
+    ">": "(> x y ...)",
+    ">=": "(>= x y ...)",
+    "days": "(days amount), in days",
+    "weeks": "(weeks amount), in days",
+    "hours": "(hours amount), in days",
+    "minutes": "(minutes amount), in days",
+    "has": '(has tags "x")',
+    "has-any": '(has-any tags ["x" "y"])',
+    "has-all": '(has-all tags ["x" "y"])',
+    "overlap": "(overlap tags query-tags): how many they share",
+    "jaccard": "(jaccard tags query-tags): share of their union, 0-1",
+    "size": "(size tags)",
+    "slate-min": "(slate-min x): the least of all candidates",
+    "slate-max": "(slate-max x): the greatest of all candidates",
+    "slate-mean": "(slate-mean x): the mean of all candidates",
+    "slate-rank": "(slate-rank x): 1 for the greatest of all candidates",
+    "min-max": "(min-max x): 0 for the least of all candidates, 1 for the greatest",
+}
+"""How each form is written."""
+
+
+class Word(NamedTuple):
+    """A name that a policy may call: ``shape`` is how it is written, ``doc`` what it gives."""
+
+    name: str
+    kind: Literal["form", "helper"]
+    shape: str
+    doc: str
+
+
+@cache
+def vocabulary() -> tuple[Word, ...]:
+    """The forms of the dialect and the helpers of its library.
+
+    >>> next(word.shape for word in vocabulary() if word.name == "half-life-decay")
+    '(half-life-decay age half-life)'
+    """
+    forms = [Word(name, "form", *_split(shape)) for name, shape in FORM_SHAPES.items()]
+    helpers = [
+        Word(one.name, "helper", f"({' '.join([one.name, *one.arguments])})", one.doc) for one in library().values()
+    ]
+    return (*forms, *helpers)
+
+
+def _split(shape: str) -> tuple[str, str]:
+    written, _, doc = shape.partition("): ")
+    return (f"{written})", doc) if doc else (shape, "")

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from numpy.typing import NDArray
 
 from memlab.errors import InputError, MemlabError, PolicyNameError, UnknownName, did_you_mean
-from memlab.kernel.base.arguments import AnyNumber, checked
+from memlab.kernel.base.arguments import AnyNumber, checked, shown
 from memlab.kernel.base.printable import printable
-from memlab.kernel.language._arrays import ArrayProgram, Column
-from memlab.kernel.language._check import Checker, Env
-from memlab.kernel.language._columns import ColumnProgram
-from memlab.kernel.language._dag import Node, Value, reachable
-from memlab.kernel.language._definition import Definition
-from memlab.kernel.language._derived import Derived, SetName
-from memlab.kernel.language._explain import Explanation, explain
-from memlab.kernel.language._forms import forms_for
-from memlab.kernel.language._hash import digest, source_hash
-from memlab.kernel.language._params import Param
-from memlab.kernel.language._parsed import PolicyForm, parse
-from memlab.kernel.language._row import Evaluation, RowProgram
-from memlab.kernel.language._signature import Signature
-from memlab.kernel.language._words import canonical
+from memlab.kernel.hooks import lens
+from memlab.kernel.language.arrays import ArrayProgram, Column, Ready
+from memlab.kernel.language.checker import Checker, Env
+from memlab.kernel.language.columns import ColumnProgram, Evaluation, RowProgram
+from memlab.kernel.language.forms import forms_for
+from memlab.kernel.language.graph import Node, Value, reachable, with_known
+from memlab.kernel.language.reader import Definition, canonical
+from memlab.kernel.language.signature import Derived, Param, SetName, Signature
+from memlab.kernel.language.texts import PolicyForm, digest, parse, source_hash
+from memlab.kernel.language.writer import is_hy_model, policy_form_text
 
-if TYPE_CHECKING:
-    from memlab.kernel.language._why import Why
+__all__ = [
+    "DIALECT",
+    "Known",
+    "Policy",
+    "Program",
+    "bound_arguments",
+    "changed_fields",
+    "compile_policy",
+    "policy_parts",
+    "possible_results",
+]
 
-__all__ = ["DIALECT", "Policy", "bound_arguments", "compile_policy"]
 
 DIALECT = "memlab-1"
 """The version of the dialect, a part of every hash: a change of meaning changes it."""
@@ -192,12 +196,10 @@ class Policy:
         return self.row(given, aggregates=aggregates)
 
     @checked
-    def explain(
-        self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None
-    ) -> Explanation:
+    def explain(self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None) -> Any:
         """The value for one item: as additive terms of the live branch, which sum to it, and as a tree."""
         self._scalar("explain")
-        return explain(self._evaluated(values, aggregates))
+        return lens("explain")(self._evaluated(values, aggregates))
 
     @checked
     def why(
@@ -207,7 +209,7 @@ class Policy:
         *,
         aggregates: tuple[Mapping[str, float | None], Mapping[str, float | None]] | None = None,
         names: tuple[str, str] = ("a", "b"),
-    ) -> Why:
+    ) -> Any:
         """Why ``a`` has a greater value than ``b``, or a smaller one, term by term.
 
         ``aggregates`` are their rows of ``aggregates``. InputError for a record: take one field of it.
@@ -217,20 +219,16 @@ class Policy:
         >>> [(t.text, t.difference) for t in policy.why({"x": 1, "y": 0}, {"x": 0, "y": 1}).terms]
         [('(* 2 x)', 2.0), ('y', -1.0)]
         """
-        from memlab.kernel.language._why import why
-
         self._scalar("why")
         first, second = aggregates or (None, None)
-        return why(self._evaluated(a, first), self._evaluated(b, second), names)
+        return lens("why")(self._evaluated(a, first), self._evaluated(b, second), names)
 
     def __repr__(self) -> str:
         return printable(f"<Policy {self.name} [{self.hash[:12]}]: {' '.join(self.inputs)}>")
 
     def _repr_html_(self) -> str:
-        from memlab.kernel.language._highlight import highlight
-
-        head = f"{html.escape(self.name)} <code>[{self.hash[:12]}]</code>"
-        return f"<div>{head}{highlight(self.source, 'html', features=self.inputs)}</div>"
+        page: str = lens("html")(self)
+        return page
 
     def _read(self, run: Callable[..., Any], *given: Any) -> Any:
         """What a program makes of a caller's values, which are checked where they fail: it runs many times."""
@@ -361,3 +359,156 @@ def bound_arguments(checker: Checker, parts: Definition) -> Env:
             raise checker.error(f"Unknown input {argument.text} of {slot}. {known}", argument, PolicyNameError)
         env[argument.text] = value
     return env
+
+
+# What a policy can come out as, and which fields of a record policy other than they went in, before anything is run.
+#
+# Values that some inputs are known to have are put into the graph, which folds what follows from them. A field that is
+# then nothing but its own old value is left alone, whatever the other inputs are.
+
+
+def changed_fields(policy: Policy, given: Mapping[str, Value]) -> tuple[str, ...]:
+    """The fields that ``policy`` may change when its inputs have the values ``given``, sorted.
+
+    >>> from memlab.kernel.language import Input, Signature, compile_policy
+    >>> slot = Signature("reinforce", [Input("outcome", "str"), Input("strength")], "record", fields=("strength",))
+    >>> grow = compile_policy('''(fn [outcome strength]
+    ...     (if (= outcome "success") (update :strength (+ 1 strength)) (update)))''', slot)
+    >>> changed_fields(grow, {"outcome": "success"}), changed_fields(grow, {"outcome": "fail"})
+    (('strength',), ())
+    """
+    return _changed(policy, tuple(sorted(given.items())))
+
+
+@lru_cache(maxsize=1024)
+def _changed(policy: Policy, given: tuple[tuple[str, Value], ...]) -> tuple[str, ...]:
+    if not policy.fields:
+        return ()
+    ends = with_known(policy.root.args, dict(given))
+    return tuple(name for name, end in zip(policy.fields, ends, strict=True) if (end.op, end.value) != ("input", name))
+
+
+def possible_results(policy: Policy, given: Mapping[str, Value]) -> frozenset[tuple[str, Value]] | None:
+    """What ``policy`` can give when its inputs have the values ``given``: ("const", value), or ("input", name) where an
+    input is handed through. None where it computes something, or is a record.
+
+    >>> from memlab.kernel.language import Input, Signature, compile_policy
+    >>> slot = Signature("promote", [Input("status", "str"), Input("ttl")], "str")
+    >>> fade = compile_policy('(fn [status ttl] (if (if-null (> ttl 3) false) "expired" status))', slot)
+    >>> possible_results(fade, {"ttl": None})
+    frozenset({('input', 'status')})
+    """
+    return _possible(policy, tuple(sorted(given.items())))
+
+
+@lru_cache(maxsize=1024)
+def _possible(policy: Policy, given: tuple[tuple[str, Value], ...]) -> frozenset[tuple[str, Value]] | None:
+    found: set[tuple[str, Value]] = set()
+    waiting = with_known((policy.root,), dict(given)) if not policy.fields else []
+    while waiting:
+        node = waiting.pop()
+        if node.op == "if":
+            waiting += node.args[1:]
+        elif node.op in ("const", "input"):
+            found.add((node.op, node.value))
+        else:
+            return None
+    return frozenset(found) or None
+
+
+_EXPECTED = (
+    "A policy is a text, a Hy form such as hy.read(...), or a compiled policy such as "
+    'load_pack("companion").policies["recall-score"]'
+)
+
+
+def policy_parts(source: object) -> tuple[str, tuple[str, ...], dict[str, float]]:
+    """Return the text, the helpers and the parameter values of a policy that a caller gives.
+
+    Parameters
+    ----------
+    source
+        The text of a policy, a form that Hy's reader made (a quote in front is removed), or a compiled ``Policy``.
+        A form is written as text and then read like any other text; none of it is evaluated.
+
+    Returns
+    -------
+    tuple of str, tuple of str, dict of str to float
+        The text; the ``defn`` forms that it was compiled with; the values of parameters that differ from their
+        defaults. A text and a form have no helpers and no values.
+
+    Raises
+    ------
+    InputError
+        If ``source`` is none of the three, or a form is nested too deep, too large, or holds what is no value of the
+        dialect.
+
+    Examples
+    --------
+    >>> policy_parts("(fn [similarity] similarity)")
+    ('(fn [similarity] similarity)', (), {})
+    """
+    if isinstance(source, str) and not is_hy_model(source):
+        text = str.__str__(source)
+        return (text.lstrip()[1:] if text.lstrip().startswith("'(") else text), (), {}
+    if isinstance(source, Policy):
+        if source._of is not None:
+            raise InputError(f"{source.name} is one field of a record policy: give the whole policy.")
+        values = {param.name: param.value for param in source.params.values() if param.value != param.default}
+        return source.source, source.helpers, values
+    text_of_form = policy_form_text(source)
+    if text_of_form is None:
+        raise InputError(f"{_EXPECTED}; not {shown(source)}.")
+    return text_of_form, (), {}
+
+
+# A policy as a program over arrays, and the smaller one that it is where some inputs are known beforehand.
+#
+# Much of a recall is the same for all candidates: what the query asks for, that it names no speaker and no day. What
+# follows from that is folded once, for each combination that is met, and not computed for every row of every recall.
+
+
+Known = tuple[tuple[str, Value], ...]
+"""Inputs by name with the value that all rows have, None for null."""
+
+_MOST = 64
+"""Combinations of known inputs of one policy whose programs are kept."""
+
+
+class Program:
+    """What a policy with one result computes from arrays of its inputs."""
+
+    def __init__(self, policy: Policy, known: Known = ()) -> None:
+        self.policy = policy
+        (root,) = with_known((policy.root,), dict(known), rounded=False) if known else (policy.root,)
+        self._arrays = ArrayProgram(root, policy.derived)
+        self._smaller: dict[Known, Program] = {}
+        self.reads = tuple(name for _, name, _, _ in self._arrays.inputs)
+        """The inputs in the order in which ``compute`` takes them."""
+        self.compares = self._arrays.coded
+        """The inputs of words that ``compute`` takes as ``Coded``, too."""
+        self.aggregates = self._arrays.aggregates
+        """Whether its value for one row depends on the others."""
+
+    def knowing(self, known: Known) -> Program:
+        """The program where all rows have these values."""
+        program = self._smaller.get(known)
+        if program is None:
+            if len(self._smaller) >= _MOST:
+                self._smaller.clear()
+            program = self._smaller[known] = Program(self.policy, known)
+        return program
+
+    def compute(
+        self, ready: Sequence[Ready], size: int, *, order: NDArray[Any] | None = None, quiet: bool = False
+    ) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """Values and nulls (or none) of ``size`` rows, whose inputs come in the order of ``reads``: each an array of
+        the input's type and a null mask, None where nothing is null. ``quiet``: NumPy's warnings are off.
+        """
+        try:
+            ((values, nulls),) = self._arrays.compute(ready, size, order, quiet)
+        except MemlabError:
+            raise
+        except Exception as error:
+            raise InputError(f"{self.policy.name} cannot read what was given: {error}") from error
+        return values, nulls

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from memlab.kernel.language._primitives import AGGREGATES, PRIMITIVES
-from memlab.kernel.language._signature import Returns, Type
+from memlab.kernel.language.primitives import AGGREGATES, PRIMITIVES
+from memlab.kernel.language.signature import Returns, Type
 
 __all__ = ["Dag", "Node", "NodeType", "Value", "constant_key", "reachable"]
+
 
 Value = float | bool | str | None
 ListType = Literal["list", "length", "items", "position", "pick"]
@@ -254,3 +255,45 @@ def reachable(*roots: Node) -> list[Node]:
             seen[node.index] = node
             stack.extend(node.args)
     return [seen[index] for index in sorted(seen)]
+
+
+# Values that some inputs are known to have, put into the graph.
+
+_ROUNDED = ("exp", "log", "log1p", "tanh", "pow")
+"""Functions whose last place may differ between back ends."""
+
+_EXTREMES = ("slate-min", "slate-max")
+
+
+def with_known(roots: Sequence[Node], known: Mapping[str, Value], *, rounded: bool = True) -> list[Node]:
+    """The graph of these roots with values for some inputs, and what follows from them.
+
+    Without ``rounded``, functions whose last place differs between back ends are left for the back end to compute.
+    """
+    dag = Dag()
+    rebuilt: dict[int, Node] = {}
+    for node in reachable(*roots):
+        args = tuple(rebuilt[a.index] for a in node.args)
+        if not rounded and node.op in _ROUNDED and all(a.constant and a.value is not None for a in args):
+            rebuilt[node.index] = dag.unfolded(node.op, args)
+        elif node.op in _EXTREMES and args[0].constant:
+            extreme = args[0].value  # of rows that all have it; zeros are made positive, as everywhere
+            rebuilt[node.index] = dag.constant(None if extreme is None else extreme + 0.0, "num")
+        else:
+            rebuilt[node.index] = _rebuilt(dag, node, args, known)
+    return [rebuilt[node.index] for node in roots]
+
+
+def _rebuilt(dag: Dag, node: Node, args: tuple[Node, ...], known: Mapping[str, Value]) -> Node:
+    """The same operation on these arguments, which may have become constants."""
+    op = node.op
+    if op == "const":
+        return dag.constant(node.value, node.type)
+    if op == "input":
+        assert node.type in ("num", "bool", "str")
+        return dag.constant(known[node.value], node.type) if node.value in known else dag.input(node.value, node.type)
+    if op == "in":
+        return dag.member(args[0], node.value)
+    if op == "table":
+        return dag.table(args[0], *node.value)
+    return dag.aggregate(op, *args) if op in AGGREGATES else dag.make(op, *args)

@@ -11,15 +11,10 @@ from functools import partial
 from itertools import pairwise
 
 from memlab.errors import PolicyNameError, did_you_mean
-from memlab.kernel.language._check import Checker, Env, Handler, kind_of
-from memlab.kernel.language._dag import Node
-from memlab.kernel.language._definition import definition
-from memlab.kernel.language._derived import SET_TESTS, Derived, SetName
-from memlab.kernel.language._params import declared_param
-from memlab.kernel.language._primitives import PRIMITIVES
-from memlab.kernel.language._reader import Form, flat_pairs
-from memlab.kernel.language._signature import Signature
-from memlab.kernel.language._words import (
+from memlab.kernel.language.checker import Checker, Env, Handler, kind_of
+from memlab.kernel.language.graph import Node
+from memlab.kernel.language.primitives import PRIMITIVES
+from memlab.kernel.language.reader import (
     AGGREGATE_FORMS,
     ALIASES,
     COMPARISONS,
@@ -28,9 +23,14 @@ from memlab.kernel.language._words import (
     FUNCTION_HEADS,
     LITERALS,
     UNITS,
+    Form,
+    definition,
+    flat_pairs,
 )
+from memlab.kernel.language.signature import SET_TESTS, Derived, SetName, Signature, declared_param
 
 __all__ = ["ELSE", "FORMS", "LIST_FORMS", "forms_for", "unquoted"]
+
 
 ELSE = ("else", "True", "true")
 

@@ -24,12 +24,10 @@ from memlab.kernel.language import (
     read_policy_form,
     read_setting,
 )
-from memlab.kernel.policies._features import FEATURES
-from memlab.kernel.policies._packs import load_pack
-from memlab.kernel.policies._settings import SETTINGS, checked_setting
-from memlab.kernel.policies._slots import SLOTS, slot_named
+from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, checked_setting, load_pack, slot_named
 
 __all__ = ["bind_form", "expand_form"]
+
 
 _LONGEST = 10_000_000
 """Characters of a module, of which those before a form are read as blank lines."""
@@ -78,7 +76,7 @@ def expand_form(compiler: Any) -> Any:
         text, line = "".join(within)[form.start_column - 1 :], form.start_line
     else:
         text, line = hy.repr(form).removeprefix("'"), 1
-    name, package = Symbol("_memlab_bind_form"), Expression(map(Symbol, (".", "memlab", "kernel", "policies")))
+    name, package = Symbol("_memlab_bind_form"), Expression(map(Symbol, (".", "memlab", "subjects", "lens")))
     imported = Expression([Symbol("import"), package, List([Symbol("bind-form"), Keyword("as"), name])])
     given = [Expression([Symbol("globals")]), String(text), String(compiler.filename or ""), Integer(line)]
     return Expression([Symbol("do"), imported, Expression([name, *given])])

@@ -11,7 +11,7 @@
 ;; (defn helper [a b] "doc" body)             what the policies below may call; Hy's own defn without a pack
 ;; (lambda (a b) body)                        a policy as a value
 
-(import memlab.kernel.policies [expand-form])
+(import memlab.subjects.lens [expand-form])
 
 (defmacro pack [_hy-compiler #* _]
   (expand-form _hy-compiler))

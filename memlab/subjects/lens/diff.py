@@ -6,6 +6,7 @@ Layout, comments, documentation and the spelling of a form (``lambda`` or ``fn``
 
 from __future__ import annotations
 
+import difflib
 import html
 import re
 from collections.abc import Iterator, Mapping
@@ -15,18 +16,77 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.display import paragraph
 from memlab.kernel.base.printable import printable
-from memlab.kernel.language._edit import parsed
-from memlab.kernel.language._highlight import PRE, highlight
-from memlab.kernel.language._parsed import used_helpers
-from memlab.kernel.language._policy import Policy
-from memlab.kernel.language._print import print_definition
-from memlab.kernel.language._source import number
+from memlab.kernel.language.forms import ELSE, unquoted
+from memlab.kernel.language.policy import Policy
+from memlab.kernel.language.reader import ALIASES, RESPELLED, Form, Text, definition, flat_pairs
+from memlab.kernel.language.texts import used_helpers
+from memlab.kernel.language.writer import WIDTH, lay_out, number
+from memlab.kernel.policies import Version
+from memlab.subjects.lens.edit import parsed
+from memlab.subjects.lens.highlight import PRE, highlight
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Change", "FormDiff", "diff_packs", "diff_policies"]
+__all__ = ["Change", "FormDiff", "PolicyDiff", "diff_packs", "diff_policies", "print_definition", "print_form"]
+
+
+# The canonical print of a form: one spelling, one layout, no comments. What means the same to the hash prints alike,
+# but for the names that let binds.
+
+
+def print_definition(form: Form, text: Text, *, width: int = WIDTH) -> str:
+    """A policy as ``(fn [a b] body)`` or a helper as ``(defn name [a b] body)``, without its document string.
+
+    >>> from memlab.kernel.language.reader import read_forms
+    >>> text = Text("(defpolicy score (lambda (x_y) (coalesce x_y 'a)))")
+    >>> print(print_definition(read_forms(text)[0], text))
+    (fn [x-y]
+      (if-null x-y "a"))
+    """
+    parts = definition(form, text)
+    head = f"defn {parts.name}" if parts.kind == "defn" else "fn"
+    arguments = " ".join(argument.text for argument in parts.arguments)
+    return f"({head} [{arguments}]\n  {print_form(parts.body, 2, width)})"
+
+
+def print_form(form: Form, indent: int = 0, width: int = WIDTH) -> str:
+    """A form that begins ``indent`` characters from the left, broken where a line would be longer than ``width``."""
+    return lay_out(_plain(form), indent, width)
+
+
+def _plain(form: Form) -> Form:
+    """The form in the spelling of the tables: brackets, pairs and strings as Hy has them."""
+    form = unquoted(form)
+    if form.kind == "symbol":
+        return form._replace(text=RESPELLED.get(form.text, form.text))
+    if form.kind != "call" or not form.items:
+        return form._replace(items=tuple(map(_plain, form.items)))
+    head = ALIASES.get(form.head, form.head)
+    items = list(form.items[1:])
+    if head == "let" and items:
+        items[0] = Form("list", items=flat_pairs(items[0].items))
+    elif head in ("cond", "case") and items[-1].items and items[-1].items[0].text in ELSE:
+        first = 0 if head == "cond" else 1
+        clauses = [[_key(c.items[0]) if first else c.items[0], c.items[1]] for c in items[first:]]
+        items = [*items[:first], *[part for clause in clauses for part in clause]]
+    elif head == "fn" and items:
+        items[0] = items[0]._replace(kind="list")
+    first_item = form.items[0]._replace(text=head) if form.head else form.items[0]
+    return form._replace(items=(first_item, *map(_plain, items)))
+
+
+def _key(form: Form) -> Form:
+    """The key of a Scheme clause of case, whose symbols are words."""
+    if form.kind == "symbol" and form.text not in ELSE:
+        return form._replace(kind="str")
+    if form.kind == "call" and form.head != "quote":
+        keys = tuple(map(_key, form.items))
+        return keys[0] if len(keys) == 1 else form._replace(kind="list", items=keys)
+    return form
+
 
 ChangeKind = Literal["changed", "added", "removed", "parameter", "setting"]
 
@@ -190,6 +250,49 @@ class FormDiff:
         count = len(self.changes)
         how = "no difference" if not count else f"{count} change{'s' if count > 1 else ''}"
         return printable(f"{self.before} -> {self.after}: {how}")
+
+
+@dataclass(frozen=True)
+class PolicyDiff:
+    """How two versions differ. ``forms`` lists words, parameter values and helpers, ``lines`` compares the texts.
+
+    ``verdict`` is a sentence when the source is the same and something else differs, or when nothing does.
+    """
+
+    before: Version
+    after: Version
+
+    @cached_property
+    def forms(self) -> FormDiff:
+        """Which words of the canonical print, parameter values and helpers differ."""
+        return diff_policies(self.before.policy, self.after.policy)
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """A unified diff of the texts, comments and layout included."""
+        old, new = (version.source.splitlines() for version in (self.before, self.after))
+        return tuple(difflib.unified_diff(old, new, str(self.before), str(self.after), lineterm=""))
+
+    @property
+    def verdict(self) -> str:
+        """What the texts alone do not show; empty when they show it all."""
+        if not self:
+            only = ": layout, comments, documentation and bound names do not count" if self.lines else ""
+            return f"{self.before} and {self.after} are the same policy{only}."
+        if self.before.policy.source_hash != self.after.policy.source_hash:
+            return ""
+        what = "; ".join(dict.fromkeys(str(c) if c.name else c.place for c in self.forms.changes))
+        return f"The source is the same. They differ in {what}."
+
+    def __bool__(self) -> bool:
+        return self.before.policy.hash != self.after.policy.hash
+
+    def __repr__(self) -> str:
+        return printable("\n\n".join(part for part in (self.verdict, self.forms.text() if self else "") if part))
+
+    def _repr_html_(self) -> str:
+        verdict = paragraph(self.verdict) if self.verdict else ""
+        return f"<div>{verdict}{self.forms._repr_html_() if self else ''}</div>"
 
 
 class _Pack(Protocol):

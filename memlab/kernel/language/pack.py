@@ -16,21 +16,25 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from memlab.errors import InputError, PolicyNameError, PolicySyntaxError, PolicyTypeError
-from memlab.kernel.language._definition import definition
-from memlab.kernel.language._hash import digest, source_hash
-from memlab.kernel.language._library import helper, named
-from memlab.kernel.language._limits import MAX_PACK_CHARACTERS, MAX_PACK_FORMS
-from memlab.kernel.language._params import Param, declared_param
-from memlab.kernel.language._parsed import PolicyForm
-from memlab.kernel.language._policy import DIALECT
-from memlab.kernel.language._reader import Form, Text, read_forms
-from memlab.kernel.language._words import LITERALS
-from memlab.kernel.language._writer import write_data
+from memlab.kernel.language.policy import DIALECT, Policy
+from memlab.kernel.language.reader import (
+    LITERALS,
+    MAX_PACK_CHARACTERS,
+    MAX_PACK_FORMS,
+    Form,
+    Text,
+    definition,
+    read_forms,
+)
+from memlab.kernel.language.signature import Param, declared_param
+from memlab.kernel.language.texts import PolicyForm, digest, helper, named, parse, source_hash
+from memlab.kernel.language.writer import write_data
 
 __all__ = [
     "Import",
     "PackSource",
     "Setting",
+    "inlined",
     "read_header",
     "read_import",
     "read_pack",
@@ -260,3 +264,51 @@ def with_setting(source: str, name: str, value: float | str | bool) -> str:
         if form.head == "setting" and len(form.items) == 3 and form.items[1].text == name:
             return source[: form.start] + written + source[form.stop :]
     return f"{source[: forms[0].stop]}\n{written}{source[forms[0].stop :]}"
+
+
+# A policy that reads the value of another policy, as one text.
+#
+# (defpolicy recall-score [other-score age-days] (+ other-score (/ 1 (+ 1 age-days)))), where ``other-score`` stands for
+# (fn [similarity] (* 2 similarity)), becomes
+#
+# (defpolicy recall-score [similarity age-days]
+# (let [other-score (* 2 similarity)]
+# (+ other-score (/ 1 (+ 1 age-days)))))
+#
+# The text is complete: it can be read, hashed, installed, edited and rolled back without the pack of the other policy.
+
+
+def inlined(form: PolicyForm, values: Mapping[str, Policy]) -> tuple[str, tuple[str, ...]]:
+    """Return the text of a policy with other policies written into it, and the helpers of those.
+
+    Parameters
+    ----------
+    form
+        A policy whose list of arguments may hold names of ``values``.
+    values
+        The policy that each of these names stands for.
+
+    Returns
+    -------
+    tuple of str and tuple of str
+        The text as it is where the policy reads none of the names.
+    """
+    read = [name for name in form.inputs if name in values]
+    if not read:
+        return form.source, ()
+    parts = definition(form.form, form.text)
+    arguments: dict[str, None] = {}
+    bindings, helpers = [], dict[str, None]()
+    for argument in parts.arguments:
+        other = values.get(argument.text)
+        if other is None:
+            arguments[argument.text] = None
+            continue
+        text, _, inner, _ = parse(other.source, None, other.helpers)
+        arguments |= dict.fromkeys(each.text for each in inner.arguments)
+        helpers |= dict.fromkeys(other.helpers)
+        bindings.append(f"{argument.text}\n          {text.source[inner.body.start : inner.body.stop]}")
+    body = form.text.source[parts.body.start : parts.body.stop]
+    doc = f"\n  {write_data(parts.doc)}" if parts.doc else ""
+    listed, bound = " ".join(arguments), "\n         ".join(bindings)
+    return f"(defpolicy {form.slot} [{listed}]{doc}\n  (let [{bound}]\n    {body}))", tuple(helpers)

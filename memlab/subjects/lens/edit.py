@@ -16,26 +16,17 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from memlab.errors import InputError, PolicyError, PolicySyntaxError, UnknownName
-from memlab.kernel.language._check import Checker, Env
-from memlab.kernel.language._dag import Node
-from memlab.kernel.language._forms import forms_for
-from memlab.kernel.language._parsed import Parsed, Path, fragment, parse, symbols_of, walk
-from memlab.kernel.language._policy import Policy, bound_arguments, compile_policy
-from memlab.kernel.language._reader import Form, Text, read_forms
-from memlab.kernel.language._signature import Signature
-from memlab.kernel.language._source import number
-from memlab.kernel.language._words import ALIASES, canonical
+from memlab.kernel.language.checker import Checker, Env
+from memlab.kernel.language.forms import forms_for
+from memlab.kernel.language.graph import Node
+from memlab.kernel.language.policy import Policy, bound_arguments, compile_policy
+from memlab.kernel.language.reader import ALIASES, Form, Text, canonical, read_forms
+from memlab.kernel.language.signature import Signature
+from memlab.kernel.language.texts import Parsed, Path, fragment, parse, symbols_of, walk
+from memlab.kernel.language.writer import number
 
-__all__ = [
-    "NumericLiteral",
-    "Span",
-    "Subtree",
-    "literals",
-    "parametrize",
-    "replace",
-    "subtrees",
-    "with_param",
-]
+__all__ = ["NumericLiteral", "Span", "Subtree", "literals", "parametrize", "replace", "subtrees", "with_param"]
+
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_/?!*<>=+-]*\Z")
 

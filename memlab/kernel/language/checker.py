@@ -11,15 +11,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from memlab.errors import PolicyError, PolicyLimitError, PolicyNameError, PolicyTypeError, did_you_mean
-from memlab.kernel.language._dag import Dag, Node, reachable
-from memlab.kernel.language._derived import SET_TESTS, Derived, SetName
-from memlab.kernel.language._limits import MAX_DEPTH, MAX_NODES, MAX_OPEN, MAX_STEPS
-from memlab.kernel.language._params import Param
-from memlab.kernel.language._reader import Form, Text
-from memlab.kernel.language._signature import Signature, Type
-from memlab.kernel.language._words import ABSENT, ALIASES, LITERALS
+from memlab.kernel.language.graph import Dag, Node, reachable
+from memlab.kernel.language.reader import (
+    ABSENT,
+    ALIASES,
+    LITERALS,
+    MAX_DEPTH,
+    MAX_NODES,
+    MAX_OPEN,
+    MAX_STEPS,
+    Form,
+    Text,
+)
+from memlab.kernel.language.signature import SET_TESTS, Derived, Param, SetName, Signature, Type
 
 __all__ = ["Checker", "Env", "Handler", "Helper", "kind_of"]
+
 
 Env = Mapping[str, Node | SetName]
 """The node, or the set, of each name in scope."""
