@@ -14,7 +14,7 @@ from typing import Any
 
 from memlab.kernel.registry import Registry
 
-__all__ = ["HOOKS", "LENS", "POINTS", "Hook", "hooks", "lens", "loaded"]
+__all__ = ["HOOKS", "PARTS", "POINTS", "Hook", "hooks", "load_part", "loaded"]
 
 POINTS = {
     "read-facts": "(text, role) -> facts, each with subject, predicate, value and entity: what a corrected text states",
@@ -88,15 +88,18 @@ def loaded(named: Callable[..., Any] | str) -> Callable[..., Any]:
     return function
 
 
-LENS = {
-    "explain": "memlab.subjects.lens.explain:explain",
-    "why": "memlab.subjects.lens.explain:why",
-    "html": "memlab.subjects.lens.highlight:policy_html",
-    "diff": "memlab.subjects.lens.diff:PolicyDiff",
+PARTS = {
+    "attribute-feedback": "memlab.subjects.lens.attribution:attribute_feedback",
+    "check-operations": "memlab.subjects.programs.program:checked_operations",
+    "compare-policies": "memlab.subjects.lens.diff:PolicyDiff",
+    "compare-values": "memlab.subjects.lens.explain:why",
+    "explain-value": "memlab.subjects.lens.explain:explain",
+    "policy-html": "memlab.subjects.lens.highlight:policy_html",
+    "ranking-notice": "memlab.subjects.programs.comparing:ranking_notice",
 }
-"""What shows a policy to people, by the method of the kernel that gives it."""
+"""Functions of memlab's own extensions that the kernel calls by name, each at one place."""
 
 
-def lens(method: str) -> Callable[..., Any]:
-    """Return the function that shows a policy; its package is imported when it is first asked for."""
-    return loaded(LENS[method])
+def load_part(name: str) -> Callable[..., Any]:
+    """Return a function of ``PARTS``; its module is imported when it is first asked for."""
+    return loaded(PARTS[name])

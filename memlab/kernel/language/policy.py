@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, MemlabError, PolicyNameError, UnknownName, did_you_mean
 from memlab.kernel.base.arguments import AnyNumber, checked, shown
 from memlab.kernel.base.printable import printable
-from memlab.kernel.hooks import lens
+from memlab.kernel.hooks import load_part
 from memlab.kernel.language.arrays import ArrayProgram, Column, Ready
 from memlab.kernel.language.checker import Checker, Env
 from memlab.kernel.language.columns import ColumnProgram, Evaluation, RowProgram
@@ -199,7 +199,7 @@ class Policy:
     def explain(self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None) -> Any:
         """The value for one item: as additive terms of the live branch, which sum to it, and as a tree."""
         self._scalar("explain")
-        return lens("explain")(self._evaluated(values, aggregates))
+        return load_part("explain-value")(self._evaluated(values, aggregates))
 
     @checked
     def why(
@@ -221,13 +221,13 @@ class Policy:
         """
         self._scalar("why")
         first, second = aggregates or (None, None)
-        return lens("why")(self._evaluated(a, first), self._evaluated(b, second), names)
+        return load_part("compare-values")(self._evaluated(a, first), self._evaluated(b, second), names)
 
     def __repr__(self) -> str:
         return printable(f"<Policy {self.name} [{self.hash[:12]}]: {' '.join(self.inputs)}>")
 
     def _repr_html_(self) -> str:
-        page: str = lens("html")(self)
+        page: str = load_part("policy-html")(self)
         return page
 
     def _read(self, run: Callable[..., Any], *given: Any) -> Any:

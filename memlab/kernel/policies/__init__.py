@@ -8,7 +8,6 @@ from typing import Any
 
 from memlab.kernel.extension import register_own
 from memlab.kernel.former_paths import moved_name
-from memlab.kernel.policies._attribution import Attribution, attributed
 from memlab.kernel.policies._challenges import CHALLENGE_DESIGNS, Challenge, ChallengeDesign, same_candidates
 from memlab.kernel.policies._features import FEATURES, Feature
 from memlab.kernel.policies._needs import logged_owner, needs_of_pack, needs_of_policy
@@ -34,7 +33,6 @@ __all__ = [
     "SETTINGS",
     "SLOTS",
     "VOCABULARY",
-    "Attribution",
     "Challenge",
     "ChallengeDesign",
     "Feature",
@@ -45,7 +43,6 @@ __all__ = [
     "Slot",
     "Version",
     "VersionLog",
-    "attributed",
     "checked_setting",
     "load_pack",
     "logged_owner",
@@ -61,7 +58,7 @@ __all__ = [
 
 register_own("features", "settings", "slots")
 
-_MOVED = dict.fromkeys(("PolicyDiff", "bind_form", "expand_form"), "memlab.subjects.lens")
+_MOVED = dict.fromkeys(("Attribution", "PolicyDiff", "attributed", "bind_form", "expand_form"), "memlab.subjects.lens")
 """Public names of earlier versions, and the package that has them now."""
 
 

@@ -1,8 +1,9 @@
 """Policies as objects to look at: explained, compared, edited, coloured, and read by Hy.
 
-The kernel runs policies without this package. It asks for what people look at by name (``memlab.kernel.hooks.LENS``).
+The kernel runs policies without this package. It asks for what people look at by name (``memlab.kernel.hooks.PARTS``).
 """
 
+from memlab.subjects.lens.attribution import Attribution, attributed
 from memlab.subjects.lens.diff import Change, FormDiff, PolicyDiff, diff_packs, diff_policies
 from memlab.subjects.lens.edit import NumericLiteral, Subtree, literals, parametrize, replace, subtrees, with_param
 from memlab.subjects.lens.explain import Branch, Explanation, FeatureGap, Term, TermGap, Why
@@ -12,6 +13,7 @@ from memlab.subjects.lens.tree import Tree, TreeNode
 
 __all__ = [
     "FORM_SHAPES",
+    "Attribution",
     "Branch",
     "Change",
     "Explanation",
@@ -26,6 +28,7 @@ __all__ = [
     "TreeNode",
     "Why",
     "Word",
+    "attributed",
     "bind_form",
     "diff_packs",
     "diff_policies",

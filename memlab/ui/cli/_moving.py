@@ -163,7 +163,7 @@ def run(lab: Path, file: Path, yes: bool, as_json: bool) -> None:
 
     All are checked first. Without --yes it asks before anything is changed, and --json refuses instead of asking.
     """
-    from memlab.subjects.programs import read_program
+    from memlab.subjects.programs.program import read_program
 
     try:
         source = file.read_text(encoding="utf-8")

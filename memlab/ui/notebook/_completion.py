@@ -13,7 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from memlab.kernel.policies import SLOTS, pack_names
 from memlab.subjects.lab import Lab
 from memlab.subjects.lens import vocabulary
-from memlab.subjects.programs import OPERATIONS
+from memlab.subjects.programs.program import OPERATIONS
 from memlab.ui.notebook._lab_magics import labs_of
 
 __all__ = ["complete", "complete_no_more"]

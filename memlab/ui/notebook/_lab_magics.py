@@ -14,7 +14,7 @@ from memlab.errors import InputError, MemlabError, UnknownName, did_you_mean
 from memlab.kernel.recall import Hits
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.lab import Lab
-from memlab.subjects.programs import Ran
+from memlab.subjects.programs.operations import Ran
 from memlab.ui.notebook._installed import Installed, install_and_compare
 
 __all__ = ["LabMagics", "keep_question_mark", "labs_of"]

@@ -29,6 +29,7 @@ __all__ = [
     "ttl",
 ]
 
+
 Reader = Callable[[str, Form, Text], Any]
 """Of the parameter's name, the form that was given and the text it stands in."""
 

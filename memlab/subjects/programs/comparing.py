@@ -16,6 +16,7 @@ from memlab.kernel.verbs.gate.switch import filters_while_off
 
 __all__ = ["ranking_notice"]
 
+
 _LEAST_TURNS = 10
 """Turns from which a lab is one of chats."""
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import html
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
@@ -20,10 +19,12 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import in_notebook
 from memlab.kernel.base.worker import Background, Worker
 from memlab.kernel.language import compile_policy
-from memlab.kernel.policies import Pack, VersionLog, pack_from_sources, slot_named
-from memlab.kernel.storage.store import Store
+from memlab.kernel.policies import pack_from_sources, slot_named
+from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.policies.policies import LabPolicies
 
 __all__ = ["Change", "OnChange", "Watch", "Watches"]
+
 
 _MOST_BYTES = 1_000_000
 """A policy's text has 20,000 characters at most, a pack's 200,000."""
@@ -67,14 +68,6 @@ class Change:
 OnChange = Callable[[Change], None]
 
 
-class Policies(Protocol):
-    """The policies of a lab, as far as a watch uses them."""
-
-    def seen(self) -> AbstractContextManager[VersionLog]: ...
-    def use(self, pack: Pack, *, reason: str) -> object: ...
-    def install(self, slot: str, source: str, *, reason: str) -> object: ...
-
-
 class _Look(NamedTuple):
     """What a file held at one look: its bytes, or why there are none."""
 
@@ -97,7 +90,7 @@ class Watch(Background):
 
     def __init__(
         self,
-        policies: Policies,
+        policies: LabPolicies,
         path: str | Path,
         slot: str | None = None,
         *,
@@ -239,8 +232,8 @@ class Watch(Background):
 class Watches:
     """The watches of one lab: one for each file and slot."""
 
-    def __init__(self, store: Store, policies: Policies) -> None:
-        self._store, self._policies = store, policies
+    def __init__(self, core: Core) -> None:
+        self._store, self._policies = core.store, LabPolicies(core)
         self._watches: dict[tuple[str, str | None], Watch] = {}
 
     def start(self, path: str | Path, slot: str | None, *, every: float, on_change: OnChange | None) -> Watch:
