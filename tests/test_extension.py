@@ -194,7 +194,7 @@ def test_a_nullable_feature_may_be_null_and_words_are_checked():
 
 
 def test_a_slow_feature_is_reported(monkeypatch):
-    monkeypatch.setattr("memlab.kernel.recall._extended._SLOW", -1.0)
+    monkeypatch.setattr("memlab.kernel.recall._moment._SLOW", -1.0)
     memlab.extend(Extension("sizes", "1", features=(feature(),)))
     with a_lab() as lab:
         lab.policies.install("recall-score", BY_LENGTH)

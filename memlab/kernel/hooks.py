@@ -94,7 +94,7 @@ PARTS = {
     "compare-policies": "memlab.subjects.lens.diff:PolicyDiff",
     "compare-values": "memlab.subjects.lens.explain:why",
     "explain-value": "memlab.subjects.lens.explain:explain",
-    "policy-html": "memlab.subjects.lens.highlight:policy_html",
+    "show-policy": "memlab.subjects.lens.highlight:show_policy",
     "ranking-notice": "memlab.subjects.programs.comparing:ranking_notice",
 }
 """Functions of memlab's own extensions that the kernel calls by name, each at one place."""

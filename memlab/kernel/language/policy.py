@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, MemlabError, PolicyNameError, UnknownName, did_you_mean
 from memlab.kernel.base.arguments import AnyNumber, checked, shown
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.hooks import load_part
 from memlab.kernel.language.arrays import ArrayProgram, Column, Ready
@@ -55,7 +56,7 @@ class _Given(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Policy:
+class Policy(Displayed):
     """A checked policy. Two policies are equal when their hashes are; make one with ``compile_policy``.
 
     ``arguments`` are as the text lists them; ``inputs`` are the features that it reads, sorted; tests of sets are
@@ -226,9 +227,8 @@ class Policy:
     def __repr__(self) -> str:
         return printable(f"<Policy {self.name} [{self.hash[:12]}]: {' '.join(self.inputs)}>")
 
-    def _repr_html_(self) -> str:
-        page: str = load_part("policy-html")(self)
-        return page
+    def _display(self) -> object:
+        return load_part("show-policy")(self)
 
     def _read(self, run: Callable[..., Any], *given: Any) -> Any:
         """What a program makes of a caller's values, which are checked where they fail: it runs many times."""

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from memlab.kernel.base.display import Markup, bar, clip, table
+from memlab.kernel.base.display import Displayed, Markup, bar, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language.columns import Evaluation, RowProgram
 from memlab.kernel.language.graph import Node, Value
@@ -56,7 +56,7 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Displayed):
     """``terms`` sum to ``value``, up to rounding; they are empty when the value is null or no number.
 
     ``tree`` shows every node with its value; it is built when it is looked at. Texts are source of the dialect, and
@@ -68,8 +68,8 @@ class Explanation:
     branches: tuple[Branch, ...]
     tree: Tree = field(repr=False, compare=False)
 
-    def _repr_html_(self) -> str:
-        return self.tree._repr_html_()
+    def _display(self) -> object:
+        return self.tree
 
 
 class Part(NamedTuple):
@@ -244,7 +244,7 @@ class FeatureGap:
 
 
 @dataclass(frozen=True)
-class Why:
+class Why(Displayed):
     """``terms``, what decides first, sum to ``difference``, which is the value of ``a`` minus that of ``b``.
 
     ``difference`` is None, and there are no terms, when a value is null or no number; ``partings`` and ``features``
@@ -302,7 +302,7 @@ class Why:
             lines.append(f"features that differ: {', '.join(gaps)}{more}")
         return printable("\n".join(lines))
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         finite = [abs(t.difference) for t in self.terms if math.isfinite(t.difference)]
         top = max(finite, default=0.0) or 1.0
         gaps = {f.name: f"{f.name} {shown(f.a)} | {shown(f.b)}" for f in self.features}

@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 from memlab.errors import InputError
+from memlab.kernel.base.display import Markup
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import Policy
 from memlab.kernel.language.forms import FORMS, LIST_FORMS
@@ -73,10 +74,10 @@ def highlight(source: str, format: Literal["html", "terminal"] = "html", *, feat
     return f'<pre style="{PRE}">{body}</pre>'
 
 
-def policy_html(policy: Policy) -> str:
-    """A policy as HTML: its name, the start of its hash, and its source in colour."""
-    head = f"{html.escape(policy.name)} <code>[{policy.hash[:12]}]</code>"
-    return f"<div>{head}{highlight(policy.source, 'html', features=policy.inputs)}</div>"
+def show_policy(policy: Policy) -> object:
+    """A policy for a notebook: its name, the start of its hash, and its source in colour."""
+    head = Markup("{} <code>[{}]</code>").format(policy.name, policy.hash[:12])
+    return head, Markup(highlight(policy.source, "html", features=policy.inputs))
 
 
 def tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
