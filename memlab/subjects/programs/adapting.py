@@ -23,8 +23,8 @@ import polars as pl
 
 from memlab.errors import InputError, MemlabError, UnknownName
 from memlab.kernel.base.display import Displayed
-from memlab.kernel.base.interrupts import ThreadLock
 from memlab.kernel.base.printable import printable
+from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.language import Policy
 from memlab.kernel.policies import Pack, Version
 from memlab.kernel.slates import Slates
