@@ -18,7 +18,7 @@ EXTENSIONS = (
     "memlab.subjects.linking",
     "memlab.subjects.modules",
     "memlab.subjects.observing",
-    "memlab.subjects.operations",
+    "memlab.subjects.programs",
     "memlab.subjects.purge",
     "memlab.subjects.retention",
     "memlab.subjects.rederiving",

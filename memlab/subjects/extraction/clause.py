@@ -29,7 +29,7 @@ __all__ = [
     "Fact",
     "Said",
     "Subject",
-    "Value",
+    "ClauseValue",
     "bare",
     "is_cut_short",
     "lasts",
@@ -100,7 +100,7 @@ class Subject:
     thing: bool = False
 
 
-class Value(NamedTuple):
+class ClauseValue(NamedTuple):
     """A value as another person says it, and where it ends in the message."""
 
     text: str
@@ -232,7 +232,7 @@ class Said:
 
     # -- values -----------------------------------------------------------------------------------------------
 
-    def value(self, at: int, sort: str) -> Value | None:
+    def value(self, at: int, sort: str) -> ClauseValue | None:
         """Return what stands from a place to where a value of a sort ends, as another person says it.
 
         None where it is empty, speaks of the moment or is no value but a sentence.
@@ -253,14 +253,14 @@ class Said:
         said = " ".join(self.text[self.words[at].start : stop].split())
         said = " ".join(table("possessives").get(word.lower(), word) for word in bare(said).split(" "))
         fits = said and len(said) <= _LONGEST_VALUE and any(map(str.isalnum, said))
-        return Value(said, stop) if fits else None
+        return ClauseValue(said, stop) if fits else None
 
-    def title(self, at: int, sort: str) -> Value | None:
+    def title(self, at: int, sort: str) -> ClauseValue | None:
         """Return a title in quotation marks right after a verb of taste: "I love \"The Santa Clause\" too"."""
         if sort not in ("taste", "choice", "subject-matter") or not at:
             return None
         found = _TITLE.match(self.text, self.words[at - 1].stop)
-        return None if found is None else Value(found["title"].strip(), found.end())
+        return None if found is None else ClauseValue(found["title"].strip(), found.end())
 
     def is_trait(self, at: int) -> bool:
         """Return whether a word or two say how somebody is for long: vegetarian, Polish."""
@@ -269,7 +269,7 @@ class Said:
             return True
         return self.is_capital(at) and len(low) > 4 and low.endswith(tuple(table("nationality-endings")))
 
-    def is_first_of_two(self, value: Value) -> bool:
+    def is_first_of_two(self, value: ClauseValue) -> bool:
         """Return whether a value ends with the first adjective of several: "self-directed, independent learning"."""
         found = _NEXT.match(self.text, value.stop)
         last = value.text.rsplit(" ", 1)[-1]

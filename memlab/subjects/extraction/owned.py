@@ -19,10 +19,10 @@ from memlab.subjects.extraction.clause import (
     SAID_OF_OTHERS,
     SURE,
     USER,
+    ClauseValue,
     Fact,
     Said,
     Subject,
-    Value,
     bare,
     is_cut_short,
     lasts,
@@ -249,7 +249,7 @@ def _becomes(said: Said, place: int, verb: int, at: int) -> Fact | None:
 
 
 def _property_fact(
-    said: Said, place: int, name: str, predicate: str, value: Value, *, mine: bool, person: bool
+    said: Said, place: int, name: str, predicate: str, value: ClauseValue, *, mine: bool, person: bool
 ) -> Fact:
     sure, kind = SURE if mine else SAID_OF_OTHERS, "personal" if person else "fact"
     if predicate not in lexicon()["confidence"]["rules"]:
@@ -257,7 +257,7 @@ def _property_fact(
     return Fact(name, predicate, value.text, False, kind, sure, said.words[place].start, value.stop)
 
 
-def _value(said: Said, at: int, noun: str, *, alone: bool) -> Value | None:
+def _value(said: Said, at: int, noun: str, *, alone: bool) -> ClauseValue | None:
     """What names something from a place on, and where it ends; ``noun`` is the last of what has it."""
     value = _short_value(said, at)
     if value is None:
@@ -277,7 +277,7 @@ def _value(said: Said, at: int, noun: str, *, alone: bool) -> Value | None:
     return value if worded and _are_nouns(rest) else None
 
 
-def _short_value(said: Said, at: int) -> Value | None:
+def _short_value(said: Said, at: int) -> ClauseValue | None:
     """The value from a place on, if it is short and no clause of its own."""
     value = said.value(at, "property")
     if value is None or said.low(at) in table("no-nouns") - {*_PLACING, *ARTICLES}:

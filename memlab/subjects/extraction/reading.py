@@ -24,10 +24,10 @@ from memlab.subjects.extraction.clause import (
     SURE,
     TEAM,
     USER,
+    ClauseValue,
     Fact,
     Said,
     Subject,
-    Value,
     is_cut_short,
     lasts,
     table,
@@ -270,7 +270,7 @@ def _sure(subject: Subject, role: str, verb: str) -> float:
     return SURE if subject.own else SAID_OF_OTHERS
 
 
-def _fits(said: Said, at: int, given: Value, verb: str, sort: str, subject: Subject) -> bool:
+def _fits(said: Said, at: int, given: ClauseValue, verb: str, sort: str, subject: Subject) -> bool:
     """Whether a value is one that a verb of this sort takes for long."""
     first, value = said.low(at), given.text
     low, parts = value.lower(), value.split()

@@ -13,6 +13,7 @@ from memlab.errors import UnknownName
 from memlab.kernel.base.clock import When
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
+from memlab.kernel.hooks import load_part
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import screen
 from memlab.kernel.schema import ROLES, role_of
@@ -23,7 +24,6 @@ from memlab.kernel.verbs.linking import Comparing, check_linking, comparing
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.remembering.rows import visibility_of
 from memlab.kernel.verbs.results import Memory
-from memlab.subjects.programs import checked_operations
 from memlab.subjects.reading.acts import complete_answer, last_question
 from memlab.subjects.reading.utterances import DETECTORS, Utterance, kind_of, provenance_of, utterance
 
@@ -160,7 +160,7 @@ class Observing:
         )
         del given["text"]
         refuse_names(given)
-        checked_operations(given.get("operations", ()))
+        load_part("check-operations")(given.get("operations", ()))
         own = self._sees(fields.get("creator"), fields.get("visibility"))
         question = self._question_before(fields) if before is None else last_question(before)
         answer = None if question is None or role != "user" else complete_answer(question, checked_text(text))

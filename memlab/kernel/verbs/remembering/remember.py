@@ -9,7 +9,7 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.clock import When
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import hooks, load_part
 from memlab.kernel.journal import Transaction
 from memlab.kernel.privacy import Finding, screen, screen_many
 from memlab.kernel.state import Change, checked_columns, columns_of, redactions, refuse_names
@@ -21,7 +21,6 @@ from memlab.kernel.verbs.remembering.known import Known
 from memlab.kernel.verbs.remembering.rows import Rows, chained, check_files, event_body, names_in_texts
 from memlab.kernel.verbs.results import Linked, Memory, Remembered, with_redacted
 from memlab.kernel.verbs.tellings import tellings_in
-from memlab.subjects.programs import checked_operations
 
 __all__ = ["Remembering"]
 
@@ -103,7 +102,7 @@ class Remembering:
         screenings = screen_many(columns.pop("text"), personal=self._core.personal())
         refuse_names(columns)
         if "operations" in columns:
-            checked_operations(columns["operations"])
+            load_part("check-operations")(columns["operations"])
         return Rows(columns, given, [one.text for one in screenings], [one.findings for one in screenings])
 
     def _embed(self, fresh: Rows) -> None:
