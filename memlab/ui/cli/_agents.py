@@ -84,10 +84,9 @@ def extract(
         model = memlab.LanguageModel(
             url, model_name, key=key, calls=model_calls, tokens=model_tokens, cache=model_cache
         )
-    messages = [
-        {name: row[name] for name in ("text", "speaker", "at") if name in row}
-        for _, row in read_file(file, Options(format=format_)).rows
-    ]
+    messages = []
+    for _, row in read_file(file, Options(format=format_)).rows:
+        messages.append({name: row[name] for name in ("text", "speaker", "at") if name in row})
     extracted = lab.agents.extract(messages, model=model, **options)
     stored = list(lab.agents.commit(extracted).ids) if commit else []
     asked = [] if extracted.asked is None else extracted.asked.lines

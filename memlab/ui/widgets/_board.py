@@ -217,17 +217,22 @@ _TOP = 5
 
 def evaluation_rows(policies: list[dict[str, Any]], found: Evaluation) -> list[dict[str, Any]]:
     """The ``policies`` of an evaluation that have a row, each with all of its gates."""
-    return [
-        {
-            **row,
-            "gates": [
-                {"name": g.name, "shown": g.shown, "asked": g.threshold, "state": g.state, "finding": g.finding}
-                | {"advice": g.advice, "more": g.more}
-                for g in (one.measured.gates if one.measured is not None else one.closed)
-            ],
-        }
-        for row, one in zip(policies, found.rows, strict=False)  # what was refused comes last, and has no gates
-    ]
+    rows = []
+    for row, one in zip(policies, found.rows, strict=False):  # what was refused comes last, and has no gates
+        gates = [
+            {
+                "name": g.name,
+                "shown": g.shown,
+                "asked": g.threshold,
+                "state": g.state,
+                "finding": g.finding,
+                "advice": g.advice,
+                "more": g.more,
+            }
+            for g in (one.measured.gates if one.measured is not None else one.closed)
+        ]
+        rows.append({**row, "gates": gates})
+    return rows
 
 
 def name_of(policy: str | Pack) -> str:

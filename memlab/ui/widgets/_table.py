@@ -102,10 +102,7 @@ class MemoryTable(Widget, bundle="table"):
     def page(self) -> str:
         """The first rows as a table."""
         heads = ("id", "text", "kind", "status", "speaker", "project")
-        rows = [
-            [clip(cell, 160) if isinstance(cell, str) else cell for cell in row]
-            for row in self.frame.head(20)[heads].rows()
-        ]
+        rows = [_clip_cells(row) for row in self.frame.head(20)[heads].rows()]
         return table(f"{self._order.len():,} of {self._read().frame.height:,} memories", heads, rows)
 
     # -- what a browser asks ------------------------------------------------------------------------------------
@@ -270,6 +267,10 @@ class MemoryTable(Widget, bundle="table"):
     def _window(self, start: int, count: int) -> pl.DataFrame:
         assert self._rows is not None
         return self._rows.page(self._order.slice(start, count))
+
+
+def _clip_cells(row: tuple[object, ...]) -> list[object]:
+    return [clip(cell, 160) if isinstance(cell, str) else cell for cell in row]
 
 
 def _said(value: object) -> str:
