@@ -16,9 +16,10 @@ EXTENSIONS = (
     "memlab.subjects.index",
     "memlab.subjects.io",
     "memlab.subjects.modules",
-    "memlab.subjects.operations",
+    "memlab.subjects.programs",
     "memlab.subjects.purge",
     "memlab.subjects.retention",
+    "memlab.subjects.rederiving",
     "memlab.subjects.review",
 )
 """The subjects that declare something. Hooks are called in this order: a correction asks ``extraction`` first."""

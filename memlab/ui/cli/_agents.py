@@ -14,7 +14,7 @@ from memlab.io.formats import Options, read_file
 from memlab.kernel.base.display import clip
 from memlab.kernel.base.loopback import HOST
 from memlab.kernel.base.printable import printable
-from memlab.kernel.verbs.gate.identity import ROLES, Role
+from memlab.kernel.verbs.gate import ROLES, Role
 from memlab.subjects.modules.module_map import ModuleMap
 from memlab.ui.cli._base import (
     LAB,
@@ -103,7 +103,7 @@ def run(lab: Path, file: Path, yes: bool, as_json: bool) -> Told:
 
     All are checked first. Without --yes it asks before anything is changed, and --json refuses instead of asking.
     """
-    from memlab.subjects.programs import read_program
+    from memlab.subjects.programs.program import read_program
 
     program = read_program(read_text(file), file=str(file))
     changing = [call for call in program.calls if call.operation.does != "reads"]
