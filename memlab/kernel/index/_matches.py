@@ -338,7 +338,7 @@ class Matches:
         weight: Scores | None = None,
     ) -> None:
         check_statistics(k1, b, count, mean_length)
-        self._hits, self._lengths = hits, lengths
+        self.hits, self._lengths = hits, lengths
         self._count, self._whole_mean, self._k1, self._b = count, mean_length, k1, b
         self._mean = mean_length if inside is None else inside.mean_length
         self._inside, self._given = inside, weight
@@ -374,7 +374,7 @@ class Matches:
         total = np.zeros(len(rows))
         for tf, weight in zip(self._held(rows), self._weight, strict=True):
             total += weight * (tf > 0)
-        total /= mass_of(self._weight, self._hits.unknown, self._count)
+        total /= mass_of(self._weight, self.hits.unknown, self._count)
         return self._with_best_passages(rows, total, Matches.coverage)
 
     def with_pair(self, rows: Rows, pairs: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
@@ -408,7 +408,7 @@ class Matches:
     @cached_property
     def _scored(self) -> tuple[Rows, Scores]:
         rows, scores = bm25(
-            self._hits,
+            self.hits,
             self._lengths,
             count=self._count,
             mean_length=self._mean,
@@ -420,7 +420,7 @@ class Matches:
 
     @cached_property
     def _covered(self) -> tuple[Rows, Scores]:
-        rows, shares = coverage(self._hits, count=self._count, weight=self._weight)
+        rows, shares = coverage(self.hits, count=self._count, weight=self._weight)
         return rows, self._with_best_passages(rows, shares, Matches.coverage)
 
     @cached_property
@@ -428,8 +428,8 @@ class Matches:
         if self._given is not None:
             return self._given
         if self._few:
-            check_count(self._count, len(self._hits.posted[0]), "rows")
-        return idf(self._hits.frequency, self._count)
+            check_count(self._count, len(self.hits.posted[0]), "rows")
+        return idf(self.hits.frequency, self._count)
 
     @cached_property
     def _passages(self) -> Matches:
@@ -468,14 +468,14 @@ class Matches:
     def _short(self) -> TermHits:
         """The hits without those of long rows."""
         if self._inside is None:
-            return self._hits
+            return self.hits
         long = np.zeros(len(self._lengths), dtype=np.bool_)
         long[self._inside.passages.of] = True
-        kept = [~long[rows] for rows in self._hits.rows]
+        kept = [~long[rows] for rows in self.hits.rows]
         return TermHits(
-            tuple(rows[own] for rows, own in zip(self._hits.rows, kept, strict=True)),
-            tuple(tfs[own] for tfs, own in zip(self._hits.tfs, kept, strict=True)),
-            self._hits.unknown,
+            tuple(rows[own] for rows, own in zip(self.hits.rows, kept, strict=True)),
+            tuple(tfs[own] for tfs, own in zip(self.hits.tfs, kept, strict=True)),
+            self.hits.unknown,
         )
 
     def _norm(self, rows: Rows) -> Scores:
@@ -485,8 +485,8 @@ class Matches:
         """i32[terms, rows]: how often each row holds each term. Features ask for the same rows one after the other."""
         if self._read is None or self._read[0] is not rows:
             wanted = rows.astype(np.int32)
-            held = np.zeros((self._hits.size, len(rows)), dtype=np.int32)
-            for out, posted, tf in zip(held, self._hits.rows, self._hits.tfs, strict=True):
+            held = np.zeros((self.hits.size, len(rows)), dtype=np.int32)
+            for out, posted, tf in zip(held, self.hits.rows, self.hits.tfs, strict=True):
                 if len(posted):
                     place = posted[:-1].searchsorted(wanted)
                     np.copyto(out, tf[place], where=posted[place] == wanted)
@@ -495,8 +495,8 @@ class Matches:
 
     def _counted(self, windows: Rows) -> NDArray[Any]:
         """[columns, terms]: how often the rows of each column hold each term."""
-        posted, _ = self._hits.posted if self._few else (_NONE, _NONE)
-        if not len(posted) or len(posted) * self._hits.size > _CELLS:
+        posted, _ = self.hits.posted if self._few else (_NONE, _NONE)
+        if not len(posted) or len(posted) * self.hits.size > _CELLS:
             unique, place = compact(windows.ravel() + 1)
             held = self._held(unique - 1)
             counted: NDArray[Any] = held[:, place].reshape(len(held), *windows.shape).sum(axis=1).T
@@ -508,9 +508,9 @@ class Matches:
     @cached_property
     def _cells(self) -> Scores:
         """How often each posted row holds each term, and last a row that holds none."""
-        rows, place = self._hits.posted
-        cells = np.zeros((len(rows) + 1, self._hits.size))
-        cells[place, self._hits.term] = self._hits.tf
+        rows, place = self.hits.posted
+        cells = np.zeros((len(rows) + 1, self.hits.size))
+        cells[place, self.hits.term] = self.hits.tf
         return cells
 
     def _contenders(self, n: int) -> Rows:

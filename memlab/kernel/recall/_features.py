@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.kernel.embedding import evened
-from memlab.kernel.index import Asked, Signs, among, products, products_below
-from memlab.kernel.language import Known
+from memlab.kernel.index import Asked, among, products, products_below
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall._mentions import Phrases, days_from, file_namer, tag_namer
 from memlab.kernel.recall._moment import COMPUTE, Moment, Rows, Values
@@ -22,7 +21,7 @@ from memlab.kernel.recall._query import QuestionFeatures
 from memlab.kernel.schema import RELATIONS
 from memlab.kernel.state import State
 
-__all__ = ["Candidates", "corrects", "min_max", "takes_over"]
+__all__ = ["COMPUTE_OF_QUERY", "Candidates", "corrects", "min_max", "takes_over"]
 
 
 # Which statements may take the place of an older one that answers: later ones on the same subject.
@@ -189,28 +188,20 @@ class Candidates(Moment):
     quiet = True
 
     def __init__(self, state: State, pack: Pack, asked: QuestionFeatures, rows: Rows) -> None:
-        super().__init__(state, pack, rows, asked.at)
-        self.asked = asked
+        self.state, self.pack, self.rows, self.now = state, pack, rows, asked.now
+        self.asked, self.uniform = asked, asked.uniform
+        self._known: dict[str, Values] = {}
         self._held: tuple[Rows, Values, Rows] | None = None
-
-    def shared(self, names: Iterable[str]) -> Known:
-        """Which of these features all candidates share, with the value."""
-        kept, found = self.asked.shared, []
-        for name in names:
-            if name not in kept:
-                kept[name] = _UNIFORM[name](self.asked)
-            if kept[name] is not _VARIES:
-                found.append((name, kept[name]))
-        return tuple(found)
 
     def among(self, places: Rows) -> Candidates:
         """Those at ascending places, with what is known of each row by itself."""
         found = Candidates(self.state, self.pack, self.asked, self.rows[places])
         known = self._known
-        found.give(**{name: known[name][places] for name in _BY_ITSELF if name in known})
+        found._known = {name: known[name][places] for name in _BY_ITSELF if name in known}
         return found
 
     def contexts(self) -> NDArray[np.int32]:
+        """The code of the session of each row."""
         return self.state.contexts.codes[self.rows]
 
     def query_tags(self) -> Values:
@@ -218,21 +209,6 @@ class Candidates(Moment):
         found = np.empty(len(self), dtype=object)
         found[:] = [named] * len(self)
         return found
-
-    def triggered(self) -> Values:
-        return _any_of(self.rows, self.asked.triggered())
-
-    def names_speaker(self) -> Values:
-        return _any_of(self.state.names["speaker"].codes[self.rows], self.asked.named)
-
-    def names_other(self) -> Values:
-        return ~self["names-speaker"] & bool(len(self.asked.named))
-
-    def lexical(self) -> Values:
-        return self.asked.matches.scores(self.rows)
-
-    def coverage(self) -> Values:
-        return self.asked.matches.coverage(self.rows)
 
     def phrase(self) -> Values:
         """Read are only the texts that hold both words of some pair."""
@@ -339,26 +315,13 @@ class Candidates(Moment):
         shared = self["coverage"] if specific is None else specific.coverage(self.rows)
         return evened(self["closeness"], shared, self["length"])
 
-    def date_gap(self) -> Values:
-        spans = self.asked.spans
-        return days_from(spans, self.number("created")) if spans else np.full(len(self.rows), np.nan)
-
-    def names_date(self) -> Values:
-        gap = self["date-gap"]
-        return np.where(np.isnan(gap), np.nan, gap == 0) if self.asked.spans else gap
-
-    def names_file(self) -> Values:
-        return self._any_named("files", lambda: file_namer(self.asked.words.stop_words, self.asked.question.text))
-
-    def names_tag(self) -> Values:
-        return self._any_named("tags", lambda: tag_namer(self.asked.words, self.asked.question.text))
-
-    def _any_named(self, column: str, namer: Callable[[], Callable[[str], bool]]) -> Values:
+    def named(self, column: str, make_namer: Callable[[], Callable[[str], bool]]) -> Values:
+        """Whether the query names any of the strings that each row has in a column of lists."""
         lists = self.state.lists[column]
         if not lists.held:
             return np.zeros(len(self.rows), dtype=np.bool_)
-        named = namer()
-        held = (any(map(named, lists.at(row))) for row in self.rows.tolist())
+        is_named = make_namer()
+        held = (any(map(is_named, lists.at(row))) for row in self.rows.tolist())
         return np.fromiter(held, dtype=np.bool_, count=len(self))
 
     def before_coverage(self) -> Values:
@@ -370,13 +333,6 @@ class Candidates(Moment):
         codes = branches.codes[self.rows]
         wanted = self.asked.question.filters.branch or ()
         return _any_of(codes, np.array([-1, *map(branches.code, wanted)]))
-
-    def same_session(self) -> Values:
-        sessions = self.state.names["session"]
-        session = self.asked.question.session
-        if session is None:
-            return np.zeros(len(self.rows), dtype=np.bool_)
-        return np.asarray(sessions.codes[self.rows] == sessions.code(session))
 
     def session_seed(self) -> Values:
         """The best seed of each session among these rows; a row without a session has its own."""
@@ -397,71 +353,60 @@ def _any_of(values: Values, wanted: Values) -> Values:
     return found
 
 
-_VARIES = object()
-"""In the place of a value that all candidates share: they do not share one."""
+def _names_speaker(pool: Candidates) -> Values:
+    return _any_of(pool.state.names["speaker"].codes[pool.rows], pool.asked.named)
 
 
-def _names_anyone(asked: QuestionFeatures) -> Any:
-    return _VARIES if len(asked.named) else False
+def _same_session(pool: Candidates) -> Values:
+    sessions = pool.state.names["session"]
+    return np.asarray(sessions.codes[pool.rows] == sessions.code(pool.asked.question.session))
 
 
-_UNIFORM: dict[str, Callable[[QuestionFeatures], Any]] = {
-    "asks-when": lambda asked: asked.signs.asks_when(asked.spoken),
-    "asks-how-many": lambda asked: asked.signs.asks_how_many(asked.spoken),
-    "asks-you": lambda asked: asked.signs.asks_you(asked.spoken),
-    "asks-now": lambda asked: asked.signs.asks_now(asked.spoken),
-    "asks-over-time": lambda asked: asked.signs.asks_over_time(asked.spoken),
-    "names-speaker": _names_anyone,
-    "names-other": _names_anyone,
-    "names-date": lambda asked: _VARIES if asked.spans else None,
-    "date-gap": lambda asked: _VARIES if asked.spans else None,
-    "same-session": lambda asked: _VARIES if asked.question.session else False,
-    "triggered": lambda asked: _VARIES if len(asked.triggered()) else False,
-}
-"""Of each feature that all candidates of some recalls share, the value: null as None."""
+def _names_file(pool: Candidates) -> Values:
+    return pool.named("files", lambda: file_namer(pool.asked.words.stop_words, pool.asked.question.text))
 
 
-def _of_question(asks: Callable[[Signs, str], bool]) -> Callable[[Candidates], Values]:
-    return lambda pool: (np.ones if asks(pool.asked.signs, pool.asked.spoken) else np.zeros)(len(pool), np.bool_)
+def _names_tag(pool: Candidates) -> Values:
+    return pool.named("tags", lambda: tag_namer(pool.asked.words, pool.asked.question.text))
 
 
-_COMPUTE: dict[str, Callable[[Candidates], Values]] = {
-    **COMPUTE,
+def _nothing(pool: Candidates) -> Values:
+    """What nothing has given yet."""
+    return np.zeros(len(pool.rows))
+
+
+COMPUTE_OF_QUERY: dict[str, Callable[[Candidates], Values]] = {
     "late": Candidates.late,
     "around-lexical": lambda pool: pool.asked.around_lexical(pool.windows()),
     "around-similarity": lambda pool: pool.asked.around_similarity(pool.windows()),
     "names-things": Candidates.names_things,
-    "asks-when": _of_question(Signs.asks_when),
-    "asks-how-many": _of_question(Signs.asks_how_many),
-    "asks-you": _of_question(Signs.asks_you),
-    "asks-now": _of_question(Signs.asks_now),
-    "asks-over-time": _of_question(Signs.asks_over_time),
     "takes-over": Candidates.takes_over,
     "corrects": Candidates.corrects,
     "outdated": Candidates.outdated,
     "similarity": lambda pool: pool.asked.similarity(pool.rows),
     "closeness": lambda pool: pool.asked.embedder.scale(pool["similarity"]),
     "nearness": Candidates.nearness,
-    "lexical": Candidates.lexical,
-    "coverage": Candidates.coverage,
+    "lexical": lambda pool: pool.asked.matches.scores(pool.rows),
+    "coverage": lambda pool: pool.asked.matches.coverage(pool.rows),
     "session-lexical": lambda pool: pool.asked.session_lexical(pool.contexts()),
     "before-coverage": Candidates.before_coverage,
-    "names-speaker": Candidates.names_speaker,
-    "names-other": Candidates.names_other,
+    "names-speaker": _names_speaker,
+    "names-other": lambda pool: ~pool["names-speaker"],
     "phrase": Candidates.phrase,
-    "date-gap": Candidates.date_gap,
-    "names-date": Candidates.names_date,
-    "names-file": Candidates.names_file,
-    "names-tag": Candidates.names_tag,
+    "date-gap": lambda pool: days_from(pool.asked.spans, pool.number("created")),
+    "names-date": lambda pool: (pool["date-gap"] == 0).astype(np.float64),
+    "names-file": _names_file,
+    "names-tag": _names_tag,
     "query-tags": Candidates.query_tags,
-    "triggered": Candidates.triggered,
-    "same-session": Candidates.same_session,
+    "triggered": lambda pool: _any_of(pool.rows, pool.asked.triggered),
+    "same-session": _same_session,
     "same-branch": Candidates.same_branch,
-    "seed": lambda pool: np.zeros(len(pool.rows)),
-    "received": lambda pool: np.zeros(len(pool.rows)),
+    "seed": _nothing,
+    "received": _nothing,
     "activation": lambda pool: pool["seed"] + pool["received"],
-    "hops": lambda pool: np.zeros(len(pool.rows)),
+    "hops": _nothing,
     "session-seed": Candidates.session_seed,
 }
+"""The features of candidates of a query that do not follow from the query alone."""
 
-Candidates.compute = _COMPUTE
+Candidates.compute = {**COMPUTE, **COMPUTE_OF_QUERY}

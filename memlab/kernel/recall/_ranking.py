@@ -328,23 +328,23 @@ class Shown:
     kappa: float | None = None
 
 
+_ours = threading.local()
+
+
 def generator(seed: int, state: int) -> np.random.Generator:
     """The chance of one recall: the same for the same lab, seed and state, independent of any other."""
-    return _begun(np.random.Generator(np.random.Philox(_NO_SEED)), seed, state)  # type: ignore[arg-type]  # see _NO_SEED
-
-
-_ours = threading.local()
+    return _begin(np.random.Generator(np.random.Philox(_NO_SEED)), seed, state)  # type: ignore[arg-type]  # see _NO_SEED
 
 
 def chance_of(seed: int, state: int) -> np.random.Generator:
     """What ``generator`` gives, in this thread's own generator, which begins anew with the thread's next recall."""
-    known = getattr(_ours, "generator", None)
+    known: np.random.Generator | None = getattr(_ours, "generator", None)
     if known is None:
-        known = _ours.generator = generator(seed, state)
-    return _begun(known, seed, state)
+        _ours.generator = known = generator(seed, state)
+    return _begin(known, seed, state)
 
 
-def _begun(chance: np.random.Generator, seed: int, state: int) -> np.random.Generator:
+def _begin(chance: np.random.Generator, seed: int, state: int) -> np.random.Generator:
     chance.bit_generator.state = {
         "bit_generator": "Philox",
         "state": {"counter": np.array([0, 0, 0, state], dtype=np.uint64), "key": np.array([seed, 0], dtype=np.uint64)},

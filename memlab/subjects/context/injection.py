@@ -111,7 +111,7 @@ class Injection:
     def named(self, asked: QuestionFeatures) -> Rows:
         self._population = asked.population
         self._always = self._of_tier_1(asked)
-        triggered = self._nearest(asked, asked.triggered())
+        triggered = self._nearest(asked, asked.triggered)
         named = self._files.named(self._state, self._question.text, asked.words.stop_words)
         if self._words is not None and self._question.project is not None:
             spoken_of = [one.module for one in self._spoken_of]
