@@ -91,11 +91,13 @@ class Grown:
     @property
     def columns(self) -> list[NDArray[Any]]:
         """Read-only views of the rows so far."""
-        return [_read_only(buffer[: self.size]) for buffer in self._buffers]
+        return [self.column(number) for number in range(len(self._buffers))]
 
     def column(self, number: int) -> NDArray[Any]:
-        """One of them: a third of the cost of all."""
-        return _read_only(self._buffers[number][: self.size])
+        """One of them."""
+        column = self._buffers[number][: self.size]
+        column.flags.writeable = False
+        return column
 
     def append(self, *blocks: NDArray[Any]) -> None:
         needed = self.size + len(blocks[0])
@@ -106,11 +108,6 @@ class Grown:
         for buffer, block in zip(self._buffers, blocks, strict=True):
             buffer[self.size : needed] = block
         self.size = needed
-
-
-def _read_only(values: NDArray[Any]) -> NDArray[Any]:
-    values.flags.writeable = False
-    return values
 
 
 def _with_room(old: NDArray[Any], room: int) -> NDArray[Any]:

@@ -251,7 +251,7 @@ class Candidates(Moment):
         written = self.asked.words.written
         stems = written.terms[forms]
         unspecific = self.asked.signs.words["unspecific"]
-        known = [form for word in unspecific if (form := written.id_of(word)) >= 0]
+        known = [written.ids[word] for word in unspecific if word in written.ids]
         stems = np.where(np.isin(stems, written.terms[known]), -1, stems) if known else stems
         parts = np.split(stems, counts.cumsum()[:-1])
         return [frozenset(part[part >= 0].tolist()) for part in parts]

@@ -113,7 +113,8 @@ class WordVectors:
         table = self._tables.get(words)
         if table is None or len(table.known) < words.written.forms:
             table = self._tables[words] = (table or _Table(0)).grown(2 * words.written.forms)
-        own = np.array([words.written.id_of(word) for word in asked], dtype=np.int64)
+        ids = words.written.ids
+        own = np.array([ids.get(word, -1) for word in asked], dtype=np.int64)
         wanted = np.concatenate((forms, own[own >= 0]))
         missing = wanted[~table.known[wanted]]
         strange = [word for word, form in zip(asked, own.tolist(), strict=True) if form < 0]
@@ -317,10 +318,9 @@ class QuestionFeatures:
     @cached_property
     def names(self) -> Rows:
         """The forms that are words of names of speakers, ascending."""
-        id_of = self.words.written.id_of
-        return np.array(
-            sorted(found for name in self.population.names(self.state) if (found := id_of(name)) >= 0), dtype=np.int64
-        )
+        ids = self.words.written.ids
+        known = [ids[name] for name in self.population.names(self.state) if name in ids]
+        return np.array(sorted(known), dtype=np.int64)
 
     def late(self, rows: Rows, forms: Rows, counts: Rows) -> Scores:
         """How nearly each word of the query has a word in each row: these forms, so many of each. In a long row, in its
