@@ -155,22 +155,20 @@ class _Few:
         return vectors
 
     def _tokens(self, text: str) -> list[int]:
-        text = text[: self.kept]
+        """The tokens of a text, those that are unknown left out; those of words that are new are kept."""
+        text, pieces = text[: self.kept], self.pieces
         # an opening bracket may begin a token with a name of its own, such as [PAD]
-        if self.pieces is not None and text.isascii() and text.isprintable() and "[" not in text:
-            tokens = self._of_words(_ASCII_WORD.findall(text.lower()), self.pieces)
+        if pieces is not None and text.isascii() and text.isprintable() and "[" not in text:
+            words = _ASCII_WORD.findall(text.lower())
+            if len(pieces) >= _WORDS:
+                pieces.clear()
+            fresh = [word for word in words if word not in pieces]
+            if fresh:
+                self._learn(list(dict.fromkeys(fresh)), pieces)
+            tokens = list(chain.from_iterable([pieces[word] for word in words]))[: self.most]
         else:
             tokens = self.tokenizer.encode(text, add_special_tokens=False).ids
         return [token for token in tokens if token != self.unknown] if self.unknown in tokens else tokens
-
-    def _of_words(self, words: list[str], pieces: dict[str, list[int]]) -> list[int]:
-        """The tokens of these words, one after the other; those of words that are new are kept."""
-        if len(pieces) >= _WORDS:
-            pieces.clear()
-        fresh = [word for word in words if word not in pieces]
-        if fresh:
-            self._learn(list(dict.fromkeys(fresh)), pieces)
-        return list(chain.from_iterable([pieces[word] for word in words]))[: self.most]
 
     def _learn(self, words: list[str], pieces: dict[str, list[int]]) -> None:
         read = self.tokenizer.encode(" ".join(words), add_special_tokens=False)
@@ -393,7 +391,16 @@ class Embedder:
         """What ``encode`` gives, of texts that were checked."""
         if not texts:
             return np.zeros((0, self.dim), dtype=np.int8)
-        return _rounded(_checked_vectors(self._embed(texts), texts, self.dim, self.name))
+        returned = self._embed(texts)
+        own = self._knots is not None  # the model that ships: its vectors are sound
+        raw = np.asarray(returned, np.float64) if own else _checked_vectors(returned, texts, self.dim, self.name)
+        largest = np.maximum.reduce(np.abs(raw), axis=1, keepdims=True)
+        largest[largest == 0.0] = 1.0  # all are zero, and stay so
+        # divided first: 127 / largest overflows for the smallest floats
+        shares = raw / largest
+        shares *= 127.0
+        rounded: NDArray[np.int8] = np.rint(shares, out=shares).astype(np.int8)
+        return rounded
 
     @checked
     def closeness(self, cosine: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -405,7 +412,7 @@ class Embedder:
 
     def scale(self, cosine: NDArray[np.float64]) -> NDArray[np.float64]:
         """What ``closeness`` gives, of cosines that were computed here."""
-        return calibrated(cosine, self._knots)
+        return cosine if self._knots is None else np.interp(cosine, *_axes(self._knots))
 
     @checked
     def pair_closeness(self, cosine: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -576,16 +583,6 @@ def _ragged(returned: Any, texts: list[str], dim: int | None, name: str) -> NDAr
             )
         dim = shape[0]
     raise InputError(f"Embedder {name} returned no array of numbers for {len(texts)} texts.")
-
-
-def _rounded(raw: NDArray[np.float64]) -> NDArray[np.int8]:
-    largest = np.maximum.reduce(np.abs(raw), axis=1, keepdims=True)
-    largest[largest == 0.0] = 1.0  # all are zero, and stay so
-    # divided first: 127 / largest overflows for the smallest floats
-    shares = raw / largest
-    shares *= 127.0
-    rounded: NDArray[np.int8] = np.rint(shares, out=shares).astype(np.int8)
-    return rounded
 
 
 def _shown(text: str) -> str:

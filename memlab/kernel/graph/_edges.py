@@ -78,6 +78,8 @@ class Edges:
         self._degree: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
         self._adjacency = Adjacency()
         self._removed_since_seal = 0
+        self._ordered = -1
+        """How many edges the order by either end holds."""
         self._entered: dict[int, tuple[int, Ints]] = {}
         self.relations = list(RELATIONS)
         """The words of the codes in ``relation``; whoever appends edges of other relations adds to them."""
@@ -269,6 +271,10 @@ class Edges:
         found[met.position[kept]] = self._ends[int(outgoing), met.edge[kept]]
         return found
 
+    def weigh(self, edges: Ints) -> tuple[Floats, NDArray[np.int16]]:
+        """The weight and the relation of each of these edges, which exist."""
+        return self._columns["weight"][edges], self._columns["relation"][edges]
+
     def find(self, source: ArrayLike, target: ArrayLike, relation: ArrayLike, *, either: bool = False) -> Ints:
         """The first edge of this relation from each source to its target, -1 where there is none.
 
@@ -355,7 +361,8 @@ class Edges:
         np.add.at(self._degree, layout.place(nodes), np.int32(change))
 
     def _meet(self, nodes: Ints, newest: int | None = None) -> Meeting:
-        self._refresh()
+        if self._ordered != self._size or self._removed_since_seal:
+            self._refresh()
         wanted = None if newest is None else np.full(len(nodes), newest)
         if wanted is not None and self._removed_since_seal:
             # any of the newest could be one that was removed and is still in the order
@@ -379,6 +386,7 @@ class Edges:
         alive = self._columns["alive"][: self._size]
         if self._adjacency.refresh(self._ends, self._layout, alive, seal=seal):
             self._removed_since_seal = 0
+        self._ordered = self._size
 
     def _reserve(self, needed: int) -> None:
         if needed <= len(self._columns["weight"]):

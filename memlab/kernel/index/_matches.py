@@ -325,6 +325,8 @@ class Matches:
         inside: InPassages | None = None,
         weight: Scores | None = None,
     ) -> None:
+        if weight is None:
+            check_statistics(k1, b, count, mean_length)
         self.hits, self._lengths = hits, lengths
         self._count, self._whole_mean, self._k1, self._b = count, mean_length, k1, b
         self._mean = mean_length if inside is None else inside.mean_length
