@@ -197,6 +197,8 @@ class Words:
         self._segments: list[Segment] = []
         self._pending = np.empty((3, _SEAL), dtype=np.int32)
         self._waiting = 0
+        self._places: dict[int, list[int]] = {}
+        self._placed = 0
         self.passages: Passages | None = None
         """None where no row is long."""
         self._splits = True
@@ -311,6 +313,11 @@ class Words:
         # rows of a later part are later rows, so each term's stay in order
         held = [(segment, segment.places(query.terms)) for segment in self._segments]
         terms, late, tf = self._pending[:, : self._waiting]
+        if self._placed < self._waiting:
+            # where each term waits: looked up, where a pass over all that wait costs some microseconds a term
+            for place, term in enumerate(terms[self._placed :].tolist(), self._placed):
+                self._places.setdefault(term, []).append(place)
+            self._placed = self._waiting
         rows, tfs, stops, total = [_NONE], [_NONE], [], 0
         for number, term in enumerate(query.terms.tolist()):
             for segment, places in held:
@@ -319,8 +326,8 @@ class Words:
                     rows.append(segment.rows[place])
                     tfs.append(segment.tf[place])
                     total += place.stop - place.start
-            if self._waiting:
-                (at,) = (terms == term).nonzero()
+            at = self._places.get(term)
+            if at is not None:
                 rows.append(late[at])
                 tfs.append(tf[at])
                 total += len(at)
@@ -428,7 +435,8 @@ class Words:
     def _seal(self) -> None:
         if self._waiting:
             pending = self._pending[:, : self._waiting]
-            self._waiting = 0
+            self._waiting = self._placed = 0
+            self._places = {}
             self._add(segment_of(*pending))
 
     def _add(self, segment: Segment) -> None:

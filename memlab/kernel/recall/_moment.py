@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
@@ -531,15 +531,14 @@ class Moment:
         if "half-life" not in self._known:
             policy, unit = self.pack.policies["half-life"], self.pack.unit("half-life")
             base = float(self.pack.settings["base-half-life"])
-            given: dict[str, Callable[[], Values]] = {
-                "base-half-days": lambda: np.full(len(self), base),
-                "base-half-ms": lambda: np.full(len(self), base * _MS_A_DAY),
-                "recency-ms": lambda: self["idle-days"] * _MS_A_DAY,
-            }
             if policy.inputs == ("base-half-days",) and not reading_of(policy).program.aggregates:
-                same = policy.row({"base-half-days": base})
-                half, nulls = np.full(len(self), np.nan if same is None else same), None
+                half, nulls = np.full(len(self.rows), _same_half_life(policy, base)), None
             else:
+                given: dict[str, Callable[[], Values]] = {
+                    "base-half-days": lambda: np.full(len(self), base),
+                    "base-half-ms": lambda: np.full(len(self), base * _MS_A_DAY),
+                    "recency-ms": lambda: self["idle-days"] * _MS_A_DAY,
+                }
                 half, nulls = self.ask(policy, given=given)
             half = half / unit
             self._known["half-life"] = half if nulls is None else np.where(nulls, np.nan, half)
@@ -554,6 +553,13 @@ class Moment:
         """Return what the slot ``retention`` gives; NaN where it gives null."""
         values, nulls = self.ask(self.pack.policies["retention"], given={"half-life": self.half_life})
         return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
+
+
+@lru_cache(maxsize=64)
+def _same_half_life(policy: Policy, base: float) -> float:
+    """What a policy gives every memory that reads nothing of it; NaN for null."""
+    same = policy.row({"base-half-days": base})
+    return math.nan if same is None else float(same)
 
 
 class _Layout(NamedTuple):
