@@ -101,12 +101,11 @@ class Model:
 
                 try:
                     # the tokenizer's own reader raises a bare Exception for what is no JSON
-                    for path in self.folder.glob("*.json"):
-                        json.loads(path.read_bytes())
+                    read = {path.name: json.loads(path.read_bytes()) for path in self.folder.glob("*.json")}
                     static = StaticModel.from_pretrained(self.folder, force_download=False)
                 except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
                     raise InputError(f"{self.folder} does not hold a model2vec model: {error}") from None
-                self._few = _Few.of(static)
+                self._few = _Few.of(static, read.get("tokenizer.json", {}).get("model", {}))
                 self._static = static
             return self._static
 
@@ -122,19 +121,19 @@ class _Few:
     unknown: int | None
     most: int | None
     """Tokens of a text that are read."""
-    pieces: dict[str, list[int]] | None
-    """The tokens of words that were read, where words are read one by one; None where they are not."""
+    pieces: _Pieces | None
+    """The tokens of words, where words are read one by one; None where they are not."""
 
     @classmethod
-    def of(cls, static: Any) -> _Few | None:
-        """None where the model is of another kind: its sums depend on their order, or it pads to the longest text."""
+    def of(cls, static: Any, described: dict[str, Any]) -> _Few | None:
+        """``described`` is the model of the tokeniser, as its file has it. None where the model is of another kind: its sums depend on their order, or it pads to the longest text."""
         padding = static.tokenizer.padding
         pads = padding is not None and padding["length"] is None
         plain = static.token_mapping is None and static.weights is None and static.embedding.dtype == np.int8
         if pads or not plain:
             return None
         kept = None if static.max_length is None else static.max_length * static.median_token_length
-        pieces: dict[str, list[int]] | None = {} if _reads_words(static.tokenizer) else None
+        pieces = _Pieces(described) if _reads_words(static.tokenizer) else None
         return cls(static.tokenizer, static.embedding, kept, static.unk_token_id, static.max_length, pieces)
 
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
@@ -160,36 +159,47 @@ class _Few:
         # an opening bracket may begin a token with a name of its own, such as [PAD]
         if pieces is not None and text.isascii() and text.isprintable() and "[" not in text:
             words = _ASCII_WORD.findall(text.lower())
-            if len(pieces) >= _WORDS:
-                pieces.clear()
-            for word in words:
-                if word not in pieces:
-                    pieces[word] = self._split(word)
             tokens = list(chain.from_iterable([pieces[word] for word in words]))[: self.most]
         else:
             tokens = self.tokenizer.encode(text, add_special_tokens=False).ids
         return [token for token in tokens if token != self.unknown] if self.unknown in tokens else tokens
 
-    def _split(self, word: str) -> list[int]:
-        """The tokens of a word by WordPiece: from its beginning on, each the longest that the vocabulary has.
 
-        The tokeniser's own call takes some 20 microseconds a word, ten times as much.
-        """
-        model, token_of = self.tokenizer.model, self.tokenizer.token_to_id
-        unknown = [token_of(model.unk_token)]
-        if len(word) > model.max_input_chars_per_word:
-            return unknown
-        tokens, start = [], 0
+class _Pieces(dict[str, list[int]]):
+    """The tokens of words by WordPiece; those of a word are found when it is first looked up, and kept.
+
+    The tokeniser's own call takes some 20 microseconds a word, ten times as much.
+    """
+
+    def __init__(self, described: dict[str, Any]) -> None:
+        super().__init__()
+        self._vocabulary: dict[str, int] = described["vocab"]
+        self._unknown = [self._vocabulary[described["unk_token"]]]
+        self._before: str = described["continuing_subword_prefix"]
+        self._longest: int = described["max_input_chars_per_word"]
+
+    def __missing__(self, word: str) -> list[int]:
+        if len(self) >= _WORDS:
+            self.clear()
+        tokens = self[word] = self._split(word)
+        return tokens
+
+    def _split(self, word: str) -> list[int]:
+        """The tokens of a word, from its beginning on, each the longest that the vocabulary has."""
+        vocabulary, tokens, start = self._vocabulary, [], 0
+        if len(word) > self._longest:
+            return self._unknown
         while start < len(word):
-            before = model.continuing_subword_prefix if start else ""
-            for stop in range(len(word), start, -1):
-                token = token_of(before + word[start:stop])
+            rest = self._before + word[start:] if start else word
+            shortest = len(rest) - len(word) + start
+            for stop in range(len(rest), shortest, -1):
+                token = vocabulary.get(rest[:stop])
                 if token is not None:
                     break
             else:
-                return unknown
+                return self._unknown
             tokens.append(token)
-            start = stop
+            start += stop - shortest
         return tokens
 
 
