@@ -315,8 +315,8 @@ class Words:
         terms, late, tf = self._pending[:, : self._waiting]
         if self._placed < self._waiting:
             # where each term waits: looked up, where a pass over all that wait costs some microseconds a term
-            for place, term in enumerate(terms[self._placed :].tolist(), self._placed):
-                self._places.setdefault(term, []).append(place)
+            for number, term in enumerate(terms[self._placed :].tolist(), self._placed):
+                self._places.setdefault(term, []).append(number)
             self._placed = self._waiting
         rows, tfs, stops, total = [_NONE], [_NONE], [], 0
         for number, term in enumerate(query.terms.tolist()):

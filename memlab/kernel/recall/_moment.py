@@ -385,16 +385,19 @@ class Moment:
             return self.number(_STORED[name])
         if name in WORDS:
             return self.word(name)
+        values: Values
         if name in _SAYS:
             if "says" not in self._known:
                 signs = self.state.words_in(str(self.pack.settings["language"])).written.signs
                 self._known["says"] = _BITS.take(signs[self.rows], axis=1)
-            return self._known["says"][_SAYS[name]]
+            values = self._known["says"][_SAYS[name]]
+            return values
         if name in _SINCE:
             # far from now the difference of two instants does not fit 64 bits
             return np.asarray(np.maximum((self.now - self.number(_SINCE[name])) / DAY, 0.0))
         if name in _USES:
-            return self.use_days()[_USES[name]]
+            values = self.use_days()[_USES[name]]
+            return values
         lists = self.state.lists[name]
         found = np.empty(len(self.rows), dtype=object)
         found[:] = [lists.at(row) for row in self.rows.tolist()]
@@ -559,7 +562,7 @@ class Moment:
 def _same_half_life(policy: Policy, base: float) -> float:
     """What a policy gives every memory that reads nothing of it; NaN for null."""
     same = policy.row({"base-half-days": base})
-    return math.nan if same is None else float(same)
+    return float(same) if isinstance(same, float) else math.nan
 
 
 class _Layout(NamedTuple):
