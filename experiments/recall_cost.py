@@ -157,6 +157,7 @@ def _spent(call: Callable[[], None]) -> float:
 def digests(count: int) -> dict[str, str]:
     """A digest of ``count`` recalls of each pack."""
     import memlab
+
     try:
         from memlab.kernel.base.clock import ManualClock
     except ModuleNotFoundError:
