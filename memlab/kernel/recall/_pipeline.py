@@ -381,7 +381,8 @@ def _ranked(run: Run, limit: int) -> Ranking:
     show, pool, scores, scale = run.plan.show, run.pool, run.scores, run.asked.embedder.scale
     depth = limit + show.probe_depth
     if show.selects:
-        return rank_by_policy(run.plan.pack.policies["select"], pool, scores, depth=depth, closeness=scale)
+        policy, spending = run.plan.pack.policies["select"], None if run.selection is None else run.selection.spending
+        return rank_by_policy(policy, pool, scores, depth=depth, closeness=scale, spending=spending)
     if show.diversifies:
         vectors = run.state.vectors.take(pool.rows)
         return rank_all(run.plan.pack, scores, lambda: vectors, depth=depth, closeness=scale)

@@ -166,6 +166,10 @@ class Injection:
 
     # -- what is chosen -------------------------------------------------------------------------------------------
 
+    def spending(self, rows: Rows) -> tuple[Scores, float]:
+        """What each memory would cost in tokens, whole and unmarked, and what the empty prompt has room for."""
+        return np.array([self._tokens(row) for row in rows.tolist()]), float(self.sheet.free // 4)
+
     def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, beside: int) -> Chosen:
         self._pool, self._scores = pool, scores
         self._marks = marks_among(pool, self._pack, self._population)
