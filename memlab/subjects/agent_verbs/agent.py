@@ -16,9 +16,8 @@ from memlab.kernel.recall import Filters, Hits, WordOrWords
 from memlab.kernel.state import State, columns_of
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
-from memlab.kernel.verbs.feedback.feedback import Judgements
-from memlab.kernel.verbs.gate.identity import Identity, is_fact
-from memlab.kernel.verbs.gate.names import as_agent
+from memlab.kernel.verbs.feedback import Judgements, checked_judgement
+from memlab.kernel.verbs.gate import Identity, as_agent, is_fact
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered
@@ -250,16 +249,9 @@ class Agent(Displayed):
         self._identity.check_writes()
         with self._core.reading() as state:
             self._identity.check_sees(state, [self._core.row(hit)])
-        return self._judgements.feedback(
-            hit,
-            outcome,
-            rating=rating,
-            reward=reward,
-            agent=self._short,
-            source=source,
-            at=at,
-            decision=decision,
-        )
+        now = self._core.instant(at)
+        judgement = checked_judgement(hit, outcome, rating, reward, self._short, source, now, decision)
+        return self._judgements.feedback(judgement)
 
     @checked
     def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Edited:

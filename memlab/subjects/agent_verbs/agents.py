@@ -14,15 +14,14 @@ from memlab.kernel.privacy import refuse
 from memlab.kernel.recall import Filters, Hits, WordOrWords
 from memlab.kernel.state import checked_text
 from memlab.kernel.verbs.core import Core, Memories
-from memlab.kernel.verbs.feedback.feedback import Judgements, Verified
-from memlab.kernel.verbs.gate.names import check_agent
-from memlab.kernel.verbs.gate.switch import Consents, Switches, consent_of, lacks_consent
+from memlab.kernel.verbs.gate import Consents, Switches, check_agent, consent_of, lacks_consent
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.admission import Admission, Observation
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Remembered
 from memlab.subjects.agents.relationships import Relationship, Relationships, in_event, relationship_of, talked
 from memlab.subjects.agents.turns import PATIENCE, BegunTurns, Turns
+from memlab.subjects.agents.verifying import Verified, Verifying
 from memlab.subjects.context.metrics import Metrics, metrics_of
 from memlab.subjects.extraction.extraction import Extraction, Learned, where_of
 from memlab.subjects.extraction.staged import Extracted
@@ -49,11 +48,11 @@ class LabAgents:
         core: Core,
         remembering: Remembering,
         questions: Questions,
-        judgements: Judgements,
+        verifying: Verifying,
         begun: BegunTurns,
         extraction: Extraction,
     ) -> None:
-        self._core, self._remembering, self._questions, self._judgements = core, remembering, questions, judgements
+        self._core, self._remembering, self._questions, self._verifying = core, remembering, questions, verifying
         self._begun, self._extraction = begun, extraction
 
     @checked
@@ -150,7 +149,7 @@ class LabAgents:
 
         >>> lab.agents.verify(lab.recall("release"), memlab.verifiers.overlap)                    # doctest: +SKIP
         """
-        return self._judgements.verify(hits, accepted, rejected=rejected, relations=relations, at=at)
+        return self._verifying.verify(hits, accepted, rejected=rejected, relations=relations, at=at)
 
     @checked
     def turns(
@@ -181,7 +180,7 @@ class LabAgents:
                 context, limit=limit, project=project, session=session, filters=filters, at=None, log=True
             )
 
-        begun = Turns(ask, self._judgements, verifier, self._core.store, patience=patience)
+        begun = Turns(ask, self._verifying, verifier, self._core.store, patience=patience)
         self._begun.add(begun)
         return begun
 

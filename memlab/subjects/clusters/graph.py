@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memlab.kernel.base.arguments import Seed, checked
 from memlab.kernel.base.clock import When
-from memlab.kernel.verbs.graph.graph import GraphVerbs
+from memlab.kernel.verbs.graph import GraphVerbs
 from memlab.subjects.clusters.clusters import LabClusters
 from memlab.subjects.clusters.stats import Stats, stats
 

@@ -8,9 +8,8 @@ from typing import Any
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import Change, State, values_of
 from memlab.kernel.storage.store import Store
-from memlab.kernel.verbs.corrections.dependents import Dependents
 from memlab.kernel.verbs.corrections.editing import in_place_of
-from memlab.kernel.verbs.corrections.replacing import Editor, EditOutcome
+from memlab.kernel.verbs.corrections.replacing import Dependents, Editor, EditOutcome
 from memlab.subjects.clusters.consolidation import undo_consolidations
 from memlab.subjects.clusters.grouping import standing_summaries, summaries_of, unconsolidated
 
@@ -19,8 +18,6 @@ __all__ = ["Quoting"]
 
 class Quoting(Dependents):
     """What consolidation made: a summary of the old words is undone, its members are in use again."""
-
-    label = "consolidation"
 
     def made(self, state: State) -> Collection[int]:
         return summaries_of(state).all.keys()

@@ -15,9 +15,9 @@ import msgspec
 from memlab.errors import BadAnswer, InputError, ModelError, NoAnswer, OverBudget
 from memlab.kernel.base.arguments import Count, Within, checked, shown
 from memlab.kernel.base.display import clip
-from memlab.kernel.base.interrupts import ThreadLock
 from memlab.kernel.base.loopback import is_loopback
 from memlab.kernel.base.printable import printable
+from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.privacy import screen
 from memlab.kernel.version import __version__
 from memlab.subjects.models._answers import Answers
