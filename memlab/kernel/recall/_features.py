@@ -16,12 +16,12 @@ from memlab.kernel.embedding import evened
 from memlab.kernel.index import Asked, among, products, products_below
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall._mentions import Phrases, days_from, file_namer, tag_namer
-from memlab.kernel.recall._moment import COMPUTE, Moment, Rows, Values
+from memlab.kernel.recall._moment import Moment, Rows, Values
 from memlab.kernel.recall._query import QuestionFeatures
 from memlab.kernel.schema import RELATIONS
 from memlab.kernel.state import State
 
-__all__ = ["COMPUTE_OF_QUERY", "Candidates", "corrects", "min_max", "takes_over"]
+__all__ = ["Candidates", "corrects", "min_max", "takes_over"]
 
 
 # Which statements may take the place of an older one that answers: later ones on the same subject.
@@ -200,18 +200,78 @@ class Candidates(Moment):
         found._known = {name: known[name][places] for name in _BY_ITSELF if name in known}
         return found
 
+    def compute(self, name: str) -> Values:
+        """Compute a feature that does not follow from the query alone."""
+        asked, rows, state = self.asked, self.rows, self.state
+        match name:
+            case "seed" | "received" | "hops":  # nothing has given it yet
+                return np.zeros(len(rows))
+            case "activation":
+                return self["seed"] + self["received"]
+            case "session-seed":
+                return self._session_seed()
+            case "similarity":
+                return asked.similarity(rows)
+            case "closeness":
+                return asked.embedder.scale(self["similarity"])
+            case "nearness":
+                return self._nearness()
+            case "lexical":
+                return asked.matches.scores(rows)
+            case "coverage":
+                return asked.matches.coverage(rows)
+            case "session-lexical":
+                return asked.session_lexical(self.contexts())
+            case "around-lexical":
+                return asked.around_lexical(self._windows())
+            case "around-similarity":
+                return asked.around_similarity(self._windows())
+            case "before-coverage":
+                before = self.before()
+                return np.where(before >= 0, asked.matches.coverage(np.maximum(before, 0)), 0.0)
+            case "late":
+                forms, _, counts = self._words_held()
+                return asked.late(rows, forms, counts)
+            case "takes-over":
+                return self._takes_over()
+            case "corrects":
+                return self._corrects()
+            case "outdated":
+                return self._outdated()
+            case "names-things":
+                return self._names_things()
+            case "names-speaker":
+                return _any_of(state.names["speaker"].codes[rows], asked.named)
+            case "names-other":
+                return ~self["names-speaker"]
+            case "date-gap":
+                return days_from(asked.spans, self.number("created"))
+            case "names-date":
+                return (self["date-gap"] == 0).astype(np.float64)
+            case "names-file" | "names-tag":
+                return self._names_any("files" if name == "names-file" else "tags")
+            case "query-tags":
+                named = tuple(dict.fromkeys(_TAG.findall(asked.question.text)))
+                return np.fromiter([named] * len(rows), dtype=object, count=len(rows))
+            case "phrase":
+                return self._phrase()
+            case "triggered":
+                return _any_of(rows, asked.triggered)
+            case "same-session":
+                sessions = state.names["session"]
+                return np.asarray(sessions.codes[rows] == sessions.code(asked.question.session))
+            case "same-branch":
+                branches = state.names["branch"]
+                wanted = map(branches.code, asked.question.filters.branch or ())
+                return _any_of(branches.codes[rows], np.array([-1, *wanted]))
+        return super().compute(name)
+
     def contexts(self) -> NDArray[np.int32]:
         """The code of the session of each row."""
         return self.state.contexts.codes[self.rows]
 
-    def query_tags(self) -> Values:
-        named = tuple(dict.fromkeys(_TAG.findall(self.asked.question.text)))
-        found = np.empty(len(self), dtype=object)
-        found[:] = [named] * len(self)
-        return found
-
-    def phrase(self) -> Values:
-        """Read are only the texts that hold both words of some pair."""
+    def _phrase(self) -> Values:
+        """The share of the query's phrases in each text; read are only texts that hold both words of some pair."""
         asked = Phrases(self.asked.words, self.asked.question.text)
         found = np.zeros(len(self))
         places = np.flatnonzero(self.asked.matches.with_pair(self.rows, asked.terms))
@@ -219,23 +279,20 @@ class Candidates(Moment):
         found[places] = [asked.share(text or "") for text in texts]
         return found
 
-    def windows(self) -> Rows:
+    def _windows(self) -> Rows:
         """The rows, the two that take part before each in its session and the two after; -1 where there is none."""
         if "windows" not in self._known:
             self._known["windows"] = self.state.around(self.rows, 2, self.asked.population.mask)
         return self._known["windows"]
 
-    def held(self) -> tuple[Rows, Values, Rows]:
+    def _words_held(self) -> tuple[Rows, Values, Rows]:
         """The forms of the rows, which of them have a capital, and how many each row has."""
         if self._held is None:
             self._held = self.asked.words.written.held(self.rows)
         return self._held
 
-    def late(self) -> Values:
-        forms, _, counts = self.held()
-        return self.asked.late(self.rows, forms, counts)
-
-    def takes_over(self) -> Values:
+    def _takes_over(self) -> Values:
+        """See ``takes_over``."""
         return takes_over(
             self.state.vectors.take(self.rows),
             (min_max(self["late"]) + min_max(self["similarity"])) / 2.0,
@@ -245,9 +302,9 @@ class Candidates(Moment):
             self.asked.embedder.scale,
         )
 
-    def content(self) -> list[frozenset[int]]:
+    def _content(self) -> list[frozenset[int]]:
         """The stems of each row that say what it is about: no stop words, no words such as user and like."""
-        forms, _, counts = self.held()
+        forms, _, counts = self._words_held()
         written = self.asked.words.written
         stems = written.terms[forms]
         unspecific = self.asked.signs.words["unspecific"]
@@ -256,7 +313,7 @@ class Candidates(Moment):
         parts = np.split(stems, counts.cumsum()[:-1])
         return [frozenset(part[part >= 0].tolist()) for part in parts]
 
-    def corrects(self) -> Values:
+    def _corrects(self) -> Values:
         kinds = self.state.names["kind"]
         (rows,) = np.nonzero(kinds.codes[self.rows] == kinds.code("correction"))
         if not len(rows):
@@ -267,14 +324,14 @@ class Candidates(Moment):
             np.maximum(self["late"], (min_max(self["late"]) + min_max(self["similarity"])) / 2.0),
             self["late"],
             self["words"],
-            self.content(),
+            self._content(),
             self["says-change"],
             self.number("created"),
             self.state.names["speaker"].codes[self.rows],
             self.asked.embedder.scale,
         )
 
-    def outdated(self) -> Values:
+    def _outdated(self) -> Values:
         """Texts are read only of pairs that both hold enough of the question's words."""
         found, edges = np.zeros(len(self)), self.state.edges
         updated = edges.entered(_UPDATES)
@@ -301,40 +358,30 @@ class Candidates(Moment):
             found[place] = max(found[place], asked.outdated(old or "", new or ""))
         return np.where(found >= _OUTDATED, found, 0.0)
 
-    def names_things(self) -> Values:
-        forms, capital, counts = self.held()
+    def _names_things(self) -> Values:
+        forms, capital, counts = self._words_held()
         (places,) = capital.nonzero()
         places = places[~_any_of(forms[places], self.asked.names)]
         row = counts.cumsum().searchsorted(places, side="right")
         return np.minimum(np.bincount(row, minlength=len(self)), 3).astype(np.float64)
 
-    def nearness(self) -> Values:
+    def _nearness(self) -> Values:
         if not self.asked.embedder.calibrated:
             return self["closeness"]
         specific = self.asked.specific_matches
         shared = self["coverage"] if specific is None else specific.coverage(self.rows)
         return evened(self["closeness"], shared, self["length"])
 
-    def named(self, column: str, make_namer: Callable[[], Callable[[str], bool]]) -> Values:
-        """Whether the query names any of the strings that each row has in a column of lists."""
-        lists = self.state.lists[column]
+    def _names_any(self, column: str) -> Values:
+        """Whether the query names any of the files, or of the tags, of each row."""
+        lists, text, words = self.state.lists[column], self.asked.question.text, self.asked.words
         if not lists.held:
             return np.zeros(len(self.rows), dtype=np.bool_)
-        is_named = make_namer()
+        is_named = file_namer(words.stop_words, text) if column == "files" else tag_namer(words, text)
         held = (any(map(is_named, lists.at(row))) for row in self.rows.tolist())
         return np.fromiter(held, dtype=np.bool_, count=len(self))
 
-    def before_coverage(self) -> Values:
-        rows = self.before()
-        return np.where(rows >= 0, self.asked.matches.coverage(np.maximum(rows, 0)), 0.0)
-
-    def same_branch(self) -> Values:
-        branches = self.state.names["branch"]
-        codes = branches.codes[self.rows]
-        wanted = self.asked.question.filters.branch or ()
-        return _any_of(codes, np.array([-1, *map(branches.code, wanted)]))
-
-    def session_seed(self) -> Values:
+    def _session_seed(self) -> Values:
         """The best seed of each session among these rows; a row without a session has its own."""
         contexts, seeds = self.contexts(), self["seed"]
         # the last place is for rows without a session, whose code is -1
@@ -351,62 +398,3 @@ def _any_of(values: Values, wanted: Values) -> Values:
     for value in wanted:
         found |= values == value
     return found
-
-
-def _names_speaker(pool: Candidates) -> Values:
-    return _any_of(pool.state.names["speaker"].codes[pool.rows], pool.asked.named)
-
-
-def _same_session(pool: Candidates) -> Values:
-    sessions = pool.state.names["session"]
-    return np.asarray(sessions.codes[pool.rows] == sessions.code(pool.asked.question.session))
-
-
-def _names_file(pool: Candidates) -> Values:
-    return pool.named("files", lambda: file_namer(pool.asked.words.stop_words, pool.asked.question.text))
-
-
-def _names_tag(pool: Candidates) -> Values:
-    return pool.named("tags", lambda: tag_namer(pool.asked.words, pool.asked.question.text))
-
-
-def _nothing(pool: Candidates) -> Values:
-    """What nothing has given yet."""
-    return np.zeros(len(pool.rows))
-
-
-COMPUTE_OF_QUERY: dict[str, Callable[[Candidates], Values]] = {
-    "late": Candidates.late,
-    "around-lexical": lambda pool: pool.asked.around_lexical(pool.windows()),
-    "around-similarity": lambda pool: pool.asked.around_similarity(pool.windows()),
-    "names-things": Candidates.names_things,
-    "takes-over": Candidates.takes_over,
-    "corrects": Candidates.corrects,
-    "outdated": Candidates.outdated,
-    "similarity": lambda pool: pool.asked.similarity(pool.rows),
-    "closeness": lambda pool: pool.asked.embedder.scale(pool["similarity"]),
-    "nearness": Candidates.nearness,
-    "lexical": lambda pool: pool.asked.matches.scores(pool.rows),
-    "coverage": lambda pool: pool.asked.matches.coverage(pool.rows),
-    "session-lexical": lambda pool: pool.asked.session_lexical(pool.contexts()),
-    "before-coverage": Candidates.before_coverage,
-    "names-speaker": _names_speaker,
-    "names-other": lambda pool: ~pool["names-speaker"],
-    "phrase": Candidates.phrase,
-    "date-gap": lambda pool: days_from(pool.asked.spans, pool.number("created")),
-    "names-date": lambda pool: (pool["date-gap"] == 0).astype(np.float64),
-    "names-file": _names_file,
-    "names-tag": _names_tag,
-    "query-tags": Candidates.query_tags,
-    "triggered": lambda pool: _any_of(pool.rows, pool.asked.triggered),
-    "same-session": _same_session,
-    "same-branch": Candidates.same_branch,
-    "seed": _nothing,
-    "received": _nothing,
-    "activation": lambda pool: pool["seed"] + pool["received"],
-    "hops": _nothing,
-    "session-seed": Candidates.session_seed,
-}
-"""The features of candidates of a query that do not follow from the query alone."""
-
-Candidates.compute = {**COMPUTE, **COMPUTE_OF_QUERY}

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import ExtensionError, ExtensionWarning, UnknownName
 from memlab.kernel.base.clock import DAY
-from memlab.kernel.index import SAYS
+from memlab.kernel.index import SAYS, Words
 from memlab.kernel.language import Coded, Known, Policy, Program, Value
 from memlab.kernel.policies import FEATURES, Pack
 from memlab.kernel.schema import MEMORY, RELATIONS, SPEAKER_ROLES, USES, role_of
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CODES",
-    "COLUMNS",
-    "COMPUTE",
     "NOTHING",
     "NULLABLE",
     "PLAIN",
@@ -332,10 +330,6 @@ _SINCE = {"age-days": "created", "idle-days": "accessed", "elapsed-days": "acces
 
 _USES = {f"use-{number}-days": number - 1 for number in range(1, USES + 1)}
 _SAYS = {name: place for place, name in enumerate(SAYS)}
-_LISTS = ("tags", "files")
-
-COLUMNS = frozenset((*_STORED, *_SINCE, *_USES, *_SAYS, *_LISTS, *WORDS))
-"""Features of memories that are columns of a state, which ``Moment`` reads without a function for each."""
 
 _ROLES = {role: code for code, role in enumerate(SPEAKER_ROLES)}
 _roles_by_speaker: WeakKeyDictionary[Names, tuple[str | None, NDArray[np.int64]]] = WeakKeyDictionary()
@@ -346,9 +340,6 @@ class Moment:
 
     ``now`` may be an instant for each row.
     """
-
-    compute: ClassVar[Mapping[str, Callable[[Any], Values]]]
-    """The function of each feature that is no column."""
 
     quiet: ClassVar[bool] = False
     """Whether NumPy's warnings are off whenever a policy is asked."""
@@ -366,42 +357,51 @@ class Moment:
     def __getitem__(self, name: str) -> Values:
         values = self._known.get(name)
         if values is None:
-            compute = self.compute.get(name)
             if name in self.uniform:
                 value = self.uniform[name]
                 values = np.full(len(self.rows), np.nan if value is None else value)
-            elif compute is not None:
-                values = compute(self)
-            elif name in COLUMNS:
-                values = self._column(name)
             else:
-                values = extended_values(FEATURES[name], self)
+                values = self.compute(name)
             self._known[name] = values
         return values
 
-    def _column(self, name: str) -> Values:
-        """Read one of ``COLUMNS``."""
+    def compute(self, name: str) -> Values:
+        """Compute a feature of memories, or one of an extension."""
+        rows, state = self.rows, self.state
         if name in _STORED:
             return self.number(_STORED[name])
         if name in WORDS:
             return self.word(name)
-        values: Values
         if name in _SAYS:
-            if "says" not in self._known:
-                signs = self.state.words_in(str(self.pack.settings["language"])).written.signs
-                self._known["says"] = _BITS.take(signs[self.rows], axis=1)
-            values = self._known["says"][_SAYS[name]]
-            return values
+            return np.asarray(self._says()[_SAYS[name]])
         if name in _SINCE:
             # far from now the difference of two instants does not fit 64 bits
             return np.asarray(np.maximum((self.now - self.number(_SINCE[name])) / DAY, 0.0))
         if name in _USES:
-            values = self.use_days()[_USES[name]]
-            return values
-        lists = self.state.lists[name]
-        found = np.empty(len(self.rows), dtype=object)
-        found[:] = [lists.at(row) for row in self.rows.tolist()]
-        return found
+            return np.asarray(self.use_days()[_USES[name]])
+        match name:
+            case "uses":
+                return self["access"] + 1.0
+            case "recency":
+                return self._recency()
+            case "retention":
+                return self.retention()
+            case "asks":
+                return np.asarray(state.asks.values[rows])
+            case "answers":
+                before = self.before()
+                return np.asarray((before >= 0) & state.asks.values[before])  # -1 is some row too, and does not count
+            case "length":  # stop words left out
+                return self._words().lengths[rows].astype(np.float64)
+            case "words":  # stop words counted
+                return self._words().written.counts[rows].astype(np.float64)
+            case "speaker-role":
+                coded = self._coded_roles()
+                return coded if isinstance(coded, np.ndarray) else coded.array()
+            case "tags" | "files":
+                lists = [state.lists[name].at(row) for row in rows.tolist()]
+                return np.fromiter(lists, dtype=object, count=len(lists))
+        return extended_values(FEATURES[name], self)
 
     def fill(self, table: NDArray[np.float64], names: tuple[str, ...]) -> None:
         """Write numbers and flags, null as NaN, into the first rows of f64[names, rows]. Columns of the state are read
@@ -506,15 +506,14 @@ class Moment:
             self._known["use-days"] = ages
         return self._known["use-days"]
 
-    def answers(self) -> Values:
-        """Return whether the row before each one asks something."""
-        before = self.before()
-        return np.asarray((before >= 0) & self.state.asks.values[before])  # -1 is some row too, and does not count
+    def _words(self) -> Words:
+        return self.state.words_in(str(self.pack.settings["language"]))
 
-    def speaker_role(self) -> Values:
-        """Return the role by the name of who said it, or else of who wrote it."""
-        coded = self._coded_roles()
-        return coded if isinstance(coded, np.ndarray) else coded.array()
+    def _says(self) -> Values:
+        """bool[signs, rows]: which signs the words of each row are."""
+        if "says" not in self._known:
+            self._known["says"] = _BITS.take(self._words().written.signs[self.rows], axis=1)
+        return self._known["says"]
 
     def _coded_roles(self) -> Coded | Values:
         """The roles as codes; as words where creators differ. Those of all speakers are kept until one is new."""
@@ -547,7 +546,7 @@ class Moment:
             self._known["half-life"] = half if nulls is None else np.where(nulls, np.nan, half)
         return self._known["half-life"]
 
-    def recency(self) -> Values:
+    def _recency(self) -> Values:
         """Return the share that is left of each memory after its half-life."""
         with nullcontext() if self.quiet else np.errstate(all="ignore"):
             return np.asarray(np.exp(-_LN2 * self["idle-days"] / self.half_life()))
@@ -581,30 +580,3 @@ def _layout(names: tuple[str, ...]) -> _Layout:
         [(place, _USES[name]) for place, name in placed if name in _USES],
         [(place, name) for place, name in placed if name not in _STORED and name not in _USES],
     )
-
-
-def _length(moment: Moment) -> Values:
-    """The words of each row without stop words."""
-    words = moment.state.words_in(str(moment.pack.settings["language"]))
-    return words.lengths[moment.rows].astype(np.float64)
-
-
-def _word_count(moment: Moment) -> Values:
-    """The words of each row, stop words counted."""
-    words = moment.state.words_in(str(moment.pack.settings["language"]))
-    return words.written.counts[moment.rows].astype(np.float64)
-
-
-COMPUTE: dict[str, Callable[[Moment], Values]] = {
-    "words": _word_count,
-    "length": _length,
-    "speaker-role": Moment.speaker_role,
-    "asks": lambda moment: moment.state.asks.values[moment.rows],
-    "answers": Moment.answers,
-    "recency": Moment.recency,
-    "retention": Moment.retention,
-    "uses": lambda moment: moment["access"] + 1.0,
-}
-"""The features of the stage ``memory`` that are no columns."""
-
-Moment.compute = COMPUTE
