@@ -243,11 +243,11 @@ class Candidates(Moment):
             case "names-speaker":
                 return _any_of(state.names["speaker"].codes[rows], asked.named)
             case "names-other":
-                return ~self["names-speaker"]
+                return np.asarray(~self["names-speaker"])
             case "date-gap":
                 return days_from(asked.spans, self.number("created"))
             case "names-date":
-                return (self["date-gap"] == 0).astype(np.float64)
+                return np.asarray(self["date-gap"] == 0, dtype=np.float64)
             case "names-file" | "names-tag":
                 return self._names_any("files" if name == "names-file" else "tags")
             case "query-tags":
