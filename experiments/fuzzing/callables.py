@@ -20,8 +20,13 @@ from typing import Any
 import memlab
 from memlab.errors import MissingExtra
 from memlab.kernel.storage.store import Store
+from memlab.subjects.lens import Attribution, Explanation, PolicyDiff, Why
+from memlab.subjects.programs.watch import Watch
 
 __all__ = ["MADE_BY_MEMLAB", "parameters", "public_callables"]
+
+_GIVEN_BY_NAME: tuple[type, ...] = (Attribution, Explanation, PolicyDiff, Watch, Why)
+"""What methods of the kernel return whose class stands in an extension, so that no annotation of theirs names it."""
 
 MADE_BY_MEMLAB = {
     "Call": "a step of a program that was read",
@@ -67,7 +72,7 @@ _SUBMODULES = ("adapters", "ingest", "simulation", "verifiers")
 def public_callables() -> dict[str, Callable[..., Any]]:
     """Each with at least one parameter, by its name; the underlying function, whose annotations say what it takes."""
     found: dict[str, Callable[..., Any]] = {}
-    classes: list[type] = []
+    classes = list(_GIVEN_BY_NAME)
     for module in (memlab, *(getattr(memlab, name) for name in _SUBMODULES)):
         for name in module.__all__:
             value = getattr(module, name)

@@ -150,7 +150,7 @@ def verdict(lab: memlab.Lab, challenger: str | None, report: Path | None, **opti
 @command(
     policy,
     write_if("yes"),
-    verb="memlab.subjects.operations.operations:LabOperations.adapt_policy",
+    verb="memlab.subjects.programs.operations:LabOperations.adapt_policy",
     options={
         **_JUDGED,
         "cluster": "What belongs together and counts once: day, session, decision, a column.",
