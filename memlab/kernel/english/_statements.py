@@ -70,25 +70,19 @@ class Signs:
             found |= 3 if len(word) == 4 and word.isdecimal() else 2
         return found
 
-    def asks_when(self, spoken: str) -> bool:
-        """Whether a question asks for a time: its words in lower case, a space before and after each."""
-        return self.when.search(spoken) is not None
-
-    def asks_how_many(self, spoken: str) -> bool:
-        """Whether a question asks for a number or a span."""
-        return self.how_many.search(spoken) is not None
-
-    def asks_you(self, spoken: str) -> bool:
-        """Whether a question speaks of whom it asks."""
-        return self.you.search(spoken) is not None
-
-    def asks_now(self, spoken: str) -> bool:
-        """Whether a question asks what holds today, and not what was."""
-        return self.now.search(spoken) is not None and self.past.search(spoken) is None
-
-    def asks_over_time(self, spoken: str) -> bool:
-        """Whether a question compares times, or asks for what was: between, more than, originally ..."""
-        return self.over_time.search(spoken) is not None
+    def read_query(self, spoken: str) -> dict[str, bool]:
+        """Return what a query asks for, by the features of that name: its words in lower case, a space before and after
+        each.
+        """
+        return {
+            "asks-when": self.when.search(spoken) is not None,
+            "asks-how-many": self.how_many.search(spoken) is not None,
+            "asks-you": self.you.search(spoken) is not None,
+            # what holds today, and not what was
+            "asks-now": self.now.search(spoken) is not None and self.past.search(spoken) is None,
+            # between, more than, originally ...: it compares times, or asks for what was
+            "asks-over-time": self.over_time.search(spoken) is not None,
+        }
 
 
 @cache
