@@ -19,7 +19,7 @@ from memlab.kernel.policies import Pack, load_pack, pack_names
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation import Evaluation, evaluate
 from memlab.science.simulation import SURE, WORLDS, Life, World, live
-from memlab.subjects.retention.curves import Forecast
+from memlab.subjects.retention.forecast import Forecast
 
 __all__ = ["HORIZON", "LOGGING", "Agreement", "Quarter", "agreement", "live_quarter"]
 
