@@ -441,15 +441,10 @@ class State:
         if declared.storage == "text":
             texts = self.texts if name == "text" else self.refs
             return texts.series(name) if rows is None else pl.Series(name, texts.take(rows), dtype=pl.String)
-        if name in self.names:
-            return self.names[name].series(name, rows)
-        if name in self.lists:
-            return self.lists[name].series(name, rows)
-        if name in self.notes:
-            notes = self.notes[name]
-            if rows is None:
-                return notes.series(name)
-            return pl.Series(name, [notes.at(row) for row in rows.tolist()], dtype=pl.String)
+        words: tuple[Mapping[str, Names | Lists | Notes], ...] = (self.names, self.lists, self.notes)
+        for kind in words:
+            if name in kind:
+                return kind[name].series(name, rows)
         values = self.numbers[name].values if rows is None else self.numbers[name].values[rows]
         if declared.storage == "time":
             return stamps(name, values)
