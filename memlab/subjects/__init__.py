@@ -16,7 +16,7 @@ EXTENSIONS = (
     "memlab.subjects.index",
     "memlab.subjects.io",
     "memlab.subjects.modules",
-    "memlab.subjects.operations",
+    "memlab.subjects.programs",
     "memlab.subjects.purge",
     "memlab.subjects.retention",
     "memlab.subjects.rederiving",

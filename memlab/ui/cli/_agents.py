@@ -108,7 +108,7 @@ def run(lab: Path, file: Path, yes: bool, as_json: bool) -> Told:
 
     All are checked first. Without --yes it asks before anything is changed, and --json refuses instead of asking.
     """
-    from memlab.subjects.programs import read_program
+    from memlab.subjects.programs.program import read_program
 
     program = read_program(read_text(file), file=str(file))
     changing = [call for call in program.calls if call.operation.does != "reads"]

@@ -14,18 +14,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memlab.errors import InputError, PolicyError, UnknownName
-from memlab.kernel.language import (
-    Explanation,
-    Policy,
-    canonical,
-    compile_policy,
-    diff_packs,
-    diff_policies,
-    highlight,
-    read_pack,
-    slot_of,
-)
+from memlab.kernel.language import Policy, canonical, compile_policy, read_pack, slot_of
 from memlab.kernel.policies import SLOTS, Pack, load_pack, slot_named
+from memlab.subjects.lens import Explanation, diff_packs, diff_policies, highlight
 from memlab.ui.cli._base import InputFile, LocalPath, Told, command, policy, read_frame, read_text, say, tell, value_of
 
 if TYPE_CHECKING:

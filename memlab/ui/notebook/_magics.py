@@ -19,11 +19,12 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from memlab.errors import InputError, MemlabError, PolicyError, PolicySyntaxError, UnknownName, did_you_mean
 from memlab.kernel.base.display import Displayed, box, details, table
 from memlab.kernel.base.printable import printable
-from memlab.kernel.language import compile_policy, slot_of, vocabulary
+from memlab.kernel.language import compile_policy, slot_of
 from memlab.kernel.policies import SLOTS, Version, pack_names, slot_named
 from memlab.kernel.recall import Hits
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.lab import Lab
+from memlab.subjects.lens import vocabulary
 from memlab.subjects.programs import OPERATIONS, Ran
 from memlab.ui.widgets.ranks import (
     DECIDES_RANKS,

@@ -13,9 +13,10 @@ import traitlets
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.display import table
-from memlab.kernel.language import Policy, parametrize, vocabulary
+from memlab.kernel.language import Policy
 from memlab.kernel.policies import SLOTS, Version, slot_named
 from memlab.subjects.lab import Lab
+from memlab.subjects.lens import parametrize, vocabulary
 from memlab.ui.widgets._explorer import explained
 from memlab.ui.widgets._widget import Widget, arrow
 from memlab.ui.widgets.ranks import (
