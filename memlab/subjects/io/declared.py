@@ -18,7 +18,7 @@ def _load(verbs: Verbs) -> Any:
     from memlab.subjects.io.loading import Given, load
 
     def load_given(x: Any, *, progress: bool, **given: Any) -> Any:
-        parts = verbs.core, verbs.remembering, verbs.linker, verbs.made("policies"), verbs.made("extraction")
+        parts = verbs.core, verbs.remembering, verbs.made("linker"), verbs.made("policies"), verbs.made("extraction")
         return load(x, Given(**given), *parts, progress=progress)
 
     return load_given
@@ -30,6 +30,7 @@ DECLARED = Declared(
     accessors={
         "backups": bound("memlab.subjects.io.backups:back_up_if_due", "store"),
         "io": made_of("memlab.subjects.io.io:LabIO", "core", "reembedder"),
+        "keeping": made_of("memlab.subjects.io.keeping:LabKeeping", "store"),
         "load": _load,
         "mirrors": bound("memlab.subjects.io.io:reach_lost_mirrors", "store"),
     },
