@@ -558,6 +558,7 @@ NOT_READ = {
         *("agents.modules.touch", "upkeep.operations.adapt_policy"),
         *("agents.credits.answer", "agents.credits.calibrate", "agents.credits.transcript", "agents.modules.scan"),
         *("agents.modules.describe", "agents.commit", "agents.end_session", "agents.switch_off", "agents.switch_on"),
+        *("upkeep.thin", "upkeep.log_days", "upkeep.usage"),
         *("upkeep.operations.run", "load", "io.move_to", "io.join", "io.reembed", "io.backup", "io.check", "challenge"),
     ),
     "reads nothing that turns does not": ("graph.link_waiting", "io.snapshot", "close"),

@@ -180,7 +180,9 @@ OF_NUMBERS = {
         "Clusters",
         "Clustered",
         "Version",
-        "SlateLog",
+        "SealedLog",
+        "Usage",
+        "Thinning",
     ),
     *("Corrected", "DemoResult"),
 }

@@ -147,12 +147,12 @@ def test_format_2_is_raised_under_the_writers_lock(folder):
 
 _KILLED = """
 import os, signal, sys
-from memlab.kernel.journal import Journal, _migration
-mark = _migration.mark_format
+from memlab.kernel.journal import Journal, _database
+mark = _database.mark_format
 def killed(connection):
     mark(connection)
     os.kill(os.getpid(), signal.SIGKILL)
-_migration.mark_format = killed
+_database.mark_format = killed
 Journal.open(sys.argv[1])
 """
 

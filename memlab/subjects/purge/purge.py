@@ -22,7 +22,7 @@ from memlab.subjects.purge.receipt import (
     receipt_of,
     search_terms_of,
 )
-from memlab.subjects.purge.rewriting import may_hold, redact_event
+from memlab.subjects.purge.rewriting import events_that_may_hold, redact_event
 from memlab.subjects.purge.verifying import differences
 
 __all__ = ["purge"]
@@ -77,7 +77,7 @@ def purge(
             if rows:
                 seq, purged = tx.head + 1, np.array(sorted(rows), dtype=np.int64)
                 # a log of years is read once: a recall or a judgement has nothing that could go
-                events = [event for event in journal.events() if may_hold(event)]
+                events = events_that_may_hold(journal.events())
                 gone = plan_purge(state, events, purged, seq=seq, filters=chosen.filters, entity=chosen.entity)
                 wanted = search_terms_of(state, rows, gone, chosen.entity)
                 # slates first: they tell as whom the recalls were asked that events speak of

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from memlab.kernel.schema import MEMORY, NEVER
 from memlab.kernel.state import EVERYONE, NAMES, Entities, Field, body_field, dump_field
 from memlab.subjects.purge.planning import PurgePlan
 
-__all__ = ["may_hold", "redact_event", "without_redactable"]
+__all__ = ["events_that_may_hold", "redact_event", "without_redactable"]
 
 _CONTENT = frozenset(name for name, column in MEMORY.items() if column.storage in ("text", "name", "note", "list"))
 _NOTES = frozenset(name for name, column in MEMORY.items() if column.storage == "note")
@@ -33,15 +32,18 @@ Beside = Mapping[str, Any]
 """The other members of the mapping in which a value stands."""
 
 
-def may_hold(event: Event) -> bool:
-    """Return whether the body of an event has fields that say who bears which names, or that a purge may change."""
-    return _may_hold(event.kind, tuple(event.body))
-
-
-@lru_cache(4096)
-def _may_hold(kind: str, names: tuple[str, ...]) -> bool:
-    fields = map(body_field(kind).get, names)
-    return any(field.bears_names or field.rewritten for field in fields)
+def events_that_may_hold(events: Iterable[Event]) -> list[Event]:
+    """Return the events with fields that say who bears which names, or that a purge may change."""
+    known: dict[tuple[str, ...], bool] = {}
+    found = []
+    for event in events:
+        shape = (event.kind, *event.body)
+        if shape not in known:
+            fields = map(body_field(event.kind).get, event.body)
+            known[shape] = any(field.bears_names or field.rewritten for field in fields)
+        if known[shape]:
+            found.append(event)
+    return found
 
 
 def redact_event(event: Event, gone: PurgePlan) -> dict[str, Any] | None:
