@@ -266,19 +266,19 @@ def registered() -> tuple[str, ...]:
 def load_installed() -> None:
     """Register the extensions of installed packages, once in each process.
 
-    One that cannot be loaded raises an ExtensionWarning, and memlab goes on without it.
+    They are loaded in the order of their names. One that fails raises an ExtensionWarning and is left out.
     """
     if _installed:
         return
     _installed.append(True)
-    for entry in entry_points(group=GROUP):
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
         _load(entry)
 
 
 def _load(entry: EntryPoint) -> None:
     try:
         register_extension(entry.load(), entry.value)
-    except Exception as error:  # noqa: BLE001 - whatever a package raises when it is imported, memlab starts
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a package raises at import, memlab starts
         reason = f"{type(error).__name__}: {error}"
         warnings.warn(
             f"The extension {entry.name} ({entry.value}) was not loaded. {reason}", ExtensionWarning, stacklevel=4

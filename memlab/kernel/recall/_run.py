@@ -16,7 +16,7 @@ from memlab.kernel.recall._features import Candidates
 from memlab.kernel.recall._plan import Plan
 from memlab.kernel.recall._question import Question, QuestionFeatures
 from memlab.kernel.recall._selected import Selected, Selection
-from memlab.kernel.recall._stages import Stage
+from memlab.kernel.recall._stages import Stage, run_extension_stage
 from memlab.kernel.slates import Slate
 from memlab.kernel.state import State
 
@@ -67,5 +67,8 @@ class Run:
     def through(self, stages: Iterable[Stage]) -> Run:
         """Go through these stages."""
         for stage in stages:
-            stage.run(self)
+            if stage.owner:
+                run_extension_stage(stage, self)
+            else:
+                stage.run(self)
         return self

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from memlab.errors import InputError
+import numpy as np
+
+from memlab.errors import ExtensionError, InputError, MemlabError
 from memlab.kernel.registry import Registry
 
-__all__ = ["STAGES", "Stage", "own_stage"]
+__all__ = ["STAGES", "Stage", "own_stage", "run_extension_stage"]
 
 
 @dataclass(frozen=True)
@@ -94,3 +96,33 @@ def own_stage(name: str) -> Stage:
     if name not in STAGES._own:
         raise InputError(f"There is no stage {name}; there are {', '.join(STAGES._own)}.")
     return STAGES._own[name]
+
+
+def run_extension_stage(stage: Stage, run: Any) -> None:
+    """Run a stage that an extension declares, and check what it gives.
+
+    Raises
+    ------
+    ExtensionError
+        If the stage raises, does not set an attribute that it gives, or orders the pool wrongly.
+    """
+    try:
+        stage.run(run)
+        fault = _fault_of(stage, run)
+    except MemlabError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever the code of a user raises is said under its name
+        fault = f"failed with {type(error).__name__}: {error}"
+    if fault is not None:
+        raise ExtensionError(f"The stage {stage.name} of the extension {stage.owner} {fault}")
+
+
+def _fault_of(stage: Stage, run: Any) -> str | None:
+    for name in stage.gives:
+        if not hasattr(run, name):
+            return f"did not set {name}: set each attribute of the run that the stage gives."
+    if stage.name == "select":
+        order = np.sort(run.selected.ranking.order)
+        if not np.array_equal(order, np.arange(len(run.pool))):
+            return "gave an order that does not hold each candidate of the pool once."
+    return None
