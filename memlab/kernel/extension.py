@@ -23,7 +23,6 @@ from memlab.kernel.registry import REGISTRIES, Declaration, Owned
 
 __all__ = [
     "GROUP",
-    "OWN",
     "Extension",
     "extend",
     "extensions",
@@ -38,8 +37,8 @@ __all__ = [
 GROUP = "memlab.extensions"
 """The entry point group in which installed packages name their extensions."""
 
-OWN = ("memlab.subjects.attribution.extension", "memlab.subjects.context.extension")
-"""Modules of memlab's own extensions, each with its ``EXTENSION``."""
+_OWN = "memlab.subjects"
+"""The package whose ``PACK_DECLARATIONS`` names modules of memlab's own extensions, each with its ``EXTENSION``."""
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,59}")
 _VERSION = re.compile(r"[\w.+!-]{1,40}")
@@ -207,7 +206,7 @@ def register_own(*kinds: str) -> None:
 
     It bears no owner: packs and logs have the hashes that they would have if that package declared it itself.
     """
-    for module in OWN:
+    for module in importlib.import_module(_OWN).PACK_DECLARATIONS:
         extension = importlib.import_module(module).EXTENSION
         for kind in kinds:
             REGISTRIES[kind].register(getattr(extension, kind))
