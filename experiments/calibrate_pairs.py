@@ -19,7 +19,7 @@ from held_out import BEAM_READ, LOCOMO_READ
 
 from memlab.io.ingest import read_beam, read_locomo
 from memlab.kernel.embedding import load_embedder
-from memlab.kernel.embedding._calibration import SHIPPED_KNOTS, calibrated, even_length
+from memlab.kernel.embedding._embedder import SHIPPED_KNOTS, calibrated, even_length
 from memlab.kernel.english import sentences
 from memlab.kernel.state import with_speaker
 

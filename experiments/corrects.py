@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 
 import memlab
 from memlab.kernel.embedding import Embedder, load_embedder
-from memlab.kernel.recall import _features, _takes_over
+from memlab.kernel.recall import _features
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests/systems"))
@@ -52,7 +52,7 @@ def rows(told: Sequence[Pair], there: Sequence[int], corrected: Sequence[int], e
     def spy(*values: Any) -> Floats:
         given.update(zip(("rows", "vectors", "_", "late", "words", "content", "change"), values, strict=False))
         given["created"], given["speakers"], given["closeness"] = values[7:]
-        return _takes_over.corrects(*values)
+        return _features.corrects(*values)
 
     asked, _features.corrects = _features.corrects, spy
     try:
@@ -70,14 +70,14 @@ def rows(told: Sequence[Pair], there: Sequence[int], corrected: Sequence[int], e
 def _of_a_query(
     given: dict[str, Any], ids: list[int], of: dict[int, int], by: dict[int, int], statement: int
 ) -> Iterator[Floats]:
-    allowed = _takes_over._older(given["created"], given["speakers"])
-    length = np.log(np.maximum(given["words"], 1.0) / _takes_over._TYPICAL)
-    nearer = _takes_over._closeness(given["vectors"], allowed, given["closeness"]) - _takes_over._AT_TYPICAL
-    nearer -= _takes_over._PER_LOG_WORD * (length + length[:, None]) / 2.0
+    allowed = _features._older(given["created"], given["speakers"])
+    length = np.log(np.maximum(given["words"], 1.0) / _features._TYPICAL)
+    nearer = _features._closeness(given["vectors"], allowed, given["closeness"]) - _features._AT_TYPICAL
+    nearer -= _features._PER_LOG_WORD * (length + length[:, None]) / 2.0
     place = next(at for at, id in enumerate(ids) if of.get(id) == statement)
     for row in given["rows"].tolist():
         own, best = nearer[row, place], nearer[row, allowed[row]].max()
-        shared = _takes_over._shared(given["content"][row], given["content"][place])
+        shared = _features._shared(given["content"][row], given["content"][place])
         told = (own, own - best, given["late"][row], shared, float(given["change"][row]))
         yield np.array([*told, float(by[ids[row]] == statement)])
 
@@ -98,17 +98,17 @@ def main() -> None:
     print("fitted:", ", ".join(f"{name} {value:.2f}" for name, value in zip(("bias", *NAMES), weights, strict=True)))
     used = np.array(
         [
-            _takes_over._BIAS,
-            _takes_over._PER_NEARER,
-            _takes_over._PER_GAP,
-            _takes_over._PER_LATE,
-            _takes_over._PER_SHARED,
-            _takes_over._IF_CHANGE,
+            _features._BIAS,
+            _features._PER_NEARER,
+            _features._PER_GAP,
+            _features._PER_LATE,
+            _features._PER_SHARED,
+            _features._IF_CHANGE,
         ]
     )
     for name, table in found.items():
         odds, right = used[0] + table[:, :-1] @ used[1:], table[:, -1] > 0
-        low, high = (odds > bound for bound in _takes_over._ODDS)
+        low, high = (odds > bound for bound in _features._ODDS)
         print(
             f"{name:9} corrections of the statement {low[right].mean():.3f} above the lower bound, "
             f"{high[right].mean():.3f} above the upper (n {right.sum()}); others "

@@ -22,7 +22,6 @@ from pathlib import Path
 import numpy as np
 
 import memlab
-from memlab.io.ingest import conversation, read_locomo
 
 # Word ranks after stop words, Zipf-Mandelbrot: the most frequent word stands in some 10% of the sentences.
 _RANKS = np.arange(40_000)
@@ -110,6 +109,8 @@ def main() -> None:
     print(f"{'corpus':<14}{'turns':>9}{'turns/s':>9}{'reopen s':>10}{'p50 ms':>8}{'p95 ms':>8}{'p50 / parts':>13}")
     with tempfile.TemporaryDirectory() as folder:
         if chosen.locomo:
+            from memlab.io.ingest import conversation, read_locomo  # checkouts before 0.2 have it elsewhere
+
             path = Path(folder) / "locomo.memlab"
             benchmarks = read_locomo(chosen.locomo)
             with memlab.open(path) as lab:

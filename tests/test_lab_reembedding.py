@@ -125,7 +125,7 @@ def test_the_end_is_that_of_the_foreground_to_the_bit(tmp_path, clock, small, wa
 @pytest.mark.parametrize("all_at_once", [True, False])
 def test_meanwhile_words_find_what_has_no_vector(tmp_path, clock, small, shut, monkeypatch, all_at_once):
     if not all_at_once:
-        monkeypatch.setattr("memlab.kernel.recall._question._ALL", 10)
+        monkeypatch.setattr("memlab.kernel.recall._query._ALL", 10)
     embedder, gate = shut
     path = filled(tmp_path / "lab", clock)
     with memlab.open(path, embedder=embedder, clock=clock, reembed="background") as lab:

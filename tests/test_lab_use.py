@@ -8,7 +8,7 @@ import pytest
 import memlab
 from memlab.kernel.recall import Recaller
 from memlab.kernel.verbs.feedback.feedback import Verified
-from memlab.kernel.verbs.recalling.past import Past
+from memlab.kernel.verbs.recalling.asking import Past
 from memlab.subjects import verifiers
 from memlab.subjects.clusters.due import refine_due
 from memlab.subjects.verifiers import Verdict

@@ -487,6 +487,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         memlab.failures,
         {"slates": d.log, "labels": pl.DataFrame({"decision": ["q1", "q2"], "memory_id": [1, 1]})},
     ),
+    "Attribution.text": lambda d: (d.lab.policies.attribution("recall-score").text, {"width": 60}),
     "Failures.text": lambda d: (memlab.failures(d.log).text, {"width": 80}),
     "evaluate": lambda d: (memlab.evaluate, {"slates": d.log, "policies": ["similarity"], "missing": "zero"}),
     "verdict": lambda d: (memlab.verdict, {"slates": d.challenged, "missing": "zero"}),

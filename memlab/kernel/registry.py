@@ -5,13 +5,12 @@ Everybody reads a registry as a mapping. ``memlab.extend`` alone adds to it.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from memlab.errors import InputError
-from memlab.kernel.base.display import Markup, box, clip, details, paragraph
+from memlab.kernel.base.display import Displayed, Markup, box, clip, details
 from memlab.kernel.base.printable import printable
 
 __all__ = ["REGISTRIES", "Declaration", "Owned", "Registry", "split_owner"]
@@ -48,7 +47,7 @@ REGISTRIES: dict[str, Registry[Any]] = {}
 """The registries that extensions add to, by the field of `Extension`."""
 
 
-class Registry(Mapping[str, D]):
+class Registry(Mapping[str, D], Displayed):
     """Declarations by name, read-only.
 
     Parameters
@@ -153,12 +152,12 @@ class Registry(Mapping[str, D]):
         lines = [f"{name:<{width}}  {clip(description, 100)}" for name, description in self._descriptions()]
         return printable("\n".join(lines))
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         parts = [
-            details(Markup(f"<b>{html.escape(name)}</b> {html.escape(description)}"), _fields(self._known(self[name])))
+            details(Markup("<b>{}</b> {}").format(name, description), _fields(self._known(self[name])))
             for name, description in self._descriptions()
         ]
-        return f"<div>{paragraph(f'{len(self)} declared')}{box(''.join(parts))}</div>"
+        return f"{len(self)} declared", box(parts)
 
 
 def split_owner(owner: str) -> tuple[str, str]:
@@ -171,12 +170,12 @@ def _name_of(owner: str) -> str:
     return split_owner(owner)[0]
 
 
-def _fields(known: Mapping[str, object]) -> str:
-    """Return the fields that have a value, one a line."""
+def _fields(known: Mapping[str, object]) -> list[str]:
+    """Return the fields that have a value, a line each."""
     lines = []
     for name, value in known.items():
         if name == "name" or value in ("", None) or value is False or callable(value):
             continue
         shown: Any = ", ".join(map(str, value)) if isinstance(value, tuple) else value
-        lines.append(html.escape(f"{name}: {shown}"))
-    return f"<div style='margin:.2em 1.2em;opacity:.8'>{'<br>'.join(lines)}</div>"
+        lines.append(f"{name}: {shown}")
+    return lines

@@ -23,6 +23,7 @@ import polars as pl
 from memlab.errors import InputError, LabUnavailable
 from memlab.kernel.base.arguments import AnyNumber, AsGiven, Count, Seed, Within, checked, renamed
 from memlab.kernel.base.clock import Clock, When, system_clock
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.embedding import EmbedderSpec, load_embedder
 from memlab.kernel.extension import load_installed
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
 __all__ = ["ACCESSORS", "Lab"]
 
 
-class Lab:
+class Lab(Displayed):
     """A memory: its journal, the state folded from it, and the pack that decides. Use ``memlab.open``.
 
     ``policies``, ``features``, ``facts``, ``graph``, ``agents``, ``upkeep`` and ``io`` hold the verbs of their
@@ -742,7 +743,7 @@ class Lab:
         return printable(f"<Lab {where}: {count}, {edges}, pack {pack.name} [{pack.hash[:12]}]{embeds}>")
 
     @checked
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         with self._core.reading():
             return overview(repr(self), self.memories)
 

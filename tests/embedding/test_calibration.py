@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.kernel.embedding import load_embedder
-from memlab.kernel.embedding._calibration import SHIPPED_KNOTS
+from memlab.kernel.embedding._embedder import SHIPPED_KNOTS
 
 cosines = st.lists(st.floats(-1, 1), min_size=1, max_size=50).map(np.array)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.kernel.embedding import load_embedder
-from memlab.kernel.embedding._model import Model
+from memlab.kernel.embedding._embedder import Model
 from tests.properties import examples
 
 SHIPPED = load_embedder()

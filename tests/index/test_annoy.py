@@ -7,9 +7,7 @@ import pytest
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.index import Neighbours, Vectors
-from memlab.kernel.index._annoy import search_k
-from memlab.kernel.index._base import KINDS, Base, build_base, found_bases
-from memlab.kernel.index._projection import Projection
+from memlab.kernel.index._base import KINDS, Base, Projection, build_base, found_bases, search_k
 
 ROWS, DIM = 8_192, 64
 

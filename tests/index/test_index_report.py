@@ -6,7 +6,7 @@ import pytest
 from memlab.errors import InputError
 from memlab.kernel.index import Neighbours, Vectors, report
 from memlab.kernel.index._report import _wilson
-from memlab.kernel.index._stored import BLOCK
+from memlab.kernel.index._vectors import BLOCK
 
 DIM = 64
 

@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memlab.kernel.index import Neighbours, Vectors
-from memlab.kernel.index._builder import main as build_here
-from memlab.kernel.index._stored import BLOCK
+from memlab.kernel.index._neighbours import build_from_spool as build_here
+from memlab.kernel.index._vectors import BLOCK
 
 DIM = 8
 LIMIT = 500

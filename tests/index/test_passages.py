@@ -6,10 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import DamagedLab
-from memlab.kernel.index import InPassages, Matches, Words, best, idf, passages_of, words_of
-from memlab.kernel.index import _matches as pruning
-from memlab.kernel.index import _passages as splitting
-from memlab.kernel.index import _postings as posting
+from memlab.kernel.index import (
+    InPassages,
+    Matches,
+    Words,
+    _matches,
+    _postings,
+    _tokens,
+    best,
+    idf,
+    passages_of,
+    words_of,
+)
 
 VOCABULARY = [f"w{number}" for number in range(9)]
 texts = st.lists(st.sampled_from([*VOCABULARY, "one two.", "\n"]), max_size=30).map(" ".join)
@@ -20,24 +28,24 @@ questions = st.lists(st.sampled_from([*VOCABULARY, "unheard"]), max_size=5).map(
 @pytest.fixture
 def short(monkeypatch):
     """Passages of some four words, of texts of more than six."""
-    monkeypatch.setattr(splitting, "LONG", 6)
-    monkeypatch.setattr(posting, "LONG", 6)
-    monkeypatch.setattr(splitting, "_WORDS", 4)
+    monkeypatch.setattr(_tokens, "LONG", 6)
+    monkeypatch.setattr(_postings, "LONG", 6)
+    monkeypatch.setattr(_tokens, "_WORDS", 4)
 
 
 @pytest.fixture(params=["all are scored", "some are left out"])
 def way(request, monkeypatch):
     if request.param == "some are left out":
-        monkeypatch.setattr(pruning, "_FEW", -1)
-        monkeypatch.setattr(pruning, "_WORTH", 1)
+        monkeypatch.setattr(_matches, "_FEW", -1)
+        monkeypatch.setattr(_matches, "_WORTH", 1)
 
 
 class TestParts:
     @given(st.text(max_size=60) | texts, st.integers(0, 9))
     def test_they_follow_one_another_and_are_the_text(self, text, wanted):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(splitting, "LONG", wanted)
-            patch.setattr(splitting, "_WORDS", wanted + 1)
+            patch.setattr(_tokens, "LONG", wanted)
+            patch.setattr(_tokens, "_WORDS", wanted + 1)
             spans = passages_of(text)
         assert "".join(text[start:stop] for start, stop in spans) == text
         assert len(words_of(text)) > wanted or len(spans) == 1

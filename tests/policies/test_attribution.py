@@ -125,8 +125,7 @@ def test_it_shows_itself():
     assert "1.000" in repr(found)
     assert "Observational" in repr(found)
     page = found._repr_html_()
-    assert page.count("<svg") == 1, "what nobody judged has no interval to draw"
-    assert "<circle" in page
+    assert page.count("1.000]") == 1, "what nobody judged has no interval"
 
 
 @settings(deadline=None)

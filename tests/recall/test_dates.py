@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.kernel.base.clock import DAY
-from memlab.kernel.recall._dates import _NUMBERS, _SAY_WHEN, _UNITS, _spans, days_from, named_dates
+from memlab.kernel.recall._mentions import _NUMBERS, _SAY_WHEN, _UNITS, _spans, days_from, named_dates
 
 TODAY = date(2023, 5, 19)
 """A Friday."""

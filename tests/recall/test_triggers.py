@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.kernel.recall import occurs
-from memlab.kernel.recall._triggers import Triggers
+from memlab.kernel.recall._mentions import Triggers
 
 patterns = st.text(alphabet="abA*. ", min_size=1, max_size=6).filter(str.strip)
 

@@ -4,7 +4,7 @@ import pytest
 
 import memlab
 from memlab.errors import UnknownName
-from memlab.kernel.verbs.recalling.logged import logged_hits
+from memlab.kernel.verbs.recalling.asking import logged_hits
 
 
 @pytest.fixture

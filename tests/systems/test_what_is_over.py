@@ -5,7 +5,7 @@ import pytest
 
 import memlab
 from memlab.kernel.recall import Moment
-from memlab.kernel.recall._standing import is_over
+from memlab.kernel.recall._plan import is_over
 
 PACKS = ("memlab", "cascade", "companion", "workbench", "associative", "factgraph", "actr", "fsrs")
 

@@ -11,7 +11,7 @@ from memlab.kernel.recall import Hits
 from memlab.kernel.slates import Slate
 from memlab.kernel.verbs.corrections.editing import versions_from
 from memlab.kernel.verbs.gate.identity import Identity
-from memlab.kernel.verbs.recalling.logged import logged_slate
+from memlab.kernel.verbs.recalling.asking import logged_slate
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.lab import Lab
 

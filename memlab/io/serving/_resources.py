@@ -19,7 +19,7 @@ from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.language import DIALECT, vocabulary
 from memlab.kernel.policies import SETTINGS, SLOTS, slot_named
 from memlab.kernel.schema import RECALLABLE
-from memlab.kernel.verbs.recalling.logged import logged_hits
+from memlab.kernel.verbs.recalling.asking import logged_hits
 from memlab.ui.widgets.bundles import bundle
 
 __all__ = ["FIXED", "NAMED", "RECALL_APP", "STUDIO_APP", "Resource", "address", "read"]

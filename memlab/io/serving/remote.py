@@ -36,7 +36,7 @@ from memlab.io.serving._forms import (
 )
 from memlab.io.serving._refusals import restore_error
 from memlab.kernel.base.arguments import item
-from memlab.kernel.base.display import clip, table
+from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.loopback import is_loopback
 from memlab.kernel.base.printable import printable
 from memlab.subjects.models import Reply, Unreached, posted
@@ -82,7 +82,7 @@ class _Message(BaseModel):
 
 
 @dataclass(frozen=True, repr=False)
-class RemoteHits(Sequence[Found]):
+class RemoteHits(Sequence[Found], Displayed):
     """The hits of a recall over a connection, best first: a sequence with a length, to index and to slice.
 
     A hit has id, text, kind, created, score, status, ref, project, speaker, tags and probe.
@@ -154,7 +154,7 @@ class RemoteHits(Sequence[Found]):
         lines = [f"{hit.score:7.4f}  #{hit.id:<6} {clip(hit.text, 84)}" for hit in self]
         return printable("\n".join([self._caption, *lines]))
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         rows = [(f"{hit.score:.4f}", hit.id, hit.text, hit.kind) for hit in self]
         return table(self._caption, ("score", "id", "memory", "kind"), rows)
 

@@ -1,4 +1,8 @@
-"""How results are shown: tables, bars and clipped lines, for a notebook and a terminal."""
+"""How results are shown: one description of a result gives its text in a terminal and its HTML in a notebook.
+
+A class that inherits ``Displayed`` says in ``_display`` what of it is shown; a ``Report`` shows the same as text. Text
+becomes HTML in this module alone, which escapes it.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,31 @@ import html
 import math
 import re
 import textwrap
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from string import Formatter
+from typing import Any, NamedTuple
 
-__all__ = ["Markup", "bar", "box", "clip", "details", "paragraph", "table", "text_table", "wrap"]
+from memlab.kernel.base.arguments import Count, checked
+from memlab.kernel.base.printable import printable
+
+__all__ = [
+    "Displayed",
+    "Markup",
+    "Report",
+    "Table",
+    "bar",
+    "box",
+    "clip",
+    "code_block",
+    "details",
+    "format_rows",
+    "paragraph",
+    "render_html",
+    "render_text",
+    "table",
+    "text_table",
+    "wrap",
+]
 
 BLUE, RED = "#4c78a8", "#e45756"
 _NUMBER = re.compile(r"[-+]?[\d.,]+%?|-|\[[-\d., ]*\]|")
@@ -30,9 +56,125 @@ class Markup(str):
 
     __slots__ = ()
 
+    def format(self, *values: object, **named: object) -> Markup:
+        """Fill in values, which are escaped unless they are HTML.
+
+        >>> Markup("<b>{}</b>").format("a < b")
+        '<b>a &lt; b</b>'
+        """
+        return Markup(super().format(*map(_escaped, values), **{name: _escaped(one) for name, one in named.items()}))
+
+
+class Table(NamedTuple):
+    """A table under its title and above its notes.
+
+    ``left`` are the columns that a terminal aligns to the left. Where it has no room, columns in ``optional`` are left
+    out, the first of them first. HTML has all columns, and aligns those of numbers to the right.
+    """
+
+    title: object
+    heads: Sequence[str]
+    rows: Iterable[Sequence[object]]
+    notes: Iterable[str] = ()
+    left: Collection[int] = (0,)
+    optional: Iterable[int] = ()
+
+
+class Displayed:
+    """A value that a notebook shows as HTML."""
+
+    __slots__ = ()
+
+    def _display(self) -> object:
+        """Return what is shown, as ``render_html`` takes it: by default the repr, and ``frame`` if there is one."""
+        frame = getattr(self, "frame", None)
+        return repr(self) if frame is None else (repr(self), frame)
+
+    def _repr_html_(self) -> str:
+        return render_html(self._display())
+
+
+class Report(Displayed):
+    """A result whose text says what its HTML says: a class declares ``_display``."""
+
+    __slots__ = ()
+
+    @checked
+    def text(self, width: Count | None = None) -> str:
+        """Return the finding and its tables as text, in lines of at most ``width`` characters.
+
+        Of a table that is wider, columns are left out; ``frame`` has them all.
+        """
+        return render_text(self._display(), width)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def render_html(shown: object) -> Markup:
+    """Return the HTML of one part or of several; everything that is not ``Markup`` is escaped.
+
+    A part is a text, which is a paragraph; a list of texts, a paragraph each; a ``Table``; ``Markup``; or a value that
+    notebooks know how to show, such as a frame. None shows nothing.
+    """
+    if isinstance(shown, Table):
+        return _table_html(shown)
+    if isinstance(shown, str):
+        return shown if isinstance(shown, Markup) else paragraph(shown)
+    if shown is None:
+        return Markup()
+    if hasattr(shown, "_repr_html_"):
+        return Markup(shown._repr_html_())
+    if not isinstance(shown, Iterable):
+        return paragraph(shown)
+    parts = [render_html(part) for part in shown]
+    inside = "".join(parts)
+    return Markup(f"<div>{inside}</div>" if len(parts) > 1 else inside)
+
+
+def render_text(shown: object, width: int | None = None) -> str:
+    """Return the text of the same parts: an empty line between two, and in a list of texts a line each."""
+    parts = [shown] if isinstance(shown, str | Table) or not isinstance(shown, Iterable) else list(shown)
+    blocks = (_block(part, width) for part in parts if part is not None)
+    return printable("\n\n".join("\n".join(block) for block in blocks if block))
+
+
+def _block(part: object, width: int | None) -> list[str]:
+    if isinstance(part, Table):
+        rows = [["" if cell is None else str(cell) for cell in row] for row in part.rows]
+        title = wrap(str(part.title), width) if part.title else []
+        lines = text_table(part.heads, rows, left=part.left, width=width, optional=part.optional) if rows else []
+        return [*title, *lines, *(line for note in part.notes for line in wrap(note, width))]
+    texts = [part] if isinstance(part, str) or not isinstance(part, Iterable) else part
+    return [line for text in texts for line in wrap(str(text), width)]
+
+
+def format_rows(
+    rows: Iterable[Mapping[str, Any]], columns: Iterable[tuple[str, str | Callable[[Mapping[str, Any]], object]]]
+) -> tuple[list[str], list[list[str]]]:
+    """Return the heads and the cells of a table from rows of values.
+
+    A column is its head and a template, such as ``"[{low:.2f}, {high:.2f}]"``, or a function of the row. A template is
+    empty where one of its values is None or not a number.
+
+    >>> format_rows([{"pack": "mine", "p": 0.25}, {"pack": "yours", "p": None}], [("", "{pack}"), ("p", "{p:.1f}")])
+    (['', 'p'], [['mine', '0.2'], ['yours', '']])
+    """
+    chosen = list(columns)
+    cells = [[str(_fill(row, how)) for _, how in chosen] for row in rows]
+    return [head for head, _ in chosen], cells
+
+
+def _fill(row: Mapping[str, Any], how: str | Callable[[Mapping[str, Any]], object]) -> object:
+    if not isinstance(how, str):
+        return how(row)
+    names = [name for _, name, _, _ in Formatter().parse(how) if name]
+    missing = any(row[name] is None or row[name] != row[name] for name in names)
+    return "" if missing else how.format(**row)
+
 
 def clip(text: str | None, most: int = 60) -> str:
-    """One line of at most so many characters.
+    """Return one line of at most ``most`` characters.
 
     >>> clip("tabs,  or spaces?", 6)
     'tabs…'
@@ -41,19 +183,30 @@ def clip(text: str | None, most: int = 60) -> str:
     return line if len(line) <= most else f"{line[: most - 1].rstrip(' ,.')}…"
 
 
-def paragraph(text: object) -> str:
-    """A line of its own; of what says what it is in angle brackets, the words within."""
-    inside = text if isinstance(text, Markup) else html.escape(str(text).removeprefix("<").removesuffix(">"))
-    return f"<p style='margin:.2em 0'>{inside}</p>"
+def paragraph(text: object) -> Markup:
+    """Return a paragraph; of a repr in angle brackets, the words within."""
+    inside = text if isinstance(text, Markup) else str(text).removeprefix("<").removesuffix(">")
+    return Markup("<p style='margin:.2em 0'>{}</p>").format(inside)
 
 
-def table(title: object, heads: Sequence[str], rows: Iterable[Sequence[object]], *, notes: Iterable[str] = ()) -> str:
-    """A table under its title and above its notes. Columns of numbers are aligned to the right, others to the left.
+def code_block(text: object) -> Markup:
+    """Return text as it stands, in a typeface of equal widths."""
+    return Markup("<pre dir='auto' style='line-height:1.35;margin:.3em 0 0'>{}</pre>").format(text)
+
+
+def table(
+    title: object, heads: Sequence[str], rows: Iterable[Sequence[object]], *, notes: Iterable[str] = ()
+) -> Markup:
+    """Return the HTML of a ``Table``.
 
     >>> table("A title.", ["x"], [["<"]])[-49:]
     "' dir='auto'>&lt;</td></tr></tbody></table></div>"
     """
-    escaped = [[_escaped(cell) for cell in row] for row in rows]
+    return _table_html(Table(title, heads, rows, notes))
+
+
+def _table_html(shown: Table) -> Markup:
+    escaped = [[_escaped(cell) for cell in row] for row in shown.rows]
     sides = [
         "right" if all(_NUMBER.fullmatch(cell) for cell in column) else "left;white-space:normal"
         for column in zip(*escaped, strict=True)
@@ -66,22 +219,23 @@ def table(title: object, heads: Sequence[str], rows: Iterable[Sequence[object]],
         )
         return f"<tr>{''.join(inside)}</tr>"
 
-    head = line("th", [html.escape(name) for name in heads]) if escaped else ""
+    head = line("th", [html.escape(name) for name in shown.heads]) if escaped else ""
     body = "".join(line("td", row) for row in escaped)
     whole = f"<table style='margin:0'><thead>{head}</thead><tbody>{body}</tbody></table>" if escaped else ""
-    below = "".join(f"<p style='opacity:.7;margin:.2em 0'>{_escaped(note)}</p>" for note in notes)
+    below = "".join(f"<p style='opacity:.7;margin:.2em 0'>{_escaped(note)}</p>" for note in shown.notes)
     frame = "overflow:auto" + (f";max-height:{_HIGHEST}" if len(escaped) > _TALL else "")
-    return f"<div style='{frame}'>{paragraph(title)}{whole}{below}</div>"
+    return Markup(f"<div style='{frame}'>{paragraph(shown.title)}{whole}{below}</div>")
 
 
-def details(summary: object, inside: str, *, opened: bool = False) -> str:
-    """A line that opens to HTML, without a script."""
-    return f"<details{' open' if opened else ''}><summary dir='auto'>{_escaped(summary)}</summary>{inside}</details>"
+def details(summary: object, inside: object, *, opened: bool = False) -> Markup:
+    """Return a line that opens to parts, without a script."""
+    start = "<details open>" if opened else "<details>"
+    return Markup(f"{start}<summary dir='auto'>{_escaped(summary)}</summary>{render_html(inside)}</details>")
 
 
-def box(inside: str) -> str:
-    """HTML that scrolls where it is higher than a screen."""
-    return f"<div style='overflow:auto;max-height:{_HIGHEST}'>{inside}</div>"
+def box(inside: object) -> Markup:
+    """Return parts that scroll where they are higher than a screen."""
+    return Markup(f"<div style='overflow:auto;max-height:{_HIGHEST}'>{render_html(inside)}</div>")
 
 
 def text_table(

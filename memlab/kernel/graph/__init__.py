@@ -4,14 +4,22 @@ edges = Edges(); edges.append([0, 1], [1, 2], [0, 0], [1.0, 1.0], nodes=3)
 spread(edges, [0], [1.0], lambda batch: 0.5 * batch.activation * batch.weight, steps=2, nodes=3)
 """
 
-from memlab.kernel.graph._communities import Communities, communities
 from memlab.kernel.graph._edges import Crossings, Edges
-from memlab.kernel.graph._measures import Clustering, bridges, clustering, density
 from memlab.kernel.graph._nodes import NODE_KINDS, Nodes, kind_of, node_codes, number_of
-from memlab.kernel.graph._simple import SimpleGraph, simple_graph
-from memlab.kernel.graph._spread import SPREAD_MODES, activate, spread
-from memlab.kernel.graph._trace import Path, Trace, trace
-from memlab.kernel.graph._wave import EdgeBatch, Spread
+from memlab.kernel.graph._shape import (
+    Clustering,
+    Communities,
+    Path,
+    SimpleGraph,
+    Trace,
+    bridges,
+    clustering,
+    communities,
+    density,
+    simple_graph,
+    trace,
+)
+from memlab.kernel.graph._spread import SPREAD_MODES, EdgeBatch, Spread, activate, spread
 
 __all__ = [
     "NODE_KINDS",

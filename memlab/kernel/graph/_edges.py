@@ -11,9 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError
-from memlab.kernel.graph._adjacency import Adjacency, Meeting
-from memlab.kernel.graph._nodes import NODE_KINDS, SHIFT, Layout, Nodes, as_integers
-from memlab.kernel.graph._storage import COLUMNS, read, write
+from memlab.kernel.graph._nodes import (
+    COLUMNS,
+    NODE_KINDS,
+    SHIFT,
+    Adjacency,
+    Layout,
+    Meeting,
+    Nodes,
+    as_integers,
+    read,
+    write,
+)
 from memlab.kernel.schema import RELATIONS
 
 __all__ = ["Crossings", "Edges"]

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Any
+from zlib import crc32
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from memlab.errors import InputError, UnknownName
+from memlab.errors import DamagedLab, InputError, UnknownName
 
-__all__ = ["NODE_KINDS", "Layout", "Nodes", "as_integers", "kind_of", "node_codes", "number_of"]
+__all__ = [
+    "COLUMNS",
+    "NODE_KINDS",
+    "Adjacency",
+    "Base",
+    "Ends",
+    "Layout",
+    "Meeting",
+    "Nodes",
+    "Stored",
+    "as_integers",
+    "kind_of",
+    "node_codes",
+    "number_of",
+    "read",
+    "write",
+]
+
 
 Ints = NDArray[np.int64]
 
@@ -226,3 +247,288 @@ def _place(kind: str) -> int:
         return NODE_KINDS.index(kind)
     except ValueError:
         raise UnknownName("kind of node", kind, NODE_KINDS) from None
+
+
+# From nodes to the edges that meet them: a compressed base, and sorted keys for what was added since.
+
+
+Ends = NDArray[np.uint32]
+"""Two rows of nodes: what each edge leaves, what each enters."""
+
+TAIL = 1024
+"""Edges beyond the run: merging into so few is what a look-up after an append costs, some 20 microseconds."""
+
+RUN_LEAST, RUN_SHARE = 65_536, 16
+"""Edges beyond the base are merged into it when they are more than this, and than a sixteenth of the base."""
+
+_WORD = 32
+_LOW = (1 << _WORD) - 1
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Edges met from some nodes: the place among those nodes, the edge, and whether it leaves; by place, then edge."""
+
+    position: Ints
+    edge: Ints
+    outgoing: NDArray[np.bool_]
+
+    def only(self, keep: NDArray[np.bool_]) -> Meeting:
+        return self if keep.all() else Meeting(self.position[keep], self.edge[keep], self.outgoing[keep])
+
+
+@dataclass(frozen=True)
+class Base:
+    """Compressed rows: place ``p`` has ``met[offsets[p]:offsets[p + 1]]``, each ``edge << 1 | outgoing``."""
+
+    stop: int
+    layout: Layout
+    offsets: Ints
+    met: NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The ends of edges ``start..stop - 1`` as sorted keys: ``node << 32 | edge << 1 | outgoing``."""
+
+    start: int
+    stop: int
+    keys: Ints
+
+    def span(self, nodes: Ints) -> tuple[Ints, Ints]:
+        first = nodes << _WORD
+        return self.keys.searchsorted(first), self.keys.searchsorted(first + (1 << _WORD))
+
+
+_NO_KEYS: Ints = np.empty(0, dtype=np.int64)
+_NOTHING = Base(0, Layout(), np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint32))
+
+
+class Adjacency:
+    """An order of edges by either end. It can be thrown away and rebuilt from the ends at any time."""
+
+    def __init__(self, base: Base | None = None) -> None:
+        self._base = base or _NOTHING
+        stop = self._base.stop
+        self._run = self._tail = _Run(stop, stop, _NO_KEYS)
+
+    @property
+    def base(self) -> Base:
+        return self._base
+
+    def refresh(self, ends: Ends, layout: Layout, alive: NDArray[np.bool_], *, seal: bool = False) -> bool:
+        """Take in all edges of ``ends``; whether all are in the base now, without those that were removed.
+
+        ``seal`` asks for that; else it happens when enough edges came since.
+        """
+        size = ends.shape[1]
+        fresh = size - self._base.stop
+        seal = seal or fresh > max(RUN_LEAST, self._base.stop // RUN_SHARE)
+        if seal:
+            self._base = _compressed(ends, layout, alive)
+            self._run = self._tail = _Run(size, size, _NO_KEYS)
+        elif size - self._run.stop > TAIL:
+            self._run, self._tail = _extended(self._run, ends, size), _Run(size, size, _NO_KEYS)
+        elif size > self._tail.stop:
+            self._tail = _extended(self._tail, ends, size)
+        return seal
+
+    def count(self, nodes: Ints) -> Ints:
+        """How many edges meet each node, removed ones among them."""
+        start, stop = self._span(nodes)
+        count = stop - start
+        for run in (self._run, self._tail):
+            start, stop = run.span(nodes)
+            count += stop - start
+        return count
+
+    def meet(self, nodes: Ints, newest: Ints | None = None) -> Meeting:
+        """The edges that meet each node, removed ones among them; only its ``newest`` ones of each part if given."""
+        keys = [_gathered(self._base.met, *self._span(nodes), newest)] if self._base.stop else []
+        keys += [_gathered(run.keys, *run.span(nodes), newest) for run in (self._run, self._tail) if len(run.keys)]
+        found = [part for part in keys if len(part)]
+        if len(found) == 1:
+            merged = found[0]
+        else:
+            merged = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+            merged.sort()
+        return Meeting(merged >> _WORD, (merged & _LOW) >> 1, (merged & 1).astype(np.bool_))
+
+    def _span(self, nodes: Ints) -> tuple[Ints, Ints]:
+        base = self._base
+        places = base.layout.place_or_end(nodes)
+        return base.offsets[places], base.offsets[np.minimum(places + 1, base.layout.size)]
+
+
+def _gathered(met: NDArray[np.uint32] | Ints, start: Ints, stop: Ints, newest: Ints | None) -> Ints:
+    """``position << 32 | edge << 1 | outgoing`` of the parts ``start..stop - 1`` of ``met``."""
+    count = stop - start
+    if newest is not None:
+        count = np.minimum(count, newest)
+        start = stop - count
+    ends = count.cumsum()
+    total = int(ends[-1]) if len(ends) else 0
+    if not total:
+        return np.empty(0, dtype=np.int64)
+    place = np.arange(total)
+    place += (start - (ends - count)).repeat(count)
+    keys = (np.arange(len(count)) << _WORD).repeat(count)
+    keys |= met[place] & _LOW
+    return keys
+
+
+def _interleaved(ends: Ends, start: int, stop: int) -> Ints:
+    """The node at each end of each edge: what it enters, then what it leaves."""
+    nodes = np.empty(2 * (stop - start), dtype=np.int64)
+    nodes[0::2], nodes[1::2] = ends[1, start:stop], ends[0, start:stop]
+    return nodes
+
+
+def _extended(run: _Run, ends: Ends, stop: int) -> _Run:
+    """The run with the edges up to ``stop``."""
+    fresh = _interleaved(ends, run.stop, stop)
+    fresh <<= _WORD
+    fresh |= np.arange(2 * run.stop, 2 * stop)
+    fresh.sort()
+    if len(run.keys):
+        fresh = np.concatenate((run.keys, fresh))
+        fresh.sort(kind="stable")  # a merge: this sort finds the two ordered parts
+    return _Run(run.start, stop, fresh)
+
+
+def _compressed(ends: Ends, layout: Layout, alive: NDArray[np.bool_]) -> Base:
+    """A counting sort of both ends by node; four times as quick as sorting keys, measured on ten million edges."""
+    from scipy.sparse import coo_array
+
+    size = ends.shape[1]
+    places = layout.place(_interleaved(ends, 0, size)).astype(np.int32)
+    met: NDArray[np.int64] = np.arange(2 * size, dtype=np.int64 if size >= 1 << 30 else np.int32)
+    if not alive.all():
+        keep = np.repeat(alive, 2)
+        places, met = places[keep], met[keep]
+    ones = np.ones(len(met), dtype=np.int8)
+    rows = coo_array((ones, (places, met)), shape=(layout.size, max(2 * size, 1))).tocsr()
+    return Base(size, layout, rows.indptr.astype(np.int64), rows.indices.astype(np.uint32))
+
+
+# Edges in one file that is mapped, not read: a header, then columns with room to grow, then the base.
+
+
+COLUMNS: dict[str, tuple[str, tuple[int, ...]]] = {
+    "ends": ("<u4", (2,)),
+    "relation": ("<i2", ()),
+    "weight": ("<f8", ()),
+    "reinforcements": ("<i4", ()),
+    "created": ("<i8", ()),
+    "alive": ("?", ()),
+}
+"""Type and leading shape of what is kept of each edge."""
+
+_FORMAT = "memlab edges 1"
+_HEADER = 4096
+_LEAST_ROOM, _ROOM_SHARE = 65_536, 8
+"""A file has room for this many more edges, and an eighth; holes in the file, which take no space on disk."""
+
+
+class _Header(msgspec.Struct):
+    format: str
+    size: int
+    live: int
+    room: int
+    layout: tuple[int, ...]
+    met: int
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a file holds."""
+
+    size: int
+    live: int
+    columns: dict[str, NDArray[Any]]
+    layout: Layout
+    degree: NDArray[np.int32]
+    base: Base
+
+
+def write(path: Path, size: int, live: int, columns: dict[str, NDArray[Any]], degree: NDArray[Any], base: Base) -> None:
+    """Replace the file whole. All edges are in ``base``."""
+    header = _Header(_FORMAT, size, live, size + max(_LEAST_ROOM, size // _ROOM_SHARE), base.layout.room, len(base.met))
+    arrays = {name: columns[name][..., :size] for name in COLUMNS}
+    arrays |= {"degree": degree, "offsets": base.offsets, "met": base.met}
+    draft = path.with_name(f"{path.name}.draft")
+    with draft.open("wb") as file:
+        described = msgspec.json.encode(header).ljust(_HEADER - 8)
+        file.write(b"%08x" % crc32(described) + described)
+        for name, dtype, shape, start in _sections(header):
+            for row, values in enumerate(np.atleast_2d(arrays[name].astype(dtype, copy=False))):
+                file.seek(start + row * shape[-1] * np.dtype(dtype).itemsize)
+                file.write(np.ascontiguousarray(values).data)
+        file.truncate(_end(header))
+    draft.replace(path)
+
+
+def read(path: Path) -> Stored:
+    """Map a file; what is changed later stays in memory. DamagedLab if the file is not whole."""
+    try:
+        with path.open("rb") as file:
+            sum_, described = file.read(8), file.read(_HEADER - 8)
+        if sum_ != b"%08x" % crc32(described):
+            raise DamagedLab(f"The edges in {path} cannot be read: their header is damaged.")
+        header = msgspec.json.decode(described, type=_Header)
+        length = path.stat().st_size
+    except (OSError, msgspec.MsgspecError) as error:
+        raise DamagedLab(f"The edges in {path} cannot be read: {error}") from None
+    complete = (
+        header.format == _FORMAT
+        and 0 <= header.live <= header.size <= header.room
+        and len(header.layout) == len(NODE_KINDS)
+        and min(header.layout) >= 0
+        and 0 <= header.met <= 2 * header.size
+        and length == _end(header)
+    )
+    if not complete:
+        raise DamagedLab(f"{path} does not hold the edges that its header announces.")
+    mapped = np.memmap(path, dtype=np.uint8, mode="c").view(np.ndarray)
+    arrays: dict[str, NDArray[Any]] = {
+        name: mapped[start : start + _bytes(dtype, shape)].view(dtype).reshape(shape)
+        for name, dtype, shape, start in _sections(header)
+    }
+    offsets, layout = arrays["offsets"], Layout(header.layout)
+    if offsets[0] != 0 or offsets[-1] != header.met:
+        raise DamagedLab(f"{path} does not hold the edges that its header announces.")
+    return Stored(
+        header.size,
+        header.live,
+        {name: arrays[name] for name in COLUMNS},
+        layout,
+        arrays["degree"],
+        Base(header.size, layout, offsets, arrays["met"]),
+    )
+
+
+def _sections(header: _Header) -> Iterator[tuple[str, str, tuple[int, ...], int]]:
+    """Name, type, shape and first byte of each array."""
+    nodes = sum(header.layout)
+    shapes = {name: (dtype, (*shape, header.room)) for name, (dtype, shape) in COLUMNS.items()}
+    shapes |= {"degree": ("<i4", (nodes,)), "offsets": ("<i8", (nodes + 1,)), "met": ("<u4", (header.met,))}
+    start = _HEADER
+    for name, (dtype, shape) in shapes.items():
+        yield name, dtype, shape, start
+        start = _padded(start + _bytes(dtype, shape))
+
+
+def _end(header: _Header) -> int:
+    *_, (_, dtype, shape, start) = _sections(header)
+    return _padded(start + _bytes(dtype, shape))
+
+
+def _bytes(dtype: str, shape: tuple[int, ...]) -> int:
+    count = np.dtype(dtype).itemsize
+    for length in shape:
+        count *= length
+    return count
+
+
+def _padded(length: int) -> int:
+    return -(-length // 64) * 64

@@ -8,9 +8,12 @@ hits = words.hits(words.query("tabs or spaces"))
 rows, scores = bm25(hits, words.lengths, count=len(words), mean_length=words.lengths.mean())
 """
 
-from memlab.kernel.index._base import KINDS, unsound_bases
-from memlab.kernel.index._bm25 import (
+from memlab.kernel.index._arrays import Grown, among, best, compact, products, products_below
+from memlab.kernel.index._base import KINDS, Kind, Opened, Points, unsound_bases
+from memlab.kernel.index._matches import (
     GroupLengths,
+    InPassages,
+    Matches,
     bm25,
     coverage,
     group_bm25,
@@ -19,20 +22,11 @@ from memlab.kernel.index._bm25 import (
     group_scores,
     idf,
 )
-from memlab.kernel.index._kinds import Kind, Opened, Points
-from memlab.kernel.index._matches import InPassages, Matches
-from memlab.kernel.index._neighbours import Neighbours
-from memlab.kernel.index._passages import passages_of
+from memlab.kernel.index._neighbours import Neighbours, sweep
 from memlab.kernel.index._postings import Query, TermHits, Words
-from memlab.kernel.index._products import products, products_below
 from memlab.kernel.index._report import IndexReport, report
-from memlab.kernel.index._select import among, best, compact
-from memlab.kernel.index._signs import SAYS, Signs, signs_of
 from memlab.kernel.index._statements import Asked, Restated, restated
-from memlab.kernel.index._stop_words import STOP_WORDS
-from memlab.kernel.index._stored import Grown
-from memlab.kernel.index._sweep import sweep
-from memlab.kernel.index._tokens import LANGUAGES, words_of
+from memlab.kernel.index._tokens import LANGUAGES, SAYS, STOP_WORDS, Signs, passages_of, signs_of, words_of
 from memlab.kernel.index._vectors import EXACT_UP_TO, Approximate, Vectors, View
 
 __all__ = [

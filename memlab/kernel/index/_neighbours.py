@@ -8,30 +8,129 @@ sound base again. Forgotten rows are a matter of the search's mask, later rows o
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 import weakref
+from collections.abc import Mapping
 from pathlib import Path
 
-from memlab.errors import DamagedLab, InputError, UnknownName
+from memlab.errors import DamagedLab, InputError, LabBusy, MemlabError, UnknownName
 from memlab.kernel.base.disk import checksum_of
 from memlab.kernel.base.interrupts import ThreadLock
+from memlab.kernel.extension import load_installed
 from memlab.kernel.index._base import (
     KINDS,
     Base,
     Header,
+    Kind,
+    build_base,
+    draft_of,
     found_bases,
     remove,
     sampled,
 )
-from memlab.kernel.index._building import Build
-from memlab.kernel.index._stored import BLOCK
-from memlab.kernel.index._vectors import Vectors
+from memlab.kernel.index._vectors import BLOCK, Vectors
 
-__all__ = ["Neighbours"]
+__all__ = ["Build", "Neighbours", "build_from_spool", "sweep"]
+
+
+# Starting the process that builds an index, never two at once, and learning how it ended.
+#
+# The lock is ``flock`` on an open file that the builder inherits: the kernel lets it go when the builder ends, however
+# it ends, so it cannot go stale; and it outlives the process that started it.
+
+
+_BUILDER = """
+import os, sys
+from memlab.kernel.index._neighbours import build_from_spool
+os.nice(10)
+build_from_spool(*sys.argv[1:])
+"""
+
+
+class Build:
+    """One build: a thread that takes the lock, writes the vectors out, starts the builder and waits for it."""
+
+    def __init__(self, folder: Path, kind: str, vectors: Vectors, rows: int) -> None:
+        self.folder, self.kind, self.rows = folder, kind, rows
+        self.busy = False
+        self.failure: str | None = None
+        self.started, self.ended = threading.Event(), threading.Event()
+        self._vectors, self._prefix = vectors, vectors.prefix(rows)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopped = False
+        threading.Thread(target=self._run, name="memlab index build", daemon=True).start()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return self.ended.wait(timeout)
+
+    def stop(self) -> None:
+        """End it; whatever it leaves is removed by the next."""
+        self._stopped = True
+        self.started.wait()
+        if self._process is not None:
+            self._process.kill()
+
+    def _run(self) -> None:
+        try:
+            self.folder.mkdir(exist_ok=True)  # no parents: a lab that is gone is not made again
+            lock = os.open(self.folder / "build.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._spawn(lock)
+            except BlockingIOError:
+                self.busy = True
+            finally:
+                # closed, not unlocked: the builder has the same open file, and the lock lives as long as it does
+                os.close(lock)
+                self.started.set()
+            self._await()
+        except (OSError, MemlabError) as error:
+            self.failure = f"The index could not be built: {error}"
+        finally:
+            self.started.set()
+            self.ended.set()
+
+    def _spawn(self, lock: int) -> None:
+        for left in self.folder.glob(draft_of(self.folder, "*").name):
+            left.unlink(missing_ok=True)
+        spool = draft_of(self.folder, "vectors")
+        digest = self._vectors.digest(self.rows)
+        self._prefix.spool(spool)
+        if self._stopped:
+            return
+        arguments = [str(self.folder), self.kind, str(self.rows), digest, str(spool)]
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _BUILDER, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=_environment(),
+            pass_fds=(lock,),
+            start_new_session=True,  # an interrupt in a notebook is not meant for it
+        )
+
+    def _await(self) -> None:
+        if self._process is None:
+            return
+        _, output = self._process.communicate()
+        if self._process.returncode:
+            last = output.decode("utf-8", "replace").strip().rpartition("\n")[2] or "no message"
+            self.failure = f"The builder of the index ended with {self._process.returncode}: {last}"
+
+
+def _environment() -> Mapping[str, str]:
+    """This process's, with the memlab that runs here first on the path and one thread for products."""
+    here = str(Path(__file__).parents[3])
+    path = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": here + (os.pathsep + path if path else ""), "OPENBLAS_NUM_THREADS": "1"}
+
 
 _SETTLED = 50_000_000
 """Nanoseconds after which a folder's time of modification tells of every change: kernels round it to some 4 ms."""
@@ -353,3 +452,65 @@ def _is_complete(path: Path, header: Header) -> bool:
         return path.stat().st_size == header.size and checksum_of(path) == header.checksum
     except FileNotFoundError:
         return False
+
+
+# Removing every file that was made of vectors, for when vectors themselves must go.
+
+
+_SWEEP_PAUSE = 0.02
+
+
+def sweep(folder: Path, *, timeout: float = 30.0) -> None:
+    """Remove all indexes in ``folder`` and what builders left, under the builders' lock.
+
+    LabBusy if another process builds one for longer than ``timeout`` seconds. Who has an index mapped keeps it.
+    """
+    if not folder.exists():
+        return
+    lock = os.open(folder / "build.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        _take_lock(lock, folder, time.monotonic() + timeout)
+        for path in folder.iterdir():
+            if path.name != "build.lock":
+                path.unlink(missing_ok=True)
+    finally:
+        os.close(lock)
+
+
+def _take_lock(lock: int, folder: Path, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise LabBusy(
+                    f"Another process builds an index in {folder}. Open the lab again when it has ended."
+                ) from None
+            time.sleep(_SWEEP_PAUSE)
+        else:
+            return
+
+
+# The process that builds an index runs ``build_from_spool`` alone. It inherits the folder's lock as an open descriptor,
+# so the lock lasts exactly as long as the process, however it ends. It trusts nothing it is given: the vectors must
+# have the digest that was asked for.
+
+
+def build_from_spool(folder: str, kind: str, rows: str, digest: str, spool: str) -> None:
+    """Build, publish, and remove the bases that this one replaces."""
+    started = time.monotonic()
+    load_installed()
+    vectors = Vectors.load(spool).prefix(int(rows))
+    Path(spool).unlink()  # it stays mapped
+    if vectors.digest(len(vectors), rehash=True) != digest:
+        raise DamagedLab("The vectors changed on their way to the builder, or the file that holds them is damaged.")
+    path = build_base(vectors, Path(folder), KINDS[kind], seconds=lambda: time.monotonic() - started)
+    _remove_replaced(path, KINDS[kind], len(vectors))
+
+
+def _remove_replaced(kept: Path, kind: Kind, rows: int) -> None:
+    """Bases of this kind over at most as many rows go, and files without a header; the others are not ours to judge."""
+    known = {path for path, header in found_bases(kept.parent, kind.name) if header.rows > rows}
+    for path in kept.parent.glob(f"{kind.name}-*.index"):
+        if path != kept and path not in known:
+            remove(path)

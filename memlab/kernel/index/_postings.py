@@ -18,22 +18,75 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, UnknownName
-from memlab.kernel.index._passages import LONG, passages_of
-from memlab.kernel.index._segments import Segment, merged, ranges, segment_of
-from memlab.kernel.index._select import compact
-from memlab.kernel.index._stop_words import STOP_WORDS
-from memlab.kernel.index._stored import Grown
-from memlab.kernel.index._tokens import Tokens, words_of
-from memlab.kernel.index._written import Written
+from memlab.kernel.index._arrays import Grown, compact, ranges
+from memlab.kernel.index._tokens import LONG, STOP_WORDS, Tokens, Written, passages_of, words_of
 
-__all__ = ["Passages", "Query", "TermHits", "Words"]
+__all__ = ["Passages", "Query", "Segment", "TermHits", "Words", "merged", "segment_of"]
+
+
+# Postings in columns: immutable segments sorted by term and row, merged as they add up.
+#
+# As in a log-structured merge tree, a segment is merged into the one before it once it has grown to a quarter of its
+# size, so a posting is copied a logarithmic number of times, and a query meets a handful of segments.
+
+
+Ints = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Term ``terms[i]`` (ascending) is posted at ``starts[i]:starts[i + 1]`` of ``rows`` (ascending) and ``tf``."""
+
+    terms: Ints
+    starts: NDArray[np.int64]
+    rows: Ints
+    tf: Ints
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def places(self, terms: Ints) -> list[slice | None]:
+        """Where the postings of each term stand; None where it has none."""
+        if not len(self.terms):
+            return [None] * len(terms)
+        at = self.terms[:-1].searchsorted(terms)
+        held, starts, stops = self.terms[at] == terms, self.starts[at], self.starts[at + 1]
+        return [
+            slice(start, stop) if own else None
+            for own, start, stop in zip(held.tolist(), starts.tolist(), stops.tolist(), strict=True)
+        ]
+
+
+def segment_of(terms: Ints, rows: Ints, tf: Ints) -> Segment:
+    """A segment of postings in any order; a pair of term and row comes once."""
+    order = np.lexsort((rows, terms))
+    unique, first = np.unique(terms[order], return_index=True)
+    starts = np.append(first, len(terms)).astype(np.int64)
+    return Segment(unique.astype(np.int32), starts, rows[order], tf[order])
+
+
+def merged(parts: Sequence[Segment]) -> Segment:
+    """One segment of several whose rows follow one another."""
+    terms = np.unique(np.concatenate([part.terms for part in parts]))
+    counts = np.zeros(len(terms), dtype=np.int64)
+    places = [np.searchsorted(terms, part.terms) for part in parts]
+    sizes = [np.diff(part.starts) for part in parts]
+    for place, size in zip(places, sizes, strict=True):
+        counts[place] += size
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    rows, tf = np.empty(starts[-1], dtype=np.int32), np.empty(starts[-1], dtype=np.int32)
+    free = starts[:-1].copy()
+    for part, place, size in zip(parts, places, sizes, strict=True):
+        target = ranges(free[place], size)
+        rows[target], tf[target] = part.rows, part.tf
+        free[place] += size
+    return Segment(terms, starts, rows, tf)
+
 
 _SEAL = 8192
 """Postings kept unsorted before they become a segment; scanning them costs a query some ten microseconds."""
 
 _MERGE_AT = 4
-
-Ints = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import time
 from dataclasses import dataclass, field
@@ -13,9 +12,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.progress import bar
+from memlab.kernel.index._arrays import best
 from memlab.kernel.index._neighbours import Neighbours
-from memlab.kernel.index._select import best
 
 __all__ = ["IndexReport", "report"]
 
@@ -26,7 +26,7 @@ _SLOW = 20_000_000
 
 
 @dataclass(frozen=True)
-class IndexReport:
+class IndexReport(Displayed):
     """What ``report`` measured.
 
     ``recall`` is the mean share of the exact ``n`` nearest that a search finds, with its 95% interval (Wilson's,
@@ -70,9 +70,8 @@ class IndexReport:
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
-    def _repr_html_(self) -> str:
-        lines = "<br>".join(html.escape(line) for line in self._lines())
-        return f"<div><p>{lines}</p>{self.frame._repr_html_()}</div>"
+    def _display(self) -> object:
+        return self._lines(), self.frame
 
     def _lines(self) -> list[str]:
         if self.index == "exact":

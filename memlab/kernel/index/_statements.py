@@ -23,9 +23,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from memlab.kernel.english import word_pattern
-from memlab.kernel.index._signs import signs_of
-from memlab.kernel.index._stop_words import STOP_WORDS
-from memlab.kernel.index._tokens import Tokens
+from memlab.kernel.index._tokens import STOP_WORDS, Tokens, signs_of
 
 __all__ = ["Asked", "Restated", "restated"]
 

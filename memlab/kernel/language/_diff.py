@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.display import Displayed, Markup
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language._edit import parsed
 from memlab.kernel.language._highlight import PRE, highlight
@@ -134,7 +135,7 @@ class _Block:
 
 
 @dataclass(frozen=True, repr=False)
-class FormDiff:
+class FormDiff(Displayed):
     """What differs, true when anything does. ``repr`` lists the changes; ``text`` and notebooks show them in place."""
 
     before: str
@@ -173,17 +174,17 @@ class FormDiff:
                 lines.append("".join(_marked(piece, color) for piece in block.pieces()))
         return "\n".join(lines)
 
-    def _repr_html_(self) -> str:
-        parts = [f"<b>{html.escape(self._title)}</b>", *[html.escape(str(c)) for c in self.changes if c.name]]
+    def _display(self) -> object:
+        parts: list[object] = [Markup("<b>{}</b>").format(self._title), [str(c) for c in self.changes if c.name]]
         for block in self._blocks:
-            parts.append(html.escape(block.title))
+            parts.append(block.title)
             if block.rewritten:
                 cells = "".join(f'<td style="{_CELL}">{highlight(side)}</td>' for side in block.narrow)
-                parts.append(f"<table><tr>{cells}</tr></table>")
+                parts.append(Markup(f"<table><tr>{cells}</tr></table>"))
             else:
                 source = "".join(_tagged(piece) for piece in block.pieces())
-                parts.append(f'<pre style="{PRE}">{source}</pre>')
-        return "".join(f"<div>{part}</div>" for part in parts)
+                parts.append(Markup(f'<pre style="{PRE}">{source}</pre>'))
+        return parts
 
     @property
     def _title(self) -> str:

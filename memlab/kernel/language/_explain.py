@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.language._dag import Node, Value
 from memlab.kernel.language._row import Evaluation
 from memlab.kernel.language._source import clauses, number, render, scaled
@@ -38,7 +39,7 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Displayed):
     """``terms`` sum to ``value``, up to rounding; they are empty when the value is null or no number.
 
     ``tree`` shows every node with its value; it is built when it is looked at. Texts are source of the dialect, and
@@ -50,8 +51,8 @@ class Explanation:
     branches: tuple[Branch, ...]
     tree: Tree = field(repr=False, compare=False)
 
-    def _repr_html_(self) -> str:
-        return self.tree._repr_html_()
+    def _display(self) -> object:
+        return self.tree
 
 
 class Part(NamedTuple):

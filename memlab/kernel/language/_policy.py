@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ import polars as pl
 
 from memlab.errors import InputError, MemlabError, PolicyNameError, UnknownName, did_you_mean
 from memlab.kernel.base.arguments import AnyNumber, checked
+from memlab.kernel.base.display import Displayed, Markup
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language._arrays import ArrayProgram, Column
 from memlab.kernel.language._check import Checker, Env
@@ -52,7 +52,7 @@ class _Given(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Policy:
+class Policy(Displayed):
     """A checked policy. Two policies are equal when their hashes are; make one with ``compile_policy``.
 
     ``arguments`` are as the text lists them; ``inputs`` are the features that it reads, sorted; tests of sets are
@@ -232,11 +232,11 @@ class Policy:
     def __repr__(self) -> str:
         return printable(f"<Policy {self.name} [{self.hash[:12]}]: {' '.join(self.inputs)}>")
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         from memlab.kernel.language._highlight import highlight
 
-        head = f"{html.escape(self.name)} <code>[{self.hash[:12]}]</code>"
-        return f"<div>{head}{highlight(self.source, 'html', features=self.inputs)}</div>"
+        head = Markup("{} <code>[{}]</code>").format(self.name, self.hash[:12])
+        return head, Markup(highlight(self.source, "html", features=self.inputs))
 
     def _read(self, run: Callable[..., Any], *given: Any) -> Any:
         """What a program makes of a caller's values, which are checked where they fail: it runs many times."""

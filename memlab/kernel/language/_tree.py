@@ -17,6 +17,7 @@ from typing import NamedTuple
 import polars as pl
 
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.display import Displayed, Markup
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language._dag import Node, Value
 from memlab.kernel.language._row import Evaluation
@@ -50,7 +51,7 @@ class TreeNode:
     children: tuple[TreeNode, ...]
 
 
-class Tree:
+class Tree(Displayed):
     """``root`` and everything below it; ``repr`` is for a terminal, and ``text`` takes its bounds."""
 
     def __init__(self, item: Evaluation) -> None:
@@ -97,10 +98,10 @@ class Tree:
     def __repr__(self) -> str:
         return printable(self.text())
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         pieces: list[str] = []
         _html(self.root, 0, pieces, [_MOST])
-        return f'<div style="font-family:monospace;line-height:1.6;max-width:64em">{"".join(pieces)}</div>'
+        return Markup(f'<div style="font-family:monospace;line-height:1.6;max-width:64em">{"".join(pieces)}</div>')
 
 
 class _Place(NamedTuple):

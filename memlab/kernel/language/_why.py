@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from memlab.kernel.base.display import Markup, bar, clip, table
+from memlab.kernel.base.display import Displayed, Markup, bar, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language._dag import Value
 from memlab.kernel.language._explain import Part, parts
@@ -63,7 +63,7 @@ class FeatureGap:
 
 
 @dataclass(frozen=True)
-class Why:
+class Why(Displayed):
     """``terms``, what decides first, sum to ``difference``, which is the value of ``a`` minus that of ``b``.
 
     ``difference`` is None, and there are no terms, when a value is null or no number; ``partings`` and ``features``
@@ -121,7 +121,7 @@ class Why:
             lines.append(f"features that differ: {', '.join(gaps)}{more}")
         return printable("\n".join(lines))
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         finite = [abs(t.difference) for t in self.terms if math.isfinite(t.difference)]
         top = max(finite, default=0.0) or 1.0
         gaps = {f.name: f"{f.name} {shown(f.a)} | {shown(f.b)}" for f in self.features}

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
-from memlab.kernel.base.display import Markup, table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import Report, Table, format_rows
 from memlab.kernel.policies._versions import Version
 
 __all__ = ["Attribution", "attributed"]
@@ -22,8 +20,18 @@ _FRAME = (
 )
 
 
+_COLUMNS = (
+    ("version", "{version}"),
+    ("hash", "{hash:.12}"),
+    ("pack", "{pack}"),
+    ("since", "{since:%Y-%m-%d %H:%M}"),
+    *((name, f"{{{name}:,}}") for name in ("recalls", "shown", "judged", "success", "fail")),
+    ("rate", "{rate:.3f} [{low:.3f}, {high:.3f}]"),
+)
+
+
 @dataclass(frozen=True, repr=False)
-class Attribution:
+class Attribution(Report):
     """Successes and failures of what was shown, by the version of one slot that decided.
 
     This is observational. Versions were live at different times and showed different memories to different questions,
@@ -46,20 +54,10 @@ class Attribution:
     frame: pl.DataFrame
     loose: int = 0
 
-    def __repr__(self) -> str:
-        lines = [f"{self.slot} by version; the interval is the central {LEVEL:.0%} of the posterior (Jeffreys)"]
-        for row in self.frame.iter_rows(named=True):
-            rate = f"{row['rate']:.3f} [{row['low']:.3f}, {row['high']:.3f}]" if row["rate"] is not None else "-"
-            lines.append(
-                f"  {row['version']:>3} [{row['hash'][:12]}] {row['pack']:<12} {row['recalls']:>8,} recalls "
-                f"{row['success']:>8,} success {row['fail']:>8,} fail  {rate}"
-            )
-        return printable("\n".join([*lines, *(f"  {note}" for note in self.notes)]))
-
-    def _repr_html_(self) -> str:
-        names = ("version", "hash", "pack", "since", "recalls", "shown", "judged", "success", "fail", "rate", "")
-        rows = map(_html_row, self.frame.iter_rows(named=True))
-        return table(f"{self.slot} by version", names, rows, notes=self.notes)
+    def _display(self) -> object:
+        title = f"{self.slot} by version; the interval is the central {LEVEL:.0%} of the posterior (Jeffreys)"
+        heads, rows = format_rows(self.frame.iter_rows(named=True), _COLUMNS)
+        return Table(title, heads, rows, self.notes, left=(0, 1, 2, 3))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -157,32 +155,3 @@ def credible_interval(success: pl.Series, fail: pl.Series) -> tuple[pl.Series, p
     low = pl.Series("low", betaincinv(a, b, tail)).set(success == 0, 0.0)
     high = pl.Series("high", betaincinv(a, b, 1 - tail)).set(fail == 0, 1.0)
     return low, high
-
-
-def _html_row(row: dict[str, Any]) -> list[str]:
-    rated = row["rate"] is not None
-    return [
-        f"{row['version']}",
-        str(row["hash"])[:12],
-        str(row["pack"]),
-        f"{row['since']:%Y-%m-%d %H:%M}",
-        *(f"{row[name]:,}" for name in ("recalls", "shown", "judged", "success", "fail")),
-        f"{row['rate']:.3f}" if rated else "-",
-        Markup(_bar(row)) if rated else "",
-    ]
-
-
-def _bar(row: dict[str, Any]) -> str:
-    """The rate and its interval on a line from 0 to 1."""
-    from memlab.kernel.base.drawing import BLUE, GREY
-
-    def x(name: str) -> str:
-        return f"{5 + 150 * row[name]:.1f}"
-
-    title = f"{row['rate']:.3f}, 95% in {row['low']:.3f} to {row['high']:.3f}"
-    return (
-        f"<svg width='160' height='14' viewBox='0 0 160 14' role='img' aria-label='{title}'><title>{title}</title>"
-        f"<line x1='5' x2='155' y1='7' y2='7' stroke='{GREY}' stroke-opacity='.35'/>"
-        f"<line x1='{x('low')}' x2='{x('high')}' y1='7' y2='7' stroke='{BLUE}' stroke-width='3'/>"
-        f"<circle cx='{x('rate')}' cy='7' r='4' fill='{BLUE}'/></svg>"
-    )

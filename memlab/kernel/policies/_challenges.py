@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.policies._packs import Pack
 
@@ -27,7 +27,7 @@ _OF_THE_POOL = ("promote", "forget", "eligible", "seed-score", "spread", "cut", 
 
 
 @dataclass(frozen=True)
-class Challenge:
+class Challenge(Displayed):
     """One pack that is compared with the live one since the event ``seq``.
 
     ``design`` "extra": beside the head, ``extra`` items are shown that only challengers would show. "lot": as many
@@ -52,9 +52,6 @@ class Challenge:
         items = {"lot": "by lot", "ab": "A/B"}.get(self.design, f"{self.extra} extra item{'s' * (self.extra > 1)}")
         why = f": {self.reason}" if self.reason else ""
         return printable(f"<Challenge of {self.name} [{self.pack.hash[:12]}], {items} in {self.rate:.0%}{why}>")
-
-    def _repr_html_(self) -> str:
-        return paragraph(self)
 
 
 def same_candidates(live: Pack, other: Pack) -> bool:

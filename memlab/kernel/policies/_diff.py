@@ -6,7 +6,7 @@ import difflib
 from dataclasses import dataclass
 from functools import cached_property
 
-from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import FormDiff, diff_policies
 from memlab.kernel.policies._versions import Version
@@ -15,7 +15,7 @@ __all__ = ["PolicyDiff"]
 
 
 @dataclass(frozen=True)
-class PolicyDiff:
+class PolicyDiff(Displayed):
     """How two versions differ. ``forms`` lists words, parameter values and helpers, ``lines`` compares the texts.
 
     ``verdict`` is a sentence when the source is the same and something else differs, or when nothing does.
@@ -52,6 +52,5 @@ class PolicyDiff:
     def __repr__(self) -> str:
         return printable("\n\n".join(part for part in (self.verdict, self.forms.text() if self else "") if part))
 
-    def _repr_html_(self) -> str:
-        verdict = paragraph(self.verdict) if self.verdict else ""
-        return f"<div>{verdict}{self.forms._repr_html_() if self else ''}</div>"
+    def _display(self) -> object:
+        return self.verdict or None, self.forms if self else None

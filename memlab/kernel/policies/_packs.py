@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
@@ -13,7 +12,7 @@ from typing import Annotated, Any, TypeAlias
 
 from memlab.errors import InputError, PolicyNameError, PolicyTypeError, UnknownName
 from memlab.kernel.base.arguments import AnyNumber, Misfit, Taken, checked, shown
-from memlab.kernel.base.display import Markup, box, details, paragraph
+from memlab.kernel.base.display import Displayed, Markup, box, code_block, details
 from memlab.kernel.base.printable import printable
 from memlab.kernel.extension import load_installed
 from memlab.kernel.language import (
@@ -58,7 +57,7 @@ _OF_THE_SCORE = frozenset({"known", "known-floor", "unknown-limit"})
 
 
 @dataclass(frozen=True)
-class Pack:
+class Pack(Displayed):
     """Policies by slot and settings by name. ``hash`` covers all of them and the dialect's version.
 
     ``sources`` are the texts it was read from, its own first and then what it inherits.
@@ -194,15 +193,15 @@ class Pack:
     def __repr__(self) -> str:
         return printable(f"<Pack {self.name} [{self.hash[:12]}]: {len(self.policies)} policies>")
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         parts = [
             details(
-                Markup(f"<b>{html.escape(slot)}</b> <code>{policy.hash[:12]}</code> {html.escape(policy.doc)}"),
-                f"<pre dir='auto'>{html.escape(printable(policy.source))}</pre>",
+                Markup("<b>{}</b> <code>{}</code> {}").format(slot, policy.hash[:12], policy.doc),
+                code_block(printable(policy.source)),
             )
             for slot, policy in sorted(self.policies.items())
         ]
-        return f"<div>{paragraph(self)}{box(''.join(parts))}</div>"
+        return repr(self), box(parts)
 
 
 def _text_of_forms(given: object) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memlab.errors import UnknownName
-from memlab.kernel.base.display import clip, table
+from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import Input, Returns, Signature
 from memlab.kernel.policies._features import FEATURES, Feature, Stage
@@ -29,7 +29,7 @@ class Adapter:
 
 
 @dataclass(frozen=True)
-class Slot:
+class Slot(Displayed):
     """One decision of a pack: what its policy reads and what it returns.
 
     A policy reads ``inputs`` and the features of these ``stages``, but for those in ``without``. A slot ``of_pair`` reads
@@ -97,7 +97,7 @@ class Slot:
     def __repr__(self) -> str:
         return printable(f"<Slot {self.name}, {len(self.signature.inputs)} inputs: {clip(self.doc, 80)}>")
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         rows = [(item.name, item.type, item.doc) for item in self.signature.inputs.values()]
         return table(f"{self.name}: {self.doc}", ("input", "type", ""), rows)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import polars as pl
 
 from memlab.errors import ExtensionWarning, InputError, MissingExtension, PolicyError, UnknownName
-from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event, check_event_format
 from memlab.kernel.language import Policy, compile_policy
@@ -34,7 +34,7 @@ _STAMP = pl.Datetime("us", "UTC")
 
 
 @dataclass(frozen=True)
-class Version:
+class Version(Displayed):
     """One policy that a slot had: ``number`` counts from 1 within the slot, ``seq`` is the event that made it live.
 
     ``hash`` is the one that was logged; ``params`` are the values that parameters had in place of their defaults.
@@ -67,8 +67,8 @@ class Version:
         why = f": {self.reason}" if self.reason else ""
         return printable(f"<Version {self.number} of {self.slot} [{self.hash[:12]}], {self.action} {self.pack}{why}>")
 
-    def _repr_html_(self) -> str:
-        return paragraph(self) + self.policy._repr_html_()
+    def _display(self) -> object:
+        return repr(self), self.policy
 
     def __str__(self) -> str:
         return f"{self.slot} {self.number} [{self.hash[:12]}]"

@@ -1,25 +1,14 @@
 """Recall: from a question to a slate of scored candidates, and to hits."""
 
-from memlab.kernel.recall._challenge import draw_challenge, inclusion
-from memlab.kernel.recall._dates import named_dates
-from memlab.kernel.recall._diversity import Ranking, diversifies
-from memlab.kernel.recall._entities import first_mention
-from memlab.kernel.recall._extended import Pool
 from memlab.kernel.recall._features import Candidates
-from memlab.kernel.recall._filters import Filters, WordOrWords
-from memlab.kernel.recall._hits import Hit, Hits, ScoreExplanation, recalled
-from memlab.kernel.recall._moment import Moment
+from memlab.kernel.recall._hits import Hit, Hits, ScoreExplanation, recalled, similar
+from memlab.kernel.recall._mentions import named_dates, occurs
+from memlab.kernel.recall._moment import Column, Moment, Pool, columns
 from memlab.kernel.recall._pipeline import Recaller
-from memlab.kernel.recall._population import Population
-from memlab.kernel.recall._question import Question, QuestionFeatures
-from memlab.kernel.recall._reading import Column, columns
-from memlab.kernel.recall._run import Run
-from memlab.kernel.recall._selected import Chosen, Selection
-from memlab.kernel.recall._similar import similar
-from memlab.kernel.recall._stages import STAGES, Stage, own_stage
-from memlab.kernel.recall._standing import coded, in_recall, promoted, status_of
-from memlab.kernel.recall._triggers import occurs
-from memlab.kernel.recall._where import Where
+from memlab.kernel.recall._plan import STAGES, Run, Stage, coded, in_recall, own_stage, promoted, status_of
+from memlab.kernel.recall._population import Filters, Population, Where, WordOrWords
+from memlab.kernel.recall._query import Question, QuestionFeatures, first_mention
+from memlab.kernel.recall._ranking import Chosen, Ranking, Selection, diversifies, draw_challenge, inclusion
 
 __all__ = [
     "STAGES",

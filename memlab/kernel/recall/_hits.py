@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
@@ -13,10 +12,11 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked, item
-from memlab.kernel.base.display import Markup, bar, clip, details, paragraph, table
+from memlab.kernel.base.display import Displayed, Markup, bar, clip, details, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.index import Words, bm25, passages_of
 from memlab.kernel.policies import Pack
+from memlab.kernel.recall._population import Population
 from memlab.kernel.slates import Slate
 from memlab.kernel.state import State, words_at
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memlab.kernel.language import Explanation, Policy, Tree, Why
     from memlab.kernel.privacy import Finding
 
-__all__ = ["Hit", "Hits", "Recalled", "ScoreExplanation", "recalled"]
+__all__ = ["Hit", "Hits", "Recalled", "ScoreExplanation", "recalled", "similar"]
 
 
 class Recalled(NamedTuple):
@@ -49,7 +49,7 @@ def recalled(state: State, ids: Sequence[int]) -> list[Recalled]:
 
 
 @dataclass(frozen=True)
-class ScoreExplanation:
+class ScoreExplanation(Displayed):
     """Why a hit has its score.
 
     ``terms`` are the additive terms of the policy's live branch, which sum to ``score``; ``tree`` is the whole
@@ -79,17 +79,17 @@ class ScoreExplanation:
         reads = ", ".join(f"{name}={_short(value)}" for name, value in self.features.items())
         return printable("\n".join([*lines, f"  reads {reads}"]))
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         top = max((abs(value) for _, value in self.terms), default=0.0)
         rows = [(text, f"{value:+.4f}", bar(value, top)) for text, value in self.terms]
         reads = ", ".join(f"{name} = {_short(value)}" for name, value in self.features.items())
         head = f"memory {self.memory} scores {self.score:.4f} by {self.policy} [{self.hash[:12]}]"
-        steps = f"<details><summary>step by step</summary>{self.tree._repr_html_()}</details>"
-        return f"<div>{table(head, ('term', 'value', ''), rows, notes=[f'reads {reads}'])}{steps}</div>"
+        whole = table(head, ("term", "value", ""), rows, notes=[f"reads {reads}"])
+        return whole, details("step by step", self.tree)
 
 
 @dataclass(frozen=True)
-class Hit:
+class Hit(Displayed):
     """One memory that a recall showed.
 
     Attributes
@@ -161,11 +161,8 @@ class Hit:
         mark = "probe, " if self.probe else ""
         return f"<Hit {self.rank}: {mark}memory {self.id}, score {self.score:.4f}, {clip(self.text, 60)!r}>"
 
-    def _repr_html_(self) -> str:
-        return paragraph(self)
 
-
-class Hits(Sequence[Hit]):
+class Hits(Sequence[Hit], Displayed):
     """The hits of a recall, best first: a sequence of ``Hit``, with a length, to index and to slice.
 
     Attributes
@@ -390,7 +387,7 @@ class Hits(Sequence[Hit]):
             lines.append(f"{hit.rank:>3}{mark} {hit.score:7.4f}  #{hit.id:<6} {who}{clip(hit.passage or hit.text, 84)}")
         return printable("\n".join(lines))
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         top = max((abs(hit.score) for hit in self), default=0.0)
         said = any(hit.speaker for hit in self)
         rows = [
@@ -442,9 +439,8 @@ def _text_of(hit: Hit) -> str:
     if span is None:
         return clip(hit.text, 300) + _stands_for(hit)
     before, passage, after = hit.text[: span[0]], hit.text[slice(*span)], hit.text[span[1] :]
-    whole = f"{escape(before)}<mark>{escape(passage)}</mark>{escape(after)}"
-    summary = clip(passage, 300) + _stands_for(hit)
-    return Markup(details(summary, f"<div dir='auto' style='white-space:pre-wrap'>{whole}</div>"))
+    whole = Markup("<div dir='auto' style='white-space:pre-wrap'>{}<mark>{}</mark>{}</div>")
+    return details(clip(passage, 300) + _stands_for(hit), whole.format(before, passage, after))
 
 
 def _stands_for(hit: Hit) -> str:
@@ -455,3 +451,32 @@ def _short(value: float | bool | str | None) -> str:
     if isinstance(value, float) and not isinstance(value, bool | np.bool_):
         return f"{value:.4g}"
     return str(value)
+
+
+# The memories nearest to one of them, by the cosine of their stored vectors.
+
+
+_WORDS = ("text", "kind", "ref", "speaker", "session", "project")
+
+
+def similar(state: State, row: int, population: Population, *, limit: int) -> pl.DataFrame:
+    """The ``limit`` nearest of ``population`` to the memory in ``row``, itself left out; ties by id.
+
+    Memories that wait for their vectors are near nothing.
+    """
+    vector = state.vectors.take(np.array([row]))[0]
+    search = population.search
+    if state.unembedded:
+        search = {"rows": state.embedded(population.rows) if row >= state.unembedded else population.rows[:0]}
+    found, cosine = state.vectors.top(vector, limit + 1, **search)
+    others = np.flatnonzero(found != row)[:limit]
+    ids = found[others] + 1
+    memories = recalled(state, ids.tolist())
+    return pl.DataFrame(
+        [
+            pl.Series("rank", np.arange(1, len(ids) + 1)),
+            pl.Series("memory_id", ids),
+            pl.Series("similarity", cosine[others]),
+            *(pl.Series(name, [getattr(memory, name) for memory in memories], dtype=pl.String) for name in _WORDS),
+        ]
+    )

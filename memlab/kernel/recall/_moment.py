@@ -6,39 +6,298 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from memlab.errors import ExtensionError, ExtensionWarning, UnknownName
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.index import SAYS
-from memlab.kernel.language import Coded, Known, Policy
+from memlab.kernel.language import Coded, Known, Policy, Program
 from memlab.kernel.policies import FEATURES, Pack
-from memlab.kernel.recall._extended import extended_values
-from memlab.kernel.recall._reading import (
-    CODES,
-    NOTHING,
-    NULLABLE,
-    PLAIN,
-    SHARED,
-    TEST,
-    WORDS,
-    Column,
-    Ready,
-    Rows,
-    Values,
-    read,
-    reading_of,
-)
-from memlab.kernel.schema import RELATIONS, SPEAKER_ROLES, USES, role_of
+from memlab.kernel.schema import MEMORY, RELATIONS, SPEAKER_ROLES, USES, role_of
 from memlab.kernel.state import State, gather, words_at
 from memlab.kernel.state.columns import Names
 
-__all__ = ["COMPUTE", "Moment"]
+if TYPE_CHECKING:
+    from memlab.kernel.policies import Feature
+
+__all__ = [
+    "CODES",
+    "COMPUTE",
+    "NOTHING",
+    "NULLABLE",
+    "PLAIN",
+    "SHARED",
+    "TEST",
+    "WORDS",
+    "Column",
+    "Features",
+    "Moment",
+    "Pool",
+    "Ready",
+    "Rows",
+    "Values",
+    "columns",
+    "extended_values",
+    "read",
+    "reading_of",
+]
+
+
+# How policies read features: what each input is, and how it comes.
+
+
+Rows = NDArray[np.int64]
+Values = NDArray[Any]
+Column = Values | tuple[Values, NDArray[np.bool_]]
+Ready = tuple[Any, NDArray[np.bool_] | None]
+"""A column as a program takes it."""
+
+NOTHING: Mapping[str, Callable[[], Column]] = MappingProxyType({})
+
+WORDS = ("kind", "scope", "provenance", "visibility", "source", "status")
+"""Features that are columns of words."""
+
+_CODED = frozenset((*WORDS, "speaker-role"))
+"""Features of words that policies can be given as codes."""
+
+SHARED = frozenset(
+    (
+        *("asks-when", "asks-how-many", "asks-you", "asks-now", "asks-over-time"),
+        *("names-speaker", "names-other", "names-date", "date-gap", "same-session", "triggered"),
+    )
+)
+"""Features that all candidates of some recalls share, since they follow from the query alone."""
+
+TEST, NULLABLE, CODES, PLAIN = "test", "nullable", "codes", "plain"
+"""How an input comes: as a test of sets, with its nulls, as codes of words, or as it is."""
+
+_KEPT = 256
+"""Readings that are kept."""
+
+
+class Features(Protocol):
+    """Columns of features by name."""
+
+    def __getitem__(self, name: str) -> Values: ...
+
+
+def read(pool: Features, policy: Policy, name: str) -> Values:
+    """What a test of sets, which a policy has as an input, gives; null is NaN."""
+    test = policy.derived[name]
+    values, nulls = test.array({item: pool[item] for item in test.sets})
+    return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
+
+
+def columns(
+    pool: Features,
+    policy: Policy,
+    *,
+    given: Mapping[str, Callable[[], Column]] = NOTHING,
+    at: Rows | None = None,
+) -> dict[str, Column]:
+    """What ``policy`` reads, as its arrays want it: ``given`` first, then features, with their nulls.
+
+    ``at`` picks some of the rows. A policy that reads nothing gets one column, which says how many rows there are.
+    """
+    found: dict[str, Column] = {}
+    tests = policy.derived
+    for name in policy.inputs or (next(iter(given), "access"),):
+        if name in given:
+            found[name] = given[name]()
+            continue
+        values = read(pool, policy, name) if name in tests else pool[name]
+        values = values if at is None else values[at]
+        nullable = name in FEATURES and FEATURES[name].nullable
+        found[name] = (values, np.isnan(values)) if nullable else values
+    return found
+
+
+class Reading:
+    """How a policy reads features: a test of sets comes with the sets that it reads, what may be null with a mask, and
+    words that are compared with constants alone as codes.
+    """
+
+    def __init__(self, policy: Policy, program: Program) -> None:
+        self.policy, self.program = policy, program
+        self.inputs = tuple((name, _how(policy, program, name)) for name in program.reads)
+        self.uniform = tuple(name for name in program.reads if name in SHARED)
+        """The inputs that all candidates of some recalls share."""
+        self._knowing: dict[Known, Reading | None] = {}
+        """None of what was met once."""
+
+    def knowing(self, known: Known) -> Reading:
+        """The same where all rows have these values. It is made when it is met again: it costs as much as a recall."""
+        reading = self._knowing.get(known)
+        if reading is None:
+            if len(self._knowing) > _KEPT:
+                self._knowing.clear()
+            met = known in self._knowing
+            self._knowing[known] = reading = Reading(self.policy, self.program.knowing(known)) if met else None
+        return reading or self
+
+
+_readings: dict[tuple[str, str, int], Reading] = {}
+
+
+def reading_of(policy: Policy) -> Reading:
+    """How ``policy`` reads features, as they are declared now."""
+    key = policy.hash, policy.signature.slot, FEATURES.changes
+    reading = _readings.get(key)
+    if reading is None:
+        if len(_readings) > _KEPT:
+            _readings.clear()
+        reading = _readings[key] = Reading(policy, Program(policy))
+    return reading
+
+
+def _how(policy: Policy, program: Program, name: str) -> str:
+    if name in policy.derived:
+        return TEST
+    if name in program.compares and name in _CODED:
+        return CODES
+    return NULLABLE if name in FEATURES and FEATURES[name].nullable else PLAIN
+
+
+# Features of extensions: what their functions are given, and the check of what they return.
+
+
+_SLOW = 5.0
+"""Seconds after which the function of a feature is reported as slow: a recall waits for it."""
+
+
+class Pool:
+    """The memories whose values an extension's feature computes, in the order of their ids.
+
+    Attributes
+    ----------
+    query
+        The text of the query. Empty for a feature of stage ``memory``, which has no query.
+    now
+        The time of the recall, microseconds UTC; an array with one time for each memory where they differ.
+    """
+
+    def __init__(self, moment: Moment) -> None:
+        self._moment = moment
+        asked = getattr(moment, "asked", None)
+        self.query: str = "" if asked is None else asked.question.text
+        self.now = moment.now
+
+    def __len__(self) -> int:
+        return len(self._moment)
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """The id of each memory."""
+        return self._moment.rows + 1
+
+    @property
+    def texts(self) -> list[str]:
+        """The text of each memory."""
+        return [text or "" for text in self._moment.state.texts.take(self._moment.rows)]
+
+    def frame(self, *columns: str) -> pl.DataFrame:
+        """Return columns of ``lab.memories``, one row for each memory; only ``id`` unless columns are named."""
+        unknown = next((name for name in columns if name not in MEMORY and name != "id"), None)
+        if unknown is not None:
+            raise UnknownName("column of memories", unknown, ("id", *MEMORY))
+        state, rows = self._moment.state, self._moment.rows
+        return pl.DataFrame([state.column(name, rows) for name in columns or ("id",)])
+
+    def __getitem__(self, feature: str) -> NDArray[Any]:
+        """Return the values of another feature."""
+        return self._moment[feature]
+
+
+def extended_values(feature: Feature, moment: Moment) -> NDArray[Any]:
+    """Compute the values of an extension's feature and check them.
+
+    Raises
+    ------
+    ExtensionError
+        If its function raises, or returns anything but one value of the feature's type for each memory.
+    """
+    assert feature.compute is not None
+    began = time.monotonic()
+    try:
+        given = feature.compute(Pool(moment))
+        values = given.to_numpy() if isinstance(given, pl.Series) else np.asarray(given)
+    except Exception as error:
+        raise ExtensionError(f"{_name_feature(feature)} failed with {type(error).__name__}: {error}") from error
+    took = time.monotonic() - began
+    if took > _SLOW:
+        warnings.warn(
+            f"{_name_feature(feature)} took {took:.0f} seconds for {len(moment)} memories, and the recall waited for "
+            "it.",
+            ExtensionWarning,
+            stacklevel=2,
+        )
+    if values.shape != (len(moment),):
+        raise ExtensionError(
+            f"{_name_feature(feature)} returned values of shape {values.shape} for {len(moment)} memories. "
+            "Return one value for each memory."
+        )
+    return _CHECKED[feature.type](feature, values)
+
+
+def _name_feature(feature: Feature) -> str:
+    return f"The feature {feature.name} of the extension {feature.owner}"
+
+
+def _checked_numbers(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
+    if values.dtype == object:
+        values = np.array([math.nan if value is None else value for value in values.tolist()])
+    if values.dtype.kind not in "biuf":
+        raise ExtensionError(f"{_name_feature(feature)} returned {_kind_of(values)}, and declares numbers.")
+    numbers = values.astype(np.float64)
+    if not feature.nullable and np.isnan(numbers).any():
+        raise ExtensionError(
+            f"{_name_feature(feature)} returned NaN, which stands for null. Declare it with nullable=True, or return "
+            "numbers."
+        )
+    return numbers
+
+
+def _checked_flags(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
+    if feature.nullable:
+        return _checked_numbers(feature, values)
+    if values.dtype.kind != "b":
+        raise ExtensionError(f"{_name_feature(feature)} returned {_kind_of(values)}, and declares true or false.")
+    return values
+
+
+def _checked_words(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
+    words: list[Any] = values.tolist()
+    for word in words:
+        if word is not None and not isinstance(word, str):
+            raise ExtensionError(f"{_name_feature(feature)} returned {word!r:.60}, and declares strings.")
+        if word is not None and feature.words and word not in feature.words:
+            raise ExtensionError(
+                f"{_name_feature(feature)} returned {word!r:.60}, which is none of {', '.join(feature.words)}."
+            )
+    return np.array(words, dtype=object)
+
+
+def _refused_sets(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
+    raise ExtensionError(f"{_name_feature(feature)} has the type set. An extension declares num, bool or str.")
+
+
+_CHECKED = {"num": _checked_numbers, "bool": _checked_flags, "str": _checked_words, "set": _refused_sets}
+
+
+def _kind_of(values: NDArray[Any]) -> str:
+    first: Sequence[Any] = values[:1].tolist()
+    return f"values such as {first[0]!r:.60}" if first else "no numbers"
+
 
 _NEXT = RELATIONS.index("next")
 

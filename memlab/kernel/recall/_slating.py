@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.kernel.recall._features import Candidates
-from memlab.kernel.recall._plan import Plan
-from memlab.kernel.recall._reading import read
-from memlab.kernel.recall._run import Run
+from memlab.kernel.recall._moment import read
+from memlab.kernel.recall._plan import Plan, Run
 from memlab.kernel.slates import Slate, encode
 
 __all__ = ["bytes_of", "log"]

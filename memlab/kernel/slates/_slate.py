@@ -22,7 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, NewerLab
-from memlab.kernel.base.display import clip, table
+from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 
 __all__ = ["BLOB_FORMAT", "FORMAT", "Constants", "Slate", "constants_of", "decode", "encode"]
@@ -43,7 +43,7 @@ _FLAGS_OF_FORMAT_1 = ("names-speaker", "names-other", "same-session", "same-bran
 
 
 @dataclass(frozen=True)
-class Slate:
+class Slate(Displayed):
     """One recall. Arrays run over the candidates in the order of their ids.
 
     ``numbers`` holds the numeric and boolean features (booleans as 0 and 1, null as NaN; ``flags`` names them),
@@ -105,7 +105,7 @@ class Slate:
         size = f"{len(self):,} candidates, {len(self.shown)} shown, for {clip(self.query)!r}"
         return printable(f"<Slate, {place}: {size}, pack {self.pack} [{self.pack_hash[:12]}]>")
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         best = self.frame.select("rank", "memory_id", "score", "propensity").sort("rank").head(10)
         rows = [[rank, id, f"{score:.4f}", f"{chance:.3f}"] for rank, id, score, chance in best.iter_rows()]
         notes = ["the best by score; slate.frame has all, with their features"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -59,16 +58,6 @@ class Summary:
         """For a terminal."""
         rows = [*self.rows, *(("note", note) for note in self.notes)]
         return "\n".join(["<Slates", *(f"  {name:<11}{text}" for name, text in rows)]) + ">"
-
-    def as_html(self) -> str:
-        """For a notebook."""
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
-            for name, text in self.rows
-        )
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
-        return f"<div><table>{rows}</table>{f'<ul>{notes}</ul>' if notes else ''}</div>"
 
 
 def _counted(pairs: tuple[tuple[str, int], ...]) -> str:

@@ -14,6 +14,7 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base import arguments
 from memlab.kernel.base.clock import When, from_micros, to_micros
+from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.slates._checks import taken
 from memlab.kernel.slates._columns import feedback_table, tables_of
@@ -31,7 +32,7 @@ Frame = pl.DataFrame | pl.LazyFrame
 
 @arguments.checked
 @dataclass(frozen=True, eq=False, repr=False)
-class Slates:
+class Slates(Displayed):
     """The four tables of a log, as lazy frames.
 
     ``decisions`` has a row a recall, ``candidates`` a row for each memory in its pool with its features, ``exposures``
@@ -353,8 +354,9 @@ class Slates:
     def __repr__(self) -> str:
         return printable(self._summary().as_text())
 
-    def _repr_html_(self) -> str:
-        return self._summary().as_html()
+    def _display(self) -> object:
+        summary = self._summary()
+        return table("Slates", ("", ""), summary.rows, notes=summary.notes)
 
     def _summary(self) -> Summary:
         return summary_of(self._tables, features=self.features, policies=self.policies, notes=self.notes)

@@ -12,7 +12,7 @@ import polars as pl
 from memlab.errors import RedactionWarning
 from memlab.kernel.base.arguments import checked, item, warn_caller
 from memlab.kernel.base.clock import from_micros
-from memlab.kernel.base.display import clip, paragraph, table
+from memlab.kernel.base.display import Displayed, Markup, clip, render_html, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.state import words_of
 
@@ -43,7 +43,7 @@ _MOST_SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Memory:
+class Memory(Displayed):
     """One memory as it stood when it was asked for; it does not change afterwards.
 
     It has the fields that are shown most. ``lab.memories`` has every column of a memory.
@@ -125,7 +125,7 @@ class Memory:
     def __repr__(self) -> str:
         return printable(f"<Memory {self.id}, {self.kind}, {self.status}: {clip(self.text, 80)!r}>")
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> Markup:
         fields = {name: value for name, value in vars(self).items() if value is not None and value != ()}
         del fields["id"], fields["text"]
         fields |= {"tags": ", ".join(self.tags)} if self.tags else {}
@@ -179,8 +179,8 @@ class Edited(Memory):
     def __repr__(self) -> str:
         return printable("\n".join([repr(self.memory), *(f"  {note}" for note in self.notes)]))
 
-    def _repr_html_(self) -> str:
-        return self.memory._repr_html_() + "".join(map(paragraph, self.notes))
+    def _display(self) -> Markup:
+        return render_html((self.memory, list(self.notes)))
 
     @property
     def sexp(self) -> str:
@@ -201,7 +201,7 @@ def with_redacted(memory: M, findings: Sequence[Finding]) -> M:
 
 
 @dataclass(frozen=True)
-class Feedback:
+class Feedback(Displayed):
     """One logged judgement; ``event`` is its place in the journal, ``decision`` the recall that it belongs to.
 
     ``notice`` proposes to bring an earlier policy back: the judgement was the one by which the live policy was found to
@@ -226,9 +226,6 @@ class Feedback:
         told = f"<Feedback {self.event}: memory {self.memory} {outcome}{more}, of {place}, by {self.source}>"
         return printable(told if self.notice is None else f"{told}\n{self.notice!r}")
 
-    def _repr_html_(self) -> str:
-        return paragraph(self)
-
 
 class Linked(Protocol):
     """What linking made of the memories of one call, as ``Remembered`` shows it."""
@@ -243,7 +240,7 @@ class Linked(Protocol):
     def frame(self) -> pl.DataFrame: ...
 
 
-class Remembered(Sequence[Memory]):
+class Remembered(Sequence[Memory], Displayed):
     """What became of the memories that one call gave, in order.
 
     Each item is the memory that stands for what was given: the new one, or the old one where the pack's ``link`` and
@@ -321,9 +318,9 @@ class Remembered(Sequence[Memory]):
         counts["superseded"] = len(self._linked.superseded)
         return {word: count for word, count in counts.items() if count}
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         if not self._counts():
-            return paragraph(self)
+            return repr(self)
         shown = self.outcomes.filter(pl.col("outcome").is_in(["merged", "skipped", "superseded"])).head(_MOST_SHOWN)
         return table(self, shown.columns, shown.iter_rows())
 

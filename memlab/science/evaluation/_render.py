@@ -251,7 +251,7 @@ def as_html(ev: Findings) -> str:
         f"<b>{escape(headline(ev))}</b><br><span style='opacity:.7'>{escape(caption(ev))}</span>",
     )
     head, rows = cells(ev) if ev.rows else ([], [])
-    parts = [table(title, head, rows, notes=[_LEGEND] if rows else [])]
+    parts: list[str] = [table(title, head, rows, notes=[_LEGEND] if rows else [])]
     why = reasons(ev)
     if why:
         items = "".join(f"<li><b>{escape(policy)}</b>: {escape(reason)}</li>" for policy, reason in why)

@@ -23,7 +23,7 @@ from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.policies import FEATURES, Pack, load_pack
 from memlab.kernel.recall import Hit, Recaller
 from memlab.kernel.slates import Slates
-from memlab.kernel.verbs.recalling.past import Past
+from memlab.kernel.verbs.recalling.asking import Past
 from memlab.science.simulation._events import MessageEvent, QuestionEvent, Script, generator, utilities
 from memlab.subjects.lab import Lab
 from memlab.subjects.opening import open_lab

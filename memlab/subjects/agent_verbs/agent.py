@@ -10,7 +10,7 @@ import polars as pl
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import AsGiven, Count, Seconds, Within, checked, renamed
 from memlab.kernel.base.clock import When, from_micros
-from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.recall import Filters, Hits, WordOrWords
 from memlab.kernel.state import State, columns_of
@@ -62,7 +62,7 @@ def identity_of(name: str, *, project: str | None, session: str | None, role: st
     return Identity(as_agent(name) if short else "", project, own if session is None else session, role, keeps=True)
 
 
-class Agent:
+class Agent(Displayed):
     """One agent on a lab, ``lab.agents(name)``. It has the daily verbs, and is whoever is named on what they write.
 
     What it remembers is its own: created by it, and private to it unless the pack says who sees what agents write, or
@@ -119,9 +119,6 @@ class Agent:
     def __repr__(self) -> str:
         where = "" if self.project is None else f", project {self.project}"
         return printable(f"<Agent {self.name}: {self.role}{where}, session {self.session}>")
-
-    def _repr_html_(self) -> str:
-        return paragraph(self)
 
     @property
     def memories(self) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import LabError, MemlabError
 from memlab.kernel.base.arguments import Seconds, checked, item
-from memlab.kernel.base.display import table
+from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.interrupts import ThreadLock
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.worker import Worker
@@ -44,7 +44,7 @@ _MOST_SAID = 300
 
 
 @dataclass(frozen=True)
-class Surfaced(Sequence[Hit]):
+class Surfaced(Sequence[Hit], Displayed):
     """What came up since the offer before, best first, none of it twice on one topic: a sequence of ``Hit``.
 
     ``len()`` is the number of hits and iteration gives them; it is empty, and false, where nothing came up.
@@ -108,7 +108,7 @@ class Surfaced(Sequence[Hit]):
             },
         )
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         topic = "a new topic; " if self.new_topic else ""
         rows = [(hit.id, f"{hit.score:.4f}", hit.text) for hit in self]
         notes = [f"not searched: {context}" for context in self.skipped]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import AsGiven, Within, checked
 from memlab.kernel.base.clock import Micros, When
-from memlab.kernel.base.display import bar, table
+from memlab.kernel.base.display import Displayed, bar, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Hits, Moment
@@ -27,7 +27,7 @@ from memlab.kernel.state import State
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import seen
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.recalling.logged import logged_slate
+from memlab.kernel.verbs.recalling.asking import logged_slate
 from memlab.subjects.attribution.confidence import LEAST, Calibration, calibration
 from memlab.subjects.attribution.cues import Answer, Shown, cues
 from memlab.subjects.attribution.default import SHIPPED
@@ -53,7 +53,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Attributed:
+class Attributed(Displayed):
     """What an answer owes to each memory that a recall showed.
 
     ``frame`` has a row for each, in the order in which they were shown: ``memory_id``, ``credit`` (by the pack's
@@ -92,7 +92,7 @@ class Attributed:
             lines.append(f"  #{row['memory_id']:<6} {credit}  {row['status']:<7} {', '.join(row['cues'])}")
         return printable("\n".join(lines))
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         rows = [
             (
                 row["memory_id"],

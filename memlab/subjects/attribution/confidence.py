@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 
 __all__ = ["LEAST", "Calibration", "calibration", "calibration_in"]
@@ -27,7 +27,7 @@ _KNOTS = 21
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(Displayed):
     """A curve that gives the chance of use at a credit, fitted to what somebody judged.
 
     It is ``useful[i]`` at ``credit[i]``, and between two of them on the line that joins them. ``brier`` is the mean
@@ -57,9 +57,6 @@ class Calibration:
         """The chance that a reward is on the right side of a half; of what misled, that it was used at all."""
         chance = self.chance(np.abs(credit))
         return np.where((credit >= 0.5) | (credit < 0), chance, 1.0 - chance)
-
-    def _repr_html_(self) -> str:
-        return paragraph(self)
 
     def __repr__(self) -> str:
         return printable(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from memlab.errors import LabError, MemlabError, ReadOnlyLab
 from memlab.kernel.base.arguments import Seed, Within, checked
 from memlab.kernel.base.clock import Micros, from_micros
-from memlab.kernel.base.display import table
+from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.drawing import BLUE, OnAxes, drawn
 from memlab.kernel.policies import Pack
 from memlab.kernel.state import EVERYONE, State, audiences
@@ -58,7 +58,7 @@ SHOWN = 12
 
 
 @dataclass(frozen=True)
-class Clustered:
+class Clustered(Displayed):
     """What became of the clusters of a lab, as of ``at``.
 
     ``frame``: a row a cluster (cluster, name, members, what: new, kept, moved, merged or gone; into: the number of the
@@ -96,7 +96,7 @@ class Clustered:
             f"<Clusters {len(self):,} of {inside:,} memories: {counted}{'' if self.event else '; nothing was written'}>"
         )
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         rows = self.frame.filter(pl.col("members") > 0).head(SHOWN).select("cluster", "name", "members", "what").rows()
         return table(repr(self), ("cluster", "name", "memories", "what"), rows)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, ReadOnlyLab, RenamedWarning, UnknownName
 from memlab.kernel.base.arguments import Seed, Within, checked
 from memlab.kernel.base.clock import Micros, from_micros
-from memlab.kernel.base.display import table
+from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import Finding, Screened, personal_kinds, screen
@@ -46,7 +46,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Consolidated:
+class Consolidated(Displayed):
     """The summaries that were made, or with ``dry_run`` would be made, as of ``at``, under the pack of this name.
 
     ``frame``: a row a summary (summary: its id, null in a dry run; of: the cluster or community; count and members:
@@ -74,7 +74,7 @@ class Consolidated:
         done = "would become" if self.dry_run else "became"
         return printable(f"<Consolidated {count:,} memories {done} {len(self):,} summaries, pack {self.pack}>")
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         rows = self.frame.head(SHOWN).select("summary", "of", "count", "text").rows()
         return table(repr(self), ("summary", "of", "memories", "text"), rows)
 

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from memlab.kernel.base.display import clip, table
+from memlab.kernel.base.display import Markup, clip, table
 from memlab.kernel.base.drawing import element
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["as_html", "as_text"]
+__all__ = ["as_parts", "as_text"]
 
 _SHOWN = 8
 _WORDS = {"", "kind", "words", "text"}
 """The heads of columns that hold words, and so begin on the left."""
 
 _FACE = "--face:var(--jp-content-font-family,system-ui,sans-serif)"
-_QUIET = "opacity:.7"
 
 Cells = list[list[str]]
 Frames = Mapping[str, pl.DataFrame]
@@ -113,17 +111,16 @@ def as_text(frames: Frames, notes: Sequence[str]) -> str:
     return "\n".join([*lines, "", *notes])
 
 
-def as_html(frames: Frames, notes: Sequence[str], figure: Figure) -> str:
-    """The figure and the tables."""
-    parts = [f"<p><b>{escape(headline(frames))}</b><br><span style='{_QUIET}'>{escape(_graph(frames))}</span></p>"]
+def as_parts(frames: Frames, notes: Sequence[str], figure: Figure) -> list[object]:
+    """Return what a notebook shows: the finding, the figure and the tables."""
+    parts: list[object] = [[headline(frames), _graph(frames)]]
     with warnings.catch_warnings():
         # a page has glyphs that matplotlib's own face lacks
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
-        parts.append(f"<div style='max-width:62em'>{element(figure, name='stats')}</div>")
+        parts.append(Markup(f"<div style='max-width:62em;{_FACE}'>{element(figure, name='stats')}</div>"))
     for title, head, rows in tables(frames):
         parts.append(table(f"{title}{_more(frames, title)}", head, rows))
-    parts += [f"<p style='{_QUIET};margin:.2em 0'>{escape(note)}</p>" for note in notes]
-    return f'<div style="{_FACE}">{"".join(parts)}</div>'
+    return [*parts, list(notes)]
 
 
 def _more(frames: Frames, title: str) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import Micros, When, from_micros, to_micros
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.drawing import OnPanels
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
@@ -52,7 +53,7 @@ _TRIED = 2_000
 
 
 @dataclass(frozen=True)
-class Stats:
+class Stats(Displayed):
     """What a memory is like as a whole, as frames: each is an attribute (``stats.totals``) and an item of ``frames``.
 
     - ``totals``: measure, value
@@ -116,10 +117,10 @@ class Stats:
 
         return printable(as_text(self.frames, self.notes))
 
-    def _repr_html_(self) -> str:
-        from memlab.subjects.clusters.render import as_html
+    def _display(self) -> object:
+        from memlab.subjects.clusters.render import as_parts
 
-        return as_html(self.frames, self.notes, self.figure())
+        return as_parts(self.frames, self.notes, self.figure())
 
 
 def stats(state: State, pack: Pack, *, now: When, seed: int = 0, progress: bool = True) -> Stats:

@@ -9,7 +9,7 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.clock import When
-from memlab.kernel.base.display import Markup, clip, details, table
+from memlab.kernel.base.display import Displayed, clip, details, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.recall import Filters, Hits
 from memlab.kernel.slates import Slate
@@ -26,7 +26,7 @@ _SETTINGS = ("tier-1-tokens", "tier-2-tokens", "tier-3-tokens", "always-kinds", 
 
 
 @dataclass(frozen=True)
-class Context:
+class Context(Displayed):
     """What an agent is to know for a task: ``text`` between marks, ``markdown`` as a quotation, or ``messages()``.
 
     Attributes
@@ -115,7 +115,7 @@ class Context:
     def __repr__(self) -> str:
         return printable(f"<Context: {self._summary}>\n{self.text}")
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         texts = {hit.id: hit.text for hit in self.hits}
         rows = [
             (
@@ -130,9 +130,9 @@ class Context:
         ]
         whole = table(self._summary, ("tier", "id", "form", "tokens", "reason", "memory"), rows)
         left = table("", ("id", "what", "why"), self.left_out.rows())
-        more = details(f"{len(self.left_out)} left out", left) if len(self.left_out) else ""
+        more = details(f"{len(self.left_out)} left out", left) if len(self.left_out) else None
         lines = table("", ("",), [(line,) for line in self.text.splitlines()])
-        return Markup(f"<div>{whole}{more}{details('as text', lines)}</div>")
+        return whole, more, details("as text", lines)
 
 
 class Contexts:

@@ -20,7 +20,7 @@ from memlab.errors import UnknownName
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import Micros
 from memlab.kernel.base.disk import writing
-from memlab.kernel.base.display import clip, details, table, text_table
+from memlab.kernel.base.display import Displayed, clip, details, table, text_table
 from memlab.kernel.base.latencies import PARTS, Latencies
 from memlab.kernel.base.printable import printable
 from memlab.kernel.english import count_tokens
@@ -63,7 +63,7 @@ _FRAME: dict[str, Any] = {"metric": pl.String, "value": pl.Float64, "unit": pl.S
 
 
 @dataclass(frozen=True)
-class Metrics:
+class Metrics(Displayed):
     """What contexts were worth: ``metrics["coverage"]`` is one value, ``metrics.frame`` has all.
 
     The metrics are contexts, searches, injected, referenced, referenced-share, tokens-injected, tokens-discovery,
@@ -123,14 +123,14 @@ class Metrics:
         rows = [[name, _number(value), unit] for name, value, unit, _ in self.frame.iter_rows()]
         return printable("\n".join(text_table(["metric", "value", "unit"], rows, left=(0, 2))))
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         rows = [(name, _number(value), unit, about) for name, value, unit, about in self.frame.iter_rows()]
         whole = table("What contexts were worth", ("metric", "value", "unit", ""), rows)
         heads = ("memory_id", "file", "what", "injected", "referenced")
         gotchas = table("", heads, self.gotchas.head(_MOST_SHOWN).select(heads).iter_rows())
         latest = self.contexts.tail(_MOST_SHOWN).reverse()
         contexts = details("the latest contexts", table("", latest.columns, latest.iter_rows()))
-        return f"<div>{whole}{details('the most frequent gotchas', gotchas, opened=True)}{contexts}</div>"
+        return whole, details("the most frequent gotchas", gotchas, opened=True), contexts
 
 
 def metrics_of(core: Core, *, since: Micros | None = None) -> Metrics:

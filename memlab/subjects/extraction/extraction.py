@@ -13,7 +13,7 @@ import polars as pl
 from memlab.errors import InputError, ModelError, NoAnswer
 from memlab.io.formats import Message, messages_of
 from memlab.kernel.base.clock import to_micros
-from memlab.kernel.base.display import clip, table
+from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.privacy import screen_many
 from memlab.kernel.schema import role_of
@@ -65,7 +65,7 @@ _SAID = {
 
 
 @dataclass(frozen=True)
-class Learned:
+class Learned(Displayed):
     """What a session taught, and what storing it did to what was known.
 
     Attributes
@@ -113,7 +113,7 @@ class Learned:
     def __repr__(self) -> str:
         return printable(self.text)
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         rows = [(one.rule, one.text, f"{one.confidence:g}") for one in self.extracted]
         return table(f"Session {self.session}", ("rule", "what", "confidence"), rows, notes=self.text.splitlines())
 

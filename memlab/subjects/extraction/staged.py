@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 import polars as pl
 
 from memlab.kernel.base.arguments import checked, item
-from memlab.kernel.base.display import clip, table
+from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import write_data
 from memlab.subjects.models import Usage
@@ -111,7 +111,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Extracted(Sequence[Proposed]):
+class Extracted(Sequence[Proposed], Displayed):
     """Facts and memories found in ``messages`` messages, in order; nothing of them is stored.
 
     ``lab.agents.commit`` stores them, or a part: a slice of them is one. ``frame`` has a row for each, ``operations``
@@ -177,7 +177,7 @@ class Extracted(Sequence[Proposed]):
     def _notes(self) -> list[str]:
         return [] if self.asked is None else self.asked.lines
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         rows = [
             (number, one.kind, one.text, f"{one.confidence:g}", clip(one.span, 80), one.operation)
             for number, one in enumerate(self.items)

@@ -12,7 +12,7 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import from_micros
-from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.privacy import refuse
 from memlab.kernel.schema import NEVER
 from memlab.kernel.state import ENTITY_TYPES, PLACEHOLDER, Listed, State, checked_text, entity_key, stamps
@@ -28,7 +28,7 @@ _LONGEST = 1000
 
 
 @dataclass(frozen=True)
-class Entity:
+class Entity(Displayed):
     """Who or what facts are about, as it stood when it was asked for.
 
     ``type`` is the one that was declared, else the one that its facts speak for, else None. ``mentions`` counts the
@@ -50,11 +50,10 @@ class Entity:
         type = listed.type or inferred.get(entity_key(listed.name))
         return cls(listed.id, listed.name, type, listed.aliases, listed.mentions, last, listed.merged_into)
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         also = f", also {', '.join(self.aliases[:10])}" if self.aliases else ""
         more = f" and {len(self.aliases) - 10:,} more" if len(self.aliases) > 10 else ""
-        sentence = f"{self.name} ({self.type or 'entity'}{also}{more}): mentioned {self.mentions:,} times"
-        return paragraph(sentence)
+        return f"{self.name} ({self.type or 'entity'}{also}{more}): mentioned {self.mentions:,} times"
 
 
 class LabEntities:

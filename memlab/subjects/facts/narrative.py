@@ -6,7 +6,6 @@ same narrative.
 
 from __future__ import annotations
 
-import html
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.english import count_tokens
 from memlab.kernel.policies import Pack
@@ -36,7 +36,7 @@ _NOUN = re.compile(r"is (?:a|an|the) ")
 
 
 @dataclass(frozen=True)
-class Narrative:
+class Narrative(Displayed):
     """A text for a prompt. ``frame``: entity, memory_id, text, staged; the best first.
 
     ``tokens`` estimates the length of ``text`` at four bytes each; ``left_out`` counts what did not fit the ``budget``.
@@ -54,10 +54,9 @@ class Narrative:
     def __repr__(self) -> str:
         return printable(f"<Narrative, {self.tokens} of {self.budget} tokens>\n{self.text}")
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         note = f"{self.tokens} of {self.budget} tokens" + (f", {self.left_out} left out" if self.left_out else "")
-        lines = "<br>".join(html.escape(line) for line in self.text.splitlines())
-        return f"<div dir='auto'>{lines}<p style='opacity:.7'>{note}</p></div>"
+        return self.text.splitlines(), note
 
 
 @dataclass(frozen=True)

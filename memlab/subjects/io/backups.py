@@ -10,6 +10,7 @@ import polars as pl
 
 from memlab.errors import InputError, ReadOnlyLab
 from memlab.kernel.base.clock import DAY, from_micros
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.journal import Journal
 from memlab.kernel.privacy import refuse
 from memlab.kernel.storage.backup_folders import BACKUPS, BackupFolder, backups_in, write_backup
@@ -22,7 +23,7 @@ __all__ = ["Backup", "back_up", "back_up_if_due", "check_open"]
 
 
 @dataclass(frozen=True)
-class Backup:
+class Backup(Displayed):
     """One backup of a lab.
 
     Attributes
@@ -45,8 +46,8 @@ class Backup:
     size: int
     frame: pl.DataFrame
 
-    def _repr_html_(self) -> str:
-        return self.frame._repr_html_()
+    def _display(self) -> object:
+        return self.frame
 
 
 def back_up_if_due(store: Store, *, closing: bool, keep: int = 3) -> None:

@@ -23,7 +23,7 @@ import polars as pl
 from memlab.errors import DamagedLab, DamageWarning, LabError, MemlabError, NotALab
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import writing
-from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.index import unsound_bases
 from memlab.kernel.journal import (
@@ -53,7 +53,7 @@ _SCHEMA = {"file": pl.String, "part": pl.String, "state": pl.String, "detail": p
 
 
 @dataclass(frozen=True)
-class Checked:
+class Checked(Displayed):
     """What a check found: a row of ``frame`` for each part of a lab (file, part, state, detail).
 
     ``state`` is "sound"; "repaired"; "damaged", where nothing holds what was written; "lost", where events that were
@@ -72,9 +72,6 @@ class Checked:
         counts = self.frame.group_by("state").len().sort("state")
         summary = ", ".join(f"{count:,} {state}" for state, count in counts.iter_rows())
         return printable(f"<Checked {self.path.name if self.path else 'in memory'}: {summary}>")
-
-    def _repr_html_(self) -> str:
-        return f"{paragraph(self)}{self.frame._repr_html_()}"
 
 
 @checked

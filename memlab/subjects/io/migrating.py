@@ -11,7 +11,7 @@ import polars as pl
 
 from memlab.errors import InputError, ReadOnlyLab, UnknownName
 from memlab.kernel.base.arguments import shown
-from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Journal
 from memlab.kernel.privacy import PERSONAL, refuse, screen_many
@@ -44,7 +44,7 @@ _PREVIEW: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Preview:
+class Preview(Displayed):
     """What ``lab.io.move_to`` would take along; nothing was written.
 
     Attributes
@@ -72,12 +72,9 @@ class Preview:
         )
         return printable(f"{said}; these stay: {names}" if names else said)
 
-    def _repr_html_(self) -> str:
-        return f"{paragraph(self)}{self.frame._repr_html_()}"
-
 
 @dataclass(frozen=True)
-class Moved:
+class Moved(Displayed):
     """What ``lab.io.move_to`` did.
 
     Attributes
@@ -110,9 +107,6 @@ class Moved:
         if purged := int(self.frame["purged"].sum()):
             said += f"; {purged:,} had been purged there and stay away"
         return printable(f"{said}; {self.redacted:,} secrets redacted" if self.redacted else said)
-
-    def _repr_html_(self) -> str:
-        return f"{paragraph(self)}{self.frame._repr_html_()}"
 
 
 def preview(core: Core, exclude: Iterable[str | None]) -> Preview:

@@ -15,7 +15,7 @@ import polars as pl
 from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, NewerLab, NotALab
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import sync, writing
-from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.index import sweep
 from memlab.kernel.journal import (
@@ -40,7 +40,7 @@ __all__ = ["Restored", "restore"]
 
 
 @dataclass(frozen=True)
-class Restored:
+class Restored(Displayed):
     """What ``restore`` did.
 
     ``backup`` is in place now (None: the journal was kept as it is), ``event`` is its last, and ``replaced`` the folder
@@ -69,8 +69,8 @@ class Restored:
         source = "its own journal" if self.backup is None else self.backup.name
         return printable(f"<Restored {self.path.name} from {source}, up to event {self.event:,}>")
 
-    def _repr_html_(self) -> str:
-        return paragraph(self)
+    def _display(self) -> object:
+        return repr(self)
 
 
 @checked

@@ -9,7 +9,7 @@ from typing import ClassVar
 import polars as pl
 
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.privacy import Finding
 
@@ -49,7 +49,7 @@ class _Incoming:
 
 
 @dataclass(frozen=True)
-class Loaded(_Incoming):
+class Loaded(_Incoming, Displayed):
     """What was loaded. ``frame`` has a row for each memory of the source, in its order.
 
     Its columns: ``theirs`` (of an export the id there, else the place: a line, a row, an entry), ``id`` (here; null for
@@ -96,12 +96,12 @@ class Loaded(_Incoming):
             parts.append("guessed: " + ", ".join(f"{field} {taken}" for _, field, taken in self.guessed.iter_rows()))
         return printable("; ".join(parts))
 
-    def _repr_html_(self) -> str:
-        return paragraph(self)
+    def _display(self) -> object:
+        return repr(self)
 
 
 @dataclass(frozen=True)
-class Joined(_Incoming):
+class Joined(_Incoming, Displayed):
     """What ``lab.io.join`` did, or would do (``dry_run``).
 
     ``frame`` has a row for each memory that came in or changed: ``memory_id``, ``what`` ("added", "edited", "status",
@@ -146,6 +146,3 @@ class Joined(_Incoming):
         if self.redacted:
             parts.append(f"{len(self.redacted):,} secrets redacted")
         return printable("; ".join(parts))
-
-    def _repr_html_(self) -> str:
-        return paragraph(self) + self.frame._repr_html_()

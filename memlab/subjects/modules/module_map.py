@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import clip, details, table
+from memlab.kernel.base.display import Displayed, clip, details, table
 from memlab.kernel.base.drawing import write_page
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event
@@ -48,7 +48,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class ModuleMap:
+class ModuleMap(Displayed):
     """The modules of a ``project`` as of its ``version``-th scan or update.
 
     ``frame``: a row a module (module: its folder; description, files, tests, entry_points, depends_on, related: what it
@@ -131,7 +131,7 @@ class ModuleMap:
         said = ", ".join(f"{counts[word]} {word}" for word in _CONFIDENCES if word in counts) or "none"
         return printable(f"<ModuleMap {self.project}, version {self.version}: {len(self)} modules, {said}>")
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         shown = self.frame.select(
             "module",
             pl.col("description").map_elements(lambda text: clip(text, 100), return_dtype=pl.String),
@@ -141,9 +141,9 @@ class ModuleMap:
         )
         rules = self.conventions.select("text", pl.col("files").list.join(", ")).rows()
         return (
-            table(repr(self), shown.columns, shown.rows())
-            + details("commands", table("How it is built and tested.", self.commands.columns, self.commands.rows()))
-            + details("conventions", table("Not remembered before you choose.", ("text", "file"), rules))
+            table(repr(self), shown.columns, shown.rows()),
+            details("commands", table("How it is built and tested.", self.commands.columns, self.commands.rows())),
+            details("conventions", table("Not remembered before you choose.", ("text", "file"), rules)),
         )
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import NumericLiteral, Policy, literals, parametrize
 from memlab.kernel.policies import Pack, Version
@@ -83,7 +83,7 @@ _EVIDENCE: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Adapted:
+class Adapted(Displayed):
     """What one step did. ``action`` is installed, rolled back, proposed or kept; ``reason`` says why in a sentence.
 
     ``before`` and ``after`` are hashes of the slot's policy; of a proposal, ``after`` is what it would be. ``gain`` is
@@ -129,8 +129,8 @@ class Adapted:
     def __repr__(self) -> str:
         return printable(f"{self.slot} {self.action}: {self.reason}")
 
-    def _repr_html_(self) -> str:
-        return f"{paragraph(self)}{self.evidence._repr_html_() if self.evidence.height else ''}"
+    def _display(self) -> object:
+        return repr(self), self.evidence if self.evidence.height else None
 
 
 def adapt(

@@ -10,7 +10,7 @@ from typing import Any, overload
 import polars as pl
 
 from memlab.kernel.base.arguments import checked, item
-from memlab.kernel.base.display import clip, paragraph, table
+from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.subjects.programs._program import Program
 
@@ -74,7 +74,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Ran(Sequence[Step]):
+class Ran(Sequence[Step], Displayed):
     """The steps of a run, in order: a sequence of ``Step``.
 
     Attributes
@@ -150,13 +150,13 @@ class Ran(Sequence[Step]):
         head = f"{operations} [{self.hash[:12]}], {memories} touched{by}"
         return printable("\n".join([head, *(f"  {step.operation:<14} {step.result}" for step in self.steps)]))
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         rows = [(step.line, clip(step.source, _SHOWN), clip(step.result, _SHOWN)) for step in self.steps]
         return table(repr(self).splitlines()[0], ("line", "operation", "result"), rows)
 
 
 @dataclass(frozen=True)
-class Proposal:
+class Proposal(Displayed):
     """What a memory would do if someone consented; nothing has been done.
 
     ``problem`` says why its text cannot be run (a later version may have written it); then there is no ``program``.
@@ -191,8 +191,8 @@ class Proposal:
         lines = [f"  {c.operation.does:<8} {clip(c.source, _SHOWN)}" for c in self.program.calls]
         return printable("\n".join([f"{head}, on your consent:", *lines]))
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         if self.program is None:
-            return paragraph(self)
+            return repr(self)
         rows = [(c.operation.does, c.operation.doc, clip(c.source, _SHOWN)) for c in self.program.calls]
         return table(f"memory {self.memory} proposes, on your consent:", ("does", "", "operation"), rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, MemlabError, UnknownName
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.hooks import hooks
 from memlab.kernel.journal import Journal, Scrub
@@ -39,7 +39,7 @@ _NAMES = [name for name, column in MEMORY.items() if column.storage == "name" an
 
 
 @dataclass(frozen=True)
-class Purged:
+class Purged(Displayed):
     """The receipt of a purge: what was removed for good, from where, and what a search of all files found afterwards.
 
     ``events`` and ``slates`` count what was rewritten, ``questions`` the logged questions that lost their words.
@@ -81,11 +81,8 @@ class Purged:
         head, _, rest = str(self).partition("\n")
         return printable(f"<{head}>\n{rest}".rstrip())
 
-    def _repr_html_(self) -> str:
-        head, *lines = str(self).splitlines()
-        body = "".join(f"<li>{html.escape(line.strip())}</li>" for line in lines)
-        review = self.review._repr_html_() if self.review.height else ""
-        return f"<p>{html.escape(head)}</p><ul>{body}</ul>{review}"
+    def _display(self) -> object:
+        return [line.strip() for line in str(self).splitlines()], self.review if self.review.height else None
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import clip, table
+from memlab.kernel.base.display import Displayed, Markup, clip, table
 from memlab.kernel.base.drawing import CYCLE, GREY, OnPanels, element, legend_of, panelled
 from memlab.kernel.base.printable import printable
 from memlab.kernel.schema import RECALLABLE
@@ -35,7 +35,7 @@ _STYLES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 
 @dataclass(frozen=True)
-class Forecast:
+class Forecast(Displayed):
     """What becomes of memories from ``at`` to ``until`` if none of them is used.
 
     ``frame``: one row for each pack, memory and instant: pack, memory_id, at, retention (1 as when new), half_life
@@ -69,8 +69,8 @@ class Forecast:
             f"under {names}: {self.transitions.height:,} transitions>"
         )
 
-    def _repr_html_(self) -> str:
-        return _as_html(self)
+    def _display(self) -> object:
+        return _shown(self)
 
 
 def _figure(found: Forecast, axes: Sequence[Axes] | None = None) -> Figure:
@@ -167,7 +167,7 @@ def _plain(name: str) -> str:
     return f" {name}" if name.startswith("_") else name
 
 
-def _as_html(found: Forecast) -> str:
+def _shown(found: Forecast) -> object:
     with warnings.catch_warnings():
         # a page has glyphs that matplotlib's own face lacks
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
@@ -180,4 +180,4 @@ def _as_html(found: Forecast) -> str:
     notes = [f"and {more:,} more transitions"] if more > 0 else []
     listed = table("", heads, rows, notes=notes)
     face = "--face:var(--jp-content-font-family,system-ui,sans-serif)"
-    return f'<div style="{face}"><div style="max-width:62em">{drawing}</div>{listed}</div>'
+    return Markup(f'<div style="max-width:62em;{face}">{drawing}</div>'), listed

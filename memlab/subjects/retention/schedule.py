@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import sys
 import time
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from memlab.errors import InputError, MemlabError, ReadOnlyLab
 from memlab.kernel.base.clock import from_micros
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.worker import Background, Worker
 from memlab.kernel.storage.store import Store
@@ -40,7 +40,7 @@ class Pace:
         return seconds - max(wall - self.wall, steady - self.steady)
 
 
-class Schedule(Background):
+class Schedule(Background, Displayed):
     """Upkeep in the background; made by ``lab.upkeep.schedule``. ``stop`` it, or use it in a ``with``.
 
     One thread makes a pass at once and then one every ``every``; each is as of the lab's clock, and the waiting is by
@@ -98,11 +98,9 @@ class Schedule(Background):
         lines += [f"the last pass failed: {self._error}"] if self._error is not None else []
         return printable("\n".join(lines))
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         head, *rest = repr(self).split("\n")
-        last = self._last._repr_html_() if self._last is not None else ""
-        failed = "" if self._error is None else f"<p style='color:#cf222e'>{html.escape(rest[-1])}</p>"
-        return f"<div>{html.escape(head[1:-1])}{last}{failed}</div>"
+        return head, self._last, rest[-1] if self._error is not None else None
 
     def _step(self) -> float:
         """A pass if one is due; the seconds until the next look at the clocks.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import ReadOnlyLab
 from memlab.kernel.base.clock import Micros, from_micros
-from memlab.kernel.base.display import table
+from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.hooks import hooks
@@ -44,7 +44,7 @@ _SHOWN = 12
 
 
 @dataclass(frozen=True)
-class Upkeep:
+class Upkeep(Displayed):
     """What one pass of ``lab.upkeep.maintain`` recorded, as of ``at``, under the pack of this name and hash.
 
     ``frame``: one row for each memory's change (id, what: status or label, from, to, at). ``pruned``: the edges that
@@ -86,7 +86,7 @@ class Upkeep:
             f"<Upkeep {self.at:%Y-%m-%d %H:%M} UTC, pack {self.pack}: {'; '.join(parts) or 'nothing changed'}{stopped}>"
         )
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         head = f"Upkeep as of {self.at:%Y-%m-%d %H:%M} UTC, pack {self.pack}"
         notes = [] if self else ["nothing changed"]
         notes += [f"{self.pruned.height:,} edges pruned"] if self.pruned.height else []

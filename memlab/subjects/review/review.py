@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Within, checked
 from memlab.kernel.base.clock import When, datable, from_micros, to_micros
-from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
 from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
@@ -28,7 +28,7 @@ from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.corrections.editing import joined_by_succession, replaced_by
 from memlab.kernel.verbs.corrections.stale import Rebuilding, stale_frame, supersession_frame
 from memlab.kernel.verbs.feedback.gaps import Gaps
-from memlab.kernel.verbs.recalling.past import Past
+from memlab.kernel.verbs.recalling.asking import Past
 from memlab.kernel.verbs.remembering.tellings import provenance_frame
 from memlab.subjects.review.quarantine import (
     Displaced,
@@ -74,7 +74,7 @@ _REPLAYED: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Quarantined:
+class Quarantined(Displayed):
     """What a quarantine took out of recall, and what that had done until then.
 
     ``frame``: a row a memory that changes (memory_id, role, before, status, text). The role is "quarantined", "summary"
@@ -128,9 +128,9 @@ class Quarantined:
             parts.append(f"{self.derived.height:,} to review")
         return printable(f"<Quarantined: {', '.join(parts)}>")
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         why = f" ({self.reason})" if self.reason else ""
-        parts = [paragraph(f"{repr(self)[1:-1]}{why}"), self.frame._repr_html_()]
+        parts: list[object] = [f"{repr(self)[1:-1]}{why}", self.frame]
         titles = {
             "shown": "recalls that showed them",
             "replay": "the same questions without them",
@@ -138,8 +138,8 @@ class Quarantined:
         }
         for name, title in titles.items():
             frame = getattr(self, name)
-            parts += [f"<p>{title}:</p>", frame._repr_html_()] if frame.height else []
-        return "".join(parts)
+            parts += [f"{title}:", frame] if frame.height else []
+        return parts
 
 
 class LabReview:

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from memlab.errors import PolicyError
-from memlab.kernel.base.display import box, details, paragraph, table
+from memlab.kernel.base.display import Displayed, box, details, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import compile_policy, slot_of
 from memlab.kernel.policies import Version, slot_named
@@ -31,7 +31,7 @@ _QUESTIONS = 10
 
 
 @dataclass(frozen=True)
-class Installed:
+class Installed(Displayed):
     """A ``version`` that was installed, and its ``moves``: by question and memory, ranks and scores before and after.
 
     ``moves`` has what stands among the first eight before or after; a rank is null where it is never shown.
@@ -56,8 +56,8 @@ class Installed:
     def __repr__(self) -> str:
         return printable("\n".join([self._head(), *(f"  {line}" for line in self._lines())]))
 
-    def _repr_html_(self) -> str:
-        parts = list[str]()
+    def _display(self) -> object:
+        parts: list[object] = []
         for one, line in zip(self._sums, self._lines(), strict=True):
             own = self.moves.filter((pl.col("question") == one["question"]) & (pl.col("rank_after") <= TOP))
             rows = own.select("rank_after", "rank_before", "text").rows()
@@ -65,7 +65,7 @@ class Installed:
                 "", ("after", "before", "memory"), [[a, "-" if b is None else b, text] for a, b, text in rows]
             )
             parts.append(details(line, inside, opened=not parts))
-        return f"<div>{paragraph(self._head())}{box(''.join(parts))}</div>"
+        return self._head(), box(parts)
 
 
 def install_and_compare(lab: Lab, slot: str, source: str, *, first_line: int = 1, reason: str = "") -> Installed:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.display import Displayed, Markup
 from memlab.kernel.hooks import hooks
 from memlab.kernel.privacy import Finding, Screened, refuse, screen
 from memlab.kernel.recall import Hit
@@ -38,7 +38,7 @@ __all__ = ["Corrected", "Corrections"]
 
 
 @dataclass(frozen=True)
-class Corrected:
+class Corrected(Displayed):
     """What ``deprecate``, ``forget``, ``delete`` or ``restore`` did.
 
     ``frame`` has a row for each memory that the act reached: memory_id, before, status, text. A memory that was edited
@@ -63,12 +63,12 @@ class Corrected:
         look = f", {self.review.height:,} to review" if self.review.height else ""
         return f"<{self.verb}: {len(self):,} memories{look}>"
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         why = f": {self.reason}" if self.reason else ""
-        parts = [paragraph(f"{self.verb}, {len(self):,} memories{why}"), self.frame._repr_html_()]
+        parts = [f"{self.verb}, {len(self):,} memories{why}", self.frame]
         if self.review.height:
-            parts += ["<p>to review, as they are joined by <code>supersedes</code>:</p>", self.review._repr_html_()]
-        return "".join(parts)
+            parts += [Markup("to review, as they are joined by <code>supersedes</code>:"), self.review]
+        return parts
 
 
 class Corrections:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass
 from itertools import islice
@@ -14,6 +13,7 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import Micros, When
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.hooks import hooks
 from memlab.kernel.journal import Transaction
 from memlab.kernel.policies import Pack
@@ -27,7 +27,7 @@ from memlab.kernel.verbs.feedback.judged import Judged
 from memlab.kernel.verbs.feedback.last_shown import LastShown
 from memlab.kernel.verbs.feedback.stated import Stated, checked_judgement, judgements_of, naming_row
 from memlab.kernel.verbs.feedback.verdict import gap_of, judged
-from memlab.kernel.verbs.recalling.logged import find_slate, logged_slate
+from memlab.kernel.verbs.recalling.asking import find_slate, logged_slate
 from memlab.kernel.verbs.reinforcement.coactivation import NAMEABLE, joined, pairs_with, remaining
 from memlab.kernel.verbs.reinforcement.reinforcing import days_before, reinforced
 from memlab.kernel.verbs.results import Feedback, Memory
@@ -40,7 +40,7 @@ _MOST_NAMED = 10_000
 
 
 @dataclass(frozen=True)
-class Verified:
+class Verified(Displayed):
     """A verdict as it was logged: which ids passed, best first, and which did not.
 
     ``edges`` were made between those that passed, ``strengthened`` were there before; ``tag`` was inferred for those
@@ -63,14 +63,14 @@ class Verified:
         passed = [True] * len(self.accepted) + [False] * len(self.rejected)
         return pl.DataFrame({"memory_id": ids, "passed": passed}, schema={"memory_id": pl.Int64, "passed": pl.Boolean})
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         parts = [f"{len(self.accepted)} passed, {len(self.rejected)} did not"]
         parts += [f"{self.edges} edges made, {self.strengthened} strengthened"] * bool(self.edges or self.strengthened)
         if self.tag is not None:
-            parts.append(f"tag <code>{html.escape(self.tag)}</code> inferred")
+            parts.append(f"tag {self.tag} inferred")
         if self.gap is not None:
             parts.append(f"gap {self.gap} logged")
-        return f"<p>Recall {self.decision}: {'; '.join(parts)}.</p>"
+        return f"Recall {self.decision}: {'; '.join(parts)}."
 
 
 class Judgements:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -10,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.kernel.base.display import Displayed, code_block
 from memlab.kernel.base.printable import printable
 from memlab.kernel.graph import NODE_KINDS, Trace, activate, kind_of, number_of, trace
 from memlab.kernel.state import State
@@ -21,7 +21,7 @@ _MAX_TEXT = 60
 
 
 @dataclass(frozen=True)
-class LabTrace:
+class LabTrace(Displayed):
     """The strongest paths from a memory. ``cut`` says that there are more; ``frame`` has a row a path."""
 
     memory: int
@@ -34,8 +34,8 @@ class LabTrace:
     def __repr__(self) -> str:
         return printable(self.tree)
 
-    def _repr_html_(self) -> str:
-        return f"<pre style='line-height:1.35'>{html.escape(self.tree)}</pre>"
+    def _display(self) -> object:
+        return code_block(self.tree)
 
 
 def traced(state: State, row: int, *, depth: int, most: int) -> LabTrace:

@@ -13,7 +13,7 @@ import polars as pl
 
 from memlab.errors import InputError, LabError, RankingWarning, UnknownName
 from memlab.kernel.base.arguments import AnyNumber, AsGiven, Within, checked, warn_caller
-from memlab.kernel.base.display import box, table
+from memlab.kernel.base.display import Displayed, box, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import Policy, compile_policy, policy_parts, slot_of
 from memlab.kernel.policies import (
@@ -53,7 +53,7 @@ class _Change(NamedTuple):
     sources: Mapping[str, str]
 
 
-class LabPolicies:
+class LabPolicies(Displayed):
     """The policies of one lab. Every change is an event with hashes, and takes effect at the next recall.
 
     It may be kept and called from any thread; each call sees what other threads and processes have changed.
@@ -405,7 +405,7 @@ class LabPolicies:
         ]
         return printable("\n".join(lines))
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         with self.seen() as versions:
             pack, rows = versions.pack, _rows(versions)
         cells = [(r.slot, r.number, r.hash[:12], r.pack, "pinned" if r.pinned else "", r.doc) for r in rows]

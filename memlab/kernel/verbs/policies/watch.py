@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -15,6 +14,7 @@ import polars as pl
 
 from memlab.errors import InputError, LabError, MemlabError, ReadOnlyLab, did_you_mean
 from memlab.kernel.base.clock import from_micros
+from memlab.kernel.base.display import Displayed, Markup, code_block
 from memlab.kernel.base.interrupts import ThreadLock
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import in_notebook
@@ -32,7 +32,7 @@ _MAX_CHANGES = 1_000
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(Displayed):
     """What a save led to.
 
     ``outcome`` is "live" (it decides now), "same" (its meaning is that of the save before, or what is live already) or
@@ -57,11 +57,11 @@ class Change:
             f"{head}: {self.what} [{(self.hash or '')[:12]}] {words}{f'; {self.note}' if self.note else ''}"
         )
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         head, _, rest = repr(self).partition("\n")
         colour = "#cf222e" if self.error is not None else "inherit"
-        more = f"<pre style='margin:.3em 0 0'>{html.escape(rest)}</pre>" if rest else ""
-        return f"<div style='border-left:3px solid {colour};padding-left:.6em'>{html.escape(head)}{more}</div>"
+        edge = Markup("<div style='border-left:3px solid {};padding-left:.6em'>{}{}</div>")
+        return edge.format(colour, head, code_block(rest) if rest else "")
 
 
 OnChange = Callable[[Change], None]
@@ -82,7 +82,7 @@ class _Look(NamedTuple):
     trouble: str = ""
 
 
-class Watch(Background):
+class Watch(Background, Displayed):
     """A ``.hy`` file whose every save is used at once; made by ``lab.policies.watch``.
 
     ``stop`` it, or use it in a ``with``: what is live stays live, and a swap that has begun is finished first. A thread
@@ -188,9 +188,9 @@ class Watch(Background):
         swaps = sum(change.outcome == "live" for change in self._changes[1:])
         return printable(f"<Watch {self.path.name}: {state}, {swaps} swaps>\n{self._changes[-1]!r}")
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> object:
         head, _, _ = repr(self).partition("\n")
-        return f"<div>{html.escape(head[1:-1])}{self._changes[-1]._repr_html_()}</div>"
+        return head, self._changes[-1]
 
     # -- within -----------------------------------------------------------------------------------------------
 

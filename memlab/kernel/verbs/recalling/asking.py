@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, Protocol
@@ -10,24 +11,208 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
-from memlab.errors import InputError
+from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import shown
 from memlab.kernel.base.clock import When, datable, to_micros
+from memlab.kernel.journal import Event, Journal, JournalView
 from memlab.kernel.language import changed_fields
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import Screening, personal_kinds, refuse_strings, screen
-from memlab.kernel.recall import Filters, Hits, Question, Selection, recalled, similar
-from memlab.kernel.slates import Slate
-from memlab.kernel.state import State, checked_text
+from memlab.kernel.recall import (
+    Candidates,
+    Chosen,
+    Filters,
+    Hits,
+    Question,
+    QuestionFeatures,
+    Ranking,
+    Recaller,
+    recalled,
+    similar,
+)
+from memlab.kernel.recall import Selection as Selection
+from memlab.kernel.slates import Slate, decode
+from memlab.kernel.state import Change, State, checked_text
+from memlab.kernel.storage.purging import last_purge
+from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import SeenJournal, SeenStore, seen
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate.switch import filters_while_off
-from memlab.kernel.verbs.recalling.once import Once
-from memlab.kernel.verbs.recalling.past import Past
+from memlab.kernel.verbs.projections import new_state
+from memlab.kernel.verbs.recalling.injected import Injected
 from memlab.kernel.verbs.reinforcement.coactivation import coactivated
 from memlab.kernel.verbs.reinforcement.reinforcing import reinforced
 
-__all__ = ["Questions", "Use"]
+__all__ = ["Once", "Past", "Questions", "Use", "find_slate", "logged_hits", "logged_slate"]
+
+
+# A recall that shows nothing that its agent was given before in the session.
+
+
+class Once:
+    """What one recall is made for: at most ``limit`` memories, each new to the session. A ``Use`` and a ``Selection``.
+
+    ``left_out`` are the memories, best first, that would have been shown and were given before.
+    """
+
+    abstains = True
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        self.left_out: tuple[int, ...] = ()
+
+    def selection(self, state: State, pack: Pack, question: Question) -> Selection:
+        self._question = question
+        self._most = pack.count("limit") if self._limit is None else self._limit
+        given = state.projection(Injected)
+        agent = question.filters.viewer
+        self._before = np.array(
+            given.ids(agent=agent, project=question.project, session=question.session), dtype=np.int64
+        )
+        return self
+
+    def named(self, asked: QuestionFeatures) -> np.ndarray[Any, np.dtype[np.int64]]:
+        return np.empty(0, dtype=np.int64)
+
+    def choose(self, pool: Candidates, scores: Any, ranking: Ranking, *, beside: int) -> Chosen:
+        order = ranking.order[: ranking.showable]
+        repeated = np.isin(pool.rows[order] + 1, self._before)
+        self.left_out = tuple((pool.rows[order][: self._most][repeated[: self._most]] + 1).tolist())
+        return Chosen(np.empty(0, dtype=np.int64), order[~repeated], self._most)
+
+    def shown(self, slate: Slate) -> None:
+        self._shown = slate.shown
+
+    def body(self) -> dict[str, Any]:
+        return {}
+
+    def events(self, decision: int) -> dict[str, dict[str, Any]]:
+        """What was shown, so that neither a recall nor a context gives it again."""
+        if not self._shown or self._question.session is None:
+            return {}
+        question = self._question
+        where = {"agent": question.filters.viewer, "project": question.project, "session": question.session}
+        said = {"decision": decision, "ids": list(self._shown), "searched": True}
+        return {"inject": said | {name: one for name, one in where.items() if one}}
+
+
+# Logged recalls by their numbers.
+
+
+def find_slate(store: Store, decision: int) -> Slate | None:
+    """The slate of a logged recall; None if no recall of this number was logged."""
+    blob = next((blob for _, blob in store.journal.slates(decision - 1, upto=decision)), None)
+    return None if blob is None else decode(blob, decision=decision)
+
+
+def logged_slate(store: Store, decision: int) -> Slate:
+    """The slate of a logged recall; UnknownName if there is none of this number."""
+    slate = find_slate(store, decision)
+    if slate is None:
+        logged = (str(event.seq) for event in store.journal.events(kinds=("recall",)))
+        raise UnknownName("logged recall", decision, logged)
+    return slate
+
+
+def logged_hits(store: Store, decision: int) -> Hits:
+    """What a logged recall showed, with the pack that decided; UnknownName if there is none of this number.
+
+    Texts are those of today: what was purged since has none.
+    """
+    slate = logged_slate(store, decision)
+    with store.reading() as state:
+        pack = _decided(store, slate)
+        return Hits(slate, pack, decision, recalled(state, slate.shown))
+
+
+def _decided(store: Store, slate: Slate) -> Pack:
+    """Return the pack that decided a recall, with the values of parameters that were given for that one."""
+    decision = slate.decision
+    event = next(iter(store.journal.events(after=decision - 1, upto=decision)), None)
+    body = {} if event is None else event.body
+    pack = store.versions.live_at(store.versions.event_of(body.get("of", slate.pack_hash)))
+    return pack.with_params(body["params"]) if "params" in body else pack
+
+
+# Recalls of the past: a logged question asked once more, of the state before it, under another pack.
+
+
+class Past:
+    """The states that a lab has been in. Going forward folds what lies between; going back starts again."""
+
+    def __init__(self, journal: Journal | JournalView, recaller: Recaller) -> None:
+        self._journal, self._recaller = journal, recaller
+        self._state, self._purged = new_state(), last_purge(journal)
+        self._read: tuple[int, int, Slate] | None = None
+
+    def before(self, seq: int) -> State:
+        """The state of which a decision that had seen the event ``seq`` was made."""
+        purged = last_purge(self._journal)
+        if seq < self._state.seq or purged != self._purged:
+            self._state, self._purged = new_state(), purged
+        if seq > self._state.seq:
+            # put aside meanwhile: an interrupt must leave none that is half folded
+            state, self._state = self._state, new_state()
+            state.fold(self._journal.events(after=state.seq, upto=seq), self._journal)
+            self._state = state
+        return self._state
+
+    def logged(self, decision: int) -> Slate:
+        """The slate of a decision as it was logged; the last one is kept, for packs are asked one after another."""
+        purged = last_purge(self._journal)
+        if self._read is not None and self._read[:2] == (decision, purged):
+            return self._read[2]
+        for seq, blob in self._journal.slates(after=decision - 1, upto=decision):
+            slate = decode(blob, decision=seq)
+            self._read = decision, purged, slate
+            return slate
+        raise UnknownName("decision", decision)
+
+    def repeats(self, decision: int) -> bool:
+        """Whether a decision can be asked again: not if an expression filtered it that the log does not hold."""
+        try:
+            Filters.read(self.logged(decision).filters)
+        except InputError:
+            return False
+        return True
+
+    def recall(
+        self, decision: int, pack: Pack, *, instead: Callable[[State], tuple[Change, Change]] | None = None
+    ) -> Slate:
+        """What ``pack`` would have answered: the logged question, filters and vector, nothing explored or written.
+
+        ``instead`` gives, for the state before the decision, what had been so instead, and the way back from there.
+
+        InputError if the recall was filtered by an expression that the log does not hold.
+        """
+        slate = self.logged(decision)
+        try:
+            filters = Filters.read(slate.filters)
+        except InputError as error:
+            raise InputError(f"The recall {decision} cannot be repeated. {error}") from None
+        question = Question(
+            slate.query,
+            at=slate.at,
+            project=slate.project,
+            session=slate.session,
+            filters=filters,
+            vector=np.frombuffer(slate.vector, dtype=np.int8),
+        )
+        with self._supposed(self.before(slate.state), instead) as state:
+            view = seen(self._journal, state, filters.viewer)
+            return self._recaller.recall(view, pack, question, limit=slate.limit)
+
+    @contextmanager
+    def _supposed(self, state: State, instead: Callable[[State], tuple[Change, Change]] | None) -> Iterator[State]:
+        if instead is None:
+            yield state
+            return
+        there, back = (Event(state.seq, 0, "edit", change.body()) for change in instead(state))
+        self._state = new_state()  # whoever is interrupted here begins again
+        state.fold([there], self._journal)
+        yield state
+        state.fold([back], self._journal)
+        self._state = state
 
 
 _RECALLED = {"outcome": "recalled", "rating": None}

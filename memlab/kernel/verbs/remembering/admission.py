@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import UnknownName
-from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import ROLES
@@ -21,7 +21,7 @@ __all__ = ["Admission", "Observation", "admission"]
 
 
 @dataclass(frozen=True)
-class Admission:
+class Admission(Displayed):
     """What the ``admit`` policy makes of an utterance, and why.
 
     Attributes
@@ -77,12 +77,9 @@ class Admission:
         why = ", ".join(self.reasons) or "nothing that a detector knows"
         return printable(f"<Admission {verdict}: worth {self.worth:g} of {self.threshold:g}, {why}>")
 
-    def _repr_html_(self) -> str:
-        return paragraph(self)
-
 
 @dataclass(frozen=True)
-class Observation:
+class Observation(Displayed):
     """What became of an utterance; true where it was stored.
 
     Attributes
@@ -102,9 +99,6 @@ class Observation:
     def __repr__(self) -> str:
         became = "nothing was stored" if self.memory is None else f"memory {self.memory.id}"
         return printable(f"<Observation {became}; {repr(self.admission)[1:-1]}>")
-
-    def _repr_html_(self) -> str:
-        return paragraph(self)
 
 
 def admission(

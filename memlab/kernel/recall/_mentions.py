@@ -11,16 +11,21 @@ The text is read once, word by word, and each word looks at no more than four of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from datetime import MAXYEAR, date, timedelta
+from itertools import islice, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.english import NUMBER_WORDS, word_pattern
+from memlab.kernel.index import Words
+from memlab.kernel.state import State
 
-__all__ = ["Span", "days_from", "named_dates"]
+__all__ = ["Phrases", "Span", "Triggers", "days_from", "file_namer", "named_dates", "occurs", "tag_namer"]
+
 
 Span = tuple[int, int]
 """From an instant up to, and without, another; microseconds UTC."""
@@ -236,3 +241,166 @@ def _whole(word: str) -> int | None:
 def _year(word: str) -> int | None:
     number = _whole(word) if len(word) == 4 else None
     return number if number is not None and _FIRST_YEAR <= number <= _LAST_YEAR else None
+
+
+# What a question says of a memory in passing: two words that stand together, a file, a tag.
+
+
+_READ = 20_000
+"""Characters of a memory in which phrases are looked for: a pool of long documents is read in milliseconds."""
+
+_SHORT = 3
+"""A file's stem counts from so many letters on; ``a.py`` is named by its whole name."""
+
+_APART = re.compile(r"[\s\"'`()\[\]{}<>,;:?!=|]+")
+
+
+class Phrases:
+    """The pairs of different stems that are neighbours in a question, stop words left out.
+
+    >>> asked = Phrases(Words(), "When is the board meeting in Lisbon?")
+    >>> [asked.share(text) for text in ("They moved the board meeting", "The board: a meeting of Lisbon", "a meeting")]
+    [0.5, 1.0, 0.0]
+    """
+
+    def __init__(self, words: Words, question: str) -> None:
+        stems = words.stems(question)
+        self._words, self._pairs = words, _pairs(stems)
+        number = {stem: term for term, stem in enumerate(dict.fromkeys(stem for stem in stems if stem in words))}
+        self.terms = [(number[one], number[two]) for one, two in self._pairs if one in number and two in number]
+        """The pairs that a text can have, as the numbers of the question's known terms."""
+
+    def share(self, text: str) -> float:
+        """The share of them that are neighbours in the text, too; 0 where the question has none."""
+        if not self._pairs:
+            return 0.0
+        return len(self._pairs.intersection(pairwise(self._words.stems(text[:_READ])))) / len(self._pairs)
+
+
+def _pairs(stems: list[str]) -> set[tuple[str, str]]:
+    return {(one, two) for one, two in pairwise(stems) if one != two}
+
+
+def tag_namer(words: Words, question: str) -> Callable[[str], bool]:
+    """Whether the stems of a tag stand in the question, one after the other.
+
+    >>> named = tag_namer(Words(), "which deploy scripts are flaky?")
+    >>> named("deploy-script"), named("deploy"), named("flaky-deploy"), named("which")
+    (True, True, False, False)
+    """
+    asked = _joined(words.stems(question))
+    known: dict[str, bool] = {}
+
+    def named(tag: str) -> bool:
+        if tag not in known:
+            stems = words.stems(tag)
+            known[tag] = bool(stems) and _joined(stems) in asked
+        return known[tag]
+
+    return named
+
+
+def _joined(stems: list[str]) -> str:
+    return "\x1f" + "".join(f"{stem}\x1f" for stem in stems)
+
+
+def file_namer(stop_words: frozenset[str], question: str) -> Callable[[str], bool]:
+    """Whether the question names a file: by its path, by the end of its path, by its name or by its stem; in any case.
+
+    >>> named = file_namer(frozenset(["all"]), "Who wrote recall/_pipeline.py, and all of parser?")
+    >>> named("memlab/kernel/recall/_pipeline.py"), named("src/parser.rs"), named("src/all.rs"), named("pipeline.py")
+    (True, True, False, False)
+    """
+    said = {piece.strip("./") for piece in _APART.split(question.lower().replace("\\", "/"))} - {""}
+
+    def named(path: str) -> bool:
+        parts = [part for part in path.lower().replace("\\", "/").split("/") if part and part != "."]
+        if any("/".join(parts[start:]).strip("./") in said for start in range(max(len(parts) - _DEEP, 0), len(parts))):
+            return True
+        stem = parts[-1].rpartition(".")[0] if parts else ""
+        return len(stem) >= _SHORT and stem not in stop_words and stem in said
+
+    return named
+
+
+_DEEP = 32
+"""Folders from the end of a path that a question may give."""
+
+
+# Which memories a question calls up by their triggers.
+#
+# A trigger is a text that occurs in the question, in any case; ``*`` in it stands for any text between, also none
+# (``log*password``). There is nothing else to the language, so that no pattern can be slow: a search goes once through
+# the question for each part between stars, from left to right. A trigger of stars alone stands for itself.
+#
+# Triggers are kept by the first letters of their longest part, and only those whose letters stand in the question are
+# looked at.
+
+
+_START = 4
+
+_Parts = tuple[str, ...]
+
+
+def occurs(trigger: str, text: str) -> bool:
+    """Whether ``trigger`` occurs in ``text``, in any case.
+
+    >>> occurs("Log*password", "please log the user's PASSWORD"), occurs("log*password", "password log")
+    (True, False)
+    """
+    return _occurs(_parts(trigger), text.lower())
+
+
+class Triggers:
+    """The triggers of a state; those of new memories are added when they are asked for."""
+
+    def __init__(self) -> None:
+        self._of: weakref.ref[object] | None = None
+        self._seen = 0
+        self._kept: dict[str, dict[_Parts, list[int]]] = {}
+
+    def called(self, state: State, text: str) -> NDArray[np.int64]:
+        """The rows with a trigger in ``text``, ascending."""
+        if not state.lists["triggers"].held:
+            return np.empty(0, dtype=np.int64)
+        self._learn(state)
+        said = text.lower()
+        rows: list[int] = []
+        for start in self._starts(said):
+            for parts, calls in self._kept[start].items():
+                if _occurs(parts, said):
+                    rows += calls
+        return np.array(sorted(set(rows)), dtype=np.int64)
+
+    def _starts(self, said: str) -> list[str]:
+        """The kept beginnings that occur; by whichever are fewer, those or the pieces of the text."""
+        if _START * len(said) > len(self._kept):
+            return [start for start in self._kept if start in said]
+        pieces = {said[at : at + size] for at in range(len(said)) for size in range(1, _START + 1)}
+        return [piece for piece in pieces if piece in self._kept]
+
+    def _learn(self, state: State) -> None:
+        """The triggers of rows that came since; all of them of another state."""
+        lists = state.lists["triggers"]
+        if self._of is None or self._of() is not lists:
+            self._of, self._seen, self._kept = weakref.ref(lists), 0, {}
+        for row, triggers in islice(lists.filled(), self._seen, None):
+            for parts in map(_parts, triggers):
+                start = max(parts, key=len)[:_START]
+                self._kept.setdefault(start, {}).setdefault(parts, []).append(row)
+            self._seen += 1
+
+
+def _parts(trigger: str) -> _Parts:
+    low = trigger.lower()
+    return tuple(part for part in low.split("*") if part) or (low,)
+
+
+def _occurs(parts: _Parts, text: str) -> bool:
+    start = 0
+    for part in parts:
+        start = text.find(part, start)
+        if start < 0:
+            return False
+        start += len(part)
+    return True

@@ -1,4 +1,4 @@
-"""Figures for a page and for a notebook: one style, and SVG that takes its ink from the page it stands in.
+"""Figures and pages in one style: SVG takes its ink from the page it stands in, and a page asks for nothing else.
 
 Text stays text, in the page's own typeface, and the same numbers give the same bytes. Blue and orange differ in
 every common kind of colour blindness, and shape says what colour says.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from memlab.errors import InputError
@@ -28,11 +30,14 @@ __all__ = [
     "Draw",
     "OnAxes",
     "OnPanels",
+    "draw_ranks",
     "drawn",
     "element",
     "legend_of",
     "panelled",
+    "render_page",
     "svg",
+    "write_page",
 ]
 
 Draw = Callable[["Axes"], None]
@@ -90,11 +95,9 @@ def drawn(draw: Draw, *, width: float, height: float, axes: Axes | None = None) 
     """The figure with what ``draw`` puts on one pair of axes: on those given, or else of a new figure (inches)."""
     from matplotlib import rc_context
 
-    from memlab.kernel.base.drawing._picture import Picture
-
     with rc_context(STYLE):
         if axes is None:
-            axes = Picture(figsize=(width, height), layout="constrained").add_subplot()
+            axes = _new_figure(figsize=(width, height)).add_subplot()
         draw(axes)
     return _figure_of(axes)
 
@@ -116,11 +119,9 @@ def panelled(
     """
     from matplotlib import rc_context
 
-    from memlab.kernel.base.drawing._picture import Picture
-
     with rc_context(STYLE):
         if axes is None:
-            figure = Picture(figsize=(width, height), layout="constrained")
+            figure = _new_figure(figsize=(width, height))
             panels = list(figure.subplots(*shape, squeeze=False, **layout).flat)
             for spare in panels[count:]:
                 spare.axis("off")
@@ -133,6 +134,25 @@ def panelled(
             panels = list(axes)
         draw(panels)
     return _figure_of(panels[0])
+
+
+def _new_figure(**how: Any) -> Figure:
+    """Return a figure that renders as the last line of a cell, whether or not pyplot was ever imported."""
+    figure: Figure = _picture()(layout="constrained", **how)
+    return figure
+
+
+@cache
+def _picture() -> type[Figure]:
+    from matplotlib.figure import Figure  # costs .3 seconds: imported where a figure is drawn
+
+    class Picture(Figure):
+        def _repr_png_(self) -> bytes:
+            out = io.BytesIO()
+            self.savefig(out, format="png", dpi=144)
+            return out.getvalue()
+
+    return Picture
 
 
 def _figure_of(axes: Axes) -> Figure:
@@ -176,3 +196,70 @@ def element(figure: Figure, *, name: str) -> str:
     text = re.sub(r'id="([^"]+)"', rf'id="{name}-\1"', text)
     text = re.sub(r'(href="|url\()#', rf"\1#{name}-", text)
     return re.sub(r'<svg height="[^"]+" ', "<svg ", re.sub(r' (?:width|height)="[\d.]+pt"', "", text, count=2), count=1)
+
+
+def draw_ranks(
+    names: tuple[str, str],
+    rows: Sequence[tuple[int | None, int | None, str]],
+    *,
+    most: int,
+    below: str = "not shown",
+    margin: float = 2.5,
+    size: float | None = None,
+) -> Draw:
+    """One line for each row (rank on the left, rank on the right, text): orange rises, blue falls.
+
+    What has a rank on one side alone is joined to the foot, which is called ``below``. ``margin`` is the width of the
+    texts, that of the lines being 1; ``size`` is the texts' in points.
+    """
+    foot = most + 1.1
+
+    def draw(axes: Axes) -> None:
+        for left, right, text in rows:
+            start, stop = left or foot, right or foot
+            if left and right:
+                colour = ORANGE if start > stop else BLUE if start < stop else GREY
+                axes.plot([0, 1], [start, stop], color=colour, linewidth=2.2, solid_capstyle="round", zorder=2)
+            else:
+                axes.plot([0, 1], [start, stop], color=GREY, linewidth=0.8, alpha=0.5, zorder=1)
+            if left:
+                axes.text(-0.05, start, f"{text}   {left}", ha="right", va="center", fontsize=size)
+            if right:
+                axes.text(1.05, stop, f"{right}   {text}", ha="left", va="center", fontsize=size)
+        for x, side, name in ((-0.05, "right", names[0]), (1.05, "left", names[1])):
+            axes.text(x, 0.1, name, ha=side, va="center", color=GREY)
+            axes.text(x, foot, below, ha=side, va="center", color=GREY)
+        axes.set_xlim(-margin, 1 + margin)
+        axes.set_ylim(foot + 0.4, -0.3)
+        axes.axis("off")
+
+    return draw
+
+
+def render_page(template: Path, filters: Mapping[str, Callable[..., Any]], **values: object) -> str:
+    """The page that ``template`` makes of ``values``, everything from texts escaped.
+
+    A template has its neighbours to include, and ``layout.html``, what every page begins and ends with, to extend.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader([template.parent, Path(__file__).parent]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= filters
+    return environment.get_template(template.name).render(values)
+
+
+def write_page(html: str, path: str | Path) -> Path:
+    """Write a page, its folders too, and return its path; InputError where that is not possible."""
+    target = Path(path).expanduser()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(html, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"The page cannot be written to {target}: {error.strerror}. Name another path.") from None
+    return target

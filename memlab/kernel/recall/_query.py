@@ -1,0 +1,577 @@
+"""A question, and the evidence that the index has for it over the memories that may answer."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memlab.kernel.embedding import Embedder, load_embedder
+from memlab.kernel.graph import kind_of
+from memlab.kernel.index import (
+    InPassages,
+    Matches,
+    Query,
+    Signs,
+    TermHits,
+    Vectors,
+    Words,
+    best,
+    compact,
+    group_scores,
+    idf,
+    products,
+    signs_of,
+)
+from memlab.kernel.policies import Pack
+from memlab.kernel.recall._mentions import Span, Triggers, named_dates
+from memlab.kernel.recall._population import NO_FILTERS, Filters, Population
+from memlab.kernel.schema import RELATIONS
+from memlab.kernel.state import Entities, State, entity_key
+
+__all__ = [
+    "NO_ENTITIES",
+    "About",
+    "EntityNames",
+    "Question",
+    "QuestionFeatures",
+    "SpeakerNames",
+    "WordVectors",
+    "first_mention",
+    "late",
+]
+
+
+# How nearly each word of a question has a word in a text, by the vectors of single words of the model that ships.
+#
+# Products of integer vectors are exact in any order: 256 of them stay below 2^24, which 32-bit floats hold without a
+# rounding. So a value is the same on every machine. Vectors of words are made when a pool first holds them and kept.
+
+
+Rows = NDArray[np.int64]
+Scores = NDArray[np.float64]
+_Unknown = dict[str, tuple[NDArray[np.int8], float]]
+
+_KEPT = 1024
+"""Words of questions that no text has whose vectors are kept."""
+
+
+class _Table:
+    """The vectors of some forms of ``Words.written``: components, lengths (1 for a zero vector), which are there."""
+
+    def __init__(self, size: int) -> None:
+        dim = load_embedder().dim
+        self.vectors = np.zeros((size, dim), dtype=np.int8)
+        self.norms = np.ones(size)
+        self.known = np.zeros(size, dtype=np.bool_)
+
+    def grown(self, size: int) -> _Table:
+        """As many forms or more."""
+        found = _Table(size)
+        held = len(self.known)
+        found.vectors[:held], found.norms[:held], found.known[:held] = self.vectors, self.norms, self.known
+        return found
+
+
+class WordVectors:
+    """The vectors of single words, by the model that ships, whatever embeds the memories."""
+
+    def __init__(self) -> None:
+        self._tables: WeakKeyDictionary[Words, _Table] = WeakKeyDictionary()
+        self._unknown: _Unknown = {}
+
+    def cosines(self, words: Words, asked: list[str], forms: Rows) -> Scores:
+        """f64[asked, forms]: of each word of a question with each of these forms of the texts."""
+        own = [words.written.id_of(word) for word in asked]
+        there = np.array([form for form in own if form >= 0], dtype=np.int64)
+        others = [word for word, form in zip(asked, own, strict=True) if form < 0]
+        table, unknown = self._with(words, np.concatenate((forms, there)), others)
+        pairs = [
+            (table.vectors[form], table.norms[form]) if form >= 0 else unknown[word]
+            for word, form in zip(asked, own, strict=True)
+        ]
+        question = np.array([vector for vector, _ in pairs], dtype=np.float32)
+        dots = products(table.vectors.take(forms, axis=0), question).T
+        norms = np.multiply.outer(np.array([norm for _, norm in pairs]), table.norms.take(forms))
+        return np.asarray(np.divide(dots, norms, out=norms))
+
+    def _with(self, words: Words, forms: Rows, others: list[str]) -> tuple[_Table, _Unknown]:
+        """A table in which these forms are, and vectors and lengths in which ``others`` are."""
+        table = self._tables.get(words)
+        if table is None or len(table.known) < words.written.forms:
+            table = (table or _Table(0)).grown(2 * words.written.forms)
+            self._tables[words] = table
+        if len(self._unknown) > _KEPT:
+            self._unknown = {}
+        unknown = self._unknown  # another thread may begin a new one
+        missing = forms[~table.known[forms]]
+        strange = [word for word in others if word not in unknown]
+        if len(missing) or strange:
+            # all at once: to encode costs as much as five words more
+            vectors = load_embedder().embed([*words.written.names(missing), *strange])
+            norms, count = _norms(vectors), len(missing)
+            table.vectors[missing], table.norms[missing] = vectors[:count], norms[:count]
+            table.known[missing] = True
+            for word, vector, norm in zip(strange, vectors[count:].copy(), norms[count:].tolist(), strict=True):
+                unknown[word] = vector, norm
+        return table, unknown
+
+
+def _norms(vectors: NDArray[np.int8]) -> Scores:
+    wide = vectors.astype(np.float32)
+    squares = np.einsum("ij,ij->i", wide, wide).astype(np.float64)  # whole numbers below 2^24: exact in any order
+    return np.sqrt(np.where(squares == 0.0, 1.0, squares))
+
+
+def late(
+    vectors: WordVectors,
+    words: Words,
+    held: tuple[Rows, Rows],
+    asked: list[tuple[str, int]],
+    weight: Scores,
+    left_out: NDArray[np.int64],
+) -> Scores:
+    """For each row the mean, by ``weight``, of the cosine of each word ``asked`` with the nearest word of the row.
+
+    ``asked`` has words with the ids of their stems, -1 for none: a word with that stem counts 1. Words without a
+    neighbour at a cosine above 0 count 0. ``held`` has the forms of the rows, one row after the other, and how many of
+    each; those ``left_out`` are not looked at.
+    """
+    every, counts = held
+    if not asked or not len(every):
+        return np.zeros(len(counts))
+    forms, place = compact(every, words.written.forms)
+    cosine = vectors.cosines(words, [word for word, _ in asked], forms)
+    stems = np.array([[stem] for _, stem in asked], dtype=np.int32)
+    np.copyto(cosine, 1.0, where=words.written.terms.take(forms) == stems)
+    if len(left_out):
+        at = forms.searchsorted(left_out)
+        inside = at < len(forms)
+        cosine[:, at[inside][forms[at[inside]] == left_out[inside]]] = 0.0
+    (some,) = counts.nonzero()
+    starts = (np.cumsum(counts) - counts)[some]
+    nearest = np.maximum.reduceat(cosine.take(place, axis=1), starts, axis=1)
+    np.maximum(nearest, 0.0, out=nearest)
+    found = np.zeros(len(counts))
+    share = weight / weight.sum()
+    found[some] = (nearest * share[:, None]).cumsum(axis=0)[-1]  # word by word: a sum may be taken in another order
+    return found
+
+
+_WORD = re.compile(r"\w+")
+_ALL = 10_000
+"""Vectors of which one pass gives the nearest and every similarity that features will ask for."""
+
+_AROUND_K1, _AROUND_B = 0.9, 0.2
+"""Of the words of five turns: their own lengths say less than that of one."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, when (microseconds UTC), from where, of which memories; ``vector`` if it was embedded before."""
+
+    text: str
+    at: int
+    project: str | None = None
+    session: str | None = None
+    filters: Filters = NO_FILTERS
+    vector: NDArray[np.int8] | None = None
+
+
+class SpeakerNames:
+    """Which speakers a text names: any word of a name counts, in any case."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, set[int]] = {}
+        self._known = 0
+
+    def _learn(self, vocabulary: list[str]) -> None:
+        for code in range(self._known, len(vocabulary)):
+            for word in _WORD.findall(vocabulary[code].lower()):
+                self._codes.setdefault(word, set()).add(code)
+        self._known = len(vocabulary)
+
+    def find(self, text: str, vocabulary: list[str], present: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The codes of those speakers ``present`` whom ``text`` names."""
+        if len(vocabulary) < self._known:
+            self._codes, self._known = {}, 0
+        if len(vocabulary) > self._known:
+            self._learn(vocabulary)
+        named: set[int] = set()
+        for word in _WORD.findall(text.lower()):
+            named.update(self._codes.get(word, ()))
+        if named:
+            named.intersection_update(present.tolist())
+        return np.array(sorted(named), dtype=np.int32)
+
+
+class QuestionFeatures:
+    """A question against one state: vectors and postings are read once, features look rows up in them."""
+
+    def __init__(
+        self,
+        state: State,
+        pack: Pack,
+        embedder: Embedder,
+        question: Question,
+        population: Population,
+        speakers: SpeakerNames,
+        triggers: Triggers,
+        word_vectors: WordVectors,
+    ) -> None:
+        self.state, self.question, self.population = state, question, population
+        self.embedder, self._triggers, self._word_vectors = embedder, triggers, word_vectors
+        self.at = question.at
+        self.named = speakers.find(question.text, state.names["speaker"].vocabulary, population.speakers)
+        given = question.vector
+        self.vector: NDArray[np.int8] = embedder.embed([question.text])[0] if given is None else given
+        self._k1, self._b = float(pack.settings["bm25-k1"]), float(pack.settings["bm25-b"])
+        self.words = words = state.words_in(str(pack.settings["language"]))
+        self._lengths = population.lengths(state, words)
+        self.query = words.query(question.text)
+        self.hits: TermHits = words.hits(self.query, population.mask)
+        self.matches = self._matches(self.query, self.hits)
+        self._near: tuple[Rows, Scores] = np.empty(0, dtype=np.int64), np.empty(0)
+        self._triggered: Rows | None = None
+        self.shared: dict[str, Any] = {}
+        """Features that all candidates may share, by name, as they were asked for."""
+
+    @cached_property
+    def specific_matches(self) -> Matches | None:
+        """The matches of the query without its unspecific words (user, like, do ...), which are no evidence.
+
+        None where the query has no such word, or no other.
+        """
+        unspecific = self.signs.words["unspecific"]
+        kept = [token for token in self.query.tokens if token not in unspecific]
+        if len(kept) == len(self.query.tokens):
+            return None
+        query = self.words.query(" ".join(kept))
+        if not query.words:
+            return None
+        return self._matches(query, self.words.hits(query, self.population.mask))
+
+    def _matches(self, query: Query, hits: TermHits) -> Matches:
+        """The evidence of the index for these words of the query."""
+        return Matches(
+            hits,
+            self.words.lengths,
+            count=len(self.population.rows),
+            mean_length=self._lengths.mean,
+            k1=self._k1,
+            b=self._b,
+            inside=self._in_passages(query),
+        )
+
+    def _in_passages(self, query: Query) -> InPassages | None:
+        passages, mask = self.words.passages, self.population.mask
+        if passages is None:
+            return None
+        hits = passages.words.hits(query, None if mask is None else mask[passages.of])
+        return InPassages(passages, hits, self._lengths.mean_of_parts)
+
+    def nearest(self, count: int) -> Rows:
+        """The nearest memories that take part and have a vector, best first."""
+        population, vectors = self.population, self.state.vectors
+        rows = self.state.embedded(population.rows)
+        every = len(rows) == len(population.rows)
+        if len(rows) <= _ALL:
+            among = None if every and population.mask is None else rows
+            cosine = vectors.similarity(self.vector, among, key=population.key if every else None)
+            self._near = rows, cosine
+            return rows[best(cosine, count)]
+        found, cosine = vectors.top(self.vector, count, **(population.search if every else {"rows": rows}))
+        order = np.argsort(found)
+        self._near = found[order], cosine[order]
+        return found
+
+    def similarity(self, rows: Rows) -> Scores:
+        """Cosines of ascending rows; those that were asked for before, or are the nearest, are not computed again."""
+        known, values = self._near
+        if not len(known):
+            return self.state.vectors.similarity(self.vector, rows)
+        place = known[:-1].searchsorted(rows)
+        found = values[place]
+        (fresh,) = (known[place] != rows).nonzero()
+        if len(fresh):
+            found[fresh] = self.state.vectors.similarity(self.vector, rows[fresh])
+        if len(rows) > len(known):
+            self._near = rows, found
+        return found
+
+    @cached_property
+    def spans(self) -> tuple[Span, ...]:
+        """The days that the question names."""
+        text, population = self.question.text, self.population
+        if not len(population.rows) or not named_dates(text, self.at):
+            return ()
+        return named_dates(text, self.at, population.newest(self.state))
+
+    @cached_property
+    def content(self) -> tuple[list[tuple[str, int]], Rows, Scores]:
+        """The question's words with the ids of their stems (-1: no text has it); which of the hits' terms they are; and
+        the idf of each. Left out are stop words, names of speakers, and words that only ask ("how much") where no text
+        has them: nothing lacks an answer for that.
+        """
+        names, only_ask = self.population.names(self.state), self.signs.words["only-ask"]
+        frequency = np.zeros(len(self.query.words), dtype=np.int64)
+        known = len(self.query.terms)
+        frequency[:known] = self.hits.frequency
+        kept = [
+            place
+            for place, (word, _) in enumerate(self.query.words)
+            if word not in names and (frequency[place] or word not in only_ask)
+        ]
+        terms = np.array([place for place in kept if place < known], dtype=np.int64)
+        return [self.query.words[place] for place in kept], terms, idf(frequency[kept], len(self.population))
+
+    @cached_property
+    def names(self) -> Rows:
+        """The forms that are words of names of speakers, ascending."""
+        id_of = self.words.written.id_of
+        return np.array(
+            sorted(found for name in self.population.names(self.state) if (found := id_of(name)) >= 0), dtype=np.int64
+        )
+
+    def late(self, rows: Rows, forms: Rows, counts: Rows) -> Scores:
+        """How nearly each word of the question has a word in each row: these forms, so many of each. In a long row, in
+        its best passage.
+        """
+        passages = self.words.passages
+        if passages is None:
+            return self._late(forms, counts)
+        long, inside, starts = passages.among(rows)
+        if not len(long):
+            return self._late(forms, counts)
+        short = np.ones(len(rows), dtype=np.bool_)
+        short[long] = False
+        forms_inside, _, counts_inside = passages.words.written.held(inside)
+        own = np.concatenate((forms[short.repeat(counts)], forms_inside))
+        scores = self._late(own, np.concatenate((counts[short], counts_inside)))
+        found = np.empty(len(rows))
+        found[short] = scores[: len(rows) - len(long)]
+        found[long] = np.maximum.reduceat(scores[len(rows) - len(long) :], starts)
+        return found
+
+    def _late(self, forms: Rows, counts: Rows) -> Scores:
+        asked, _, weight = self.content
+        return late(self._word_vectors, self.words, (forms, counts), asked, weight, self.names)
+
+    def around_lexical(self, windows: Rows) -> Scores:
+        """BM25 of the words of each row and of those around it."""
+        _, terms, _ = self.content
+        return self.matches.around(windows, terms, k1=_AROUND_K1, b=_AROUND_B)
+
+    def around_similarity(self, windows: Rows) -> Scores:
+        """The mean cosine of each row and of those around it."""
+        unique, place = compact(windows.ravel() + 1)
+        there = unique > 0
+        cosine = np.zeros(len(unique))
+        cosine[there] = self.similarity(unique[there] - 1)
+        total, count = np.zeros(windows.shape[1]), np.zeros(windows.shape[1])
+        for own in place.reshape(windows.shape):
+            total += cosine[own]
+            count += there[own]
+        return total / np.maximum(count, 1.0)
+
+    @cached_property
+    def spoken(self) -> str:
+        """Its words, as ``Signs`` wants them."""
+        return f" {' '.join(self.query.tokens)} "
+
+    @cached_property
+    def signs(self) -> Signs:
+        """What a question in this language shows."""
+        return signs_of(self.words.language)
+
+    def triggered(self) -> Rows:
+        """The rows that take part and have a trigger in the question, ascending."""
+        if self._triggered is None:
+            self._triggered = self.population.among(self._triggers.called(self.state, self.question.text))
+        return self._triggered
+
+    def session_lexical(self, contexts: NDArray[np.int32]) -> Scores:
+        """BM25 of the sessions with these codes; 0 for a memory without a session."""
+        sessions = self._lengths.sessions
+        codes, place = compact(contexts.astype(np.int64) + 1)
+        scores = group_scores(self.hits, self.state.contexts.codes, sessions, codes - 1, k1=self._k1, b=self._b)
+        return scores[place]
+
+
+# The entities that a question is about: those that it names, and those whose names are nearest to it.
+#
+# Every name and alias has a vector of its own, so that an entity with many names is as near as its nearest one. They
+# are embedded when a question first needs them, and kept while the lab is open.
+
+
+_MENTIONS = RELATIONS.index("mentions")
+_FIRST_LOOKED_AT = 64
+"""Entities, best first, of which it is asked whether what takes part mentions them; then four times as many."""
+
+_UNSPACED = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+    r"\U00020000-\U0003ffff"
+)
+"""Scripts in which a name may stand anywhere: no space parts their words, or endings follow at once."""
+
+_PIECE = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
+
+Nodes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class About:
+    """Nodes of entities, ascending, each with how near it is to the question: above 0, and 1 where it is named."""
+
+    nodes: Nodes
+    nearness: Scores
+
+
+NO_ENTITIES = About(np.empty(0, dtype=np.int64), np.empty(0))
+
+
+@dataclass
+class _Known:
+    """What is kept of the names of one state: ``size`` of them so far."""
+
+    vectors: Vectors
+    size: int = 0
+    places: dict[tuple[str, ...], int] = field(default_factory=dict)
+    """Of each name, as pieces."""
+    lengths: dict[str, set[int]] = field(default_factory=dict)
+    """How many pieces the names have that begin with this one."""
+    version: int = -1
+    roots: Nodes = field(default_factory=lambda: NO_ENTITIES.nodes)
+    """Of each name, the entity that it stands for."""
+    nodes: Nodes = field(default_factory=lambda: NO_ENTITIES.nodes)
+    """Of each entity, its node, -1 while no memory mentions it."""
+    seen: int = -1
+    """How many nodes of entities there were."""
+
+
+class EntityNames:
+    """The names of entities, as vectors and as pieces of text, of the states that are asked."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._kept: WeakKeyDictionary[State, _Known] = WeakKeyDictionary()
+
+    def about(self, asked: QuestionFeatures, count: int, floor: float) -> About:
+        """The ``count`` entities that a question is most about, among those that memories which take part mention.
+
+        An entity that the question does not name takes part from a closeness of ``floor``.
+        """
+        state = asked.state
+        entities = state.projection(Entities)
+        if not len(entities) or not count or asked.question.filters.without is None:
+            return NO_ENTITIES  # where memory is off, no name is embedded either
+        known = self._learned(state, entities)
+        cosine = np.full(len(entities), -np.inf)
+        np.maximum.at(cosine, known.roots, known.vectors.similarity(asked.vector))
+        near = cosine.copy()
+        for place in _named(known, asked.question.text, asked.words.stop_words):
+            near[known.roots[place]] = 2.0 + cosine[known.roots[place]]  # before all that are not named
+        near[known.nodes < 0] = -np.inf
+        chosen = _mentioned(asked, known.nodes, near, count)
+        nearness = np.where(near[chosen] > 1.0, 1.0, self._embedder.closeness(cosine[chosen]))
+        enough = (nearness > 0) & (nearness >= floor)
+        chosen, nearness = chosen[enough], nearness[enough]
+        order = np.argsort(known.nodes[chosen])
+        return About(known.nodes[chosen][order], nearness[order])
+
+    def _learned(self, state: State, entities: Entities) -> _Known:
+        known = self._kept.get(state)
+        if known is None:
+            known = self._kept[state] = _Known(Vectors(self._embedder.dim))
+        fresh = entities.names[known.size :]
+        if fresh:
+            known.vectors.append(self._embedder.encode(fresh))
+            for place, name in enumerate(fresh, known.size):
+                pieces = tuple(_pieces(entity_key(name)))
+                known.places[pieces] = place
+                known.lengths.setdefault(pieces[0], set()).add(len(pieces))
+        if known.version != entities.version:
+            known.roots = entities.roots()[np.array(entities.owners, dtype=np.int64)]
+            known.nodes, known.seen = NO_ENTITIES.nodes, -1
+            known.version = entities.version
+        elif fresh:
+            known.roots = np.concatenate((known.roots, [entities.root(n) for n in entities.owners[known.size :]]))
+        known.size += len(fresh)
+        if known.seen != state.nodes.count("entity") or len(known.nodes) < len(entities):
+            known.nodes = np.concatenate((known.nodes, np.full(len(entities) - len(known.nodes), -1)))
+            absent = np.flatnonzero(known.nodes < 0)
+            names = (entities.entries[number].name for number in absent.tolist())
+            known.nodes[absent] = state.nodes.find("entity", names)
+            known.seen = state.nodes.count("entity")
+        return known
+
+
+def _named(known: _Known, question: str, stop_words: frozenset[str]) -> Iterator[int]:
+    """The names that stand in a question, in any case; a name that is a stop word is not meant."""
+    pieces = _pieces(unicodedata.normalize("NFC", unicodedata.normalize("NFD", question).casefold()))
+    for start, piece in enumerate(pieces):
+        for length in known.lengths.get(piece, ()):
+            name = tuple(pieces[start : start + length])
+            if name in known.places and not (length == 1 and piece in stop_words):
+                yield known.places[name]
+
+
+def first_mention(names: Iterable[str], text: str, stop_words: frozenset[str]) -> int | None:
+    """Return how many pieces of ``text`` precede the first of these names in it, or None if it holds none of them.
+
+    A name counts in any case; a name that is a stop word is not meant.
+
+    >>> first_mention(["Ada Lovelace", "Ada"], "Where does ADA live?", frozenset())
+    2
+    """
+    pieces = _pieces(entity_key(text)) if text.strip() else []
+    wanted = [_pieces(entity_key(name)) for name in names]
+    for start in range(len(pieces)):
+        for name in wanted:
+            meant = len(name) > 1 or name[0] not in stop_words
+            if meant and pieces[start : start + len(name)] == name:
+                return start
+    return None
+
+
+def _pieces(text: str) -> list[str]:
+    """Runs of letters and digits, and every other sign by itself. A mark, such as a vowel of Hindi, parts no run.
+
+    >>> _pieces("is c++ in osl\u00f6?")
+    ['is', 'c', '+', '+', 'in', 'osl\u00f6', '?']
+    """
+    if text.isascii():
+        return _PIECE.findall(text)
+    pieces: list[str] = []
+    end, marked = -1, False
+    for found in _PIECE.finditer(text):
+        piece, mark = found[0], unicodedata.category(found[0][0]).startswith("M")
+        if pieces and found.start() == end and (mark or (marked and piece[0].isalnum())):
+            pieces[-1] += piece
+        else:
+            pieces.append(piece)
+        end, marked = found.end(), mark
+    return pieces
+
+
+def _mentioned(asked: QuestionFeatures, nodes: Nodes, near: Scores, count: int) -> Nodes:
+    """The ``count`` nearest entities that a memory which takes part mentions; ties by number."""
+    mask, edges = asked.population.mask, asked.state.edges
+    many, able = _FIRST_LOOKED_AT, int(np.isfinite(near).sum())
+    while True:
+        order = best(near, min(many, able))
+        met = edges.crossings(nodes[order])
+        takes_part = (edges.relation[met.edge] == _MENTIONS) & (kind_of(met.neighbour) == 0)
+        if mask is not None:
+            takes_part[takes_part] = mask[met.neighbour[takes_part]]
+        found: Nodes = order[np.unique(met.position[takes_part])]
+        if len(found) >= count or many >= able:
+            return found[:count]
+        many *= 4
