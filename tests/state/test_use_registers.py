@@ -13,7 +13,7 @@ from memlab.kernel.verbs.feedback.gaps import Gaps
 from memlab.kernel.verbs.feedback.judged import Judged
 from memlab.kernel.verbs.gate.switch import Consents, Switches
 from memlab.subjects.agents.relationships import Relationships
-from memlab.subjects.clusters.due import Recalls
+from memlab.subjects.clusters.registers import Recalls
 
 ids = st.integers(1, 5)
 shares = st.floats(0, 100)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import memlab
 from memlab import LanguageModel
 from memlab.errors import BadAnswer, InputError, NotPermitted, UnknownName
-from memlab.subjects.modules.touched import known_path, paths_in
+from memlab.subjects.modules.modules import known_path, paths_in
 from memlab.ui.cli import main
 
 FILES = ["src/auth/tokens.ts", "src/auth/session.ts", "src/billing/invoice.ts", "src/billing/vat.ts"]

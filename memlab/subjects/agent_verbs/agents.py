@@ -23,7 +23,7 @@ from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Remembered
 from memlab.subjects.agents.relationships import Relationship, Relationships, in_event, relationship_of, talked
 from memlab.subjects.agents.turns import PATIENCE, BegunTurns, Turns
-from memlab.subjects.context.metrics import Metrics, metrics_of
+from memlab.subjects.context.context import Metrics, metrics_of
 from memlab.subjects.extraction.extraction import Extraction, Learned, where_of
 from memlab.subjects.extraction.staged import Extracted
 from memlab.subjects.models import LanguageModel, Otherwise
