@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.kernel.base.display import Markup, clip, table
+from memlab.kernel.base.display import Markup, Table, clip, format_rows, render_text
 from memlab.kernel.base.drawing import BLUE, GREY, ORANGE, element, panelled
 from memlab.subjects.clusters.stats import LAYERS
 
@@ -22,12 +22,9 @@ __all__ = ["as_parts", "as_text", "figure", "height", "width"]
 
 
 _SHOWN = 8
-_WORDS = {"", "kind", "words", "text"}
-"""The heads of columns that hold words, and so begin on the left."""
-
 _FACE = "--face:var(--jp-content-font-family,system-ui,sans-serif)"
 
-Cells = list[list[str]]
+Columns = tuple[tuple[str, str | Callable[[Mapping[str, Any]], object]], ...]
 Frames = Mapping[str, pl.DataFrame]
 
 
@@ -52,103 +49,72 @@ def _graph(frames: Frames) -> str:
     )
 
 
-def tables(frames: Frames) -> list[tuple[str, list[str], Cells]]:
-    """What is shown of the frames: a title, the head and the rows of each."""
-    found: list[tuple[str, list[str], Cells]] = []
-    kinds = frames["layers_by_kind"].pivot("layer", index="kind", values="memories") if len(frames["kinds"]) else None
-    if kinds is not None:
-        layers = [name for name in kinds.columns if name != "kind"]
-        rows = [["all", *(f"{count:,}" for count in frames["layers"]["memories"])]]
-        rows += [[str(row[0]), *(f"{count:,}" for count in row[1:])] for row in kinds.head(_SHOWN).iter_rows()]
-        found.append(("layers", ["kind", *layers], rows))
-    if frames["communities"].height:
-        found.append(
-            ("communities", ["", "size", "density", "clustering", "bridges", "central", "words"], _communities(frames))
-        )
-    if frames["clusters"].height:
-        rows = [
-            [
-                str(row["cluster"]),
-                f"{row['size']:,}",
-                f"{row['share']:.0%}",
-                _ids(row["central"]),
-                ", ".join(row["words"]),
-            ]
-            for row in frames["clusters"].head(_SHOWN).iter_rows(named=True)
-        ]
-        found.append(("clusters", ["", "size", "share", "central", "words"], rows))
-    if frames["key"].height:
-        rows = [
-            [
-                f"#{row['memory_id']}",
-                f"{row['key']:.2f}",
-                f"{row['importance']:.2f}",
-                f"{row['access']:,.0f}",
-                f"{row['degree']:,}",
-                clip(row["text"]),
-            ]
-            for row in frames["key"].head(_SHOWN).iter_rows(named=True)
-        ]
-        found.append(("key memories", ["", "key", "importance", "recalls", "edges", "text"], rows))
-    return found
+def _words_of(row: Mapping[str, Any]) -> str:
+    return ", ".join(row["words"])
 
 
-def _communities(frames: Frames) -> Cells:
-    return [
-        [
-            str(row["community"]),
-            f"{row['size']:,}",
-            f"{row['density']:.2g}",
-            "" if row["clustering"] is None else f"{row['clustering']:.2g}",
-            f"{row['bridges']:,}",
-            _ids(row["central"]),
-            ", ".join(row["words"]),
-        ]
-        for row in frames["communities"].head(_SHOWN).iter_rows(named=True)
-    ]
+def _central_of(row: Mapping[str, Any]) -> str:
+    return " ".join(f"#{id}" for id in row["central"])
+
+
+_SIZE, _CENTRAL, _ABOUT = ("size", "{size:,}"), ("central", _central_of), ("words", _words_of)
+_COLUMNS: dict[str, tuple[str, Columns]] = {
+    "communities": (
+        "communities",
+        (
+            ("", "{community}"),
+            _SIZE,
+            ("density", "{density:.2g}"),
+            ("clustering", "{clustering:.2g}"),
+            ("bridges", "{bridges:,}"),
+            _CENTRAL,
+            _ABOUT,
+        ),
+    ),
+    "clusters": ("clusters", (("", "{cluster}"), _SIZE, ("share", "{share:.0%}"), _CENTRAL, _ABOUT)),
+    "key": (
+        "key memories",
+        (
+            ("", "#{memory_id}"),
+            ("key", "{key:.2f}"),
+            ("importance", "{importance:.2f}"),
+            ("recalls", "{access:,.0f}"),
+            ("edges", "{degree:,}"),
+            ("text", lambda row: clip(row["text"])),
+        ),
+    ),
+}
+"""Of each frame that is shown: the title, and the columns as ``format_rows`` takes them."""
+
+
+def tables(frames: Frames) -> list[Table]:
+    """Return what is shown of the frames, each as a table of its first rows."""
+    shown = []
+    if len(frames["kinds"]):
+        kinds = frames["layers_by_kind"].pivot("layer", index="kind", values="memories")
+        rows = [("all", *frames["layers"]["memories"]), *kinds.head(_SHOWN).iter_rows()]
+        shown.append(Table("layers", kinds.columns, [[row[0], *(f"{count:,}" for count in row[1:])] for row in rows]))
+    for name, (title, columns) in _COLUMNS.items():
+        frame = frames[name]
+        if frame.height:
+            heads, cells = format_rows(frame.head(_SHOWN).iter_rows(named=True), columns)
+            more = f", the {_SHOWN} largest of {frame.height:,}" if frame.height > _SHOWN and name != "key" else ""
+            shown.append(Table(f"{title}{more}", heads, cells, left=(0, len(heads) - 1)))
+    return shown
 
 
 def as_text(frames: Frames, notes: Sequence[str]) -> str:
-    """The frames of ``Stats`` as tables of plain text."""
-    lines = [headline(frames), _graph(frames)]
-    for title, head, rows in tables(frames):
-        lines += ["", f"{title}{_more(frames, title)}", *_aligned(head, rows)]
-    return "\n".join([*lines, "", *notes])
+    """Return the frames of ``Stats`` as plain text: the finding, the tables and the notes."""
+    return render_text([[headline(frames), _graph(frames)], *tables(frames), list(notes)])
 
 
 def as_parts(frames: Frames, notes: Sequence[str], figure: Figure) -> list[object]:
-    """Return what a notebook shows: the finding, the figure and the tables."""
-    parts: list[object] = [[headline(frames), _graph(frames)]]
+    """Return what a notebook shows: the same, with the figure before the tables."""
     with warnings.catch_warnings():
         # a page has glyphs that matplotlib's own face lacks
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
-        parts.append(Markup(f"<div style='max-width:62em;{_FACE}'>{element(figure, name='stats')}</div>"))
-    for title, head, rows in tables(frames):
-        parts.append(table(f"{title}{_more(frames, title)}", head, rows))
-    return [*parts, list(notes)]
-
-
-def _more(frames: Frames, title: str) -> str:
-    """How many rows of a frame are not shown."""
-    frame: pl.DataFrame | None = frames.get(title)
-    count = 0 if frame is None or title == "layers" else frame.height - _SHOWN
-    return f", the {_SHOWN} largest of {count + _SHOWN:,}" if count > 0 else ""
-
-
-def _aligned(head: Sequence[str], rows: Cells) -> list[str]:
-    widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
-    return [
-        "  "
-        + "  ".join(
-            cell.ljust(width) if name in _WORDS else cell.rjust(width)
-            for name, cell, width in zip(head, row, widths, strict=True)
-        ).rstrip()
-        for row in (head, *rows)
-    ]
-
-
-def _ids(ids: Sequence[int]) -> str:
-    return " ".join(f"#{one}" for one in ids)
+        picture = Markup(f"<div style='max-width:62em;{_FACE}'>{element(figure, name='stats')}</div>")
+    return [[headline(frames), _graph(frames)], picture, *tables(frames), list(notes)]
 
 
 # The figure of a memory's structure: the sizes of its communities, and the layers of its weeks.

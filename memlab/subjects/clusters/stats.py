@@ -16,7 +16,6 @@ from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import Micros, When, from_micros, to_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.drawing import OnPanels
-from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
 from memlab.kernel.graph import Communities, communities
 from memlab.kernel.recall import Moment
@@ -211,7 +210,7 @@ class Stats(Displayed):
     def __repr__(self) -> str:
         from memlab.subjects.clusters.render import as_text
 
-        return printable(as_text(self.frames, self.notes))
+        return as_text(self.frames, self.notes)
 
     def _display(self) -> object:
         from memlab.subjects.clusters.render import as_parts

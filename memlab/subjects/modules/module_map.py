@@ -1,7 +1,7 @@
 """What a lab knows of a project's modules: the map that was made of its folder, and which files memories touched.
 
 Confidence says how well a module is known: *shallow* by its files alone, *partial* where a memory names one of them, a
-session touched one, or somebody described or a model classified it, *mapped* where at least three sessions did.
+session touched one, or somebody described it, *mapped* where at least three sessions did.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from memlab.kernel.privacy import screen, without_sensitive
 from memlab.kernel.state import checked_text, refuse_names
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate.switch import check_on
-from memlab.subjects.models import LanguageModel
 from memlab.subjects.modules.module_map import ModuleMap, ModuleMaps, described, module_map
 from memlab.subjects.modules.scanning import scan
 
@@ -95,9 +94,7 @@ class LabModules:
         self._core = core
 
     @checked
-    def scan(
-        self, path: str | Path, *, project: str | None = None, model: LanguageModel | None = None, progress: bool = True
-    ) -> ModuleMap:
+    def scan(self, path: str | Path, *, project: str | None = None, progress: bool = True) -> ModuleMap:
         """Read a project's folder, and keep its modules, commands and conventions as one event.
 
         ``project`` is the folder's name unless given. A second scan stands in place of the first; what was said of
@@ -105,12 +102,10 @@ class LabModules:
         files are not read. Conventions (of settings of formatters, instructions for agents, CONTRIBUTING and README)
         are shown for review, and nothing is remembered.
 
-        Files of one subject are one module in whatever folders they lie, by their names and imports. A ``model`` is
-        asked for the modules of the files that are left with a layer, such as ``src/utils``: it is sent their paths,
-        imports and first sentences. What it proposes of other files or of no plain name is dropped and counted in
-        ``left_out``.
+        Files of one subject are one module in whatever folders they lie, by their names and imports. Files that are
+        left with a layer, such as ``src/utils``, join a module by ``describe``.
 
-        InputError for a path that is no folder; ModelError where the model gives no answer, and nothing is kept.
+        InputError for a path that is no folder.
 
         >>> found = lab.agents.modules.scan(".", project="api")                                   # doctest: +SKIP
         >>> lab.remember(found.conventions)                                           # doctest: +SKIP
@@ -120,7 +115,7 @@ class LabModules:
             raise InputError(f"{str(path)!r} is no folder.")
         named = project if project is not None else root.resolve().name
         _check_project(named)
-        read = scan(root, progress=progress, model=model)
+        read = scan(root, progress=progress)
         body: dict[str, Any] = {
             "project": named,
             "modules": [asdict(module) for module in read.modules],
