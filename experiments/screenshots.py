@@ -2,7 +2,7 @@
 
 Each widget is served on this machine as a page, on the bundled conversation, and drawn by Chromium into
 ``docs/images/<bundle>.png`` and ``<bundle>-dark.png``. What is done in the page before the picture is taken stands in
-``SCENES``; what is done while ``<bundle>.gif`` is filmed, in ``FILMS``; ``studio-app`` is the studio in a chat.
+``SCENES``; what is done while ``<bundle>.gif`` is filmed, in ``FILMS``.
 
 It needs the extra ``dev`` and a Chromium (``MEMLAB_BROWSER`` may be its path).
 """
@@ -37,8 +37,8 @@ from memlab.ui.widgets import (
     RecallExplorer,
     VersionTimeline,
 )
-from memlab.ui.widgets._page import Page
 from memlab.ui.widgets._widget import Widget
+from memlab.ui.widgets.view import Page
 
 TARGET = Path(__file__).parents[1] / "docs" / "images"
 WIDTH = 980
@@ -307,95 +307,12 @@ async def film(browser: Any, name: str) -> None:
     print(f"{file}: {len(frames)} frames, {file.stat().st_size / 1024:.0f} kB")
 
 
-HOST = """<!doctype html><html lang="en"><title>A host</title>
-<style>body { margin: 0; padding: 20px; background: %(ground)s; color: %(ink)s; font: 15px/1.5 system-ui, sans-serif }
-  p { max-width: 46em; margin: 0 0 14px } .user { margin-left: auto; width: fit-content; padding: 8px 14px;
-  border-radius: 14px; background: %(bubble)s } iframe { width: 100%%; height: 300px; border: 0 }</style>
-<p class="user">%(question)s</p><p>%(answer)s</p><iframe sandbox="allow-scripts" title="memlab"></iframe>
-<script>
-  const frame = document.querySelector("iframe");
-  const send = (message) => frame.contentWindow.postMessage({jsonrpc: "2.0", ...message}, "*");
-  addEventListener("message", async ({source, data}) => {
-    if (source !== frame.contentWindow) return;
-    if (data.method === "ui/initialize") send({id: data.id, result: {hostContext: {theme: "%(theme)s",
-      styles: {variables: {"--color-background-primary": "%(ground)s"}}}}});
-    else if (data.method === "ui/notifications/size-changed") frame.style.height = `${data.params.height}px`;
-    else if (data.method === "ui/notifications/initialized")
-      send({method: "ui/notifications/tool-result", params: result});
-    else if (data.id !== undefined) send({id: data.id, result: await server(data.method, data.params)});
-  });
-</script></html>"""
-"""A chat that speaks MCP Apps; ``result`` and ``server`` are set from without."""
-LOOKS = {
-    "light": {"ground": "#fff", "ink": "#222", "bubble": "#eef1f5"},
-    "dark": {"ground": "#16191d", "ink": "#eee", "bubble": "#2a3038"},
-}
-
-
-async def app(browser: Any) -> None:
-    """The policy studio in the page of a recall, in the chat of a host."""
-    from mcp import Client
-    from mcp.client.extension import advertise
-    from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
-
-    from memlab.io.serving import lab_server
-
-    for scheme, file in (("light", "studio-app.png"), ("dark", "studio-app-dark.png")):
-        with talked() as lab:
-            lab.policies.install("recall-score", POLICY, reason="four numbers to try")
-            (labelled,) = read_locomo(CONVERSATION)
-            for one in labelled.questions[:5]:
-                lab.recall(one.text)
-            apps = [advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]})]
-            async with Client(lab_server(lab), extensions=apps) as client:
-
-                async def server(method: str, params: dict[str, Any], client: Client = client) -> Any:
-                    answer: Any
-                    if method == "resources/read":
-                        answer = await client.read_resource(params["uri"])
-                    else:
-                        answer = await client.call_tool(params["name"], params["arguments"])
-                    return answer.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-                context = await browser.new_context(
-                    viewport={"width": WIDTH, "height": 900}, color_scheme=scheme, device_scale_factor=1.5
-                )
-                page = await context.new_page()
-                await page.expose_function("server", server)
-                result = await server("tools/call", {"name": "recall", "arguments": {"query": QUESTION}})
-                html = await server("resources/read", {"uri": "ui://memlab/recall.html"})
-                best = result["structuredContent"]["memories"][0]["text"]
-                look = {**LOOKS[scheme], "theme": scheme, "question": QUESTION, "answer": f"What was said: “{best}”"}
-                await page.set_content(HOST % look)
-                text = html["contents"][0]["text"]
-                await page.evaluate(
-                    "([given, text]) => { window.result = given; frame.srcdoc = text; }", [result, text]
-                )
-                shown = page.frame_locator("iframe")
-                await shown.get_by_role("button", name="Try another policy").click()
-                await shown.locator(".slopes .row").first.wait_for()
-                slider = shown.get_by_role("slider", name="fresh")
-                await slider.evaluate(
-                    "(one) => { one.value = 0.35; one.dispatchEvent(new Event('input', { bubbles: true })); }"
-                )
-                await shown.get_by_text("differs from version").wait_for()
-                await page.wait_for_timeout(800)
-                drawn = Image.open(io.BytesIO(await page.screenshot(full_page=True)))
-                drawn.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
-                    TARGET / file, optimize=True
-                )
-                await context.close()
-        print(f"{TARGET / file}: {(TARGET / file).stat().st_size / 1024:.0f} kB")
-
-
 async def main(wanted: list[str]) -> None:
     TARGET.mkdir(parents=True, exist_ok=True)
     path = os.environ.get("MEMLAB_BROWSER") or shutil.which("chromium")
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        if not wanted or "studio-app" in wanted:
-            await app(browser)
-        for name in SCENES if not wanted else [one for one in wanted if one != "studio-app"]:
+        for name in wanted or SCENES:
             make, act = SCENES[name]
             for scheme, file in (("light", f"{name}.png"), ("dark", f"{name}-dark.png")):
                 with LABS.get(name, talked)() as lab:

@@ -33,7 +33,7 @@ from playwright.async_api import async_playwright
 
 import memlab
 from memlab.ui.widgets import MemoryMap, MemoryTable, PolicyStudio
-from memlab.ui.widgets._page import Page
+from memlab.ui.widgets.view import Page
 
 WORDS = [f"{kind}{number}" for kind in ("place", "thing", "person") for number in range(14)]
 SCORE = """(fn [similarity lexical age-days]

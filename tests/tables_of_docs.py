@@ -115,7 +115,7 @@ def operations() -> str:
 
 def arguments() -> str:
     lines = []
-    for tool in (one for one in TOOLS if not one.for_pages):
+    for tool in TOOLS:
         for name, field in tool.form.model_fields.items():
             needed = field.is_required()
             default = "needed" if needed else "none" if field.default is None else f"`{field.default}`"
@@ -124,7 +124,7 @@ def arguments() -> str:
 
 
 def answers() -> str:
-    models = {f"`{tool.name}`": tool.answer for tool in TOOLS if not tool.for_pages} | {"a hit": Found}
+    models = {f"`{tool.name}`": tool.answer for tool in TOOLS} | {"a hit": Found}
     return rows(
         "of | attributes", [(who, " ".join(f"`{name}`" for name in one.model_fields)) for who, one in models.items()]
     )

@@ -12,7 +12,7 @@ import pytest
 
 import memlab
 from memlab.ui.cli import main
-from memlab.ui.cli._help import SECTIONS
+from memlab.ui.cli._base import SECTIONS
 
 
 def commands(group=main, path=()):

@@ -6,16 +6,19 @@ and ``read_questions`` reads labels for a lab of one's own.
 ``conversation`` remembers the turns of one of them; of questions and labels nothing reaches a lab.
 """
 
-from memlab.io.formats.benchmarks.beam import read_beam
-from memlab.io.formats.benchmarks.conversation import Conversation, Turn, conversation
-from memlab.io.formats.benchmarks.corrections import correct_evidence
-from memlab.io.formats.benchmarks.download import LOCOMO_SHA256, LOCOMO_URL, download_locomo
-from memlab.io.formats.benchmarks.files import check_digest, digest
-from memlab.io.formats.benchmarks.labels import LabelledConversation, Question
-from memlab.io.formats.benchmarks.lmeb import read_lmeb
-from memlab.io.formats.benchmarks.locomo import read_locomo
-from memlab.io.formats.benchmarks.longmemeval import read_longmemeval
-from memlab.io.formats.benchmarks.questions import WantedMemories, read_questions
+from memlab.io.formats.chats import read_beam, read_lmeb, read_longmemeval
+from memlab.io.formats.labelled import (
+    Conversation,
+    LabelledConversation,
+    Question,
+    Turn,
+    WantedMemories,
+    check_digest,
+    conversation,
+    digest,
+    read_questions,
+)
+from memlab.io.formats.locomo import LOCOMO_SHA256, LOCOMO_URL, correct_evidence, download_locomo, read_locomo
 
 __all__ = [
     "LOCOMO_SHA256",

@@ -57,7 +57,7 @@ _HOMES = {
     "indexes": "memlab.kernel.index",
     "embedders": "memlab.kernel.embedding",
     "commands": "memlab.ui.cli",
-    "widgets": "memlab.ui.widgets._registered",
+    "widgets": "memlab.ui.widgets._widget",
 }
 """The module that holds the registry of each field; it is imported when an extension has such a field."""
 

@@ -8,8 +8,8 @@ import pytest
 
 import memlab
 from memlab.errors import DatasetError, NewerLab, PrivacyError, UnknownName
-from memlab.io.formats.exports import jsonl
-from memlab.io.formats.exports.records import records_of
+from memlab.io.formats import text_formats as jsonl
+from memlab.io.formats.records import records_of
 
 HEADER = {"memlab": {"schema": 1, "lab": "there", "whole": False}}
 

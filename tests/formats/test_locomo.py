@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import DatasetError
-from memlab.io.formats.benchmarks.locomo import _canonical
+from memlab.io.formats.locomo import _canonical
 from memlab.io.ingest import read_locomo
 
 

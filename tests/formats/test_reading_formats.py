@@ -9,7 +9,7 @@ import pytest
 
 from memlab.errors import DatasetError, InputError, UnknownName
 from memlab.io.formats import Options, read_file, read_object, sources_of_folder
-from memlab.io.formats.rows import lines as bounded
+from memlab.io.formats import lines as bounded
 
 DAY = 1_767_225_600
 

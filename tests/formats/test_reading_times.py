@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
-from memlab.io.formats.rows.times import instant
+from memlab.io.formats.columns import instant
 from memlab.kernel.base.clock import from_micros
 
 DAY = datetime(2026, 5, 2, 10, 30, tzinfo=UTC)

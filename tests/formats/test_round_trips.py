@@ -137,7 +137,7 @@ def test_memories_that_supersede_keep_their_places_among_others(lab, tmp_path, t
 
 
 def test_instants_beyond_the_calendar_are_told_in_microseconds():
-    from memlab.io.formats.exports.records import time_of, time_text
+    from memlab.io.formats.records import time_of, time_text
 
     for micros in (-(2**62), 2**62, -1, 0, 253_402_300_799_999_999, 253_402_300_800_000_000, -62_135_596_800_000_001):
         assert time_of(time_text(micros)) == micros
@@ -189,7 +189,7 @@ def test_an_export_of_a_later_vocabulary_is_not_blamed_for_its_words(tmp_path):
 
 
 def test_a_later_memlab_numbers_the_vocabulary_of_its_exports(tmp_path, monkeypatch):
-    monkeypatch.setattr("memlab.io.formats.exports.policies.POLICY_FORMAT", 3)
+    monkeypatch.setattr("memlab.io.formats.lab_folder.POLICY_FORMAT", 3)
     with memlab.open() as lab:
         lab.remember("tabs")
         path = lab.io.export(tmp_path / "later.jsonl")

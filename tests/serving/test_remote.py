@@ -32,8 +32,8 @@ from memlab.errors import (
     UnknownName,
 )
 from memlab.io.serving import connect
+from memlab.io.serving._desk import describe_error, restore_error
 from memlab.io.serving._forms import LONGEST_REQUEST
-from memlab.io.serving._refusals import describe_error, restore_error
 
 pytestmark = pytest.mark.long
 

@@ -1,19 +1,17 @@
 """A lab as an MCP server, asked by the official client in one process."""
 
 import asyncio
-import base64
 import builtins
 import json
 import sys
+from pathlib import Path
 
-import polars as pl
 import pytest
 from mcp import Client, MCPError
 from running import APPS, run_alone
 
 import memlab
 from memlab.io.serving import lab_server, serve_http
-from memlab.ui.widgets.bundles import STATIC
 
 TOOLS = ["remember", "recall", "forget", "feedback", "context"]
 
@@ -378,7 +376,6 @@ def test_every_resource_that_is_listed_can_be_read(lab):
         "policy",
         "slot",
         "verdict",
-        "bundle",
     }
 
 
@@ -412,102 +409,23 @@ def asked(number, verb, **arguments):
     return {"id": number, "verb": verb, "arguments": arguments}
 
 
-TURNED = "(fn [similarity] (- similarity))"
+def test_the_schemas_of_tools_are_as_agents_know_them(lab):
+    async def session(client):
+        return (await client.list_tools()).tools
+
+    known = json.loads((Path(__file__).parents[1] / "fixtures" / "tools.json").read_text())
+    assert {tool.name: {"i": tool.input_schema, "o": tool.output_schema} for tool in pages(lab, session)} == known
 
 
-def test_the_studio_is_for_pages_alone_and_the_bundle_is_that_of_a_notebook(lab, disk):
+def test_the_page_of_a_recall_is_named_by_its_tool(lab):
     async def session(client):
         listed = {tool.name: tool.meta for tool in (await client.list_tools()).tools}
-        page = (await client.read_resource(listed["studio"]["ui"]["resourceUri"])).contents[0]
-        return listed, page, (await client.read_resource("memlab://bundle/studio")).contents[0].text
+        return listed, (await client.read_resource(listed["recall"]["ui"]["resourceUri"])).contents[0]
 
-    listed, page, bundle = pages(lab, session)
-    assert list(listed) == [*TOOLS, "studio", "studio_change"]
-    assert [name for name, meta in listed.items() if (meta or {}).get("ui", {}).get("visibility") == ["app"]] == [
-        "studio",
-        "studio_change",
-    ]
+    listed, page = pages(lab, session)
+    assert list(listed) == TOOLS
+    assert [name for name, meta in listed.items() if meta] == ["recall"]
     assert page.mime_type == "text/html;profile=mcp-app"
-    assert bundle.encode() == (STATIC / "studio.js").read_bytes()
-    assert [tool.name for tool in tools(lab)] == TOOLS
-    assert 'no tool "studio"' in refused(lab, "studio", {})
-    with pytest.raises(MCPError, match="no bundle"):
-        text(lab, "memlab://bundle/page")
-    disk().close()
-    with disk(read_only=True) as read:
-        assert [tool.name for tool in pages(read, lambda client: client.list_tools()).tools][-1] == "studio"
-    member = {"viewer": "agent:coder", "role": "member"}
-    assert [tool.name for tool in pages(lab, lambda client: client.list_tools(), **member).tools] == [*TOOLS, "studio"]
-    opened = pages(lab, lambda client: client.call_tool("studio", {}), **member).structured_content
-    assert not opened["messages"][0]["data"]["state"]["_about"]["writable"]
-
-
-def test_a_policy_is_changed_with_the_key_of_its_page_alone(lab):
-    lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
-
-    async def session(client):
-        opened = await client.call_tool("studio", {"questions": ["tabs or spaces?"]})
-        page, key = opened.structured_content["page"], opened.meta["memlab/key"]
-        assert key not in str(opened.content) + str(opened.structured_content)
-        check = {"page": page, "request": asked(1, "check", source=TURNED, view="one")}
-        messages = (await client.call_tool("studio", check)).structured_content["messages"]
-        install = asked(2, "install", reason="turned")
-        attempts = [
-            ("studio", {"page": page, "request": install}),
-            ("studio", {"page": page, "request": asked(3, "save", name="x.hy")}),
-            ("studio", {"page": page, "state": {"source": TURNED}}),
-            ("studio", {"page": page, "state": {"chosen": "first"}}),
-            ("studio", {"page": page}),
-            ("studio", {"page": "another", "request": asked(4, "words")}),
-            ("studio_change", {"page": page, "request": install}),
-            ("studio_change", {"page": page, "key": "guessed", "request": install}),
-            ("studio_change", {"page": page, "key": page, "request": install}),
-            ("studio_change", {"page": page, "key": key, "request": asked(5, "save", name="x.hy")}),
-        ]
-        refusals = [await client.call_tool(name, given) for name, given in attempts]
-        assert lab.policies.history("recall-score").height == 1
-        done = await client.call_tool("studio_change", {"page": page, "key": key, "request": install})
-        return messages, refusals, done.structured_content["messages"][-1]["data"]
-
-    messages, refusals, reply = pages(lab, session)
-    assert [one["data"]["method"] for one in messages] == ["update", "custom"]
-    assert all(one.is_error for one in refusals), refusals
-    said = [one.content[0].text for one in refusals]
-    assert "need studio_change" in said[0]
-    assert "user's click" in said[7]
-    assert reply == {"method": "custom", "content": {"id": 2, "value": {}, "tables": []}}
-    assert lab.policies["recall-score"].source == TURNED
-
-
-def test_a_studio_ranks_what_its_server_may_recall(lab):
-    lab.remember("Only Ada knows of tabs", visibility="private", creator="user:ada")
-    lab.remember([{"text": "Bob prefers tabs", "project": "web"}, {"text": "Tabs are of the api", "project": "api"}])
-    lab.recall("a secret question of Ada", viewer="user:ada")
-    lab.recall("tabs in the api?", project="api", viewer="user:bob")
-
-    async def session(client):
-        opened = (await client.call_tool("studio", {"questions": ["tabs?"]})).structured_content
-        explain = {"page": opened["page"], "request": asked(1, "explain", memory=1)}
-        return opened, (await client.call_tool("studio", explain)).structured_content["messages"][-1]["data"]["content"]
-
-    opened, explained = pages(lab, session, viewer="user:bob", project="web")
-    state = opened["messages"][0]["data"]["state"]
-    assert state["questions"] == ["tabs?"]
-    assert state["_about"]["memories"] == 2
-    drawn = base64.b64decode(opened["messages"][0]["buffers"][0])
-    assert pl.read_ipc_stream(drawn)["memory_id"].to_list() == [2]
-    assert "error" in explained
-
-
-def test_of_many_open_studios_the_one_that_was_used_longest_ago_ends(lab):
-    async def session(client):
-        opened = [(await client.call_tool("studio", {})).structured_content["page"] for _ in range(8)]
-        words = [{"page": page, "request": asked(1, "words")} for page in opened]
-        await client.call_tool("studio", words[0])
-        await client.call_tool("studio", {})
-        return [(await client.call_tool("studio", given)).is_error for given in words]
-
-    assert pages(lab, session) == [False, True, *[False] * 6]
 
 
 def test_a_verdict_can_be_read_where_nobody_judged_everything(lab):

@@ -92,7 +92,7 @@ def serve():
         ready, box = threading.Event(), {}
 
         def run():
-            from memlab.ui.widgets._page import Page
+            from memlab.ui.widgets.view import Page
 
             loop = asyncio.new_event_loop()
             asyncio.set_event_loop(loop)

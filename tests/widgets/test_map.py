@@ -31,7 +31,7 @@ def test_a_map_is_the_same_each_time(chart, asked):
 
 
 def test_axes_are_those_of_most_variance():
-    from memlab.ui.widgets._points import _pca
+    from memlab.ui.widgets._map import _pca
 
     dice = np.random.default_rng(1)
     given = (dice.normal(size=(500, 3)) @ dice.normal(size=(3, 16)) * [9] + dice.normal(size=(500, 16))).clip(-127, 127)
@@ -137,7 +137,7 @@ def test_labs_of_no_and_few_memories(lab, ask):
 
 
 def test_more_than_can_be_drawn_is_an_even_sample(asked, monkeypatch):
-    monkeypatch.setattr("memlab.ui.widgets._points._MOST", 3)
+    monkeypatch.setattr("memlab.ui.widgets._map._MOST", 3)
     chart = MemoryMap(asked)
     assert (chart._about["shown"], chart._about["memories"]) == (3, 6)
 

@@ -1,15 +1,11 @@
-"""Memories under paths: what a framework keeps by a key, as memories of a lab.
-
-The ``ref`` of a memory is its path as a JSON array, which no name in it can leave; ``context`` is the value as JSON
-where the text alone does not say it. A path names the newest memory with its ref that is in use: what the lab forgets,
-retires or quarantines is not there for the framework either. Another value is an edit, so both stay in the history;
-deleting is ``lab.forget(how="delete")``, which ``lab.restore`` undoes and ``lab.purge(overdue=True)`` ends.
-"""
+"""JSON values that come back as they were given, and the texts in them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -17,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from memlab.errors import InputError, PrivacyError
+from memlab.errors import InputError, PrivacyError, did_you_mean
 from memlab.kernel.base.arguments import shown
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.interrupts import ThreadLock
@@ -30,7 +26,183 @@ if TYPE_CHECKING:
     from memlab.kernel.verbs.results import Remembered
     from memlab.subjects.lab import Lab
 
-__all__ = ["Path", "Record", "Records", "Write", "these", "written"]
+__all__ = [
+    "Path",
+    "Record",
+    "Records",
+    "Write",
+    "clean_text",
+    "decoded",
+    "encoded",
+    "fits",
+    "redacted",
+    "text_of",
+    "texts_in",
+    "these",
+    "written",
+]
+
+MOST_SEARCHED = 20_000
+"""Characters of a value that are searched."""
+_DEEPEST = 100
+_LONGEST_NUMBER = 10_000
+_HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+"""JSON makes one character of them."""
+
+
+def encoded(value: Any, what: str) -> str:
+    """``value`` as ASCII JSON, which ``decoded`` gives back equal; a tuple comes back as a list.
+
+    InputError for what JSON cannot say: other types, keys that are no strings, NaN, infinities, torn characters.
+
+    >>> encoded({"a": [1, 2.5, None, "é"]}, "value")
+    '{"a":[1,2.5,null,"\\\\u00e9"]}'
+    """
+    _check(value, what, 0)
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def decoded(text: str) -> Any:
+    """What ``encoded`` was given."""
+    return json.loads(text)
+
+
+def _check(value: Any, where: str, depth: int) -> None:
+    if depth > _DEEPEST:
+        raise InputError(f"{where} is nested deeper than {_DEEPEST} levels.")
+    if value is None or isinstance(value, str | int):
+        if isinstance(value, str) and _HALVES.search(value):
+            raise InputError(f"{where} holds two halves of UTF-16 side by side: decode it as UTF-16 first.")
+        if isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER:
+            raise InputError(f"{where} has more than {_LONGEST_NUMBER:,} bits.")
+        return
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InputError(f"{where} is {value}, which JSON cannot say.")
+        return
+    if isinstance(value, dict):
+        for key, part in value.items():
+            if not isinstance(key, str):
+                raise InputError(f"{where}: a key is a string, not {shown(key)}.")
+            _check(key, f"a key of {where}", depth + 1)
+            _check(part, f"{where}.{key[:40]}", depth + 1)
+        return
+    if isinstance(value, list | tuple):
+        for place, part in enumerate(value):
+            _check(part, f"{where}[{place}]", depth + 1)
+        return
+    raise InputError(f"{where} is {type(value).__name__}, which JSON cannot say: give texts, numbers, lists and dicts.")
+
+
+def texts_in(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Each text or number in a value, with the name of the key that it stands under, in order."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from texts_in(part, key)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from texts_in(part, name)
+    elif value is not None:
+        yield name, value if isinstance(value, str) else json.dumps(value)
+
+
+def text_of(value: Any) -> str:
+    """What is searched of a value: its only text alone, or ``key: text`` on a line for each; "" for no text.
+
+    >>> text_of({"food": "pizza", "since": 2020})
+    'food: pizza\\nsince: 2020'
+    """
+    found = list(texts_in(value))
+    if len(found) == 1:
+        return found[0][1]
+    return "\n".join(f"{name}: {text}" if name else text for name, text in found)
+
+
+def clean_text(text: str, instead: str) -> str:
+    """A text that a memory can hold: without halves of UTF-16, not too long; ``instead`` if it is blank."""
+    clean = text[:MOST_SEARCHED].encode("utf-8", "replace").decode()
+    return instead if is_blank(clean) else clean
+
+
+def redacted(value: Any, personal: frozenset[str]) -> Any:
+    """The same value with the secrets in its texts replaced, as ``lab.remember`` replaces them."""
+    return _mapped(value, lambda text: screen(text, personal=personal).text)
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _mapped(part, change) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_mapped(part, change) for part in value]
+    return value
+
+
+# -- Filters over JSON values, as LangGraph and mem0 write them --
+
+
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """Numbers with numbers, texts with texts; anything else is in no order, and no fit."""
+
+    def fit(value: Any, given: Any) -> bool:
+        numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (value, given))
+        texts = isinstance(value, str) and isinstance(given, str)
+        return (numbers or texts) and compare(value, given)
+
+    return fit
+
+
+_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "eq": lambda value, given: bool(value == given),
+    "ne": lambda value, given: bool(value != given),
+    "gt": _ordered(lambda value, given: value > given),
+    "gte": _ordered(lambda value, given: value >= given),
+    "lt": _ordered(lambda value, given: value < given),
+    "lte": _ordered(lambda value, given: value <= given),
+    "in": lambda value, given: isinstance(given, list | tuple) and value in given,
+    "nin": lambda value, given: isinstance(given, list | tuple) and value not in given,
+    "contains": lambda value, given: isinstance(value, str) and isinstance(given, str) and given in value,
+    "icontains": lambda value, given: (
+        isinstance(value, str) and isinstance(given, str) and given.casefold() in value.casefold()
+    ),
+}
+
+
+def fits(value: Any, wanted: Any, operators: tuple[str, ...], sign: str = "") -> bool:
+    """Whether a value is what a filter wants: an equal one, the same parts in a dict or list, or as ``operators`` say.
+
+    ``sign`` stands before the names of operators. InputError for an operator that is none of them.
+
+    >>> fits({"age": 30}, {"age": {"$gte": 18}}, ("gte",), "$")
+    True
+    """
+    if isinstance(wanted, Mapping):
+        if any(_is_operator(name, operators, sign) for name in wanted):
+            for name in wanted:
+                if not _is_operator(name, operators, sign) or name.removeprefix(sign) not in operators:
+                    near = did_you_mean(str(name), [sign + operator for operator in operators])
+                    raise InputError(f"There is no operator {shown(name)} in a filter. {near}")
+            return all(_OPERATORS[name.removeprefix(sign)](value, given) for name, given in wanted.items())
+        return isinstance(value, Mapping) and all(
+            fits(value.get(name), part, operators, sign) for name, part in wanted.items()
+        )
+    if isinstance(wanted, list | tuple):
+        return (
+            isinstance(value, list | tuple)
+            and len(value) == len(wanted)
+            and all(fits(one, other, operators, sign) for one, other in zip(value, wanted, strict=True))
+        )
+    return bool(value == wanted)
+
+
+def _is_operator(name: object, operators: tuple[str, ...], sign: str) -> bool:
+    if not isinstance(name, str):
+        return False
+    return name.startswith(sign) if sign else name in operators
+
+
+# -- Memories under paths: what a framework keeps by a key, as memories of a lab --
 
 Path = tuple[str, ...]
 

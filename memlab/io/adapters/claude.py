@@ -25,8 +25,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from memlab.errors import InputError, UnknownName, did_you_mean
-from memlab.io.adapters._records import Record, Records, Write, these, written
-from memlab.io.adapters._values import decoded, encoded
+from memlab.io.adapters._records import Record, Records, Write, decoded, encoded, these, written
 from memlab.kernel.base.arguments import checked, shown
 from memlab.kernel.recall import Hits
 from memlab.kernel.state import is_blank

@@ -24,9 +24,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from memlab.errors import InputError, MissingExtra
-from memlab.io.adapters._filters import fits
-from memlab.io.adapters._records import Record, Records, Write, these, written
-from memlab.io.adapters._values import clean_text, decoded, encoded, text_of
+from memlab.io.adapters._records import (
+    Record,
+    Records,
+    Write,
+    clean_text,
+    decoded,
+    encoded,
+    fits,
+    text_of,
+    these,
+    written,
+)
 from memlab.kernel.base.arguments import checked, shown
 from memlab.kernel.recall import Hits
 from memlab.subjects.lab import Lab

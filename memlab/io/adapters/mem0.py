@@ -28,9 +28,7 @@ from typing import Annotated, Any
 import polars as pl
 
 from memlab.errors import InputError, UnknownName, did_you_mean
-from memlab.io.adapters._filters import fits
-from memlab.io.adapters._records import Path, Record, Records, Write, these, written
-from memlab.io.adapters._values import decoded, encoded
+from memlab.io.adapters._records import Path, Record, Records, Write, decoded, encoded, fits, these, written
 from memlab.kernel.base.arguments import AnyNumber, Count, checked, shown
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.recall import Hits

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memlab.errors import DatasetError, InputError
-from memlab.io.adapters._records import Record, Records, Write, written
-from memlab.io.adapters._values import decoded, encoded
+from memlab.io.adapters._records import Record, Records, Write, decoded, encoded, written
 from memlab.io.formats import file_name
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import refusal

@@ -21,8 +21,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from memlab.errors import InputError
-from memlab.io.adapters._records import Records, Write, written
-from memlab.io.adapters._values import clean_text, decoded, encoded, redacted, text_of
+from memlab.io.adapters._records import Records, Write, clean_text, decoded, encoded, redacted, text_of, written
 from memlab.kernel.base.arguments import checked, shown
 from memlab.kernel.privacy import personal_kinds
 from memlab.kernel.state import is_blank

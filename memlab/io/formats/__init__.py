@@ -6,29 +6,23 @@ format that keeps ids, times, counts and edges (exports of labs, other tools' st
 in a file is run, sizes and nesting are bounded, and nothing here writes to a lab.
 """
 
-from memlab.io.formats.exports.bundle import ENGINE, SCHEMA, Bundle, bundle_of, node_of
-from memlab.io.formats.exports.files import read_bundle, remove_export, sweep_drafts, write_bundle
-from memlab.io.formats.exports.frame import FRAME, bundle_of_frame, is_memories
-from memlab.io.formats.exports.lab_folder import events_of, lab_id, read_lab
-from memlab.io.formats.exports.markdown import file_name, memory_page
-from memlab.io.formats.exports.parquet import UNREADABLE
-from memlab.io.formats.exports.policies import pack_of, policies_of
-from memlab.io.formats.exports.records import memory_records, time_text
-from memlab.io.formats.exports.text import json_of
-from memlab.io.formats.registry import Reader, Source
-from memlab.io.formats.rows.lines import MOST_LINE
-from memlab.io.formats.rows.messages import Message, messages_of
-from memlab.io.formats.rows.notes import MOST_PLACES, Notes
+from memlab.io.formats.bundle import ENGINE, FRAME, SCHEMA, Bundle, bundle_of, bundle_of_frame, is_memories, node_of
+from memlab.io.formats.lab_folder import events_of, lab_id, pack_of, policies_of, read_lab
+from memlab.io.formats.lines import MOST_LINE, MOST_PLACES, Notes, json_of
+from memlab.io.formats.messages import Message, messages_of
+from memlab.io.formats.parquet import UNREADABLE
+from memlab.io.formats.readers import EXPORTS, IMPORTS, READERS, Options, Reader, Source, find_reader
+from memlab.io.formats.records import memory_records, time_text
 from memlab.io.formats.sources import (
-    EXPORTS,
-    IMPORTS,
-    READERS,
-    Options,
-    find_reader,
+    read_bundle,
     read_file,
     read_object,
+    remove_export,
     sources_of_folder,
+    sweep_drafts,
+    write_bundle,
 )
+from memlab.io.formats.text_formats import file_name, memory_page
 
 __all__ = [
     "ENGINE",

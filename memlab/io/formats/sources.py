@@ -2,270 +2,61 @@
 
 from __future__ import annotations
 
+import glob
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import polars as pl
 
 from memlab.errors import DatasetError, InputError, UnknownName
-from memlab.io.formats.benchmarks.beam import read_beam
-from memlab.io.formats.benchmarks.labels import LabelledConversation
-from memlab.io.formats.benchmarks.locomo import read_locomo
-from memlab.io.formats.exports import foreign, jsonl, markdown, parquet, sexp
-from memlab.io.formats.exports.lab_folder import is_lab, read_lab
-from memlab.io.formats.registry import OWN_SUFFIXES, File, Reader, Source, entries_of, refusal_of
-from memlab.io.formats.rows.columns import TARGETS
-from memlab.io.formats.rows.content import plain_object
-from memlab.io.formats.rows.json import Entries, document, entry_rows, lines
-from memlab.io.formats.rows.lines import Lines, head_of
-from memlab.io.formats.rows.notes import Notes
-from memlab.io.formats.rows.prose import log, notes_of, speakers
-from memlab.io.formats.rows.sheets import frame_entries, is_pandas, pandas_entries, sheet
+from memlab.io.formats.bundle import Bundle
+from memlab.io.formats.entries import (
+    Entries,
+    frame_entries,
+    is_pandas,
+    pandas_entries,
+)
+from memlab.io.formats.lines import Notes
+from memlab.io.formats.messages import plain_object
+from memlab.io.formats.parquet import (
+    MANIFEST,
+    write_parquet_folder,
+)
+from memlab.io.formats.readers import (
+    EXPORTS,
+    READERS,
+    File,
+    Options,
+    Source,
+    entries_of,
+    find_reader,
+    head_of_path,
+    is_beam,
+    known_suffixes,
+    read_beam_folder,
+    row_formats,
+    source_of,
+)
 from memlab.kernel.base.arguments import Called, shown
+from memlab.kernel.base.disk import refusal, sync
 from memlab.kernel.privacy import is_sensitive
-from memlab.kernel.registry import Registry
 
 __all__ = [
-    "EXPORTS",
-    "IMPORTS",
-    "READERS",
-    "Options",
-    "find_reader",
     "folder_files",
+    "read_bundle",
     "read_file",
     "read_object",
+    "remove_export",
     "sources_of_folder",
+    "sweep_drafts",
+    "write_bundle",
 ]
 
-_LINES = (".jsonl", ".ndjson")
-_SHEETS = (".csv", ".tsv")
-_MARKDOWN = (".md", ".markdown")
-_SAMPLE_BYTES = 4 << 20
 _END = object()
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a caller says of what is read; see ``Lab.load``."""
-
-    format: str | None = None
-    columns: Mapping[str, str | None] = field(default_factory=dict)
-    session: str | None = None
-    project: str | None = None
-    strict: bool = False
-
-    def __post_init__(self) -> None:
-        if self.format is not None and (self.format not in READERS or READERS[self.format]._is_import):
-            raise UnknownName("format", self.format, _row_formats())
-        for name in self.columns:
-            if name not in TARGETS:
-                raise UnknownName("field of columns", name, TARGETS)
-
-
-# -- readers of rows ----------------------------------------------------------------------------------------------
-
-
-def _read_locomo(file: File, options: Options) -> Source:
-    return _labelled(file.notes, read_locomo(file.path), options, "locomo")
-
-
-def _read_beam(file: File, options: Options) -> Source:
-    return _labelled(file.notes, read_beam(file.path), options, "beam")
-
-
-def _read_sheet(file: File, options: Options) -> Source:
-    read = Lines(file.path, file.notes)
-    return _source(file.notes, sheet(read, file.head), options, file.unnamed, unit="line", read=read)
-
-
-def _read_notes(file: File, options: Options) -> Source:
-    read = Lines(file.path, file.notes)
-    rows = notes_of(read, session=options.session, project=options.project)
-    return Source(file.notes, rows, read.size, read.count_done)
-
-
-def _read_log(file: File, options: Options) -> Source:
-    known = speakers(file.head)
-    if not known:
-        raise DatasetError(
-            f'{file.notes.source}: no line names a speaker, such as "User:", "**Ida:**" or "## Assistant". '
-            'format="notes" reads its paragraphs.'
-        )
-    read = Lines(file.path, file.notes)
-    rows = log(read, known, session=options.session, project=options.project, unnamed=file.unnamed)
-    return Source(file.notes, rows, read.size, read.count_done)
-
-
-def _read_entries(file: File, options: Options) -> Source:
-    """Read JSON, JSON Lines or a table as messages, conversations or records: the first entries decide which."""
-    notes, suffix = file.notes, file.suffix
-    if suffix == ".parquet":
-        frame = pl.scan_parquet(file.path, glob=False)
-        return _source(notes, frame_entries(frame), options, file.unnamed, unit="row")
-    if suffix in _SHEETS:
-        return _read_sheet(file, options)
-    if suffix in _LINES or (suffix != ".json" and _opening(file.head) == "{") or _is_lines(file.head):
-        read = Lines(file.path, notes)
-        return _source(notes, lines(read), options, file.unnamed, unit="line", read=read)
-    size, entries = document(file.path, notes)
-    return _source(notes, entries, options, file.unnamed, unit="entry", size=size)
-
-
-def _is_locomo(path: Path, head: str) -> bool:
-    return _opening(head) == "[" and '"session_1' in head and '"speaker_a"' in head
-
-
-def _is_beam(folder: Path, head: str) -> bool:
-    if not folder.is_dir():
-        return False
-    return (folder / "chat.json").is_file() or next(folder.glob("*/chat.json"), None) is not None
-
-
-def _is_notes(path: Path, head: str) -> bool:
-    return path.suffix.lower() in _MARKDOWN and not speakers(head)
-
-
-def _is_entries(path: Path, head: str) -> bool:
-    return path.suffix.lower() in (".json", ".parquet", *_LINES) or _opening(head) in ("{", "[")
-
-
-def _has_suffix(*suffixes: str) -> Callable[[Path, str], bool]:
-    return lambda path, head: path.suffix.lower() in suffixes
-
-
-def _opening(head: str) -> str:
-    return head.lstrip()[:1]
-
-
-def _is_lines(head: str) -> bool:
-    """Return whether a text is one JSON object a line, and more than one line."""
-    first, _, rest = head.strip().partition("\n")
-    if not first.startswith("{") or not rest.lstrip().startswith("{"):
-        return False
-    try:
-        msgspec.json.decode(first)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return False
-    return True
-
-
-# -- the registry -------------------------------------------------------------------------------------------------
-
-READERS: Registry[Reader] = Registry(
-    "format",
-    (
-        Reader(
-            "jsonl",
-            "an export of a lab in JSON Lines",
-            (".jsonl", ".ndjson"),
-            matches=jsonl.is_export,
-            _bundle=jsonl.read_jsonl,
-            _write=jsonl.write_jsonl,
-        ),
-        Reader(
-            "parquet",
-            "an export of a lab in Parquet: one file, or a folder of tables",
-            (".parquet",),
-            matches=parquet.is_export,
-            _bundle=parquet.read_parquet,
-            _write=parquet.write_parquet_file,
-        ),
-        Reader(
-            "markdown",
-            "an export of a lab in Markdown",
-            _MARKDOWN,
-            matches=markdown.is_export,
-            _bundle=markdown.read_markdown,
-            _write=markdown.write_markdown,
-        ),
-        Reader(
-            "sexp",
-            "an export of a lab as S-expressions",
-            (".sexp", ".hy", ".lisp"),
-            matches=_has_suffix(".sexp", ".hy", ".lisp"),
-            _bundle=sexp.read_sexp,
-            _write=sexp.write_sexp,
-        ),
-        Reader(
-            "mem0",
-            "memories as mem0 lists them",
-            matches=foreign.is_mem0,
-            _bundle=foreign.read_mem0,
-        ),
-        Reader(
-            "langgraph",
-            "items of a LangGraph store",
-            matches=foreign.is_langgraph,
-            _bundle=foreign.read_langgraph,
-        ),
-        Reader("lab", "the folder of a lab", matches=is_lab, _bundle=read_lab),
-        Reader("locomo", "conversations of the LoCoMo benchmark", matches=_is_locomo, _rows=_read_locomo),
-        Reader("beam", "chats of the BEAM benchmark", matches=_is_beam, _rows=_read_beam),
-        Reader(
-            "csv",
-            "a table with a header, separated by commas, semicolons or tabs",
-            _SHEETS,
-            matches=_has_suffix(*_SHEETS),
-            _rows=_read_sheet,
-        ),
-        Reader("notes", "paragraphs, each of them a memory", _MARKDOWN, matches=_is_notes, _rows=_read_notes),
-        Reader(
-            "log",
-            "lines or blocks that begin with a speaker",
-            (".txt", ".log"),
-            matches=_has_suffix(*_MARKDOWN, ".txt", ".log"),
-            _rows=_read_log,
-        ),
-        Reader(
-            "messages",
-            "messages with roles or speakers, as chat services export them",
-            (".json", *_LINES, ".parquet"),
-            matches=_is_entries,
-            _rows=_read_entries,
-        ),
-        Reader("records", "rows with a text and fields of memories", _rows=_read_entries),
-    ),
-    kind="readers",
-    about="doc",
-    check=refusal_of,
-)
-"""What ``format=`` may name, in the order in which a file is compared with them; extensions come after imports."""
-
-IMPORTS = tuple(reader.name for reader in READERS.values() if reader._is_import)
-"""Formats that keep what a lab knows of a memory: its id, times, counts, status and edges."""
-EXPORTS = tuple(reader.name for reader in READERS.values() if reader._write is not None)
-
-
-def _row_formats() -> tuple[str, ...]:
-    return tuple(reader.name for reader in READERS.values() if not reader._is_import)
-
-
-def find_reader(path: Path, format: str | None = None, *, head: str | None = None) -> Reader | None:
-    """Return the reader of the file or folder at ``path``, or None if it is of no known format.
-
-    ``format`` names the reader. ``head`` is how the file begins: where it is given, the file is read as rows, whatever
-    wrote it.
-    """
-    if format is not None:
-        return READERS[format]
-    as_rows = head is not None
-    if head is None:
-        head = _head_of(path)
-    rank = {True: 0, False: 2}
-    ordered = sorted(READERS.values(), key=lambda reader: 1 if reader.owner else rank[reader._is_import])
-    for reader in ordered:
-        if not (as_rows and reader._is_import) and reader._is_of(path, head):
-            return reader
-    return None
-
-
-def _head_of(path: Path) -> str:
-    return "" if path.is_dir() or path.suffix.lower() == ".parquet" else head_of(path)
-
 
 # -- files --------------------------------------------------------------------------------------------------------
 
@@ -278,55 +69,18 @@ def read_file(path: Path, options: Options, name: str | None = None) -> Source:
     >>> [row["text"] for _, row in read_file(Path("chat.md"), Options()).rows]  # doctest: +SKIP
     """
     notes = Notes(name or path.name, strict=options.strict)
-    head = _head_of(path)
+    head = head_of_path(path)
     unnamed = (name or path.name).removesuffix(path.suffix)[:200]
     reader = find_reader(path, options.format, head=head)
     if reader is None:
         raise DatasetError(
-            f"{notes.source} is of no format that is read here: {', '.join(_known_suffixes())}. Say it: format= one of "
-            f"{', '.join(_row_formats())}."
+            f"{notes.source} is of no format that is read here: {', '.join(known_suffixes())}. Say it: format= one of "
+            f"{', '.join(row_formats())}."
         )
     if reader._rows is not None:
         return reader._rows(File(path, head, notes, unnamed), options)
     plain = replace(options, format=None)
-    return _source(notes, entries_of(reader, path), plain, unnamed, unit="message")
-
-
-def _known_suffixes() -> tuple[str, ...]:
-    """Return the endings of files that are read, those of extensions included."""
-    own = [suffix for reader in READERS.values() if reader.owner for suffix in reader.suffixes]
-    return (*OWN_SUFFIXES, *own)
-
-
-def _source(
-    notes: Notes,
-    entries: Entries,
-    options: Options,
-    unnamed: str,
-    *,
-    unit: str,
-    read: Lines | None = None,
-    size: int = 0,
-) -> Source:
-    notes.unit = unit
-    rows = entry_rows(
-        entries,
-        notes,
-        options.columns,
-        session=options.session,
-        project=options.project,
-        unnamed=unnamed,
-        format="records" if options.format == "csv" else options.format,
-        enough=(lambda: False) if read is None else (lambda: read.done > _SAMPLE_BYTES),
-    )
-    return Source(notes, rows, size) if read is None else Source(notes, rows, read.size, read.count_done)
-
-
-def _labelled(notes: Notes, labelled: Iterable[LabelledConversation], options: Options, reader: str) -> Source:
-    notes.unit = "turn"
-    notes.guessed |= {"reader": reader, "session": "conversation and session", "project": "conversation"}
-    rows = [row for one in labelled for row in one.conversation.rows(project=options.project or one.conversation.name)]
-    return Source(notes, iter(enumerate(rows, 1)), len(rows), unit="turn")
+    return source_of(notes, entries_of(reader, path), plain, unnamed, unit="message")
 
 
 # -- folders ------------------------------------------------------------------------------------------------------
@@ -338,8 +92,8 @@ def sources_of_folder(folder: Path, options: Options) -> Iterator[Source]:
     Links are not followed, hidden files and files that hold secrets are not read; both are counted, as is what has no
     known format. The last source has no rows and tells of them.
     """
-    if options.format == "beam" or (options.format is None and _is_beam(folder, "")):
-        yield _read_beam(File(folder, "", Notes(folder.name, strict=options.strict), ""), options)
+    if options.format == "beam" or (options.format is None and is_beam(folder, "")):
+        yield read_beam_folder(File(folder, "", Notes(folder.name, strict=options.strict), ""), options)
         return
     rest = Notes(folder.name, "file", options.strict)
     none = True
@@ -359,7 +113,7 @@ def sources_of_folder(folder: Path, options: Options) -> Iterator[Source]:
 
 def folder_files(folder: Path, notes: Notes) -> Iterator[Path]:
     """The regular files below a folder with a suffix that is known here, sorted by name."""
-    suffixes = _known_suffixes()
+    suffixes = known_suffixes()
     for here, folders, files in os.walk(folder):
         links = [name for name in folders if Path(here, name).is_symlink()]
         hidden = [name for name in folders if name.startswith(".")]
@@ -385,9 +139,9 @@ def read_object(x: Any, options: Options) -> Source:
     """Messages, rows or a frame that Python holds. InputError for anything else."""
     notes = Notes("what was given", "row", options.strict)
     if isinstance(x, pl.DataFrame | pl.LazyFrame):
-        return _source(notes, frame_entries(x), options, "frame", unit="row")
+        return source_of(notes, frame_entries(x), options, "frame", unit="row")
     if is_pandas(x):
-        return _source(notes, pandas_entries(x), options, "frame", unit="row")
+        return source_of(notes, pandas_entries(x), options, "frame", unit="row")
     if isinstance(x, Mapping):
         items: Iterable[Any] = [x]
     elif isinstance(x, bytes | bytearray) or not isinstance(x, Iterable):
@@ -399,7 +153,7 @@ def read_object(x: Any, options: Options) -> Source:
         items = [whole]
     else:
         items = x
-    return _source(notes, _items(items, notes), options, "messages", unit="message")
+    return source_of(notes, _items(items, notes), options, "messages", unit="message")
 
 
 def _items(items: Iterable[Any], notes: Notes) -> Entries:
@@ -415,3 +169,93 @@ def _items(items: Iterable[Any], notes: Notes) -> Entries:
             notes.skip(number, "neither a message nor a row", shown(item))
         else:
             yield number, dict(Called(dict, "load")(entry))
+
+
+# -- exports as files and folders: written whole or not at all ---
+
+
+def write_bundle(bundle: Bundle, path: Path, format: str | None, *, overwrite: bool = False) -> Path:
+    """Write a bundle beside and rename it, so that ``path`` is whole or untouched."""
+    suffixes = {suffix: name for name in EXPORTS for suffix in READERS[name].suffixes}
+    chosen = suffixes.get(path.suffix.lower()) if format is None else format
+    if chosen is None:
+        known = ", ".join(sorted(suffixes))
+        raise InputError(f'"{path.name}" does not say its format. Give format=..., or a suffix of {known}.')
+    if chosen not in EXPORTS:
+        raise UnknownName("format of an export", chosen, EXPORTS)
+    if (path.exists() or path.is_symlink()) and not overwrite:
+        raise InputError(f"There is something at {path} already. Give another path, or overwrite=True.")
+    if path.is_dir() and not (path / MANIFEST).is_file() and any(path.iterdir()):
+        raise InputError(f"{path} is a folder that holds other things: it is not overwritten.")
+    draft = path.with_name(_draft_name(path, os.getpid()))
+    sweep_drafts(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if chosen == "parquet" and path.suffix.lower() != ".parquet":
+            draft.mkdir()
+            write_parquet_folder(bundle, draft)
+            for item in draft.iterdir():
+                sync(item)
+        elif (write := READERS[chosen]._write) is not None:
+            with draft.open("xb") as file:
+                write(bundle, file)
+        sync(draft)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        draft.replace(path)
+    except OSError as error:
+        raise refusal(str(path), error) from error
+    finally:
+        _remove(draft)
+    return path
+
+
+def sweep_drafts(path: Path) -> None:
+    """Remove what processes that were killed have left beside ``path``."""
+    for left in path.parent.glob(_draft_name(path, "*")) if path.parent.is_dir() else ():
+        number = left.name.split(".")[-2]
+        if number.isdecimal() and not _lives(int(number)):
+            _remove(left)
+
+
+def remove_export(path: Path) -> None:
+    """Remove an export; InputError for a folder that holds other things, or where the disk refuses."""
+    if path.is_dir() and not path.is_symlink() and not (path / MANIFEST).is_file():
+        raise InputError(f"{path} is a folder that holds other things: it is not removed.")
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{path} cannot be removed: {error.strerror}.") from None
+
+
+def _draft_name(path: Path, process: int | str) -> str:
+    name = path.name[:100]
+    return f".{glob.escape(name) if process == '*' else name}.{process}.draft"
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def read_bundle(path: Path, format: str) -> Bundle:
+    """Return what is at ``path``, checked as far as that needs no lab. Raises DatasetError."""
+    read = READERS[format]._bundle if format in READERS else None
+    if read is None or format == "lab":
+        raise DatasetError(f"{path.name} is no file of a format that is read here.")
+    return read(path)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from memlab.errors import InputError, MissingExtra
-from memlab.io.serving._clients import SHORTEST_TOKEN, Client, check_token, clients_in
+from memlab.io.serving._desk import SHORTEST_TOKEN, Client, check_token, clients_in
 from memlab.kernel.base.arguments import Within, checked
 from memlab.kernel.base.loopback import HOST, new_token
 from memlab.kernel.verbs.gate.identity import Role
@@ -69,7 +69,7 @@ def serve_stdio(
     A signal ends the process at once: what was acknowledged is on the disk.
     """
     server = lab_server(lab, project=project, viewer=viewer, session=session, role=role)
-    from memlab.io.serving._transports import run_stdio
+    from memlab.io.serving._server import run_stdio
 
     run_stdio(server)
 
@@ -104,7 +104,7 @@ def serve_http(
     made = token or new_token()
     known = [Client(made, role, viewer, project)] if clients is None else clients_in(Path(clients))
     servers = {one.token: lab_server(lab, project=one.project, viewer=one.viewer, role=one.role) for one in known}
-    from memlab.io.serving._transports import run_http
+    from memlab.io.serving._server import run_http
 
     run_http(servers, host=host, port=port, tell=lambda url: tell(url, made if clients is None else ""))
 

@@ -27,9 +27,6 @@ __all__ = [
     "RecallForm",
     "RememberAnswer",
     "RememberForm",
-    "StudioAnswer",
-    "StudioChangeForm",
-    "StudioForm",
     "faults_of",
     "schema_of",
 ]
@@ -100,19 +97,6 @@ class ContextForm(_Form):
     files: Annotated[_Words, Field(description="Paths that you are about to read or change.")] = []
     project: _Project = None
     session: _Session = None
-
-
-class StudioForm(_Form):
-    page: Annotated[str | None, Field(description="The studio. Unless given: a new one, with its first state.")] = None
-    questions: Annotated[_Words, Field(description="Of a new one: what it ranks before what was asked last.")] = []
-    state: Annotated[dict[str, Any] | None, Field(description="Traits that the page has set.")] = None
-    request: Annotated[dict[str, Any] | None, Field(description="id, verb and arguments of a request.")] = None
-
-
-class StudioChangeForm(_Form):
-    page: str
-    key: Annotated[str, Field(description="What the page was given when it opened the studio.")]
-    request: dict[str, Any]
 
 
 class _Answer(BaseModel):
@@ -229,13 +213,6 @@ class FeedbackAnswer(_Answer):
     judged: tuple[Judged, ...]
     credited: tuple[Credited, ...]
     notice: str | None = Field(None, description="A proposal for the user, who alone can carry it out.")
-
-
-class StudioAnswer(BaseModel):
-    """What the widget's other half sends to the page: messages of Jupyter's, with buffers in base64."""
-
-    page: str
-    messages: list[dict[str, Any]]
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:

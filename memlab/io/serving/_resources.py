@@ -13,8 +13,7 @@ from urllib.parse import quote, unquote
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.io.serving._desk import Desk
-from memlab.io.serving._marked import NOTE, element
+from memlab.io.serving._desk import NOTE, Desk, element
 from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.language import DIALECT, vocabulary
 from memlab.kernel.policies import SETTINGS, SLOTS, slot_named
@@ -22,11 +21,10 @@ from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.verbs.recalling.asking import logged_hits
 from memlab.ui.widgets.bundles import bundle
 
-__all__ = ["FIXED", "NAMED", "RECALL_APP", "STUDIO_APP", "Resource", "address", "read"]
+__all__ = ["FIXED", "NAMED", "RECALL_APP", "Resource", "address", "read"]
 
 _SCHEME = "memlab://"
 _BELOW = re.compile(r"(memlab://[a-z]+)/(.+)", re.DOTALL)
-_BUNDLES = ("studio",)
 _MOST_NAMES = 100
 _SILENCES = ("zero", "censor", "inverse", "bounds")
 
@@ -187,27 +185,14 @@ def _number(text: str, what: str) -> int:
     return int(text)
 
 
-def _app(shown: str) -> Callable[[Desk, str], str]:
-    def page(_: Desk, __: str) -> str:
-        text = (Path(__file__).parent / "app.html").read_text(encoding="utf-8")
-        for part in ("recall", "studio"):
-            text = text.replace(f"{{{part}}}", "" if part == shown else " hidden")
-        return text.replace("{script}", bundle("app"))
-
-    return page
-
-
-def _bundle(desk: Desk, name: str) -> str:
-    if name not in _BUNDLES:
-        raise UnknownName("bundle of a widget", name, _BUNDLES)
-    return bundle(name)
+def _app(_: Desk, __: str) -> str:
+    page = (Path(__file__).parent / "app.html").read_text(encoding="utf-8")
+    return page.replace("{script}", bundle("app"))
 
 
 _TEXT = "text/plain"
 RECALL_APP = "ui://memlab/recall.html"
 """What a host that speaks MCP Apps shows beside the answer of ``recall``: each score as its terms, and two buttons."""
-STUDIO_APP = "ui://memlab/studio.html"
-"""The policy studio alone, which the page of a recall opens as well."""
 APP_MIME = "text/html;profile=mcp-app"
 FIXED = (
     Resource(address("lab"), "What this memory holds: counts by kind, projects, entities, the live pack.", _lab),
@@ -227,10 +212,7 @@ FIXED = (
         _TEXT,
     ),
     Resource(address("language"), "The language of policies: its words, slots and settings.", _language),
-    Resource(
-        RECALL_APP, "Why a recall showed what it showed, for the user to see and judge.", _app("recall"), APP_MIME
-    ),
-    Resource(STUDIO_APP, "Policies to try on questions, for the user to see and change.", _app("studio"), APP_MIME),
+    Resource(RECALL_APP, "Why a recall showed what it showed, for the user to see and judge.", _app, APP_MIME),
 )
 """What has one address."""
 
@@ -262,7 +244,6 @@ NAMED = (
         named="missing",
     ),
     Resource(address("policy"), "The source of the live policy of a slot.", _policy, _TEXT, named="slot"),
-    Resource(address("bundle"), "A widget for a page, as a script.", _bundle, "text/javascript", named="name"),
     Resource(address("slot"), "What a policy of a slot may read, and what it returns.", _slot, named="slot"),
 )
 """What has an address for each name or number."""

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from pydantic import BaseModel
 
 from memlab.errors import InputError, RedactionWarning
-from memlab.io.serving._desk import Desk
+from memlab.io.serving._desk import NOTE, Desk, element
 from memlab.io.serving._forms import (
     ContextAnswer,
     ContextForm,
@@ -26,12 +26,8 @@ from memlab.io.serving._forms import (
     RecallForm,
     RememberAnswer,
     RememberForm,
-    StudioAnswer,
-    StudioChangeForm,
-    StudioForm,
 )
-from memlab.io.serving._marked import NOTE, element
-from memlab.io.serving._resources import RECALL_APP, STUDIO_APP
+from memlab.io.serving._resources import RECALL_APP
 from memlab.kernel.schema import RECALLABLE
 
 __all__ = ["TOOLS", "Said", "Tool"]
@@ -40,19 +36,17 @@ _Given = TypeVar("_Given", bound=BaseModel)
 
 
 class Said(NamedTuple):
-    """An answer for programs and the same for a reader; ``beside`` is what a host gives to its page alone."""
+    """An answer for programs, and the same for a reader."""
 
     answer: BaseModel
     text: str
-    beside: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class Tool(Generic[_Given]):
     """One tool. ``when`` says what it does and when to use it; a tool that ``writes`` is left out of a lab to read.
 
-    ``page`` is what a host of MCP Apps shows beside the answer; a tool that is ``for_pages`` is no model's, and such
-    hosts alone have it; one that is ``for_owners`` changes what decides for everybody.
+    ``page`` is what a host of MCP Apps shows next to the answer.
     """
 
     name: str
@@ -65,8 +59,6 @@ class Tool(Generic[_Given]):
     destroys: bool = False
     idempotent: bool = False
     page: str | None = None
-    for_pages: bool = False
-    for_owners: bool = False
 
 
 def _remember(desk: Desk, given: RememberForm) -> Said:
@@ -239,29 +231,6 @@ def _context(desk: Desk, given: ContextForm) -> Said:
     return Said(answer, f"{made}\n{number}, memories {ids} in this order; {answer.left_out} left out.")
 
 
-def _studio(desk: Desk, given: StudioForm) -> Said:
-    from memlab.io.serving import _pages as pages  # loads the widgets, half a second that an agent need not wait for
-
-    if given.page is None:
-        page, key, messages = pages.open_studio(desk, given.questions)
-        text = "A policy studio is open. To read policies: memlab://policies; without a page: memlab view LAB."
-        return Said(StudioAnswer(page=page, messages=messages), text, {"memlab/key": key})
-    if (given.state is None) == (given.request is None):
-        raise InputError("Give either `state` or `request`.")
-    if given.state is not None:
-        messages = pages.set_traits(desk, given.page, given.state)
-    else:
-        messages = pages.ask(desk, given.page, given.request or {})
-    return Said(StudioAnswer(page=given.page, messages=messages), "The studio has answered its page.")
-
-
-def _studio_change(desk: Desk, given: StudioChangeForm) -> Said:
-    from memlab.io.serving import _pages as pages
-
-    messages = pages.change(desk, given.page, given.key, given.request)
-    return Said(StudioAnswer(page=given.page, messages=messages), "The studio has answered its page.")
-
-
 TOOLS: tuple[Tool[Any], ...] = (
     Tool(
         "remember",
@@ -321,27 +290,5 @@ TOOLS: tuple[Tool[Any], ...] = (
         ContextAnswer,
         _context,
     ),
-    Tool(
-        "studio",
-        "Try a policy",
-        "For the page of the policy studio: rank questions under a policy that is being typed. It changes nothing.",
-        StudioForm,
-        StudioAnswer,
-        _studio,
-        page=STUDIO_APP,
-        for_pages=True,
-    ),
-    Tool(
-        "studio_change",
-        "Change a policy",
-        "For the page of the policy studio, on the user's click: install, roll back or challenge.",
-        StudioChangeForm,
-        StudioAnswer,
-        _studio_change,
-        writes=True,
-        page=STUDIO_APP,
-        for_pages=True,
-        for_owners=True,
-    ),
 )
-"""In the order in which they are listed: five for a model, and those of pages."""
+"""The tools in the order in which they are listed."""

@@ -18,7 +18,7 @@ import polars as pl
 from pydantic import BaseModel, Field, ValidationError
 
 from memlab.errors import InputError, LabUnavailable, MemlabError, ModelError, NotPermitted
-from memlab.io.serving._clients import check_token
+from memlab.io.serving._desk import check_token, restore_error
 from memlab.io.serving._forms import (
     LONGEST_REQUEST,
     ContextAnswer,
@@ -34,7 +34,6 @@ from memlab.io.serving._forms import (
     RememberForm,
     faults_of,
 )
-from memlab.io.serving._refusals import restore_error
 from memlab.kernel.base.arguments import item
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.loopback import is_loopback

@@ -1,4 +1,4 @@
-"""The policies of a lab: history, install, rollback, pins, what each version earned, and watched files."""
+"""The policies of a lab: packs, history, install, rollback, pins, what each version earned, and watched files."""
 
 from __future__ import annotations
 
@@ -8,122 +8,111 @@ from typing import Any
 
 import click
 
-from memlab.errors import InputError
+import memlab
 from memlab.kernel.policies import Pack, Version
-from memlab.ui.cli._base import LAB, as_json_option, existing, say, tell
-from memlab.ui.cli._policy import policy
+from memlab.ui.cli._base import InputFile, Told, command, policy, read, read_text, say, write
 
 _SLOT = click.argument("slot")
 _REASON = click.option("--reason", default="", help="Why, for the history.")
 
 
-def _live(version: Version | Pack, as_json: bool) -> None:
+@command(policy)
+def packs() -> Told:
+    """The packs that come with memlab."""
+    known = [memlab.load_pack(name) for name in memlab.packs()]
+    report = [{"name": pack.name, "hash": pack.hash, "doc": pack.doc} for pack in known]
+    return report, [f"{pack.name:<12} [{pack.hash[:12]}] {pack.doc}" for pack in known]
+
+
+@command(policy, write)
+@click.argument("pack")
+@_REASON
+def use(lab: memlab.Lab, pack: str, reason: str) -> Told:
+    """Let PACK (a name or a .hy file) decide in LAB from now on."""
+    live = lab.policies.use(pack, reason=reason)
+    return {"pack": live.name, "hash": live.hash}, f"{live.name} [{live.hash[:12]}] is live"
+
+
+def _live(version: Version | Pack) -> Told:
     if isinstance(version, Pack):
         report: dict[str, Any] = {"pack": version.name, "hash": version.hash}
-        tell(report, as_json=as_json, text=lambda: f"pack {version.name} [{version.hash[:12]}] is live")
-        return
+        return report, f"pack {version.name} [{version.hash[:12]}] is live"
     report = {"slot": version.slot, "version": version.number, "hash": version.hash}
-    text = f"{version.slot} version {version.number} [{version.hash[:12]}] is live"
-    tell(report, as_json=as_json, text=lambda: text)
+    return report, f"{version.slot} version {version.number} [{version.hash[:12]}] is live"
 
 
 def _wanted(to: str | None) -> int | str | None:
-    """A version's number, or the start of a hash (which may look like a long number)."""
+    """Read a version's number, or the start of a hash (which may look like a long number)."""
     return int(to) if to is not None and to.isdecimal() and len(to) < 6 else to
 
 
-@policy.command()
-@LAB
+@command(policy, read)
 @click.argument("slot", required=False)
-@as_json_option
-def history(lab: Path, slot: str | None, as_json: bool) -> None:
+def history(lab: memlab.Lab, slot: str | None) -> Told:
     """Every version that SLOT of LAB has had, or those of all slots."""
-    with existing(lab, read_only=True) as opened:
-        frame = opened.policies.history(slot)
-    tell(frame.to_dicts(), as_json=as_json, text=lambda: "\n".join(_line(row) for row in frame.iter_rows(named=True)))
+    rows = lab.policies.history(slot).to_dicts()
+    return rows, [_history_line(row) for row in rows]
 
 
-def _line(row: dict[str, Any]) -> str:
-    """One event of the history: narrow enough for 80 columns, unless a name or the reason is long."""
+def _history_line(row: dict[str, Any]) -> str:
+    """Write one event of the history: narrow enough for 80 columns, unless a name or the reason is long."""
     marks = ", ".join(name for name in ("live", "pinned") if row[name])
     slot = f"{row['slot']:<14} " if "slot" in row else ""
     line = f"{slot}{row['version']:>3} [{row['hash'][:12]}] {row['at']:%Y-%m-%d %H:%M} {row['action']} {row['pack']}"
     return f"{line}{f' ({marks})' if marks else ''}{': ' if row['reason'] else ''}{row['reason']}"
 
 
-@policy.command()
-@LAB
+@command(policy, write)
 @_SLOT
-@click.argument("file", type=click.File(encoding="utf-8"))
+@click.argument("file", type=InputFile(".hy"))
 @_REASON
-@as_json_option
-def install(lab: Path, slot: str, file: Any, reason: str, as_json: bool) -> None:
+def install(lab: memlab.Lab, slot: str, file: Path, reason: str) -> Told:
     """Put the policy in FILE (- for standard input) into SLOT of LAB."""
-    try:
-        source = file.read()
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file.name} is not UTF-8 text: {error.reason} at byte {error.start}.") from None
-    with existing(lab) as opened:
-        _live(opened.policies.install(slot, source, reason=reason), as_json)
+    return _live(lab.policies.install(slot, read_text(file), reason=reason))
 
 
-@policy.command()
-@LAB
+@command(policy, write)
 @click.argument("slot", required=False)
 @click.option("--to", help="A version's number (a pack's event) or the start of its hash. Default: the one before.")
 @_REASON
-@as_json_option
-def rollback(lab: Path, slot: str | None, to: str | None, reason: str, as_json: bool) -> None:
+def rollback(lab: memlab.Lab, slot: str | None, to: str | None, reason: str) -> Told:
     """Bring an earlier policy of SLOT back in LAB; without SLOT, the pack before the last that was used."""
-    with existing(lab) as opened:
-        _live(opened.policies.rollback(slot, to=_wanted(to), reason=reason), as_json)
+    return _live(lab.policies.rollback(slot, to=_wanted(to), reason=reason))
 
 
-@policy.command()
-@LAB
+@command(policy, write)
 @_SLOT
 @click.option("--to", help="A version's number or the start of its hash. Default: the live one.")
 @_REASON
-@as_json_option
-def pin(lab: Path, slot: str, to: str | None, reason: str, as_json: bool) -> None:
+def pin(lab: memlab.Lab, slot: str, to: str | None, reason: str) -> Told:
     """Keep the policy of SLOT through every later pack."""
-    with existing(lab) as opened:
-        _live(opened.policies.pin(slot, _wanted(to), reason=reason), as_json)
+    return _live(lab.policies.pin(slot, _wanted(to), reason=reason))
 
 
-@policy.command()
-@LAB
+@command(policy, write)
 @_SLOT
 @_REASON
-@as_json_option
-def unpin(lab: Path, slot: str, reason: str, as_json: bool) -> None:
+def unpin(lab: memlab.Lab, slot: str, reason: str) -> Told:
     """Let packs decide SLOT again."""
-    with existing(lab) as opened:
-        opened.policies.unpin(slot, reason=reason)
-        pack = opened.policies.pack
-    tell({"slot": slot, "pack": pack.name}, as_json=as_json, text=lambda: f"{slot} follows the pack again")
+    lab.policies.unpin(slot, reason=reason)
+    return {"slot": slot, "pack": lab.policies.pack.name}, f"{slot} follows the pack again"
 
 
-@policy.command()
-@LAB
+@command(policy, read)
 @click.argument("slot", default="recall-score")
-@as_json_option
-def attribution(lab: Path, slot: str, as_json: bool) -> None:
+def attribution(lab: memlab.Lab, slot: str) -> Told:
     """How often what each version of SLOT put up was judged a success, with 95% credible intervals."""
-    with existing(lab, read_only=True) as opened:
-        found = opened.policies.attribution(slot)
-    tell(found.frame.to_dicts(), as_json=as_json, text=lambda: repr(found))
+    judged = lab.policies.attribution(slot)
+    return judged.frame.to_dicts(), judged
 
 
-@policy.command()
-@LAB
+@command(policy, write)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--slot", help="The slot of a file that holds one policy. Default: FILE is a pack.")
 @click.option("--seconds", type=float, help="Stop after so long. Default: until interrupted.")
-@as_json_option
-def watch(lab: Path, file: Path, slot: str | None, seconds: float | None, as_json: bool) -> None:
+def watch(lab: memlab.Lab, file: Path, slot: str | None, seconds: float | None, as_json: bool) -> Told:
     """Let LAB follow FILE: each save that is valid goes live, a broken one is reported and changes nothing."""
-    with existing(lab) as opened, opened.policies.watch(file, slot) as watched:
+    with lab.policies.watch(file, slot) as watched:
         if not as_json:
             say(f"watching {file} (end with Ctrl-C)", err=True)
         end = None if seconds is None else time.monotonic() + seconds
@@ -133,4 +122,4 @@ def watch(lab: Path, file: Path, slot: str | None, seconds: float | None, as_jso
         except KeyboardInterrupt:
             pass
         frame = watched.frame
-    tell(frame.to_dicts(), as_json=as_json, text=lambda: str(frame))
+    return frame.to_dicts(), str(frame)

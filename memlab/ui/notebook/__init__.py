@@ -15,9 +15,7 @@ _replaced: dict[int, dict[tuple[str, str], Any]] = {}
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Registers magics and completions. IPython calls it for ``%load_ext memlab``; the first ``%%hy`` loads Hy."""
-    from memlab.ui.notebook._completion import complete
-    from memlab.ui.notebook._lab_magics import LabMagics, keep_question_mark
-    from memlab.ui.notebook._magics import HyMagics
+    from memlab.ui.notebook._magics import HyMagics, LabMagics, complete, keep_question_mark
 
     magics = shell.magics_manager.magics
     kinds = (*HyMagics.magics.items(), *LabMagics.magics.items())
@@ -30,8 +28,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
     """Takes magics and completions away again, and brings back the magics whose place they took."""
-    from memlab.ui.notebook._completion import complete_no_more
-    from memlab.ui.notebook._lab_magics import keep_question_mark
+    from memlab.ui.notebook._magics import complete_no_more, keep_question_mark
 
     complete_no_more(shell)
     if keep_question_mark in shell.input_transformers_cleanup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import polars as pl
 import traitlets
@@ -16,18 +16,21 @@ from memlab.kernel.base.display import table
 from memlab.kernel.language import Policy, parametrize, vocabulary
 from memlab.kernel.policies import SLOTS, Version, slot_named
 from memlab.subjects.lab import Lab
-from memlab.ui.widgets._drafts import Draft, draft_pack, read_draft, text_of
 from memlab.ui.widgets._explorer import explained
 from memlab.ui.widgets._widget import Widget, arrow
 from memlab.ui.widgets.ranks import (
     DECIDES_RANKS,
     HEAD,
     NOTHING,
+    Draft,
     Ranks,
+    draft_pack,
     latest_questions,
     moved,
+    read_draft,
     shown_moves,
     summed_moves,
+    text_of,
 )
 
 __all__ = ["PolicyStudio"]
@@ -51,10 +54,6 @@ class PolicyStudio(Widget, bundle="studio"):
     >>> studio.moves.filter(pl.col("rank_after") <= 5)                                     # doctest: +SKIP
     """
 
-    saves: ClassVar[bool] = True
-    """Whether it offers to save the text beside the notebook."""
-    changes = True
-    """Whether it offers what changes the lab, where that can be written."""
     source = traitlets.Unicode("").tag(sync=True)
     slot = traitlets.Unicode("recall-score").tag(sync=True)
     questions = traitlets.List(traitlets.Unicode(), maxlen=_MOST_QUESTIONS).tag(sync=True)
@@ -256,12 +255,11 @@ class PolicyStudio(Widget, bundle="studio"):
             "meaning": self.policy.meaning_hash == live.meaning_hash,
             "back": versions["hash"].n_unique() > 1,
             "pinned": None if pin is None else pin.number,
-            "writable": self.changes and not lab.io.store.journal.read_only,
+            "writable": not lab.io.store.journal.read_only,
             "ranks": self.slot in DECIDES_RANKS,
             "numbers": draft.numbers,
             "pack": lab.policies.pack.name,
             "memories": len(self._seen),
-            "files": self.saves,
             "slots": list(SLOTS),
             "doc": SLOTS[self.slot].doc,
         }

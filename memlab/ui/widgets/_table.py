@@ -15,8 +15,7 @@ from memlab.kernel.base.arguments import Within, checked
 from memlab.kernel.base.display import clip, table
 from memlab.kernel.schema import MEMORY
 from memlab.subjects.lab import Lab
-from memlab.ui.widgets._reading import event_of, values_of
-from memlab.ui.widgets._rows import Rows, condition, encodable
+from memlab.ui.widgets._rows import Rows, condition, encodable, event_of, values_of
 from memlab.ui.widgets._widget import Widget, arrow
 
 __all__ = ["MemoryTable"]

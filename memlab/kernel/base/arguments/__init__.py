@@ -15,11 +15,21 @@ while they are read. What the operating system refuses is a LabError, what Polar
 expressions an InputError. Whatever else a call raises goes through as it is: it is a fault of memlab's own.
 """
 
-from memlab.kernel.base.arguments._calls import checked
-from memlab.kernel.base.arguments._given import Called, item, shown
-from memlab.kernel.base.arguments._renamed import renamed
-from memlab.kernel.base.arguments._rules import AnyNumber, AsGiven, Count, Misfit, Seconds, Seed, Share, Taken, Within
-from memlab.kernel.base.arguments._warning import warn_caller
+from memlab.kernel.base.arguments._calls import Parameter, checked, describe_parameters, renamed, warn_caller
+from memlab.kernel.base.arguments._rules import (
+    AnyNumber,
+    AsGiven,
+    Called,
+    Count,
+    Misfit,
+    Seconds,
+    Seed,
+    Share,
+    Taken,
+    Within,
+    item,
+    shown,
+)
 
 __all__ = [
     "AnyNumber",
@@ -27,12 +37,14 @@ __all__ = [
     "Called",
     "Count",
     "Misfit",
+    "Parameter",
     "Seconds",
     "Seed",
     "Share",
     "Taken",
     "Within",
     "checked",
+    "describe_parameters",
     "item",
     "renamed",
     "shown",

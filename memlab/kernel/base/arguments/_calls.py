@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import types
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar, cast
+import typing
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
-from memlab.errors import InputError, LabError, MemlabError, UnknownName, did_you_mean
-from memlab.kernel.base.arguments._given import raised
-from memlab.kernel.base.arguments._rules import Misfit, Rule, rule_of
+from memlab.errors import InputError, LabError, MemlabError, RenamedWarning, UnknownName, did_you_mean
+from memlab.kernel.base.arguments._rules import Misfit, Rule, Within, raised, rule_of
 from memlab.kernel.base.interrupts import free_interrupted
 
-__all__ = ["checked"]
+__all__ = ["Parameter", "checked", "describe_parameters", "renamed", "warn_caller"]
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
@@ -86,10 +89,8 @@ class _Plan(NamedTuple):
     def of(cls, function: types.FunctionType) -> _Plan:
         where = _place(function)
         rules: dict[str, Rule | None] = {}
-        for name, hint in function.__annotations__.items():
-            if name != "return":  # annotations are text of this package
-                found = eval(hint, function.__globals__) if isinstance(hint, str) else hint
-                rules[name] = rule_of(found, f"{where}({name}=...)")
+        for name, hint in _hints_of(function).items():
+            rules[name] = rule_of(hint, f"{where}({name}=...)")
         places: list[tuple[str, Rule | None]] = []
         rest: tuple[str, Rule | None] = ("", None)
         for name, parameter in inspect.signature(function).parameters.items():
@@ -155,3 +156,119 @@ def _place(function: types.FunctionType) -> str:
     if name in ("__init__", "__new__") and owners:
         return owners[-1]
     return {"open_lab": "open", "load_lab": "load", "pack_names": "packs"}.get(name, name)
+
+
+class Parameter(NamedTuple):
+    """A parameter of a call, as the call's signature, annotation and docstring describe it."""
+
+    name: str
+    types: tuple[Any, ...]
+    """The alternatives of its annotation, without ``None`` and without limits."""
+    required: bool
+    default: Any
+    limits: Within | None
+    doc: str
+    """The text below the parameter's name in the section "Parameters"; empty where there is none."""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words that are admitted, where the annotation lists them."""
+        return next((typing.get_args(kind) for kind in self.types if typing.get_origin(kind) is Literal), ())
+
+
+def describe_parameters(call: Callable[..., Any]) -> dict[str, Parameter]:
+    """Describe the parameters of a function or method by name, for forms and commands that are made of them.
+
+    >>> from memlab.kernel.base.arguments import Count
+    >>> def power(base: float, exponent: Count | None = 2) -> float: ...
+    >>> describe_parameters(power)["exponent"][1:5]
+    ((<class 'int'>,), False, 2, Within(least=1, most=inf, above=False))
+    """
+    function = cast("types.FunctionType", inspect.unwrap(call))
+    docs, described = _parameter_docs(function), {}
+    for name, hint in _hints_of(function).items():
+        parameter = inspect.signature(function).parameters[name]
+        kinds = list(_alternatives(hint))
+        limits = next((extra for _, extras in kinds for extra in extras if isinstance(extra, Within)), None)
+        required = parameter.default is parameter.empty
+        default = None if required else parameter.default
+        types_ = tuple(kind for kind, _ in kinds)
+        described[name] = Parameter(name, types_, required, default, limits, docs.get(name, ""))
+    return described
+
+
+def _hints_of(function: types.FunctionType) -> dict[str, Any]:
+    """Evaluate the annotations of a function's parameters; they are text of this package."""
+    return {
+        name: eval(hint, function.__globals__) if isinstance(hint, str) else hint
+        for name, hint in function.__annotations__.items()
+        if name != "return"
+    }
+
+
+def _alternatives(hint: Any, extras: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Give each type that an annotation admits but None, with what ``Annotated`` says of it."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        yield from _alternatives(args[0], args[1:])
+    elif origin in (typing.Union, types.UnionType):
+        for arg in args:
+            yield from _alternatives(arg, extras)
+    elif hint is not type(None):
+        yield hint, extras
+
+
+def _parameter_docs(function: types.FunctionType) -> dict[str, str]:
+    """Read the section "Parameters" of a NumPy docstring: the text of each parameter, on one line."""
+    _, _, rest = (inspect.getdoc(function) or "").partition("\nParameters\n----------\n")
+    docs: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in rest.partition("\n\n")[0].splitlines():
+        if line.startswith(" "):
+            lines.append(line.strip())
+        else:
+            lines = docs[line.strip()] = []
+    return {name: " ".join(words) for name, words in docs.items()}
+
+
+# -- Names of earlier versions: each still works, with a warning that says what to write instead --
+
+
+def renamed(owner: object, called: str, name: str, table: Mapping[str, str | tuple[str, Callable[[Any], Any]]]) -> Any:
+    """Return what a former name of an attribute stands for, and warn.
+
+    Parameters
+    ----------
+    owner
+        The object that had the attribute.
+    called
+        What the owner is called in examples, such as ``lab``.
+    name
+        The former name.
+    table
+        By former name, the path of the attribute that replaces it, or the call to write and a function from the owner
+        to something that is called as the former attribute was.
+
+    Raises
+    ------
+    KeyError
+        If the table does not have the name.
+    """
+    entry = table[name]
+    instead, found = (entry, attrgetter(entry)) if isinstance(entry, str) else entry
+    message = f"{called}.{name} is {called}.{instead} from now on; the former name works throughout 0.2."
+    warn_caller(message, RenamedWarning)
+    return found(owner)
+
+
+# -- Warnings that name the caller's own line --
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the innermost line that is not memlab's own, however many of memlab's calls lie between."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -1,4 +1,4 @@
-"""Rules: what an annotation admits, and what is passed on of a value that it admits."""
+"""What a caller gives: shown in an error whatever it is, and called so that its own errors are reported as ours."""
 
 from __future__ import annotations
 
@@ -6,17 +6,98 @@ import collections.abc
 import functools
 import math
 import numbers
+import reprlib
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast, overload
 
-from memlab.kernel.base.arguments._given import Called, shown
+from memlab.errors import InputError, MemlabError, NoSuchItem
 from memlab.kernel.base.disk import is_url
 
-__all__ = ["AnyNumber", "AsGiven", "Count", "Misfit", "Rule", "Seconds", "Seed", "Share", "Taken", "Within", "rule_of"]
+__all__ = [
+    "AnyNumber",
+    "AsGiven",
+    "Called",
+    "Count",
+    "Misfit",
+    "Rule",
+    "Seconds",
+    "Seed",
+    "Share",
+    "Taken",
+    "Within",
+    "item",
+    "raised",
+    "rule_of",
+    "shown",
+]
+
+
+def shown(value: object, most: int = 60) -> str:
+    """What was given, in few characters, also where its ``__repr__`` raises."""
+    try:
+        text = repr(value[:most]) if isinstance(value, str | bytes) else _REPR.repr(value)
+    except Exception:  # noqa: BLE001 - what tells of an error does not add its own
+        return f"an object of the type {type(value).__name__}"
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+Item = TypeVar("Item")
+
+_REPR = reprlib.Repr()
+_REPR.maxother = _REPR.maxlong = 60
+
+
+@overload
+def item(items: Sequence[Item], index: int, what: str) -> Item: ...
+@overload
+def item(items: Sequence[Item], index: slice, what: str) -> Sequence[Item]: ...
+@overload
+def item(items: Sequence[Item], index: int | slice, what: str) -> Any: ...
+def item(items: Sequence[Item], index: int | slice, what: str) -> Any:
+    """What stands at a place of a sequence, or in a slice of it; NoSuchItem beyond its end."""
+    try:
+        return items[index]
+    except IndexError:
+        raise NoSuchItem(what, index, [f"0 to {len(items) - 1}"] if items else ()) from None
+
+
+class Called:
+    """A caller's function: what it raises is an InputError that names it, with the cause.
+
+    >>> Called(int, "verify(accepted=...)")("x")
+    Traceback (most recent call last):
+    memlab.errors.InputError: verify(accepted=...): int raised ValueError: invalid literal for int() with base 10: 'x'
+    """
+
+    def __init__(self, function: Callable[..., Any], where: str) -> None:
+        self.function, self.where = function, where
+
+    def __call__(self, *args: Any, **given: Any) -> Any:
+        try:
+            return self.function(*args, **given)
+        except MemlabError:
+            raise
+        except Exception as error:
+            name = getattr(self.function, "__qualname__", type(self.function).__name__)
+            raise InputError(f"{self.where}: {name} raised {raised(error)}") from error
+
+    def __repr__(self) -> str:
+        return repr(self.function)
+
+
+def raised(error: Exception) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - what tells of an error does not add its own
+        return type(error).__name__
+
+
+# -- Rules: what an annotation admits, and what is passed on of a value that it admits --
 
 
 @dataclass(frozen=True)
@@ -350,9 +431,9 @@ def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
         items = list(value)
         if rule is not None:
             one = rule.take
-            for number, item in enumerate(items):
-                taken = one(item)
-                if taken is not item:
+            for number, one_item in enumerate(items):
+                taken = one(one_item)
+                if taken is not one_item:
                     if type(taken) is Misfit:
                         return taken._replace(place=f"[{number}]{taken.place}")
                     items[number] = taken
@@ -377,10 +458,10 @@ def _fixed(args: tuple[Any, ...], where: str) -> Rule:
     def take(value: Any) -> Any:
         if not isinstance(value, tuple | list) or len(value) != len(rules):
             return Misfit(expected, shown(value))
-        taken = tuple(rule.take(item) if rule else item for rule, item in zip(rules, value, strict=True))
-        for number, item in enumerate(taken):
-            if type(item) is Misfit:
-                return item._replace(place=f"[{number}]{item.place}")
+        taken = tuple(rule.take(one_item) if rule else one_item for rule, one_item in zip(rules, value, strict=True))
+        for number, one_item in enumerate(taken):
+            if type(one_item) is Misfit:
+                return one_item._replace(place=f"[{number}]{one_item.place}")
         return taken
 
     return Rule(expected, take)

@@ -1,5 +1,5 @@
 /** A view of MCP Apps: JSON-RPC 2.0 over postMessage with the host, which passes calls and reads on to memlab. */
-export type Answer = { content?: { text?: string }[]; structuredContent?: any; isError?: boolean; _meta?: Record<string, any> };
+export type Answer = { content?: { text?: string }[]; structuredContent?: any; isError?: boolean };
 type Waiting = { resolve: (value: any) => void; reject: (error: Error) => void };
 
 export class Bridge {

@@ -1,6 +1,5 @@
-/** anywidget's model without Jupyter: over a websocket to `memlab view`, by calls of an MCP App, and of a state that was kept. */
+/** anywidget's model without Jupyter: over a websocket to `memlab view`, and of a state that was kept. */
 import type { Model, Still } from "../shared/model";
-import type { Answer } from "./bridge";
 
 type Callback = (...args: any[]) => void;
 
@@ -67,7 +66,7 @@ abstract class Live extends Traits {
   }
 }
 
-/** Over a websocket. Frames are described in memlab/ui/widgets/_page.py. */
+/** Over a websocket. Frames are described in memlab/ui/widgets/view.py. */
 export class SocketModel extends Live implements Model {
   private socket: WebSocket;
   /** Resolves with the first state; rejects with a sentence where Python refuses the widget. */
@@ -116,52 +115,6 @@ export class SocketModel extends Live implements Model {
       return view;
     });
     this.receive(data, buffers);
-  }
-}
-
-/** What the tool `studio_change` takes; the tool `studio` takes the rest. */
-const CHANGES = new Set(["install", "rollback", "challenge"]);
-const KEY = "memlab/key";
-
-/** By the tools that a host lets this page alone call, one call after another. */
-export class AppModel extends Live implements Model {
-  private page = "";
-  private key = "";
-  private line: Promise<void> = Promise.resolve();
-
-  /** `call` is given a tool and its arguments, and rejects with a sentence. */
-  constructor(private call: (tool: string, given: object) => Promise<Answer>) {
-    super();
-  }
-
-  async open(questions: string[]): Promise<void> {
-    const answer = await this.call("studio", { questions });
-    this.page = answer.structuredContent.page;
-    this.key = answer._meta?.[KEY] ?? "";
-    this.take(answer);
-  }
-
-  save_changes(): void {
-    this.post("studio", { state: this.taken() }, (fault) => this.receive({ method: "update", state: { fault }, buffer_paths: [] }, []));
-  }
-
-  send(request: { id: number; verb: string }): void {
-    const refuse = (error: string) => this.receive({ method: "custom", content: { id: request.id, error } }, []);
-    const changes = CHANGES.has(request.verb);
-    const clicked = window.event?.isTrusted && window.event.type === "click";
-    if (changes && !clicked) refuse("What changes the lab needs a click of yours on this page.");
-    else this.post(changes ? "studio_change" : "studio", { request, ...(changes ? { key: this.key } : {}) }, refuse);
-  }
-
-  private post(tool: string, given: object, refuse: (fault: string) => void): void {
-    this.line = this.line
-      .then(() => this.call(tool, { page: this.page, ...given }))
-      .then((answer) => this.take(answer))
-      .catch((error) => refuse(error instanceof Error ? error.message : String(error)));
-  }
-
-  private take(answer: Answer): void {
-    for (const { data, buffers } of answer.structuredContent.messages) this.receive(data, (buffers as string[]).map(bytes));
   }
 }
 

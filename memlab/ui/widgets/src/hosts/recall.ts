@@ -15,8 +15,8 @@ export function made<Tag extends keyof HTMLElementTagNameMap>(tag: Tag, text = "
   return node;
 }
 
-/** Draw the answer of `recall` into an element; what was asked, and nothing where it was not logged. */
-export async function showRecall(bridge: Bridge, answer: Answer, into: HTMLElement): Promise<string | null> {
+/** Draw the answer of `recall` into an element. */
+export async function showRecall(bridge: Bridge, answer: Answer, into: HTMLElement): Promise<void> {
   const said = answer?.structuredContent;
   if (answer?.isError || !said) throw new Error(answer?.content?.[0]?.text ?? "There is nothing to show.");
   const memories: Memory[] = said.memories;
@@ -27,7 +27,6 @@ export async function showRecall(bridge: Bridge, answer: Answer, into: HTMLEleme
     : memories.length ? "It is not logged, so it has no terms." : "Nothing that is remembered answers this.";
   const list = made("ol", "", "", ...memories.map((one) => row(bridge, one, said.recall, why)));
   into.replaceChildren(made("h1", head), made("p", note, "said"), list);
-  return why && why.query;
 }
 
 function row(bridge: Bridge, memory: Memory, recall: number | null, why: Why | null): HTMLElement {

@@ -11,7 +11,7 @@ import { Sliders } from "./sliders";
 import css from "./studio.css";
 
 type About = {
-  problem: Problem | null; hash: string; live: number; same: boolean; meaning: boolean; back: boolean; pinned: number | null; writable: boolean; files: boolean;
+  problem: Problem | null; hash: string; live: number; same: boolean; meaning: boolean; back: boolean; pinned: number | null; writable: boolean;
   ranks: boolean; numbers: number; pack: string; memories: number; slots: string[]; doc: string;
 };
 
@@ -168,15 +168,11 @@ function Acts({ about, slot, still, note }: { about: About; slot: string; still:
       <button type="button" class="primary" disabled={!!(why || draft || given)} title={why || draft || given || "It decides from the next recall on"} onClick={() => act("install")}>Install</button>
       <button type="button" disabled={!!why || !about.back} title={why || (about.back ? `Bring back what ${slot} had before version ${about.live}` : "There is one version only.")} onClick={() => act("rollback")}>Roll back</button>
       <button type="button" disabled={!!(still || draft) || !about.writable || !about.ranks} title={still || draft || "Let it stand beside the live pack: recalls show one memory more"} onClick={() => act("challenge")}>Challenge</button>
-      {about.files && (
-        <>
-          <label class="file">
-            File
-            <input type="text" value={file} disabled={!!still} placeholder={`${slot}.hy`} onInput={(event) => setFile(event.currentTarget.value)} />
-          </label>
-          <button type="button" disabled={!!still} title="Save the text beside the notebook" onClick={() => ask("save", { name: file.trim() || `${slot}.hy` })}>Save</button>
-        </>
-      )}
+      <label class="file">
+        File
+        <input type="text" value={file} disabled={!!still} placeholder={`${slot}.hy`} onInput={(event) => setFile(event.currentTarget.value)} />
+      </label>
+      <button type="button" disabled={!!still} title="Save the text beside the notebook" onClick={() => ask("save", { name: file.trim() || `${slot}.hy` })}>Save</button>
       {(note || still) && <p class="note said-so" role="status">{visible(still || note)}</p>}
     </div>
   );

@@ -1,0 +1,206 @@
+"""Logs of conversations in Markdown or plain text, and notes: paragraphs and list items under headings."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from memlab.errors import InputError
+from memlab.io.formats.columns import instant
+from memlab.io.formats.lines import Lines, Notes, text_of_line
+from memlab.io.formats.messages import role_word
+
+__all__ = ["log", "notes_of", "speakers"]
+
+_LONGEST = 1_000_000
+"""Bytes of a memory's text; more of one turn is not kept while it is read."""
+
+_HEADING = re.compile(r"#{1,6}\s+(?P<name>[^\n(\[]{1,40}?)\s*:?\s*(?:[(\[](?P<at>[^)\]]{4,40})[)\]])?\s*#*\s*\Z")
+_BOLD = re.compile(
+    r"(?P<mark>\*\*|__)(?P<name>[^*_:\n(]{1,40}?)\s*(?:\((?P<at>[^)]{4,40})\))?\s*(?::(?P=mark)|(?P=mark)\s*"
+    r"(?:\((?P<time>[^)]{4,40})\))?\s*:)\s*(?P<text>.*)\Z"
+)
+_PLAIN = re.compile(
+    r"(?:\[(?P<at>[^\]]{4,40})\]\s*|(?P<stamp>\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*)\s+)?"
+    r"(?P<name>[^\W\d_][\w .'-]{0,39}?)(?:\s\((?P<time>[^)]{4,40})\))?:(?:\s+(?P<text>.*)|\s*)\Z"
+)
+_FENCE = re.compile(r"\s*(```|~~~)")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(?P<text>.*)\Z")
+_TITLE = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*\Z")
+
+
+def speakers(head: str) -> frozenset[str]:
+    """Who speaks in a text that begins like this: words for roles, and names that begin several lines as such do."""
+    bold: Counter[str] = Counter()
+    plain: Counter[str] = Counter()
+    for line in head.splitlines():
+        for counts, match in ((bold, _BOLD.match(line)), (plain, _PLAIN.match(line)), (bold, _HEADING.match(line))):
+            if match is not None:
+                name = match["name"]
+                if role_word(name) is not None:
+                    bold[name] += 2
+                elif counts is plain or match.re is _BOLD:
+                    counts[name] += 1
+    found = {name for name, count in bold.items() if count > 1}
+    several = {name for name, count in plain.items() if count > 1 and name[:1].isupper()}
+    return frozenset(found | (several if len(several) > 1 or found else set()))
+
+
+@dataclass
+class _Turn:
+    place: int
+    name: str
+    at: str | None
+    lines: list[str] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, line: str) -> None:
+        self.size += len(line) + 1
+        if self.size <= _LONGEST:
+            self.lines.append(line)
+
+
+def log(
+    read: Lines, known: frozenset[str], *, session: str | None, project: str | None, unnamed: str
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The turns of a log, each from the line that names its speaker to the next such line outside of fences of code.
+
+    Its session is called by ``unnamed`` and how it begins, unless it is given.
+    """
+    notes = read.notes
+    notes.guessed |= {"reader": "log", "speaker": ", ".join(sorted(known)[:8]), "text": "what follows a speaker"}
+    for place, row in _turns(read, known):
+        if session is None:
+            session = f"{unnamed}-{hashlib.blake2b(row['text'].encode(), digest_size=4).hexdigest()}"
+            notes.guessed["session"] = f'"{session}", as nothing names one'
+        row["session"] = session
+        if project is not None:
+            row["project"] = project
+        yield place, row
+
+
+def _turns(read: Lines, known: frozenset[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    notes = read.notes
+    turn: _Turn | None = None
+    fenced = False
+    for number, raw in read:
+        line = text_of_line(raw, notes)
+        begun = None if fenced else _begun(number, line, known)
+        if begun is not None:
+            yield from _ended(turn, notes)
+            turn = begun
+        elif turn is not None:
+            turn.add(line)
+        elif line.strip():
+            notes.left_out["line before the first speaker"] += 1
+        if _FENCE.match(line):
+            fenced = not fenced
+    yield from _ended(turn, notes)
+
+
+def _begun(number: int, line: str, known: frozenset[str]) -> _Turn | None:
+    match = _HEADING.match(line) or _BOLD.match(line) or _PLAIN.match(line)
+    if match is None or (match["name"] not in known and role_word(match["name"]) is None):
+        return None
+    parts = match.groupdict()
+    turn = _Turn(number, match["name"], parts.get("at") or parts.get("stamp") or parts.get("time"))
+    if parts.get("text"):
+        turn.add(parts["text"])
+    return turn
+
+
+def _ended(turn: _Turn | None, notes: Notes) -> Iterator[tuple[int, dict[str, Any]]]:
+    if turn is None:
+        return
+    text = "\n".join(turn.lines).strip()
+    if turn.size > _LONGEST:
+        notes.skip(turn.place, f"turn of more than {_LONGEST:,} bytes", f"{turn.size:,}")
+        return
+    if not text:
+        notes.left_out["entry without words"] += 1
+        return
+    row: dict[str, Any] = {"text": text, "kind": "turn", "speaker": role_word(turn.name) or turn.name}
+    if turn.at is not None:
+        try:
+            row["at"], form = instant(turn.at)
+        except InputError as problem:
+            notes.skip(turn.place, "at not understood", str(problem))
+            return
+        notes.guessed["at"] = f"beside the speaker ({form})"
+    yield turn.place, row
+
+
+# -- notes --------------------------------------------------------------------------------------------------------
+
+
+def notes_of(read: Lines, *, session: str | None, project: str | None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each paragraph and each list item as a memory; the headings above it are its context.
+
+    A front matter of plain ``name: value`` lines between ``---`` gives tags and a time to all of them.
+    """
+    notes = read.notes
+    notes.guessed |= {"reader": "notes", "text": "paragraphs and list items", "context": "headings"}
+    common: dict[str, Any] = {"source": "file"}
+    common |= {name: value for name, value in (("session", session), ("project", project)) if value is not None}
+    titles: list[tuple[int, str]] = []
+    block, fenced, front = _Turn(0, "", None), False, False
+    for number, raw in read:
+        line = text_of_line(raw, notes)
+        if number == 1 and line.strip() == "---":
+            front = True
+        elif front:
+            front = line.strip() != "---"
+            if front:
+                _field(line, number, common, notes)
+        elif not fenced and (title := _TITLE.match(line)):
+            yield from _paragraph(block, common, titles, notes)
+            block = _Turn(0, "", None)
+            titles = [one for one in titles if one[0] < len(title[1])] + [(len(title[1]), title[2])]
+        elif not fenced and (item := _ITEM.match(line)):
+            yield from _paragraph(block, common, titles, notes)
+            block = _Turn(number, "", None)
+            block.add(item["text"])
+        elif not fenced and not line.strip():
+            yield from _paragraph(block, common, titles, notes)
+            block = _Turn(0, "", None)
+        else:
+            if not block.lines:
+                block.place = number
+            block.add(line)
+        if not front and _FENCE.match(line):
+            fenced = not fenced
+    yield from _paragraph(block, common, titles, notes)
+
+
+def _field(line: str, number: int, common: dict[str, Any], notes: Notes) -> None:
+    name, _, value = line.partition(":")
+    name, value = name.strip(), value.strip().strip("\"'")
+    if not value:
+        return
+    if name == "tags":
+        tags = [part.strip().strip("\"'") for part in value.strip("[]").split(",")]
+        common["tags"] = [tag for tag in tags if tag]
+    elif name in ("updated", "updated_at", "date", "created", "created_at", "at"):
+        try:
+            common["at"], form = instant(value)
+        except InputError as problem:
+            notes.skip(number, "at not understood", str(problem))
+        else:
+            notes.guessed["at"] = f"{name} ({form})"
+    else:
+        notes.left_out[f"field {name[:40]}"] += 1
+
+
+def _paragraph(
+    block: _Turn, common: Mapping[str, Any], titles: list[tuple[int, str]], notes: Notes
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    text = "\n".join(block.lines).strip()
+    if block.size > _LONGEST:
+        notes.skip(block.place, f"paragraph of more than {_LONGEST:,} bytes", f"{block.size:,}")
+    elif text:
+        context = {"context": " / ".join(title for _, title in titles)} if titles else {}
+        yield block.place, {"text": text, **common, **context}

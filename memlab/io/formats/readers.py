@@ -1,0 +1,421 @@
+"""Formats of files: how a file of each is recognised, read and written, in one registry with those of extensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+import polars as pl
+
+from memlab.errors import DatasetError, ExtensionError, MemlabError, UnknownName
+from memlab.io.formats.bundle import Bundle
+from memlab.io.formats.chats import read_beam
+from memlab.io.formats.columns import TARGETS
+from memlab.io.formats.entries import Entries, document, entry_rows, frame_entries, lines, sheet
+from memlab.io.formats.foreign import is_langgraph, is_mem0, read_langgraph, read_mem0
+from memlab.io.formats.lab_folder import is_lab, read_lab
+from memlab.io.formats.labelled import LabelledConversation
+from memlab.io.formats.lines import Lines, Notes, head_of
+from memlab.io.formats.locomo import read_locomo
+from memlab.io.formats.parquet import is_parquet_export, read_parquet, write_parquet_file
+from memlab.io.formats.prose import log, notes_of, speakers
+from memlab.io.formats.text_formats import (
+    is_jsonl_export,
+    is_markdown_export,
+    read_jsonl,
+    read_markdown,
+    read_sexp,
+    write_jsonl,
+    write_markdown,
+    write_sexp,
+)
+from memlab.kernel.registry import Registry
+
+__all__ = [
+    "EXPORTS",
+    "IMPORTS",
+    "OWN_SUFFIXES",
+    "READERS",
+    "File",
+    "Options",
+    "Reader",
+    "Source",
+    "entries_of",
+    "find_reader",
+    "head_of_path",
+    "is_beam",
+    "known_suffixes",
+    "read_beam_folder",
+    "row_formats",
+    "source_of",
+]
+
+
+OWN_SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".md", ".markdown", ".txt", ".log", ".parquet")
+"""Endings of files that memlab reads as rows; ``format=`` may name another reader for such a file."""
+
+
+Rows = Iterator[tuple[int, dict[str, Any]]]
+
+
+@dataclass
+class Source:
+    """One file or object: its rows with their places, to be read once; notes are filled as they are read."""
+
+    notes: Notes
+    rows: Rows
+    size: int
+    """What ``done`` ends with: bytes of a file, rows of an object, 0 where nobody knows."""
+    done: Callable[[], int] = lambda: 0
+    unit: str = "B"
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that is read as rows; ``head`` is how it begins, ``unnamed`` names a session that has no name."""
+
+    path: Path
+    head: str
+    notes: Notes
+    unnamed: str
+
+    @property
+    def suffix(self) -> str:
+        """The ending of its name in lower case."""
+        return self.path.suffix.lower()
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A format of files, read as messages or rows.
+
+    Parameters
+    ----------
+    name
+        What ``format=`` names.
+    doc
+        One sentence: what the format is.
+    suffixes
+        Endings of file names, lower case, such as ``".vtt"``: a file with one of them is of this format.
+    read
+        Called with a path; gives a mapping for each message (``text``, and any of ``speaker``, ``role``, ``at``,
+        ``session``, ``project``) or row. It raises ``memlab.errors.DatasetError`` for a malformed file.
+    matches
+        Says from a path and the beginning of the file whether a file without a known ending is of this format.
+    """
+
+    name: str
+    doc: str
+    suffixes: tuple[str, ...] = ()
+    read: Callable[[Path], Iterable[Mapping[str, Any]]] | None = field(default=None, compare=False)
+    matches: Callable[[Path, str], bool] | None = field(default=None, compare=False)
+    owner: str = ""
+    _rows: Callable[[File, Any], Source] | None = field(default=None, compare=False, repr=False, kw_only=True)
+    """Of memlab's own formats of rows and messages."""
+    _bundle: Callable[..., Bundle] | None = field(default=None, compare=False, repr=False, kw_only=True)
+    """Of formats that keep what a lab knows of a memory: its id, times, counts, status and edges."""
+    _write: Callable[[Bundle, BinaryIO], None] | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    @property
+    def _is_import(self) -> bool:
+        return self._bundle is not None
+
+    def _is_of(self, path: Path, head: str) -> bool:
+        """Return whether a file is of this format; ``head`` is how it begins."""
+        suffix = path.suffix.lower()
+        if not self.owner:
+            return self.matches is not None and self.matches(path, head)
+        if suffix in self.suffixes:
+            return True
+        return suffix not in OWN_SUFFIXES and self.matches is not None and self.matches(path, head)
+
+
+def refusal_of(reader: Reader) -> str | None:
+    """Return why an extension's reader is refused."""
+    if reader.read is None:
+        return f"The reader {reader.name} has no function: give read=, a function from a path to messages."
+    taken = [suffix for suffix in reader.suffixes if suffix in OWN_SUFFIXES or not suffix.startswith(".")]
+    return f"The reader {reader.name} cannot have the ending {taken[0]}." if taken else None
+
+
+def entries_of(reader: Reader, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Give each message of a file with its number; ExtensionError where the reader fails or gives something else."""
+    assert reader.read is not None
+    called = f"The reader {reader.name} of the extension {reader.owner}"
+    number = 0
+    try:
+        for number, entry in enumerate(reader.read(path), 1):
+            if not isinstance(entry, Mapping):
+                raise DatasetError(f"{path.name}: {called} gave {type(entry).__name__} as message {number}.")
+            yield number, dict(entry)
+    except MemlabError:
+        raise
+    except Exception as error:
+        raise ExtensionError(
+            f"{called} failed after {number} messages of {path.name} with {type(error).__name__}: {error}"
+        ) from error
+
+
+_LINES = (".jsonl", ".ndjson")
+_SHEETS = (".csv", ".tsv")
+_MARKDOWN = (".md", ".markdown")
+_SAMPLE_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a caller says of what is read; see ``Lab.load``."""
+
+    format: str | None = None
+    columns: Mapping[str, str | None] = field(default_factory=dict)
+    session: str | None = None
+    project: str | None = None
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        if self.format is not None and (self.format not in READERS or READERS[self.format]._is_import):
+            raise UnknownName("format", self.format, row_formats())
+        for name in self.columns:
+            if name not in TARGETS:
+                raise UnknownName("field of columns", name, TARGETS)
+
+
+# -- readers of rows ----------------------------------------------------------------------------------------------
+
+
+def _read_locomo(file: File, options: Options) -> Source:
+    return _labelled(file.notes, read_locomo(file.path), options, "locomo")
+
+
+def read_beam_folder(file: File, options: Options) -> Source:
+    return _labelled(file.notes, read_beam(file.path), options, "beam")
+
+
+def _read_sheet(file: File, options: Options) -> Source:
+    read = Lines(file.path, file.notes)
+    return source_of(file.notes, sheet(read, file.head), options, file.unnamed, unit="line", read=read)
+
+
+def _read_notes(file: File, options: Options) -> Source:
+    read = Lines(file.path, file.notes)
+    rows = notes_of(read, session=options.session, project=options.project)
+    return Source(file.notes, rows, read.size, read.count_done)
+
+
+def _read_log(file: File, options: Options) -> Source:
+    known = speakers(file.head)
+    if not known:
+        raise DatasetError(
+            f'{file.notes.source}: no line names a speaker, such as "User:", "**Ida:**" or "## Assistant". '
+            'format="notes" reads its paragraphs.'
+        )
+    read = Lines(file.path, file.notes)
+    rows = log(read, known, session=options.session, project=options.project, unnamed=file.unnamed)
+    return Source(file.notes, rows, read.size, read.count_done)
+
+
+def _read_entries(file: File, options: Options) -> Source:
+    """Read JSON, JSON Lines or a table as messages, conversations or records: the first entries decide which."""
+    notes, suffix = file.notes, file.suffix
+    if suffix == ".parquet":
+        frame = pl.scan_parquet(file.path, glob=False)
+        return source_of(notes, frame_entries(frame), options, file.unnamed, unit="row")
+    if suffix in _SHEETS:
+        return _read_sheet(file, options)
+    if suffix in _LINES or (suffix != ".json" and _opening(file.head) == "{") or _is_lines(file.head):
+        read = Lines(file.path, notes)
+        return source_of(notes, lines(read), options, file.unnamed, unit="line", read=read)
+    size, entries = document(file.path, notes)
+    return source_of(notes, entries, options, file.unnamed, unit="entry", size=size)
+
+
+def _is_locomo(path: Path, head: str) -> bool:
+    return _opening(head) == "[" and '"session_1' in head and '"speaker_a"' in head
+
+
+def is_beam(folder: Path, head: str) -> bool:
+    if not folder.is_dir():
+        return False
+    return (folder / "chat.json").is_file() or next(folder.glob("*/chat.json"), None) is not None
+
+
+def _is_notes(path: Path, head: str) -> bool:
+    return path.suffix.lower() in _MARKDOWN and not speakers(head)
+
+
+def _is_entries(path: Path, head: str) -> bool:
+    return path.suffix.lower() in (".json", ".parquet", *_LINES) or _opening(head) in ("{", "[")
+
+
+def _has_suffix(*suffixes: str) -> Callable[[Path, str], bool]:
+    return lambda path, head: path.suffix.lower() in suffixes
+
+
+def _opening(head: str) -> str:
+    return head.lstrip()[:1]
+
+
+def _is_lines(head: str) -> bool:
+    """Return whether a text is one JSON object a line, and more than one line."""
+    first, _, rest = head.strip().partition("\n")
+    if not first.startswith("{") or not rest.lstrip().startswith("{"):
+        return False
+    try:
+        msgspec.json.decode(first)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    return True
+
+
+# -- the registry -------------------------------------------------------------------------------------------------
+
+READERS: Registry[Reader] = Registry(
+    "format",
+    (
+        Reader(
+            "jsonl",
+            "an export of a lab in JSON Lines",
+            (".jsonl", ".ndjson"),
+            matches=is_jsonl_export,
+            _bundle=read_jsonl,
+            _write=write_jsonl,
+        ),
+        Reader(
+            "parquet",
+            "an export of a lab in Parquet: one file, or a folder of tables",
+            (".parquet",),
+            matches=is_parquet_export,
+            _bundle=read_parquet,
+            _write=write_parquet_file,
+        ),
+        Reader(
+            "markdown",
+            "an export of a lab in Markdown",
+            _MARKDOWN,
+            matches=is_markdown_export,
+            _bundle=read_markdown,
+            _write=write_markdown,
+        ),
+        Reader(
+            "sexp",
+            "an export of a lab as S-expressions",
+            (".sexp", ".hy", ".lisp"),
+            matches=_has_suffix(".sexp", ".hy", ".lisp"),
+            _bundle=read_sexp,
+            _write=write_sexp,
+        ),
+        Reader(
+            "mem0",
+            "memories as mem0 lists them",
+            matches=is_mem0,
+            _bundle=read_mem0,
+        ),
+        Reader(
+            "langgraph",
+            "items of a LangGraph store",
+            matches=is_langgraph,
+            _bundle=read_langgraph,
+        ),
+        Reader("lab", "the folder of a lab", matches=is_lab, _bundle=read_lab),
+        Reader("locomo", "conversations of the LoCoMo benchmark", matches=_is_locomo, _rows=_read_locomo),
+        Reader("beam", "chats of the BEAM benchmark", matches=is_beam, _rows=read_beam_folder),
+        Reader(
+            "csv",
+            "a table with a header, separated by commas, semicolons or tabs",
+            _SHEETS,
+            matches=_has_suffix(*_SHEETS),
+            _rows=_read_sheet,
+        ),
+        Reader("notes", "paragraphs, each of them a memory", _MARKDOWN, matches=_is_notes, _rows=_read_notes),
+        Reader(
+            "log",
+            "lines or blocks that begin with a speaker",
+            (".txt", ".log"),
+            matches=_has_suffix(*_MARKDOWN, ".txt", ".log"),
+            _rows=_read_log,
+        ),
+        Reader(
+            "messages",
+            "messages with roles or speakers, as chat services export them",
+            (".json", *_LINES, ".parquet"),
+            matches=_is_entries,
+            _rows=_read_entries,
+        ),
+        Reader("records", "rows with a text and fields of memories", _rows=_read_entries),
+    ),
+    kind="readers",
+    about="doc",
+    check=refusal_of,
+)
+"""What ``format=`` may name, in the order in which a file is compared with them; extensions come after imports."""
+
+IMPORTS = tuple(reader.name for reader in READERS.values() if reader._is_import)
+"""Formats that keep what a lab knows of a memory: its id, times, counts, status and edges."""
+EXPORTS = tuple(reader.name for reader in READERS.values() if reader._write is not None)
+
+
+def row_formats() -> tuple[str, ...]:
+    return tuple(reader.name for reader in READERS.values() if not reader._is_import)
+
+
+def find_reader(path: Path, format: str | None = None, *, head: str | None = None) -> Reader | None:
+    """Return the reader of the file or folder at ``path``, or None if it is of no known format.
+
+    ``format`` names the reader. ``head`` is how the file begins: where it is given, the file is read as rows, whatever
+    wrote it.
+    """
+    if format is not None:
+        return READERS[format]
+    as_rows = head is not None
+    if head is None:
+        head = head_of_path(path)
+    rank = {True: 0, False: 2}
+    ordered = sorted(READERS.values(), key=lambda reader: 1 if reader.owner else rank[reader._is_import])
+    for reader in ordered:
+        if not (as_rows and reader._is_import) and reader._is_of(path, head):
+            return reader
+    return None
+
+
+def head_of_path(path: Path) -> str:
+    return "" if path.is_dir() or path.suffix.lower() == ".parquet" else head_of(path)
+
+
+def known_suffixes() -> tuple[str, ...]:
+    """Return the endings of files that are read, those of extensions included."""
+    own = [suffix for reader in READERS.values() if reader.owner for suffix in reader.suffixes]
+    return (*OWN_SUFFIXES, *own)
+
+
+def source_of(
+    notes: Notes,
+    entries: Entries,
+    options: Options,
+    unnamed: str,
+    *,
+    unit: str,
+    read: Lines | None = None,
+    size: int = 0,
+) -> Source:
+    notes.unit = unit
+    rows = entry_rows(
+        entries,
+        notes,
+        options.columns,
+        session=options.session,
+        project=options.project,
+        unnamed=unnamed,
+        format="records" if options.format == "csv" else options.format,
+        enough=(lambda: False) if read is None else (lambda: read.done > _SAMPLE_BYTES),
+    )
+    return Source(notes, rows, size) if read is None else Source(notes, rows, read.size, read.count_done)
+
+
+def _labelled(notes: Notes, labelled: Iterable[LabelledConversation], options: Options, reader: str) -> Source:
+    notes.unit = "turn"
+    notes.guessed |= {"reader": reader, "session": "conversation and session", "project": "conversation"}
+    rows = [row for one in labelled for row in one.conversation.rows(project=options.project or one.conversation.name)]
+    return Source(notes, iter(enumerate(rows, 1)), len(rows), unit="turn")

@@ -1,0 +1,287 @@
+"""What keeps a lab: time, checks, copies, other labs and files; edges and tags."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import polars as pl
+
+import memlab
+from memlab.errors import InputError
+from memlab.ui.cli._base import LAB, LocalPath, Told, command, graph, keep, read, say, tell, upkeep, write, write_if
+
+_IO = "memlab.subjects.io.io:LabIO"
+_GRAPH = "memlab.subjects.clusters.graph:LabGraph"
+
+
+@command(upkeep, write)
+@click.option("--at", metavar="WHEN", help="As of this instant, such as 2026-07-01; now unless given.")
+def maintain(lab: memlab.Lab, at: str | None, as_json: bool) -> Told:
+    """Record what time has done to LAB: statuses, labels, edges to prune, clusters that are due.
+
+    A second pass as of the same instant writes nothing.
+    """
+    done = lab.upkeep.maintain(at, progress=not as_json)
+    report = {
+        "at": done.at.isoformat(),
+        "pack": done.pack,
+        "hash": done.pack_hash,
+        "changes": done.counts.to_dicts(),
+        "pruned": done.pruned.height,
+        "due": done.due["id"].to_list(),
+        "events": list(done.events),
+    }
+    return report, repr(done)[1:-1]
+
+
+@command(
+    upkeep,
+    write_if("dry_run", wanted=False),
+    verb="memlab.subjects.clusters.consolidation:LabConsolidation.run",
+    options={
+        "keep": "How many of each group stay beside their summary: the most important.",
+        "project": "Only what belongs to this project.",
+        "by": "",
+        "dry_run": "Write nothing; tell what would become of what.",
+    },
+)
+@click.option("--older-than", "older_than_days", type=float, metavar="DAYS", help="In place of the pack's setting.")
+def consolidate(lab: memlab.Lab, **options: Any) -> Told:
+    """Let one summary stand for many old memories of a cluster of LAB; `memlab restore` undoes one.
+
+    The live pack's consolidate policy says which memories may go. A summary has some of their own sentences, not all:
+    see with --dry-run what would be left.
+    """
+    done = lab.upkeep.consolidation.run(**options)
+    rows = done.frame.to_dicts()
+    lines = [repr(done)[1:-1]]
+    for row in rows:
+        summary = "would be made" if row["summary"] is None else f"#{row['summary']}"
+        lines.append(f"{summary}  of {row['count']}, {row['of']}: {row['text'][:100]}")
+    report = {"at": done.at.isoformat(), "pack": done.pack, "event": done.event, "dry_run": done.dry_run}
+    return {**report, "summaries": rows}, lines
+
+
+@command(upkeep, read)
+def stats(lab: memlab.Lab) -> Told:
+    """What LAB holds, and a notice if the live policy earns less than an earlier one did."""
+    slates, pack = lab.slates(), lab.policies.pack
+    report = {
+        "memories": len(lab),
+        "edges": lab.edges.height,
+        "recalls": slates.decisions.collect().height,
+        "feedback": slates.feedback.collect().height,
+        "pack": pack.name,
+        "hash": pack.hash,
+        "embedder": lab.io.embedder.name,
+    }
+    try:
+        fall = lab.upkeep.operations.check_fall()
+    except InputError as error:
+        report["notice"] = f"what the policies earned cannot be compared: {error}"
+    else:
+        if fall is not None:
+            report["notice"] = repr(fall)
+    return report, [f"{name:<9} {value}" for name, value in report.items()]
+
+
+# -- files ----------------------------------------------------------------------------------------------------------
+
+
+@command(upkeep)
+@LAB
+@click.option("--no-repair", is_flag=True, help="Say what is damaged, and change nothing.")
+def check(lab: Path, no_repair: bool) -> Told:
+    """Compare every file of LAB with what was written, and mend what a backup or the journal can give.
+
+    Exit status 1 if something is damaged or lost.
+    """
+    done = memlab.check(lab, repair=not no_repair)
+    rows = done.frame.to_dicts()
+    lines = [f"{row['state']:9} {row['file']}: {row['part']} {row['detail']}".rstrip() for row in rows]
+    restoring = "not whole: `memlab upkeep restore` puts a backup in place, or settles what is there"
+    report = {"sound": done.sound, "parts": rows}
+    return report, [*lines, "sound" if done.sound else restoring], int(not done.sound)
+
+
+@command(upkeep, write)
+def rebuild(lab: memlab.Lab) -> Told:
+    """Make again what corrections of earlier versions left in old words in LAB: summaries, values of facts.
+
+    `memlab upkeep check` lists it. What superseded what in the past stays as it is.
+    """
+    rows = lab.upkeep.review.rebuild().to_dicts()
+    lines = [f"memory {row['memory_id']}: {row['field']}" for row in rows]
+    return {"rebuilt": rows}, [*lines, f"{len(rows):,} fields rebuilt"]
+
+
+@command(upkeep)
+@LAB
+@click.argument("backup", required=False, type=LocalPath())
+def restore(lab: Path, backup: Path | None) -> Told:
+    """Put BACKUP in the place of LAB's journal, or what holds the most of it: its own journal, or a backup.
+
+    What was in its place is kept below LAB. Memories that were deleted come back with `memlab restore`.
+    """
+    done = memlab.restore(lab, backup)
+    return done.frame.to_dicts()[0], repr(done)[1:-1]
+
+
+@command(
+    upkeep,
+    write,
+    verb=f"{_IO}.backup",
+    options={"folder": "Where to, instead of LAB/backups.", "keep": "How many to keep there."},
+)
+def backup(lab: memlab.Lab, **options: Any) -> Told:
+    """Copy LAB as it is now; the copy opens as a lab."""
+    made = lab.io.backup(**options)
+    report = {"path": str(made.path), "event": made.event, "size": made.size, "kept": made.frame.height}
+    return report, f"{made.path} ({made.size:,} bytes, {made.frame.height} kept)"
+
+
+@command(
+    upkeep,
+    keep,
+    verb=f"{_IO}.export",
+    options={"project": "Only the memories of this project.", "overwrite": "Replace what is at PATH."},
+)
+@click.argument("path", type=LocalPath())
+@click.option(
+    "--format", type=click.Choice(["jsonl", "parquet", "markdown", "sexp"]), help="Else the suffix of PATH says it."
+)
+@click.option("--no-policies", is_flag=True, help="Leave the pack and its history out.")
+def export(lab: memlab.Lab, path: Path, project: str | None, no_policies: bool, **options: Any) -> Told:
+    """Write the memories of LAB to PATH: .jsonl, .md, .sexp, .parquet, or a folder of tables."""
+    written = lab.io.export(path, project=project, policies=not no_policies, **options)
+    frame = lab.memories
+    count = len(frame) if project is None else int((frame["project"] == project).sum())
+    return {"path": str(written), "memories": count}, f"{count:,} memories in {written}"
+
+
+@command(upkeep, keep)
+@click.argument("folder", type=LocalPath())
+@click.option("--every", type=click.FloatRange(min=0, min_open=True), help="Keep on, so many seconds apart.")
+def mirror(lab: memlab.Lab, folder: Path, every: float | None, as_json: bool) -> None:
+    """Keep a readable copy of LAB in FOLDER: one Markdown file a memory. With --every until it is interrupted."""
+    with lab.io.mirror(folder) as kept:
+        tell(({"folder": str(folder), "memories": len(kept)}, kept), as_json=as_json)
+        while every is not None:
+            if kept.wait(every):
+                return
+            if changed := kept.update():
+                say(json.dumps({"changed": changed}) if as_json else f"{changed} files changed")
+
+
+# -- other labs -----------------------------------------------------------------------------------------------------
+
+
+@command(upkeep, write)
+@click.argument("target", type=LocalPath())
+@click.option("--exclude", multiple=True, metavar="PROJECT", help="Leave this project here. May be repeated.")
+@click.option("--preview", is_flag=True, help="Only say what would go.")
+def move(lab: memlab.Lab, target: Path, exclude: tuple[str, ...], preview: bool) -> Told:
+    """Bring the memories of LAB into the lab TARGET, which is made if it is new, and mark LAB as synced.
+
+    Secrets that are found are redacted. What is there already is not added again.
+    """
+    if preview:
+        seen = lab.io.preview(exclude)
+        return {"memories": seen.memories, "projects": seen.frame.to_dicts()}, f"{seen!r}\n{seen.frame}"
+    moved = lab.io.move_to(target, exclude=exclude)
+    report = {
+        "target": str(target),
+        "added": moved.added,
+        "known": int(moved.frame["known"].sum()),
+        "purged": int(moved.frame["purged"].sum()),
+        "edges": moved.edges,
+        "redacted": moved.redacted,
+    }
+    return report, moved
+
+
+@command(upkeep, write_if("dry_run", wanted=False), verb=f"{_IO}.join", options={"dry_run": ""})
+@click.argument("other", type=LocalPath())
+def join(lab: memlab.Lab, other: Path, dry_run: bool) -> Told:
+    """Join OTHER, a lab or an export of one, into LAB: of what both have, the later change stands."""
+    joined = lab.io.join(other, dry_run=dry_run)
+    report = {
+        "source": joined.source,
+        **{what: joined.count(what) for what in ("added", "edited", "status", "conflict")},
+        "edges": joined.edges,
+        "known": joined.known,
+        "kept_away": joined.kept_away,
+        "purged": list(joined.purged),
+        "redacted": len(joined.redacted),
+        "dry_run": joined.dry_run,
+        "rows": joined.frame.rows(named=True),
+    }
+    lines = [
+        f"conflict, memory {id}: here {before!r}, there {after!r}; {stands} stands"
+        for id, _, before, after, stands in joined.conflicts.rows()
+    ]
+    return report, [repr(joined), *lines]
+
+
+# -- edges and tags -------------------------------------------------------------------------------------------------
+
+
+@command(
+    graph,
+    write,
+    verb=f"{_GRAPH}.link",
+    options={"relation": "What joins them, such as depends-on.", "weight": ""},
+)
+@click.argument("source", type=int)
+@click.argument("target", type=int)
+def link(lab: memlab.Lab, source: int, target: int, relation: str, weight: float) -> Told:
+    """Join two memories of LAB by an edge from SOURCE to TARGET."""
+    lab.graph.link(source, target, relation, weight=weight)
+    edges = lab.edges.filter(pl.col("to_kind") == "memory", pl.col("source") == source, pl.col("target") == target)
+    row = edges.tail(1).select("source", "target", "relation", "weight").to_dicts()[0]
+    return row, f"#{source} {row['relation']} #{target}"
+
+
+@command(graph, write_if("tags"))
+@click.argument("memories", type=int, nargs=-1)
+@click.option("--tag", "tags", multiple=True, help="A tag to give; may be given several times.")
+@click.option("--remove", is_flag=True, help="Take the tags away instead.")
+@click.option("--describe", help="Say what the one --tag is for.")
+def tag(lab: memlab.Lab, memories: tuple[int, ...], tags: tuple[str, ...], remove: bool, describe: str | None) -> Told:
+    """Give tags to MEMORIES of LAB; without arguments, list the tags that there are.
+
+    memlab graph tag a.memlab 3 7 --tag release
+    """
+    if memories and not tags:
+        raise click.UsageError("Say which tag: --tag NAME.")
+    if describe is not None and len(tags) != 1:
+        raise click.UsageError("--describe says what one tag is for: give one --tag.")
+    if not memories and tags and describe is None:
+        raise click.UsageError("Say which memories bear the tag, by their ids.")
+    changed = lab.graph.tag(memories, tags, remove=remove) if memories else ()
+    if describe is not None:
+        lab.graph.describe_tag(tags[0], describe)
+    if memories:
+        named = ", ".join(f"#{id}" for id in changed) or "no memory"
+        return {"changed": list(changed)}, f"{named} changed"
+    rows = lab.graph.tags().to_dicts()
+    return rows, [f"{row['memories']:>6}  {row['tag']}  {row['description'] or ''}".rstrip() for row in rows]
+
+
+@command(graph, read, verb=f"{_GRAPH}.trace", options={"depth": "Most edges of a path."})
+@click.argument("memory", type=int)
+def trace(lab: memlab.Lab, memory: int, depth: int) -> Told:
+    """How MEMORY of LAB is joined to others: the strongest paths over its edges."""
+    paths = lab.graph.trace(memory, depth)
+    return paths.frame.to_dicts(), paths.tree
+
+
+@command(graph, read, verb=f"{_GRAPH}.similar", options={"limit": ""})
+@click.argument("memory", type=int)
+def similar(lab: memlab.Lab, memory: int, limit: int) -> Told:
+    """The memories of LAB that are nearest to MEMORY."""
+    rows = lab.graph.similar(memory, limit=limit).to_dicts()
+    return rows, [f"{row['similarity']:.3f}  #{row['memory_id']}  {row['text']}" for row in rows]
