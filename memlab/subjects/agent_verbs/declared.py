@@ -12,6 +12,6 @@ _DAILY = ("remembering", "questions", "judgements", "contexts", "corrections")
 DECLARED = Declared(
     accessors={
         "agents": made_of("memlab.subjects.agent_verbs.agents:LabAgents", "core", *_DAILY[:3], "turns", "extraction"),
-        "agent": bound("memlab.subjects.agent_verbs.agent:agent_named", "core", "agents", *_DAILY, "extraction"),
+        "agent": bound("memlab.subjects.agent_verbs.agents:agent_named", "core", "agents", *_DAILY, "extraction"),
     },
 )

@@ -14,7 +14,7 @@ from memlab.errors import InputError
 from memlab.ui.cli._base import LAB, LocalPath, Told, command, graph, keep, read, say, tell, upkeep, write, write_if
 
 _IO = "memlab.subjects.io.io:LabIO"
-_GRAPH = "memlab.subjects.clusters.graph:LabGraph"
+_GRAPH = "memlab.subjects.clusters.clusters:LabGraph"
 
 
 @command(upkeep, write)
