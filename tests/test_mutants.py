@@ -107,6 +107,10 @@ def test_the_most_specific_tests_come_first(reach):
     assert reach.tests_for("m", "f") == ([0, 2, 3], [1])
 
 
+def test_a_function_that_has_moved_is_found_by_its_name(reach):
+    assert reach.tests_for("elsewhere", "h") == ([2, 3], [])
+
+
 def test_the_top_of_a_module_is_reached_by_the_tests_of_its_functions(reach):
     assert reach.tests_for("n", "") == ([], [2, 3])
     assert reach.tests_for("o", "x") == ([], [])

@@ -96,6 +96,14 @@ def module_path(module: str, root: Path) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
+def read_module(mutant: Mutant, root: Path) -> str:
+    """Return the source of a mutant's module. MutantError if there is none."""
+    path = module_path(mutant.module, root)
+    if not path.is_file():
+        raise MutantError(f"{mutant.at}: there is no module {mutant.module}.")
+    return path.read_text(encoding="utf-8")
+
+
 def mutate(mutant: Mutant, source: str) -> str:
     """Return the source of a module with the mutant in it.
 

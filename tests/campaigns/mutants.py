@@ -50,6 +50,7 @@ from tests.campaigns.edits import (  # noqa: E402 - found beside this file, what
     draw_mutants,
     module_path,
     mutate,
+    read_module,
     read_mutants,
     write_mutants,
 )
@@ -117,7 +118,7 @@ class Applied:
 
     def __init__(self, tree: Path, mutant: Mutant) -> None:
         self._path = module_path(mutant.module, tree)
-        self._source = self._path.read_text(encoding="utf-8")
+        self._source = read_module(mutant, tree)
         self._changed = mutate(mutant, self._source)
 
     def __enter__(self) -> None:
@@ -308,8 +309,8 @@ def check_list(path: Path) -> int:
     faults = 0
     for mutant in read_mutants(path):
         try:
-            mutate(mutant, module_path(mutant.module, ROOT).read_text(encoding="utf-8"))
-        except (MutantError, OSError, SyntaxError) as error:
+            mutate(mutant, read_module(mutant, ROOT))
+        except (MutantError, SyntaxError) as error:
             faults += 1
             print(error)
     print(f"{faults} of {len(read_mutants(path))} cannot be applied")

@@ -15,10 +15,12 @@ from __future__ import annotations
 import cProfile
 import json
 import os
+import resource
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -27,6 +29,9 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
+_MOST_MEMORY = 8 << 30
+"""Bytes of addresses of a process that runs a mutant: the suite needs 2 GB in one process."""
+
 _PACKAGE = str(ROOT / "memlab") + os.sep
 
 
@@ -148,6 +153,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if folder := os.environ.get("MEMLAB_REACH"):
         config.pluginmanager.register(Recorder(Path(folder)))
     if file := os.environ.get("MEMLAB_SELECTED"):
+        with suppress(ValueError, OSError):  # a mutant may fill whatever memory there is
+            resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
         config.pluginmanager.register(Selector(Path(file)))
 
 
@@ -168,7 +175,6 @@ class ReachMap:
 
     def __init__(self, tests: list[str], seconds: np.ndarray, functions: list[str], reached: np.ndarray) -> None:
         self.tests, self.seconds, self.functions, self.reached = tests, seconds, functions, reached
-        self._columns = {name: column for column, name in enumerate(functions)}
         self._breadth = reached.sum(axis=1)
         self._files = np.array([test.partition("::")[0] for test in tests])
 
@@ -203,7 +209,8 @@ class ReachMap:
         """Return the tests that reach a function, the most specific first, and then others that might.
 
         Others are the tests of the same files, which may reach it through a cache. For the top of a module, or a
-        function that is called while its module is imported, they are the tests that reach anything of the module.
+        function that no test calls but an import, they are the tests that reach anything of the module. A function that
+        has moved since the map was made is found by its name.
 
         Parameters
         ----------
@@ -212,15 +219,18 @@ class ReachMap:
         name
             The qualified name of the function within it; empty for the top of the module.
         """
-        column = self._columns.get(f"{module}:{name}")
-        if column is None:
-            of_module = [self._columns[key] for key in self._columns if key.partition(":")[0] == module]
-            direct = np.zeros(len(self.tests), dtype=bool)
-            others = self.reached[:, of_module].any(axis=1)
-        else:
-            direct = self.reached[:, column]
+        direct = self._reaching(lambda key: key == f"{module}:{name}")
+        if not direct.any() and name:  # it has moved since the map was made
+            direct = self._reaching(lambda key: key.partition(":")[2] == name)
+        if direct.any():
             others = np.isin(self._files, np.unique(self._files[direct])) & ~direct
+        else:
+            others = self._reaching(lambda key: key.partition(":")[0] == module)
         return self._ordered(direct), self._ordered(others)
+
+    def _reaching(self, chosen: Callable[[str], bool]) -> np.ndarray:
+        """Return which tests reach any of the functions of a choice."""
+        return self.reached[:, [column for column, key in enumerate(self.functions) if chosen(key)]].any(axis=1)
 
     def _ordered(self, chosen: np.ndarray) -> list[int]:
         """Order tests by how few functions they reach; of several cases of one test the first comes first."""
