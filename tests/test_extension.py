@@ -29,7 +29,7 @@ from memlab.kernel.hooks import Hook, hooks
 from memlab.kernel.policies import FEATURES, SETTINGS, load_pack
 from memlab.kernel.recall import Stage, own_stage
 from memlab.kernel.state import EventType, Field, Projection
-from memlab.kernel.verbs.corrections.dependents import Dependents
+from memlab.kernel.verbs.corrections.replacing import Dependents
 from memlab.kernel.verbs.seam import Accessor
 
 OTHER = '(pack other "The longest first." :inherits memlab) (defpolicy recall-score [size] "Its length." size)'

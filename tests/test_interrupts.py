@@ -7,7 +7,7 @@ import pytest
 
 import memlab
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.interrupts import ThreadLock
+from memlab.kernel.base.threads import ThreadLock
 
 
 def test_a_lock_that_an_interrupt_left_held_is_given_back():
@@ -49,4 +49,4 @@ def test_every_lock_is_one_that_an_interrupt_gives_back():
     """``threading.Lock`` and ``RLock`` would be held for ever, and a thread that waits for one waits for ever."""
     folder = Path(memlab.__file__).parent
     made = [file.name for file in folder.rglob("*.py") if "Lock()" in file.read_text().replace("ThreadLock()", "")]
-    assert made == ["interrupts.py"]
+    assert made == ["threads.py"]

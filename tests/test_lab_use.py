@@ -7,9 +7,9 @@ import pytest
 
 import memlab
 from memlab.kernel.recall import Recaller
-from memlab.kernel.verbs.feedback.feedback import Verified
 from memlab.kernel.verbs.recalling.asking import Past
 from memlab.subjects import verifiers
+from memlab.subjects.agents.verifying import Verified
 from memlab.subjects.clusters.registers import refine_due
 from memlab.subjects.verifiers import Verdict
 

@@ -13,7 +13,7 @@ import polars as pl
 import memlab
 from memlab.kernel.journal import FORMAT
 from memlab.kernel.policies import VOCABULARY, load_pack
-from memlab.kernel.state import tombstones
+from memlab.kernel.state import projections
 from memlab.kernel.verbs.linking.linker import Linker
 from recording.labs import Built
 from recording.things import Thing, frame_thing, json_thing, text_thing
@@ -75,13 +75,13 @@ def things_of(name: str, pack: str, built: Built, folder: Path, *, keep: bool) -
 @contextmanager
 def settled() -> Iterator[None]:
     """Link in the foreground alone, and fix the random key of tombstones, so that a run can be repeated."""
-    wake, chance = Linker.wake, tombstones.secrets
+    wake, chance = Linker.wake, projections.secrets
     Linker.wake = lambda self: None
-    tombstones.secrets = SimpleNamespace(token_bytes=lambda size: (b"golden" * size)[:size])
+    projections.secrets = SimpleNamespace(token_bytes=lambda size: (b"golden" * size)[:size])
     try:
         yield
     finally:
-        Linker.wake, tombstones.secrets = wake, chance
+        Linker.wake, projections.secrets = wake, chance
 
 
 def _unnumbered(bodies: pl.Expr) -> pl.Expr:

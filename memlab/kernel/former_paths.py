@@ -21,10 +21,7 @@ _PACKAGES = {
         *("embedding", "english", "extension", "graph", "index", "journal", "language", "policies", "privacy"),
         *("recall", "registry", "schema", "slates", "state", "storage", "version"),
     ),
-    "kernel.base": (
-        *("arguments", "clock", "disk", "display", "drawing", "interrupts", "latencies", "loopback", "printable"),
-        *("progress", "scratch", "worker"),
-    ),
+    "kernel.base": ("arguments", "clock", "disk", "display", "drawing", "loopback", "printable", "progress", "scratch"),
     "subjects": ("lab", "models", "opening", "verifiers"),
     "science": ("bench", "breeding", "evaluation", "examples", "history", "simulation"),
     "io": ("adapters", "ingest", "serving"),
@@ -35,6 +32,8 @@ _VERBS = ("core", "corrections", "features", "feedback", "graph", "linking", "po
 
 FORMER_PATHS = {
     **{f"memlab.{name}": f"memlab.{group}.{name}" for group, names in _PACKAGES.items() for name in names},
+    **dict.fromkeys(("memlab.interrupts", "memlab.worker"), "memlab.kernel.base.threads"),
+    "memlab.latencies": "memlab.kernel.verbs.core",
     "memlab.moving": "memlab.io.formats",
     "memlab.operations": "memlab.subjects.programs",
     "memlab.subjects.attribution.confidence": "memlab.subjects.attribution.known",

@@ -18,6 +18,8 @@ __all__ = ["HOOKS", "POINTS", "Hook", "hooks", "loaded"]
 
 POINTS = {
     "read-facts": "(text, role) -> facts, each with subject, predicate, value and entity: what a corrected text states",
+    "retell": "(before, given, text) -> the text of a memory of which an edit gives some fields, None to keep it",
+    "rederive": "(before, old, new, given, pack) -> a Rederived: the fields that follow from an edited text",
     "facts-stored": "(state, pack, columns, ids, gone=, told=, now=) -> an object with change and fact_times: what new "
     "facts end",
     "feedback": "(state, pack, agent, outcome) -> fields of the event of feedback that names an agent",

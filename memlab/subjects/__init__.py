@@ -20,6 +20,7 @@ EXTENSIONS = (
     "memlab.subjects.operations",
     "memlab.subjects.purge",
     "memlab.subjects.retention",
+    "memlab.subjects.rederiving",
     "memlab.subjects.review",
 )
 """The subjects that declare something. Hooks are called in this order: a correction asks ``extraction`` first."""

@@ -38,7 +38,7 @@ from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.features.features import LabFeatures
-from memlab.kernel.verbs.feedback.feedback import Judgements
+from memlab.kernel.verbs.feedback import Judgements, checked_judgement
 from memlab.kernel.verbs.linking.linker import Linker
 from memlab.kernel.verbs.migration import mending
 from memlab.kernel.verbs.policies.falls import FallWatch
@@ -444,9 +444,9 @@ class Lab(Displayed):
                 raise InputError("Several judgements say it all, in dicts or columns: give nothing beside them.")
             return self._with_notice(self._judgements.feedback_many(hit))
         assert isinstance(hit, Memory | Hit | int)
-        logged = self._judgements.feedback(
-            hit, outcome, rating=rating, reward=reward, agent=agent, source=source, at=at, decision=decision
-        )
+        now = self._core.instant(at)
+        judgement = checked_judgement(hit, outcome, rating, reward, agent, source, now, decision)
+        logged = self._judgements.feedback(judgement)
         return self._with_notice((logged,))[0]
 
     def _with_notice(self, logged: tuple[Feedback, ...]) -> tuple[Feedback, ...]:

@@ -305,8 +305,7 @@ def test_saved_in_the_middle_is_the_same(tmp_path_factory, texts, split):
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(st.sampled_from([None, "a", "b", "c"]), max_size=5), max_size=6))
 def test_around_follows_sessions(batches):
-    from memlab.kernel.state.columns import Names
-    from memlab.kernel.state.sessions import Sessions
+    from memlab.kernel.state.columns import Names, Sessions
 
     contexts, sessions = Names(), Sessions()
     for batch in batches:

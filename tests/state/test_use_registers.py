@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.verbs.feedback.gaps import Gaps
-from memlab.kernel.verbs.feedback.judged import Judged
-from memlab.kernel.verbs.gate.switch import Consents, Switches
+from memlab.kernel.verbs.gate import Consents, Switches
+from memlab.kernel.verbs.registers import Gaps, Judged
 from memlab.subjects.agents.relationships import Relationships
 from memlab.subjects.clusters.registers import Recalls
 

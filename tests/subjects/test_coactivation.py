@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import memlab
 from memlab.kernel.policies import load_pack
 from memlab.kernel.schema import RELATIONS
-from memlab.kernel.verbs.feedback.tags import common_tag
-from memlab.kernel.verbs.reinforcement.coactivation import joined, pairs_of, pairs_with
+from memlab.kernel.verbs.reinforcement import joined, pairs_of, pairs_with
+from memlab.subjects.agents.verifying import common_tag
 
 NOTES = [f"note {i} of the bakery" for i in range(6)]
 
@@ -198,6 +198,6 @@ class TestCommonTag:
 
 
 def test_every_relation_between_memories_may_be_named():
-    from memlab.kernel.verbs.reinforcement.coactivation import NAMEABLE
+    from memlab.kernel.verbs.reinforcement import NAMEABLE
 
     assert set(RELATIONS) - set(NAMEABLE) == {"has-tag", "in-cluster", "mentions"}

@@ -18,7 +18,7 @@ from memlab.kernel.language import changed_fields
 from memlab.kernel.policies import load_pack
 from memlab.kernel.recall import Moment, columns
 from memlab.kernel.schema import MEMORY
-from memlab.kernel.verbs.reinforcement.reinforcing import days_before, reinforced
+from memlab.kernel.verbs.reinforcement import days_before, reinforced
 
 OUTCOMES = ("success", "fail", "recalled", "verified", "rejected")
 NOTES = ["tabs in the editor", "deploys go out on Tuesdays", "the bakery opens at six"]

@@ -16,7 +16,7 @@ import polars as pl
 from memlab.errors import InputError, PrivacyError, did_you_mean
 from memlab.kernel.base.arguments import shown
 from memlab.kernel.base.clock import from_micros
-from memlab.kernel.base.interrupts import ThreadLock
+from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.privacy import personal_kinds, screen
 from memlab.kernel.schema import NEVER, RECALLABLE
 from memlab.kernel.state import Seen, State, is_blank

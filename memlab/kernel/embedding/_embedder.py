@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import AsGiven, Called, checked
-from memlab.kernel.base.interrupts import ThreadLock
+from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.registry import Registry
 
 __all__ = [

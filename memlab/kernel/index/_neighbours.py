@@ -22,7 +22,7 @@ from pathlib import Path
 
 from memlab.errors import DamagedLab, InputError, LabBusy, MemlabError, UnknownName
 from memlab.kernel.base.disk import checksum_of
-from memlab.kernel.base.interrupts import ThreadLock
+from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.extension import load_installed
 from memlab.kernel.index._base import (
     KINDS,

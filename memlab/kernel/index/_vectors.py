@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError
-from memlab.kernel.base.interrupts import ThreadLock
+from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.index._arrays import Grown, among, best
 
 __all__ = ["BLOCK", "EXACT_UP_TO", "Approximate", "Stored", "Vectors", "View"]

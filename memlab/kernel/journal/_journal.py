@@ -12,7 +12,7 @@ from types import TracebackType
 
 from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, LabUnavailable, NotALab, ReadOnlyLab
 from memlab.kernel.base.disk import writing
-from memlab.kernel.base.interrupts import ThreadLock
+from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.journal import _database
 from memlab.kernel.journal._check import Fault, faults
 from memlab.kernel.journal._database import Mode, Synchronous, translated, translation

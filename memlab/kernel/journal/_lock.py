@@ -15,7 +15,7 @@ from io import FileIO
 from pathlib import Path
 
 from memlab.errors import LabBusy, LabError, LabUnavailable, ReadOnlyLab
-from memlab.kernel.base.interrupts import ThreadLock
+from memlab.kernel.base.threads import ThreadLock
 
 __all__ = ["WriterLock"]
 

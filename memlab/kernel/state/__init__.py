@@ -1,9 +1,6 @@
 """The state of a lab: frames folded from the journal, the checks before a write, snapshots, and views of it."""
 
-from memlab.kernel.state.change import Change, edges_of, join_of, values_of
 from memlab.kernel.state.columns import gather, words_at, words_of
-from memlab.kernel.state.compact import compact, redactions, refuse_names
-from memlab.kernel.state.entities import ENTITY_TYPES, Entities, Listed, entity_key, entity_name
 from memlab.kernel.state.events import (
     ADDED,
     AGENT,
@@ -11,13 +8,18 @@ from memlab.kernel.state.events import (
     FLAG,
     HASH,
     MEMORY_ID,
+    NAMES,
     NUMBER,
     PROJECT,
     REASON,
     REGISTERS,
     SESSION,
     TIME,
+    UNDECLARED,
     WORD,
+    EventType,
+    Field,
+    Register,
     body_field,
     declare_events,
     declared_names,
@@ -25,21 +27,44 @@ from memlab.kernel.state.events import (
     extend_event,
     extension_of,
     hash_paths,
+    listed,
+    mapping,
     policy_events,
     register_hash_paths,
+    rows,
     undeclared_fields,
 )
 from memlab.kernel.state.fields import (
     MAX_TEXT_BYTES,
+    Change,
     check_interval,
     checked_columns,
     checked_text,
     columns_of,
+    compact,
+    edges_of,
     is_blank,
+    join_of,
+    redactions,
+    refuse_names,
     tag_name,
+    values_of,
 )
-from memlab.kernel.state.projections import EVERY_KIND, EXTENDED, Projection, declare_projections, with_extended
-from memlab.kernel.state.roles import NAMES, UNDECLARED, EventType, Field, Register, listed, mapping, rows
+from memlab.kernel.state.projections import (
+    ENTITY_TYPES,
+    EVERY_KIND,
+    EXTENDED,
+    PLACEHOLDER,
+    Entities,
+    Listed,
+    Projection,
+    Tombstones,
+    declare_projections,
+    entity_key,
+    entity_name,
+    plain,
+    with_extended,
+)
 from memlab.kernel.state.snapshot import (
     Decided,
     OldSnapshot,
@@ -50,7 +75,6 @@ from memlab.kernel.state.snapshot import (
     save_snapshot,
 )
 from memlab.kernel.state.state import Contents, State, stamps, with_speaker
-from memlab.kernel.state.tombstones import PLACEHOLDER, Tombstones, plain
 from memlab.kernel.state.view import (
     EVERYONE,
     NOBODY,

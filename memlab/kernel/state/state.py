@@ -19,15 +19,12 @@ from memlab.kernel.graph import NODE_KINDS, Edges, Nodes, kind_of, number_of
 from memlab.kernel.index import Vectors, Words
 from memlab.kernel.journal import Event, check_event_format
 from memlab.kernel.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES, is_open_word
-from memlab.kernel.state.columns import Latest, Lists, Names, Notes, Numbers, Texts, extend, made
-from memlab.kernel.state.entities import Entities
+from memlab.kernel.state.columns import Latest, Lists, Names, Notes, Numbers, Sessions, Texts, extend, made
 from memlab.kernel.state.events import EVENTS, extension_of
-from memlab.kernel.state.imported import fold_graph, fold_registers
-from memlab.kernel.state.projections import EVERY_KIND, EXTENDED, Projection, declare_projections
-from memlab.kernel.state.sessions import Sessions
-from memlab.kernel.state.tombstones import Tombstones
+from memlab.kernel.state.projections import EVERY_KIND, EXTENDED, Entities, Projection, Tombstones, declare_projections
 
 __all__ = ["Contents", "State", "stamps", "with_speaker"]
+
 
 _BLOCK = 1 << 14
 """Texts that are posted at a time where all of them are."""
@@ -295,13 +292,18 @@ class State:
         self.nodes.grow(self.rows)
 
     def _import(self, event: Event) -> None:
+        """Fold what came from another lab, as it stood there.
+
+        ``first``, ``count`` and ``columns`` are those of ``remember``, with any column of MEMORY; ``uses`` has each
+        row's latest uses, newest first; ``graph`` edges between nodes of any kind; ``registers`` dumps.
+        """
         if event.body.get("count"):
             self._remember(event)
         if "uses" in event.body:
             count = event.body.get("count", 0)
             self.uses.put(np.arange(len(self) - count, len(self)), event.body["uses"])
-        fold_graph(self.nodes, self.edges, event)
-        fold_registers(self.projections, event)
+        _fold_graph(self.nodes, self.edges, event)
+        _fold_registers(self.projections, event)
         self.generation += 1
 
     def _tag(self, first: int, tags: Sequence[Sequence[str] | None], at: int) -> None:
@@ -529,6 +531,48 @@ def _stored(name: str, values: Any) -> NDArray[Any]:
         absent = _absent(name)
         values = absent if values is None else [absent if value is None else value for value in values]
     return np.asarray(values, dtype=_DTYPE[MEMORY[name].storage])
+
+
+# -- what came from another lab: nothing of it is derived again -------------------------------------------------------
+
+
+def _fold_graph(nodes: Nodes, edges: Edges, event: Event) -> None:
+    """Edges between nodes of any kind, if the import has some.
+
+    ``nodes`` are pairs of kind and name; an end is a memory by id, or the place of a node, from 1, below zero.
+    """
+    graph = event.body.get("graph")
+    if graph is None:
+        return
+    places = np.array([int(nodes.intern(kind, [name])[0]) for kind, name in graph["nodes"]], dtype=np.int64)
+    unknown = next((name for name in graph["relation"] if not is_open_word(name)), None)
+    if unknown is not None:
+        raise NewerLab.of_word(f'Event {event.seq} links by "{unknown}"')
+    edges.append(
+        _nodes(graph["source"], places),
+        _nodes(graph["target"], places),
+        edges.codes_of(graph["relation"], grow=True),
+        np.asarray(graph["weight"], dtype=np.float64),
+        nodes=nodes,
+        reinforcements=np.asarray(graph["reinforcements"], dtype=np.int64),
+        created=np.asarray(graph["created"], dtype=np.int64),
+    )
+
+
+def _fold_registers(projections: Mapping[str, Projection], event: Event) -> None:
+    """The tables beside memories that came along."""
+    for name, dumped in event.body.get("registers", {}).items():
+        if name not in projections:
+            raise NewerLab.of_word(f'Event {event.seq} imports a register "{name}"')
+        projections[name].load(dumped)
+
+
+def _nodes(ends: list[int], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    codes = np.asarray(ends, dtype=np.int64)
+    nodes = codes - 1
+    below = codes < 0
+    nodes[below] = places[-codes[below] - 1]
+    return nodes
 
 
 _APPLY: dict[str, Callable[[State, Event], None]] = {

@@ -24,7 +24,7 @@ from memlab.errors import (
     UnknownName,
 )
 from memlab.kernel.base.clock import Clock
-from memlab.kernel.base.interrupts import ThreadLock, free_interrupted, watch_interrupts
+from memlab.kernel.base.threads import ThreadLock, free_interrupted, watch_interrupts
 from memlab.kernel.embedding import Embedder
 from memlab.kernel.index import EXACT_UP_TO, Neighbours
 from memlab.kernel.journal import RESTORE, Event, Journal, JournalView, Mend, Transaction, WriterLock

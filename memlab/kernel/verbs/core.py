@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from statistics import median
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
@@ -11,7 +14,7 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Taken
 from memlab.kernel.base.clock import Micros, When, datable, to_micros
-from memlab.kernel.base.latencies import Latencies
+from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.privacy import personal_kinds
 from memlab.kernel.recall import Hit, Recaller
 from memlab.kernel.state import Seen, State, seen_rows
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from memlab.kernel.policies import Pack
     from memlab.kernel.storage.store import Store
 
-__all__ = ["Core", "Memories", "MemoryLike", "listed_memories"]
+__all__ = ["PARTS", "Core", "Latencies", "Memories", "MemoryLike", "listed_memories"]
 
 MemoryLike = Annotated[Memory | Hit | int, Taken("a memory (what remember returned, a hit such as hits[0], or an id)")]
 """One memory, as a caller may name it: a `Memory` that a call returned, a `Hit` of a recall, or its id, an int."""
@@ -32,6 +35,41 @@ Memories = MemoryLike | pl.DataFrame | Iterable[MemoryLike]
 A frame names memories by its column ``id`` or ``memory_id``: rows of ``lab.memories``, say, or of ``hits.frame``. An
 empty list names none.
 """
+
+
+PARTS = ("embedding", "search", "write")
+_KEPT = 1_000
+"""Durations of each part that are kept, the latest: a median of a thousand is steady, and 24 kB hold all three."""
+
+
+class Latencies:
+    """The latest durations of embedding, search and write, in milliseconds."""
+
+    def __init__(self) -> None:
+        self._durations: dict[str, deque[float]] = {part: deque(maxlen=_KEPT) for part in PARTS}
+        self._lock = ThreadLock()
+
+    @contextmanager
+    def measured(self, part: str) -> Iterator[None]:
+        """Measure the block as one call of ``part``; a block that raises is not counted."""
+        start = perf_counter()
+        yield
+        self.add(part, perf_counter() - start)
+
+    def add(self, part: str, seconds: float) -> None:
+        """Count one call of ``part``."""
+        with self._lock:
+            self._durations[part].append(1000.0 * seconds)
+
+    def typical(self, part: str) -> tuple[float | None, int]:
+        """Return the median of the calls of ``part`` that are kept, None without any, and their number.
+
+        >>> Latencies().typical("search")
+        (None, 0)
+        """
+        with self._lock:
+            durations = list(self._durations[part])
+        return (median(durations) if durations else None), len(durations)
 
 
 def _unheld(name: str) -> Any:

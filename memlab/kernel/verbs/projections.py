@@ -8,17 +8,16 @@ from memlab.kernel.hooks import HOOKS
 from memlab.kernel.state import Projection, State, declare_events, declare_projections, extend_event, with_extended
 from memlab.kernel.verbs.declared import Declared, Make
 
-__all__ = ["FOLDERS", "KEPT", "MADE", "PROJECTIONS", "new_state"]
+__all__ = ["KEPT", "MADE", "PROJECTIONS", "new_state"]
 
-VERBS = tuple(
-    f"memlab.kernel.verbs.{name}" for name in ("feedback", "gate", "graph", "linking", "recalling", "remembering")
+_MODULES = (
+    *(f"{name}.declared" for name in import_module("memlab.subjects").EXTENSIONS),
+    "memlab.kernel.verbs.registers",
+    *(f"memlab.kernel.verbs.{name}.declared" for name in ("linking", "recalling", "remembering")),
 )
-"""The folders of the kernel that declare something."""
+"""The modules that declare something. Hooks are called in this order."""
 
-FOLDERS = (*import_module("memlab.subjects").EXTENSIONS, *VERBS)
-"""The modules of folders that declare something, each in its ``declared.py``. Hooks are called in this order."""
-
-_DECLARED: tuple[Declared, ...] = tuple(import_module(f"{name}.declared").DECLARED for name in FOLDERS)
+_DECLARED: tuple[Declared, ...] = tuple(import_module(name).DECLARED for name in _MODULES)
 
 PROJECTIONS: tuple[type[Projection], ...] = tuple(
     sorted((kind for declared in _DECLARED for kind in declared.projections), key=lambda kind: kind.__name__)

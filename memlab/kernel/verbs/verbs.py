@@ -8,7 +8,7 @@ from typing import Any
 
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.corrections.corrections import Corrections
-from memlab.kernel.verbs.feedback.feedback import Judgements
+from memlab.kernel.verbs.feedback import Judgements
 from memlab.kernel.verbs.linking.linker import Linker
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering

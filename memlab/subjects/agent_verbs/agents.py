@@ -17,16 +17,24 @@ from memlab.kernel.recall import Filters, Hits, WordOrWords
 from memlab.kernel.state import State, checked_text, columns_of
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
-from memlab.kernel.verbs.feedback.feedback import Judgements, Verified
-from memlab.kernel.verbs.gate.identity import Identity, is_fact
-from memlab.kernel.verbs.gate.names import as_agent, check_agent
-from memlab.kernel.verbs.gate.switch import Consents, Switches, consent_of, lacks_consent
+from memlab.kernel.verbs.feedback import Judgements, checked_judgement
+from memlab.kernel.verbs.gate import (
+    Consents,
+    Identity,
+    Switches,
+    as_agent,
+    check_agent,
+    consent_of,
+    is_fact,
+    lacks_consent,
+)
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.admission import Admission, Observation
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered
 from memlab.subjects.agents.relationships import Relationship, Relationships, in_event, relationship_of, talked
 from memlab.subjects.agents.turns import PATIENCE, BegunTurns, Turns
+from memlab.subjects.agents.verifying import Verified, Verifying
 from memlab.subjects.context.context import Context, Contexts, Metrics, metrics_of
 from memlab.subjects.extraction.extraction import Extraction, Learned, where_of
 from memlab.subjects.extraction.staged import Extracted
@@ -53,11 +61,11 @@ class LabAgents:
         core: Core,
         remembering: Remembering,
         questions: Questions,
-        judgements: Judgements,
+        verifying: Verifying,
         begun: BegunTurns,
         extraction: Extraction,
     ) -> None:
-        self._core, self._remembering, self._questions, self._judgements = core, remembering, questions, judgements
+        self._core, self._remembering, self._questions, self._verifying = core, remembering, questions, verifying
         self._begun, self._extraction = begun, extraction
 
     @checked
@@ -154,7 +162,7 @@ class LabAgents:
 
         >>> lab.agents.verify(lab.recall("release"), memlab.verifiers.overlap)                    # doctest: +SKIP
         """
-        return self._judgements.verify(hits, accepted, rejected=rejected, relations=relations, at=at)
+        return self._verifying.verify(hits, accepted, rejected=rejected, relations=relations, at=at)
 
     @checked
     def turns(
@@ -185,7 +193,7 @@ class LabAgents:
                 context, limit=limit, project=project, session=session, filters=filters, at=None, log=True
             )
 
-        begun = Turns(ask, self._judgements, verifier, self._core.store, patience=patience)
+        begun = Turns(ask, self._verifying, verifier, self._core.store, patience=patience)
         self._begun.add(begun)
         return begun
 
@@ -565,16 +573,9 @@ class Agent(Displayed):
         self._identity.check_writes()
         with self._core.reading() as state:
             self._identity.check_sees(state, [self._core.row(hit)])
-        return self._judgements.feedback(
-            hit,
-            outcome,
-            rating=rating,
-            reward=reward,
-            agent=self._short,
-            source=source,
-            at=at,
-            decision=decision,
-        )
+        now = self._core.instant(at)
+        judgement = checked_judgement(hit, outcome, rating, reward, self._short, source, now, decision)
+        return self._judgements.feedback(judgement)
 
     @checked
     def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Edited:

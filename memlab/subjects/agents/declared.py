@@ -11,5 +11,8 @@ __all__ = ["DECLARED"]
 DECLARED = Declared(
     projections=(Relationships,),
     hooks=(Hook("agents-feedback", "feedback", "memlab.subjects.agents.relationships:fields_of_feedback"),),
-    kept={"turns": made_of("memlab.subjects.agents.turns:BegunTurns")},
+    kept={
+        "turns": made_of("memlab.subjects.agents.turns:BegunTurns"),
+        "verifying": made_of("memlab.subjects.agents.verifying:Verifying", "core"),
+    },
 )

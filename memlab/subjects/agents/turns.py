@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from memlab.errors import LabError, MemlabError
 from memlab.kernel.base.arguments import Seconds, checked, item
 from memlab.kernel.base.display import Displayed, table
-from memlab.kernel.base.interrupts import ThreadLock
 from memlab.kernel.base.printable import printable
-from memlab.kernel.base.worker import Worker
+from memlab.kernel.base.threads import ThreadLock, Worker
 from memlab.kernel.hooks import hooks
 from memlab.kernel.recall import Hit, Hits
 from memlab.kernel.state import checked_text
 from memlab.kernel.storage.store import Store
-from memlab.kernel.verbs.feedback.feedback import Judgements, verdict_of
+from memlab.subjects.agents.verifying import Verifying, verdict_of
 from memlab.subjects.verifiers import Verdict, Verifier
 
 __all__ = ["PATIENCE", "BegunTurns", "Surfaced", "Turns"]
@@ -140,15 +139,15 @@ class Turns:
     def __init__(
         self,
         ask: Callable[[str], Hits],
-        judgements: Judgements,
+        verifying: Verifying,
         verifier: Verifier | None,
         store: Store,
         *,
         patience: float = PATIENCE,
     ) -> None:
         """``ask`` recalls for a context; ``store`` is that of the lab which it asks."""
-        verifying = None if verifier is None else _Verifying(judgements, verifier, patience)
-        self._search = _Search(ask, verifying, store)
+        asked = None if verifier is None else _Asked(verifying, verifier, patience)
+        self._search = _Search(ask, asked, store)
         weakref.finalize(self, self._search.worker.stop_soon)
 
     @checked
@@ -182,7 +181,7 @@ class Turns:
 class _Search:
     """What the worker of some turns does. It does not know them, so that they may be left and not closed."""
 
-    def __init__(self, ask: Callable[[str], Hits], verifying: _Verifying | None, store: Store) -> None:
+    def __init__(self, ask: Callable[[str], Hits], verifying: _Asked | None, store: Store) -> None:
         self._ask, self._verifying, self._store = ask, verifying, store
         self.worker = Worker(f"turns of {store.where}", self._step)
         self._mutex = ThreadLock()
@@ -296,11 +295,11 @@ class _Search:
         return float(closeness[0]) < hits.pack.number("topic-closeness")
 
 
-class _Verifying:
+class _Asked:
     """A verifier that is asked in a thread of its own, at most one at a time, and for so long."""
 
-    def __init__(self, judgements: Judgements, verifier: Verifier, patience: float) -> None:
-        self._judgements, self._verifier, self._patience = judgements, verifier, patience
+    def __init__(self, verifying: Verifying, verifier: Verifier, patience: float) -> None:
+        self._verifying, self._verifier, self._patience = verifying, verifier, patience
         self._thread: threading.Thread | None = None
         self._asked: int | None = None
 
@@ -326,7 +325,7 @@ class _Verifying:
         verdict = answered[0] if answered else late
         if isinstance(verdict, Verdict):
             try:
-                return set(self._judgements.verify(hits, verdict).accepted)
+                return set(self._verifying.verify(hits, verdict).accepted)
             except MemlabError as error:
                 verdict = str(error)
         return printable(f"Recall {hits.decision} is not verified: {verdict[:_MOST_SAID]}")

@@ -22,7 +22,7 @@ from memlab.kernel.state import EVERYONE, State, audiences
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import seen
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.graph.graph import GraphVerbs
+from memlab.kernel.verbs.graph import GraphVerbs
 from memlab.subjects.clusters.finding import Clusters, clusters
 from memlab.subjects.clusters.membership import (
     Clustering,

@@ -23,9 +23,8 @@ from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import Change, State, audiences, checked_text, compact, redactions, values_of, with_speaker
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core, MemoryLike
-from memlab.kernel.verbs.corrections.dependents import Dependents
 from memlab.kernel.verbs.corrections.editing import in_place_of
-from memlab.kernel.verbs.corrections.replacing import Editor, EditOutcome
+from memlab.kernel.verbs.corrections.replacing import Dependents, Editor, EditOutcome
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.clusters.clusters import SHOWN, check_writable, cluster, find_clusters
 from memlab.subjects.clusters.finding import Clusters
@@ -363,8 +362,6 @@ def summaries_frame(state: State) -> pl.DataFrame:
 
 class Quoting(Dependents):
     """What consolidation made: a summary of the old words is undone, its members are in use again."""
-
-    label = "consolidation"
 
     def made(self, state: State) -> Collection[int]:
         return summaries_of(state).all.keys()

@@ -17,7 +17,6 @@ from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import Micros, When
 from memlab.kernel.base.disk import writing
 from memlab.kernel.base.display import Displayed, clip, details, table, text_table
-from memlab.kernel.base.latencies import PARTS, Latencies
 from memlab.kernel.base.printable import printable
 from memlab.kernel.english import count_tokens
 from memlab.kernel.journal import Event
@@ -25,7 +24,7 @@ from memlab.kernel.recall import Filters, Hits
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.slates import ATTRIBUTED, Slate
 from memlab.kernel.state import State, checked_text, seen_rows
-from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.core import PARTS, Core, Latencies
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.subjects.context.injection import FileNames, Injection
 from memlab.subjects.context.writing import WARNINGS, Sheet

@@ -20,10 +20,9 @@ from memlab.kernel.schema import role_of
 from memlab.kernel.state import checked_text
 from memlab.kernel.storage.views import seen
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.feedback.gaps import Gaps
-from memlab.kernel.verbs.gate.names import check_agent
-from memlab.kernel.verbs.gate.switch import check_on
+from memlab.kernel.verbs.gate import check_agent, check_on
 from memlab.kernel.verbs.linking.comparing import Comparing
+from memlab.kernel.verbs.registers import Gaps
 from memlab.kernel.verbs.remembering.detectors import Utterance
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.remembering.tellings import Tellings

@@ -30,7 +30,7 @@ from memlab.kernel.english import (
     words_of,
 )
 from memlab.kernel.verbs.fact_rows import fact_text
-from memlab.kernel.verbs.gate.names import as_agent
+from memlab.kernel.verbs.gate import as_agent
 from memlab.kernel.verbs.remembering.detectors import Utterance, corrects, provenance_of, tells_event, utterance
 from memlab.subjects.extraction.circumstances import Setting, setting_of
 from memlab.subjects.extraction.confidence import kept_of

@@ -12,10 +12,8 @@ from memlab.io.formats import Message
 from memlab.kernel.privacy import screen
 from memlab.kernel.schema import RECALLABLE, RELATIONS, role_of
 from memlab.kernel.state import State
-from memlab.kernel.verbs.corrections.dependents import Dependents, fields_equal
 from memlab.kernel.verbs.corrections.editing import field_value, without_use
-from memlab.kernel.verbs.corrections.rederiving import FACT
-from memlab.kernel.verbs.corrections.replacing import Editor, EditOutcome
+from memlab.kernel.verbs.corrections.replacing import FACT, Dependents, Editor, EditOutcome, fields_equal
 from memlab.subjects.extraction.proposing import Where, proposals
 from memlab.subjects.extraction.staged import Proposed
 
@@ -29,8 +27,6 @@ _SHORTEST = 2
 
 class ExtractedMemories(Dependents):
     """What extraction read from a text: read again from the corrected one, or taken out of use."""
-
-    label = "extracted"
 
     def find(self, state: State, row: int, new: str, others: Collection[int]) -> list[int]:
         return extracted_from(state, row, new, others)

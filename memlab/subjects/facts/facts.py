@@ -26,7 +26,7 @@ from memlab.kernel.verbs.fact_rows import (
     retracted,
     with_status,
 )
-from memlab.kernel.verbs.gate.switch import filters_while_off
+from memlab.kernel.verbs.gate import filters_while_off
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Memory

@@ -16,8 +16,7 @@ from memlab.kernel.privacy import refuse
 from memlab.kernel.storage.backup_folders import BACKUPS, BackupFolder, backups_in, write_backup
 from memlab.kernel.storage.purging import PURGE_TIMEOUT
 from memlab.kernel.storage.store import Store
-from memlab.kernel.verbs.corrections.stale import stale_frame
-from memlab.subjects.io.checking import Checked, check, check_in_memory, with_stale
+from memlab.subjects.io.checking import Checked, check, check_in_memory
 
 __all__ = ["Backup", "back_up", "back_up_if_due", "check_open"]
 
@@ -74,13 +73,8 @@ def check_open(store: Store, *, repair: bool) -> Checked:
     if not isinstance(journal, Journal):
         raise ReadOnlyLab(f"{store.where}: check the lab itself.")
     if journal.path is None:
-        found = check_in_memory(journal)
-    else:
-        found = check(journal.path, repair=repair and not journal.read_only)
-        if found.frame.filter(pl.col("state") == "stale").height:
-            return found
-    with store.reading() as state:
-        return with_stale(found, stale_frame(state, store.versions.pack, journal))
+        return check_in_memory(journal)
+    return check(journal.path, repair=repair and not journal.read_only)
 
 
 def _write(store: Store, folder: str | Path | None, keep: int) -> BackupFolder:

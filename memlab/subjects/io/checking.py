@@ -44,10 +44,9 @@ from memlab.kernel.slates import SlateLog
 from memlab.kernel.state import State, latest_snapshot, load_snapshot, policy_events, with_extended
 from memlab.kernel.storage.backup_folders import BACKUPS, backups_in, places
 from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT
-from memlab.kernel.verbs.corrections.stale import stale_frame
 from memlab.kernel.verbs.projections import PROJECTIONS, new_state
 
-__all__ = ["Checked", "check", "check_in_memory", "with_stale"]
+__all__ = ["Checked", "check", "check_in_memory"]
 
 _SCHEMA = {"file": pl.String, "part": pl.String, "state": pl.String, "detail": pl.String}
 
@@ -56,8 +55,8 @@ _SCHEMA = {"file": pl.String, "part": pl.String, "state": pl.String, "detail": p
 class Checked(Displayed):
     """What a check found: a row of ``frame`` for each part of a lab (file, part, state, detail).
 
-    ``state`` is "sound"; "repaired"; "damaged", where nothing holds what was written; "lost", where events that were
-    acknowledged are not there; or "stale", where a memory tells what it told before a correction.
+    ``state`` is "sound"; "repaired"; "damaged", where nothing holds what was written; or "lost", where events that
+    were acknowledged are not there.
     """
 
     path: Path | None
@@ -106,15 +105,6 @@ def check_in_memory(journal: Journal) -> Checked:
     rows = [("in memory", str(fault).partition(": ")[0], "damaged", fault.detail) for fault in found]
     rows = rows or [("in memory", "rows", "sound", f"{journal.head:,} events")]
     return Checked(None, pl.DataFrame(rows, schema=_SCHEMA, orient="row"))
-
-
-def with_stale(found: Checked, stale: pl.DataFrame) -> Checked:
-    """The same check with a row for each memory that tells what it told before a correction."""
-    rows = [
-        ("memories", f"memory {id}", "stale", f"{name} holds old words; lab.upkeep.review.rebuild() makes it again")
-        for id, name in stale.select("memory_id", "field").iter_rows()
-    ]
-    return Checked(found.path, pl.concat([found.frame, pl.DataFrame(rows, schema=_SCHEMA, orient="row")]))
 
 
 class _Checking:
@@ -230,8 +220,6 @@ class _Checking:
         else:
             short = len(state) - len(state.vectors)
             self._tell(FILE, "fold", "damaged" if short else "sound", f"{len(state):,} memories")
-            stale = with_stale(Checked(None, pl.DataFrame(schema=_SCHEMA)), stale_frame(state, versions.pack, journal))
-            self.rows += stale.frame.rows()
 
     # -- what is made of it -----------------------------------------------------------------------------------
 

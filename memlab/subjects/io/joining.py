@@ -12,7 +12,7 @@ from memlab.kernel.journal import Event, Journal
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import SeenStore
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.gate.switch import check_on
+from memlab.kernel.verbs.gate import check_on
 from memlab.kernel.verbs.projections import new_state
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from memlab.kernel.schema import MEMORY, RECALLABLE
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import SeenStore
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.gate.switch import Switches, check_on
+from memlab.kernel.verbs.gate import Switches, check_on
 from memlab.subjects.io.synced import Synced
 
 if TYPE_CHECKING:

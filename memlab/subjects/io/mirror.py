@@ -21,9 +21,8 @@ from memlab.errors import InputError, MemlabError
 from memlab.io.formats import SCHEMA, Bundle, bundle_of, file_name, lab_id, memory_page, memory_records, time_text
 from memlab.kernel.base.arguments import Seconds, checked
 from memlab.kernel.base.disk import refusal
-from memlab.kernel.base.interrupts import ThreadLock
 from memlab.kernel.base.printable import printable
-from memlab.kernel.base.worker import Background, Finished, Worker
+from memlab.kernel.base.threads import Background, Finished, ThreadLock, Worker
 from memlab.kernel.storage.copies import note_copy, unreached, written
 from memlab.kernel.storage.store import Store
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memlab.errors import EmbedderMismatch, LabBusy, MemlabError, ReadOnlyLab
 from memlab.kernel.base.printable import printable
-from memlab.kernel.base.worker import Background, Finished, Worker
+from memlab.kernel.base.threads import Background, Finished, Worker
 from memlab.kernel.state import seen_rows
 from memlab.kernel.storage.store import Store
 

@@ -15,7 +15,7 @@ from memlab.kernel.base.arguments import AsGiven, Count, checked, shown
 from memlab.kernel.privacy import screen, without_sensitive
 from memlab.kernel.state import checked_text, refuse_names
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.gate.switch import check_on
+from memlab.kernel.verbs.gate import check_on
 from memlab.subjects.modules.module_map import ModuleMap, ModuleMaps, described, module_map
 from memlab.subjects.modules.scanning import scan
 

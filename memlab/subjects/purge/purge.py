@@ -10,8 +10,7 @@ from memlab.kernel.privacy import refuse
 from memlab.kernel.state import State
 from memlab.kernel.storage.purging import PURGE_TIMEOUT, PURGED, PURGING, end_purge
 from memlab.kernel.verbs.core import Core, Memories
-from memlab.kernel.verbs.corrections.editing import joined_by_succession
-from memlab.kernel.verbs.corrections.overdue import due_for_purge
+from memlab.kernel.verbs.corrections.editing import due_for_purge, joined_by_succession
 from memlab.subjects.purge.planning import plan_purge, purging, redact_slate
 from memlab.subjects.purge.receipt import (
     Chosen,

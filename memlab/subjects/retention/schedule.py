@@ -11,7 +11,7 @@ from memlab.errors import InputError, MemlabError, ReadOnlyLab
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
-from memlab.kernel.base.worker import Background, Worker
+from memlab.kernel.base.threads import Background, Worker
 from memlab.kernel.storage.store import Store
 from memlab.subjects.retention.upkeep import Upkeep, run_upkeep
 

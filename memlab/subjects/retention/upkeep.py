@@ -19,7 +19,7 @@ from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.hooks import hooks
 from memlab.kernel.state import Change
 from memlab.kernel.storage.store import Store
-from memlab.kernel.verbs.corrections.overdue import due_for_purge
+from memlab.kernel.verbs.corrections.editing import due_for_purge
 from memlab.subjects.retention.pruning import edges_frame_of, may_prune, pruned, reads_degrees
 from memlab.subjects.retention.transitions import Transitions, transitions
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any
@@ -19,16 +19,16 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
 from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
 from memlab.kernel.journal import Event
+from memlab.kernel.policies import VersionLog
 from memlab.kernel.privacy import refuse
 from memlab.kernel.recall import Recaller
 from memlab.kernel.slates import Slates
-from memlab.kernel.state import Change, State, checked_text
+from memlab.kernel.state import Change, State, checked_text, stamps
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.corrections.editing import joined_by_succession, replaced_by
-from memlab.kernel.verbs.corrections.stale import Rebuilding, stale_frame, supersession_frame
-from memlab.kernel.verbs.feedback.gaps import Gaps
 from memlab.kernel.verbs.recalling.asking import Past
+from memlab.kernel.verbs.registers import Gaps
 from memlab.kernel.verbs.remembering.tellings import provenance_frame
 from memlab.subjects.review.quarantine import (
     Displaced,
@@ -167,45 +167,6 @@ class LabReview:
         Columns: memory_id, of, how, status, text. Without ``memory``, of all that is deprecated.
         """
         return self._corrections.related(memory)
-
-    @checked
-    def stale(self) -> pl.DataFrame:
-        """Return what still tells what a memory told before it was corrected, as earlier versions left it.
-
-        Returns
-        -------
-        polars.DataFrame
-            A row for each finding: ``memory_id``, ``field``, ``holds`` (the old words) and ``text``. ``field`` is a
-            field of the memory ("summary", "object", "tags"), "edges" for edges that linking made of the old words,
-            "extracted" for a memory read from them, or "consolidation" for a summary in use that quotes them.
-
-        Examples
-        --------
-        >>> lab.upkeep.review.stale().height                                                      # doctest: +SKIP
-        0
-        """
-        with self._core.reading() as state:
-            return stale_frame(state, self._core.pack, self._core.store.journal)
-
-    @checked
-    def rebuild(self) -> pl.DataFrame:
-        """Rebuild what ``stale`` lists, drop what the new words do not state, and return what was listed.
-
-        Each change is an event, and all are written or none. What superseded what in the past stays as it is: see
-        ``supersessions``. A second call changes nothing.
-
-        Raises
-        ------
-        ReadOnlyLab
-            If the lab was opened for reading.
-
-        Examples
-        --------
-        >>> lab.upkeep.review.rebuild()                                                           # doctest: +SKIP
-        """
-        store = self._core.store
-        with store.writing() as tx:
-            return Rebuilding(self._core, tx, store.clock()).run()
 
     @checked
     def supersessions(self) -> pl.DataFrame:
@@ -460,3 +421,100 @@ def _shown(slates: Slates, ids: Sequence[int]) -> pl.DataFrame:
 def _difference(before: Sequence[int], after: Sequence[int]) -> dict[str, Any]:
     left, came = [id for id in before if id not in after], [id for id in after if id not in before]
     return {"left": left, "came": came, "overlap": 1 - len(left) / len(before) if before else 1.0}
+
+
+# -- which rule superseded what ---------------------------------------------------------------------------------------
+
+_SUPERSEDED: dict[str, Any] = {
+    "memory_id": pl.Int64,
+    "superseded_by": pl.Int64,
+    "at": pl.Int64,
+    "event": pl.Int64,
+    "rule": pl.String,
+    "relation": pl.String,
+    "pack": pl.String,
+    "pack_hash": pl.String,
+    "link_hash": pl.String,
+    "resolve_hash": pl.String,
+    "reason": pl.String,
+    "text": pl.String,
+    "by_text": pl.String,
+}
+
+
+def supersession_frame(state: State, versions: VersionLog, events: Iterable[Event]) -> pl.DataFrame:
+    """Return a row for each superseded memory: by what, when, by which rule, and under which policies.
+
+    ``rule`` is "correction" (an edit), "linking" (the pack's ``link`` and ``resolve``), "merge" (linking made one of
+    two), "by hand", "verifier", "import", or "unknown rule". ``relation`` is what ``link`` called the pair, where its
+    event says so. ``pack``, ``pack_hash``, ``link_hash`` and ``resolve_hash`` are those that were active at the event.
+    """
+    by, status = state.numbers["superseded_by"].values, state.names["status"]
+    rows = np.flatnonzero(status.codes == status.code("superseded")).tolist()
+    wanted = {row + 1 for row in rows}
+    last: dict[int, Event] = {}
+    for event in events:
+        last |= dict.fromkeys(wanted.intersection(_superseded_by(event)), event)
+    found = []
+    for row in rows:
+        made, other = last.get(row + 1), by[row]
+        reason = state.notes["reason"].at(row)
+        successor = None if other != other else int(other)
+        pack = None if made is None else versions.live_at(made.seq)
+        found.append(
+            (
+                row + 1,
+                successor,
+                int(state.numbers["changed"].values[row]) if made is None else made.at,
+                None if made is None else made.seq,
+                _rule(made, reason),
+                None if made is None or successor is None else _relation(made, successor, row + 1),
+                None if pack is None else pack.name,
+                None if pack is None else pack.hash,
+                None if pack is None else pack.policies["link"].hash,
+                None if pack is None else pack.policies["resolve"].hash,
+                reason,
+                state.texts.at(row),
+                None if successor is None else state.texts.at(successor - 1),
+            )
+        )
+    frame = pl.DataFrame(found, schema=_SUPERSEDED, orient="row")
+    return frame.with_columns(stamps("at", frame["at"].to_numpy()))
+
+
+def _superseded_by(event: Event) -> Iterator[int]:
+    """The ids that an event gives the status superseded."""
+    body = event.body
+    for part in body.get("set", ()):
+        words = part["columns"].get("status")
+        if words == "superseded":
+            yield from part["ids"]
+        elif isinstance(words, list):
+            yield from (id for id, word in zip(part["ids"], words, strict=True) if word == "superseded")
+    words = body.get("columns", {}).get("status") if "first" in body else None
+    if words is not None:
+        ids = range(body["first"], body["first"] + body["count"])
+        each = words if isinstance(words, list) else [words] * len(ids)
+        yield from (id for id, word in zip(ids, each, strict=True) if word == "superseded")
+
+
+def _rule(event: Event | None, reason: str | None) -> str:
+    if event is None:
+        return "unknown rule"
+    body = event.body
+    if event.kind == "remember" and "edit" in body:
+        return "correction"
+    if event.kind == "link":
+        merged = (reason or "").startswith("Merged: ") or (reason or "").startswith("duplicate")
+        return "by hand" if body.get("by") == "hand" else "merge" if merged else "linking"
+    return {"verify": "verifier", "import": "import"}.get(event.kind, "unknown rule")
+
+
+def _relation(event: Event, successor: int, id: int) -> str | None:
+    """What else joins the two in the same event: what ``link`` called the pair."""
+    edges = event.body.get("edges")
+    if not isinstance(edges, Mapping):
+        return None
+    words = edges["relation"] if isinstance(edges["relation"], list) else [edges["relation"]] * len(edges["source"])
+    pairs = zip(edges["source"], edges["target"], words, strict=True)
+    return next((w for s, t, w in pairs if (s, t) == (successor, id) and w != "supersedes"), None)

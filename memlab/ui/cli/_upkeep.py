@@ -107,17 +107,6 @@ def check(lab: Path, no_repair: bool) -> Told:
     return report, [*lines, "sound" if done.sound else restoring], int(not done.sound)
 
 
-@command(upkeep, write)
-def rebuild(lab: memlab.Lab) -> Told:
-    """Make again what corrections of earlier versions left in old words in LAB: summaries, values of facts.
-
-    `memlab upkeep check` lists it. What superseded what in the past stays as it is.
-    """
-    rows = lab.upkeep.review.rebuild().to_dicts()
-    lines = [f"memory {row['memory_id']}: {row['field']}" for row in rows]
-    return {"rebuilt": rows}, [*lines, f"{len(rows):,} fields rebuilt"]
-
-
 @command(upkeep)
 @LAB
 @click.argument("backup", required=False, type=LocalPath())

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
 from memlab.errors import InputError, LabError, MemlabError, RenamedWarning, UnknownName, did_you_mean
 from memlab.kernel.base.arguments._rules import Misfit, Rule, Within, raised, rule_of
-from memlab.kernel.base.interrupts import free_interrupted
+from memlab.kernel.base.threads import free_interrupted
 
 __all__ = ["Parameter", "checked", "describe_parameters", "renamed", "warn_caller"]
 

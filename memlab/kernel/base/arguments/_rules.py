@@ -279,15 +279,16 @@ def _path(value: Any) -> Any:
     return value if isinstance(value, Path) else text
 
 
-def _slice(value: Any) -> Any:
-    fits = isinstance(value, slice) and all(
-        part is None or type(part) is int for part in (value.start, value.stop, value.step)
-    )
-    return value if fits and value.step != 0 else Misfit("a slice of whole numbers", shown(value))
+def _is_slice(value: Any) -> bool:
+    if not isinstance(value, slice):
+        return False
+    parts = (value.start, value.stop, value.step)
+    return value.step != 0 and all(part is None or type(part) is int for part in parts)
 
 
-def _bytes(value: Any) -> Any:
-    return bytes(value) if isinstance(value, bytes) else Misfit("bytes", shown(value))
+def _fitting(expected: str, fits: Callable[[Any], bool]) -> Rule:
+    """Return the rule that passes on every value that fits, as it is."""
+    return Rule(expected, lambda value: value if fits(value) else Misfit(expected, shown(value)))
 
 
 _PLAIN: dict[Any, Rule] = {
@@ -295,10 +296,10 @@ _PLAIN: dict[Any, Rule] = {
     float: _number(Within()),
     str: Rule("a text", _text),
     bool: Rule("True or False", _flag),
-    bytes: Rule("bytes", _bytes),
+    bytes: _fitting("bytes", lambda value: isinstance(value, bytes)),
     Path: Rule("a Path", lambda value: _path(value) if isinstance(value, Path) else Misfit("a Path", shown(value))),
-    slice: Rule("a slice", lambda value: _slice(value)),
-    type(None): Rule("None", lambda value: None if value is None else Misfit("None", shown(value))),
+    slice: _fitting("a slice of whole numbers", _is_slice),
+    type(None): _fitting("None", lambda value: value is None),
 }
 _EXPECTED = {
     "Expr": 'a Polars expression, such as pl.col("kind") == "fact"',
@@ -319,7 +320,7 @@ def _instance(kind: Any) -> Rule | None:
     if getattr(kind, "_is_protocol", False):
         return _protocol(kind)
     expected = _EXPECTED.get(name) or f"a{'n' if name[0] in 'AEIOU' else ''} {name}"
-    return Rule(expected, lambda value: value if isinstance(value, kind) else Misfit(expected, shown(value)))
+    return _fitting(expected, lambda value: isinstance(value, kind))
 
 
 def _protocol(kind: type) -> Rule:
@@ -333,12 +334,7 @@ def _protocol(kind: type) -> Rule:
             if not name.startswith("_")
         }
     )
-    expected = f"something with {', '.join(names)}"
-
-    def take(value: Any) -> Any:
-        return value if all(hasattr(value, name) for name in names) else Misfit(expected, shown(value))
-
-    return Rule(expected, take)
+    return _fitting(f"something with {', '.join(names)}", lambda value: all(hasattr(value, name) for name in names))
 
 
 def _array(args: tuple[Any, ...]) -> Rule:
@@ -346,12 +342,9 @@ def _array(args: tuple[Any, ...]) -> Rule:
     wanted = str(typing.get_args(args[1])[0]) if len(args) > 1 and typing.get_args(args[1]) else ""
     kinds = "b" if "bool" in wanted else "fiub" if "float" in wanted else "iu" if "int" in wanted else ""
     expected = f"a NumPy array{' of numbers' if 'i' in kinds else ' of true and false' if kinds else ''}"
-
-    def take(value: Any) -> Any:
-        fits = type(value).__name__ == "ndarray" and (not kinds or value.dtype.kind in kinds)
-        return value if fits else Misfit(expected, shown(value))
-
-    return Rule(expected, take)
+    return _fitting(
+        expected, lambda value: type(value).__name__ == "ndarray" and (not kinds or value.dtype.kind in kinds)
+    )
 
 
 def _literal(words: tuple[Any, ...]) -> Rule:

@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from memlab.errors import InputError, UnknownName
+from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.kernel.base.display import Displayed, Markup
 from memlab.kernel.hooks import hooks
 from memlab.kernel.privacy import Finding, Screened, refuse, screen
 from memlab.kernel.recall import Hit
-from memlab.kernel.schema import RECALLABLE
+from memlab.kernel.schema import FIELDS, RECALLABLE
 from memlab.kernel.state import Change, State, checked_columns, checked_text, refuse_names
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
-from memlab.kernel.verbs.corrections.dependents import Dependents, dependents
-from memlab.kernel.verbs.corrections.edited_frame import changed_fields
 from memlab.kernel.verbs.corrections.editing import (
     joined_by_succession,
     numbers_before,
@@ -28,8 +26,8 @@ from memlab.kernel.verbs.corrections.editing import (
     versions_from,
     without_use,
 )
-from memlab.kernel.verbs.corrections.replacing import Editor, EditOutcome, Permit
-from memlab.kernel.verbs.reinforcement.reinforcing import Outcome, reinforced
+from memlab.kernel.verbs.corrections.replacing import Dependents, Editor, EditOutcome, Permit, dependents
+from memlab.kernel.verbs.reinforcement import Outcome, reinforced
 from memlab.kernel.verbs.remembering.limits import check_files
 from memlab.kernel.verbs.results import Edited, Memory, with_redacted
 from memlab.subjects.programs import checked_operations
@@ -106,7 +104,7 @@ class Corrections:
     def edit_frame(self, frame: pl.DataFrame) -> tuple[Edited, ...]:
         """Write the changed values of a frame of memories back, all or none; see ``Lab.edit``."""
         with self._core.store.writing() as tx:
-            changes = changed_fields(self._core.store.state.memories(), frame)
+            changes = _changed_fields(self._core.store.state.memories(), frame)
             # all are checked first: once an edit is applied to the state, the store must not be read
             asked = [(id, self._asked(fields.pop("text", None), fields)) for id, fields in changes]
             editor = Editor(self._core, tx, self._core.store.clock())
@@ -153,18 +151,24 @@ class Corrections:
         """See ``LabReview.deprecate``."""
         refuse(checked_text(reason, where="reason"), "reason")
 
-        def change(state: State, chosen: list[int], now: int) -> Change:
-            return without_use(state, chosen, "deprecated", now, reason) + self._used(state, chosen, now, "rejected")
+        def body(state: State, chosen: list[int], now: int) -> dict[str, Any]:
+            change = without_use(state, chosen, "deprecated", now, reason)
+            change += self._used(state, chosen, now, "rejected")
+            was = numbers_before(state, change)  # the event is its own way back
+            return {**change.body(), "was": was} if was else change.body()
 
-        return self._corrected(
-            "deprecate", lambda state: self._with_corrections(state, memory), change, reason, numbers_before
-        )
+        return self._corrected("deprecate", lambda state: self._with_corrections(state, memory), body, reason)
 
     def forget(self, memory: Memories, *, permit: Permit | None = None) -> Corrected:
         """See ``Lab.forget``. ``permit`` raises for a row that the caller may not change, corrections included."""
-        return self._set_status(
-            "forget", "forgotten", lambda state: _permitted(state, self._with_corrections(state, memory), permit)
-        )
+
+        def rows(state: State) -> list[int]:
+            return _permitted(state, self._with_corrections(state, memory), permit)
+
+        def body(state: State, chosen: list[int], now: int) -> dict[str, Any]:
+            return without_use(state, chosen, "forgotten", now).body()
+
+        return self._corrected("forget", rows, body)
 
     def delete(self, memory: Memories | None, *, project: str | None) -> Corrected:
         """See ``Lab.delete``."""
@@ -173,15 +177,17 @@ class Corrections:
             if memory is not None and project is None:
                 chosen = self._with_corrections(state, memory)
             else:
-                chosen = self._chosen(state, memory, project, known=bool(mapped(state)))
+                chosen = self._chosen(state, memory, project, known=is_kept(state))
             return [row for row in chosen if state.names["status"].at(row) not in ("deleted", "purged")]
 
-        def mapped(state: State) -> dict[str, str]:
-            if project is None or not any(keeps(state, project) for keeps in hooks("delete-project")):
-                return {}
-            return {"project": project}
+        def is_kept(state: State) -> bool:
+            return project is not None and any(keeps(state, project) for keeps in hooks("delete-project"))
 
-        return self._set_status("delete", "deleted", rows, also=mapped)
+        def body(state: State, chosen: list[int], now: int) -> dict[str, Any]:
+            own = {"project": project} if is_kept(state) else {}
+            return {**without_use(state, chosen, "deleted", now).body(), **own}
+
+        return self._corrected("delete", rows, body)
 
     def restore(
         self, memory: Memories | None, *, project: str | None, permit: Permit | None = None, summaries: bool = True
@@ -201,15 +207,15 @@ class Corrections:
 
         store = self._core.store
 
-        def change(state: State, chosen: list[int], now: int) -> Change:
+        def body(state: State, chosen: list[int], now: int) -> dict[str, Any]:
             change = restored(state, chosen, statuses_of(store.journal.events(), chosen), now)
             status = {row: state.names["status"].at(row) for row in chosen}
             wronged = [row for row in chosen if status[row] == "deprecated"]
             back = [row for row in chosen if status[row] not in (*RECALLABLE, "deprecated")]
             undone = undeprecated(state, store.journal.events(kinds=("deprecate",)) if wronged else (), wronged)
-            return change + undone + self._used(state, back, now, "recalled")
+            return (change + undone + self._used(state, back, now, "recalled")).body()
 
-        done = self._corrected("restore", rows, change)
+        done = self._corrected("restore", rows, body)
         for sort, some in standing:
             done = self._with_members(done, sort, some) if some else done
         return done
@@ -256,18 +262,6 @@ class Corrections:
             rows |= dict.fromkeys([row, *(one for one in corrections if state.names["status"].at(one) != "deleted")])
         return list(rows)
 
-    def _set_status(
-        self,
-        verb: str,
-        status: str,
-        rows: Callable[[State], list[int]],
-        reason: str | None = None,
-        also: Callable[[State], dict[str, str]] = lambda state: {},
-    ) -> Corrected:
-        return self._corrected(
-            verb, rows, lambda state, chosen, now: without_use(state, chosen, status, now, reason), reason, also=also
-        )
-
     def _used(self, state: State, rows: list[int], now: int, outcome: Outcome) -> Change:
         pack = self._core.pack
         return reinforced(state, pack, np.array(sorted(rows), dtype=np.int64), now, outcome=outcome)
@@ -276,25 +270,16 @@ class Corrections:
         self,
         verb: str,
         rows: Callable[[State], list[int]],
-        change: Callable[[State, list[int], int], Change],
+        body: Callable[[State, list[int], int], dict[str, Any]],
         reason: str | None = None,
-        before_it: Callable[[State, Change], list[dict[str, Any]]] | None = None,
-        also: Callable[[State], dict[str, str]] = lambda state: {},
     ) -> Corrected:
-        """One event that changes statuses, or none if nothing is to change.
-
-        ``before_it`` says what the event keeps of the values that it changes, as its own way back; ``also`` says
-        what else it carries.
-        """
+        """Write one event that changes statuses, with what ``body`` returns; none if that is empty."""
         with self._core.store.writing() as tx:
             state, now = self._core.store.state, self._core.store.clock()
             chosen = rows(state)
             before = [state.names["status"].at(row) for row in chosen]
-            made = change(state, chosen, now)
-            more = also(state)
-            if made or more:
-                was = [] if before_it is None else before_it(state, made)
-                tx.event(verb, {**made.body(), **more, **({"was": was} if was else {})}, at=now)
+            if made := body(state, chosen, now):
+                tx.event(verb, made, at=now)
         return self._report(verb, chosen, before, reason)
 
     def _report(self, verb: str, chosen: list[int], before: list[str | None], reason: str | None) -> Corrected:
@@ -330,3 +315,62 @@ def _taken_out_together(state: State, row: int) -> list[int]:
     if status == "superseded":
         return [row]
     return [version for version in versions_from(state, row) if state.names["status"].at(version) == status]
+
+
+# -- frames that are written back -------------------------------------------------------------------------------------
+
+
+_EDITABLE = frozenset(FIELDS) - {"status"}
+
+
+def _changed_fields(memories: pl.DataFrame, edited: pl.DataFrame) -> list[tuple[int, dict[str, Any]]]:
+    """Return the id and the changed fields of each memory that a frame changes, in the order of the frame.
+
+    Parameters
+    ----------
+    memories
+        ``lab.memories`` as it is.
+    edited
+        Rows with an ``id`` and any columns of ``memories``. Rows and columns that are left out stay as they are.
+
+    Raises
+    ------
+    InputError
+        If there is no column ``id``, an id is null or stands twice, a column is none of a memory's, or a value changed
+        that is not a caller's to change.
+    UnknownName
+        If there is no memory of an id.
+    """
+    if "id" not in edited.columns:
+        raise InputError("A frame of edits needs the column id: lab.memories has it.")
+    ids = edited["id"].to_list()
+    if any(isinstance(id, bool) or not isinstance(id, int) for id in ids):
+        raise InputError("The column id of a frame of edits holds the id of a memory in each row.")
+    seen: set[int] = set()
+    place_of = {id: place for place, id in enumerate(memories["id"].to_list())}
+    for id in ids:
+        if id in seen:
+            raise InputError(f"Memory {id} stands twice in the frame of edits: give each memory one row.")
+        if id not in place_of:
+            raise UnknownName("memory", id)
+        seen.add(id)
+    places = [place_of[id] for id in ids]
+    changes: list[dict[str, Any]] = [{} for _ in ids]
+    for name in edited.columns:
+        if name == "id":
+            continue
+        if name not in memories.columns:
+            raise InputError(f'A memory has no column "{name}". {did_you_mean(name, memories.columns)}')
+        before = memories[name].gather(places).to_list()
+        for row, (was, value) in enumerate(zip(before, edited[name].to_list(), strict=True)):
+            if value != value:  # NaN is nothing
+                value = None
+            if was == value or (not was and value == []):
+                continue
+            if name not in _EDITABLE:
+                raise InputError(
+                    f"Row {row}: {name} of memory {ids[row]} cannot be edited. "
+                    "See lab.forget, lab.forget(how='delete'), lab.restore and lab.facts.retract for statuses."
+                )
+            changes[row][name] = value
+    return [(id, fields) for id, fields in zip(ids, changes, strict=True) if fields]

@@ -10,13 +10,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.kernel.base.clock import DAY, Micros
 from memlab.kernel.journal import Event
+from memlab.kernel.policies import Pack
 from memlab.kernel.schema import FIELDS, MEMORY, NEVER, RECALLABLE, RELATIONS
-from memlab.kernel.state import Change, Seen, State, edges_of, values_of
+from memlab.kernel.state import Change, Seen, State, edges_of, stamps, values_of
 from memlab.kernel.verbs.fact_rows import renamed
 
 __all__ = [
     "carried_fields",
+    "due_for_purge",
     "edited",
     "field_value",
     "in_place_of",
@@ -31,6 +34,7 @@ __all__ = [
     "versions_from",
     "without_use",
 ]
+
 
 _SUCCEEDS = RELATIONS.index("supersedes")
 _DERIVED = RELATIONS.index("derived-from")
@@ -311,3 +315,21 @@ def _follow(past: dict[int, list[str]], wanted: Rows, ids: Sequence[int], status
             del statuses[statuses.index(now) + 1 :]
         else:
             statuses.append(now)
+
+
+def due_for_purge(state: State, pack: Pack, now: Micros) -> pl.DataFrame:
+    """What was deleted for the setting ``grace-days`` or longer, and so may be purged: id, deleted, due."""
+    rows = np.flatnonzero(state.names["status"].among(["deleted"]))
+    since = state.numbers["changed"].values[rows]
+    # memories that came in as deleted, by import, were changed by nobody: their creation counts
+    since = np.where(since == NEVER, state.numbers["created"].values[rows], since)
+    grace = pack.number("grace-days") * DAY
+    over = float(now) - since.astype(np.float64) >= grace
+    end = since[over].astype(np.float64) + grace
+    return pl.DataFrame(
+        [
+            pl.Series("id", rows[over] + 1, dtype=pl.Int64),
+            stamps("deleted", since[over]),
+            stamps("due", np.minimum(end, float(now)).astype(np.int64)),
+        ]
+    )

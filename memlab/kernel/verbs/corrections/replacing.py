@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from memlab.errors import InputError
-from memlab.kernel.journal import Transaction
+from memlab.kernel.hooks import hooks
+from memlab.kernel.journal import Event, Journal, JournalView, Transaction
 from memlab.kernel.privacy import Finding, Screened, personal_kinds, screen
-from memlab.kernel.schema import FIXED
-from memlab.kernel.state import Change, State, check_interval, redactions, with_speaker
+from memlab.kernel.schema import FIXED, RELATIONS
+from memlab.kernel.state import Change, State, check_interval, edges_of, redactions, with_speaker
+from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.corrections.dependents import fields_equal, find_dependents
 from memlab.kernel.verbs.corrections.editing import (
     carried_fields,
     edited,
@@ -21,19 +24,45 @@ from memlab.kernel.verbs.corrections.editing import (
     superseding,
     without_use,
 )
-from memlab.kernel.verbs.corrections.rederiving import FACT, Rederived, rederive, retold
-from memlab.kernel.verbs.corrections.relinking import edges_after, linked_again
 from memlab.kernel.verbs.fact_rows import named
-from memlab.kernel.verbs.gate.switch import check_disclosed
+from memlab.kernel.verbs.gate import check_disclosed
+from memlab.kernel.verbs.linking.comparing import Comparing
 from memlab.kernel.verbs.remembering.body import remembering
 from memlab.kernel.verbs.remembering.inferred import names_in_texts
 
-__all__ = ["SHOWN", "EditOutcome", "Editor", "Permit"]
+__all__ = ["FACT", "SHOWN", "Dependents", "EditOutcome", "Editor", "Permit", "Rederived", "dependents", "fields_equal"]
+
+
+FACT = ("subject", "predicate", "object", "value")
+"""The fields that say what a fact states."""
 
 SHOWN = frozenset({*FACT, "summary", "title", "steps", "warnings", "kind", "files"})
 """Fields that a prompt is made of: where one is edited in place, the memory may be injected once more."""
 
 Permit = Callable[[State, int], None]
+
+
+@dataclass(frozen=True)
+class Rederived:
+    """The fields of an edited memory that follow from its text; a hook at the point "rederive" returns one.
+
+    ``columns`` has the fields with other values than before; None takes a value away. ``rebuilt`` and ``dropped`` name
+    the fields that were read again and those that could not be; ``notes`` tell of both in a sentence each.
+    """
+
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    rebuilt: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __add__(self, other: Rederived) -> Rederived:
+        """Return both; a column of ``other`` counts."""
+        return Rederived(
+            {**self.columns, **other.columns},
+            (*self.rebuilt, *other.rebuilt),
+            (*self.dropped, *other.dropped),
+            (*self.notes, *other.notes),
+        )
 
 
 @dataclass
@@ -49,6 +78,70 @@ class EditOutcome:
         self.rebuilt += derived.rebuilt
         self.dropped += derived.dropped
         self.notes += derived.notes
+
+
+# -- what extensions make of the words of a memory --------------------------------------------------------------------
+
+
+class Dependents:
+    """Memories of one sort that were made of other memories. A hook at the point "dependents" returns one."""
+
+    def made(self, state: State) -> Collection[int]:
+        """Return the ids of all memories that the extension made and that no other extension has to look at."""
+        return ()
+
+    def find(self, state: State, row: int, new: str, others: Collection[int]) -> list[int]:
+        """Return the rows of memories that were made of the one in ``row`` and that its text ``new`` leaves unfounded.
+
+        ``others`` are the ids of what other extensions made.
+        """
+        return []
+
+    def withdraw(
+        self, editor: Any, row: int, rows: Sequence[int], before: dict[str, Any], outcome: Any
+    ) -> dict[str, Any]:
+        """Take ``rows`` back before the memory in ``row`` is replaced; return the fields that it has then."""
+        return before
+
+    def revise(self, editor: Any, row: int, text: str, rows: Sequence[int], outcome: Any) -> None:
+        """Make ``rows`` again of the new text, once the memory in ``row`` is replaced."""
+
+    def stand_ins(self, state: State, rows: Sequence[int]) -> list[int]:
+        """Return those of ``rows`` that stand for others, which come back in their place when they are restored."""
+        return []
+
+    def members(self, state: State, row: int) -> Sequence[int]:
+        """Return the ids of the memories that the one in ``row`` stands for."""
+        return ()
+
+    def undo(self, store: Store, rows: Sequence[int]) -> None:
+        """Bring back the members of ``rows``, and take these out of use."""
+
+
+def dependents() -> list[Dependents]:
+    """Return what the extensions declare."""
+    return [make() for make in hooks("dependents")]
+
+
+def _find_dependents(state: State, row: int, new: str) -> list[tuple[Dependents, list[int]]]:
+    """Return by sort the rows that were made of the one in ``row``, and that its text ``new`` leaves unfounded."""
+    sorts = dependents()
+    made = [sort.made(state) for sort in sorts]
+    found = []
+    for sort in sorts:
+        others = {id for other, ids in zip(sorts, made, strict=True) if other is not sort for id in ids}
+        found.append((sort, sort.find(state, row, new, others)))
+    return found
+
+
+def fields_equal(one: Any, other: Any) -> bool:
+    """Return whether two values of a field are the same; lists and tuples with equal items are."""
+    if isinstance(one, list | tuple) or isinstance(other, list | tuple):
+        return list(one or ()) == list(other or ())
+    return bool(one == other)
+
+
+# -- the edit ---------------------------------------------------------------------------------------------------------
 
 
 class Editor:
@@ -80,17 +173,22 @@ class Editor:
         held = {**before, **columns}
         check_interval(held.get("valid_from"), held.get("valid_until"))
         if text is None:
-            told = retold(before, columns, old)
-            text = None if told is None else screen(told, personal=self.personal).text
-            if text is not None:
+            told = next(
+                (told for retell in hooks("retell") if (told := retell(before, columns, old)) is not None), None
+            )
+            if told is not None:
+                text = screen(told, personal=self.personal).text
                 outcome.notes.append(f'The text follows the fact: "{text}".')
         same = text is None or text == old
         fixed = any(columns[name] != field_value(state, standing, name) for name in FIXED if name in columns)
-        derived = rederive(before, old, old if text is None else text, columns, self._core.pack)
+        new = old if text is None else text
+        derived = Rederived()
+        for rederive in hooks("rederive"):
+            derived += rederive(before, old, new, columns, self._core.pack)
         if same and not fixed:
             self._in_place(standing, before, columns, derived, outcome)
         else:
-            self._replace(standing, old if text is None else text, before, columns, derived, outcome, findings)
+            self._replace(standing, new, before, columns, derived, outcome, findings)
         return outcome
 
     # -- the memory -------------------------------------------------------------------------------------------
@@ -129,7 +227,7 @@ class Editor:
         _check_in_place(store.state, row)
         words = screen(text, personal=self.personal).text
         another = words != store.state.texts.at(row)
-        made = find_dependents(store.state, row, words) if another else []
+        made = _find_dependents(store.state, row, words) if another else []
         for sort, rows in made:
             before = sort.withdraw(self, row, rows, before, outcome)
         state, pack = store.state, store.versions.pack
@@ -151,14 +249,14 @@ class Editor:
         )
         body = remembering(state, listed, id, 1, chain=False, named_in=names)
         joins = Change(join=body.pop("join", ()))
-        edges = edges_after(state, store.journal, row, id)
+        edges = _edges_after(state, store.journal, row, id)
         edges = edges if another else _moved(state, edges, row, complete)
         outcome.notes += _of_edges(edges)
         body |= {"edit": row + 1, "derived": _told(derived, columns)}
         body |= (joins + superseding(row + 1, id, now) + edges).body()
         body |= redactions([(id, finding) for finding in findings])
         self.write("remember", body)
-        linking, notes = linked_again(core, id)
+        linking, notes = _linked_again(core, id)
         outcome.notes += notes
         if linking:
             self.write("link", {"by": "edit", **linking})
@@ -222,3 +320,90 @@ def _kept_superseded(state: State, row: int) -> list[str]:
 def _told(derived: Rederived, given: Iterable[str]) -> dict[str, list[str]]:
     """What the event keeps of it: names of fields, no words. ``given`` are those that the edit itself set."""
     return {"rebuilt": list(derived.rebuilt), "dropped": list(derived.dropped), "given": sorted(given)}
+
+
+# -- the edges: which hold for the new words, which go, and what linking makes of them --------------------------------
+
+
+_BY_WORDS = tuple(RELATIONS.index(name) for name in ("similar-to", "updates", "contradicts"))
+"""Relations that say how two texts compare: another text is compared again."""
+_RELATED = RELATIONS.index("relates-to")
+_NOT_CARRIED = tuple(RELATIONS.index(name) for name in ("supersedes",))
+_DERIVED = RELATIONS.index("derived-from")
+
+
+def _edges_after(state: State, journal: Journal | JournalView, row: int, id: int) -> Change:
+    """Return the change of edges when the memory ``id`` takes the place of the one in ``row``.
+
+    Edges that were stated (a chain of turns, a link by hand, a verifier's relation) or strengthened by use hold for the
+    new memory too. Edges that linking made of the old words go.
+    """
+    met = state.edges.crossings(np.array([row]))
+    gone = _word_edges(state, journal, row)
+    statuses = state.names["status"]
+    source, target, relation, weight = [], [], list[str](), list[float]()
+    for place, edge in enumerate(met.edge.tolist()):
+        code, other, outgoing = int(state.edges.relation[edge]), int(met.neighbour[place]), bool(met.outgoing[place])
+        if edge in gone or other >= len(state) or code in _NOT_CARRIED or (code == _DERIVED and not outgoing):
+            continue
+        if other == row or statuses.at(other) in ("superseded", "purged"):
+            continue
+        ends = (id, other + 1) if outgoing else (other + 1, id)
+        source.append(ends[0])
+        target.append(ends[1])
+        relation.append(str(state.edges.words_of(np.array([code]))[0]))
+        weight.append(float(state.edges.weight[edge]))
+    edges = edges_of(source, target, relation, weight) if source else None
+    return Change(edges=edges, unlink=sorted(gone))
+
+
+def _word_edges(state: State, journal: Journal | JournalView, row: int) -> set[int]:
+    """Return the numbers of the edges that hold for the words of the memory in ``row`` alone."""
+    met = state.edges.crossings(np.array([row]))
+    memory = met.neighbour < len(state)
+    relation = state.edges.relation[met.edge]
+    gone = {int(edge) for edge in met.edge[memory & np.isin(relation, _BY_WORDS)]}
+    related = met.edge[memory & (relation == _RELATED) & (state.edges.reinforcements[met.edge] == 0)]
+    return gone | {int(edge) for edge in related if _was_compared(state, journal, int(edge))}
+
+
+def _was_compared(state: State, journal: Journal | JournalView, edge: int) -> bool:
+    """Whether linking made this edge, and no person, verifier or import."""
+    made = int(state.edges.created[edge])
+    ends = int(state.edges.source[edge]) + 1, int(state.edges.target[edge]) + 1
+    for event in _made_at(journal, made, state.seq):
+        edges = event.body.get("edges")
+        if not isinstance(edges, dict) or isinstance(edges["relation"], str):
+            continue  # one relation for all edges: the first labs wrote so what a person linked
+        if event.kind == "link" and event.body.get("by") != "hand":
+            pairs = zip(edges["source"], edges["target"], edges["relation"], strict=True)
+            if (*ends, "relates-to") in pairs:
+                return True
+    return False
+
+
+def _made_at(journal: Journal | JournalView, instant: int, head: int) -> Iterator[Event]:
+    after, upto = journal.last_at(instant - 1), min(journal.last_at(instant), head)
+    yield from journal.events(after, upto=upto, kinds=("link",))
+
+
+def _linked_again(core: Core, id: int) -> tuple[dict[str, Any], list[str]]:
+    """Return the body of the event that links the new words as the live pack says, and a note for each supersession.
+
+    The state must hold the memory. What a person corrected stays: where linking would merge it into another memory or
+    keep the other one in its place, both stay, joined by an edge.
+    """
+    if core.pack.settings["linking"] == "off":
+        return {}, []
+    linked = Comparing(core).after(range(id, id + 1))
+    if not linked.outcomes:
+        return {}, []
+    outcome, other = linked.outcomes[0], linked.standing[0]
+    if outcome == "added":
+        return linked.body, [f"Memory {goes} is superseded. {why}" for _, _, goes, why in linked.superseded]
+    if outcome == "merged":
+        note = f"Memory {other} says the same; both stay, joined by a similar-to edge."
+    else:
+        note = f"Memory {other} says otherwise; both stay, joined by a contradicts edge."
+    relation = "similar-to" if outcome == "merged" else "contradicts"
+    return Change(edges=edges_of([id], [other], relation, 1.0)).body(), [note]

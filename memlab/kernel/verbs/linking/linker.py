@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from memlab.errors import LabBusy, MemlabError
-from memlab.kernel.base.worker import Background, Worker
+from memlab.kernel.base.threads import Background, Worker
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.linking.comparing import link_waiting, waiting_of
 

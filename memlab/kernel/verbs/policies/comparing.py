@@ -12,7 +12,7 @@ from memlab.kernel.recall import Filters, Question
 from memlab.kernel.slates import decode
 from memlab.kernel.state import State
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.gate.switch import filters_while_off
+from memlab.kernel.verbs.gate import filters_while_off
 
 __all__ = ["ranking_notice"]
 

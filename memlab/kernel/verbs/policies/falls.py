@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from memlab.errors import MemlabError
-from memlab.kernel.base.interrupts import ThreadLock
+from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.storage.store import Store
 from memlab.subjects.programs import Adapted, Missing, find_fall, of_fall
 

@@ -15,10 +15,9 @@ import polars as pl
 from memlab.errors import InputError, LabError, MemlabError, ReadOnlyLab, did_you_mean
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Displayed, Markup, code_block
-from memlab.kernel.base.interrupts import ThreadLock
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import in_notebook
-from memlab.kernel.base.worker import Background, Worker
+from memlab.kernel.base.threads import Background, ThreadLock, Worker
 from memlab.kernel.language import compile_policy
 from memlab.kernel.policies import Pack, VersionLog, pack_from_sources, slot_named
 from memlab.kernel.storage.store import Store

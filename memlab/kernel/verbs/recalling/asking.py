@@ -37,11 +37,10 @@ from memlab.kernel.storage.purging import last_purge
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import SeenJournal, SeenStore, seen
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.gate.switch import filters_while_off
+from memlab.kernel.verbs.gate import filters_while_off
 from memlab.kernel.verbs.projections import new_state
 from memlab.kernel.verbs.recalling.injected import Injected
-from memlab.kernel.verbs.reinforcement.coactivation import coactivated
-from memlab.kernel.verbs.reinforcement.reinforcing import reinforced
+from memlab.kernel.verbs.reinforcement import coactivated, reinforced
 
 __all__ = ["Once", "Past", "Questions", "Use", "find_slate", "logged_hits", "logged_slate"]
 

@@ -12,7 +12,7 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.state import EVERYONE, NOBODY, State, compact, hidden_from
 from memlab.kernel.verbs.fact_rows import mentioned
-from memlab.kernel.verbs.gate.names import is_agent
+from memlab.kernel.verbs.gate import is_agent
 
 __all__ = ["chained", "chosen", "only", "remembering", "with_first", "with_visibility", "without"]
 

@@ -12,7 +12,7 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import ignored_by
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.state import State
-from memlab.kernel.verbs.gate.names import is_agent
+from memlab.kernel.verbs.gate import is_agent
 
 __all__ = ["check_bytes", "check_files", "check_sessions"]
 

@@ -27,7 +27,7 @@ from memlab.kernel.state import (
 )
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.fact_rows import named
-from memlab.kernel.verbs.gate.switch import check_on, why_off
+from memlab.kernel.verbs.gate import check_on, why_off
 from memlab.kernel.verbs.linking.comparing import Comparing, check_linking, linking_of
 from memlab.kernel.verbs.linking.linked import Linked
 from memlab.kernel.verbs.linking.linker import Linker

@@ -1,1 +1,0 @@
-"""``lab.feedback``, ``lab.agents.verify``: reinforcement, coactivation, verdicts, gaps."""

@@ -1,1 +1,0 @@
-"""Who may ask and write, and whether memory is on: what every verb checks before it reads or writes."""

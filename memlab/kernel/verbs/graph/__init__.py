@@ -1,1 +1,0 @@
-"""``lab.graph``: paths and activation."""

@@ -1,1 +1,0 @@
-"""What use changes of memories and their edges, as the pack decides."""
