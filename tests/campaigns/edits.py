@@ -93,7 +93,7 @@ def _flat(code: str) -> str:
 def module_path(module: str, root: Path) -> Path:
     """Return the file of a module under ``root``."""
     path = root.joinpath(*module.split("."))
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return package if (package := path / "__init__.py").is_file() else path.with_suffix(".py")
 
 
 def read_module(mutant: Mutant, root: Path) -> str:
@@ -340,7 +340,8 @@ def _modules_within(modules: Sequence[str], root: Path) -> list[str]:
     names = []
     for module in modules:
         path = root.joinpath(*module.split("."))
-        files = sorted(path.rglob("*.py")) if path.is_dir() else [module_path(module, root)]
+        file = module_path(module, root)
+        files = sorted(path.rglob("*.py")) if file.name == "__init__.py" else [file]
         names += [".".join(file.relative_to(root).with_suffix("").parts).removesuffix(".__init__") for file in files]
     return sorted(set(names))
 
