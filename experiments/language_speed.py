@@ -24,7 +24,7 @@ import polars as pl
 
 import memlab
 from memlab.kernel.language import Input, Policy, Signature, compile_policy
-from memlab.kernel.language._library import library
+from memlab.kernel.language.texts import library
 from memlab.kernel.policies import DEFAULT_PACK, load_pack, pack_source
 
 LN2 = 0.6931471805599453

@@ -15,7 +15,7 @@ from memlab.io.serving._tools import TOOLS
 from memlab.kernel.policies import SETTINGS, load_pack, pack_names
 from memlab.kernel.policies._settings import SettingValue
 from memlab.kernel.schema import EDGE, FIELDS, MEMORY, Column
-from memlab.subjects.programs import OPERATIONS
+from memlab.subjects.programs.program import OPERATIONS
 
 DOCS = Path(__file__).parents[1] / "docs"
 DESIGNS = ("cascade", "companion", "workbench", "associative", "factgraph")

@@ -22,14 +22,14 @@ def test_a_former_path_gives_the_module_itself(former):
 
 def test_a_module_within_a_former_package_is_not_loaded_twice():
     with pytest.warns(RenamedWarning):
-        former = importlib.import_module("memlab.evaluation._gates")
-    assert former is importlib.import_module("memlab.science.evaluation._gates")
+        former = importlib.import_module("memlab.evaluation._tests")
+    assert former is importlib.import_module("memlab.science.evaluation._tests")
 
 
 def test_the_dialect_is_required_by_its_name_without_a_warning():
     script = "import warnings; warnings.simplefilter('error'); import hy, memlab.dialect as d; print(d.__name__)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "memlab.kernel.language.dialect"
+    assert done.stdout.strip() == "memlab.subjects.lens.dialect"
 
 
 @pytest.mark.parametrize(

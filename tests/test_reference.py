@@ -13,6 +13,8 @@ import pytest
 import memlab
 from memlab.errors import MissingExtra
 from memlab.subjects.lab import Lab
+from memlab.subjects.lens import Attribution, Explanation, PolicyDiff, Why
+from memlab.subjects.programs.watch import Watch
 from tests.tables_of_docs import TABLES, between
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -84,7 +86,7 @@ def classes():
 def returned():
     """The classes that ``Lab`` returns, and what those return."""
     by_name = dict(classes())
-    todo, seen = [Lab], set()
+    todo, seen = [Lab, Attribution, Explanation, PolicyDiff, Watch, Why], set()
     while todo:
         cls = todo.pop()
         if cls in seen or cls.__name__ in INTERNAL:

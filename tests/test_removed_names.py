@@ -3,7 +3,6 @@
 import pytest
 
 import memlab
-from memlab.kernel import language
 from memlab.science import evaluation, simulation
 
 
@@ -12,8 +11,6 @@ from memlab.science import evaluation, simulation
     [
         (memlab, "audit", "remember"),
         (evaluation, "estimators", "memlab.evaluate"),
-        (language, "mutate", "memlab.science.breeding.mutate"),
-        (language, "crossover", "memlab.science.breeding.crossover"),
         (simulation, "SPARSE", "probe-rate"),
     ],
 )

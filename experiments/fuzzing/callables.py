@@ -19,9 +19,15 @@ from typing import Any
 
 import memlab
 from memlab.errors import MissingExtra
+from memlab.kernel.base.display import Report
 from memlab.kernel.storage.store import Store
+from memlab.subjects.lens import Attribution, Explanation, PolicyDiff, Why
+from memlab.subjects.programs.watch import Watch
 
 __all__ = ["MADE_BY_MEMLAB", "parameters", "public_callables"]
+
+_GIVEN_BY_NAME: tuple[type, ...] = (Attribution, Explanation, PolicyDiff, Watch, Why)
+"""What methods of the kernel return whose class stands in an extension, so that no annotation of theirs names it."""
 
 MADE_BY_MEMLAB = {
     "Call": "a step of a program that was read",
@@ -67,7 +73,7 @@ _SUBMODULES = ("adapters", "ingest", "simulation", "verifiers")
 def public_callables() -> dict[str, Callable[..., Any]]:
     """Each with at least one parameter, by its name; the underlying function, whose annotations say what it takes."""
     found: dict[str, Callable[..., Any]] = {}
-    classes: list[type] = []
+    classes = list(_GIVEN_BY_NAME)
     for module in (memlab, *(getattr(memlab, name) for name in _SUBMODULES)):
         for name in module.__all__:
             value = getattr(module, name)
@@ -86,7 +92,8 @@ def public_callables() -> dict[str, Callable[..., Any]]:
         seen.add(cls)
         for name, function in _methods(cls):
             classes += _returned(function)
-            found[f"{cls.__name__}.{name}"] = function
+            owner = "Report" if function is Report.text else cls.__name__  # which every report inherits
+            found[f"{owner}.{name}"] = function
         for base in cls.__mro__:
             for name, hint in vars(base).get("__annotations__", {}).items():
                 if not name.startswith("_") and base.__module__.startswith("memlab"):

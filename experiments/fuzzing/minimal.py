@@ -11,7 +11,7 @@ from experiments.fuzzing.mutations import tokens_of
 from experiments.fuzzing.session import Session, disagreements, read_and_check
 from experiments.fuzzing.tally import Finding, kind_of
 from memlab.errors import InputError, PolicyError
-from memlab.kernel.language._policy import _compile as compiled
+from memlab.kernel.language.policy import _compile as compiled
 
 __all__ = ["minimal", "shrunk", "timed_alone", "trouble"]
 

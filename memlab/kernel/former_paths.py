@@ -9,12 +9,13 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
-__all__ = ["FORMER_PATHS", "present_path", "redirect_former_paths"]
+__all__ = ["FORMER_PATHS", "moved_name", "present_path", "redirect_former_paths"]
 
 _PACKAGES = {
     "kernel": (
@@ -46,7 +47,7 @@ FORMER_PATHS = {
 }
 """Each former path of a package or module, and its present path."""
 
-_SILENT = {"memlab.dialect": "memlab.kernel.language.dialect"}
+_SILENT = {"memlab.dialect": "memlab.subjects.lens.dialect"}
 
 
 def present_path(path: str) -> str | None:
@@ -101,3 +102,16 @@ def redirect_former_paths() -> None:
     """Make former paths importable. Called once, when memlab is imported."""
     if not any(isinstance(finder, _FormerPaths) for finder in sys.meta_path):
         sys.meta_path.insert(0, _FormerPaths())
+
+
+def moved_name(module: str, name: str, moved: Mapping[str, str]) -> Any:
+    """Return a public name that a module had in an earlier version, with a `RenamedWarning`.
+
+    ``moved`` has the package that holds each name now. Raises AttributeError for any other name.
+    """
+    if name not in moved:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    from memlab.errors import RenamedWarning
+
+    warnings.warn(f"{module}.{name} is now {moved[name]}.{name}", RenamedWarning, stacklevel=3)
+    return getattr(importlib.import_module(moved[name]), name)

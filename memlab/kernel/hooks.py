@@ -14,7 +14,7 @@ from typing import Any
 
 from memlab.kernel.registry import Registry
 
-__all__ = ["HOOKS", "POINTS", "Hook", "hooks", "loaded"]
+__all__ = ["HOOKS", "PARTS", "POINTS", "Hook", "hooks", "load_part", "loaded"]
 
 POINTS = {
     "read-facts": "(text, role) -> facts, each with subject, predicate, value and entity: what a corrected text states",
@@ -88,3 +88,20 @@ def loaded(named: Callable[..., Any] | str) -> Callable[..., Any]:
     module, _, name = named.partition(":")
     function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return function
+
+
+PARTS = {
+    "attribute-feedback": "memlab.subjects.lens.attribution:attribute_feedback",
+    "check-operations": "memlab.subjects.programs.program:checked_operations",
+    "compare-policies": "memlab.subjects.lens.diff:PolicyDiff",
+    "compare-values": "memlab.subjects.lens.explain:why",
+    "explain-value": "memlab.subjects.lens.explain:explain",
+    "show-policy": "memlab.subjects.lens.highlight:show_policy",
+    "ranking-notice": "memlab.subjects.programs.comparing:ranking_notice",
+}
+"""Functions of memlab's own extensions that the kernel calls by name, each at one place."""
+
+
+def load_part(name: str) -> Callable[..., Any]:
+    """Return a function of ``PARTS``; its module is imported when it is first asked for."""
+    return loaded(PARTS[name])

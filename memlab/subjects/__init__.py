@@ -17,7 +17,7 @@ EXTENSIONS = (
     "memlab.subjects.index",
     "memlab.subjects.io",
     "memlab.subjects.modules",
-    "memlab.subjects.operations",
+    "memlab.subjects.programs",
     "memlab.subjects.purge",
     "memlab.subjects.retention",
     "memlab.subjects.rederiving",

@@ -41,9 +41,7 @@ from memlab.kernel.verbs.features.features import LabFeatures
 from memlab.kernel.verbs.feedback import Judgements, checked_judgement
 from memlab.kernel.verbs.linking.linker import Linker
 from memlab.kernel.verbs.migration import mending
-from memlab.kernel.verbs.policies.falls import FallWatch
 from memlab.kernel.verbs.policies.policies import LabPolicies
-from memlab.kernel.verbs.policies.watch import Watches
 from memlab.kernel.verbs.projections import KEPT, MADE, PROJECTIONS
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
@@ -126,11 +124,9 @@ class Lab(Displayed):
     def _compose(self, store: Store, seed: int) -> None:
         """Put the lab together on ``store``."""
         core = self._core = Core(store, seed)
-        self._watches, self._linker = Watches(store, LabPolicies(core)), Linker(core)
-        for worker in (self._watches, self._linker):
-            weakref.finalize(self, worker.stop_soon)
+        self._linker = Linker(core)
+        weakref.finalize(self, self._linker.stop_soon)
         self._questions, self._judgements = Questions(core), Judgements(core)
-        self._falls = FallWatch(core.store)
         self._remembering, self._corrections = Remembering(core, self._linker), Corrections(core)
         self._kept: dict[str, Any] = {}
         self._linker.wake()
@@ -160,7 +156,7 @@ class Lab(Displayed):
     @property
     def policies(self) -> LabPolicies:
         """Choose a pack; install, roll back, pin, compare, watch and attribute policies."""
-        return LabPolicies(self._held, self._watches)
+        return LabPolicies(self._held)
 
     @property
     def features(self) -> LabFeatures:
@@ -451,7 +447,7 @@ class Lab(Displayed):
 
     def _with_notice(self, logged: tuple[Feedback, ...]) -> tuple[Feedback, ...]:
         """Let the last one say whether the live policy has fallen."""
-        notice = self._falls.after_feedback() if logged else None
+        notice = self._made("falls").after_feedback() if logged else None
         return logged if notice is None else (*logged[:-1], replace(logged[-1], notice=notice))
 
     # -- correcting -------------------------------------------------------------------------------------------
@@ -795,7 +791,7 @@ class Lab(Displayed):
     @checked
     def close(self) -> None:
         """End watches, the schedule and turns, write a snapshot if that will save time, and close the journal."""
-        for worker in (self._watches, self._linker, *self._kept.values()):
+        for worker in (self._linker, *self._kept.values()):
             if hasattr(worker, "stop"):
                 worker.stop()
         try:

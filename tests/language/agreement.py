@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 
 from memlab.kernel.language import Input, Policy
-from memlab.kernel.language._aggregate import Slates, aggregate
-from memlab.kernel.language._dag import Node, reachable
-from memlab.kernel.language._primitives import AGGREGATES, PRIMITIVES
+from memlab.kernel.language.arrays import Slates, aggregate
+from memlab.kernel.language.graph import Node, reachable
+from memlab.kernel.language.primitives import AGGREGATES, PRIMITIVES
 from tests.language.grammar import INEXACT
 
 __all__ = ["arrays_of", "bits", "disagreement", "frame_of", "over_slate"]
@@ -61,9 +61,6 @@ def disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str | None:
     inputs = policy.signature.inputs.values()
     if "tail-n" in policy.signature.inputs:
         rows = [{**row, "tail-n": float(len(rows))} for row in rows]
-    if policy.root.op == "interpreted":  # what is no list is one value of the whole slate
-        alike = set(policy.inputs) - set(policy.signature.lists.values())
-        rows = [{**row, **{name: rows[0][name] for name in alike}} for row in rows]
     frame = frame_of(rows, inputs)
     slate = policy.aggregates(frame).rows(named=True) if over_slate(policy.root) else [None] * len(rows)
     single = [policy.row(row, aggregates=found) for row, found in zip(rows, slate, strict=True)]
@@ -146,10 +143,6 @@ def _walked(root: Node, rows: Sequence[dict[str, Any]], policy: Policy) -> list[
 
 def _aggregated(node: Node, args: list[list[Any]], size: int) -> list[Any]:
     slates = Slates(size)
-    if node.op == "interpreted":
-        lists = {str(a.value): values for a, values in zip(node.args, args, strict=True)}
-        weights: list[float] = list(node.value.weights(lists, size))
-        return weights
     given = np.array([math.nan if v is None else v for v in args[0]], float)
     missing = np.array([v is None for v in args[0]])
     values, nulls = aggregate(node.op, given, missing, slates)

@@ -12,12 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from memlab.kernel.language import Signature
-from memlab.kernel.language._derived import SET_TESTS
-from memlab.kernel.language._forms import FORMS
-from memlab.kernel.language._library import library
-from memlab.kernel.language._primitives import AGGREGATES, PRIMITIVES
-from memlab.kernel.language._words import ALIASES
-from tests.language.list_grammar import ListGrammar
+from memlab.kernel.language.forms import FORMS
+from memlab.kernel.language.primitives import AGGREGATES, PRIMITIVES
+from memlab.kernel.language.reader import ALIASES
+from memlab.kernel.language.signature import SET_TESTS
+from memlab.kernel.language.texts import library
 from tests.language.vocabulary import INPUTS, KINDS, NUMBERS, SLOTS, TAGS, WORDS
 
 __all__ = ["INEXACT", "NOT_DRAWN", "Grammar", "Program"]
@@ -47,7 +46,6 @@ class Grammar:
 
     def __init__(self, dice: random.Random, *, inexact: bool = True, depth: int = 4) -> None:
         self.dice, self.inexact, self.depth = dice, inexact, depth
-        self.lists = ListGrammar(dice, self.say)
         self.heads: dict[str, int] = {}
         self.params: dict[str, str] = {}
         self.own: dict[str, int] = {}
@@ -65,7 +63,7 @@ class Grammar:
         names = [i.name for i in INPUTS]
         if slot == "list":
             names = ["acts", "accs", "flags", "tail-n"]
-            body = self.lists.index(self.depth) if self.dice.random() < 0.5 else self.lists.picked(self.depth)
+            body = self.picked(self.depth, {})
         elif slot == "record":
             body = self.update(self.depth, {})
         else:
@@ -323,6 +321,32 @@ class Grammar:
         kind = self.dice.choice(("num", "num", "bool", "str")) if head in ("=", "!=") else "num"
         count = 2 if head == "!=" else self.dice.choice((2, 2, 2, 3))
         return self.say(head, *[self.expression(kind, depth, env) for _ in range(count)])
+
+    # Lists.
+
+    def picked(self, depth: int, env: dict[str, str]) -> str:
+        """The position of one item, or -1."""
+        shape = self.dice.random()
+        if depth > 1 and shape < 0.6:
+            empty = self.say("empty?", self.positions(depth - 2, env))
+            test = self.dice.choice((f"(> tail-n {self.dice.randint(0, 3)})", empty, f"(not {empty})"))
+            return self.say("if", test, self.picked(depth - 1, env), self.picked(depth - 1, env))
+        if depth > 1 and shape < 0.75:
+            return self.say("let", f"((kept {self.positions(depth - 1, env)}))", "(first kept)")
+        return "-1" if shape > 0.9 else self.say("first", self.positions(depth, env))
+
+    def positions(self, depth: int, env: dict[str, str]) -> str:
+        """Positions of the slate that meet some tests."""
+        every = self.say(
+            "range", *self.dice.choice(((), ("0",))), self.say("length", self.dice.choice(("acts", "accs")))
+        )
+        if depth <= 0:
+            return every
+        value = self.say("nth", self.dice.choice(("acts", "accs")), "i")
+        test = self.dice.choice((f"(< {value} {self.dice.choice(NUMBERS)})", "(nth flags i)", f"(null? {value})"))
+        return self.say(
+            "filter", f"({self.dice.choice(('fn', 'lambda', 'λ'))} [i] {test})", self.positions(depth - 1, env)
+        )
 
     # Records.
 

@@ -97,7 +97,7 @@ def attempt(text):
 
 texts = attacks()[:: int(sys.argv[1])]
 attempt("(fn [x] (square (slate-max x)))")
-attempt("(lambda (accs) (choice accs))")
+attempt("(lambda (accs) (first (range (length accs))))")
 seen = []
 sys.addaudithook(lambda event, arguments: seen.append((event, str(arguments)[:80])))
 for text in texts:

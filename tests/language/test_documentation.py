@@ -17,13 +17,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memlab.kernel.language import Input, Policy, Signature, compile_policy
-from memlab.kernel.language import _limits as limits
-from memlab.kernel.language._forms import FORMS
-from memlab.kernel.language._library import library
-from memlab.kernel.language._list_functions import FUNCTIONS
-from memlab.kernel.language._reader import Form, Text, read_forms
-from memlab.kernel.language._words import ABSENT, ALIASES, LITERALS
+from memlab.kernel.language import Input, Policy, Signature, compile_policy, reader
+from memlab.kernel.language.forms import FORMS, LIST_FORMS
+from memlab.kernel.language.reader import ABSENT, ALIASES, LITERALS, Form, Text, read_forms
+from memlab.kernel.language.texts import library
 from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, load_pack
 from memlab.kernel.verbs.linking.resolving import _EDGES as EDGES
 
@@ -224,7 +221,7 @@ def test_every_form_has_an_example() -> None:
 
 def test_every_function_over_lists_has_an_example_and_a_place_in_its_table() -> None:
     tabled = {name for cells in table("of lists") for name in code_in(cells[0])}
-    assert tabled == set(FUNCTIONS) - set(FORMS)
+    assert tabled == set(LIST_FORMS)
     assert not tabled - used_in_examples()
 
 
@@ -233,7 +230,7 @@ def test_every_helper_has_an_example() -> None:
 
 
 def test_examples_call_nothing_that_is_not_there() -> None:
-    known = {*FORMS, *FUNCTIONS, *library(), *ALIASES}
+    known = {*FORMS, *LIST_FORMS, *library(), *ALIASES}
     own = set(re.findall(r"\(defn (\S+)", PAGE))
     assert not used_in_examples() - known - own
 
@@ -278,9 +275,9 @@ def helpers_table() -> str:
 
 
 def limits_table() -> str:
-    source = Path(limits.__file__).read_text(encoding="utf-8")
+    source = Path(reader.__file__).read_text(encoding="utf-8")
     found = re.findall(r'^(MAX_\w+) = (.*)\n(?:"""(.*?)"""\n)?', source, flags=re.MULTILINE | re.DOTALL)
-    rows = [f"| `{name}` | {getattr(limits, name):,} | {' '.join(doc.split())} |" for name, _, doc in found]
+    rows = [f"| `{name}` | {getattr(reader, name):,} | {' '.join(doc.split())} |" for name, _, doc in found]
     return "\n".join(["| limit | value | |", "|---|---:|---|", *rows])
 
 

@@ -302,7 +302,7 @@ def test_library(body: str, expected: float) -> None:
 
 
 def test_every_helper_of_the_library_says_what_it_is() -> None:
-    from memlab.kernel.language._library import library
+    from memlab.kernel.language.texts import library
 
     assert all(helper.doc for helper in library().values())
 

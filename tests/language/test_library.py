@@ -11,7 +11,7 @@ import pytest
 
 from memlab.errors import PolicyTypeError
 from memlab.kernel.language import Input, Policy, Signature, compile_policy
-from memlab.kernel.language._library import library
+from memlab.kernel.language.texts import library
 
 LN2 = math.log(2)
 

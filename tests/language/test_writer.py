@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from memlab.errors import InputError, PolicyError
 from memlab.kernel.language import read_data, with_setting, write_call, write_data
-from memlab.kernel.language._reader import Text, read_forms
+from memlab.kernel.language.reader import Text, read_forms
 
 texts = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
     ["a\r\nb\r", "\\n", '"', "\x00\x1b[0m", "\u202e", "\ufeff", "]]", "#[[x]]", ";", "'"]

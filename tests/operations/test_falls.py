@@ -6,9 +6,8 @@ import pytest
 
 import memlab
 from memlab.errors import InputError, MemlabError
-from memlab.kernel.verbs.policies import falls
 from memlab.science.evaluation import CONFOUNDED
-from memlab.subjects.programs import adapt
+from memlab.subjects.programs import adapt, adapting
 
 pytestmark = pytest.mark.long
 
@@ -128,7 +127,7 @@ def test_a_judgement_reads_only_what_came_since_the_last(agent, clock, monkeypat
         return iter(found)
 
     monkeypatch.setattr(journal, "events", events)
-    monkeypatch.setattr(falls, "propose_revert", lambda store: pytest.fail("the log was compared"))
+    monkeypatch.setattr(adapting, "propose_revert", lambda store: pytest.fail("the log was compared"))
     for hit in agent.recall("rust build", limit=3):
         asked.clear()
         agent.feedback(hit, "success")
@@ -137,7 +136,7 @@ def test_a_judgement_reads_only_what_came_since_the_last(agent, clock, monkeypat
 
 
 def test_while_one_pack_was_live_nothing_is_watched(agent, clock, monkeypatch):
-    monkeypatch.setattr(falls.FallWatch, "_count", lambda *_: pytest.fail("the log was read"))
+    monkeypatch.setattr(adapting.FallWatch, "_count", lambda *_: pytest.fail("the log was read"))
     live(agent, clock, 5)
     assert agent.upkeep.operations.check_fall() is None
 

@@ -222,7 +222,7 @@ class TestProposals:
 
 
 def test_a_memory_as_an_s_expression(lab):
-    from memlab.kernel.language._reader import Text, read_forms
+    from memlab.kernel.language.reader import Text, read_forms
 
     memory = lab.remember('say "hi"\n', kind="preference", tags=["a", "b"], at="2026-01-01")
     assert memory.sexp == (

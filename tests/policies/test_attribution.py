@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from properties import examples
 from scipy.stats import beta
 
-from memlab.kernel.policies import Version, attributed
-from memlab.kernel.policies._attribution import credible_interval
+from memlab.kernel.policies import Version
+from memlab.subjects.lens import attributed
+from memlab.subjects.lens.attribution import credible_interval
 
 
 def versions(*events):

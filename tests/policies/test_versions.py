@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import pytest
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.policies import SLOTS, PolicyDiff, VersionLog, load_pack
+from memlab.kernel.policies import SLOTS, VersionLog, load_pack
+from memlab.subjects.lens import PolicyDiff
 
 NEAR = "(fn [similarity] similarity)"
 FRESH = "(fn [similarity recency] (+ similarity recency))"

@@ -10,7 +10,6 @@ import memlab
 from memlab.errors import InputError, NewerLab, PolicyError
 from memlab.kernel.journal import Event, Journal
 from memlab.kernel.language import DIALECT
-from memlab.kernel.language import vocabulary as dialect_words
 from memlab.kernel.policies import (
     FEATURES,
     POLICY_FORMAT,
@@ -23,6 +22,7 @@ from memlab.kernel.policies import (
 )
 from memlab.kernel.policies import _packs as packs
 from memlab.kernel.registry import Registry
+from memlab.subjects.lens import vocabulary as dialect_words
 
 VOCABULARIES = {1: "a04806a73aab", 2: "1057d791bd06"}
 """Digest of what packs may say, by the number of the vocabulary."""

@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.kernel.language import FORM_SHAPES, vocabulary
-from memlab.kernel.language._forms import FORMS
+from memlab.kernel.language.forms import FORMS
+from memlab.subjects.lens import FORM_SHAPES, vocabulary
 from memlab.ui.widgets import PolicyStudio
 
 QUESTIONS = ["tabs or spaces?", "when do deploys go out?"]
@@ -224,7 +224,7 @@ def test_each_slot_has_a_draft_of_its_own(studio):
 def test_a_slot_that_ranks_nothing_is_checked_all_the_same(studio, ask, type_text):
     studio.slot = "explore"
     assert not studio._about["ranks"]
-    type_text(studio, "(fn [acts] (map (fn [a] (* 2 a)) acts))")  # over lists
+    type_text(studio, "(fn [acts] (first (range (length acts))))")  # over lists
     assert studio._about["problem"] is None
     assert order(studio, "rank_before") == order(studio, "rank_after")
     assert ask(studio, "install", reason="lists") == {}

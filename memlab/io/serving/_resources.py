@@ -15,10 +15,11 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.io.serving._desk import NOTE, Desk, element
 from memlab.kernel.base.printable import json_safe, printable
-from memlab.kernel.language import DIALECT, vocabulary
+from memlab.kernel.language import DIALECT
 from memlab.kernel.policies import SETTINGS, SLOTS, slot_named
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.verbs.recalling.asking import logged_hits
+from memlab.subjects.lens import vocabulary
 from memlab.ui.widgets.bundles import bundle
 
 __all__ = ["FIXED", "NAMED", "RECALL_APP", "Resource", "address", "read"]

@@ -11,30 +11,14 @@ executed as code.
 
 from typing import Any
 
-from memlab.errors import missing_name
-from memlab.kernel.language._arrays import Coded
-from memlab.kernel.language._changes import changed_fields, possible_results
-from memlab.kernel.language._dag import Value
-from memlab.kernel.language._derived import Derived
-from memlab.kernel.language._diff import Change, FormDiff, diff_packs, diff_policies
-from memlab.kernel.language._edit import (
-    NumericLiteral,
-    Subtree,
-    literals,
-    parametrize,
-    replace,
-    subtrees,
-    with_param,
-)
-from memlab.kernel.language._explain import Branch, Explanation, Term
-from memlab.kernel.language._given import policy_form_text, policy_parts
-from memlab.kernel.language._highlight import highlight
-from memlab.kernel.language._inline import inlined
-from memlab.kernel.language._known import Known, Program
-from memlab.kernel.language._pack import (
+from memlab.kernel.former_paths import moved_name
+from memlab.kernel.language.arrays import Coded
+from memlab.kernel.language.graph import Value
+from memlab.kernel.language.pack import (
     Import,
     PackSource,
     Setting,
+    inlined,
     read_header,
     read_import,
     read_pack,
@@ -42,33 +26,30 @@ from memlab.kernel.language._pack import (
     read_setting,
     with_setting,
 )
-from memlab.kernel.language._params import Param
-from memlab.kernel.language._parsed import PolicyForm, slot_of
-from memlab.kernel.language._policy import DIALECT, Policy, compile_policy
-from memlab.kernel.language._reader import Form, Text, read_forms
-from memlab.kernel.language._signature import Input, InputType, Returns, Signature, Type
-from memlab.kernel.language._tree import Tree, TreeNode
-from memlab.kernel.language._vocabulary import FORM_SHAPES, Word, vocabulary
-from memlab.kernel.language._why import FeatureGap, TermGap, Why
-from memlab.kernel.language._words import canonical
-from memlab.kernel.language._writer import read_data, write_call, write_data
+from memlab.kernel.language.policy import (
+    DIALECT,
+    Known,
+    Policy,
+    Program,
+    changed_fields,
+    compile_policy,
+    policy_parts,
+    possible_results,
+)
+from memlab.kernel.language.reader import Form, Text, canonical, read_forms
+from memlab.kernel.language.signature import Derived, Input, InputType, Param, Returns, Signature, Type
+from memlab.kernel.language.texts import PolicyForm, slot_of
+from memlab.kernel.language.writer import policy_form_text, read_data, write_call, write_data
 
 __all__ = [
     "DIALECT",
-    "FORM_SHAPES",
-    "Branch",
-    "Change",
     "Coded",
     "Derived",
-    "Explanation",
-    "FeatureGap",
     "Form",
-    "FormDiff",
     "Import",
     "Input",
     "InputType",
     "Known",
-    "NumericLiteral",
     "PackSource",
     "Param",
     "Policy",
@@ -77,25 +58,13 @@ __all__ = [
     "Returns",
     "Setting",
     "Signature",
-    "Subtree",
-    "Term",
-    "TermGap",
     "Text",
-    "Tree",
-    "TreeNode",
     "Type",
     "Value",
-    "Why",
-    "Word",
     "canonical",
     "changed_fields",
     "compile_policy",
-    "diff_packs",
-    "diff_policies",
-    "highlight",
     "inlined",
-    "literals",
-    "parametrize",
     "policy_form_text",
     "policy_parts",
     "possible_results",
@@ -106,19 +75,25 @@ __all__ = [
     "read_pack",
     "read_policy_form",
     "read_setting",
-    "replace",
     "slot_of",
-    "subtrees",
-    "vocabulary",
-    "with_param",
     "with_setting",
     "write_call",
     "write_data",
 ]
 
-_REMOVED = {name: f"memlab.science.breeding.{name}" for name in ("MUTATIONS", "Offspring", "crossover", "mutate")}
-"""Public names of earlier versions, and where they are now."""
+_MOVED = {
+    **dict.fromkeys(("MUTATIONS", "Offspring", "crossover", "mutate"), "memlab.science.breeding"),
+    **dict.fromkeys(
+        (
+            *("Branch", "Change", "Explanation", "FORM_SHAPES", "FeatureGap", "FormDiff", "NumericLiteral", "Subtree"),
+            *("Term", "TermGap", "Tree", "TreeNode", "Why", "Word", "diff_packs", "diff_policies", "highlight"),
+            *("literals", "parametrize", "replace", "subtrees", "vocabulary", "with_param"),
+        ),
+        "memlab.subjects.lens",
+    ),
+}
+"""Public names of earlier versions, and the packages that have them now."""
 
 
 def __getattr__(name: str) -> Any:
-    raise missing_name(__name__, name, _REMOVED)
+    return moved_name(__name__, name, _MOVED)

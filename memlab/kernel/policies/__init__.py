@@ -4,12 +4,12 @@
 which policies a lab has used, ``attributed`` how they did.
 """
 
+from typing import Any
+
 from memlab.kernel.extension import register_own
-from memlab.kernel.policies._attribution import Attribution, attributed
+from memlab.kernel.former_paths import moved_name
 from memlab.kernel.policies._challenges import CHALLENGE_DESIGNS, Challenge, ChallengeDesign, same_candidates
-from memlab.kernel.policies._diff import PolicyDiff
 from memlab.kernel.policies._features import FEATURES, Feature
-from memlab.kernel.policies._module import bind_form, expand_form
 from memlab.kernel.policies._needs import logged_owner, needs_of_pack, needs_of_policy
 from memlab.kernel.policies._packs import (
     DEFAULT_PACK,
@@ -33,22 +33,17 @@ __all__ = [
     "SETTINGS",
     "SLOTS",
     "VOCABULARY",
-    "Attribution",
     "Challenge",
     "ChallengeDesign",
     "Feature",
     "Pack",
     "PackLike",
-    "PolicyDiff",
     "Setting",
     "SettingValue",
     "Slot",
     "Version",
     "VersionLog",
-    "attributed",
-    "bind_form",
     "checked_setting",
-    "expand_form",
     "load_pack",
     "logged_owner",
     "naming_vocabulary",
@@ -62,3 +57,10 @@ __all__ = [
 ]
 
 register_own("features", "settings", "slots")
+
+_MOVED = dict.fromkeys(("Attribution", "PolicyDiff", "attributed", "bind_form", "expand_form"), "memlab.subjects.lens")
+"""Public names of earlier versions, and the package that has them now."""
+
+
+def __getattr__(name: str) -> Any:
+    return moved_name(__name__, name, _MOVED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 import polars as pl
@@ -21,7 +21,7 @@ from memlab.kernel.slates import Slate
 from memlab.kernel.state import State, words_at
 
 if TYPE_CHECKING:
-    from memlab.kernel.language import Explanation, Policy, Tree, Why
+    from memlab.kernel.language import Policy
     from memlab.kernel.privacy import Finding
 
 __all__ = ["Hit", "Hits", "Recalled", "ScoreExplanation", "recalled", "similar"]
@@ -62,7 +62,7 @@ class ScoreExplanation(Displayed):
     policy: str
     hash: str
     features: dict[str, float | bool | str | None]
-    tree: Tree = field(repr=False, compare=False)
+    tree: Any = field(repr=False, compare=False)
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -153,7 +153,7 @@ class Hit(Displayed):
         return _answering(self.text, self._hits.slate.query, str(self._hits.pack.settings["language"]))
 
     @checked
-    def above(self, other: Hit | int | None = None) -> Why:
+    def above(self, other: Hit | int | None = None) -> Any:
         """Why this hit stands above another hit or candidate, or above the best that was not shown."""
         return self._hits.why(self, other)
 
@@ -314,7 +314,7 @@ class Hits(Sequence[Hit], Displayed):
         """Why this candidate, a hit or a memory's id, has its score; it need not have been shown."""
         index, policy = self._index(memory), self._policy
         values, aggregates = self._values(index)
-        explanation: Explanation = policy.explain(values, aggregates=aggregates)
+        explanation = policy.explain(values, aggregates=aggregates)
         terms = tuple((term.text, float(term.value)) for term in explanation.terms)
         return ScoreExplanation(
             memory=int(self.slate.ids[index]),
@@ -327,7 +327,7 @@ class Hits(Sequence[Hit], Displayed):
         )
 
     @checked
-    def why(self, a: Hit | int, b: Hit | int | None = None) -> Why:
+    def why(self, a: Hit | int, b: Hit | int | None = None) -> Any:
         """Why one candidate stands above another: hits or ids of memories, shown or not.
 
         Without ``b``, what was not shown is compared with the last that was shown for its score ("why is it not

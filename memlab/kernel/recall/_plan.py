@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -17,7 +17,7 @@ from memlab.kernel.policies import FEATURES, Challenge, Pack
 from memlab.kernel.recall._features import Candidates
 from memlab.kernel.recall._moment import Moment
 from memlab.kernel.recall._query import NO_ENTITIES, About, Question, QuestionFeatures
-from memlab.kernel.recall._ranking import Selected, Selection, Shown
+from memlab.kernel.recall._ranking import Selected, Selection, Shown, diversifies
 from memlab.kernel.registry import Registry
 from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.kernel.slates import Constants, Slate, constants_of
@@ -276,23 +276,21 @@ def own_stage(name: str) -> Stage:
     return STAGES._own[name]
 
 
-def _run_extension_stage(stage: Stage, run: Run) -> None:
-    """Run a stage that an extension declares, and check what it gives.
+def _checked_run(stage: Stage) -> Callable[[Any], None]:
+    """Return the function of an extension's stage, with what it raises or gives wrongly as an ExtensionError."""
 
-    Raises
-    ------
-    ExtensionError
-        If the stage raises, does not set an attribute that it gives, or orders the pool wrongly.
-    """
-    try:
-        stage.run(run)
-        fault = _fault_of(stage, run)
-    except MemlabError:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever the code of a user raises is said under its name
-        fault = f"failed with {type(error).__name__}: {error}"
-    if fault is not None:
-        raise ExtensionError(f"The stage {stage.name} of the extension {stage.owner} {fault}")
+    def run_checked(run: Run) -> None:
+        try:
+            stage.run(run)
+            fault = _fault_of(stage, run)
+        except MemlabError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the code of a user raises is said under its name
+            fault = f"failed with {type(error).__name__}: {error}"
+        if fault is not None:
+            raise ExtensionError(f"The stage {stage.name} of the extension {stage.owner} {fault}")
+
+    return run_checked
 
 
 def _fault_of(stage: Stage, run: Run) -> str | None:
@@ -351,6 +349,7 @@ class Showing:
     unknown_limit: int
     tells_known: bool
     selects: bool
+    diversifies: bool
     probe_rate: float
     probe_depth: int
     probes: int
@@ -469,6 +468,7 @@ def _showing(pack: Pack) -> Showing:
         unknown_limit=pack.count("unknown-limit"),
         tells_known=pack.tells_known,
         selects=pack.selects,
+        diversifies=diversifies(pack),
         probe_rate=pack.number("probe-rate"),
         probe_depth=pack.count("probe-depth"),
         probes=pack.count("probes"),
@@ -521,7 +521,7 @@ def _ordered(stages: Sequence[Stage]) -> tuple[Stage, ...]:
                 f"Before it there are {', '.join(sorted(given))}."
             )
         given.update(stage.gives)
-    return tuple(stages)
+    return tuple(replace(stage, run=_checked_run(stage)) if stage.owner else stage for stage in stages)
 
 
 # One recall on its way through the stages.
@@ -571,8 +571,5 @@ class Run:
     def through(self, stages: Iterable[Stage]) -> Run:
         """Go through these stages."""
         for stage in stages:
-            if stage.owner:
-                _run_extension_stage(stage, self)
-            else:
-                stage.run(self)
+            stage.run(self)
         return self

@@ -19,7 +19,6 @@ from memlab.kernel.state import words_of
 if TYPE_CHECKING:
     from memlab.kernel.privacy import Finding
     from memlab.kernel.state import State
-    from memlab.subjects.programs import Adapted
 
 __all__ = ["OUTCOME", "Edited", "Feedback", "Memory", "Remembered", "overview", "with_redacted"]
 
@@ -216,7 +215,7 @@ class Feedback(Displayed):
     source: str
     rating: int | None = None
     agent: str | None = None
-    notice: Adapted | None = None
+    notice: Any = None
 
     def __repr__(self) -> str:
         fields = {"reward": self.reward, "rating": self.rating, "agent": self.agent}

@@ -16,26 +16,15 @@ from typing import Any
 import numpy as np
 
 from memlab.errors import InputError, PolicyError, UnknownName
-from memlab.kernel.language import Form, NumericLiteral, Policy, Subtree, literals, subtrees
-from memlab.kernel.language.editing import (
-    ALIASES,
-    Env,
-    Node,
-    Path,
-    Span,
-    edited,
-    flat_pairs,
-    form_at,
-    fragment,
-    missing_features,
-    number,
-    parsed,
-    reachable,
-    sites,
-    symbols_of,
-    used_helpers,
-)
+from memlab.kernel.language import Form, Policy
+from memlab.kernel.language.checker import Env
+from memlab.kernel.language.graph import Node, reachable
+from memlab.kernel.language.reader import ALIASES, flat_pairs
+from memlab.kernel.language.texts import Path, fragment, symbols_of, used_helpers
+from memlab.kernel.language.writer import number
 from memlab.science.breeding._grow import Scope, constant, grown, leaf
+from memlab.subjects.lens import NumericLiteral, Subtree, literals, subtrees
+from memlab.subjects.lens.edit import Span, edited, form_at, missing_features, parsed, sites
 
 __all__ = ["MUTATIONS", "Offspring", "crossover", "mutate"]
 

@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from memlab.kernel.language import Signature
-from memlab.kernel.language.editing import Env, Node, quoted
+from memlab.kernel.language.checker import Env
+from memlab.kernel.language.graph import Node
+from memlab.kernel.language.reader import quoted
 
 __all__ = ["Scope", "constant", "grown", "leaf"]
 

@@ -13,6 +13,7 @@ import polars as pl
 
 from memlab.errors import DatasetError, InputError, MemlabError, NewerLab, PolicyError, PrivacyError, UnknownName
 from memlab.io.formats import ENGINE, FRAME, Bundle
+from memlab.kernel.hooks import load_part
 from memlab.kernel.privacy import Screening, personal_kinds, refuse_strings, screen_many, without_sensitive
 from memlab.kernel.schema import FIELDS, MEMORY, RELATIONS
 from memlab.kernel.state import (
@@ -30,7 +31,6 @@ from memlab.kernel.state import (
 from memlab.kernel.storage.store import Store
 from memlab.subjects.io.edges import graph_of
 from memlab.subjects.io.results import Loaded
-from memlab.subjects.programs import checked_operations
 
 __all__ = ["Screened", "bodies_of", "check_bundle", "load_bundle"]
 
@@ -203,7 +203,7 @@ def _checked_rows(rows: Mapping[str, list[Any]], now: int, open_words: bool) -> 
         default = declared.default if declared.storage == "num" else None
         columns[name] = [default if value is None else value for value in rows[name]]
     refuse_names({name: values for name, values in columns.items() if name != "text"})
-    checked_operations(columns.get("operations", ()))
+    load_part("check-operations")(columns.get("operations", ()))
     return columns
 
 

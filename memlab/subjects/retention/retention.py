@@ -21,7 +21,7 @@ from memlab.subjects.retention.upkeep import Upkeep, run_upkeep
 if TYPE_CHECKING:
     from memlab.subjects.clusters.consolidation import LabConsolidation
     from memlab.subjects.index.index import LabIndex
-    from memlab.subjects.operations.operations import LabOperations
+    from memlab.subjects.programs.operations import LabOperations
     from memlab.subjects.review.review import LabReview
 
 __all__ = ["LabUpkeep"]

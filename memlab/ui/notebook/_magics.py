@@ -19,11 +19,12 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from memlab.errors import InputError, MemlabError, PolicyError, PolicySyntaxError, UnknownName, did_you_mean
 from memlab.kernel.base.display import Displayed, box, details, table
 from memlab.kernel.base.printable import printable
-from memlab.kernel.language import compile_policy, slot_of, vocabulary
+from memlab.kernel.language import compile_policy, slot_of
 from memlab.kernel.policies import SLOTS, Version, pack_names, slot_named
 from memlab.kernel.recall import Hits
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.lab import Lab
+from memlab.subjects.lens import vocabulary
 from memlab.subjects.programs import OPERATIONS, Ran
 from memlab.ui.widgets.ranks import (
     DECIDES_RANKS,
@@ -124,7 +125,7 @@ class LabMagics(Magics):
         reported with the line of the cell and a caret. ``lab.policies.rollback(SLOT)`` takes it back.
         """
         with _said_in_a_line():
-            reason = " ".join(next((part for part in one.groups() if part), "") for one in _REASON.finditer(line))
+            reason = " ".join("".join(filter(None, one.groups())) for one in _REASON.finditer(line))
             before, rest = _read_options(_REASON.sub("", line), "%%policy", ("lab", "reason"))
             slot, _, rest = rest.partition(" ")
             after, rest = _read_options(rest.strip(), "%%policy", ("lab", "reason"))

@@ -17,10 +17,11 @@ import polars as pl
 
 from memlab.errors import PolicyError
 from memlab.kernel.base.clock import from_micros
-from memlab.kernel.language import Form, Policy, Text, compile_policy, literals, read_forms, slot_of
+from memlab.kernel.language import Form, Policy, Text, compile_policy, read_forms, slot_of
 from memlab.kernel.policies import Pack, pack_from_sources, slot_named
 from memlab.kernel.recall import Hits, diversifies
 from memlab.subjects.lab import Lab
+from memlab.subjects.lens import literals
 
 __all__ = [
     "DECIDES_RANKS",

@@ -9,11 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given
 from properties import examples
 
-from memlab.kernel.language import Input, Policy, Signature, compile_policy, diff_packs, diff_policies, read_pack
-from memlab.kernel.language._diff import FormDiff
-from memlab.kernel.language._print import print_definition
-from memlab.kernel.language._reader import Text, read_forms
+from memlab.kernel.language import (
+    Input,
+    Policy,
+    Signature,
+    compile_policy,
+    read_pack,
+)
+from memlab.kernel.language.reader import Text, read_forms
 from memlab.kernel.policies import load_pack
+from memlab.subjects.lens import diff_packs, diff_policies
+from memlab.subjects.lens.diff import FormDiff, print_definition
 from tests.language.programs import ARGUMENTS, NUM, program
 
 SLOT = Signature("recall-score", [Input("x"), Input("y"), Input("z"), Input("kind", "str")], aggregates=True)

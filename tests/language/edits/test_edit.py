@@ -9,7 +9,7 @@ from properties import examples
 
 from memlab.errors import InputError, PolicyError, PolicyNameError, PolicySyntaxError, PolicyTypeError, UnknownName
 from memlab.kernel.language import Input, Policy, Signature, compile_policy, read_pack
-from memlab.kernel.language._edit import Span, literals, parametrize, replace, subtrees, with_param
+from memlab.subjects.lens.edit import Span, literals, parametrize, replace, subtrees, with_param
 from tests.language.programs import ARGUMENTS, BOOL, NUM, STR, program
 
 INPUTS = [Input("x"), Input("y"), Input("z"), Input("pinned", "bool"), Input("kind", "str"), Input("tags", "set")]
@@ -251,11 +251,11 @@ def test_every_literal_that_may_be_tuned_can_be(body: str) -> None:
 
 
 LISTS = Signature("explore", INPUTS, aggregates=True, lists={"xs": "x"})
-INTERPRETED = "(fn [xs] (reduce (fn [a i] (if (> (nth xs i) 2) i a)) (range 0 (length xs)) 0))"
+OVER_LISTS = "(fn [xs] (first (filter (fn [i] (> (nth xs i) 2)) (range (length xs)))))"
 
 
-def test_an_interpreted_policy_can_be_replaced_but_not_listed() -> None:
-    old = policy(INTERPRETED, LISTS)
-    with pytest.raises(InputError, match="step by step"):
-        subtrees(old)
-    assert "3" in replace(old, (1, 2, 1, 2), "3").source
+def test_a_policy_over_lists_is_taken_apart_like_any_other() -> None:
+    old = policy(OVER_LISTS, LISTS)
+    assert [(t.source, t.type) for t in subtrees(old)][:2] == [(OVER_LISTS[9:-1], "pick"), (OVER_LISTS[16:-2], "items")]
+    assert [item.source for item in literals(old)] == ["2"]
+    assert "3" in replace(old, (1, 1, 2, 2), "3").source

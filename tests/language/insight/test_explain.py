@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memlab.kernel.language import Explanation, Input, Signature, compile_policy
-from memlab.kernel.language._source import LIMIT
+from memlab.kernel.language import Input, Signature, compile_policy
+from memlab.subjects.lens import Explanation
+from memlab.subjects.lens.tree import LIMIT
 
 INPUTS = [Input("x"), Input("y"), Input("z"), Input("pinned", "bool"), Input("kind", "str")]
 SLOT = Signature("score", INPUTS, aggregates=True)

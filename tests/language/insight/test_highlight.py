@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
-from memlab.kernel.language._highlight import highlight, tokens
 from memlab.kernel.policies import pack_names, pack_source
+from memlab.subjects.lens.highlight import highlight, tokens
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 SOURCE = """(defpolicy recall-score [similarity age_days] ; by nearness

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.kernel.language import Input, Policy, Signature, compile_policy
-from memlab.kernel.language._tree import Tree
+from memlab.subjects.lens.tree import Tree
 from tests.language.programs import ARGUMENTS, BOOL, INPUTS, NUM, STR, bits, program, rows
 
 SLOT = Signature("score", [Input("x"), Input("y"), Input("z"), Input("pinned", "bool"), Input("kind", "str")])

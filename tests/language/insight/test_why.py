@@ -11,7 +11,7 @@ from properties import examples
 
 from memlab.errors import InputError
 from memlab.kernel.language import Input, Policy, Signature, compile_policy
-from memlab.kernel.language._why import FeatureGap, Parting, Why
+from memlab.subjects.lens.explain import FeatureGap, Parting, Why
 from tests.language.insight.test_tree import Page
 from tests.language.programs import ARGUMENTS, NUM, program, rows
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.kernel.base.display import Displayed, Markup
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import hooks, load_part
 from memlab.kernel.privacy import Finding, Screened, refuse, screen
 from memlab.kernel.recall import Hit
 from memlab.kernel.schema import FIELDS, RECALLABLE
@@ -30,7 +30,6 @@ from memlab.kernel.verbs.corrections.replacing import Dependents, Editor, EditOu
 from memlab.kernel.verbs.reinforcement import Outcome, reinforced
 from memlab.kernel.verbs.remembering.limits import check_files
 from memlab.kernel.verbs.results import Edited, Memory, with_redacted
-from memlab.subjects.programs import checked_operations
 
 __all__ = ["Corrected", "Corrections"]
 
@@ -122,7 +121,7 @@ class Corrections:
         )
         screening = screen(given.pop("text")[0], personal=self._core.personal())
         refuse_names(given)
-        checked_operations(given.get("operations", ()))
+        load_part("check-operations")(given.get("operations", ()))
         columns = {name: values[0] for name, values in given.items()}
         check_files(self._core.pack, given)
         return (None, columns, ()) if text is None else (screening.text, columns, screening.findings)

@@ -8,27 +8,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, overload
 
-import numpy as np
 import polars as pl
 
-from memlab.errors import InputError, LabError, RankingWarning, UnknownName
+from memlab.errors import InputError, RankingWarning, UnknownName
 from memlab.kernel.base.arguments import AnyNumber, AsGiven, Within, checked, warn_caller
 from memlab.kernel.base.display import Displayed, box, table
 from memlab.kernel.base.printable import printable
+from memlab.kernel.hooks import load_part
 from memlab.kernel.language import Policy, compile_policy, policy_parts, slot_of
 from memlab.kernel.policies import (
     POLICY_FORMAT,
     SLOTS,
     VOCABULARY,
-    Attribution,
     Challenge,
     ChallengeDesign,
     Pack,
     PackLike,
-    PolicyDiff,
     Version,
     VersionLog,
-    attributed,
     load_pack,
     needs_of_pack,
     needs_of_policy,
@@ -36,11 +33,7 @@ from memlab.kernel.policies import (
     slot_named,
 )
 from memlab.kernel.privacy import refuse
-from memlab.kernel.slates import decode
-from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.policies.comparing import ranking_notice
-from memlab.kernel.verbs.policies.watch import OnChange, Watch, Watches
 
 __all__ = ["LabPolicies"]
 
@@ -61,8 +54,8 @@ class LabPolicies(Displayed):
     >>> lab.policies.install("recall-score", "(fn [similarity recency] (+ similarity recency))")  # doctest: +SKIP
     """
 
-    def __init__(self, core: Core, watches: Watches | None = None) -> None:
-        self._core, self._store, self._watches = core, core.store, watches
+    def __init__(self, core: Core) -> None:
+        self._core, self._store = core, core.store
 
     @checked
     def recall_again(self, decision: Mapping[str, Any], pack: Pack) -> pl.DataFrame | None:
@@ -81,8 +74,8 @@ class LabPolicies(Displayed):
         slot: str | None = None,
         *,
         every: Annotated[float, Within(0.001, 86_400)] = 0.2,
-        on_change: OnChange | None = None,
-    ) -> Watch:
+        on_change: Callable[[Any], None] | None = None,
+    ) -> Any:
         """Use the pack in a ``.hy`` file, now and at every save, until ``stop`` or ``close``; see ``Watch``.
 
         With ``slot``, the file holds one policy for it. ``on_change`` is called, in the watching thread, in place of
@@ -90,9 +83,7 @@ class LabPolicies(Displayed):
 
         >>> watch = lab.policies.watch("mine.hy")                                          # doctest: +SKIP
         """
-        if self._watches is None:
-            raise LabError("Policies of a watch cannot be watched themselves: use lab.policies.watch.")
-        return self._watches.start(path, slot, every=every, on_change=on_change)
+        return self._core.made("watches").start(path, slot, every=every, on_change=on_change)
 
     # -- changing ---------------------------------------------------------------------------------------------
 
@@ -106,7 +97,7 @@ class LabPolicies(Displayed):
         leave the comparison out.
         """
         chosen = load_pack(pack)
-        notice = ranking_notice(self._core, chosen, compare)
+        notice = load_part("ranking-notice")(self._core, chosen, compare) if compare else None
 
         def make(versions: VersionLog) -> list[_Change]:
             # A pack that was changed after it was read: its single policies are installed on top.
@@ -367,12 +358,12 @@ class LabPolicies(Displayed):
             return versions.frame(slot)
 
     @checked
-    def diff(self, slot: str, before: int | str | None = None, after: int | str | None = None) -> PolicyDiff:
+    def diff(self, slot: str, before: int | str | None = None, after: int | str | None = None) -> Any:
         """Two versions side by side; without numbers, the live one and the one before it."""
         with self.seen() as versions:
             new = versions.versions(slot)[-1] if after is None else versions.version(slot, after)
             old = versions.previous(slot) if before is None else versions.version(slot, before)
-        return PolicyDiff(old, new)
+        return load_part("compare-policies")(old, new)
 
     @checked
     def deciders(self, pack: str) -> dict[str, Version]:
@@ -384,7 +375,7 @@ class LabPolicies(Displayed):
             return versions.deciders(pack)
 
     @checked
-    def attribution(self, slot: str = "recall-score") -> Attribution:
+    def attribution(self, slot: str = "recall-score") -> Any:
         """How what each version of a slot showed was judged, with 95% credible intervals; see ``Attribution``.
 
         Observational: versions met different questions. ``memlab.evaluate`` compares policies on equal terms.
@@ -392,7 +383,7 @@ class LabPolicies(Displayed):
         """
         with self.seen() as versions:
             known, timeline, head = versions.versions(slot), versions.timeline(slot), self._store.state.seq
-        return attributed(slot, known, timeline, *_logged(self._store, head))
+        return load_part("attribute-feedback")(self._store, slot, known, timeline, head)
 
     def __repr__(self) -> str:
         with self.seen() as versions:
@@ -504,46 +495,6 @@ def _rows(versions: VersionLog) -> list[_Row]:
         doc = " ".join(policy.doc.split())
         rows.append(_Row(slot, version.number, version.hash, version.pack, slot in versions.pins, doc))
     return rows
-
-
-def _logged(store: Store, head: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """The decisions, exposures and feedback up to an event, as ``attributed`` takes them; slates are not read.
-
-    Flat columns: 100,000 recalls with as many judgements take a second to read, as lists and rows 4.
-    """
-    decisions: dict[str, list[Any]] = {"decision": [], "pack_hash": []}
-    feedback: dict[str, list[Any]] = {"decision": [], "memory_id": [], "outcome": []}
-    sizes: list[int] = []
-    shown: list[int] = []
-    flags: list[bool] = []
-    unlogged: dict[int, int] = {}
-    for event in store.journal.events(upto=head, kinds=("recall", "feedback")):
-        body = event.body
-        if event.kind == "feedback":
-            feedback["decision"].append(body["decision"])
-            feedback["memory_id"].append(body["memory"])
-            feedback["outcome"].append(body["outcome"])
-            continue
-        ids, probes = body["ids"], body.get("probes")
-        if probes is None:
-            unlogged[event.seq] = len(shown)
-        decisions["decision"].append(event.seq)
-        decisions["pack_hash"].append(body.get("pack"))
-        sizes.append(len(ids))
-        shown += ids
-        flags += [memory in probes for memory in ids] if probes else [False] * len(ids)
-    if unlogged:  # recalls logged before events had probes; their slates have them
-        for seq, blob in store.journal.slates(min(unlogged) - 1, upto=max(unlogged)):
-            if seq in unlogged:
-                slate = decode(blob, decision=seq)
-                start = unlogged[seq]
-                flags[start : start + len(slate.shown)] = [memory in slate.probes for memory in slate.shown]
-    exposures = {"decision": np.repeat(np.array(decisions["decision"], dtype=np.int64), sizes)}
-    return (
-        pl.DataFrame(decisions, schema={"decision": pl.Int64, "pack_hash": pl.String}),
-        pl.DataFrame(exposures | {"memory_id": np.array(shown, dtype=np.int64), "probe": np.array(flags, dtype=bool)}),
-        pl.DataFrame(feedback, schema={"decision": pl.Int64, "memory_id": pl.Int64, "outcome": pl.String}),
-    )
 
 
 def _hash(text: str) -> str:

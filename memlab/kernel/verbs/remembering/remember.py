@@ -11,7 +11,7 @@ import polars as pl
 from memlab.errors import InputError
 from memlab.kernel.base.clock import When
 from memlab.kernel.english import complete_answer, last_question
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import hooks, load_part
 from memlab.kernel.privacy import Finding, screen, screen_many
 from memlab.kernel.schema import role_of
 from memlab.kernel.state import (
@@ -47,7 +47,6 @@ from memlab.kernel.verbs.remembering.known import Known
 from memlab.kernel.verbs.remembering.limits import check_bytes, check_files, check_sessions
 from memlab.kernel.verbs.remembering.tellings import tellings_of
 from memlab.kernel.verbs.results import Memory, Remembered, with_redacted
-from memlab.subjects.programs import checked_operations
 
 __all__ = ["Remembering"]
 
@@ -104,7 +103,7 @@ class Remembering:
         texts = [screening.text for screening in screenings]
         refuse_names(columns)
         if "operations" in columns:
-            checked_operations(columns["operations"])
+            load_part("check-operations")(columns["operations"])
         if known is not None:
             with store.reading() as state:
                 kept = known.fresh(state, columns, texts)
@@ -252,7 +251,7 @@ class Remembering:
         )
         del given["text"]
         refuse_names(given)
-        checked_operations(given.get("operations", ()))
+        load_part("check-operations")(given.get("operations", ()))
         own = self._sees(fields.get("creator"), fields.get("visibility"))
         question = self._question_before(fields) if before is None else last_question(before)
         answer = None if question is None or role != "user" else complete_answer(question, checked_text(text))

@@ -1,0 +1,338 @@
+"""Forms to a typed graph: names are resolved, types and arities checked, helpers inlined. Nothing is evaluated.
+
+Every error carries the form it is about. Work is bounded: each form visited costs one step of fuel, and the graph has a
+largest size and depth, so an expansion that doubles at every level ends in microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memlab.errors import PolicyError, PolicyLimitError, PolicyNameError, PolicyTypeError, did_you_mean
+from memlab.kernel.language.graph import Dag, Node, reachable
+from memlab.kernel.language.reader import (
+    ABSENT,
+    ALIASES,
+    LITERALS,
+    MAX_DEPTH,
+    MAX_NODES,
+    MAX_OPEN,
+    MAX_STEPS,
+    Form,
+    Text,
+)
+from memlab.kernel.language.signature import SET_TESTS, Derived, Param, SetName, Signature, Type
+
+__all__ = ["Checker", "Env", "Handler", "Helper", "kind_of"]
+
+
+Env = Mapping[str, Node | SetName]
+"""The node, or the set, of each name in scope."""
+
+_KINDS: dict[str | None, str] = {
+    "num": "a number",
+    "bool": "true or false",
+    "str": "a string",
+    "set": "a set",
+    "record": "an update",
+    "list": "a list",
+    "length": "a length",
+    "items": "a list of positions",
+    "position": "the position of any item",
+    "pick": "the position of an item",
+    None: "null",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Helper:
+    """A ``defn``: inlined wherever it is called."""
+
+    name: str
+    arguments: tuple[str, ...]
+    doc: str
+    body: Form
+    form: Form
+    text: Text
+    hash: str
+
+
+def kind_of(type: str | None) -> str:
+    """A type in words."""
+    return _KINDS[type]
+
+
+Handler = Callable[["Checker", Form, Env, bool], Node]
+"""Checks one form: the checker, the form, what is bound, and whether its value is the policy's."""
+
+
+class Checker:
+    """Checks one policy. ``params`` are values that override the defaults; those never met are the caller's to
+    report.
+    """
+
+    def __init__(
+        self,
+        text: Text,
+        signature: Signature,
+        helpers: Mapping[str, Helper],
+        params: Mapping[str, float],
+        forms: Mapping[str, Handler],
+    ) -> None:
+        self.forms = forms
+        """The heads of calls that are no helpers."""
+        self.text, self.signature, self.helpers, self.overrides = text, signature, helpers, params
+        self.dag = Dag()
+        self.params: dict[str, Param] = {}
+        self.derived: dict[str, Derived] = {}
+        self.used: dict[str, Helper] = {}
+        self.calls: list[str] = []
+        self.steps = 0
+        self.open = 0
+
+    def error(self, message: str, form: Form, kind: type[PolicyError] = PolicyTypeError) -> PolicyError:
+        """An error with its caret under ``form``, to be raised."""
+        return self.text.error(kind, message, form)
+
+    # The policy as a whole.
+
+    def argument(self, name: str) -> Node | SetName | None:
+        """The node, or the set, of an argument; None if the slot gives no such thing."""
+        if name in self.signature.lists:
+            return self.dag.of_slate("list", self.scalar(self.signature.lists[name]))
+        declared = self.signature.inputs.get(name)
+        if declared is None:
+            return None
+        return SetName(name) if declared.type == "set" else self.scalar(name)
+
+    def scalar(self, name: str) -> Node:
+        """The input of this name, which is no set."""
+        type = self.signature.inputs[name].type
+        assert type != "set"
+        return self.dag.input(name, type)
+
+    def result(self, body: Form, env: Env) -> Node:
+        """The node of the whole policy, which must have the type that the slot returns."""
+        returns = self.signature.returns
+        if "first" in self.forms:
+            weight = self.picked(self.check(body, env, tail=True), body)
+            for node in reachable(weight):
+                if node.op == node.type:
+                    raise self.error(f"Only length, filter, nth, empty? and first read {kind_of(node.type)}.", body)
+            return weight
+        if returns != "record":
+            return self.want(body, env, returns, f"{self.signature.slot} returns", tail=True)
+        node = self.check(body, env, tail=True)
+        if node.type != "record":
+            shape = f"(update :{self.signature.fields[0]} value ...)"
+            raise self.error(f"{self.signature.slot} returns {shape}, and this is {kind_of(node.type)}.", body)
+        return node
+
+    # Expressions.
+
+    def check(self, form: Form, env: Env, *, tail: bool = False) -> Node:
+        """The node of an expression; ``tail`` marks the place of the policy's result, whose words are then checked."""
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise self.error(f"Inlining visits more than {MAX_STEPS:,} forms.", form, PolicyLimitError)
+        kind = form.kind
+        if kind == "symbol":
+            return self.symbol(form, env)
+        if kind in ("int", "float"):
+            return self.dag.number(form.number)
+        if kind == "call":
+            self.open += 1
+            if self.open > MAX_OPEN:
+                raise self.error(f"Helpers within helpers nest deeper than {MAX_OPEN} forms.", form, PolicyLimitError)
+            node = self.call(form, env, tail)
+            self.open -= 1
+            if node.depth > MAX_DEPTH:
+                raise self.error(
+                    f"More than {MAX_DEPTH} operations depend on one another here.", form, PolicyLimitError
+                )
+            if len(self.dag.nodes) > MAX_NODES:
+                raise self.error(f"The policy has more than {MAX_NODES:,} distinct operations.", form, PolicyLimitError)
+            return node
+        if kind == "str":
+            if tail and self.signature.words:
+                self.check_in(form.text, self.signature.words, f"a result of {self.signature.slot}", form)
+            return self.dag.constant(form.text, "str")
+        if kind == "keyword":
+            raise self.error(f":{form.text} is a keyword, and a value is expected here.", form)
+        raise self.error("A list is written only after in, or as the bindings of let.", form)
+
+    def want(self, form: Form, env: Env, type: Type, why: str, *, tail: bool = False) -> Node:
+        """The node of an expression that must have ``type``."""
+        node = self.check(form, env, tail=tail)
+        if node.type is None:
+            return self.dag.typed(node, type)
+        if node.type != type:
+            raise self.error(f"{why} {kind_of(type)}, and this is {kind_of(node.type)}.", form)
+        return node
+
+    def symbol(self, form: Form, env: Env) -> Node:
+        value = self.lookup(form, env)
+        if isinstance(value, SetName):
+            raise self.error(f"{form.text} is a set: only {', '.join(SET_TESTS)} take sets.", form)
+        return value
+
+    def lookup(self, form: Form, env: Mapping[str, Any]) -> Node | SetName:
+        """The node, or the set, of a name that is bound or a literal; else an error with the nearest one."""
+        name = form.text
+        value: Node | SetName | None = env.get(name)
+        if value is not None:
+            return value
+        if name in LITERALS:
+            return self.dag.constant(LITERALS[name], None if LITERALS[name] is None else "bool")
+        if name == "else":
+            raise self.error("else is only the last test of cond or case.", form)
+        if name in self.signature.inputs and not self.calls:
+            raise self.unlisted(form)
+        if self.is_function(name):
+            raise self.error(f"{name} is a function: call it as ({name} ...).", form)
+        known = [*env, *(() if self.calls else self.signature.inputs)]
+        raise self.error(f'Nothing is called "{name}" here. {did_you_mean(name, known)}', form, PolicyNameError)
+
+    def unlisted(self, form: Form) -> PolicyError:
+        """The error of a feature that the policy does not list among its arguments."""
+        return self.error(
+            f"{form.text} is a feature, but no argument of this policy: add it to the arguments.", form, PolicyNameError
+        )
+
+    def is_function(self, name: str) -> bool:
+        """Whether a name can be the head of a call."""
+        return ALIASES.get(name, name) in self.forms or name in self.helpers
+
+    def call(self, form: Form, env: Env, tail: bool) -> Node:
+        if not form.items:
+            raise self.error("An empty form has no value.", form)
+        head = form.items[0]
+        if head.kind != "symbol":
+            raise self.error("The first item of a form is the name of a function.", head)
+        name = head.text
+        if name in env:
+            bound = env[name]
+            what = kind_of(bound.type if isinstance(bound, Node) else "set")
+            raise self.error(f"{name} is {what} here, not a function.", head)
+        handler = self.forms.get(ALIASES.get(name, name))
+        if handler is not None:
+            return handler(self, form, env, tail)
+        helper = self.helpers.get(name)
+        if helper is not None:
+            return self.inline(helper, form, env)
+        raise self.unknown(head, self.forms)
+
+    def unknown(self, head: Form, forms: Iterable[str]) -> PolicyError:
+        """The error of a name in front of a call that is no function."""
+        name = head.text
+        if name in ABSENT:
+            return self.error(ABSENT[name], head, PolicyNameError)
+        if name in self.signature.inputs:
+            return self.error(f"{name} is a feature, not a function.", head)
+        known = did_you_mean(name, [*forms, *self.helpers])
+        return self.error(f'There is no function "{name}". {known}', head, PolicyNameError)
+
+    def arity(self, form: Form, least: int, most: int | None = None) -> tuple[Form, ...]:
+        """The arguments of a call, counted."""
+        arguments = form.items[1:]
+        if len(arguments) < least or (most is not None and len(arguments) > most):
+            expected = f"{least}" if most == least else f"at least {least}" if most is None else f"{least} to {most}"
+            plural = "" if expected == "1" or expected.endswith(" 1") else "s"
+            raise self.error(f"{form.head} takes {expected} argument{plural}, and here are {len(arguments)}.", form)
+        return arguments
+
+    def check_count(self, helper: Helper, form: Form) -> None:
+        """An error unless a helper is called with as many arguments as it takes."""
+        count = len(helper.arguments)
+        if len(form.items) - 1 != count:
+            signature = " ".join((helper.name, *helper.arguments))
+            raise self.error(f"({signature}) takes {count} arguments, and here are {len(form.items) - 1}.", form)
+
+    def inline(self, helper: Helper, form: Form, env: Env) -> Node:
+        """The body of a helper under its own names."""
+        self.check_count(helper, form)
+        if helper.name in self.calls:
+            raise self.error(f"{helper.name} calls itself; the dialect has no recursion.", form)
+        values = [self.check(argument, env) for argument in form.items[1:]]
+        self.used[helper.name] = helper
+        caller, self.text = self.text, helper.text
+        self.calls.append(helper.name)
+        try:
+            return self.check(helper.body, dict(zip(helper.arguments, values, strict=True)))
+        finally:
+            self.text = caller
+            self.calls.pop()
+
+    def unify(self, nodes: list[Node], forms: list[Form], what: str) -> list[Node]:
+        """The nodes of several branches, which must have one type; ``null`` takes the type of the others."""
+        if any(node.type == "pick" for node in nodes):
+            weights = [self.picked(node, form) for node, form in zip(nodes, forms, strict=True)]
+            return [self.dag.of_slate("pick", weight) for weight in weights]
+        type = next((n.type for n in nodes if n.type is not None), None)
+        for node, form in zip(nodes, forms, strict=True):
+            if node.type is not None and node.type != type:
+                raise self.error(f"{what} have two types: {kind_of(type)}, and here {kind_of(node.type)}.", form)
+        return [self.dag.typed(node, type) for node in nodes]
+
+    def choose(self, test: Node, then: Node, otherwise: Node) -> Node:
+        """``if``; of two updates, field by field: what a branch leaves out keeps its old value."""
+        if then.type == "pick":
+            return self.dag.of_slate("pick", self.dag.make("if", test, then.args[0], otherwise.args[0]))
+        if then.type != "record":
+            return self.dag.make("if", test, then, otherwise)
+        then, otherwise = (node if node.op == "record" else self.dag.record({}) for node in (then, otherwise))
+        left, right = (dict(zip(node.value, node.args, strict=True)) for node in (then, otherwise))
+        fields = {}
+        for name in {**left, **right}:
+            values = [side[name] if name in side else self.scalar(name) for side in (left, right)]
+            fields[name] = self.dag.make("if", test, *values)
+        return self.dag.record(fields)
+
+    def picked(self, node: Node, form: Form) -> Node:
+        """The weight of each item under a policy over lists: 1 of the one whose position it gives, else 0."""
+        if node.type == "pick":
+            return node.args[0]
+        if node.constant and (node.value is None or (isinstance(node.value, float) and node.value < 0.0)):
+            return self.dag.number(0.0)
+        raise self.error(
+            f"A policy over lists returns a position: (first items), or -1 for none; this is {kind_of(node.type)}.",
+            form,
+        )
+
+    # Closed vocabularies.
+
+    def check_in(self, word: str, words: tuple[str, ...], what: str, form: Form) -> None:
+        """An error with the nearest word unless ``word`` is in the vocabulary."""
+        if word not in words:
+            raise self.error(f'"{word}" is not {what}. {did_you_mean(word, words)}', form)
+
+    def vocabulary(self, node: Node) -> tuple[str, ...]:
+        """The words that a string may be, or none unless it comes from inputs that declare theirs."""
+        words: dict[str, None] = {}
+        declared = False
+        stack = [node]
+        while stack:
+            node = stack.pop()
+            declared_input = self.signature.inputs.get(node.value) if node.op == "input" else None
+            if declared_input is not None and declared_input.words:
+                words |= dict.fromkeys(declared_input.words)
+                declared = True
+            elif node.constant:
+                if node.value is not None:
+                    words[str(node.value)] = None
+            elif node.op in ("if", "if-null"):
+                stack.extend(node.args[-2:])
+            else:
+                return ()
+        return tuple(words) if declared else ()
+
+    def check_word(self, literal: Node, other: Node, form: Form) -> None:
+        """An error under ``form`` if a constant string can never equal ``other``."""
+        if other.constant or not (literal.constant and isinstance(literal.value, str)):
+            return
+        words = self.vocabulary(other)
+        if words:
+            source = other.value if other.op == "input" else "that"
+            self.check_in(literal.value, words, f"a value of {source}", form)

@@ -1,0 +1,299 @@
+"""The meaning of a policy: a hash-consed, typed graph of primitives. Equal subexpressions are one node.
+
+The graph is kept canonical, so that every back end sees the same operations: constants are folded with the scalar
+functions, a choice between equal things is none, and a small whole power is a product.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from memlab.kernel.language.primitives import AGGREGATES, PRIMITIVES
+from memlab.kernel.language.signature import Returns, Type
+
+__all__ = ["Dag", "Node", "NodeType", "Value", "constant_key", "reachable"]
+
+
+Value = float | bool | str | None
+ListType = Literal["list", "length", "items", "position", "pick"]
+NodeType = Returns | ListType | None
+"""None is the type of the literal ``null`` before its surroundings give it one. No policy computes a value of the types
+of lists: the forms of lists turn them into numbers and booleans of each item.
+"""
+
+
+class Node:
+    """One operation. ``value`` is a constant, the name of an input, the table of a ``table`` or ``in``, or the fields
+    of a ``record``.
+    """
+
+    __slots__ = ("args", "depth", "digest_bytes", "index", "op", "type", "value")
+
+    def __init__(self, op: str, args: tuple[Node, ...], type: NodeType, value: Any, index: int) -> None:
+        self.op, self.args, self.type, self.value, self.index = op, args, type, value, index
+        self.depth: int = 1 + max([a.depth for a in args]) if args else 0
+        self.digest_bytes: bytes | None = None
+
+    @property
+    def constant(self) -> bool:
+        return self.op == "const"
+
+    @property
+    def digest(self) -> str:
+        """The meaning hash of what hangs below this node: a Merkle hash, 64 hexadecimal digits."""
+        return self._digest().hex()
+
+    def _digest(self) -> bytes:
+        if self.digest_bytes is None:
+            parts = [self.op.encode(), (self.type or "null").encode(), constant_key(self.value)]
+            parts += [a._digest() for a in self.args]
+            self.digest_bytes = hashlib.sha256(b"".join(struct.pack(">I", len(p)) + p for p in parts)).digest()
+        return self.digest_bytes
+
+    def __repr__(self) -> str:
+        return f"Node({self.op}, {self.value!r}, {len(self.args)} args)"
+
+
+def constant_key(value: object) -> bytes:
+    """A value as bytes: typed, floats by their bits, so that 0.0 and -0.0 differ and every NaN is one."""
+    if isinstance(value, float):
+        return b"f" + struct.pack(">d", value if value == value else float("nan"))
+    if isinstance(value, bool):
+        return b"t" if value else b"b"
+    if isinstance(value, str):
+        return b"s" + value.encode()
+    if value is None:
+        return b"n"
+    if isinstance(value, tuple):
+        keys = [constant_key(v) for v in value]
+        return b"l" + b"".join(struct.pack(">I", len(k)) + k for k in keys)
+    raise TypeError(type(value))
+
+
+class Dag:
+    """Makes nodes, each once."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self._known: dict[tuple[object, ...], Node] = {}
+
+    def _node(self, op: str, args: tuple[Node, ...], type: NodeType, value: object = None) -> Node:
+        key = (op, type, None if value is None else constant_key(value), *[a.index for a in args])
+        node = self._known.get(key)
+        if node is None:
+            node = self._known[key] = Node(op, args, type, value, len(self.nodes))
+            self.nodes.append(node)
+        return node
+
+    def constant(self, value: Value, type: NodeType) -> Node:
+        return self._node("const", (), type, value)
+
+    def number(self, value: float) -> Node:
+        return self._node("const", (), "num", value)
+
+    def input(self, name: str, type: Type) -> Node:
+        return self._node("input", (), type, name)
+
+    def aggregate(self, op: str, *args: Node) -> Node:
+        assert op in AGGREGATES
+        return self._node(op, args, "num")
+
+    def of_slate(self, type: ListType, *args: Node) -> Node:
+        """A list or a position: what stands for it while a policy over lists is checked."""
+        return self._node(type, args, type)
+
+    def record(self, fields: Mapping[str, Node]) -> Node:
+        """A value for each field, sorted by name."""
+        names = tuple(sorted(fields))
+        return self._node("record", tuple(fields[name] for name in names), "record", names)
+
+    def typed(self, node: Node, type: NodeType) -> Node:
+        """``null`` as a value of ``type``; any other node as it is."""
+        return self.constant(None, type) if node.type is None else node
+
+    def member(self, x: Node, words: Iterable[str]) -> Node:
+        """Whether a string is one of ``words``; null when it is null."""
+        options = tuple(dict.fromkeys(words))
+        if x.constant:
+            return self.constant(None if x.value is None else x.value in options, "bool")
+        if len(options) == 1:
+            return self.make("same", x, self.constant(options[0], "str"))
+        return self._node("in", (x,), "bool", options)
+
+    def table(self, x: Node, words: tuple[str, ...], numbers: tuple[float, ...], default: float) -> Node:
+        """The number beside a word, or the default for any other string and for null."""
+        if x.constant:
+            return self.number(dict(zip(words, numbers, strict=True)).get(x.value, default))
+        return self._node("table", (x,), "num", (words, numbers, default))
+
+    def unfolded(self, op: str, args: tuple[Node, ...]) -> Node:
+        """``op`` applied to ``args``, which may be constants, as a node of its own."""
+        return self._node(op, args, PRIMITIVES[op].gives)
+
+    def make(self, op: str, *args: Node) -> Node:
+        """``op`` applied to ``args``, in canonical form. The arguments have the right types."""
+        primitive = PRIMITIVES[op]
+        # A choice has the type of its last argument.
+        type = args[-1].type if op in ("if", "if-null") else primitive.gives
+        if primitive.strict and any(a.op == "const" and a.value is None for a in args):
+            return self.constant(None, type)
+        if all(a.op == "const" for a in args):
+            return self.constant(primitive.scalar(*(a.value for a in args)), type)
+        rewrite = _REWRITES.get(op)
+        node = None if rewrite is None else rewrite(self, *args)
+        return self._node(op, args, type) if node is None else node
+
+
+def _is(node: Node, value: Value) -> bool:
+    return node.op == "const" and node.value == value and node.value is not None
+
+
+def _multiply(dag: Dag, x: Node, y: Node) -> Node | None:
+    for factor, other in ((y, x), (x, y)):
+        if _is(factor, 1.0):
+            return other
+        if _is(factor, -1.0):
+            return dag.make("neg", other)
+    return None
+
+
+def _divide(dag: Dag, x: Node, y: Node) -> Node | None:
+    return x if _is(y, 1.0) else None
+
+
+def _negate(dag: Dag, x: Node) -> Node | None:
+    return x.args[0] if x.op == "neg" else None
+
+
+def _power(dag: Dag, x: Node, y: Node) -> Node | None:
+    if _is(y, 0.5):
+        return dag.make("sqrt", x)
+    exponent = y.value if y.constant else None
+    if not isinstance(exponent, float) or exponent not in _SMALL_POWERS:
+        return None
+    return _product(dag, x, int(exponent))
+
+
+def _product(dag: Dag, x: Node, n: int) -> Node:
+    if n == 1:
+        return x
+    half = _product(dag, x, n // 2)
+    square = dag.make("*", half, half)
+    return dag.make("*", square, x) if n % 2 else square
+
+
+def _not(dag: Dag, x: Node) -> Node | None:
+    if x.op == "not":
+        return x.args[0]
+    if x.op == "<":
+        return dag.make("<=", x.args[1], x.args[0])
+    return dag.make("<", x.args[1], x.args[0]) if x.op == "<=" else None
+
+
+def _and(dag: Dag, x: Node, y: Node) -> Node | None:
+    if x is y or _is(y, True) or _is(x, False):
+        return x
+    return y if _is(x, True) or _is(y, False) else None
+
+
+def _or(dag: Dag, x: Node, y: Node) -> Node | None:
+    if x is y or _is(y, False) or _is(x, True):
+        return x
+    return y if _is(x, False) or _is(y, True) else None
+
+
+def _if(dag: Dag, test: Node, then: Node, otherwise: Node) -> Node | None:
+    if then is otherwise:
+        return then
+    if test.constant:
+        return then if test.value is True else otherwise
+    return None
+
+
+def _if_null(dag: Dag, x: Node, y: Node) -> Node | None:
+    if x is y:
+        return x
+    if x.constant:
+        return y if x.value is None else x
+    return x if y.constant and y.value is None else None
+
+
+def _skip_null(dag: Dag, x: Node, y: Node) -> Node | None:
+    if x.constant and x.value is None:
+        return y
+    return x if y.constant and y.value is None else None
+
+
+_SMALL_POWERS = frozenset(float(n) for n in range(1, 10))
+"""A column of a million: 3 ms as products, 23 by ``pow``; a single number in half the time."""
+
+_REWRITES: dict[str, Callable[..., Node | None]] = {
+    "*": _multiply,
+    "/": _divide,
+    "neg": _negate,
+    "pow": _power,
+    "not": _not,
+    "and": _and,
+    "or": _or,
+    "if": _if,
+    "if-null": _if_null,
+    "min": _skip_null,
+    "max": _skip_null,
+}
+
+
+def reachable(*roots: Node) -> list[Node]:
+    """The nodes that the roots need, each after its arguments."""
+    seen: dict[int, Node] = {}
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node.index not in seen:
+            seen[node.index] = node
+            stack.extend(node.args)
+    return [seen[index] for index in sorted(seen)]
+
+
+# Values that some inputs are known to have, put into the graph.
+
+_ROUNDED = ("exp", "log", "log1p", "tanh", "pow")
+"""Functions whose last place may differ between back ends."""
+
+_EXTREMES = ("slate-min", "slate-max")
+
+
+def with_known(roots: Sequence[Node], known: Mapping[str, Value], *, rounded: bool = True) -> list[Node]:
+    """The graph of these roots with values for some inputs, and what follows from them.
+
+    Without ``rounded``, functions whose last place differs between back ends are left for the back end to compute.
+    """
+    dag = Dag()
+    rebuilt: dict[int, Node] = {}
+    for node in reachable(*roots):
+        args = tuple(rebuilt[a.index] for a in node.args)
+        if not rounded and node.op in _ROUNDED and all(a.constant and a.value is not None for a in args):
+            rebuilt[node.index] = dag.unfolded(node.op, args)
+        elif node.op in _EXTREMES and args[0].constant:
+            extreme = args[0].value  # of rows that all have it; zeros are made positive, as everywhere
+            rebuilt[node.index] = dag.constant(None if extreme is None else extreme + 0.0, "num")
+        else:
+            rebuilt[node.index] = _rebuilt(dag, node, args, known)
+    return [rebuilt[node.index] for node in roots]
+
+
+def _rebuilt(dag: Dag, node: Node, args: tuple[Node, ...], known: Mapping[str, Value]) -> Node:
+    """The same operation on these arguments, which may have become constants."""
+    op = node.op
+    if op == "const":
+        return dag.constant(node.value, node.type)
+    if op == "input":
+        assert node.type in ("num", "bool", "str")
+        return dag.constant(known[node.value], node.type) if node.value in known else dag.input(node.value, node.type)
+    if op == "in":
+        return dag.member(args[0], node.value)
+    if op == "table":
+        return dag.table(args[0], *node.value)
+    return dag.aggregate(op, *args) if op in AGGREGATES else dag.make(op, *args)

@@ -1,0 +1,314 @@
+"""A pack's file: settings, policies and helpers, read and not yet checked against any slot.
+
+(require memlab.dialect *)   ; may be left out: with it, the file is also a module of Hy
+(pack associative "Spreading activation." :inherits memlab)
+(from-pack companion retention forget :as is-forgotten)
+(setting damping (param :damping 0.7 :low 0 :high 1))
+(defn ratio [a b] (/ a (+ a b 1)))
+(defpolicy recall-score [activation recency] "..." (+ (* 0.4 activation) ...))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from memlab.errors import InputError, PolicyNameError, PolicySyntaxError, PolicyTypeError
+from memlab.kernel.language.policy import DIALECT, Policy
+from memlab.kernel.language.reader import (
+    LITERALS,
+    MAX_PACK_CHARACTERS,
+    MAX_PACK_FORMS,
+    Form,
+    Text,
+    definition,
+    read_forms,
+)
+from memlab.kernel.language.signature import Param, declared_param
+from memlab.kernel.language.texts import PolicyForm, digest, helper, named, parse, source_hash
+from memlab.kernel.language.writer import write_data
+
+__all__ = [
+    "Import",
+    "PackSource",
+    "Setting",
+    "inlined",
+    "read_header",
+    "read_import",
+    "read_pack",
+    "read_policy_form",
+    "read_setting",
+    "with_setting",
+]
+
+
+_MACROS = re.compile(r"(?:\s|;[^\n]*\n){0,2000}\(require memlab\.dialect \*\)")
+"""The line with which a pack's file is also a module of Hy, and what may precede it."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A constant of the pipeline; ``param`` is its declaration when it may be tuned."""
+
+    value: float | str | bool
+    param: Param | None = None
+    line: int = 0
+    column: int = 0
+    """Where it is in the file, from 1."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """What ``(from-pack pack name other :as alias)`` imports from another pack.
+
+    ``names`` are slots and settings to have as that pack has them; ``aliases`` maps the names under which policies of
+    this pack read the value of a slot of that pack to those slots.
+    """
+
+    pack: str
+    names: tuple[str, ...]
+    aliases: Mapping[str, str]
+    form: Form
+    text: Text
+
+
+@dataclass(frozen=True)
+class PackSource:
+    """A pack as written. ``hash`` covers settings, policies, helpers, imports, the pack inherited and the dialect, not
+    the prose.
+    """
+
+    name: str
+    doc: str
+    inherits: str | None
+    settings: Mapping[str, Setting]
+    policies: Mapping[str, PolicyForm]
+    helpers: tuple[str, ...]
+    hash: str
+    file: str | None = None
+    imports: tuple[Import, ...] = ()
+
+
+def read_pack(text: str, *, file: str | None = None) -> PackSource:
+    """Reads a pack's file. Policies are checked later, by ``compile_policy(pack.policies[slot], signature,
+    helpers=pack.helpers)``.
+
+    Raises a ``PolicyError`` with line and column.
+
+    >>> pack = read_pack('(pack tiny "One setting.") (setting seeds 10)')
+    >>> pack.name, pack.settings["seeds"].value
+    ('tiny', 10.0)
+    """
+    text = _blanked(text)
+    source = Text(text, None, file)
+    forms = read_forms(source, characters=MAX_PACK_CHARACTERS, forms=MAX_PACK_FORMS)
+    if not forms or forms[0].head != "pack":
+        raise source.error(
+            PolicySyntaxError,
+            'A pack begins with its name: (pack name "what it is"). A policy alone goes into a slot, by install.',
+            forms[0] if forms else None,
+        )
+    name, doc, inherits = read_header(forms[0], source)
+    settings: dict[str, Setting] = {}
+    policies: dict[str, PolicyForm] = {}
+    helpers = []
+    imports: list[Import] = []
+    for form in forms[1:]:
+        if form.head == "setting":
+            key, setting = read_setting(form, source)
+            if key in settings:
+                raise source.error(PolicyNameError, f"The setting {key} is given twice.", form)
+            settings[key] = setting
+        elif form.head == "defpolicy":
+            policy = read_policy_form(form, source)
+            if policy.slot in policies:
+                raise source.error(PolicyNameError, f"The policy {policy.slot} is given twice.", form)
+            policies[policy.slot] = policy
+        elif form.head == "defn":
+            helpers.append(helper(form, source))
+        elif form.head == "from-pack":
+            imports.append(read_import(form, source))
+        else:
+            raise source.error(PolicySyntaxError, "A pack holds pack, from-pack, setting, defpolicy and defn.", form)
+    twice = _imported_twice(imports)
+    if twice:
+        raise source.error(PolicyNameError, f"{twice[1]} is imported twice.", twice[0].form)
+    by_name = named(helpers)
+    parts: list[str | float] = [DIALECT, name, inherits or ""]
+    for key, setting in sorted(settings.items()):
+        parts += ["setting", key, type(setting.value).__name__, setting.value]
+    for slot, policy in sorted(policies.items()):
+        parts += ["policy", slot, policy.hash]
+    for key, item in sorted(by_name.items()):
+        parts += ["helper", key, item.hash]
+    for each in imports:
+        parts += ["import", each.pack, *each.names]
+        parts += [part for alias, slot in sorted(each.aliases.items()) for part in ("as", slot, alias)]
+    return PackSource(
+        name,
+        doc,
+        inherits,
+        MappingProxyType(settings),
+        MappingProxyType(policies),
+        tuple(text[h.form.start : h.form.stop] for h in helpers),
+        digest(*parts),
+        file,
+        tuple(imports),
+    )
+
+
+def _blanked(text: str) -> str:
+    """The text without the line that is for Hy alone; nothing here imports. As blanks it leaves every place
+    where it was.
+    """
+    macros = _MACROS.match(text)
+    return text if macros is None else re.sub(r"[^\n]", " ", macros.group()) + text[macros.end() :]
+
+
+def read_header(form: Form, source: Text) -> tuple[str, str, str | None]:
+    """The name of a pack, what it is, and the pack that it inherits from."""
+    shape = '(pack name "what it is" :inherits other)'
+    rest = form.items[1:]
+    if not rest or rest[0].kind != "symbol":
+        raise source.error(PolicySyntaxError, f"A pack begins with its name: {shape}.", form)
+    name, rest = rest[0].text, rest[1:]
+    doc = ""
+    if rest and rest[0].kind == "str":
+        doc, rest = rest[0].text, rest[1:]
+    if not rest:
+        return name, doc, None
+    if len(rest) == 2 and rest[0].kind == "keyword" and rest[0].text == "inherits" and rest[1].kind == "symbol":
+        return name, doc, rest[1].text
+    raise source.error(PolicySyntaxError, f"This does not belong here: {shape}.", rest[0])
+
+
+def read_import(form: Form, source: Text) -> Import:
+    """Read ``(from-pack pack name other :as alias)``."""
+    shape = "(from-pack pack slot-or-setting ...), or slot :as name to read its value in a policy"
+    items = list(form.items[1:])
+    if len(items) < 2 or items[0].kind != "symbol":
+        raise source.error(PolicySyntaxError, f"An import names a pack, then slots and settings: {shape}.", form)
+    names: list[str] = []
+    aliases: dict[str, str] = {}
+    rest = items[1:]
+    while rest:
+        name, rest = rest[0], rest[1:]
+        if name.kind != "symbol":
+            raise source.error(PolicySyntaxError, f"This does not belong here: {shape}.", name)
+        if rest and rest[0].kind == "keyword" and rest[0].text == "as":
+            if len(rest) < 2 or rest[1].kind != "symbol":
+                raise source.error(PolicySyntaxError, f"A name follows :as, {shape}.", rest[0])
+            if rest[1].text in aliases:
+                raise source.error(PolicyNameError, f"{rest[1].text} is imported twice.", rest[1])
+            aliases[rest[1].text], rest = name.text, rest[2:]
+        else:
+            names.append(name.text)
+    return Import(items[0].text, tuple(names), MappingProxyType(aliases), form, source)
+
+
+def _imported_twice(imports: list[Import]) -> tuple[Import, str] | None:
+    """Return the first import of a name that was imported before, and the name."""
+    seen: set[str] = set()
+    for each in imports:
+        for name in (*each.names, *each.aliases):
+            if name in seen:
+                return each, name
+            seen.add(name)
+    return None
+
+
+def read_setting(form: Form, source: Text) -> tuple[str, Setting]:
+    """The name and the value of ``(setting name value)``."""
+    if len(form.items) != 3 or form.items[1].kind != "symbol":
+        raise source.error(PolicySyntaxError, "A setting is a name and a value: (setting damping 0.7).", form)
+    name, value = form.items[1].text, form.items[2]
+    at = source.line(form.start), source.column(form.start)
+    if value.kind in ("int", "float"):
+        return name, Setting(value.number, None, *at)
+    if value.kind == "str":
+        return name, Setting(value.text, None, *at)
+    constant = LITERALS.get(value.text) if value.kind == "symbol" else None
+    if constant is not None:
+        return name, Setting(constant, None, *at)
+    if value.head == "param":
+        param = declared_param(value, source)
+        return name, Setting(param.value, param, *at)
+    raise source.error(
+        PolicyTypeError, "A setting is a number, a string, true, false or (param :name default :low a :high b).", value
+    )
+
+
+def read_policy_form(form: Form, source: Text) -> PolicyForm:
+    """A definition of a policy, taken apart and not yet checked."""
+    parts = definition(form, source)
+    inputs = tuple(a.text for a in parts.arguments)
+    text = source.source[form.start : form.stop]
+    return PolicyForm(
+        parts.name, inputs, parts.doc, text, source.line(form.start), source_hash(inputs, parts.body), form, source
+    )
+
+
+def with_setting(source: str, name: str, value: float | str | bool) -> str:
+    """The text of a pack with ``(setting name value)``, in the place of the one that it has or after its header.
+
+    >>> with_setting('(pack tiny "One setting.")\\n(setting seeds 10)', "seeds", 5)
+    '(pack tiny "One setting.")\\n(setting seeds 5)'
+    """
+    forms = read_forms(Text(_blanked(source)), characters=MAX_PACK_CHARACTERS, forms=MAX_PACK_FORMS)
+    if not forms or forms[0].head != "pack":
+        raise InputError("A setting belongs into the text of a pack, which begins with (pack name).")
+    written = f"(setting {name} {write_data(value)})"
+    for form in forms:
+        if form.head == "setting" and len(form.items) == 3 and form.items[1].text == name:
+            return source[: form.start] + written + source[form.stop :]
+    return f"{source[: forms[0].stop]}\n{written}{source[forms[0].stop :]}"
+
+
+# A policy that reads the value of another policy, as one text.
+#
+# (defpolicy recall-score [other-score age-days] (+ other-score (/ 1 (+ 1 age-days)))), where ``other-score`` stands for
+# (fn [similarity] (* 2 similarity)), becomes
+#
+# (defpolicy recall-score [similarity age-days]
+# (let [other-score (* 2 similarity)]
+# (+ other-score (/ 1 (+ 1 age-days)))))
+#
+# The text is complete: it can be read, hashed, installed, edited and rolled back without the pack of the other policy.
+
+
+def inlined(form: PolicyForm, values: Mapping[str, Policy]) -> tuple[str, tuple[str, ...]]:
+    """Return the text of a policy with other policies written into it, and the helpers of those.
+
+    Parameters
+    ----------
+    form
+        A policy whose list of arguments may hold names of ``values``.
+    values
+        The policy that each of these names stands for.
+
+    Returns
+    -------
+    tuple of str and tuple of str
+        The text as it is where the policy reads none of the names.
+    """
+    read = [name for name in form.inputs if name in values]
+    if not read:
+        return form.source, ()
+    parts = definition(form.form, form.text)
+    arguments: dict[str, None] = {}
+    bindings, helpers = [], dict[str, None]()
+    for argument in parts.arguments:
+        other = values.get(argument.text)
+        if other is None:
+            arguments[argument.text] = None
+            continue
+        text, _, inner, _ = parse(other.source, None, other.helpers)
+        arguments |= dict.fromkeys(each.text for each in inner.arguments)
+        helpers |= dict.fromkeys(other.helpers)
+        bindings.append(f"{argument.text}\n          {text.source[inner.body.start : inner.body.stop]}")
+    body = form.text.source[parts.body.start : parts.body.stop]
+    doc = f"\n  {write_data(parts.doc)}" if parts.doc else ""
+    listed, bound = " ".join(arguments), "\n         ".join(bindings)
+    return f"(defpolicy {form.slot} [{listed}]{doc}\n  (let [{bound}]\n    {body}))", tuple(helpers)

@@ -1,0 +1,307 @@
+"""Data, forms and Hy's own forms as text of the dialect.
+
+``read_data`` gives back exactly what ``write_data`` wrote.
+
+A text with a carriage return is written ``(join "a" 13 "b")``, since the reader takes every end of a line as a newline;
+a table is ``(table "key" value ...)``, a whole number beyond 2^53 ``(int "...")``.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from memlab.errors import InputError, PolicySyntaxError, PolicyTypeError
+from memlab.kernel.base.arguments import shown
+from memlab.kernel.language.graph import Value
+from memlab.kernel.language.reader import (
+    LITERALS,
+    MAX_FORMS,
+    MAX_INTEGER,
+    MAX_NESTING,
+    MAX_PACK_FORMS,
+    Form,
+    Text,
+    quoted,
+    read_forms,
+)
+
+__all__ = ["is_hy_model", "lay_out", "literal", "number", "policy_form_text", "read_data", "write_call", "write_data"]
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff0-\ufffb]"
+)
+"""Characters that do not show, or turn the text around them: they are written as escapes."""
+
+
+def write_data(value: Any) -> str:
+    """None, booleans, finite numbers, texts, and lists and tables of these.
+
+    >>> write_data(["a\\"b", 1, 0.5, None, {"k": True}])
+    '["a\\\\"b" 1 0.5 None (table "k" True)]'
+    """
+    if value is None or isinstance(value, bool):
+        return str(value)
+    if isinstance(value, int):
+        return str(value) if abs(value) <= MAX_INTEGER else f'(int "{value}")'
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InputError(f"{value} cannot be written: the dialect's numbers are finite.")
+        return repr(value)
+    if isinstance(value, str):
+        if "\r" in value:
+            return f"(join {' 13 '.join(map(_string, value.split(chr(13))))})"
+        return _string(value)
+    if isinstance(value, list | tuple):
+        return f"[{' '.join(map(write_data, value))}]"
+    if isinstance(value, Mapping):
+        items = " ".join(f"{write_data(str(key))} {write_data(item)}" for key, item in value.items())
+        return f"(table {items})" if items else "(table)"
+    raise InputError(f"{type(value).__name__} is no data of the dialect.")
+
+
+def write_call(head: str, fields: Mapping[str, Any]) -> str:
+    """A form with keywords: ``(memory :id 1 :text "..." ...)``; a_b becomes a-b.
+
+    >>> write_call("memory", {"id": 1, "ttl_days": 30.0})
+    '(memory :id 1 :ttl-days 30.0)'
+    """
+    pairs = (f":{name.replace('_', '-')} {write_data(value)}" for name, value in fields.items())
+    return f"({' '.join([head, *pairs])})"
+
+
+def read_data(form: Form, text: Text) -> Any:
+    """The value of a form that ``write_data`` made; a PolicyError with its caret for any other form."""
+    if form.kind == "str":
+        return form.text
+    if form.kind in ("int", "float"):
+        return int(form.number) if form.kind == "int" else form.number
+    if form.kind == "list":
+        return [read_data(item, text) for item in form.items]
+    if form.kind == "symbol" and form.text in LITERALS:
+        return LITERALS[form.text]
+    if form.head == "join":
+        return "".join(_joined(item, text) for item in form.items[1:])
+    if form.head == "int" and len(form.items) == 2 and form.items[1].kind == "str":
+        digits = form.items[1].text
+        if re.fullmatch(r"-?[0-9]{1,20}", digits):
+            return int(digits)
+    if form.head == "table" and len(form.items) % 2:
+        table = {}
+        for key, value in zip(form.items[1::2], form.items[2::2], strict=True):
+            if key.kind != "str" and key.head != "join":
+                raise text.error(PolicyTypeError, "The key of a table is a string.", key)
+            table[read_data(key, text)] = read_data(value, text)
+        return table
+    raise text.error(PolicySyntaxError, "This is no data: a number, a string, true, false, nil or a list.", form)
+
+
+def _joined(form: Form, text: Text) -> str:
+    if form.kind == "str":
+        return form.text
+    if form.kind == "int" and 0 <= form.number < 0xD800:
+        return chr(int(form.number))
+    raise text.error(PolicyTypeError, "join takes strings and codes of characters.", form)
+
+
+def _string(text: str) -> str:
+    body = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{_UNSEEN.sub(_escaped, body)}"'
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match.group()):04x}"
+
+
+# Constants and forms as text.
+
+WIDTH = 88
+_EXACT = 2.0**53
+
+
+def number(value: float) -> str:
+    """A number as source, without a needless point; NaN and infinities as the divisions that give them."""
+    if value != value:
+        return "(/ 0 0)"
+    if math.isinf(value):
+        return "(/ 1 0)" if value > 0 else "(/ -1 0)"
+    if value.is_integer() and abs(value) <= _EXACT and (value or math.copysign(1.0, value) > 0):
+        return str(int(value))
+    return repr(value)
+
+
+def literal(value: Value) -> str:
+    """A value as a literal of the dialect."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return number(value)
+    return quoted(value)
+
+
+def lay_out(form: Form, indent: int = 0, width: int = WIDTH) -> str:
+    """Return a form as text, each word as it is spelled, broken where a line would be longer than ``width``.
+
+    The text begins ``indent`` characters from the left.
+    """
+    flat = _on_one_line(form)
+    if len(flat) + indent <= width or not form.items:
+        return flat
+    opening, closing = "()" if form.kind == "call" else "[]"
+    head, items = "", form.items
+    if form.head:
+        head, items = form.head, items[1:]
+    first = 1 if form.head in ("let", "case", "fn", "if") else 0
+    paired = form.kind == "list" or form.head in ("cond", "case")
+    inside = indent + (2 if form.head else 1)
+    lines = [head]
+    for item in items[:first]:
+        lines[0] += f" {lay_out(item, indent + 2 + len(lines[0]), width)}"
+    rest = items[first:]
+    step = 2 if paired and len(rest) > 1 else 1
+    for i in range(0, len(rest), step):
+        line = ""
+        for item in rest[i : i + step]:
+            line += " " * bool(line) + lay_out(item, inside + len(line) + bool(line), width)
+        lines.append(line)
+    if not head:
+        lines = lines[1:]
+    return opening + f"\n{' ' * inside}".join(lines) + closing
+
+
+def _on_one_line(form: Form) -> str:
+    if form.kind in ("call", "list"):
+        opening, closing = "()" if form.kind == "call" else "[]"
+        return f"{opening}{' '.join(map(_on_one_line, form.items))}{closing}"
+    if form.kind in ("int", "float"):
+        return number(form.number)
+    if form.kind == "str":
+        return literal(form.text)
+    return f":{form.text}" if form.kind == "keyword" else form.text
+
+
+# Forms that Hy's reader made. A form is printed and never evaluated; what is read afterwards is text, under the rules
+# and limits of any text.
+
+_FOREIGN = {
+    "Bytes": "bytes",
+    "Complex": "a complex number",
+    "Dict": "a dictionary",
+    "FComponent": "part of an f-string",
+    "FString": "an f-string",
+    "Set": "a set",
+    "Tuple": "a tuple",
+}
+_NOT_IN_A_NAME = frozenset("()[]{};\"'`~# \t\n\r\f\v")
+_MARKS = {"quote": "'", "quasiquote": "`"}
+
+
+def policy_form_text(source: object) -> str | None:
+    """Return a Hy form as text without a quote in front, or None if ``source`` is no Hy form.
+
+    A form is a call, such as ``(fn [similarity] similarity)``, or what ``hy.read_many`` returns: several of them.
+
+    Raises
+    ------
+    InputError
+        If the form is deeper or larger than the reader of policies allows, or holds what is no value of the dialect.
+    """
+    models: Any = sys.modules.get("hy.models")  # whoever holds a form has imported it
+    if models is None or not isinstance(source, models.Expression | models.Lazy):
+        return None
+    forms = [source] if isinstance(source, models.Expression) else list(_limited(source))
+    flat = " ".join(_printed(_without_quote(form)) for form in forms)
+    return "\n\n".join(lay_out(_as_spelled(form)) for form in read_forms(Text(flat), forms=MAX_PACK_FORMS))
+
+
+def _limited(forms: Any) -> Iterator[Any]:
+    for number, form in enumerate(forms):
+        if number == MAX_PACK_FORMS:
+            raise InputError(f"There are more than {MAX_PACK_FORMS:,} forms.")
+        yield form
+
+
+def is_hy_model(value: object) -> bool:
+    """Return whether a value is a form that Hy's reader made."""
+    models: Any = sys.modules.get("hy.models")
+    return models is not None and isinstance(value, models.Object)
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__ if is_hy_model(value) else ""
+
+
+def _without_quote(form: Any) -> Any:
+    while _kind(form) == "Expression" and len(form) == 2 and _kind(form[0]) == "Symbol" and str(form[0]) in _MARKS:
+        form = form[1]
+    return form
+
+
+def _printed(form: Any) -> str:
+    """Return a form as one line. Not recursive, because a form may be deeper than the stack, or hold itself."""
+    parts: list[str] = []
+    waiting: list[tuple[Any, int]] = [(form, 0)]
+    count = 0
+    while waiting:
+        item, depth = waiting.pop()
+        if depth < 0:  # the bracket that closes a form
+            parts.append(item)
+            continue
+        count += 1
+        if count > MAX_FORMS:
+            raise InputError(f"This form holds more than {MAX_FORMS:,} forms; a policy is shorter.")
+        is_call = _kind(item) == "Expression"
+        if not is_call and _kind(item) != "List" and type(item) is not list:
+            parts.append(f"{_hy_atom(item)} ")
+            continue
+        if depth == MAX_NESTING:
+            raise InputError(f"This form is nested deeper than {MAX_NESTING} levels; a policy is shallower.")
+        parts.append("(" if is_call else "[")
+        waiting.append((") " if is_call else "] ", -1))
+        waiting.extend((inner, depth + 1) for inner in reversed(list(item)))
+    return "".join(parts)
+
+
+def _hy_atom(item: Any) -> str:
+    """Return a symbol, keyword, string or number as text."""
+    kind = _kind(item)
+    if kind in ("Symbol", "Keyword"):
+        name = str(item) if kind == "Symbol" else f":{item.name}"
+        if not name.strip(":") or not _NOT_IN_A_NAME.isdisjoint(name):
+            raise InputError(f"A form of a policy holds {shown(name)}, which is no name of the dialect.")
+        return name
+    if kind not in _FOREIGN:
+        if isinstance(item, str):
+            return _hy_string(str.__str__(item))  # a subclass may say something else of itself
+        if item is None or isinstance(item, bool | np.bool_):
+            return str(item)
+        if isinstance(item, numbers.Integral):
+            whole = int.__index__(item) if isinstance(item, int) else int(item)
+            return str(whole) if abs(whole) < 10**300 else "1e400"  # refused by its size when it is read
+        if isinstance(item, numbers.Real):
+            return repr(float.__float__(item) if isinstance(item, float) else float(item))
+    raise InputError(
+        f"A form of a policy holds {_FOREIGN.get(kind) or shown(item)}, which is no value of the dialect. Its values "
+        "are symbols, keywords, numbers, strings, lists and calls."
+    )
+
+
+def _hy_string(text: str) -> str:
+    return write_data(text) if "\r" not in text else write_data(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _as_spelled(form: Form) -> Form:
+    """Return a form whose numbers and strings are laid out as they are spelled, so that the hash stays."""
+    if form.kind == "float":
+        return form._replace(kind="symbol", text=repr(form.number))
+    if form.kind == "str":
+        return form._replace(kind="symbol", text=write_data(form.text))
+    return form._replace(items=tuple(map(_as_spelled, form.items)))

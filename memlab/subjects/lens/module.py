@@ -1,0 +1,150 @@
+"""A pack's file as a module of Hy: its forms go, as text, to the safe compiler, and names are bound to what it makes.
+
+The macros of ``memlab.dialect`` call ``expand_form``; the code that it gives calls ``bind_form`` when the module runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from memlab.errors import PolicyTypeError
+from memlab.kernel.language import (
+    Input,
+    Policy,
+    PolicyForm,
+    Signature,
+    Text,
+    Value,
+    compile_policy,
+    inlined,
+    read_forms,
+    read_header,
+    read_import,
+    read_policy_form,
+    read_setting,
+)
+from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, checked_setting, load_pack, slot_named
+
+__all__ = ["bind_form", "expand_form"]
+
+
+_LONGEST = 10_000_000
+"""Characters of a module, of which those before a form are read as blank lines."""
+
+
+class PackHeader(NamedTuple):
+    """``(pack name "what it is" :inherits other)``."""
+
+    name: str
+    doc: str
+    inherits: str | None
+
+
+@dataclass(frozen=True)
+class HelperFunction:
+    """A ``defn`` that can be called: compiled for the types that it is called with."""
+
+    name: str
+    arguments: tuple[str, ...]
+    doc: str
+    helpers: tuple[str, ...]
+
+    def __call__(self, *values: object) -> Value | dict[str, Value] | list[float]:
+        """The value of the helper's body; numbers, booleans and strings are what it takes."""
+        types = ["bool" if isinstance(v, bool) else "str" if isinstance(v, str) else "num" for v in values]
+        if len(values) != len(self.arguments):
+            raise PolicyTypeError(f"{self.name} takes {len(self.arguments)} arguments, and here are {len(values)}.")
+        inputs = [Input(name, type) for name, type in zip(self.arguments, types, strict=True)]  # type: ignore[arg-type]
+        names = " ".join(self.arguments)
+        return _compile_any(f"(fn [{names}] ({self.name} {names}))", inputs, self.name, self.helpers)(*values)
+
+
+def expand_form(compiler: Any) -> Any:
+    """Hy code that binds the form of the macro call, whose text is passed on as a string."""
+    import hy
+    from hy.models import Expression, Integer, Keyword, List, String, Symbol
+
+    form = compiler.this
+    if str(form[0]) == "pack":
+        macros = compiler.module.__dict__.setdefault("_hy_macros", {})
+        macros["defn"] = _dialect_macros()["define_helper"]
+    lines = (compiler.source or "").splitlines(keepends=True)
+    if lines:
+        within = lines[form.start_line - 1 : form.end_line]
+        within[-1] = within[-1][: form.end_column]
+        text, line = "".join(within)[form.start_column - 1 :], form.start_line
+    else:
+        text, line = hy.repr(form).removeprefix("'"), 1
+    name, package = Symbol("_memlab_bind_form"), Expression(map(Symbol, (".", "memlab", "subjects", "lens")))
+    imported = Expression([Symbol("import"), package, List([Symbol("bind-form"), Keyword("as"), name])])
+    given = [Expression([Symbol("globals")]), String(text), String(compiler.filename or ""), Integer(line)]
+    return Expression([Symbol("do"), imported, Expression([name, *given])])
+
+
+def _dialect_macros() -> dict[str, Any]:
+    import importlib
+
+    macros: dict[str, Any] = importlib.import_module("memlab.dialect")._hy_macros
+    return macros
+
+
+def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy | None:
+    """Puts what one form of the dialect means into a module's names; the policy itself for a ``lambda``.
+
+    Raises a ``PolicyError`` with the file, line and column of what the safe compiler refuses.
+    """
+    from hy.reader import mangle
+
+    source = Text("\n" * (line - 1) + text, None, file or None)
+    form = read_forms(source, characters=_LONGEST)[0]
+    if form.head == "pack":
+        module.update(__pack__=PackHeader(*read_header(form, source)), __settings__={}, __helpers__=(), __aliases__={})
+        return None
+    if form.head == "from-pack":
+        imported = read_import(form, source)
+        other = load_pack(imported.pack)
+        for item in imported.names:
+            if item in SETTINGS:
+                module.setdefault("__settings__", {})[item] = other.settings[item]
+            else:
+                slot_named(item)
+                module[mangle(item)] = other.policies[item]
+        aliases = {alias: other.policies[slot_named(slot).name] for alias, slot in imported.aliases.items()}
+        module["__aliases__"] = {**module.get("__aliases__", {}), **aliases}
+        return None
+    if form.head == "setting":
+        name, setting = read_setting(form, source)
+        module.setdefault("__settings__", {})[name] = checked_setting(name, setting.value)
+        return None
+    helpers: tuple[str, ...] = module.get("__helpers__", ())
+    parts = read_policy_form(form, source)
+    if form.head == "defn":
+        module["__helpers__"] = helpers = (*helpers, text)
+        bound: Any = HelperFunction(parts.slot, parts.inputs, parts.doc, helpers)
+    elif parts.slot in SLOTS:
+        inlined_text, more = inlined(parts, module.get("__aliases__", {}))
+        whole = parts if inlined_text == parts.source else inlined_text
+        every = tuple(dict.fromkeys((*helpers, *more)))
+        bound = compile_policy(whole, SLOTS[parts.slot].signature, helpers=every, file=file or None)
+    else:
+        inputs = [Input(n, FEATURES[n].type if n in FEATURES else "num") for n in parts.inputs]
+        bound = _compile_any(parts, inputs, parts.slot, helpers)
+    if not parts.slot:
+        return bound  # type: ignore[no-any-return]
+    module[mangle(parts.slot.replace("/", "_"))] = bound
+    return None
+
+
+def _compile_any(source: str | PolicyForm, inputs: list[Input], name: str, helpers: tuple[str, ...]) -> Policy:
+    """A policy of no slot, whatever type it returns."""
+    first: PolicyTypeError | None = None
+    for returns in ("num", "bool", "str"):
+        try:
+            return compile_policy(
+                source, Signature(name or "lambda", {i.name: i for i in inputs}, returns), helpers=helpers
+            )
+        except PolicyTypeError as error:
+            first = first or error
+    assert first is not None
+    raise first

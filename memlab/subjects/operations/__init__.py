@@ -1,1 +1,0 @@
-"""``lab.upkeep.operations``: operations written down as text, proposed by memories, run with consent."""

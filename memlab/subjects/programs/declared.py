@@ -1,0 +1,19 @@
+"""What operations declare to a lab."""
+
+from __future__ import annotations
+
+from memlab.kernel.state import HASH, MEMORY_ID, WORD, EventType
+from memlab.kernel.verbs.declared import Declared, made_of
+
+__all__ = ["DECLARED"]
+
+DECLARED = Declared(
+    events=(
+        EventType("run", "A program of operations was run.", {"memory": MEMORY_ID, "operations": WORD, "hash": HASH}),
+    ),
+    accessors={"operations": made_of("memlab.subjects.programs.operations:LabOperations", "lab", "core")},
+    kept={
+        "falls": made_of("memlab.subjects.programs.adapting:FallWatch", "store"),
+        "watches": made_of("memlab.subjects.programs.watch:Watches", "core"),
+    },
+)

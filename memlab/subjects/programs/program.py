@@ -1,0 +1,440 @@
+"""The operations: each name with its parameters, the verb of a lab that it calls, and what it touches."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from memlab.errors import (
+    InputError,
+    PolicyError,
+    PolicyLimitError,
+    PolicyNameError,
+    PolicySyntaxError,
+    PolicyTypeError,
+    UnknownName,
+    did_you_mean,
+)
+from memlab.kernel.language import Form, Text, compile_policy, read_forms, slot_of, with_setting
+from memlab.kernel.policies import Pack, pack_from_sources
+from memlab.kernel.schema import KINDS, OUTCOMES, RELATIONS
+from memlab.subjects.programs import arguments
+from memlab.subjects.programs.adapting import ESTIMATORS, MISSING, OperableLab, adapt
+from memlab.subjects.programs.arguments import Reader
+
+__all__ = [
+    "MAX_CHARACTERS",
+    "MAX_OPERATIONS",
+    "OPERATIONS",
+    "Call",
+    "Operation",
+    "Outcome",
+    "Program",
+    "checked_operations",
+    "read_program",
+]
+
+
+_SHOWN = 60
+
+Arguments = Mapping[str, Any]
+"""By parameter; what was left out is None. ``consent``: whether the caller allows what needs it."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an operation gave: a line, the value, the same as rows, and how many memories were touched."""
+
+    line: str
+    value: Any
+    rows: list[dict[str, Any]]
+    touched: int = 0
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation.
+
+    ``does`` says what a person consents to: reads, adds to the memory, or changes how it decides. ``verb`` carries it
+    out. ``required`` and ``optional`` are its arguments in order, each with what reads it; optional ones may be left
+    out at the end, be nil, or be given by name after the others, as in ``:horizon "1d"``.
+    ``needs`` is the least, or where it can be known the most, that it touches: asked before it is run.
+    """
+
+    doc: str
+    does: Literal["reads", "adds", "decides"]
+    verb: Callable[[OperableLab, Arguments], Outcome]
+    required: Mapping[str, Reader] = field(default_factory=dict)
+    optional: Mapping[str, Reader] = field(default_factory=dict)
+    needs: Callable[[OperableLab, Arguments], int] = lambda lab, a: 0
+
+    @property
+    def parameters(self) -> dict[str, Reader]:
+        return {**self.required, **self.optional}
+
+
+def _remember(lab: OperableLab, a: Arguments) -> Outcome:
+    fields = {"kind": a["type"], "importance": a["importance"], "ttl_days": a["ttl"], "tags": a["tags"]}
+    memory = lab.remember(a["text"], **{name: value for name, value in fields.items() if value is not None})
+    return Outcome(f"#{memory.id} {_shorten(memory.text)}", memory, [{"id": memory.id, "text": memory.text}], 1)
+
+
+def _fact(lab: OperableLab, a: Arguments) -> Outcome:
+    what = "object" if a["sort"] == "object" else "value"
+    sure = {} if a["confidence"] is None else {"confidence": a["confidence"]}
+    memory = lab.facts.add(a["subject"], a["predicate"], **{what: a["value"]}, **sure)
+    return Outcome(f"#{memory.id} {_shorten(memory.text)}", memory, [{"id": memory.id, "text": memory.text}], 1)
+
+
+def _recall(lab: OperableLab, a: Arguments) -> Outcome:
+    hits = lab.recall(a["query"], limit=a["limit"])
+    rows = [{"rank": hit.rank, "id": hit.id, "score": hit.score, "text": hit.text} for hit in hits]
+    line = "; ".join(f"#{hit.id} {_shorten(hit.text)}" for hit in hits[:3])
+    return Outcome(line or "nothing", hits, rows, len(hits))
+
+
+def _recall_needs(lab: OperableLab, a: Arguments) -> int:
+    limit = lab.policies.pack.count("limit") if a["limit"] is None else a["limit"]
+    return min(int(limit), len(lab))
+
+
+def _associate(lab: OperableLab, a: Arguments) -> Outcome:
+    relation, weight = a["relation"] or "relates-to", 1.0 if a["weight"] is None else a["weight"]
+    lab.graph.link(a["from"], a["to"], relation, weight=weight)
+    row = {"from": a["from"], "to": a["to"], "relation": relation, "weight": weight}
+    return Outcome(f"#{a['from']} {relation} #{a['to']} ({weight:g})", None, [row], 2)
+
+
+def _feedback(lab: OperableLab, a: Arguments) -> Outcome:
+    logged = lab.feedback(a["id"], a["outcome"], source="operation")
+    row = {"event": logged.event, "id": logged.memory, "outcome": logged.outcome}
+    return Outcome(f"#{logged.memory}: {logged.outcome}", logged, [row], 1)
+
+
+def _consolidate(lab: OperableLab, a: Arguments) -> Outcome:
+    done = lab.upkeep.consolidation.run()
+    count = int(done.frame["count"].sum())
+    return Outcome(f"{count} memories became {len(done)} summaries", done, done.frame.to_dicts(), count)
+
+
+def _set_half_life(lab: OperableLab, a: Arguments) -> Outcome:
+    days = a["half-life-days"]
+    pack = lab.policies.use(_with_half_life(lab.policies.pack, days), reason=f"decay!: a half-life of {days:g} days")
+    row = {"pack": pack.name, "hash": pack.hash, "half_life_days": days}
+    return Outcome(f"base-half-life is {days:g} days, pack {pack.name} [{pack.hash[:12]}]", pack, [row])
+
+
+def _with_half_life(live: Pack, days: float) -> Pack:
+    """The pack with another base-half-life in its text, under what was installed over it."""
+    text, *inherited = live.sources
+    pack = pack_from_sources((with_setting(text, "base-half-life", days), *inherited))
+    for slot, policy in live.policies.items():
+        if pack.policies[slot].hash != policy.hash:
+            pack = pack.with_policy(slot, policy)
+    return pack
+
+
+def _get_policy(lab: OperableLab, a: Arguments) -> Outcome:
+    pack = lab.policies.pack
+    rows = [{"slot": slot, "hash": policy.hash, "source": policy.source} for slot, policy in pack.policies.items()]
+    return Outcome(f"pack {pack.name} [{pack.hash[:12]}]", pack, rows)
+
+
+def _set_policy(lab: OperableLab, a: Arguments) -> Outcome:
+    version = lab.policies.install(a["name"], a["code"], reason="set-policy-fn")
+    row = {"slot": version.slot, "version": version.number, "hash": version.hash}
+    return Outcome(f"{version} is live", version, [row])
+
+
+def _adapt(lab: OperableLab, a: Arguments) -> Outcome:
+    asked = {name: a[name] for name in ADAPT_OPTIONS if a[name] is not None}
+    adapted = adapt(lab, consent=a["consent"], **asked)
+    return Outcome(repr(adapted), adapted, adapted.frame.to_dicts())
+
+
+def _stats(lab: OperableLab, a: Arguments) -> Outcome:
+    found = lab.graph.stats(progress=False)
+    totals = found.frames["totals"]
+    line = ", ".join(f"{value:g} {measure}" for measure, value in totals.iter_rows())
+    return Outcome(line, found, totals.to_dicts())
+
+
+def _trace(lab: OperableLab, a: Arguments) -> Outcome:
+    found = lab.graph.trace(a["id"], 2 if a["depth"] is None else a["depth"])
+    paths = "1 path" if len(found.frame) == 1 else f"{len(found.frame)} paths"
+    return Outcome(paths, found, found.frame.to_dicts(), len(found.frame))
+
+
+def _activate(lab: OperableLab, a: Arguments) -> Outcome:
+    given = {name: a[name] for name in ("steps", "decay", "threshold") if a[name] is not None}
+    frame = lab.graph.activate(a["seeds"], **given)
+    line = ", ".join(f"{row['name']} {row['activation']:.3g}" for row in frame.head(3).iter_rows(named=True))
+    return Outcome(line, frame, frame.to_dicts(), len(frame))
+
+
+def _shorten(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _SHOWN else f"{flat[: _SHOWN - 1]}…"
+
+
+ADAPT_OPTIONS: dict[str, Reader] = {
+    "missing": arguments.one_of(MISSING),
+    "horizon": arguments.span,
+    "cluster": arguments.text,
+    "estimator": arguments.one_of(ESTIMATORS),
+    "level": arguments.number(0.5, 0.999),
+    "seed": arguments.integer(0, 2**32 - 1),
+}
+"""What ``(adapt-policy)`` takes, all of it optional, by place or by name: ``(adapt-policy "zero" :cluster "day")``."""
+
+
+OPERATIONS: dict[str, Operation] = {
+    "remember": Operation(
+        "remember a text",
+        "adds",
+        _remember,
+        {"text": arguments.text},
+        {"type": arguments.kind, "importance": arguments.number(0, 1), "ttl": arguments.ttl, "tags": arguments.texts},
+        needs=lambda lab, a: 1,
+    ),
+    "fact": Operation(
+        "remember a fact about an entity",
+        "adds",
+        _fact,
+        {"subject": arguments.text, "predicate": arguments.text, "value": arguments.text},
+        {"confidence": arguments.number(0, 1), "sort": arguments.one_of(("value", "object"))},
+        needs=lambda lab, a: 1,
+    ),
+    "recall": Operation(
+        "recall what answers a question",
+        "reads",
+        _recall,
+        {"query": arguments.text},
+        {"limit": arguments.integer(1, 10_000)},
+        needs=_recall_needs,
+    ),
+    "associate": Operation(
+        "join two memories",
+        "adds",
+        _associate,
+        {"from": arguments.memory_id, "to": arguments.memory_id},
+        {"relation": arguments.relation, "weight": arguments.number(0, 1)},
+        needs=lambda lab, a: 2,
+    ),
+    "feedback": Operation(
+        "say how a memory did",
+        "adds",
+        _feedback,
+        {"id": arguments.memory_id, "outcome": arguments.one_of(OUTCOMES)},
+        needs=lambda lab, a: 1,
+    ),
+    "consolidate": Operation(
+        "replace what is old by summaries",
+        "adds",
+        _consolidate,
+        needs=lambda lab, a: int(lab.upkeep.consolidation.run(dry_run=True).frame["count"].sum()),
+    ),
+    "decay!": Operation(
+        "set the days in which what is not recalled falls by half",
+        "decides",
+        _set_half_life,
+        {"half-life-days": arguments.number(1e-6, 1e9)},
+    ),
+    "get-policy": Operation("show the policies that decide", "reads", _get_policy),
+    "set-policy-fn": Operation(
+        "put a policy into its slot", "decides", _set_policy, {"name": arguments.slot, "code": arguments.code}
+    ),
+    "adapt-policy": Operation(
+        "propose what does better on the log and, on consent, install it or take the live one back",
+        "decides",
+        _adapt,
+        optional=ADAPT_OPTIONS,
+    ),
+    "stats": Operation("show what the memory is like as a whole", "reads", _stats),
+    "trace": Operation(
+        "show how a memory is joined to others",
+        "reads",
+        _trace,
+        {"id": arguments.memory_id},
+        {"depth": arguments.integer(1, 10)},
+        needs=lambda lab, a: 1,
+    ),
+    "activate": Operation(
+        "spread activation from some memories",
+        "reads",
+        _activate,
+        {"seeds": arguments.ids},
+        {"steps": arguments.integer(0, 100), "decay": arguments.number(0, 1), "threshold": arguments.number()},
+        needs=lambda lab, a: 1 if a["steps"] == 0 else len(a["seeds"]),
+    ),
+}
+
+
+# Operations as text, read and checked whole before any is run. Data: nothing of it is ever executed as code.
+
+
+MAX_CHARACTERS = 1_000_000
+MAX_OPERATIONS = 1_000
+_MAX_OF_A_MEMORY = 100
+_CHARACTERS_OF_A_MEMORY = 20_000
+_FORMS = 100_000
+_CLOSED = {arguments.kind: KINDS, arguments.relation: RELATIONS}
+_NOTHING = ("nil", "None")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One operation with its arguments by name; what was left out is None."""
+
+    name: str
+    operation: Operation
+    arguments: dict[str, Any]
+    source: str
+    line: int
+    _form: Form = field(repr=False)
+    _text: Text = field(repr=False)
+    _places: dict[str, Form] = field(default_factory=dict, repr=False)
+    """The form of each argument that was given."""
+
+    def error(self, kind: type[PolicyError], message: str, parameter: str | None = None) -> PolicyError:
+        """An error with its caret under this operation, or under one of its arguments."""
+        form = self._form if parameter is None else self._places.get(parameter, self._form)
+        return self._text.error(kind, message, form)
+
+
+@dataclass(frozen=True)
+class Program:
+    """Operations in order, checked. ``hash`` is that of the text."""
+
+    calls: tuple[Call, ...]
+    source: str
+    hash: str
+
+    def __len__(self) -> int:
+        return len(self.calls)
+
+    def check_ids(self, count: int) -> None:
+        """PolicyNameError for a memory that will not be there: ``count`` are, and those that the text remembers."""
+        for call in self.calls:
+            for name, reader in call.operation.parameters.items():
+                if reader not in (arguments.memory_id, arguments.ids):
+                    continue
+                value = call.arguments[name]
+                wrong = next((id for id in (value if isinstance(value, list) else [value]) if id > count), None)
+                if wrong is not None:
+                    known = f"There are {count}" if count else "There is none yet"
+                    raise call.error(PolicyNameError, f"No memory has the id {wrong}. {known}.", name)
+            count += call.name in ("remember", "fact")
+
+    def check_words(self) -> None:
+        """PolicyNameError for a kind or a relation that has no name here, for a lab that takes no others."""
+        for call in self.calls:
+            for name, reader in call.operation.parameters.items():
+                words = _CLOSED.get(reader)
+                value = call.arguments[name]
+                if words is not None and value is not None and value not in words:
+                    raise call.error(PolicyNameError, str(UnknownName(name, value, words)), name)
+
+
+def read_program(
+    source: str, *, file: str | None = None, limit: int = MAX_OPERATIONS, characters: int = MAX_CHARACTERS
+) -> Program:
+    """The operations of a text, every name, arity, type and limit checked.
+
+    Raises a PolicyError with line, column and caret: PolicySyntaxError, PolicyNameError, PolicyTypeError or
+    PolicyLimitError.
+
+    >>> [call.name for call in read_program('(remember "tabs" "preference" 0.8 "30d") (stats)').calls]
+    ['remember', 'stats']
+    """
+    if not isinstance(source, str):
+        raise InputError(f'Operations are a text such as (recall "tabs?"), not {type(source).__name__}.')
+    text = Text(source, None, file or "operations")
+    forms = read_forms(text, characters=characters, forms=_FORMS)
+    if not forms:
+        raise text.error(PolicySyntaxError, "There is no operation in the text.", None)
+    if len(forms) > limit:
+        raise text.error(PolicyLimitError, f"There are more than {limit:,} operations.", forms[limit])
+    calls = tuple(_call(form, text) for form in forms)
+    return Program(calls, source, hashlib.sha256(source.encode()).hexdigest())
+
+
+def checked_operations(sources: Sequence[str | None]) -> None:
+    """A PolicyError for the first of these texts that a memory may not hold: it is checked when it is remembered."""
+    for row, source in enumerate(sources):
+        if source is not None:
+            read_program(
+                source,
+                file=f"row {row}, field operations",
+                limit=_MAX_OF_A_MEMORY,
+                characters=_CHARACTERS_OF_A_MEMORY,
+            )
+
+
+def _call(form: Form, text: Text) -> Call:
+    if form.kind != "call" or not form.head:
+        raise text.error(PolicySyntaxError, 'An operation is a form such as (recall "tabs?").', form)
+    name, given = form.head, form.items[1:]
+    operation = OPERATIONS.get(name)
+    if operation is None:
+        message = f'There is no operation "{name:.60}". {did_you_mean(name, OPERATIONS)}'
+        raise text.error(PolicyNameError, message, form.items[0])
+    places = _placed(name, operation, given, form, text)
+    arguments: dict[str, Any] = dict.fromkeys(operation.parameters)
+    for parameter, item in places.items():
+        if parameter in operation.optional and item.kind == "symbol" and item.text in _NOTHING:
+            continue
+        arguments[parameter] = operation.parameters[parameter](parameter, item, text)
+    if name == "set-policy-fn":
+        _check_policy(arguments, given[1], text)
+    if name == "associate" and arguments["from"] == arguments["to"]:
+        raise text.error(PolicyTypeError, f"Memory {arguments['from']} cannot be joined to itself.", given[1])
+    return Call(
+        name, operation, arguments, text.source[form.start : form.stop], text.line(form.start), form, text, places
+    )
+
+
+def _placed(name: str, operation: Operation, given: Sequence[Form], form: Form, text: Text) -> dict[str, Form]:
+    """The form of each parameter: in order, then optional ones by name, as in ``:horizon "1d"``."""
+    parameters = list(operation.parameters)
+    fewest, most = len(operation.required), len(parameters)
+    optional = "".join(f" [{one}]" for one in operation.optional)
+    shape = f"({' '.join([name, *operation.required])}{optional})"
+    named = next((at for at, item in enumerate(given) if _is_name(item, operation)), len(given))
+    if named > most:
+        count = "nothing" if not most else f"{most}" if most == fewest else f"{fewest} to {most}"
+        raise text.error(PolicyTypeError, f"{name} takes {count}: {shape}.", given[most])
+    if named < fewest:
+        raise text.error(PolicyTypeError, f"{parameters[named]} is missing: {shape}.", form)
+    places = dict(zip(parameters, given[:named], strict=False))
+    rest = list(given[named:])
+    for key, value in zip(rest[::2], [*rest[1::2], None], strict=False):
+        if not _is_name(key, operation):
+            expected = f"After :{rest[0].text} come names and values, such as :{rest[0].text} VALUE: {shape}."
+            raise text.error(PolicyTypeError, expected, key)
+        if value is None:
+            raise text.error(PolicyTypeError, f":{key.text} has no value: {shape}.", key)
+        if key.text in places:
+            raise text.error(PolicyTypeError, f"{key.text} is given twice: {shape}.", key)
+        places[key.text] = value
+    return places
+
+
+def _is_name(item: Form, operation: Operation) -> bool:
+    """Whether a form names an optional parameter; other keywords are words, as in ``(feedback 1 :success)``."""
+    return item.kind == "keyword" and item.text in operation.optional
+
+
+def _check_policy(arguments: dict[str, Any], form: Form, text: Text) -> None:
+    from memlab.kernel.policies import slot_named
+
+    slot, code = arguments["name"], arguments["code"]
+    try:
+        compile_policy(code, slot_named(slot).signature, name=slot)
+        named = slot_of(code)
+    except PolicyError as error:
+        raise text.error(type(error), f"The policy {slot} does not hold. {error.message}", form) from None
+    if named not in ("", slot):
+        raise text.error(PolicyNameError, f"This is a policy of {named}, and {slot} is to be filled.", form)
