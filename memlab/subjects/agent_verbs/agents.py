@@ -28,7 +28,6 @@ from memlab.kernel.verbs.gate import (
     is_fact,
     lacks_consent,
 )
-from memlab.kernel.verbs.remembering.admission import Admission, Observation
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered
 from memlab.kernel.verbs.verbs import Verbs
 from memlab.subjects.agents.relationships import Relationship, Relationships, in_event, relationship_of, talked
@@ -40,6 +39,7 @@ from memlab.subjects.extraction.staged import Extracted
 from memlab.subjects.models import LanguageModel, Otherwise
 from memlab.subjects.modules.module_map import ModuleMap
 from memlab.subjects.modules.modules import LabModules
+from memlab.subjects.observing.observing import Admission, Observation, Observing
 from memlab.subjects.retention.upkeep import maintain_after_session
 from memlab.subjects.verifiers import Verifier, local
 
@@ -382,9 +382,11 @@ class LabAgents:
     >>> lab.agents("tutor", project="algebra").recall("fractions")                         # doctest: +SKIP
     """
 
-    def __init__(self, verbs: Verbs, verifying: Verifying, begun: BegunTurns, extraction: Extraction) -> None:
+    def __init__(
+        self, verbs: Verbs, observing: Observing, verifying: Verifying, begun: BegunTurns, extraction: Extraction
+    ) -> None:
         self._verbs, self._core = verbs, verbs.core
-        self._verifying, self._begun, self._extraction = verifying, begun, extraction
+        self._observing, self._verifying, self._begun, self._extraction = observing, verifying, begun, extraction
 
     @checked
     def __call__(
@@ -430,7 +432,7 @@ class LabAgents:
         >>> lab.agents.observe("How are you?").memory is None                                        # doctest: +SKIP
         True
         """
-        return self._verbs.remembering.observe(
+        return self._observing.observe(
             text, role=role, at=at, chain=chain, linking=linking, fields=fields, before=before
         )
 
@@ -525,7 +527,7 @@ class LabAgents:
         >>> lab.agents.admit("I prefer tabs").reasons                                      # doctest: +SKIP
         ('tells-preference',)
         """
-        return self._verbs.remembering.admit(text, role=role, project=project)
+        return self._observing.admit(text, role=role, project=project)
 
     @checked
     def commit(

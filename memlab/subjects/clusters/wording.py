@@ -17,10 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from memlab.kernel.base.clock import Micros, from_micros
 from memlab.kernel.embedding import Embedder
-from memlab.kernel.english import BYTES_A_TOKEN, count_tokens, sentences_and_lines, shorten
-from memlab.kernel.index import STOP_WORDS, Words
+from memlab.kernel.english import STOP_WORDS
+from memlab.kernel.index import Words
 from memlab.kernel.privacy import screen
 from memlab.kernel.state import State
+from memlab.subjects.reading.sentences import BYTES_A_TOKEN, count_tokens, sentences_and_lines, shorten
 
 __all__ = ["Told", "chosen", "heading", "is_statement", "keywords", "named_by", "worded", "words"]
 

@@ -18,7 +18,6 @@ from memlab.kernel.base.clock import Micros, When
 from memlab.kernel.base.disk import writing
 from memlab.kernel.base.display import Displayed, clip, details, table, text_table
 from memlab.kernel.base.printable import printable
-from memlab.kernel.english import count_tokens
 from memlab.kernel.journal import Event
 from memlab.kernel.recall import Filters, Hits
 from memlab.kernel.schema import RECALLABLE
@@ -28,6 +27,7 @@ from memlab.kernel.verbs.core import PARTS, Core, Latencies
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.subjects.context.injection import FileNames, Injection
 from memlab.subjects.context.writing import WARNINGS, Sheet
+from memlab.subjects.reading.sentences import count_tokens
 
 __all__ = ["Context", "Contexts", "Metrics", "metrics_of"]
 

@@ -26,7 +26,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.kernel.base.display import clip
-from memlab.kernel.english import file_subject
 from memlab.kernel.hooks import hooks
 from memlab.kernel.index import best
 from memlab.kernel.policies import Pack
@@ -37,6 +36,7 @@ from memlab.kernel.state import State
 from memlab.kernel.verbs.fact_rows import entities_of, facts_of, held_at, with_status
 from memlab.kernel.verbs.recalling.injected import Injected
 from memlab.subjects.context.writing import LEAST, Entry, Sheet, entry_of, fitted, marks_among, quoted
+from memlab.subjects.reading.tags import file_subject
 
 __all__ = ["FileNames", "Injection", "Part", "ProjectMap"]
 

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.printable import printable
-from memlab.kernel.english import count_tokens, shorten
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Candidates, Population
 from memlab.kernel.schema import RELATIONS
 from memlab.kernel.state import State
 from memlab.kernel.verbs.fact_rows import phrase
+from memlab.subjects.reading.sentences import count_tokens, shorten
 
 __all__ = ["LEAST", "WARNINGS", "Entry", "Sheet", "entry_of", "fitted", "marks_among", "marks_of", "quoted"]
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from memlab.kernel.english import code_words, file_language
 from memlab.kernel.privacy import Ignored, screen, screen_many
 from memlab.subjects.modules.conventions import (
     is_instructions,
@@ -21,6 +20,7 @@ from memlab.subjects.modules.conventions import (
     rules_of_pyproject,
     states_rules,
 )
+from memlab.subjects.reading.tags import code_words, file_language
 
 __all__ = ["Command", "Convention", "Manifests", "Tree", "read_manifests", "walk"]
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from memlab.kernel.base.progress import bar
-from memlab.kernel.english import file_language
 from memlab.kernel.privacy import screen
 from memlab.subjects.modules.manifests import Command, Convention, Tree, read_manifests, walk
 from memlab.subjects.modules.module_map import by_subject, is_layer, neighbours_join
+from memlab.subjects.reading.tags import file_language
 
 __all__ = ["Module", "Scan", "scan"]
 
