@@ -10,9 +10,10 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from memlab.errors import InputError
-from memlab.science.evaluation._intervals import Estimate, Sample, Statistic, normal_quantile
+from memlab.science.evaluation._intervals import Estimate, Sample, Statistic
 from memlab.science.evaluation._log import CERTAIN, Log, left_to_chance
 from memlab.science.evaluation._position import Examination, harvest, lot_p, moved_p, random_places
 from memlab.science.evaluation._prepared import Estimator, Settings
@@ -780,7 +781,7 @@ def recalls_for(gap: Estimate, recalls: int, level: float) -> int | None:
     """How many recalls like these would find ``gap`` with a power of .8; None if it is 0 or has no error."""
     if not gap.value or math.isnan(gap.error):
         return None
-    reach = normal_quantile((1 + level) / 2) + normal_quantile(_POWER)
+    reach = float(ndtri((1 + level) / 2) + ndtri(_POWER))
     return math.ceil(recalls * (reach * gap.error / gap.value) ** 2)
 
 

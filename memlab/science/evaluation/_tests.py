@@ -13,8 +13,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-
-from memlab.science.evaluation._intervals import f_survival, normal_cdf, t_cdf
+from scipy.special import fdtrc, ndtr, stdtr
 
 __all__ = [
     "GATES",
@@ -403,7 +402,7 @@ def arms_p(shown: Flags, share: Floats) -> float:
         return np.nan
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.where(error > 0, np.abs(count) / error, np.where(count != 0, np.inf, 0.0))
-    return float(min(1.0, share.shape[1] * 2 * normal_cdf(-float(off.max()))))
+    return float(min(1.0, share.shape[1] * 2 * ndtr(-float(off.max()))))
 
 
 def independence_p(earned: Floats) -> float:
@@ -417,7 +416,7 @@ def independence_p(earned: Floats) -> float:
     each = []
     for lags in (1, min(_LAGS, count // _LAGS)):
         total = sum(float((centred[lag:] * centred[:-lag]).sum()) for lag in range(1, lags + 1)) / spread
-        each.append(normal_cdf(-(total + lags / count) * math.sqrt(count / lags)))
+        each.append(float(ndtr(-(total + lags / count) * math.sqrt(count / lags))))
     return min(1.0, 2 * min(each))
 
 
@@ -450,7 +449,7 @@ def redundancy_p(score: Floats, reward: Floats, recall: Ints) -> float:
     if len(pairs) < _LEAST or not pairs.any():
         return np.nan
     error = pairs.std(ddof=1) / np.sqrt(len(pairs))
-    return t_cdf(len(pairs) - 1, float(pairs.mean() / error)) if error > 0 else np.nan
+    return float(stdtr(len(pairs) - 1, pairs.mean() / error)) if error > 0 else np.nan
 
 
 def by_recall(values: Floats, recall: Ints) -> Floats:
@@ -493,4 +492,4 @@ def hotelling_p(sums: Floats) -> float:
     squared = count * float((mean**2 / values[firm]).sum())
     if count <= rank:
         return np.nan
-    return f_survival(rank, count - rank, squared * (count - rank) / (rank * (count - 1)))
+    return float(fdtrc(rank, count - rank, squared * (count - rank) / (rank * (count - 1))))
