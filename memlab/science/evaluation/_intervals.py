@@ -24,6 +24,9 @@ from memlab.errors import InputError
 __all__ = [
     "FEW",
     "Estimate",
+    "Flags",
+    "Floats",
+    "Ints",
     "Sample",
     "Statistic",
     "benjamini_hochberg",
@@ -36,6 +39,8 @@ __all__ = [
 
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 Statistic = Callable[[Floats], Floats]
 """From totals f64[..., columns] to values f64[...]."""
 

@@ -23,6 +23,7 @@ from memlab.kernel.base.arguments import Within, checked
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._duels import comparisons_begun
+from memlab.science.evaluation._intervals import Floats
 from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import Evidence, Head, gather, known_features, predicted_rewards
 from memlab.science.evaluation._prepared import HasSlates, Settings, prepare, with_baseline
@@ -32,7 +33,6 @@ from memlab.science.evaluation._tests import rounded
 
 __all__ = ["Plan", "plan"]
 
-Floats = NDArray[np.float64]
 _LOOK = 400
 _DEPTH = 90
 """So many ranks below the head may a probe fall."""
