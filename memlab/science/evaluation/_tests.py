@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import fdtrc, ndtr, stdtr
+
+from memlab.science.evaluation._intervals import Flags, Floats, Ints
 
 __all__ = [
     "GATES",
@@ -298,7 +299,7 @@ def list_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def effective_count(influence: NDArray[np.float64]) -> float:
+def effective_count(influence: Floats) -> float:
     """How many equal parts would be as uneven as these: (sum x^2)^2 / sum x^4; NaN where nothing moves.
 
     >>> effective_count(np.array([1.0, -1.0, 1.0, -1.0]))
@@ -351,9 +352,6 @@ def rounded(count: float) -> str:
 # against each other, one item makes another one worthless.
 
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 _LEAST = 30
 """Recalls, or items, below which nothing is tested."""
 _BINS = 20
