@@ -66,6 +66,12 @@ class Place:
             raise self.error(field, f"expected a list of {what}, found {named(value)}.")
         return value
 
+    def records(self, value: object, field: str, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Give each object of a list, after its field."""
+        begins = "" if field == "(itself)" else field
+        for index, item in enumerate(self.items(value, field, what)):
+            yield f"{begins}[{index}]", self.record(item, f"{begins}[{index}]")
+
     def time(self, given: object, field: str, example: str, pattern: re.Pattern[str] | None = None) -> datetime:
         """A time in the form of ``pattern``, whose groups name its parts, or in ISO 8601, as UTC; months in English."""
         match = pattern.match(given.strip()) if pattern is not None and isinstance(given, str) else None
@@ -242,6 +248,11 @@ class Conversation:
     def speakers(self) -> tuple[str, ...]:
         """Who speaks, by first appearance."""
         return tuple(dict.fromkeys(turn.speaker for turn in self.turns))
+
+    @property
+    def refs(self) -> frozenset[str]:
+        """The refs of its turns."""
+        return frozenset(turn.ref for turn in self.turns)
 
     @property
     def end(self) -> datetime:

@@ -209,14 +209,14 @@ def run_http(servers: Mapping[str, Server[Any]], *, host: str, port: int, tell: 
     """Serve until SIGINT or SIGTERM, each token its own server. No session is kept between two requests."""
     bound = listening(port, host)
     names = own_names(bound.getsockname()[1], host)
+    hosts = sorted(names)
+    security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[f"http://{name}" for name in hosts])
     apps = {
         token: server.streamable_http_app(
             json_response=True,
             stateless_http=True,
             max_request_body_size=LONGEST_REQUEST,
-            transport_security=TransportSecuritySettings(
-                allowed_hosts=sorted(names), allowed_origins=[f"http://{name}" for name in sorted(names)]
-            ),
+            transport_security=security,
         )
         for token, server in servers.items()
     }

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from pkgutil import resolve_name
@@ -146,7 +147,7 @@ _GROUPS = {
     "bench": "failures",
     "graph": "link similar tag trace",
     "policy": "adapt challenge packs plan use verdict",
-    "upkeep": "backup check consolidate export join maintain mirror move rebuild restore stats",
+    "upkeep": "backup check consolidate export join maintain mirror move restore stats",
 }
 
 FORMER = {name: f"{group} {name}" for group, names in _GROUPS.items() for name in names.split()} | {
@@ -367,6 +368,21 @@ def _type_of(parameter: Parameter, *parts: Any) -> Any:
     ends = {"min": limits.least, "max": limits.most, "min_open": limits.above}
     ends = {end: value for end, value in ends.items() if value not in (-math.inf, math.inf)}
     return _Whole(**ends) if number is int else _Number(**ends)  # type: ignore[arg-type]
+
+
+def fields_of(result: object, *names: str, **renamed: str) -> dict[str, Any]:
+    """Return attributes of a result as values for JSON; by keyword, those that have another name there."""
+    attributes = {name: name for name in names} | renamed
+    return {name: _plain(getattr(result, attribute)) for name, attribute in attributes.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return a frame as rows, a mapping as a dict, a tuple as a list and a time in ISO 8601."""
+    if hasattr(value, "to_dicts"):
+        return value.to_dicts()
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
 
 
 def tell(told: Told, *, as_json: bool) -> None:

@@ -125,7 +125,7 @@ class LabMagics(Magics):
         reported with the line of the cell and a caret. ``lab.policies.rollback(SLOT)`` takes it back.
         """
         with _said_in_a_line():
-            reason = " ".join(next((part for part in one.groups() if part), "") for one in _REASON.finditer(line))
+            reason = " ".join("".join(filter(None, one.groups())) for one in _REASON.finditer(line))
             before, rest = _read_options(_REASON.sub("", line), "%%policy", ("lab", "reason"))
             slot, _, rest = rest.partition(" ")
             after, rest = _read_options(rest.strip(), "%%policy", ("lab", "reason"))

@@ -188,6 +188,8 @@ def describe_parameters(call: Callable[..., Any]) -> dict[str, Parameter]:
     docs, described = _parameter_docs(function), {}
     for name, hint in _hints_of(function).items():
         parameter = inspect.signature(function).parameters[name]
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
         kinds = list(_alternatives(hint))
         limits = next((extra for _, extras in kinds for extra in extras if isinstance(extra, Within)), None)
         required = parameter.default is parameter.empty
