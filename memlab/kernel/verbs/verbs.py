@@ -39,7 +39,6 @@ class Verbs:
     made: Callable[[str], Any]
 
     def get(self, name: str) -> Any:
-        """Return a verb, the lab, its store, or what a folder declares, by name."""
-        if name in ("lab", "store"):
-            return self.core.store if name == "store" else self.core.owner
-        return getattr(self, name) if name in self.__dataclass_fields__ else self.made(name)
+        """Return a verb, all of them, the lab, its store, or what a folder declares, by name."""
+        own = {"verbs": self, "lab": self.core.owner, "store": self.core.store, **vars(self)}
+        return own[name] if name in own else self.made(name)

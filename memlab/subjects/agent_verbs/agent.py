@@ -14,13 +14,12 @@ from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.recall import Filters, Hits, WordOrWords
 from memlab.kernel.state import State, columns_of
-from memlab.kernel.verbs.core import Core, Memories, MemoryLike
-from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
-from memlab.kernel.verbs.feedback import Judgements, checked_judgement
+from memlab.kernel.verbs.core import Memories, MemoryLike
+from memlab.kernel.verbs.corrections.corrections import Corrected
+from memlab.kernel.verbs.feedback import checked_judgement
 from memlab.kernel.verbs.gate import Identity, as_agent, is_fact
-from memlab.kernel.verbs.recalling.asking import Questions
-from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered
+from memlab.kernel.verbs.verbs import Verbs
 from memlab.subjects.agents.relationships import Relationship
 from memlab.subjects.agents.turns import PATIENCE, Turns
 from memlab.subjects.context.context import Context, Contexts
@@ -31,24 +30,7 @@ from memlab.subjects.modules.modules import LabModules
 from memlab.subjects.retention.upkeep import maintain_after_session
 from memlab.subjects.verifiers import Verifier, local
 
-__all__ = ["Agent", "agent_named", "identity_of"]
-
-
-def agent_named(
-    core: Core,
-    agents: Any,
-    remembering: Remembering,
-    questions: Questions,
-    judgements: Judgements,
-    contexts: Contexts,
-    corrections: Corrections,
-    extraction: Extraction,
-    name: str,
-    **place: Any,
-) -> Agent:
-    """Return an agent by its name, in a project, a session and a role."""
-    identity = identity_of(name, **place, now=core.store.clock())
-    return Agent(identity, core, agents, remembering, questions, contexts, judgements, corrections, extraction)
+__all__ = ["Agent", "identity_of"]
 
 
 _RENAMED = {"remember_many": ("remember(rows)", lambda agent: lambda rows, **how: agent.remember(rows, **how))}
@@ -79,21 +61,8 @@ class Agent(Displayed):
     >>> tutor.remember("Fractions went badly; begin with pictures", kind="learning")       # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        identity: Identity,
-        core: Core,
-        agents: Any,
-        remembering: Remembering,
-        questions: Questions,
-        contexts: Contexts,
-        judgements: Judgements,
-        corrections: Corrections,
-        extraction: Extraction,
-    ) -> None:
-        self._identity, self._core, self._agents = identity, core, agents
-        self._remembering, self._questions, self._contexts = remembering, questions, contexts
-        self._judgements, self._corrections, self._extraction = judgements, corrections, extraction
+    def __init__(self, identity: Identity, verbs: Verbs) -> None:
+        self._identity, self._verbs, self._core = identity, verbs, verbs.core
 
     @property
     def name(self) -> str:
@@ -154,7 +123,7 @@ class Agent(Displayed):
         """
         if isinstance(text, str):
             row = {"text": text, **fields} | ({} if at is None else {"at": at})
-            return self._remembering.alone(self._stored([row], linking))
+            return self._verbs.remembering.alone(self._stored([row], linking))
         if at is not None or fields:
             raise InputError(
                 "Several texts say their own fields and times, in dicts or columns: give none beside them."
@@ -178,7 +147,7 @@ class Agent(Displayed):
             pack = self._core.pack
             written = [self._identity.row(pack, row) for row in rows]
             unites = linking is None and pack.settings["linking"] == "off" and any(map(is_fact, rows))
-        return self._remembering.many(written, chain=False, linking="now" if unites else linking)
+        return self._verbs.remembering.many(written, chain=False, linking="now" if unites else linking)
 
     @checked
     def recall(
@@ -202,7 +171,7 @@ class Agent(Displayed):
         NotPermitted for another project than its own. While memory is off it is empty, and ``hits.off`` says why.
         """
         filters = Filters.of(branch=branch, season=season, viewer=self.name, where=where)
-        return self._questions.ask(
+        return self._verbs.questions.ask(
             query,
             limit=limit,
             project=self._identity.place(project),
@@ -226,7 +195,8 @@ class Agent(Displayed):
     ) -> Context:
         """What this agent is to know for a task, nothing twice in its session; see ``lab.context``."""
         where = self._identity.place(project)
-        return self._contexts.make(
+        contexts: Contexts = self._verbs.made("contexts")
+        return contexts.make(
             task, budget=budget, session=self.session, project=where, files=files, viewer=self.name, at=at, log=log
         )
 
@@ -251,7 +221,7 @@ class Agent(Displayed):
             self._identity.check_sees(state, [self._core.row(hit)])
         now = self._core.instant(at)
         judgement = checked_judgement(hit, outcome, rating, reward, self._short, source, now, decision)
-        return self._judgements.feedback(judgement)
+        return self._verbs.judgements.feedback(judgement)
 
     @checked
     def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Edited:
@@ -262,7 +232,7 @@ class Agent(Displayed):
         self._check_changes(memory)
         self._identity.check_fields(fields)
 
-        return self._corrections.edit(memory, text=text, fields=fields, permit=self._permit)
+        return self._verbs.corrections.edit(memory, text=text, fields=fields, permit=self._permit)
 
     @checked
     def forget(self, memory: Memories) -> Corrected:
@@ -271,13 +241,13 @@ class Agent(Displayed):
         NotPermitted as for ``edit``: also where a correction is of another.
         """
         chosen = self._check_changes(memory)
-        return self._corrections.forget(chosen, permit=self._permit)
+        return self._verbs.corrections.forget(chosen, permit=self._permit)
 
     @checked
     def restore(self, memory: Memories) -> Corrected:
         """Bring back memories of its own that are out of use; see ``lab.restore``. NotPermitted as for ``edit``."""
         chosen = self._check_changes(memory)
-        return self._corrections.restore(chosen, project=None, permit=self._permit, summaries=False)
+        return self._verbs.corrections.restore(chosen, project=None, permit=self._permit, summaries=False)
 
     def _permit(self, state: State, row: int) -> None:
         """Raise NotPermitted for a row that this agent may not change."""
@@ -302,7 +272,7 @@ class Agent(Displayed):
         where: pl.Expr | None = None,
     ) -> Turns:
         """Turns that recall in the background as this agent; see ``lab.agents.turns``."""
-        turns: Turns = self._agents.turns(
+        turns: Turns = self._verbs.made("agents").turns(
             verifier=verifier,
             patience=patience,
             limit=limit,
@@ -332,7 +302,8 @@ class Agent(Displayed):
             self._identity.check_writes()
         with self._core.reading():
             pack = self._core.pack
-        learned = self._extraction.end(
+        extraction: Extraction = self._verbs.made("extraction")
+        learned = extraction.end(
             self.session,
             messages,
             agent=self._short,
@@ -378,7 +349,7 @@ class Agent(Displayed):
     def conversation(self, *, at: When | None = None) -> Relationship:
         """Count one more conversation of this agent with its user; see ``lab.agents.conversation``."""
         self._identity.check_writes()
-        counted: Relationship = self._agents.conversation(self._short, at=at)
+        counted: Relationship = self._verbs.made("agents").conversation(self._short, at=at)
         return counted
 
     @property

@@ -13,12 +13,12 @@ from memlab.kernel.base.clock import When, to_micros
 from memlab.kernel.privacy import refuse
 from memlab.kernel.recall import Filters, Hits, WordOrWords
 from memlab.kernel.state import checked_text
-from memlab.kernel.verbs.core import Core, Memories
+from memlab.kernel.verbs.core import Memories
 from memlab.kernel.verbs.gate import Consents, Switches, check_agent, consent_of, lacks_consent
-from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.admission import Admission, Observation
-from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Remembered
+from memlab.kernel.verbs.verbs import Verbs
+from memlab.subjects.agent_verbs.agent import Agent, identity_of
 from memlab.subjects.agents.relationships import Relationship, Relationships, in_event, relationship_of, talked
 from memlab.subjects.agents.turns import PATIENCE, BegunTurns, Turns
 from memlab.subjects.agents.verifying import Verified, Verifying
@@ -30,7 +30,6 @@ from memlab.subjects.retention.upkeep import maintain_after_session
 from memlab.subjects.verifiers import Verifier, local
 
 if TYPE_CHECKING:
-    from memlab.subjects.agent_verbs.agent import Agent
     from memlab.subjects.attribution.attribution import LabCredits
     from memlab.subjects.modules.modules import LabModules
 
@@ -43,25 +42,17 @@ class LabAgents:
     >>> lab.agents("tutor", project="algebra").recall("fractions")                         # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        core: Core,
-        remembering: Remembering,
-        questions: Questions,
-        verifying: Verifying,
-        begun: BegunTurns,
-        extraction: Extraction,
-    ) -> None:
-        self._core, self._remembering, self._questions, self._verifying = core, remembering, questions, verifying
-        self._begun, self._extraction = begun, extraction
+    def __init__(self, verbs: Verbs, verifying: Verifying, begun: BegunTurns, extraction: Extraction) -> None:
+        self._verbs, self._core = verbs, verbs.core
+        self._verifying, self._begun, self._extraction = verifying, begun, extraction
 
     @checked
     def __call__(
         self, name: str, *, project: str | None = None, session: str | None = None, role: str = "member"
     ) -> Agent:
         """The daily verbs as one agent ("reader", "member", "owner"), which keeps to its project; see ``Agent``."""
-        agent: Agent = self._core.made("agent")(name, project=project, session=session, role=role)
-        return agent
+        now = self._core.store.clock()
+        return Agent(identity_of(name, project=project, session=session, role=role, now=now), self._verbs)
 
     @property
     def credits(self) -> LabCredits:
@@ -99,7 +90,7 @@ class LabAgents:
         >>> lab.agents.observe("How are you?").memory is None                                        # doctest: +SKIP
         True
         """
-        return self._remembering.observe(
+        return self._verbs.remembering.observe(
             text, role=role, at=at, chain=chain, linking=linking, fields=fields, before=before
         )
 
@@ -176,7 +167,7 @@ class LabAgents:
         filters = Filters.of(branch=branch, season=season, viewer=viewer, where=where)
 
         def ask(context: str) -> Hits:
-            return self._questions.ask(
+            return self._verbs.questions.ask(
                 context, limit=limit, project=project, session=session, filters=filters, at=None, log=True
             )
 
@@ -194,7 +185,7 @@ class LabAgents:
         >>> lab.agents.admit("I prefer tabs").reasons                                      # doctest: +SKIP
         ('tells-preference',)
         """
-        return self._remembering.admit(text, role=role, project=project)
+        return self._verbs.remembering.admit(text, role=role, project=project)
 
     @checked
     def commit(

@@ -19,7 +19,7 @@ from memlab.kernel.language import with_setting
 from memlab.kernel.policies import Pack, load_pack, pack_names
 from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.subjects.lab import Lab
-from memlab.subjects.retention.curves import Forecast
+from memlab.subjects.retention.forecast import Forecast
 from memlab.ui.widgets._widget import WorkingWidget, arrow, synced
 
 __all__ = ["LifePlayer", "fading_params", "forecasts_from", "frames_of", "let_go", "tuned_pack"]
