@@ -29,7 +29,7 @@ _PACKAGES = {
     "ui": ("cli", "demo", "notebook", "widgets"),
 }
 
-_VERBS = ("core", "corrections", "features", "feedback", "graph", "linking", "policies", "recalling", "remembering")
+_VERBS = ("core", "corrections", "features", "feedback", "graph", "policies", "recalling", "remembering")
 
 FORMER_PATHS = {
     **{f"memlab.{name}": f"memlab.{group}.{name}" for group, names in _PACKAGES.items() for name in names},

@@ -17,8 +17,8 @@ from memlab.kernel.verbs.fact_rows import (
     renamed,
 )
 from memlab.kernel.verbs.projections import new_state
-from memlab.subjects.facts.merging import merged, undone
-from memlab.subjects.facts.third_person import third_person
+from memlab.subjects.facts.entities import merged, undone
+from memlab.subjects.facts.narrative import third_person
 
 DAY = 86_400_000_000
 

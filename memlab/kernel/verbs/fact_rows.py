@@ -19,7 +19,7 @@ from memlab.kernel.policies import FEATURES, Pack
 from memlab.kernel.recall import Moment
 from memlab.kernel.schema import NEVER, RECALLABLE, RELATIONS
 from memlab.kernel.state import Change, Entities, State, entity_key, entity_name, join_of, stamps, values_of
-from memlab.kernel.verbs.linking.fact_times import tellings_of
+from memlab.kernel.verbs.tellings import fact_times_of
 
 __all__ = [
     "entities_of",
@@ -193,7 +193,7 @@ def held_at(state: State, rows: Rows, at: int) -> Flags:
     start, stop = intervals(state, rows)
     true = with_status(state, rows, _TOOK_PART)
     held = np.asarray(true & (start <= at) & ((stop == NEVER) | (at < stop)))
-    gaps = tellings_of(state).gaps
+    gaps = fact_times_of(state).gaps
     if gaps:
         held &= ~np.array(
             [any(low <= at < high for low, high in gaps.get(row + 1, ())) for row in rows.tolist()], dtype=np.bool_

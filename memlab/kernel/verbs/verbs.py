@@ -9,7 +9,6 @@ from typing import Any
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.corrections.corrections import Corrections
 from memlab.kernel.verbs.feedback import Judgements
-from memlab.kernel.verbs.linking.linker import Linker
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
 
@@ -24,14 +23,13 @@ class Verbs:
     ----------
     core
         Its store. For an accessor it keeps the lab alive; for what is kept with the lab it does not.
-    linker, questions, judgements, remembering, corrections
+    questions, judgements, remembering, corrections
         The verbs of daily use.
     made
         Returns what another folder declares under a name, as an accessor does.
     """
 
     core: Core
-    linker: Linker
     questions: Questions
     judgements: Judgements
     remembering: Remembering

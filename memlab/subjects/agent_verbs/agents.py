@@ -15,7 +15,6 @@ from memlab.kernel.recall import Filters, Hits, WordOrWords
 from memlab.kernel.state import checked_text
 from memlab.kernel.verbs.core import Memories
 from memlab.kernel.verbs.gate import Consents, Switches, check_agent, consent_of, lacks_consent
-from memlab.kernel.verbs.remembering.admission import Admission, Observation
 from memlab.kernel.verbs.results import Remembered
 from memlab.kernel.verbs.verbs import Verbs
 from memlab.subjects.agent_verbs.agent import Agent, identity_of
@@ -26,6 +25,7 @@ from memlab.subjects.context.metrics import Metrics, metrics_of
 from memlab.subjects.extraction.extraction import Extraction, Learned, where_of
 from memlab.subjects.extraction.staged import Extracted
 from memlab.subjects.models import LanguageModel, Otherwise
+from memlab.subjects.observing.observing import Admission, Observation, Observing
 from memlab.subjects.retention.upkeep import maintain_after_session
 from memlab.subjects.verifiers import Verifier, local
 
@@ -42,9 +42,11 @@ class LabAgents:
     >>> lab.agents("tutor", project="algebra").recall("fractions")                         # doctest: +SKIP
     """
 
-    def __init__(self, verbs: Verbs, verifying: Verifying, begun: BegunTurns, extraction: Extraction) -> None:
+    def __init__(
+        self, verbs: Verbs, observing: Observing, verifying: Verifying, begun: BegunTurns, extraction: Extraction
+    ) -> None:
         self._verbs, self._core = verbs, verbs.core
-        self._verifying, self._begun, self._extraction = verifying, begun, extraction
+        self._observing, self._verifying, self._begun, self._extraction = observing, verifying, begun, extraction
 
     @checked
     def __call__(
@@ -90,7 +92,7 @@ class LabAgents:
         >>> lab.agents.observe("How are you?").memory is None                                        # doctest: +SKIP
         True
         """
-        return self._verbs.remembering.observe(
+        return self._observing.observe(
             text, role=role, at=at, chain=chain, linking=linking, fields=fields, before=before
         )
 
@@ -185,7 +187,7 @@ class LabAgents:
         >>> lab.agents.admit("I prefer tabs").reasons                                      # doctest: +SKIP
         ('tells-preference',)
         """
-        return self._verbs.remembering.admit(text, role=role, project=project)
+        return self._observing.admit(text, role=role, project=project)
 
     @checked
     def commit(

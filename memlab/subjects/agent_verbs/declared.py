@@ -6,6 +6,6 @@ from memlab.kernel.verbs.declared import Declared, made_of
 
 __all__ = ["DECLARED"]
 
-_NEEDS = ("verbs", "verifying", "turns", "extraction")
+_NEEDS = ("verbs", "observing", "verifying", "turns", "extraction")
 
 DECLARED = Declared(accessors={"agents": made_of("memlab.subjects.agent_verbs.agents:LabAgents", *_NEEDS)})

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.kernel.english import BYTES_A_TOKEN
+from memlab.subjects.reading.sentences import BYTES_A_TOKEN
 
 __all__ = ["chosen"]
 

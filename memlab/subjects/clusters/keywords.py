@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from memlab.kernel.index import STOP_WORDS, Words
+from memlab.kernel.english import STOP_WORDS
+from memlab.kernel.index import Words
 
 __all__ = ["keywords"]
 

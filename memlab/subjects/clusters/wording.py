@@ -15,9 +15,9 @@ import numpy as np
 
 from memlab.kernel.base.clock import Micros, from_micros
 from memlab.kernel.embedding import Embedder
-from memlab.kernel.english import count_tokens, sentences_and_lines, shorten
 from memlab.subjects.clusters.extracting import chosen
 from memlab.subjects.clusters.keywords import keywords
+from memlab.subjects.reading.sentences import count_tokens, sentences_and_lines, shorten
 
 __all__ = ["Told", "heading", "is_statement", "worded"]
 

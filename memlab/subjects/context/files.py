@@ -10,8 +10,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.kernel.english import file_subject
 from memlab.kernel.state import State
+from memlab.subjects.reading.tags import file_subject
 
 __all__ = ["FileNames"]
 

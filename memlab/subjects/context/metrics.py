@@ -22,13 +22,13 @@ from memlab.kernel.base.clock import Micros
 from memlab.kernel.base.disk import writing
 from memlab.kernel.base.display import Displayed, clip, details, table, text_table
 from memlab.kernel.base.printable import printable
-from memlab.kernel.english import count_tokens
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.slates import ATTRIBUTED
 from memlab.kernel.state import State, seen_rows
 from memlab.kernel.verbs.core import PARTS, Core, Latencies
 from memlab.subjects.context.writing import WARNINGS
+from memlab.subjects.reading.sentences import count_tokens
 
 __all__ = ["Metrics", "metrics_of"]
 

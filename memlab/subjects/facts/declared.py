@@ -8,7 +8,7 @@ from memlab.kernel.verbs.declared import Declared, made_of
 __all__ = ["DECLARED"]
 
 DECLARED = Declared(
-    hooks=(Hook("facts-succession", "facts-stored", "memlab.subjects.facts.succession:succession"),),
+    hooks=(Hook("facts-succession", "facts-stored", "memlab.subjects.facts.lifecycle:succession"),),
     accessors={
         "facts": made_of("memlab.subjects.facts.facts:LabFacts", "core", "remembering", "questions"),
         "entities": made_of("memlab.subjects.facts.entities:LabEntities", "core"),

@@ -30,8 +30,7 @@ from memlab.kernel.verbs.gate import filters_while_off
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Memory
-from memlab.subjects.facts.entities import check_name
-from memlab.subjects.facts.merging import entity_named
+from memlab.subjects.facts.entities import check_name, entity_named
 from memlab.subjects.facts.narrative import USER, Narrative, about, narrative, profile
 
 if TYPE_CHECKING:

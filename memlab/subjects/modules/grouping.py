@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from memlab.kernel.english import code_words, file_subject, name_stems, stem_code_word
+from memlab.subjects.reading.tags import code_words, file_subject, name_stems, stem_code_word
 
 __all__ = ["Nearest", "by_subject", "is_layer", "neighbours_join"]
 

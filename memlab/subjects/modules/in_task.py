@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.kernel.english import code_words, name_stems
 from memlab.kernel.state import State
 from memlab.subjects.modules.grouping import Nearest
+from memlab.subjects.reading.tags import code_words, name_stems
 
 __all__ = ["InTask", "ModuleWords", "described", "owners", "plain_path"]
 

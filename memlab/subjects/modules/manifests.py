@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from memlab.kernel.english import code_words
 from memlab.kernel.privacy import screen
 from memlab.subjects.modules.conventions import (
     is_instructions,
@@ -20,6 +19,7 @@ from memlab.subjects.modules.conventions import (
     states_rules,
 )
 from memlab.subjects.modules.walking import Tree
+from memlab.subjects.reading.tags import code_words
 
 __all__ = ["Command", "Convention", "Manifests", "read_manifests"]
 

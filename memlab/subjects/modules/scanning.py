@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from memlab.kernel.base.progress import bar
-from memlab.kernel.english import file_language
 from memlab.kernel.privacy import screen
 from memlab.subjects.models import LanguageModel
 from memlab.subjects.modules.classifying import classify
 from memlab.subjects.modules.grouping import by_subject, is_layer, neighbours_join
 from memlab.subjects.modules.manifests import Command, Convention, read_manifests
 from memlab.subjects.modules.walking import Tree, walk
+from memlab.subjects.reading.tags import file_language
 
 __all__ = ["Module", "Scan", "scan"]
 

@@ -10,8 +10,8 @@ import os
 from collections import Counter
 from pathlib import Path
 
-from memlab.kernel.english import code_words, file_language
 from memlab.kernel.privacy import Ignored, screen_many
+from memlab.subjects.reading.tags import code_words, file_language
 
 __all__ = ["Tree", "walk"]
 

@@ -29,7 +29,7 @@ from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.corrections.editing import joined_by_succession
 from memlab.kernel.verbs.recalling.asking import Past
 from memlab.kernel.verbs.registers import Gaps
-from memlab.kernel.verbs.remembering.tellings import provenance_frame
+from memlab.kernel.verbs.tellings import provenance_frame
 from memlab.subjects.review.quarantine import (
     Displaced,
     SetApart,
