@@ -18,9 +18,9 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.recall import Hits
 from memlab.kernel.slates import Slate
 from memlab.kernel.verbs.corrections.editing import versions_from
-from memlab.kernel.verbs.gate import ROLES, Identity, Role
 from memlab.kernel.verbs.recalling.asking import logged_slate
 from memlab.kernel.verbs.results import Memory
+from memlab.subjects.identity import ROLES, Identity, Role
 from memlab.subjects.lab import Lab
 
 __all__ = [
