@@ -20,12 +20,10 @@ from memlab.kernel.verbs.corrections.corrections import Corrected
 from memlab.kernel.verbs.feedback import checked_judgement
 from memlab.kernel.verbs.gate import (
     Consents,
-    Identity,
     Switches,
     as_agent,
     check_agent,
     consent_of,
-    is_fact,
     lacks_consent,
 )
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered
@@ -36,6 +34,7 @@ from memlab.subjects.agents.verifying import Verified, Verifying
 from memlab.subjects.context.context import Context, Contexts, Metrics, metrics_of
 from memlab.subjects.extraction.extraction import Extraction, Learned, where_of
 from memlab.subjects.extraction.staged import Extracted
+from memlab.subjects.identity import Identity, is_fact
 from memlab.subjects.models import LanguageModel, Otherwise
 from memlab.subjects.modules.module_map import ModuleMap
 from memlab.subjects.modules.modules import LabModules
