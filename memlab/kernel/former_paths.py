@@ -38,6 +38,8 @@ FORMER_PATHS = {
     "memlab.moving": "memlab.io.formats",
     "memlab.operations": "memlab.subjects.programs",
     "memlab.reading": "memlab.io.formats",
+    "memlab.subjects.retention.curves": "memlab.subjects.retention.forecast",
+    "memlab.subjects.retention.schedule": "memlab.subjects.retention.retention",
     **{f"memlab.subjects.{name}": f"memlab.kernel.verbs.{name}" for name in (*_VERBS, "results", "seam")},
 }
 """Each former path of a package or module, and its present path."""
