@@ -30,11 +30,12 @@ from memlab.kernel.recall import Candidates, Chosen, Column, Question, QuestionF
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.slates import Slate
 from memlab.kernel.state import State
-from memlab.kernel.verbs.fact_rows import entities_of, facts_of, held_at, with_status
+from memlab.kernel.verbs.fact_rows import entities_of
 from memlab.kernel.verbs.recalling.injected import Injected
 from memlab.subjects.context.files import FileNames
 from memlab.subjects.context.marks import marks_among
 from memlab.subjects.context.writing import LEAST, Entry, Sheet, entry_of, fitted, quoted
+from memlab.subjects.fact_rows import facts_of, held_at, with_status
 
 __all__ = ["Injection", "Part", "ProjectMap"]
 

@@ -18,7 +18,7 @@ from functools import cached_property
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.printable import printable
 from memlab.kernel.state import State
-from memlab.kernel.verbs.fact_rows import phrase
+from memlab.subjects.fact_rows import phrase
 from memlab.subjects.reading.sentences import count_tokens, shorten
 
 __all__ = ["LEAST", "WARNINGS", "Entry", "Sheet", "entry_of", "fitted", "marks_of", "quoted"]
