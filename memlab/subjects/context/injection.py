@@ -33,9 +33,10 @@ from memlab.kernel.recall import Candidates, Chosen, Column, Question, QuestionF
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.slates import Slate
 from memlab.kernel.state import State
-from memlab.kernel.verbs.fact_rows import entities_of, facts_of, held_at, with_status
+from memlab.kernel.verbs.fact_rows import entities_of
 from memlab.kernel.verbs.recalling.injected import Injected
 from memlab.subjects.context.writing import LEAST, Entry, Sheet, entry_of, fitted, marks_among, quoted
+from memlab.subjects.fact_rows import facts_of, held_at, with_status
 from memlab.subjects.reading.tags import file_subject
 
 __all__ = ["FileNames", "Injection", "Part", "ProjectMap"]

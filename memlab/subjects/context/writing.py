@@ -24,7 +24,7 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Candidates, Population
 from memlab.kernel.schema import RELATIONS
 from memlab.kernel.state import State
-from memlab.kernel.verbs.fact_rows import phrase
+from memlab.subjects.fact_rows import phrase
 from memlab.subjects.reading.sentences import count_tokens, shorten
 
 __all__ = ["LEAST", "WARNINGS", "Entry", "Sheet", "entry_of", "fitted", "marks_among", "marks_of", "quoted"]
