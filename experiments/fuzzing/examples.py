@@ -388,7 +388,6 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "LabUpkeep.maintain": lambda d: (d.lab.upkeep.maintain, {"progress": False}),
     "LabUpkeep.log_days": lambda d: (d.lab.upkeep.log_days, {"full_days": 9.0, "thin_days": 99.0}),
     "LabUpkeep.thin": lambda d: (d.lab.upkeep.thin, {"full_days": 9.0, "thin_days": 99.0, "consent": False}),
-    "LabUpkeep.usage": lambda d: (d.lab.upkeep.usage, {}),
     "LabUpkeep.schedule": lambda d: (d.lab.upkeep.schedule, {"every": datetime.timedelta(hours=1)}),
     "LabClusters.find": lambda d: (d.lab.graph.clusters.find, {}),
     "Clustered.figure": lambda d: (d.lab.graph.clusters.find().figure, {"axes": None}),

@@ -21,6 +21,7 @@ from memlab.kernel.slates._slate import (
     encode,
     is_sealed,
     question_of,
+    same_slates,
     with_question,
 )
 from memlab.kernel.slates._tables import Slates
@@ -46,6 +47,7 @@ __all__ = [
     "is_sealed",
     "question_of",
     "read_slates",
+    "same_slates",
     "seal",
     "thin_parts",
     "with_question",

@@ -48,7 +48,7 @@ from memlab.kernel.embedding import SHIPPED_KNOTS
 from memlab.kernel.journal import digest_of_parts
 from memlab.kernel.schema import KINDS, PROVENANCES, SCOPES, SOURCES, SPEAKER_ROLES, STATUSES, VISIBILITIES
 from memlab.kernel.slates._schema import CANDIDATES, DECISIONS, EXPOSURES, STAMP
-from memlab.kernel.slates._slate import FORMAT, Question, Slate, decode, is_sealed, number_series
+from memlab.kernel.slates._slate import FORMAT, Question, Slate, decode, is_sealed, number_series, same_slates
 
 __all__ = ["KEPT_WHEN_THIN", "LogJournal", "Sealed", "SealedLog", "Segment", "read_slates", "seal", "thin_parts"]
 
@@ -396,7 +396,7 @@ def _compare(sealed: Sealed, slates: Sequence[Slate]) -> None:
     """Raise DamagedLab unless the parts give back every slate to the bit."""
     segment = Segment(sealed.parts.__getitem__)
     for slate, again in zip(slates, segment.slates(sealed.questions), strict=True):
-        if not slate.equals(again):
+        if not same_slates(slate, again):
             raise DamagedLab(f"The slate of decision {slate.decision} is not what was sealed; it stays as it is.")
 
 
@@ -432,6 +432,7 @@ class Segment:
 
     @cached_property
     def ids(self) -> NDArray[np.int64]:
+        """The memory of each candidate."""
         steps = _plain(self._column(IDS)[1]).astype(np.int64)
         if not len(steps):
             return steps

@@ -36,6 +36,7 @@ __all__ = [
     "encode",
     "is_sealed",
     "question_of",
+    "same_slates",
     "with_question",
 ]
 
@@ -112,10 +113,6 @@ class Slate(Displayed):
     def __len__(self) -> int:
         return len(self.ids)
 
-    def equals(self, other: Slate) -> bool:
-        """Return whether another slate is the same to the bit, NaN equal to NaN."""
-        return all(_alike(getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
-
     def __repr__(self) -> str:
         place = f"recall {self.decision}" if self.decision else "not logged"
         size = f"{len(self):,} candidates, {len(self.shown)} shown, for {clip(self.query)!r}"
@@ -167,6 +164,11 @@ class Slate(Displayed):
                 pl.Series("propensity", self.inclusion),
             ]
         )
+
+
+def same_slates(one: Slate, other: Slate) -> bool:
+    """Return whether two slates are the same to the bit, NaN equal to NaN."""
+    return all(_alike(getattr(one, part.name), getattr(other, part.name)) for part in fields(one))
 
 
 def _alike(one: Any, other: Any) -> bool:
