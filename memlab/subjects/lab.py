@@ -39,7 +39,6 @@ from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.features.features import LabFeatures
 from memlab.kernel.verbs.feedback import Judgements, checked_judgement
-from memlab.kernel.verbs.migration import mending
 from memlab.kernel.verbs.policies.policies import LabPolicies
 from memlab.kernel.verbs.projections import KEPT, MADE, PROJECTIONS
 from memlab.kernel.verbs.recalling.asking import Questions
@@ -47,6 +46,7 @@ from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered, overview
 from memlab.kernel.verbs.seam import Accessor, Seam
 from memlab.kernel.verbs.verbs import Verbs
+from memlab.subjects.mending import mending
 
 if TYPE_CHECKING:
     from memlab.science.evaluation import Verdicts

@@ -1,4 +1,4 @@
-"""JSON values that come back as they were given, and the texts in them."""
+"""What adapters share: memories under paths, JSON values that come back as they were given, and filters over them."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-# -- Filters over JSON values, as LangGraph and mem0 write them --
+# -- filters ----------------------------------------------------------------------------------------------------------
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
@@ -203,7 +203,11 @@ def _is_operator(name: object, operators: tuple[str, ...], sign: str) -> bool:
     return name.startswith(sign) if sign else name in operators
 
 
-# -- Memories under paths: what a framework keeps by a key, as memories of a lab --
+# -- memories under paths ---------------------------------------------------------------------------------------------
+# The ``ref`` of a memory is its path as a JSON array, which no name in it can leave; ``context`` is the value as JSON
+# where the text alone does not say it. A path names the newest memory with its ref that is in use: what the lab
+# forgets, retires or quarantines is not there for the framework either. Another value is an edit, so both stay in the
+# history; deleting is ``lab.forget(how="delete")``, which ``lab.restore`` undoes and ``lab.purge(overdue=True)`` ends.
 
 Path = tuple[str, ...]
 

@@ -242,7 +242,7 @@ def _edges_of(
     return frame, {kind: names for kind, names in vocabularies.items() if names}
 
 
-# -- A frame of ``lab.memories`` as a bundle, so that loading it keeps every column --
+# -- frames of lab.memories as bundles --------------------------------------------------------------------------------
 
 FRAME = "frame"
 """The name of the source of a frame of memories: the frame does not say which lab it comes from."""

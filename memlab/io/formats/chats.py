@@ -1,4 +1,6 @@
-"""Folders in the format of BEAM ("Beyond a Million Tokens", ICLR 2026): one folder a chat of a user with an assistant.
+"""Readers of BEAM, LongMemEval and LMEB: chats with questions and the messages that answer them.
+
+BEAM ("Beyond a Million Tokens", ICLR 2026) is a folder for each chat of a user with an assistant.
 
     1/chat.json                                     batches of turns; a turn is a few messages with role, id, content
     1/probing_questions/probing_questions.json      ten abilities, each with questions and ``source_chat_ids``
@@ -174,7 +176,11 @@ def _question(item: dict[str, Any], ability: str, known: Mapping[str, int], fiel
     )
 
 
-# -- Files in the format of LongMemEval (Wu et al. 2025, arXiv 2410.10813): one haystack of chats for each question --
+# -- LongMemEval (Wu et al. 2025, arXiv 2410.10813): one haystack of chats for each question --------------------------
+# A file is a list of instances with ``question_id`` (ending in ``_abs``: nothing answers it), ``question_type``,
+# ``question``, ``answer``, ``question_date``, and ``haystack_session_ids``, ``haystack_dates``, ``haystack_sessions``
+# of one length. A session is a list of ``{"role", "content"}``; turns that hold the evidence carry ``has_answer:
+# true``.
 
 
 @checked
@@ -271,7 +277,15 @@ def _time(given: object, field: str, place: Place) -> datetime:
     return place.time(given, field, "2023/05/20 (Sat) 02:21", _DATE)
 
 
-# -- Folders in the format of LMEB (Zhao et al. 2026, arXiv 2603.12572): retrieval tasks over candidates of a scene --
+# -- LMEB (Zhao et al. 2026, arXiv 2603.12572): retrieval tasks over candidates of a scene ----------------------------
+#     Dialogue/LoCoMo/corpus.jsonl               {"id", "title", "text"} a line
+#     Dialogue/LoCoMo/candidates.jsonl           {"scene_id", "candidate_doc_ids"} a line
+#     Dialogue/LoCoMo/single_hop/queries.jsonl   {"id", "text"} a line
+#     Dialogue/LoCoMo/single_hop/qrels.tsv       query, document, score; without a head
+#
+# The corpus and the candidates stand beside the queries or in a folder above. A query's scene is its id, or its id up
+# to the second "_"; without candidates all documents are those of one scene. The texts have no time, so all are of one
+# day.
 
 _AT = datetime(2024, 1, 1, tzinfo=UTC)
 _ABOVE = 2

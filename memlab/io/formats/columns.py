@@ -1,4 +1,4 @@
-"""Times as files write them: ISO 8601, the form of e-mails, and numbers whose size tells their unit."""
+"""Columns of rows: which is the text, who says it, when and where; times in the forms of files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _number(value: float) -> tuple[int, str]:
     raise InputError(f"{value:g} is no time since 1970")
 
 
-# -- Which column is the text, who says it, when and where: guessed from names and values, or as the caller says --
+# -- columns ----------------------------------------------------------------------------------------------------------
 
 TARGETS = ("role", "at", *FIELDS)
 """What a column may be taken for: a field of a memory, its time, or the role of who says it."""

@@ -1,4 +1,4 @@
-"""Untrusted files of benchmarks: JSON that is read, or refused with the place in it."""
+"""Conversations with labelled questions, and the reading of benchmark files, with the place of what is wrong."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _below(field: str, key: str) -> str:
     return f"{field}.{key}" if field else key
 
 
-# -- A conversation as it was held, and the way it enters a lab --
+# -- conversations ----------------------------------------------------------------------------------------------------
 
 
 @checked
@@ -304,7 +304,7 @@ def conversation(lab: Remembers[Remembered], conversation: Conversation, *, proj
     return lab.remember(conversation.rows(project=named), chain=True)
 
 
-# -- What is asked about a conversation, apart from it --
+# -- questions about a conversation -----------------------------------------------------------------------------------
 
 _UNANSWERABLE = (5, "abstention")
 
@@ -348,7 +348,7 @@ class LabelledConversation:
     questions: tuple[Question, ...]
 
 
-# -- Labels of one's own: a file of questions, and which memories of a lab they want --
+# -- questions to a lab -----------------------------------------------------------------------------------------------
 
 _WANTED = ("wanted", "memory_id", "ref", "text")
 _COLUMNS = ("question", *_WANTED, "project", "at", "category")

@@ -151,7 +151,7 @@ def _answer(item: dict[str, Any], field: str, place: Place) -> str:
     raise place.error(f"{field}.answer", f"expected text, a number or a list, found {named(answer)}.")
 
 
-# -- Other labels for questions of LoCoMo: what a later reading found to be the evidence --
+# -- corrected labels -------------------------------------------------------------------------------------------------
 
 
 @checked
@@ -211,7 +211,7 @@ def _refs(item: dict[str, Any], field: str, known: frozenset[str], place: Place)
     return tuple(dict.fromkeys(refs))
 
 
-# -- The original LoCoMo file, fetched only when someone asks --
+# -- download ---------------------------------------------------------------------------------------------------------
 
 LOCOMO_URL = "https://raw.githubusercontent.com/snap-research/locomo/main/data/locomo10.json"
 LOCOMO_SHA256 = "79fa87e90f04081343b8c8debecb80a9a6842b76a7aa537dc9fdf651ea698ff4"

@@ -1,4 +1,4 @@
-"""The tools and resources of a desk as a server of the official SDK, and what becomes of errors."""
+"""A desk as a server of the official SDK, over standard input and output or HTTP of this machine alone."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _text(text: str) -> types.TextContent:
     return types.TextContent(type="text", text=text)
 
 
-# -- How a server is reached: standard input and output, or HTTP of this machine alone with a token --
+# -- transports -------------------------------------------------------------------------------------------------------
 
 _LAST_ANSWERS = 3
 """Seconds for calls under way when the server is ended."""

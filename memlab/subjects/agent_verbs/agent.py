@@ -17,13 +17,14 @@ from memlab.kernel.state import State, columns_of
 from memlab.kernel.verbs.core import Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected
 from memlab.kernel.verbs.feedback import checked_judgement
-from memlab.kernel.verbs.gate import Identity, as_agent, is_fact
+from memlab.kernel.verbs.gate import as_agent
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered
 from memlab.kernel.verbs.verbs import Verbs
 from memlab.subjects.agents.relationships import Relationship
 from memlab.subjects.agents.turns import PATIENCE, Turns
 from memlab.subjects.context.context import Context, Contexts
 from memlab.subjects.extraction.extraction import Extraction, Learned
+from memlab.subjects.identity import Identity, is_fact
 from memlab.subjects.models import LanguageModel, Otherwise
 from memlab.subjects.modules.module_map import ModuleMap
 from memlab.subjects.modules.modules import LabModules

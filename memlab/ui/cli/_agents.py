@@ -14,7 +14,7 @@ from memlab.io.formats import Options, read_file
 from memlab.kernel.base.display import clip
 from memlab.kernel.base.loopback import HOST
 from memlab.kernel.base.printable import printable
-from memlab.kernel.verbs.gate import ROLES, Role
+from memlab.subjects.identity import ROLES, Role
 from memlab.subjects.modules.module_map import ModuleMap
 from memlab.ui.cli._base import (
     LAB,

@@ -1,4 +1,4 @@
-"""What every command shares: the group that owns the errors, ``--json``, and how a lab is opened."""
+"""What every command shares: how its options follow from a verb, how its lab is opened, what is printed, the help."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from memlab.kernel.schema import spelled
 if TYPE_CHECKING:
     import polars as pl
 
-# -- Arguments of commands that are texts or files: ``-`` is standard input, and a URL is refused --
+# -- texts and files as arguments -------------------------------------------------------------------------------------
 
 _READ = "memlab.ui.cli: who has read standard input"
 _MOST = 64 << 20
@@ -105,7 +105,7 @@ def _standard_input(param: click.Parameter | None, ctx: click.Context | None, mo
     return sys.stdin.buffer.read(most)
 
 
-# -- What ``memlab --help`` says of each command: one line of at most 63 characters, by what it is for; former names --
+# -- help by section, in lines of at most 63 characters; former names -------------------------------------------------
 
 SECTIONS = {
     "Start": {
@@ -418,7 +418,7 @@ def existing(path: Path, *, read_only: bool = False) -> memlab.Lab:
     return memlab.open(path, read_only=read_only)
 
 
-# -- openers: how a command opens its lab --
+# -- how a command opens its lab --------------------------------------------------------------------------------------
 
 
 def make(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
@@ -449,7 +449,7 @@ def keep(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
         return existing(path, read_only=True)
 
 
-# -- what commands read --
+# -- what commands read -----------------------------------------------------------------------------------------------
 
 
 def value_of(text: str) -> Any:

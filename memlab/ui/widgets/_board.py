@@ -210,7 +210,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         return [list(self.policies), self.missing, self.horizon, self.cluster]
 
 
-# -- What the evaluation board shows, as plain values --
+# -- results as plain values ------------------------------------------------------------------------------------------
 
 _TOP = 5
 

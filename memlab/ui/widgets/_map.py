@@ -135,7 +135,8 @@ class MemoryMap(Widget, bundle="map"):
             self.fault = ""
 
 
-# -- Where memories stand on a map, and what colours them --
+# -- places and colours of memories -----------------------------------------------------------------------------------
+# By principal components, fitted to an even sample: always the same.
 
 COLOURS = ("kind", "status", "cluster", "retention", "recalled")
 _MOST = 200_000
@@ -263,7 +264,7 @@ def _scaled(values: Floats, ends: tuple[str, str], none: str) -> tuple[pl.DataFr
     return frame, {"ends": list(ends), "named": none, "none": int(np.isnan(values).sum())}
 
 
-# -- The graph around a few memories, for a picture: nodes by places, edges between them, activation at each step --
+# -- the graph around a few memories ----------------------------------------------------------------------------------
 
 _KINDS = ("memory", "tag", "cluster", "entity")
 _SHIFT = 40

@@ -231,7 +231,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
             }
 
 
-# -- A lab at events of its past, and what time will do from there, as the life player shows them --
+# -- events of the past, and forecasts from them ----------------------------------------------------------------------
 
 _FRAME: dict[str, Any] = {"event": pl.Int32, "id": pl.Int32} | dict.fromkeys(
     ("status_a", "keep_a", "status_b", "keep_b"), pl.UInt8

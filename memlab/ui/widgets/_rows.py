@@ -222,7 +222,7 @@ def _conflicts(state: State) -> list[int]:
     return sorted(conflicting)
 
 
-# -- Columns of all memories for widgets that show every one: read once an event, and no more of them than are shown --
+# -- columns of all memories ------------------------------------------------------------------------------------------
 
 _KEPT = {"word": "names", "name": "names", "list": "lists", "note": "notes"}
 """Where a state keeps columns of each storage."""

@@ -190,7 +190,7 @@ def _own_fault(error: Exception) -> str:
     return f"memlab failed here: {type(error).__name__}: {error}. The traceback is in the log of the kernel."
 
 
-# -- The widgets that extensions declare: each is a tab of ``memlab view`` --
+# -- widgets of extensions --------------------------------------------------------------------------------------------
 
 
 def _refusal(declared: Owned) -> str | None:
@@ -205,7 +205,7 @@ def _refusal(declared: Owned) -> str | None:
 WIDGETS: Registry[Owned] = Registry("widget", kind="widgets", about="doc", check=_refusal)
 
 
-# -- Widgets whose work takes longer than a request may: it is done in a thread, and the browser asks how far it is --
+# -- widgets that work in a thread ------------------------------------------------------------------------------------
 
 _KEPT = 40
 """Results kept by what they were asked for."""

@@ -1,4 +1,4 @@
-"""A call that checks its arguments: the rules of its annotations, and errors that say which argument of which call."""
+"""Calls that check their arguments by their annotations, parameters as described, and former names of attributes."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def _parameter_docs(function: types.FunctionType) -> dict[str, str]:
     return {name: " ".join(words) for name, words in docs.items()}
 
 
-# -- Names of earlier versions: each still works, with a warning that says what to write instead --
+# -- names of earlier versions ----------------------------------------------------------------------------------------
 
 
 def renamed(owner: object, called: str, name: str, table: Mapping[str, str | tuple[str, Callable[[Any], Any]]]) -> Any:
@@ -263,7 +263,7 @@ def renamed(owner: object, called: str, name: str, table: Mapping[str, str | tup
     return found(owner)
 
 
-# -- Warnings that name the caller's own line --
+# -- warnings that name the caller's line -----------------------------------------------------------------------------
 
 _PACKAGE = __name__.partition(".")[0]
 
