@@ -51,7 +51,7 @@ from memlab.subjects.mending import mending
 if TYPE_CHECKING:
     from memlab.science.evaluation import Verdicts
     from memlab.subjects.agent_verbs.agents import LabAgents
-    from memlab.subjects.clusters.graph import LabGraph
+    from memlab.subjects.clusters.clusters import LabGraph
     from memlab.subjects.context.context import Context
     from memlab.subjects.facts.facts import LabFacts
     from memlab.subjects.io.io import LabIO

@@ -13,7 +13,7 @@ from memlab.kernel.schema import MEMORY, NEVER
 from memlab.kernel.state import MEMORY_ID, NUMBER, TIME, WORD, Field, Projection, State, listed, mapping
 from memlab.kernel.verbs.results import Linked
 
-__all__ = ["FactTimes", "Tellings", "fact_times_of", "provenance_frame", "segments_of", "tellings_in"]
+__all__ = ["Tellings", "provenance_frame", "tellings_in"]
 
 
 RECORDED = ("session", "project", "speaker", "creator", "provenance", "source", "confidence", "context", "reason")
@@ -138,53 +138,3 @@ def _of_row(state: State, row: int, how: str) -> dict[str, Any]:
 def _created(state: State, row: int) -> int | None:
     created = int(state.numbers["created"].values[row])
     return None if created == NEVER else created
-
-
-# When facts were told again, and the times within which another value held in between.
-
-
-class FactTimes(Projection):
-    """Of a fact that was told more than once: the instants, and the gaps in which another value held.
-
-    A ``link`` event whose body has ``fact_times`` gives both anew for some memories. Times are microseconds.
-    """
-
-    name: ClassVar[str] = "fact-times"
-    kinds: ClassVar[tuple[str, ...]] = ("link",)
-    dumped: ClassVar[Field] = listed(MEMORY_ID, TIME, TIME, drops=True)
-    adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {"link": {"fact_times": dumped}}
-
-    def __init__(self) -> None:
-        self.told: dict[int, list[int]] = {}
-        self.gaps: dict[int, list[tuple[int, int]]] = {}
-
-    def fold(self, event: Event) -> None:
-        for id, told, gaps in event.body.get("fact_times", ()):
-            self.told[id] = list(told)
-            self.gaps[id] = [(start, stop) for start, stop in gaps]
-
-    def dump(self) -> Any:
-        return [[id, told, [list(gap) for gap in self.gaps.get(id, [])]] for id, told in self.told.items()]
-
-    def load(self, dumped: Any) -> None:
-        self.told = {id: list(told) for id, told, _ in dumped}
-        self.gaps = {id: [(start, stop) for start, stop in gaps] for id, _, gaps in dumped}
-
-
-def fact_times_of(state: State) -> FactTimes:
-    """Return when the facts of a state were told again."""
-    return state.projection(FactTimes)
-
-
-def segments_of(start: int, stop: int, gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the times within which a fact held: from start to stop without the gaps.
-
-    >>> segments_of(1, 9, [(3, 4)])
-    [(1, 3), (4, 9)]
-    """
-    found, begins = [], start
-    for low, high in sorted(gaps):
-        if begins < low:
-            found.append((begins, low))
-        begins = max(begins, high)
-    return [*found, (begins, stop)] if begins < stop or not found else found

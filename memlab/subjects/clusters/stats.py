@@ -16,24 +16,40 @@ from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import Micros, When, from_micros, to_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.drawing import OnPanels
-from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
 from memlab.kernel.graph import Communities, communities
+from memlab.kernel.recall import Moment
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import State, seen_rows
-from memlab.subjects.clusters.directions import directions
-from memlab.subjects.clusters.finding import Clusters, clusters
-from memlab.subjects.clusters.keywords import keywords
-from memlab.subjects.clusters.labels import labels
-from memlab.subjects.clusters.layers import LAYERS, layers
-from memlab.subjects.clusters.topology import Topology, key_scores, newest_edges, topology
+from memlab.subjects.clusters.finding import Clusters, clusters, directions
+from memlab.subjects.clusters.topology import LAYERS, Topology, key_scores, layers, newest_edges, topology
+from memlab.subjects.clusters.wording import keywords
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from memlab.kernel.policies import Pack
 
-__all__ = ["Stats", "stats"]
+__all__ = ["Stats", "labels", "stats"]
+
+
+# What a pack's ``label`` policy says of memories at an instant, without a question.
+
+
+_BLOCK = 1 << 16
+"""Memories at a time: what a policy makes in between takes some megabytes."""
+
+
+def labels(state: State, pack: Pack, rows: NDArray[np.int64], now: Micros) -> pl.Series:
+    """The word of each of ``rows``, null where the policy gives null."""
+    policy = pack.policies["label"]
+    parts = [pl.Series("layer", [], dtype=pl.String)]
+    for start in range(0, len(rows), _BLOCK):
+        words, nulls = Moment(state, pack, rows[start : start + _BLOCK], now).ask(policy)
+        found = pl.Series("layer", words.tolist(), dtype=pl.String)
+        parts.append(found if nulls is None else found.set(pl.Series(nulls), None))
+    return pl.concat(parts)
+
 
 Ints = NDArray[np.int64]
 
@@ -108,14 +124,14 @@ class Stats(Displayed):
         Without edges the clusters stand in for communities, without clusters the kinds. It is drawn on two ``axes`` if
         they are given.
         """
-        from memlab.subjects.clusters.figure import figure
+        from memlab.subjects.clusters.render import figure
 
         return figure(self.frames, axes)
 
     def __repr__(self) -> str:
         from memlab.subjects.clusters.render import as_text
 
-        return printable(as_text(self.frames, self.notes))
+        return as_text(self.frames, self.notes)
 
     def _display(self) -> object:
         from memlab.subjects.clusters.render import as_parts

@@ -15,13 +15,13 @@ from typing import Any
 
 from memlab.io.formats import Message
 from memlab.kernel.english import first_of, holds, padded, phrases, vocabulary, words_of
-from memlab.kernel.verbs.fact_rows import fact_text
 from memlab.kernel.verbs.gate import as_agent
 from memlab.subjects.extraction.circumstances import Setting, kept_of, setting_of
 from memlab.subjects.extraction.clause import DOUBTFUL, TEAM, USER, Fact
 from memlab.subjects.extraction.durable import has_happened, is_durable_event, is_hypothetical
 from memlab.subjects.extraction.reading import facts_in
 from memlab.subjects.extraction.staged import Proposed
+from memlab.subjects.fact_rows import fact_text
 from memlab.subjects.reading.acts import Completed, Sentence, complete_answer, last_question, read_sentences
 from memlab.subjects.reading.clauses import asserted
 from memlab.subjects.reading.sentences import shorten

@@ -18,8 +18,7 @@ from memlab.kernel.english import lexicon, table, words_of
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import MEMORY, NEVER
 from memlab.kernel.state import Change, State, edges_of, values_of
-from memlab.kernel.verbs.fact_rows import facts_of
-from memlab.kernel.verbs.tellings import fact_times_of
+from memlab.subjects.fact_rows import fact_times_of, facts_of
 
 __all__ = ["Said", "Succession", "ends", "succession"]
 

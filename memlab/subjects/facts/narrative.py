@@ -23,7 +23,7 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment, first_mention
 from memlab.kernel.schema import OF_THE_USER, RECALLABLE
 from memlab.kernel.state import Entities, State, entity_key
-from memlab.kernel.verbs.fact_rows import facts_of, held_at, phrase, relevance, with_status
+from memlab.subjects.fact_rows import facts_of, held_at, phrase, relevance, with_status
 from memlab.subjects.reading.sentences import count_tokens
 
 __all__ = ["USER", "Narrative", "about", "narrative", "of_oneself", "profile", "third_person"]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memlab.kernel.schema import NEVER
 from memlab.kernel.state import State
-from memlab.kernel.verbs.tellings import fact_times_of, segments_of
+from memlab.subjects.fact_rows import fact_times_of, segments_of
 from memlab.subjects.linking.candidates import PairedState
 
 __all__ = ["FOREVER", "Line", "Meeting", "Timeline", "past_rows"]

@@ -20,7 +20,8 @@ from memlab.kernel.hooks import hooks
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.verbs.corrections.replacing import FACT, Rederived
-from memlab.kernel.verbs.fact_rows import fact_text, predicate_of
+from memlab.kernel.verbs.fact_rows import predicate_of
+from memlab.subjects.fact_rows import fact_text
 from memlab.subjects.reading.tags import emotional_weight, summary_of, tags_of
 
 __all__ = ["Wording", "rederive", "retold"]

@@ -28,7 +28,7 @@ from memlab.ui.cli._base import (
 )
 
 _IO = "memlab.subjects.io.io:LabIO"
-_GRAPH = "memlab.subjects.clusters.graph:LabGraph"
+_GRAPH = "memlab.subjects.clusters.clusters:LabGraph"
 
 
 @command(upkeep, write)

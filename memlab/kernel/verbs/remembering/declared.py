@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memlab.kernel.verbs.declared import Declared
-from memlab.kernel.verbs.tellings import FactTimes, Tellings
+from memlab.kernel.verbs.tellings import Tellings
 
 __all__ = ["DECLARED"]
 
-DECLARED = Declared(projections=(FactTimes, Tellings))
+DECLARED = Declared(projections=(Tellings,))

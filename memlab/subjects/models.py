@@ -1,29 +1,225 @@
-"""A language model as a caller gives one: where it is, what it may cost, and what has been spent."""
+"""Language models behind servers that speak OpenAI's chat completions: asked within bounds, where a caller gives one.
+
+What comes back is taken for hostile until it was read: it is bounded in size and time, and a secret in it is redacted.
+Nothing here knows what is asked, or a lab.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import socket
+import ssl
+import threading
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from memlab.errors import BadAnswer, InputError, ModelError, NoAnswer, OverBudget
+from memlab.errors import BadAnswer, DamagedLab, InputError, ModelError, NoAnswer, OverBudget
 from memlab.kernel.base.arguments import Count, Within, checked, shown
+from memlab.kernel.base.disk import read_sealed, write_sealed, writing
 from memlab.kernel.base.display import clip
 from memlab.kernel.base.loopback import is_loopback
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.privacy import screen
 from memlab.kernel.version import __version__
-from memlab.subjects.models._answers import Answers
-from memlab.subjects.models._http import Broken, Reply, posted
 
-__all__ = ["LanguageModel", "Otherwise", "Usage"]
+__all__ = [
+    "MOST_BYTES",
+    "Answers",
+    "Broken",
+    "LanguageModel",
+    "Otherwise",
+    "Reply",
+    "Unreached",
+    "Usage",
+    "posted",
+    "read_json_answer",
+]
+
+
+# One request and its reply, within a number of bytes and of seconds, whatever the server does.
+
+
+MOST_BYTES = 1 << 20
+"""Bytes of a reply that are read; a longer one is refused."""
+
+
+class Unreached(NoAnswer):
+    """No connection was made, so nothing was sent."""
+
+
+class Broken(NoAnswer):
+    """A connection that ended before the reply did: another try may do better."""
+
+
+class Reply(NamedTuple):
+    """``wait``: the seconds after which the server asks to be asked again, 0 unless it says."""
+
+    status: int
+    body: bytes
+    wait: float
+
+
+def posted(
+    url: SplitResult, body: bytes, headers: dict[str, str], seconds: float, *, max_bytes: int = MOST_BYTES
+) -> Reply:
+    """What a server replies to a POST. Redirections are not followed, and no proxy is used.
+
+    Unreached where nobody listens; another NoAnswer where the reply is not whole after ``seconds`` in all, or is longer
+    than ``max_bytes``: the server may have acted on the request.
+    """
+    end = time.monotonic() + seconds
+    where = url.netloc
+    try:
+        connected = _connected(url, seconds)
+    except TimeoutError:
+        raise Unreached(f"{where} cannot be reached within {seconds:g} s.") from None
+    except OSError as error:
+        raise Unreached(f"{where} cannot be reached: {error.strerror or error}.") from None
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        with suppress(OSError):  # a server may send a byte now and then: no time limit of one read ends that
+            socket.socket.shutdown(connected, socket.SHUT_RDWR)
+
+    timer = threading.Timer(max(end - time.monotonic(), 0.0), stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        reply = _exchanged(connected, url, body, headers, max_bytes)
+    except (OSError, HTTPException, ValueError) as error:
+        if not late.is_set() and not isinstance(error, TimeoutError):  # the socket's own limit may come first
+            raise Broken(f"The connection to {where} broke: {type(error).__name__}.") from None
+    else:
+        if not late.is_set():
+            return reply
+    finally:
+        timer.cancel()
+        connected.close()
+    raise NoAnswer(f"{where} has not answered whole within {seconds:g} s.")
+
+
+def _connected(url: SplitResult, seconds: float) -> socket.socket:
+    assert url.hostname is not None
+    secure = url.scheme == "https"
+    found = socket.create_connection((url.hostname, url.port or (443 if secure else 80)), timeout=seconds)
+    if secure:  # the handshake comes when the time is watched
+        context = ssl.create_default_context()
+        return context.wrap_socket(found, server_hostname=url.hostname, do_handshake_on_connect=False)
+    return found
+
+
+def _exchanged(
+    connected: socket.socket, url: SplitResult, body: bytes, headers: dict[str, str], max_bytes: int
+) -> Reply:
+    if isinstance(connected, ssl.SSLSocket):
+        try:
+            connected.do_handshake()
+        except ssl.SSLCertVerificationError as error:
+            raise Unreached(f"{url.netloc} has no certificate that is trusted here: {error.verify_message}.") from None
+    assert url.hostname is not None
+    connection = HTTPConnection(url.hostname, url.port)
+    connection.sock = connected
+    connection.request("POST", url.path, body, headers)
+    with connection.getresponse() as response:
+        read = response.read(max_bytes + 1)
+        if len(read) > max_bytes:
+            raise NoAnswer(f"{url.netloc} sends more than {max_bytes:,} bytes.")
+        if response.length:
+            raise HTTPException("the reply is cut off")
+        return Reply(response.status, read, _wait(response))
+
+
+def _wait(response: HTTPResponse) -> float:
+    try:
+        return max(float(response.headers.get("Retry-After", "0")), 0.0)
+    except ValueError:  # a date: nobody waits for one here
+        return 0.0
+
+
+# The answer of a language model as the value that was asked for.
+
+
+T = TypeVar("T")
+
+
+def read_json_answer(content: str, type: type[T], asked_for: str) -> T:
+    """Return an answer in JSON, which may stand after what a model thought and within a fence.
+
+    Parameters
+    ----------
+    content
+        The text of the answer.
+    type
+        What the JSON is decoded to.
+    asked_for
+        What the JSON holds, to end the sentence "The answer is not JSON with ...".
+
+    Raises
+    ------
+    BadAnswer
+        If the answer is anything else.
+
+    Examples
+    --------
+    >>> read_json_answer('<think>a list?</think> [1, 2]', list[int], "numbers")
+    [1, 2]
+    """
+    text = content.rpartition("</think>")[2].strip()
+    if text.startswith("```"):
+        text = text.partition("\n")[2].rpartition("```")[0]
+    try:
+        return msgspec.json.decode(text, type=type)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        why = clip(" ".join(str(error).split()), 120)
+        raise BadAnswer(f"The answer is not JSON with {asked_for}: {why}.") from None
+
+
+# Answers by what was asked: in memory, and in a folder if there is one.
+
+
+class Answers:
+    """What a model answered, each under the checksum of the whole request, which names the model."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._held: dict[str, str] = {}
+        if folder is not None:
+            with writing(str(folder)):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def get(self, request: bytes) -> str | None:
+        """The answer that is kept; None without one, and for a file that holds something else."""
+        name = _file_of(request)
+        if name not in self._held and self.folder is not None:
+            with suppress(DamagedLab, UnicodeDecodeError):
+                self._held[name] = read_sealed(self.folder / name).decode()
+        return self._held.get(name)
+
+    def keep(self, request: bytes, answer: str) -> None:
+        """Keep an answer; LabError where the disk refuses it."""
+        name = _file_of(request)
+        self._held[name] = answer
+        if self.folder is not None:
+            with writing(str(self.folder)):
+                draft = self.folder / f"{name}.{uuid.uuid4().hex}"
+                write_sealed(draft, answer.encode())
+                draft.replace(self.folder / name)
+
+
+def _file_of(request: bytes) -> str:
+    return f"{hashlib.blake2b(request, digest_size=16).hexdigest()}.answer"
+
 
 Otherwise = Literal["raise", "rules", "skip"]
 """What becomes of a message that a model does not read: an error, the rules read it, or it is left out."""

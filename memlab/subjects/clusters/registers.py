@@ -10,10 +10,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from memlab.kernel.journal import Event
-from memlab.kernel.state import HASH, NUMBER, TIME, WORD, EventType, Field, Projection, listed, mapping
+import numpy as np
 
-__all__ = ["Centroids", "Cluster"]
+from memlab.kernel.journal import Event
+from memlab.kernel.policies import Pack
+from memlab.kernel.schema import RELATIONS
+from memlab.kernel.state import (
+    ADDED,
+    HASH,
+    MEMORY_ID,
+    NUMBER,
+    TIME,
+    WORD,
+    EventType,
+    Field,
+    Projection,
+    State,
+    listed,
+    mapping,
+)
+
+__all__ = ["Centroids", "Cluster", "Recalls", "Summaries", "Summary", "refine_due", "spanned"]
 
 
 _NAME, _BYTES = Field("cluster", held="reference", shared=True), Field("bytes")
@@ -148,3 +165,125 @@ class Centroids(Projection):
         for creator, part in dumped.get("own", {}).items():
             self.own[creator] = Centroids()
             self.own[creator].load(part)
+
+
+# When clusters are due to be refined.
+#
+# Recalls only count, which costs them nothing, and whoever keeps clusters asks
+# ``refine_due`` and, once they are refined, writes an event of kind ``refine``, from which the count restarts.
+
+
+_IN_CLUSTER = RELATIONS.index("in-cluster")
+
+
+class Recalls(Projection):
+    """A count of logged recalls, which an event of kind ``refine`` sets back to nothing."""
+
+    name: ClassVar[str] = "recalls"
+    kinds: ClassVar[tuple[str, ...]] = ("recall", "refine")
+    dumped: ClassVar[Field] = Field("tuple", items=(NUMBER, MEMORY_ID))
+    exported: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self.since_refined = 0
+        self.last: tuple[int, ...] = ()
+        """The ids that the last recall showed, best first; none once clusters were refined."""
+
+    def fold(self, event: Event) -> None:
+        if event.kind == "refine":
+            self.since_refined, self.last = 0, ()
+        else:
+            self.since_refined, self.last = self.since_refined + 1, tuple(event.body["ids"])
+
+    def dump(self) -> Any:
+        return [self.since_refined, list(self.last)]
+
+    def load(self, dumped: Any) -> None:
+        self.since_refined, self.last = dumped[0], tuple(dumped[1])
+
+
+def refine_due(state: State, pack: Pack, *, spanning: bool = True) -> bool:
+    """Whether clusters are to be refined: ``refine-every`` recalls were logged since they last were, or, if
+    ``spanning`` counts, what the last recall showed spans clusters. Never where the setting is 0.
+    """
+    every, recalls = pack.count("refine-every"), state.projection(Recalls)
+    return bool(every) and (recalls.since_refined >= every or (spanning and spanned(state, recalls.last) > 1))
+
+
+def spanned(state: State, ids: tuple[int, ...]) -> int:
+    """How many clusters these memories belong to."""
+    met = state.edges.crossings(np.array(ids, dtype=np.int64) - 1)
+    inside = met.outgoing & (state.edges.relation[met.edge] == _IN_CLUSTER)
+    return len(np.unique(met.neighbour[inside]))
+
+
+# What consolidation made: which memories each summary replaces, and what status they had before.
+
+
+_OF = Field("cluster", held="reference", shared=True)
+_WAS = mapping({"*": MEMORY_ID})
+
+
+@dataclass(slots=True)
+class Summary:
+    """What one summary replaces: ``was`` has the members' ids by the status that they had.
+
+    ``by`` says what the members had in common (clusters or communities) and ``of`` which of these it was. ``undone`` is
+    the instant at which they were restored.
+    """
+
+    at: int
+    by: str
+    of: str
+    was: dict[str, list[int]]
+    undone: int | None = None
+
+    @property
+    def members(self) -> list[int]:
+        """The ids of the members, ascending."""
+        return sorted(id for ids in self.was.values() for id in ids)
+
+
+class Summaries(Projection):
+    """The register of summaries, by the id of the memory that is one."""
+
+    name: ClassVar[str] = "summaries"
+    kinds: ClassVar[tuple[str, ...]] = ("consolidate", "unconsolidate")
+    events: ClassVar[tuple[EventType, ...]] = (
+        EventType(
+            "consolidate",
+            "Summaries were written for memories that have something in common.",
+            {
+                **ADDED,
+                "pack": HASH,
+                "by": WORD,
+                "summaries": listed(mapping({"summary": MEMORY_ID, "of": _OF, "was": _WAS})),
+            },
+            adds=True,
+            replay="left-out",
+        ),
+        EventType(
+            "unconsolidate",
+            "A summary was undone, and its members are back.",
+            {"summary": MEMORY_ID},
+            replay="left-out",
+        ),
+    )
+    dumped: ClassVar[Field] = listed(MEMORY_ID, TIME, WORD, _OF, _WAS, TIME)
+
+    def __init__(self) -> None:
+        self.all: dict[int, Summary] = {}
+
+    def fold(self, event: Event) -> None:
+        if event.kind == "unconsolidate":
+            self.all[event.body["summary"]].undone = event.at
+            return
+        for row in event.body.get("summaries", ()):
+            was = {status: list(ids) for status, ids in row["was"].items()}
+            self.all[row["summary"]] = Summary(event.at, event.body["by"], row["of"], was)
+
+    def dump(self) -> Any:
+        return [[id, one.at, one.by, one.of, one.was, one.undone] for id, one in self.all.items()]
+
+    def load(self, dumped: Any) -> None:
+        self.all = {id: Summary(*fields) for id, *fields in dumped}
