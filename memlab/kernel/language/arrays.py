@@ -20,9 +20,6 @@ from memlab.kernel.language.graph import Node, reachable
 from memlab.kernel.language.primitives import AGGREGATES, PRIMITIVES
 from memlab.kernel.language.signature import Derived
 
-__all__ = ["ArrayProgram", "Coded", "Column", "Ready", "Slates", "aggregate", "scale_min_max"]
-
-
 # Aggregates over a slate: one float64 kernel in NumPy, used by every back end as a stage of the graph.
 #
 # NaN and null are skipped. Sums run in the order of memory ids, one term after another, so a value does not depend on

@@ -32,9 +32,6 @@ from memlab.kernel.language.primitives import AGGREGATES, PRIMITIVES
 from memlab.kernel.language.reader import canonical
 from memlab.kernel.language.signature import Derived
 
-__all__ = ["DTYPES", "ColumnProgram", "Evaluation", "RowProgram", "aggregate_name", "row_value"]
-
-
 # The graph on one row of Python values, bit for bit what the columns give.
 
 

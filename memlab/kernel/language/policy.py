@@ -29,19 +29,6 @@ from memlab.kernel.language.signature import Derived, Param, SetName, Signature
 from memlab.kernel.language.texts import PolicyForm, digest, parse, source_hash
 from memlab.kernel.language.writer import is_hy_model, policy_form_text
 
-__all__ = [
-    "DIALECT",
-    "Known",
-    "Policy",
-    "Program",
-    "bound_arguments",
-    "changed_fields",
-    "compile_policy",
-    "policy_parts",
-    "possible_results",
-]
-
-
 DIALECT = "memlab-1"
 """The version of the dialect, a part of every hash: a change of meaning changes it."""
 

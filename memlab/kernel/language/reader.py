@@ -14,39 +14,6 @@ from typing import Final, Literal, NamedTuple
 
 from memlab.errors import PolicyError, PolicyLimitError, PolicySyntaxError, PolicyTypeError
 
-__all__ = [
-    "ABSENT",
-    "AGGREGATE_FORMS",
-    "ALIASES",
-    "COMPARISONS",
-    "DIRECT",
-    "FOLDS",
-    "FUNCTION_HEADS",
-    "LITERALS",
-    "MAX_CHARACTERS",
-    "MAX_DEPTH",
-    "MAX_FORMS",
-    "MAX_INTEGER",
-    "MAX_NESTING",
-    "MAX_NODES",
-    "MAX_OPEN",
-    "MAX_PACK_CHARACTERS",
-    "MAX_PACK_FORMS",
-    "MAX_STEPS",
-    "RESPELLED",
-    "UNITS",
-    "Definition",
-    "Form",
-    "FormKind",
-    "Text",
-    "canonical",
-    "definition",
-    "flat_pairs",
-    "quoted",
-    "read_forms",
-]
-
-
 # The words of the dialect: its operators by kind, other names of them, literals, and what is left out.
 
 

@@ -28,25 +28,6 @@ from memlab.kernel.language.reader import (
     read_forms,
 )
 
-__all__ = [
-    "Parsed",
-    "Path",
-    "PolicyForm",
-    "digest",
-    "fragment",
-    "helper",
-    "helper_hash",
-    "helpers_of",
-    "library",
-    "parse",
-    "slot_of",
-    "source_hash",
-    "symbols_of",
-    "used_helpers",
-    "walk",
-]
-
-
 # The source hash: the same for two spellings of one program, another for any other program.
 #
 # Forms are written out typed and length-prefixed. White space, comments, the document string, brackets against

@@ -23,21 +23,6 @@ from memlab.kernel.language.graph import Node, Value
 from memlab.kernel.language.writer import literal
 from memlab.subjects.lens.tree import Tree, clauses, render, scaled, shown
 
-__all__ = [
-    "Branch",
-    "Explanation",
-    "FeatureGap",
-    "Part",
-    "Parting",
-    "Parts",
-    "Term",
-    "TermGap",
-    "Why",
-    "explain",
-    "parts",
-    "why",
-]
-
 
 @dataclass(frozen=True)
 class Term:

@@ -16,9 +16,6 @@ from memlab.kernel.language.forms import FORMS, LIST_FORMS
 from memlab.kernel.language.reader import ALIASES, FUNCTION_HEADS, LITERALS, canonical
 from memlab.kernel.language.texts import library
 
-__all__ = ["FORM_SHAPES", "PRE", "Word", "highlight", "vocabulary"]
-
-
 PRE = "line-height:1.35;word-break:normal;overflow-wrap:break-word"
 """Of a ``<pre>`` with source: JupyterLab's own style breaks a line within its names."""
 

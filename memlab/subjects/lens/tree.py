@@ -24,9 +24,6 @@ from memlab.kernel.language.columns import Evaluation
 from memlab.kernel.language.graph import Node, Value
 from memlab.kernel.language.writer import literal, number
 
-__all__ = ["LIMIT", "Tree", "TreeNode", "chain", "clauses", "render", "scaled", "shown", "source", "written_as"]
-
-
 # Nodes of the graph as text of the dialect: what reads back as the same node, as long as it fits.
 #
 # Shared nodes make the full text of a small graph exponential, so nothing is written before it is known to fit: pieces

@@ -5,8 +5,6 @@ from __future__ import annotations
 from memlab.kernel.state import HASH, MEMORY_ID, WORD, EventType
 from memlab.kernel.verbs.declared import Declared, made_of
 
-__all__ = ["DECLARED"]
-
 DECLARED = Declared(
     events=(
         EventType("run", "A program of operations was run.", {"memory": MEMORY_ID, "operations": WORD, "hash": HASH}),

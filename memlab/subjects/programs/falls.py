@@ -15,8 +15,6 @@ from memlab.kernel.slates import Slates
 if TYPE_CHECKING:
     from memlab.science.evaluation import Period, Periods
 
-__all__ = ["Fall", "find_fall", "same_heads", "under"]
-
 
 @dataclass(frozen=True)
 class Fall:

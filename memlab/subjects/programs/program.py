@@ -24,19 +24,6 @@ from memlab.subjects.programs import arguments
 from memlab.subjects.programs.adapting import ESTIMATORS, MISSING, OperableLab, adapt
 from memlab.subjects.programs.arguments import Reader
 
-__all__ = [
-    "MAX_CHARACTERS",
-    "MAX_OPERATIONS",
-    "OPERATIONS",
-    "Call",
-    "Operation",
-    "Outcome",
-    "Program",
-    "checked_operations",
-    "read_program",
-]
-
-
 _SHOWN = 60
 
 Arguments = Mapping[str, Any]

@@ -146,7 +146,7 @@ _GROUPS = {
     "bench": "failures",
     "graph": "link similar tag trace",
     "policy": "adapt challenge packs plan use verdict",
-    "upkeep": "backup check consolidate export join maintain mirror move rebuild restore stats",
+    "upkeep": "backup check consolidate export join maintain mirror move restore stats",
 }
 
 FORMER = {name: f"{group} {name}" for group, names in _GROUPS.items() for name in names.split()} | {
