@@ -198,14 +198,14 @@ def _opener(system: System, place: Mapping[str, int], integers: NDArray[np.int8]
         return lambda folder: PEERS[system.name](folder, lambda texts: floats[[place[text] for text in texts]])
 
     from memlab.kernel.embedding import load_embedder
-    from memlab.science.evaluation._baselines import DENSE
+    from memlab.science.evaluation import BASELINES
 
     embedder: Embedder | None = None
     if system.options.get("embed"):
         load_embedder().encode([""])
     else:
         embedder = replace(load_embedder(), _embed=lambda texts: integers[[place[text] for text in texts]])
-    pack = DENSE if system.options.get("dense") else None
+    pack = BASELINES["dense"] if system.options.get("dense") else None
     return lambda folder: MemlabStore(folder, embedder, pack=pack, log=system.options["log"])
 
 

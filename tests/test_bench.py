@@ -98,8 +98,8 @@ def test_labels_of_other_questions_are_refused():
         bench_conversations(BOTH, packs=["memlab"], labels={"corrected": BOTH[:1]})
 
 
-def test_trec_files_give_the_same_figures(tmp_path):
-    """ir_measures reads the run and the qrels and finds what the bench says."""
+def test_ir_measures_gives_the_same_figures():
+    """ir_measures, given the rankings and the evidence, finds what the bench says."""
     import ir_measures
     from ir_measures import RR, R, Success, nDCG
 
@@ -108,25 +108,24 @@ def test_trec_files_give_the_same_figures(tmp_path):
     given = [labelled("harbour", extra=[trap]), BOTH[1]]
     other = [replace(other[0], questions=(*other[0].questions, trap)), other[1]]
     found = bench_conversations(given, packs=["memlab", "cascade"], labels={"corrected": other})
-    paths = {path.name: path for path in found.trec(tmp_path / "trec")}
-    assert set(paths) == {f"{one}.run" for one in ("memlab", "cascade", "bm25", "dense")} | {
-        "published.qrels",
-        "corrected.qrels",
-    }
     measures = {"recall@5": R @ 5, "recall_any@5": Success @ 5, "mrr@10": RR @ 10, "ndcg@10": nDCG @ 10}
+    answerable = found.queries[: found.questions]
     for system in found.systems:
-        qrels = list(ir_measures.read_trec_qrels(str(paths[f"{system.labels}.qrels"])))
-        run = list(ir_measures.read_trec_run(str(paths[f"{system.name}.run"])))
+        evidence = found.evidence[system.labels][: found.questions]
+        qrels = [
+            ir_measures.Qrel(query, item, 1)
+            for query, items in zip(answerable, evidence, strict=True)
+            for item in items
+        ]
+        run = [
+            ir_measures.ScoredDoc(query, item, -rank)
+            for query, ranking in zip(found.queries, system.rankings, strict=True)
+            for rank, item in enumerate(dict.fromkeys(ranking))
+        ]
         theirs = ir_measures.calc_aggregate(list(measures.values()), qrels, run)
         assert {name: theirs[one] for name, one in measures.items()} == pytest.approx(
             {name: system.metrics[name] for name in measures}
         )
-
-
-def test_trec_files_that_cannot_be_written_are_refused(result, tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(DatasetError, match=r"cannot be written: .* Name another folder"):
-        result.trec(tmp_path / "file" / "below")
 
 
 def test_every_conversation_is_its_own_project(result):

@@ -18,7 +18,7 @@ from memlab.kernel.base.drawing import CYCLE
 from memlab.science.evaluation import Estimate
 from memlab.science.simulation import WORLDS
 from memlab.ui.demo import CONVERSATION, run_demo
-from memlab.ui.demo.figures import draw_terms
+from memlab.ui.demo._page import draw_terms
 from memlab.ui.demo.quarter import agreement, live_quarter
 
 pytestmark = pytest.mark.long
@@ -172,12 +172,6 @@ def test_the_log_of_the_quarter_tells_what_is_true(run):
     assert quarter.truth[worst.policy] == min(quarter.truth[row.policy] for row in valued)
 
 
-def test_a_log_without_probes_is_not_ranked_and_the_page_says_so(run, html):
-    refused = run.quarter.refused
-    assert not any(row.verdict in ("better", "worse") for row in refused.rows)
-    assert "this log is deterministic" in html
-
-
 def test_the_report_of_the_evaluation_stands_beside_the_page_which_names_but_does_not_need_it(run, html):
     assert run.report.parent == run.output.parent
     assert run.report.name == "page-evaluation.html"
@@ -235,8 +229,6 @@ def test_a_second_run_differs_in_milliseconds_only(run, tmp_path):
     assert quarter.digest == twin.digest != run.quarter.digest
     assert quarter.truth == twin.truth
     assert quarter.evaluation.frame.equals(twin.evaluation.frame)
-    assert quarter.forecast.texts == twin.forecast.texts
-    assert quarter.forecast.frame.equals(twin.forecast.frame)
 
 
 def test_a_page_that_cannot_be_written_is_said_before_the_work(tmp_path, capsys):

@@ -22,8 +22,8 @@ def test_a_former_path_gives_the_module_itself(former):
 
 def test_a_module_within_a_former_package_is_not_loaded_twice():
     with pytest.warns(RenamedWarning):
-        former = importlib.import_module("memlab.evaluation._gates")
-    assert former is importlib.import_module("memlab.science.evaluation._gates")
+        former = importlib.import_module("memlab.evaluation._tests")
+    assert former is importlib.import_module("memlab.science.evaluation._tests")
 
 
 def test_the_dialect_is_required_by_its_name_without_a_warning():

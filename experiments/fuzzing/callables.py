@@ -19,6 +19,7 @@ from typing import Any
 
 import memlab
 from memlab.errors import MissingExtra
+from memlab.kernel.base.display import Report
 from memlab.kernel.storage.store import Store
 from memlab.subjects.lens import Attribution, Explanation, PolicyDiff, Why
 from memlab.subjects.programs.watch import Watch
@@ -91,7 +92,8 @@ def public_callables() -> dict[str, Callable[..., Any]]:
         seen.add(cls)
         for name, function in _methods(cls):
             classes += _returned(function)
-            found[f"{cls.__name__}.{name}"] = function
+            owner = "Report" if function is Report.text else cls.__name__  # which every report inherits
+            found[f"{owner}.{name}"] = function
         for base in cls.__mro__:
             for name, hint in vars(base).get("__annotations__", {}).items():
                 if not name.startswith("_") and base.__module__.startswith("memlab"):

@@ -487,8 +487,6 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         memlab.failures,
         {"slates": d.log, "labels": pl.DataFrame({"decision": ["q1", "q2"], "memory_id": [1, 1]})},
     ),
-    "Attribution.text": lambda d: (d.lab.policies.attribution("recall-score").text, {"width": 60}),
-    "Failures.text": lambda d: (memlab.failures(d.log).text, {"width": 80}),
     "evaluate": lambda d: (memlab.evaluate, {"slates": d.log, "policies": ["similarity"], "missing": "zero"}),
     "verdict": lambda d: (memlab.verdict, {"slates": d.challenged, "missing": "zero"}),
     "Verdicts.report": lambda d: (memlab.verdict(d.challenged).report, {"path": d.folder / "verdict.html"}),
@@ -504,7 +502,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Evaluation.disagreements": lambda d: (d.evaluation().disagreements, {"a": "similarity", "b": "recency"}),
     "Evaluation.pairs": lambda d: (d.evaluation().pairs, {"adjust": "bh"}),
     "Evaluation.figure": lambda d: (d.evaluation().figure, {"kind": "leaderboard", "axes": None}),
-    "Evaluation.text": lambda d: (d.evaluation().text, {"width": 60}),
+    "Report.text": lambda d: (d.evaluation().text, {"width": 60}),
     "Evaluation.report": lambda d: (d.evaluation().report, {"path": d.folder / "report.html"}),
     "Evaluation.target": lambda d: (d.evaluation().target, {"policy": "similarity"}),
     "Disagreements.__getitem__": lambda d: (
@@ -521,10 +519,6 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "bench_dynamics": lambda d: (
         memlab.bench_dynamics,
         {"conversations": [d.labelled], "packs": ["memlab"], "embedder": EMBEDDER},
-    ),
-    "BenchResult.trec": lambda d: (
-        memlab.bench_conversations([d.labelled], packs=["memlab"], baselines=False, embedder=EMBEDDER).trec,
-        {"folder": d.folder / "trec"},
     ),
     "bench_lab": lambda d: (
         memlab.bench_lab,

@@ -210,17 +210,13 @@ def test_corrections_of_something_else_are_refused(written, value, message):
         correct_evidence(read_locomo(written(TALK)), written(value, "mended.json"))
 
 
-def test_locomo_is_judged_by_both_labels_in_one_run(written, command, tmp_path):
+def test_locomo_is_judged_by_both_labels_in_one_run(written, command):
     talk, mended = written(TALK, "talk.json"), written(MENDED, "mended.json")
-    done = command(
-        "locomo", talk, "--packs", "memlab", "--evidence", "corrected", mended, "--json", "--trec", tmp_path / "trec"
-    )
+    done = command("locomo", talk, "--packs", "memlab", "--evidence", "corrected", mended, "--json")
     assert done.exit_code == 0, done.output
     told = json.loads(done.output)
     assert [one["labels"] for one in told["systems"]] == ["published"] * 3 + ["corrected"] * 3
     assert told["sha256"] == hashlib.sha256(talk.read_bytes()).hexdigest()
-    assert len(told["trec"]) == 5
-    assert (tmp_path / "trec" / "corrected.qrels").read_text() == "talk_q1 0 D1:1 1\n"
 
 
 def test_data_of_another_digest_is_refused(written, command):

@@ -438,15 +438,3 @@ def test_one_next_step_closes_the_text():
         World(clusters=8, recalls=6).slates(**{**frames, "exposures": unknown, "candidates": blind}), ["good"]
     )
     assert repr(bare).splitlines()[-1].startswith("Next: Log the probability")
-
-
-def test_a_leaderboard_in_latex():
-    slates = World().slates()
-    text = evaluate(slates, {"mine_& yours": pl.col("good"), "100%": pl.col("noise"), "far": "far"}).to_latex()
-    assert r"mine\_\& yours &" in text
-    assert r"100\% &" in text
-    assert text.count(r"\begin{") == text.count(r"\end{") == 2
-    rows = text.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
-    assert len(rows) == 4
-    columns = text.split(r"\begin{tabular}{")[1].split("}")[0]
-    assert {line.replace(r"\&", "").count("&") for line in rows} == {len(columns) - 1}

@@ -7,8 +7,16 @@ import numpy as np
 import pytest
 
 from memlab.science.evaluation import GATES
-from memlab.science.evaluation._gates import Facts, effective_count, gates, recalls_to_open, rounded, untested_sentence
-from memlab.science.evaluation._tests import Balance, independence_p
+from memlab.science.evaluation._tests import (
+    Balance,
+    Facts,
+    effective_count,
+    gates,
+    independence_p,
+    recalls_to_open,
+    rounded,
+    untested_sentence,
+)
 
 NAN = float("nan")
 SOUND = Facts(

@@ -8,7 +8,7 @@ from estimators.bandits import ips, snips
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.science.evaluation._inclusion import ARM, COLUMNS, difference, value
+from memlab.science.evaluation._measure import ARM, COLUMNS, difference_statistic, value_statistic
 
 chances = st.floats(0.01, 0.99)
 items = st.lists(st.tuples(st.booleans(), chances, st.floats(0, 1)), min_size=1, max_size=40)
@@ -44,9 +44,9 @@ def test_one_item_a_recall_is_vws_ips_and_snips(rows):
         for oracle in oracles:
             oracle.add_example(chance, reward, 1.0 if matches else 0.0)
     found = totals(len(rows), arm(rows))
-    assert value("ht", 0.0)(found) == pytest.approx(oracles[0].get())
+    assert value_statistic("ht", 0.0)(found) == pytest.approx(oracles[0].get())
     if any(shown for shown, _, _ in rows):
-        assert value("snips", 0.0)(found) == pytest.approx(oracles[1].get())
+        assert value_statistic("snips", 0.0)(found) == pytest.approx(oracles[1].get())
 
 
 @given(items, sures, st.integers(1, 5))
@@ -54,12 +54,12 @@ def test_a_value_is_the_sum_of_what_is_certain_and_the_weighted_mean_of_what_is_
     found = totals(recalls, arm(rows, sure))
     shown = [(1 / chance, reward) for matches, chance, reward in rows if matches]
     weight, earned = sum(w for w, _ in shown), sum(w * r for w, r in shown)
-    assert value("ht", 0.0)(found) == pytest.approx((sum(sure) + earned) / recalls)
+    assert value_statistic("ht", 0.0)(found) == pytest.approx((sum(sure) + earned) / recalls)
     if weight:
         expected = (sum(sure) + len(rows) * earned / weight) / recalls
-        assert value("snips", 0.0)(found) == pytest.approx(expected)
+        assert value_statistic("snips", 0.0)(found) == pytest.approx(expected)
         # it never leaves the range of the rewards
-        assert -1e-9 <= value("snips", 0.0)(found) <= (len(rows) + len(sure)) / recalls + 1e-9
+        assert -1e-9 <= value_statistic("snips", 0.0)(found) <= (len(rows) + len(sure)) / recalls + 1e-9
 
 
 def test_horvitz_thompson_is_right_on_average():
@@ -68,7 +68,7 @@ def test_horvitz_thompson_is_right_on_average():
     expected = 0.0
     for probed, probability in ((None, 0.5), (1, 0.3), (2, 0.1), (3, 0.1)):
         rows = [(at == probed, chance[at], rewards[at]) for at in target]
-        expected += probability * float(value("ht", 0.0)(totals(1, arm(rows, rewards[:1]))))
+        expected += probability * float(value_statistic("ht", 0.0)(totals(1, arm(rows, rewards[:1]))))
     assert expected == pytest.approx(rewards[0] + rewards[2])
 
 
@@ -76,7 +76,7 @@ def test_horvitz_thompson_is_right_on_average():
 def test_bounds_hold_whatever_the_unsupported_earn(unsupported, earned, estimator):
     sure = [0.2, 0.5, 0.8]
     found = totals(1, arm(sure=sure, unsupported=unsupported))
-    low, high = value(estimator, 0.0)(found), value(estimator, 1.0)(found)
+    low, high = value_statistic(estimator, 0.0)(found), value_statistic(estimator, 1.0)(found)
     assert low - 1e-9 <= sum(sure) + unsupported * earned <= high + 1e-9
     assert high - low == pytest.approx(unsupported)
 
@@ -86,34 +86,37 @@ def test_a_difference_is_that_of_its_arms(rows, sure, others, other_sure):
     for estimator in ("ht", "snips"):
         first, second = arm(rows, sure, unsupported=1), arm(others, other_sure, unsupported=2)
         for ends in ((0.0, 1.0), (1.0, 0.0)):
-            apart = [value(estimator, fill)(totals(3, one)) for fill, one in zip(ends, (first, second), strict=True)]
-            found = difference(estimator, *ends)(totals(3, first, second))
+            apart = [
+                value_statistic(estimator, fill)(totals(3, one))
+                for fill, one in zip(ends, (first, second), strict=True)
+            ]
+            found = difference_statistic(estimator, *ends)(totals(3, first, second))
             assert found == pytest.approx(apart[0] - apart[1], abs=1e-9)
 
 
 def test_silent_probes_earn_anything_within_the_bounds():
     rows = [(True, 0.5, 1.0)]
     found = totals(1, arm(rows, silent=2.0))
-    assert value("snips", 0.0)(found) == pytest.approx(0.5)
-    assert value("snips", 1.0)(found) == pytest.approx(1.0)
+    assert value_statistic("snips", 0.0)(found) == pytest.approx(0.5)
+    assert value_statistic("snips", 1.0)(found) == pytest.approx(1.0)
 
 
 def test_of_a_stratum_that_nobody_answered_only_the_range_is_known():
     found = totals(1, arm([(False, 0.5, 0.0)], [0.5]))
-    assert value("snips", 0.0)(found) == 0.5
-    assert value("snips", 1.0)(found) == 1.5
+    assert value_statistic("snips", 0.0)(found) == 0.5
+    assert value_statistic("snips", 1.0)(found) == 1.5
 
 
 def test_where_nothing_was_shown_there_is_no_typical_value():
     nothing = totals(2, arm(unsupported=4))
     with np.errstate(divide="ignore", invalid="ignore"):
-        assert np.isnan(value("snips", np.nan)(nothing))
-        assert (value("snips", 0.0)(nothing), value("snips", 1.0)(nothing)) == (0, 2)
+        assert np.isnan(value_statistic("snips", np.nan)(nothing))
+        assert (value_statistic("snips", 0.0)(nothing), value_statistic("snips", 1.0)(nothing)) == (0, 2)
 
 
 def test_statistics_take_a_stack_of_totals():
     stack = np.stack([totals(2, arm([(True, 0.5, 1.0)], [0.25])), totals(1, arm(unsupported=1))])
-    for statistic in (value("ht", 0.5), value("snips", 0.5)):
+    for statistic in (value_statistic("ht", 0.5), value_statistic("snips", 0.5)):
         with np.errstate(divide="ignore", invalid="ignore"):
             assert statistic(stack).tolist() == [float(statistic(row)) for row in stack]
     assert stack.shape[1] == 1 + ARM
@@ -124,4 +127,4 @@ def test_every_subset_of_a_small_log_agrees_with_the_definition():
     for shown in itertools.product([False, True], repeat=3):
         rows = list(zip(shown, chance, rewards, strict=True))
         by_hand = sum(r / p for s, p, r in rows if s)
-        assert value("ht", 0.0)(totals(1, arm(rows))) == pytest.approx(by_hand)
+        assert value_statistic("ht", 0.0)(totals(1, arm(rows))) == pytest.approx(by_hand)

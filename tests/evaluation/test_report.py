@@ -157,7 +157,7 @@ def test_a_single_policy_a_refusal_and_labels_have_reports_too(tmp_path):
 def test_a_notebook_shows_the_table_and_the_reasons(ev):
     html = ev._repr_html_()
     assert html.count("<tr>") == 1 + len(ev.rows)
-    assert "<li><b>cascade</b>: refused." in html
+    assert "cascade: refused." in html
     seen = Elements()
     seen.feed(html)
     assert seen.open == []

@@ -14,7 +14,7 @@ from test_verdicts import challenged
 import memlab
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation import GATES
-from memlab.science.evaluation._gates import Facts, Gate, gates
+from memlab.science.evaluation._tests import Facts, Gate, gates
 from memlab.ui.cli import main
 
 SEEN = np.array([1.0, 0.75, 0.55, 0.42])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import InputError
-from memlab.kernel.index import Words, bm25, coverage, group_bm25, group_coverage
+from memlab.kernel.index import Words, bm25, coverage, group_bm25
 
 VOCABULARY = [f"w{number}" for number in range(12)]
 corpora = st.lists(st.lists(st.sampled_from(VOCABULARY), max_size=10), min_size=1, max_size=15)
@@ -162,14 +162,6 @@ def test_a_group_is_scored_as_one_document(data, corpus, question, k1, b):
     expected = plain_bm25(joined, question, k1, b) if joined else {}
     found = group_bm25(hits, np.array(codes), words.lengths, k1=k1, b=b)
     close(found, {present[number]: score for number, score in expected.items()})
-    # coverage of a group uses the idf of rows, so that a word weighs the same for a row and for its session
-    weights = {word: idf(sum(word in document for document in corpus), len(corpus)) for word in question}
-    shares = {
-        group: sum(weight for word, weight in weights.items() if word in document) / sum(weights.values())
-        for group, document in zip(present, joined, strict=True)
-        if set(weights) & set(document)
-    }
-    close(group_coverage(hits, np.array(codes), count=len(words)), shares)
 
 
 def test_a_word_that_nothing_holds_is_not_covered():
@@ -187,7 +179,6 @@ def test_nothing_asked_or_nothing_indexed_scores_nothing():
             bm25(hits, words.lengths, count=len(words), mean_length=0.0),
             coverage(hits, count=len(words)),
             group_bm25(hits, np.zeros(len(words), dtype=np.int64), words.lengths),
-            group_coverage(hits, np.zeros(len(words), dtype=np.int64), count=len(words)),
         ):
             assert keys.tolist() == values.tolist() == []
 

@@ -48,7 +48,7 @@ def check(words, question, mask, k1, b, n):
     every = np.arange(len(words))
     assert matches.scores(every).tolist() == spread_out(rows, scores, len(words)).tolist()
     assert matches.coverage(every[::-1]).tolist() == spread_out(*coverage(hits, count=count), len(words))[::-1].tolist()
-    holding = [set(rows.tolist()) for rows in hits.rows]
+    holding = [set(rows.tolist()) for rows, _ in hits.parts]
     pairs = [(one, one - 1) for one in range(1, hits.size)]
     both = set().union(*(holding[one] & holding[two] for one, two in pairs))
     assert np.flatnonzero(matches.with_pair(every, pairs)).tolist() == sorted(both)

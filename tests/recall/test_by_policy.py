@@ -208,3 +208,49 @@ def test_novelty_is_what_least_squares_leaves(rows):
     for step, novelty in enumerate(seen):
         slow = [slow_novelty(matrix.astype(float), list(range(step)), place) for place in range(step, len(rows))]
         assert np.allclose(novelty, slow, atol=1e-6)
+
+
+class ReadsBudget:
+    inputs = ("tokens", "budget")
+
+
+def slow_knapsack(scores, costs, budget):
+    """Greedily the best that still fits, by definition."""
+    taken = []
+    while True:
+        left = budget - sum(costs[place] for place in taken)
+        fits = [place for place in range(len(scores)) if place not in taken and costs[place] <= left]
+        if not fits:
+            return taken
+        taken.append(max(fits, key=lambda place: (scores[place], -place)))
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 50)), min_size=1, max_size=9), st.integers(0, 200))
+def test_the_budget_is_what_those_taken_leave(candidates, budget):
+    from memlab.kernel.recall._ranking import rank_by_policy
+
+    scores, costs = (np.array(column, dtype=float) for column in zip(*candidates, strict=True))
+    pool = FakePool(
+        np.ones((len(scores), 2), dtype=np.int8),
+        lambda given: np.where(given["tokens"][0] <= given["budget"][0], given["score"], np.nan),
+    )
+    found = rank_by_policy(
+        ReadsBudget,
+        pool,
+        scores,
+        depth=len(scores),
+        closeness=lambda cosine: cosine,
+        spending=lambda rows: (costs[rows], float(budget)),
+    )
+    assert found.order[: found.showable].tolist() == slow_knapsack(scores, costs, budget)
+
+
+def test_a_context_has_a_budget_and_a_recall_has_none():
+    priced = "(fn [score tokens budget] (when (and (>= tokens 1) (<= tokens budget)) score))"
+    unpriced = "(fn [score tokens budget] (when (and (null? tokens) (null? budget)) score))"
+    with a_lab() as lab:
+        assert shown(lab, priced) == []
+        assert len(shown(lab, unpriced)) == 5
+        assert lab.context("tabs", budget=500).frame.height == 0
+        lab.policies.install("select", priced)
+        assert lab.context("tabs", budget=500).frame.height > 0

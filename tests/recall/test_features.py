@@ -6,8 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+import memlab
+from memlab import Extension
+from memlab.kernel.extension import forget_extension
 from memlab.kernel.policies import FEATURES, load_pack
-from memlab.kernel.recall._features import _COMPUTE
+from memlab.kernel.recall import Stage, own_stage
 
 TALK = [
     {"text": "Did you find the kayak?", "speaker": "Ann", "session": "1", "project": "p"},
@@ -32,8 +35,24 @@ def feature(slate, name):
     return dict(zip(slate.ids.tolist(), slate.numbers[name].tolist(), strict=True))
 
 
-def test_every_declared_feature_is_computed_and_none_else():
-    assert _COMPUTE.keys() == FEATURES.keys()
+def test_every_declared_feature_is_computed_and_none_else(lab):
+    lab.remember(TALK, chain=True)
+    pools = []
+
+    def seen(run):
+        pools.append(run.pool)
+        own_stage("score").run(run)
+
+    memlab.extend(Extension("seen", "1.0", stages=(Stage("score", "As it is.", ("pool",), ("scores",), seen),)))
+    try:
+        lab.recall("When did Ann find the kayak, on 7 May 2023?", project="p", session="1", log=False)
+        lab.recall("kayak", project="p", log=False)
+    finally:
+        forget_extension("seen")
+    for pool in pools:
+        assert all(len(pool[name]) == len(pool.rows) == 3 for name in FEATURES)
+        with pytest.raises(KeyError):
+            pool["no-feature"]
 
 
 def test_the_population_is_the_project(pool):

@@ -10,7 +10,6 @@ from memlab import Extension
 from memlab.errors import InputError
 from memlab.kernel.extension import forget_extension
 from memlab.kernel.recall import STAGES, Stage, own_stage
-from memlab.kernel.recall._features import _UNIFORM
 from memlab.kernel.recall._moment import SHARED
 from memlab.kernel.recall._plan import Plans, compile_plan
 from memlab.kernel.slates import encode
@@ -107,4 +106,15 @@ def test_numbers_of_a_slate_are_rows_of_one_table():
 
 
 def test_what_candidates_may_share_is_known_of_each():
-    assert set(_UNIFORM) == SHARED
+    runs = []
+
+    def seen(run):
+        runs.append(run)
+        own_stage("score").run(run)
+
+    with a_lab() as lab:
+        memlab.extend(Extension("halves", "1.0", stages=(stage(run=seen),)))
+        lab.recall("harbour", log=False)
+        lab.recall("the harbour on 7 May 2023", session="s", log=False)
+    assert runs[0].asked.uniform.keys() == SHARED
+    assert SHARED - runs[1].asked.uniform.keys() == {"names-date", "date-gap", "same-session"}

@@ -15,7 +15,7 @@ from properties import examples
 
 from memlab.errors import InputError
 from memlab.science.simulation import HABIT, WORLDS, MessageEvent, Phase, QuestionEvent, User, World
-from memlab.science.simulation._vocabulary import ASPECTS, named
+from memlab.science.simulation._world import ASPECTS, named
 
 
 def bytes_of(world):

@@ -12,12 +12,13 @@ import re
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from string import Formatter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from memlab.kernel.base.arguments import Count, checked
 from memlab.kernel.base.printable import printable
 
 __all__ = [
+    "Columns",
     "Displayed",
     "Markup",
     "Report",
@@ -52,9 +53,12 @@ _TALL = 30
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """Text that is HTML already, for templates, too."""
 
     __slots__ = ()
+
+    def __html__(self) -> str:
+        return self
 
     def format(self, *values: object, **named: object) -> Markup:
         """Fill in values, which are escaped unless they are HTML.
@@ -63,6 +67,10 @@ class Markup(str):
         '<b>a &lt; b</b>'
         """
         return Markup(super().format(*map(_escaped, values), **{name: _escaped(one) for name, one in named.items()}))
+
+
+Columns: TypeAlias = "Sequence[tuple[str, str | Callable[[Mapping[str, Any]], object]]]"
+"""The head of each column, and a template of its cells or a function of a row."""
 
 
 class Table(NamedTuple):
@@ -149,9 +157,7 @@ def _block(part: object, width: int | None) -> list[str]:
     return [line for text in texts for line in wrap(str(text), width)]
 
 
-def format_rows(
-    rows: Iterable[Mapping[str, Any]], columns: Iterable[tuple[str, str | Callable[[Mapping[str, Any]], object]]]
-) -> tuple[list[str], list[list[str]]]:
+def format_rows(rows: Iterable[Mapping[str, Any]], columns: Columns) -> tuple[list[str], list[list[str]]]:
     """Return the heads and the cells of a table from rows of values.
 
     A column is its head and a template, such as ``"[{low:.2f}, {high:.2f}]"``, or a function of the row. A template is
@@ -160,9 +166,8 @@ def format_rows(
     >>> format_rows([{"pack": "mine", "p": 0.25}, {"pack": "yours", "p": None}], [("", "{pack}"), ("p", "{p:.1f}")])
     (['', 'p'], [['mine', '0.2'], ['yours', '']])
     """
-    chosen = list(columns)
-    cells = [[str(_fill(row, how)) for _, how in chosen] for row in rows]
-    return [head for head, _ in chosen], cells
+    cells = [[str(_fill(row, how)) for _, how in columns] for row in rows]
+    return [head for head, _ in columns], cells
 
 
 def _fill(row: Mapping[str, Any], how: str | Callable[[Mapping[str, Any]], object]) -> object:
@@ -185,7 +190,9 @@ def clip(text: str | None, most: int = 60) -> str:
 
 def paragraph(text: object) -> Markup:
     """Return a paragraph; of a repr in angle brackets, the words within."""
-    inside = text if isinstance(text, Markup) else str(text).removeprefix("<").removesuffix(">")
+    inside = text if isinstance(text, Markup) else str(text)
+    if inside.startswith("<") and inside.endswith(">") and not isinstance(text, Markup):
+        inside = inside[1:-1]
     return Markup("<p style='margin:.2em 0'>{}</p>").format(inside)
 
 
@@ -224,7 +231,7 @@ def _table_html(shown: Table) -> Markup:
     whole = f"<table style='margin:0'><thead>{head}</thead><tbody>{body}</tbody></table>" if escaped else ""
     below = "".join(f"<p style='opacity:.7;margin:.2em 0'>{_escaped(note)}</p>" for note in shown.notes)
     frame = "overflow:auto" + (f";max-height:{_HIGHEST}" if len(escaped) > _TALL else "")
-    return Markup(f"<div style='{frame}'>{paragraph(shown.title)}{whole}{below}</div>")
+    return Markup(f"<div style='{frame}'>{paragraph(shown.title) if shown.title else ''}{whole}{below}</div>")
 
 
 def details(summary: object, inside: object, *, opened: bool = False) -> Markup:

@@ -78,6 +78,9 @@ class Edges:
         self._degree: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
         self._adjacency = Adjacency()
         self._removed_since_seal = 0
+        self._ordered = -1
+        """How many edges the order by either end holds."""
+        self._first: dict[tuple[int, bool], tuple[Layout, int, Ints]] = {}
         self._entered: dict[int, tuple[int, Ints]] = {}
         self.relations = list(RELATIONS)
         """The words of the codes in ``relation``; whoever appends edges of other relations adds to them."""
@@ -224,6 +227,9 @@ class Edges:
         numbers = numbers[np.diff(numbers, prepend=-1) > 0]
         numbers = numbers[self._columns["alive"][numbers]]
         self._columns["alive"][numbers] = False
+        for relation in np.unique(self._columns["relation"][numbers]).tolist():
+            self._first.pop((relation, False), None)
+            self._first.pop((relation, True), None)
         self._count(self._ends[:, numbers].astype(np.int64).ravel(), -1)
         self._live -= len(numbers)
         self._removed_since_seal += len(numbers)
@@ -259,15 +265,25 @@ class Edges:
 
     def step(self, rows: ArrayLike, relation: int, *, outgoing: bool = True) -> Ints:
         """For each row the neighbour along its first edge of this relation, -1 where there is none."""
-        wanted = as_integers("row", rows)
-        met = self._meet(wanted)
-        fits = self._columns["relation"][met.edge] == relation
-        fits &= met.outgoing if outgoing else ~met.outgoing
-        (kept,) = fits.nonzero()
-        kept = kept[::-1]  # of several values for one place the last stays: that of the first edge
-        found = np.full(len(wanted), -1, dtype=np.int64)
-        found[met.position[kept]] = self._ends[int(outgoing), met.edge[kept]]
-        return found
+        layout, seen, first = self._first.get((relation, outgoing), (None, 0, np.empty(0, dtype=np.int64)))
+        if layout is not self._layout:
+            # the last is for what lies outside the layout
+            layout, seen, first = self._layout, 0, np.full(self._layout.size + 1, -1, dtype=np.int64)
+        if seen < self._size:
+            (fresh,) = (self._columns["relation"][seen : self._size] == relation).nonzero()
+            fresh = fresh[::-1] + seen
+            numbers = fresh[
+                self._columns["alive"][fresh]
+            ]  # of several values for one place the last stays: that of the first edge
+            places = layout.place(self._ends[int(not outgoing), numbers].astype(np.int64))
+            free = first[places] < 0
+            first[places[free]] = self._ends[int(outgoing), numbers[free]]
+            self._first[relation, outgoing] = layout, self._size, first
+        return first[layout.place_or_end(as_integers("row", rows))]
+
+    def weigh(self, edges: Ints) -> tuple[Floats, NDArray[np.int16]]:
+        """The weight and the relation of each of these edges, which exist."""
+        return self._columns["weight"][edges], self._columns["relation"][edges]
 
     def find(self, source: ArrayLike, target: ArrayLike, relation: ArrayLike, *, either: bool = False) -> Ints:
         """The first edge of this relation from each source to its target, -1 where there is none.
@@ -355,7 +371,8 @@ class Edges:
         np.add.at(self._degree, layout.place(nodes), np.int32(change))
 
     def _meet(self, nodes: Ints, newest: int | None = None) -> Meeting:
-        self._refresh()
+        if self._ordered != self._size or self._removed_since_seal:
+            self._refresh()
         wanted = None if newest is None else np.full(len(nodes), newest)
         if wanted is not None and self._removed_since_seal:
             # any of the newest could be one that was removed and is still in the order
@@ -379,6 +396,7 @@ class Edges:
         alive = self._columns["alive"][: self._size]
         if self._adjacency.refresh(self._ends, self._layout, alive, seal=seal):
             self._removed_since_seal = 0
+        self._ordered = self._size
 
     def _reserve(self, needed: int) -> None:
         if needed <= len(self._columns["weight"]):

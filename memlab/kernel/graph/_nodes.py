@@ -176,7 +176,7 @@ class Layout:
 
     room: tuple[int, ...] = (0,) * len(NODE_KINDS)
 
-    @property
+    @cached_property
     def size(self) -> int:
         return sum(self.room)
 

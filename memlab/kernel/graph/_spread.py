@@ -140,10 +140,11 @@ class Limits:
         crossed = edges.crossings(nodes, newest=self.fan_out if self._crowded else None)
         if not len(crossed.edge):
             return crossed.position, crossed.neighbour, np.empty(0)
+        weight, relation = edges.weigh(crossed.edge)
         batch = EdgeBatch(
             activation=activation[crossed.position],
-            weight=edges.weight[crossed.edge],
-            relation=edges.relation[crossed.edge],
+            weight=weight,
+            relation=relation,
             depth=depth,
             outgoing=crossed.outgoing,
             source=nodes[crossed.position],
@@ -329,7 +330,9 @@ def spread(
         )
     if not 0 <= damping < 1:
         raise InputError(f"Damping lies in 0..1, below 1, not {damping}.")
-    seeds = _sound(edges, rows, energy) if sound else _seeds(edges, rows, energy, nodes)
+    codes, own = (np.asarray(rows), np.asarray(energy)) if sound else _seeds(rows, energy, nodes)
+    layout = edges.layout.with_room_for(codes)
+    seeds = Seeds(layout, layout.place(codes), own)
     limits = Limits(most_crossings, fan_out)
     if mode == "ppr":
         return pagerank(edges, seeds, pass_on, limits, steps=steps, threshold=threshold, damping=damping)
@@ -425,13 +428,8 @@ def _waves(
     return found
 
 
-def _sound(edges: Edges, rows: ArrayLike, energy: ArrayLike) -> Seeds:
-    codes = np.asarray(rows)
-    layout = edges.layout.with_room_for(codes)
-    return Seeds(layout, layout.place(codes), np.asarray(energy))
-
-
-def _seeds(edges: Edges, rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> Seeds:
+def _seeds(rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> tuple[Ints, Floats]:
+    """The seeds that a caller gives, ascending, with their energies; InputError where they cannot be."""
     given, own = np.asarray(rows), np.asarray(energy, dtype=np.float64)
     if given.ndim != 1 or given.shape != own.shape or (given.size and given.dtype.kind not in "iu"):
         raise InputError(f"Seeds are row numbers with one energy each, not {given.shape} and {own.shape}.")
@@ -451,5 +449,4 @@ def _seeds(edges: Edges, rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes)
     if not np.isfinite(own).all():
         at = int(np.argmax(~np.isfinite(own)))
         raise InputError(f"The energy of seed {int(codes[at])} is {own[at]}; it must be finite.")
-    layout = edges.layout.with_room_for(codes)
-    return Seeds(layout, layout.place(codes), own)
+    return codes, own

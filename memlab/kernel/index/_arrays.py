@@ -91,11 +91,13 @@ class Grown:
     @property
     def columns(self) -> list[NDArray[Any]]:
         """Read-only views of the rows so far."""
-        return [_read_only(buffer[: self.size]) for buffer in self._buffers]
+        return [self.column(number) for number in range(len(self._buffers))]
 
     def column(self, number: int) -> NDArray[Any]:
-        """One of them: a third of the cost of all."""
-        return _read_only(self._buffers[number][: self.size])
+        """One of them."""
+        column = self._buffers[number][: self.size]
+        column.flags.writeable = False
+        return column
 
     def append(self, *blocks: NDArray[Any]) -> None:
         needed = self.size + len(blocks[0])
@@ -106,11 +108,6 @@ class Grown:
         for buffer, block in zip(self._buffers, blocks, strict=True):
             buffer[self.size : needed] = block
         self.size = needed
-
-
-def _read_only(values: NDArray[Any]) -> NDArray[Any]:
-    values.flags.writeable = False
-    return values
 
 
 def _with_room(old: NDArray[Any], room: int) -> NDArray[Any]:
@@ -129,6 +126,8 @@ _ALONE = 1 << 18
 done and for which the caller waits when the machine is busy."""
 
 _COLUMNS = 256
+_STACKED = 64
+"""Products that are computed by one call of NumPy: their rows, converted, take a few megabytes."""
 
 
 def products(left: NDArray[Any], right: NDArray[F]) -> NDArray[F]:
@@ -144,9 +143,13 @@ def products(left: NDArray[Any], right: NDArray[F]) -> NDArray[F]:
     for first in range(0, len(right), _COLUMNS):
         columns = np.ascontiguousarray(right[first : first + _COLUMNS].T)
         step = _ALONE // max(columns.size, 1) or 1
-        for start in range(0, len(left), step):
-            block = left[start : start + step].astype(right.dtype, copy=False)
-            np.matmul(block, columns, out=found[start : start + step, first : first + _COLUMNS])
+        for start in range(0, len(left), _STACKED * step):
+            block = left[start : start + _STACKED * step].astype(right.dtype, copy=False)
+            whole = len(block) // step * step  # one product for each stack of ``step`` rows, and one for the rest
+            stacks = np.matmul(block[:whole].reshape(-1, step, block.shape[1]), columns)
+            target = found[start : start + len(block), first : first + _COLUMNS]
+            target[:whole] = stacks.reshape(whole, columns.shape[1])
+            np.matmul(block[whole:], columns, out=target[whole:])
     return found
 
 

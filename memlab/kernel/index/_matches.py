@@ -28,7 +28,6 @@ __all__ = [
     "check_statistics",
     "coverage",
     "group_bm25",
-    "group_coverage",
     "group_lengths",
     "group_scores",
     "idf",
@@ -77,11 +76,11 @@ def bm25(
     ``lengths`` are ``Words.lengths``; ``count`` and ``mean_length`` describe the rows that were eligible. ``weight`` is
     the idf of the terms where it is not that of these rows.
     """
-    check_statistics(k1, b, count, mean_length)
     rows, place = hits.posted
-    if len(rows) and not mean_length:
-        raise InputError("Rows that hold a term of the question have words: their mean length is not 0.")
     if weight is None:
+        check_statistics(k1, b, count, mean_length)
+        if len(rows) and not mean_length:
+            raise InputError("Rows that hold a term of the question have words: their mean length is not 0.")
         check_count(count, len(rows), "rows")
         weight = idf(hits.frequency, count)
     norm = k1 * (1.0 - b + b * lengths[rows] / (mean_length or 1.0))
@@ -187,8 +186,7 @@ def group_scores(
 
     One cell for each pair of term and group: frequencies are counted over all groups, scores computed for a few.
     """
-    check_statistics(k1, b, 0, 0.0)
-    width, size, count = len(documents.total) + 1, len(hits.rows), len(hits)
+    width, size, count = len(documents.total) + 1, hits.size, len(hits.row)
     if size * width > 16 * count + _CELLS:
         codes, scores = group_bm25(hits, groups, documents, k1=k1, b=b)
         if not len(codes):
@@ -206,7 +204,7 @@ def group_scores(
         frequency, held = (cells[:, 1:] != 0).sum(axis=1), cells.take(selected + 1, axis=1)
     else:
         frequency, held = np.empty(size, dtype=np.int64), np.empty((size, len(selected)))
-        for term, (rows, tf) in enumerate(zip(hits.rows, hits.tfs, strict=True)):
+        for term, (rows, tf) in enumerate(hits.parts):
             frequency[term], held[term] = _counted(groups.take(rows), tf, selected, width)
     shares = np.divide(held, held + norm, out=np.zeros(held.shape), where=held > 0)
     shares *= idf(frequency, documents.count)[:, None]
@@ -230,16 +228,6 @@ def _counted(
     # the first cell is that of rows without a group
     cells = np.bincount(codes + 1, weights=tf, minlength=width)[1:]
     return int(np.count_nonzero(cells)), cells[selected]
-
-
-def group_coverage(hits: TermHits, groups: NDArray[np.integer], *, count: int) -> tuple[Ints, Scores]:
-    """The group codes with a hit, ascending, and the share of the question's idf mass that the group's rows hold.
-
-    The idf is that of the rows, ``count`` of which were eligible, as in ``coverage``.
-    """
-    codes, place, term, _ = _grouped(hits, groups)
-    weight = idf(hits.frequency, count)
-    return codes, _summed(place, weight[term], len(codes)) / mass_of(weight, hits.unknown, count)
 
 
 def _grouped(hits: TermHits, groups: NDArray[np.integer]) -> tuple[Ints, Ints, Ints, Ints]:
@@ -337,19 +325,23 @@ class Matches:
         inside: InPassages | None = None,
         weight: Scores | None = None,
     ) -> None:
-        check_statistics(k1, b, count, mean_length)
-        self._hits, self._lengths = hits, lengths
+        if weight is None:
+            check_statistics(k1, b, count, mean_length)
+        self.hits, self._lengths = hits, lengths
         self._count, self._whole_mean, self._k1, self._b = count, mean_length, k1, b
         self._mean = mean_length if inside is None else inside.mean_length
-        self._inside, self._given = inside, weight
-        self._few = len(hits) <= _FEW
+        self._inside = inside
+        self._few = len(hits.row) <= _FEW
+        self._weight = idf(hits.frequency, count) if weight is None else weight
+        if weight is None and self._few:
+            check_count(count, len(hits.posted[0]), "rows")
         self._read: tuple[Rows, NDArray[np.int32]] | None = None
+        self._asked: tuple[Rows, Rows, NDArray[np.bool_]] | None = None
 
     def best(self, n: int) -> Rows:
         """The ``n`` rows of the greatest scores, greatest first, ties by row; fewer if fewer hold a word."""
         if self._few:
-            rows, scores = self._scored
-            return rows[best(scores, n)]
+            return self.hits.posted[0][best(self._scored, n)]
         if n <= 0:
             return np.empty(0, dtype=np.int64)
         rows = self._contenders(n)
@@ -360,7 +352,7 @@ class Matches:
     def scores(self, rows: Rows) -> Scores:
         """BM25 of each of these rows."""
         if self._few:
-            return _look_up(*self._scored, rows)
+            return self._look_up(self._scored, rows)
         held, norm = self._held(rows), self._norm(rows)
         total = np.zeros(len(rows))
         for tf, weight in zip(held, self._weight, strict=True):
@@ -370,11 +362,11 @@ class Matches:
     def coverage(self, rows: Rows) -> Scores:
         """The share of the question's idf mass that each of these rows holds."""
         if self._few:
-            return _look_up(*self._covered, rows)
+            return self._look_up(self._covered, rows)
         total = np.zeros(len(rows))
         for tf, weight in zip(self._held(rows), self._weight, strict=True):
             total += weight * (tf > 0)
-        total /= mass_of(self._weight, self._hits.unknown, self._count)
+        total /= mass_of(self._weight, self.hits.unknown, self._count)
         return self._with_best_passages(rows, total, Matches.coverage)
 
     def with_pair(self, rows: Rows, pairs: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
@@ -395,7 +387,7 @@ class Matches:
         """
         if not windows.size or not len(terms):
             return np.zeros(windows.shape[1])
-        tf = self._counted(windows)
+        tf = self._count_in(windows)
         if len(terms) < tf.shape[1]:
             tf = tf[:, terms]
         norm = k1 * (1.0 - b + b * self._lengths[windows[0]] / (self._whole_mean or 1.0))
@@ -406,9 +398,10 @@ class Matches:
     # -- inside -----------------------------------------------------------------------------------------------
 
     @cached_property
-    def _scored(self) -> tuple[Rows, Scores]:
+    def _scored(self) -> Scores:
+        """The score of each posted row."""
         rows, scores = bm25(
-            self._hits,
+            self.hits,
             self._lengths,
             count=self._count,
             mean_length=self._mean,
@@ -416,20 +409,24 @@ class Matches:
             b=self._b,
             weight=self._weight,
         )
-        return rows, self._with_best_passages(rows, scores, Matches.scores)
+        return self._with_best_passages(rows, scores, Matches.scores)
 
     @cached_property
-    def _covered(self) -> tuple[Rows, Scores]:
-        rows, shares = coverage(self._hits, count=self._count, weight=self._weight)
-        return rows, self._with_best_passages(rows, shares, Matches.coverage)
+    def _covered(self) -> Scores:
+        """The coverage of each posted row."""
+        rows, shares = coverage(self.hits, count=self._count, weight=self._weight)
+        return self._with_best_passages(rows, shares, Matches.coverage)
 
-    @cached_property
-    def _weight(self) -> Scores:
-        if self._given is not None:
-            return self._given
-        if self._few:
-            check_count(self._count, len(self._hits.posted[0]), "rows")
-        return idf(self._hits.frequency, self._count)
+    def _look_up(self, values: Scores, rows: Rows) -> Scores:
+        """The values of these rows, 0 for what is not posted. Features ask for the same rows one after the other."""
+        keys = self.hits.posted[0]
+        if not len(keys):
+            return np.zeros(len(rows))
+        if self._asked is None or self._asked[0] is not rows:
+            place = keys[:-1].searchsorted(rows)  # that of the last key for all that is greater
+            self._asked = rows, place, keys[place] == rows
+        _, place, there = self._asked
+        return np.where(there, values[place], 0.0)
 
     @cached_property
     def _passages(self) -> Matches:
@@ -468,15 +465,12 @@ class Matches:
     def _short(self) -> TermHits:
         """The hits without those of long rows."""
         if self._inside is None:
-            return self._hits
+            return self.hits
         long = np.zeros(len(self._lengths), dtype=np.bool_)
         long[self._inside.passages.of] = True
-        kept = [~long[rows] for rows in self._hits.rows]
-        return TermHits(
-            tuple(rows[own] for rows, own in zip(self._hits.rows, kept, strict=True)),
-            tuple(tfs[own] for tfs, own in zip(self._hits.tfs, kept, strict=True)),
-            self._hits.unknown,
-        )
+        kept = ~long[self.hits.row]
+        frequency = np.bincount(self.hits.term[kept], minlength=self.hits.size)
+        return TermHits(self.hits.row[kept], self.hits.tf[kept], frequency, self.hits.unknown)
 
     def _norm(self, rows: Rows) -> Scores:
         return np.asarray(self._k1 * (1.0 - self._b + self._b * self._lengths[rows] / (self._mean or 1.0)), np.float64)
@@ -485,41 +479,36 @@ class Matches:
         """i32[terms, rows]: how often each row holds each term. Features ask for the same rows one after the other."""
         if self._read is None or self._read[0] is not rows:
             wanted = rows.astype(np.int32)
-            held = np.zeros((self._hits.size, len(rows)), dtype=np.int32)
-            for out, posted, tf in zip(held, self._hits.rows, self._hits.tfs, strict=True):
+            held = np.zeros((self.hits.size, len(rows)), dtype=np.int32)
+            for out, (posted, tf) in zip(held, self.hits.parts, strict=True):
                 if len(posted):
                     place = posted[:-1].searchsorted(wanted)
                     np.copyto(out, tf[place], where=posted[place] == wanted)
             self._read = rows, held
         return self._read[1]
 
-    def _counted(self, windows: Rows) -> NDArray[Any]:
+    def _count_in(self, windows: Rows) -> NDArray[Any]:
         """[columns, terms]: how often the rows of each column hold each term."""
-        posted, _ = self._hits.posted if self._few else (_NONE, _NONE)
-        if not len(posted) or len(posted) * self._hits.size > _CELLS:
+        posted, place = self.hits.posted if self._few else (_NONE, _NONE)
+        if not len(posted) or len(posted) * self.hits.size > _CELLS:
             unique, place = compact(windows.ravel() + 1)
             held = self._held(unique - 1)
             counted: NDArray[Any] = held[:, place].reshape(len(held), *windows.shape).sum(axis=1).T
             return counted
+        # how often each posted row holds each term, and last a row that holds none
+        cells = np.zeros((len(posted) + 1, self.hits.size))
+        cells[place, self.hits.term] = self.hits.tf
         at = posted[:-1].searchsorted(windows)
         at[posted[at] != windows] = len(posted)
-        return np.asarray(self._cells.take(at, axis=0).sum(axis=0))
-
-    @cached_property
-    def _cells(self) -> Scores:
-        """How often each posted row holds each term, and last a row that holds none."""
-        rows, place = self._hits.posted
-        cells = np.zeros((len(rows) + 1, self._hits.size))
-        cells[place, self._hits.term] = self._hits.tf
-        return cells
+        return np.asarray(cells.take(at, axis=0).sum(axis=0))
 
     def _contenders(self, n: int) -> Rows:
         """Rows that are not long, ascending, among which are those of the best ``n``."""
         hits = self._short
-        order = [int(term) for term in np.argsort(hits.frequency, kind="stable") if len(hits.rows[term])]
+        order = [int(term) for term in np.argsort(hits.frequency, kind="stable") if hits.frequency[term]]
         if not order:
             return np.empty(0, dtype=np.int64)
-        most = np.array([int(hits.tfs[term].max()) for term in order])
+        most = np.array([int(hits.parts[term][1].max()) for term in order])
         floor, slope = self._k1 * (1.0 - self._b), self._k1 * self._b / self._mean
 
         def given(term: int, rows: NDArray[Any], tf: NDArray[np.int32]) -> Scores:
@@ -536,7 +525,7 @@ class Matches:
         leading: Rows | None = None
         with zeros(len(self._lengths), np.int32) as place:
             for read, term in enumerate(order):
-                posted, tf = hits.rows[term], hits.tfs[term]
+                posted, tf = hits.parts[term]
                 if len(posted) >= _WORTH and size >= n:
                     # what leads so far, scored with the words that are not read yet, tells what the best will have
                     least = max(least, self._nth(rows[:size], partial[:size], n))
@@ -594,11 +583,3 @@ def _nth(values: Scores, n: int) -> float:
 def _share(tf: NDArray[Any], norm: Scores) -> Scores:
     """``tf / (tf + norm)``, 0 where there is none."""
     return np.asarray(np.divide(tf, tf + norm, out=np.zeros(tf.shape), where=tf > 0))
-
-
-def _look_up(keys: NDArray[Any], values: Scores, wanted: NDArray[Any]) -> Scores:
-    """The value of each wanted key among the ascending ``keys``; 0 where it is missing."""
-    if not len(keys):
-        return np.zeros(len(wanted))
-    place = keys[:-1].searchsorted(wanted)  # that of the last key for all that is greater
-    return np.where(keys[place] == wanted, values[place], 0.0)

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -103,55 +104,37 @@ class Query:
     words: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True)
 class TermHits:
-    """Postings of a query, term by term in its order: ``rows[term]``, ascending, hold it ``tfs[term]`` times.
+    """Postings of a query, term by term in its order, and by row within a term: posting ``i`` says that the row
+    ``row[i]`` holds a term ``tf[i]`` times.
 
-    ``unknown`` counts the query's terms that no text had. ``row``, ``term`` and ``tf`` are the same one after the
-    other, so that sums over them do not depend on how the postings are stored.
+    ``frequency`` counts the rows that hold each term, and ``unknown`` the query's terms that no text had. Sums over
+    postings do not depend on how they are stored.
     """
 
-    rows: tuple[Ints, ...]
-    tfs: tuple[Ints, ...]
-    unknown: int = 0
+    def __init__(self, row: Ints, tf: Ints, frequency: NDArray[np.int64], unknown: int = 0) -> None:
+        self.row, self.tf, self.frequency, self.unknown = row, tf, frequency, unknown
+        self.size = len(frequency)
+        """How many terms are known."""
 
     def __len__(self) -> int:
-        return self._count
-
-    @cached_property
-    def _count(self) -> int:
-        return sum(map(len, self.rows))
-
-    @property
-    def size(self) -> int:
-        """How many terms are known."""
-        return len(self.rows)
-
-    @cached_property
-    def frequency(self) -> NDArray[np.int64]:
-        """How many rows hold each term."""
-        return np.array([len(rows) for rows in self.rows], dtype=np.int64)
-
-    @cached_property
-    def row(self) -> NDArray[np.int64]:
-        return _joined(self.rows)
+        return len(self.row)
 
     @cached_property
     def term(self) -> NDArray[np.int64]:
-        return np.arange(len(self.rows)).repeat(self.frequency)
-
-    @cached_property
-    def tf(self) -> NDArray[np.int64]:
-        return _joined(self.tfs)
+        """The term of each posting, by its number in the query."""
+        return np.arange(self.size).repeat(self.frequency)
 
     @cached_property
     def posted(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows that hold a term, ascending, and the place of each hit's row among them."""
-        return compact(self.row)
+        """The rows that hold a term, ascending, and the place of each posting's row among them."""
+        return compact(self.row.astype(np.int64))
 
-
-def _joined(parts: tuple[Ints, ...]) -> NDArray[np.int64]:
-    return np.concatenate(parts).astype(np.int64) if parts else np.empty(0, dtype=np.int64)
+    @cached_property
+    def parts(self) -> list[tuple[Ints, Ints]]:
+        """Of each term, the rows that hold it, ascending, and how often."""
+        stops = self.frequency.cumsum().tolist()
+        return [(self.row[start:stop], self.tf[start:stop]) for start, stop in pairwise((0, *stops))]
 
 
 class Passages:
@@ -214,6 +197,8 @@ class Words:
         self._segments: list[Segment] = []
         self._pending = np.empty((3, _SEAL), dtype=np.int32)
         self._waiting = 0
+        self._places: dict[int, list[int]] = {}
+        self._placed = 0
         self.passages: Passages | None = None
         """None where no row is long."""
         self._splits = True
@@ -326,22 +311,33 @@ class Words:
         if mask is not None and (mask.dtype != np.bool_ or mask.shape != (self._size,)):
             raise InputError(f"A mask is a bool array ({self._size},), not {mask.dtype} {mask.shape}.")
         # rows of a later part are later rows, so each term's stay in order
-        parts: list[list[tuple[Ints, Ints]]] = [[] for _ in query.terms]
-        for segment in self._segments:
-            for found, place in zip(parts, segment.places(query.terms), strict=True):
+        held = [(segment, segment.places(query.terms)) for segment in self._segments]
+        terms, late, tf = self._pending[:, : self._waiting]
+        if self._placed < self._waiting:
+            # where each term waits: looked up, where a pass over all that wait costs some microseconds a term
+            for number, term in enumerate(terms[self._placed :].tolist(), self._placed):
+                self._places.setdefault(term, []).append(number)
+            self._placed = self._waiting
+        rows, tfs, stops, total = [_NONE], [_NONE], [], 0
+        for number, term in enumerate(query.terms.tolist()):
+            for segment, places in held:
+                place = places[number]
                 if place is not None:
-                    found.append((segment.rows[place], segment.tf[place]))
-        if self._waiting:
-            terms, late, tf = self._pending[:, : self._waiting]
-            for found, term in zip(parts, query.terms, strict=True):
-                (at,) = (terms == term).nonzero()
-                if len(at):
-                    found.append((late[at], tf[at]))
-        pairs = [found[0] if len(found) == 1 else _joined_parts(found) for found in parts]
+                    rows.append(segment.rows[place])
+                    tfs.append(segment.tf[place])
+                    total += place.stop - place.start
+            at = self._places.get(term)
+            if at is not None:
+                rows.append(late[at])
+                tfs.append(tf[at])
+                total += len(at)
+            stops.append(total)
+        row, often = np.concatenate(rows), np.concatenate(tfs)
+        ends = np.array([0, *stops], dtype=np.int64)
         if mask is not None:
-            kept = [mask[rows] for rows, _ in pairs]
-            pairs = [(rows[own], tfs[own]) for (rows, tfs), own in zip(pairs, kept, strict=True)]
-        return TermHits(tuple(rows for rows, _ in pairs), tuple(tfs for _, tfs in pairs), query.unknown)
+            kept = mask[row]
+            row, often, ends = row[kept], often[kept], np.append(0, kept.cumsum())[ends]
+        return TermHits(row, often, ends[1:] - ends[:-1], query.unknown)
 
     # -- on disk ----------------------------------------------------------------------------------------------
 
@@ -439,7 +435,8 @@ class Words:
     def _seal(self) -> None:
         if self._waiting:
             pending = self._pending[:, : self._waiting]
-            self._waiting = 0
+            self._waiting = self._placed = 0
+            self._places = {}
             self._add(segment_of(*pending))
 
     def _add(self, segment: Segment) -> None:
@@ -457,11 +454,6 @@ def _counted(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
     np.not_equal(keys[1:], keys[:-1], out=opens[1:-1])
     (first,) = opens.nonzero()
     return keys[first[:-1]], first[1:] - first[:-1]
-
-
-def _joined_parts(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
-    rows, tfs = zip((_NONE, _NONE), *parts, strict=True)
-    return np.concatenate(rows), np.concatenate(tfs)
 
 
 _NONE: Ints = np.empty(0, dtype=np.int32)

@@ -334,25 +334,19 @@ class Signs:
             found |= 3 if len(word) == 4 and word.isdecimal() else 2
         return found
 
-    def asks_when(self, spoken: str) -> bool:
-        """Whether a question asks for a time: its words in lower case, a space before and after each."""
-        return self.when.search(spoken) is not None
-
-    def asks_how_many(self, spoken: str) -> bool:
-        """Whether a question asks for a number or a span."""
-        return self.how_many.search(spoken) is not None
-
-    def asks_you(self, spoken: str) -> bool:
-        """Whether a question speaks of whom it asks."""
-        return self.you.search(spoken) is not None
-
-    def asks_now(self, spoken: str) -> bool:
-        """Whether a question asks what holds today, and not what was."""
-        return self.now.search(spoken) is not None and self.past.search(spoken) is None
-
-    def asks_over_time(self, spoken: str) -> bool:
-        """Whether a question compares times, or asks for what was: between, more than, originally ..."""
-        return self.over_time.search(spoken) is not None
+    def read_query(self, spoken: str) -> dict[str, bool]:
+        """Return what a query asks for, by the features of that name: its words in lower case, a space before and after
+        each.
+        """
+        return {
+            "asks-when": self.when.search(spoken) is not None,
+            "asks-how-many": self.how_many.search(spoken) is not None,
+            "asks-you": self.you.search(spoken) is not None,
+            # what holds today, and not what was
+            "asks-now": self.now.search(spoken) is not None and self.past.search(spoken) is None,
+            # between, more than, originally ...: it compares times, or asks for what was
+            "asks-over-time": self.over_time.search(spoken) is not None,
+        }
 
 
 @cache
@@ -457,7 +451,8 @@ class Written:
     def __init__(self, language: str | None, term_of: Callable[[str], int]) -> None:
         self._signs, self._term_of = signs_of(language), term_of
         self._names: list[str] = []
-        self._ids = _Forms(self._names)
+        self.ids = _Forms(self._names)
+        """The id of each form that some row had."""
         self._forms = Grown(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8))
         self._rows = Grown(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64))
         self._held = Grown(np.empty(0, dtype=np.int32))
@@ -470,13 +465,13 @@ class Written:
     def beside(self) -> Written:
         """No rows yet, and the forms of these: one that is new here is new there."""
         other = Written(None, self._term_of)
-        other._signs, other._names, other._ids, other._forms = self._signs, self._names, self._ids, self._forms
+        other._signs, other._names, other.ids, other._forms = self._signs, self._names, self.ids, self._forms
         return other
 
     @property
     def forms(self) -> int:
         """How many there are."""
-        return len(self._ids)
+        return len(self.ids)
 
     @property
     def terms(self) -> NDArray[np.int32]:
@@ -486,18 +481,16 @@ class Written:
     @property
     def signs(self) -> NDArray[np.uint8]:
         """The signs that the words of each row are, by the bits of ``SAYS``."""
-        self._settle()
+        if self._late:
+            self._settle()
         return self._rows.column(0)
 
     @property
     def counts(self) -> NDArray[np.int32]:
         """The number of words of each row, stop words counted."""
-        self._settle()
+        if self._late:
+            self._settle()
         return self._rows.column(1)
-
-    def id_of(self, form: str) -> int:
-        """The id of a form, -1 if no row ever had it."""
-        return self._ids.get(form, -1)
 
     def names(self, ids: Ints) -> list[str]:
         """The forms with these ids."""
@@ -507,7 +500,8 @@ class Written:
         """What these rows hold, each form of a row once: the forms, whether one stands with a capital inside a
         sentence, and how many there are of each row.
         """
-        self._settle()
+        if self._late:
+            self._settle()
         stops = self._rows.column(2)
         starts = np.where(rows > 0, stops[rows - 1], 0)
         counts = stops[rows] - starts
@@ -525,12 +519,12 @@ class Written:
         sizes: list[int] = []
         different: list[int] = []
         counts: list[int] = []
-        look_up = self._ids.__getitem__
+        look_up = self.ids.__getitem__
         for words, text, names in zip(said, texts, before, strict=True):
             found = list(map(look_up, words))
             own = dict.fromkeys(found[names:] if names else found, 0)
             for word in _CAPITAL.findall(text):
-                form = self._ids.get(word.lower(), -1)
+                form = self.ids.get(word.lower(), -1)
                 if form in own:
                     own[form] = 1
             ids += found
@@ -602,7 +596,7 @@ class Written:
         )
         if not sound:
             raise ValueError("the forms of the words contradict each other")
-        self._names, self._ids, self._forms = names, _Forms(names), Grown(terms, signs)
+        self._names, self.ids, self._forms = names, _Forms(names), Grown(terms, signs)
 
     def restore(self, signs: NDArray[Any], counts: NDArray[Any], stops: NDArray[Any], held: NDArray[Any]) -> None:
         """Take over what ``arrays`` gave, the forms being there; ValueError where the parts contradict each other."""

@@ -264,6 +264,8 @@ SLOTS: Registry[Slot] = Registry(
                 Input("taken", "num", "how many were taken"),
                 Input("session-taken", "num", "how many of its session were taken; 0 for one without a session"),
                 Input("speaker-taken", "num", "how many of its speaker were taken; 0 for one without a speaker"),
+                Input("tokens", "num", "what its text would cost in tokens, where a context asks; else null"),
+                Input("budget", "num", "the tokens of a context that those taken leave; null where no context asks"),
             ),
             stages=_ALL,
             aggregates=True,

@@ -6,18 +6,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.kernel.embedding import evened
-from memlab.kernel.index import Asked, Signs, among, products, products_below
-from memlab.kernel.language import Known
+from memlab.kernel.index import Asked, among, products, products_below
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall._mentions import Phrases, days_from, file_namer, tag_namer
-from memlab.kernel.recall._moment import COMPUTE, Moment, Rows, Values
+from memlab.kernel.recall._moment import Moment, Rows, Values
 from memlab.kernel.recall._query import QuestionFeatures
 from memlab.kernel.schema import RELATIONS
 from memlab.kernel.state import State
@@ -189,53 +188,90 @@ class Candidates(Moment):
     quiet = True
 
     def __init__(self, state: State, pack: Pack, asked: QuestionFeatures, rows: Rows) -> None:
-        super().__init__(state, pack, rows, asked.at)
-        self.asked = asked
+        self.state, self.pack, self.rows, self.now = state, pack, rows, asked.now
+        self.asked, self.uniform = asked, asked.uniform
+        self._known: dict[str, Values] = {}
         self._held: tuple[Rows, Values, Rows] | None = None
-
-    def shared(self, names: Iterable[str]) -> Known:
-        """Which of these features all candidates share, with the value."""
-        kept, found = self.asked.shared, []
-        for name in names:
-            if name not in kept:
-                kept[name] = _UNIFORM[name](self.asked)
-            if kept[name] is not _VARIES:
-                found.append((name, kept[name]))
-        return tuple(found)
 
     def among(self, places: Rows) -> Candidates:
         """Those at ascending places, with what is known of each row by itself."""
         found = Candidates(self.state, self.pack, self.asked, self.rows[places])
         known = self._known
-        found.give(**{name: known[name][places] for name in _BY_ITSELF if name in known})
+        found._known = {name: known[name][places] for name in _BY_ITSELF if name in known}
         return found
+
+    def compute(self, name: str) -> Values:
+        """Compute a feature that does not follow from the query alone."""
+        asked, rows, state = self.asked, self.rows, self.state
+        match name:
+            case "seed" | "received" | "hops":  # nothing has given it yet
+                return np.zeros(len(rows))
+            case "activation":
+                return self["seed"] + self["received"]
+            case "session-seed":
+                return self._session_seed()
+            case "similarity":
+                return asked.similarity(rows)
+            case "closeness":
+                return asked.embedder.scale(self["similarity"])
+            case "nearness":
+                return self._nearness()
+            case "lexical":
+                return asked.matches.scores(rows)
+            case "coverage":
+                return asked.matches.coverage(rows)
+            case "session-lexical":
+                return asked.session_lexical(self.contexts())
+            case "around-lexical":
+                return asked.around_lexical(self._windows())
+            case "around-similarity":
+                return asked.around_similarity(self._windows())
+            case "before-coverage":
+                before = self.before()
+                return np.where(before >= 0, asked.matches.coverage(np.maximum(before, 0)), 0.0)
+            case "late":
+                forms, _, counts = self._words_held()
+                return asked.late(rows, forms, counts)
+            case "takes-over":
+                return self._takes_over()
+            case "corrects":
+                return self._corrects()
+            case "outdated":
+                return self._outdated()
+            case "names-things":
+                return self._names_things()
+            case "names-speaker":
+                return _any_of(state.names["speaker"].codes[rows], asked.named)
+            case "names-other":
+                return np.asarray(~self["names-speaker"])
+            case "date-gap":
+                return days_from(asked.spans, self.number("created"))
+            case "names-date":
+                return np.asarray(self["date-gap"] == 0, dtype=np.float64)
+            case "names-file" | "names-tag":
+                return self._names_any("files" if name == "names-file" else "tags")
+            case "query-tags":
+                named = tuple(dict.fromkeys(_TAG.findall(asked.question.text)))
+                return np.fromiter([named] * len(rows), dtype=object, count=len(rows))
+            case "phrase":
+                return self._phrase()
+            case "triggered":
+                return _any_of(rows, asked.triggered)
+            case "same-session":
+                sessions = state.names["session"]
+                return np.asarray(sessions.codes[rows] == sessions.code(asked.question.session))
+            case "same-branch":
+                branches = state.names["branch"]
+                wanted = map(branches.code, asked.question.filters.branch or ())
+                return _any_of(branches.codes[rows], np.array([-1, *wanted]))
+        return super().compute(name)
 
     def contexts(self) -> NDArray[np.int32]:
+        """The code of the session of each row."""
         return self.state.contexts.codes[self.rows]
 
-    def query_tags(self) -> Values:
-        named = tuple(dict.fromkeys(_TAG.findall(self.asked.question.text)))
-        found = np.empty(len(self), dtype=object)
-        found[:] = [named] * len(self)
-        return found
-
-    def triggered(self) -> Values:
-        return _any_of(self.rows, self.asked.triggered())
-
-    def names_speaker(self) -> Values:
-        return _any_of(self.state.names["speaker"].codes[self.rows], self.asked.named)
-
-    def names_other(self) -> Values:
-        return ~self["names-speaker"] & bool(len(self.asked.named))
-
-    def lexical(self) -> Values:
-        return self.asked.matches.scores(self.rows)
-
-    def coverage(self) -> Values:
-        return self.asked.matches.coverage(self.rows)
-
-    def phrase(self) -> Values:
-        """Read are only the texts that hold both words of some pair."""
+    def _phrase(self) -> Values:
+        """The share of the query's phrases in each text; read are only texts that hold both words of some pair."""
         asked = Phrases(self.asked.words, self.asked.question.text)
         found = np.zeros(len(self))
         places = np.flatnonzero(self.asked.matches.with_pair(self.rows, asked.terms))
@@ -243,23 +279,20 @@ class Candidates(Moment):
         found[places] = [asked.share(text or "") for text in texts]
         return found
 
-    def windows(self) -> Rows:
+    def _windows(self) -> Rows:
         """The rows, the two that take part before each in its session and the two after; -1 where there is none."""
         if "windows" not in self._known:
             self._known["windows"] = self.state.around(self.rows, 2, self.asked.population.mask)
         return self._known["windows"]
 
-    def held(self) -> tuple[Rows, Values, Rows]:
+    def _words_held(self) -> tuple[Rows, Values, Rows]:
         """The forms of the rows, which of them have a capital, and how many each row has."""
         if self._held is None:
             self._held = self.asked.words.written.held(self.rows)
         return self._held
 
-    def late(self) -> Values:
-        forms, _, counts = self.held()
-        return self.asked.late(self.rows, forms, counts)
-
-    def takes_over(self) -> Values:
+    def _takes_over(self) -> Values:
+        """See ``takes_over``."""
         return takes_over(
             self.state.vectors.take(self.rows),
             (min_max(self["late"]) + min_max(self["similarity"])) / 2.0,
@@ -269,18 +302,18 @@ class Candidates(Moment):
             self.asked.embedder.scale,
         )
 
-    def content(self) -> list[frozenset[int]]:
+    def _content(self) -> list[frozenset[int]]:
         """The stems of each row that say what it is about: no stop words, no words such as user and like."""
-        forms, _, counts = self.held()
+        forms, _, counts = self._words_held()
         written = self.asked.words.written
         stems = written.terms[forms]
         unspecific = self.asked.signs.words["unspecific"]
-        known = [form for word in unspecific if (form := written.id_of(word)) >= 0]
+        known = [written.ids[word] for word in unspecific if word in written.ids]
         stems = np.where(np.isin(stems, written.terms[known]), -1, stems) if known else stems
         parts = np.split(stems, counts.cumsum()[:-1])
         return [frozenset(part[part >= 0].tolist()) for part in parts]
 
-    def corrects(self) -> Values:
+    def _corrects(self) -> Values:
         kinds = self.state.names["kind"]
         (rows,) = np.nonzero(kinds.codes[self.rows] == kinds.code("correction"))
         if not len(rows):
@@ -291,14 +324,14 @@ class Candidates(Moment):
             np.maximum(self["late"], (min_max(self["late"]) + min_max(self["similarity"])) / 2.0),
             self["late"],
             self["words"],
-            self.content(),
+            self._content(),
             self["says-change"],
             self.number("created"),
             self.state.names["speaker"].codes[self.rows],
             self.asked.embedder.scale,
         )
 
-    def outdated(self) -> Values:
+    def _outdated(self) -> Values:
         """Texts are read only of pairs that both hold enough of the question's words."""
         found, edges = np.zeros(len(self)), self.state.edges
         updated = edges.entered(_UPDATES)
@@ -325,60 +358,30 @@ class Candidates(Moment):
             found[place] = max(found[place], asked.outdated(old or "", new or ""))
         return np.where(found >= _OUTDATED, found, 0.0)
 
-    def names_things(self) -> Values:
-        forms, capital, counts = self.held()
+    def _names_things(self) -> Values:
+        forms, capital, counts = self._words_held()
         (places,) = capital.nonzero()
         places = places[~_any_of(forms[places], self.asked.names)]
         row = counts.cumsum().searchsorted(places, side="right")
         return np.minimum(np.bincount(row, minlength=len(self)), 3).astype(np.float64)
 
-    def nearness(self) -> Values:
+    def _nearness(self) -> Values:
         if not self.asked.embedder.calibrated:
             return self["closeness"]
         specific = self.asked.specific_matches
         shared = self["coverage"] if specific is None else specific.coverage(self.rows)
         return evened(self["closeness"], shared, self["length"])
 
-    def date_gap(self) -> Values:
-        spans = self.asked.spans
-        return days_from(spans, self.number("created")) if spans else np.full(len(self.rows), np.nan)
-
-    def names_date(self) -> Values:
-        gap = self["date-gap"]
-        return np.where(np.isnan(gap), np.nan, gap == 0) if self.asked.spans else gap
-
-    def names_file(self) -> Values:
-        return self._any_named("files", lambda: file_namer(self.asked.words.stop_words, self.asked.question.text))
-
-    def names_tag(self) -> Values:
-        return self._any_named("tags", lambda: tag_namer(self.asked.words, self.asked.question.text))
-
-    def _any_named(self, column: str, namer: Callable[[], Callable[[str], bool]]) -> Values:
-        lists = self.state.lists[column]
+    def _names_any(self, column: str) -> Values:
+        """Whether the query names any of the files, or of the tags, of each row."""
+        lists, text, words = self.state.lists[column], self.asked.question.text, self.asked.words
         if not lists.held:
             return np.zeros(len(self.rows), dtype=np.bool_)
-        named = namer()
-        held = (any(map(named, lists.at(row))) for row in self.rows.tolist())
+        is_named = file_namer(words.stop_words, text) if column == "files" else tag_namer(words, text)
+        held = (any(map(is_named, lists.at(row))) for row in self.rows.tolist())
         return np.fromiter(held, dtype=np.bool_, count=len(self))
 
-    def before_coverage(self) -> Values:
-        rows = self.before()
-        return np.where(rows >= 0, self.asked.matches.coverage(np.maximum(rows, 0)), 0.0)
-
-    def same_branch(self) -> Values:
-        branches = self.state.names["branch"]
-        codes = branches.codes[self.rows]
-        wanted = self.asked.question.filters.branch or ()
-        return _any_of(codes, np.array([-1, *map(branches.code, wanted)]))
-
-    def same_session(self) -> Values:
-        sessions = self.state.names["session"]
-        session = self.asked.question.session
-        if session is None:
-            return np.zeros(len(self.rows), dtype=np.bool_)
-        return np.asarray(sessions.codes[self.rows] == sessions.code(session))
-
-    def session_seed(self) -> Values:
+    def _session_seed(self) -> Values:
         """The best seed of each session among these rows; a row without a session has its own."""
         contexts, seeds = self.contexts(), self["seed"]
         # the last place is for rows without a session, whose code is -1
@@ -395,73 +398,3 @@ def _any_of(values: Values, wanted: Values) -> Values:
     for value in wanted:
         found |= values == value
     return found
-
-
-_VARIES = object()
-"""In the place of a value that all candidates share: they do not share one."""
-
-
-def _names_anyone(asked: QuestionFeatures) -> Any:
-    return _VARIES if len(asked.named) else False
-
-
-_UNIFORM: dict[str, Callable[[QuestionFeatures], Any]] = {
-    "asks-when": lambda asked: asked.signs.asks_when(asked.spoken),
-    "asks-how-many": lambda asked: asked.signs.asks_how_many(asked.spoken),
-    "asks-you": lambda asked: asked.signs.asks_you(asked.spoken),
-    "asks-now": lambda asked: asked.signs.asks_now(asked.spoken),
-    "asks-over-time": lambda asked: asked.signs.asks_over_time(asked.spoken),
-    "names-speaker": _names_anyone,
-    "names-other": _names_anyone,
-    "names-date": lambda asked: _VARIES if asked.spans else None,
-    "date-gap": lambda asked: _VARIES if asked.spans else None,
-    "same-session": lambda asked: _VARIES if asked.question.session else False,
-    "triggered": lambda asked: _VARIES if len(asked.triggered()) else False,
-}
-"""Of each feature that all candidates of some recalls share, the value: null as None."""
-
-
-def _of_question(asks: Callable[[Signs, str], bool]) -> Callable[[Candidates], Values]:
-    return lambda pool: (np.ones if asks(pool.asked.signs, pool.asked.spoken) else np.zeros)(len(pool), np.bool_)
-
-
-_COMPUTE: dict[str, Callable[[Candidates], Values]] = {
-    **COMPUTE,
-    "late": Candidates.late,
-    "around-lexical": lambda pool: pool.asked.around_lexical(pool.windows()),
-    "around-similarity": lambda pool: pool.asked.around_similarity(pool.windows()),
-    "names-things": Candidates.names_things,
-    "asks-when": _of_question(Signs.asks_when),
-    "asks-how-many": _of_question(Signs.asks_how_many),
-    "asks-you": _of_question(Signs.asks_you),
-    "asks-now": _of_question(Signs.asks_now),
-    "asks-over-time": _of_question(Signs.asks_over_time),
-    "takes-over": Candidates.takes_over,
-    "corrects": Candidates.corrects,
-    "outdated": Candidates.outdated,
-    "similarity": lambda pool: pool.asked.similarity(pool.rows),
-    "closeness": lambda pool: pool.asked.embedder.scale(pool["similarity"]),
-    "nearness": Candidates.nearness,
-    "lexical": Candidates.lexical,
-    "coverage": Candidates.coverage,
-    "session-lexical": lambda pool: pool.asked.session_lexical(pool.contexts()),
-    "before-coverage": Candidates.before_coverage,
-    "names-speaker": Candidates.names_speaker,
-    "names-other": Candidates.names_other,
-    "phrase": Candidates.phrase,
-    "date-gap": Candidates.date_gap,
-    "names-date": Candidates.names_date,
-    "names-file": Candidates.names_file,
-    "names-tag": Candidates.names_tag,
-    "query-tags": Candidates.query_tags,
-    "triggered": Candidates.triggered,
-    "same-session": Candidates.same_session,
-    "same-branch": Candidates.same_branch,
-    "seed": lambda pool: np.zeros(len(pool.rows)),
-    "received": lambda pool: np.zeros(len(pool.rows)),
-    "activation": lambda pool: pool["seed"] + pool["received"],
-    "hops": lambda pool: np.zeros(len(pool.rows)),
-    "session-seed": Candidates.session_seed,
-}
-
-Candidates.compute = _COMPUTE

@@ -9,7 +9,8 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from contextlib import nullcontext
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
@@ -20,8 +21,8 @@ from numpy.typing import NDArray
 
 from memlab.errors import ExtensionError, ExtensionWarning, UnknownName
 from memlab.kernel.base.clock import DAY
-from memlab.kernel.index import SAYS
-from memlab.kernel.language import Coded, Known, Policy, Program
+from memlab.kernel.index import SAYS, Words
+from memlab.kernel.language import Coded, Known, Policy, Program, Value
 from memlab.kernel.policies import FEATURES, Pack
 from memlab.kernel.schema import MEMORY, RELATIONS, SPEAKER_ROLES, USES, role_of
 from memlab.kernel.state import State, gather, words_at
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CODES",
-    "COMPUTE",
     "NOTHING",
     "NULLABLE",
     "PLAIN",
@@ -307,18 +307,45 @@ _BITS: NDArray[np.bool_] = np.arange(1 << len(SAYS)) >> np.arange(len(SAYS))[:, 
 _LN2 = math.log(2.0)
 _MS_A_DAY = 86_400_000.0
 
+_STORED = {
+    "access": "access",
+    "success": "success",
+    "fail": "fail",
+    "importance": "importance",
+    "confidence": "confidence",
+    "trust": "trust",
+    "strength": "strength",
+    "energy": "energy",
+    "stability": "stability",
+    "difficulty": "difficulty",
+    "ttl-days": "ttl_days",
+    "emotional-weight": "emotional_weight",
+    "recency-weight": "recency_weight",
+    "pinned": "pinned",
+}
+"""Features that are columns of numbers."""
+
+_SINCE = {"age-days": "created", "idle-days": "accessed", "elapsed-days": "accessed"}
+"""Features that are the days since an instant."""
+
+_USES = {f"use-{number}-days": number - 1 for number in range(1, USES + 1)}
+_SAYS = {name: place for place, name in enumerate(SAYS)}
+
+_ROLES = {role: code for code, role in enumerate(SPEAKER_ROLES)}
+_roles_by_speaker: WeakKeyDictionary[Names, tuple[str | None, NDArray[np.int64]]] = WeakKeyDictionary()
+
 
 class Moment:
-    """Some rows of a state at an instant (``now``, microseconds UTC), with features on demand. Rows are ascending.
+    """Rows of a state at an instant (``now``, microseconds UTC), with features on demand. Rows ascend.
 
     ``now`` may be an instant for each row.
     """
 
-    compute: ClassVar[Mapping[str, Callable[[Any], Values]]]
-    """Of each feature, how to have it."""
-
     quiet: ClassVar[bool] = False
-    """Whether NumPy's warnings are off whenever it is asked."""
+    """Whether NumPy's warnings are off whenever a policy is asked."""
+
+    uniform: Mapping[str, Value] = MappingProxyType({})
+    """The features that all rows share, with their values: what follows from the query alone. Without a query, none."""
 
     def __init__(self, state: State, pack: Pack, rows: Rows, now: int | Rows | NDArray[np.float64]) -> None:
         self.state, self.pack, self.rows, self.now = state, pack, rows, np.asarray(now, dtype=np.float64)
@@ -330,10 +357,51 @@ class Moment:
     def __getitem__(self, name: str) -> Values:
         values = self._known.get(name)
         if values is None:
-            compute = self.compute.get(name)
-            values = extended_values(FEATURES[name], self) if compute is None else compute(self)
+            if name in self.uniform:
+                value = self.uniform[name]
+                values = np.full(len(self.rows), np.nan if value is None else value)
+            else:
+                values = self.compute(name)
             self._known[name] = values
         return values
+
+    def compute(self, name: str) -> Values:
+        """Compute a feature of memories, or one of an extension."""
+        rows, state = self.rows, self.state
+        if name in _STORED:
+            return self.number(_STORED[name])
+        if name in WORDS:
+            return self.word(name)
+        if name in _SAYS:
+            return np.asarray(self._says()[_SAYS[name]])
+        if name in _SINCE:
+            # far from now the difference of two instants does not fit 64 bits
+            return np.asarray(np.maximum((self.now - self.number(_SINCE[name])) / DAY, 0.0))
+        if name in _USES:
+            return np.asarray(self.use_days()[_USES[name]])
+        match name:
+            case "uses":
+                return self["access"] + 1.0
+            case "recency":
+                return self._recency()
+            case "retention":
+                return self.retention()
+            case "asks":
+                return np.asarray(state.asks.values[rows])
+            case "answers":
+                before = self.before()
+                return np.asarray((before >= 0) & state.asks.values[before])  # -1 is some row too, and does not count
+            case "length":  # stop words left out
+                return self._words().lengths[rows].astype(np.float64)
+            case "words":  # stop words counted
+                return self._words().written.counts[rows].astype(np.float64)
+            case "speaker-role":
+                coded = self._coded_roles()
+                return coded if isinstance(coded, np.ndarray) else coded.array()
+            case "tags" | "files":
+                lists = [state.lists[name].at(row) for row in rows.tolist()]
+                return np.fromiter(lists, dtype=object, count=len(lists))
+        return extended_values(FEATURES[name], self)
 
     def fill(self, table: NDArray[np.float64], names: tuple[str, ...]) -> None:
         """Write numbers and flags, null as NaN, into the first rows of f64[names, rows]. Columns of the state are read
@@ -346,13 +414,13 @@ class Moment:
         )
         if layout.uses:
             table[[place for place, _ in layout.uses]] = self.use_days()[[number for _, number in layout.uses]]
-        shared = dict(self.shared(layout.uniform))
-        known = self._known
+        known, uniform = self._known, self.uniform
         for place, name in layout.others:
             if name in known:
                 table[place] = known[name]
-            elif name in shared:
-                table[place] = np.nan if shared[name] is None else shared[name]
+            elif name in uniform:
+                value = uniform[name]
+                table[place] = np.nan if value is None else value
             else:
                 table[place] = self[name]
 
@@ -371,8 +439,9 @@ class Moment:
     ) -> tuple[Values, NDArray[np.bool_] | None]:
         """What a policy makes of these memories, and where it makes nothing. ``given``: inputs that are no features."""
         reading = reading_of(policy)
-        if reading.uniform and (known := self.shared(reading.uniform)):
-            reading = reading.knowing(known)
+        if reading.uniform and self.uniform:
+            uniform = self.uniform
+            reading = reading.knowing(tuple([(name, uniform[name]) for name in reading.uniform if name in uniform]))
         ready = [
             (self[name], None) if how == PLAIN and name not in given else self._ready(policy, name, how, given)
             for name, how in reading.inputs
@@ -393,17 +462,16 @@ class Moment:
             ready.append((values, nulls if nulls is not None and nulls.any() else None))
         return reading.program.compute(ready, len(places), order=np.arange(len(places)), quiet=self.quiet)
 
-    def shared(self, names: Iterable[str]) -> Known:
-        """Which of these features all rows share, with the value; of a moment without a question none."""
-        return ()
-
     def _ready(self, policy: Policy, name: str, how: str, given: Mapping[str, Callable[[], Column]]) -> Ready:
         """One input of a policy, and where it is null."""
         if name in given:
             column = given[name]()
             values, nulls = column if isinstance(column, tuple) else (column, None)
-        elif how == CODES:
-            return self.coded(name), None
+        elif how == CODES and name not in self._known:
+            if name == "speaker-role":
+                return self._coded_roles(), None
+            names = self.state.names[name]
+            return Coded(names.codes[self.rows], names.vocabulary, names.known), None
         elif how == TEST:
             return read(self, policy, name), None
         else:
@@ -411,67 +479,22 @@ class Moment:
             nulls = np.isnan(values) if how == NULLABLE else None
         return values, nulls if nulls is not None and nulls.any() else None
 
-    def coded(self, name: str) -> Coded | Values:
-        """A feature that is a column of words, as codes where it was not given."""
-        if name in self._known:
-            return self._known[name]
-        if name == "speaker-role":
-            return self._coded_roles()
-        names = self.state.names[name]
-        return Coded(names.codes[self.rows], names.vocabulary, names.known)
-
-    # -- one method for each family ---------------------------------------------------------------------------
+    # -- columns, and one method for each other family ---------------------------------------------------------
 
     def number(self, column: str) -> Values:
-        return np.asarray(self.state.numbers[column].values[self.rows])
+        """Return a column of numbers of the state."""
+        values: Values = self.state.numbers[column].values[self.rows]
+        return values
 
     def word(self, column: str) -> Values:
+        """Return a column of words of the state."""
         return self.state.names[column].objects(self.rows)
-
-    def days_since(self, column: str) -> Values:
-        # far from now the difference of two instants does not fit 64 bits
-        return np.asarray(np.maximum((self.now - self.number(column)) / DAY, 0.0))
 
     def before(self) -> Rows:
         """The row just before each one in its session; -1 where none is."""
         if "before" not in self._known:
             self._known["before"] = self.state.edges.step(self.rows, _NEXT, outgoing=False)
         return self._known["before"]
-
-    def answers(self) -> Values:
-        before = self.before()
-        return np.asarray((before >= 0) & self.state.asks.values[before])  # -1 is some row too, and does not count
-
-    def length(self) -> Values:
-        words = self.state.words_in(str(self.pack.settings["language"]))
-        return np.asarray(words.lengths[self.rows], dtype=np.float64)
-
-    def says(self) -> Values:
-        """bool[signs, rows]: of what each row has a sign."""
-        if "says" not in self._known:
-            written = self.state.words_in(str(self.pack.settings["language"])).written
-            self._known["says"] = _BITS.take(written.signs[self.rows], axis=1)
-        return self._known["says"]
-
-    def word_count(self) -> Values:
-        written = self.state.words_in(str(self.pack.settings["language"])).written
-        return written.counts[self.rows].astype(np.float64)
-
-    def asks(self) -> Values:
-        return self.state.asks.values[self.rows]
-
-    def speaker_role(self) -> Values:
-        """By the name of who said it, or else of who wrote it."""
-        coded = self._coded_roles()
-        return coded if isinstance(coded, np.ndarray) else coded.array()
-
-    def _coded_roles(self) -> Coded | Values:
-        speakers, creators = self.state.names["speaker"], self.state.names["creator"]
-        if not creators.held:
-            roles = _roles_of(speakers, creators.default)
-            return Coded(roles[speakers.codes[self.rows]], SPEAKER_ROLES, _ROLES)
-        pairs = zip(speakers.objects(self.rows), creators.objects(self.rows), strict=True)
-        return np.array([role_of(*pair) for pair in pairs], dtype=object)
 
     def use_days(self) -> Values:
         """f64[uses, rows]: the ages of each row's latest uses, the newest first; NaN where there were fewer."""
@@ -483,76 +506,62 @@ class Moment:
             self._known["use-days"] = ages
         return self._known["use-days"]
 
+    def _words(self) -> Words:
+        return self.state.words_in(str(self.pack.settings["language"]))
+
+    def _says(self) -> Values:
+        """bool[signs, rows]: which signs the words of each row are."""
+        if "says" not in self._known:
+            self._known["says"] = _BITS.take(self._words().written.signs[self.rows], axis=1)
+        return self._known["says"]
+
+    def _coded_roles(self) -> Coded | Values:
+        """The roles as codes; as words where creators differ. Those of all speakers are kept until one is new."""
+        speakers, creators = self.state.names["speaker"], self.state.names["creator"]
+        if creators.held:
+            pairs = zip(speakers.objects(self.rows), creators.objects(self.rows), strict=True)
+            return np.array([role_of(*pair) for pair in pairs], dtype=object)
+        creator, known = creators.default, _roles_by_speaker.get(speakers)
+        if known is None or known[0] != creator or len(known[1]) != len(speakers.vocabulary) + 1:
+            # the last is that of no speaker, whose code is -1
+            roles = [_ROLES[role_of(name, creator)] for name in (*speakers.vocabulary, None)]
+            known = _roles_by_speaker[speakers] = creator, np.array(roles, dtype=np.int64)
+        return Coded(known[1][speakers.codes[self.rows]], SPEAKER_ROLES, _ROLES)
+
     def half_life(self) -> Values:
         """Days, by the pack's policy; NaN where it gives null."""
         if "half-life" not in self._known:
-            policy = self.pack.policies["half-life"]
+            policy, unit = self.pack.policies["half-life"], self.pack.unit("half-life")
             base = float(self.pack.settings["base-half-life"])
-            given: dict[str, Callable[[], Values]] = {
-                "base-half-days": lambda: np.full(len(self), base),
-                "base-half-ms": lambda: np.full(len(self), base * _MS_A_DAY),
-                "recency-ms": lambda: self["idle-days"] * _MS_A_DAY,
-            }
             if policy.inputs == ("base-half-days",) and not reading_of(policy).program.aggregates:
-                same = policy.row({"base-half-days": base})
-                half = np.full(len(self), np.nan if same is None else same)
-                self._known["half-life"] = half / self.pack.unit("half-life")
-                return self._known["half-life"]
-            half, nulls = self.ask(policy, given=given)
-            half = half / self.pack.unit("half-life")
+                half, nulls = np.full(len(self.rows), _same_half_life(policy, base)), None
+            else:
+                given: dict[str, Callable[[], Values]] = {
+                    "base-half-days": lambda: np.full(len(self), base),
+                    "base-half-ms": lambda: np.full(len(self), base * _MS_A_DAY),
+                    "recency-ms": lambda: self["idle-days"] * _MS_A_DAY,
+                }
+                half, nulls = self.ask(policy, given=given)
+            half = half / unit
             self._known["half-life"] = half if nulls is None else np.where(nulls, np.nan, half)
         return self._known["half-life"]
 
-    def recency(self) -> Values:
-        if self.quiet:
-            return np.asarray(np.exp(-_LN2 * self["idle-days"] / self.half_life()))
-        with np.errstate(all="ignore"):
+    def _recency(self) -> Values:
+        """Return the share that is left of each memory after its half-life."""
+        with nullcontext() if self.quiet else np.errstate(all="ignore"):
             return np.asarray(np.exp(-_LN2 * self["idle-days"] / self.half_life()))
 
     def retention(self) -> Values:
+        """Return what the slot ``retention`` gives; NaN where it gives null."""
         values, nulls = self.ask(self.pack.policies["retention"], given={"half-life": self.half_life})
         return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
 
-    def sets(self, column: str) -> Values:
-        """The strings of each row as tuples, empty for none."""
-        lists = self.state.lists[column]
-        found = np.empty(len(self), dtype=object)
-        found[:] = [lists.at(row) for row in self.rows.tolist()]
-        return found
 
-
-_STORED = {
-    "access": "access",
-    "success": "success",
-    "fail": "fail",
-    "importance": "importance",
-    "confidence": "confidence",
-    "trust": "trust",
-    "strength": "strength",
-    "energy": "energy",
-    "stability": "stability",
-    "difficulty": "difficulty",
-    "ttl-days": "ttl_days",
-    "emotional-weight": "emotional_weight",
-    "recency-weight": "recency_weight",
-    "pinned": "pinned",
-}
-"""Features that are columns of numbers."""
-
-_ROLES = {role: code for code, role in enumerate(SPEAKER_ROLES)}
-_roles_by_speaker: WeakKeyDictionary[Names, tuple[str | None, NDArray[np.int64]]] = WeakKeyDictionary()
-
-
-def _roles_of(speakers: Names, creator: str | None) -> NDArray[np.int64]:
-    """The role of each speaker by code, and last of those without a speaker, whom ``creator`` wrote."""
-    known = _roles_by_speaker.get(speakers)
-    if known is None or known[0] != creator or len(known[1]) != len(speakers.vocabulary) + 1:
-        roles = [_ROLES[role_of(name, creator)] for name in (*speakers.vocabulary, None)]
-        known = _roles_by_speaker[speakers] = creator, np.array(roles, dtype=np.int64)
-    return known[1]
-
-
-_USES = {f"use-{number}-days": number - 1 for number in range(1, USES + 1)}
+@lru_cache(maxsize=64)
+def _same_half_life(policy: Policy, base: float) -> float:
+    """What a policy gives every memory that reads nothing of it; NaN for null."""
+    same = policy.row({"base-half-days": base})
+    return float(same) if isinstance(same, float) else math.nan
 
 
 class _Layout(NamedTuple):
@@ -561,7 +570,6 @@ class _Layout(NamedTuple):
     stored: list[tuple[int, str]]
     uses: list[tuple[int, int]]
     others: list[tuple[int, str]]
-    uniform: tuple[str, ...]
 
 
 @cache
@@ -571,45 +579,4 @@ def _layout(names: tuple[str, ...]) -> _Layout:
         [(place, _STORED[name]) for place, name in placed if name in _STORED],
         [(place, _USES[name]) for place, name in placed if name in _USES],
         [(place, name) for place, name in placed if name not in _STORED and name not in _USES],
-        tuple(name for name in names if name in SHARED),
     )
-
-
-def _number(column: str) -> Callable[[Moment], Values]:
-    return lambda moment: moment.number(column)
-
-
-def _word(column: str) -> Callable[[Moment], Values]:
-    return lambda moment: moment.word(column)
-
-
-def _use(number: int) -> Callable[[Moment], Values]:
-    return lambda moment: moment.use_days()[number]
-
-
-def _says(place: int) -> Callable[[Moment], Values]:
-    return lambda moment: moment.says()[place]
-
-
-COMPUTE: dict[str, Callable[[Moment], Values]] = {
-    **{name: _says(place) for place, name in enumerate(SAYS)},
-    "words": Moment.word_count,
-    "speaker-role": Moment.speaker_role,
-    "asks": Moment.asks,
-    "answers": Moment.answers,
-    "length": Moment.length,
-    "age-days": lambda moment: moment.days_since("created"),
-    "idle-days": lambda moment: moment.days_since("accessed"),
-    "recency": Moment.recency,
-    "elapsed-days": lambda moment: moment["idle-days"],
-    "retention": Moment.retention,
-    "uses": lambda moment: moment["access"] + 1.0,
-    **{name: _use(number) for name, number in _USES.items()},
-    **{name: _number(column) for name, column in _STORED.items()},
-    **{name: _word(name) for name in WORDS},
-    "tags": lambda moment: moment.sets("tags"),
-    "files": lambda moment: moment.sets("files"),
-}
-"""Of each feature of the stage ``memory``."""
-
-Moment.compute = COMPUTE

@@ -27,11 +27,10 @@ from memlab.kernel.policies import Challenge, Pack, same_candidates
 from memlab.kernel.recall._features import Candidates
 from memlab.kernel.recall._mentions import Triggers
 from memlab.kernel.recall._moment import Column, reading_of
-from memlab.kernel.recall._plan import STAGES, Plan, Plans, Reached, Run, Stage, is_over
+from memlab.kernel.recall._plan import STAGES, Plans, Reached, Run, Stage, is_over
 from memlab.kernel.recall._population import Population, Populations
 from memlab.kernel.recall._query import (
     NO_ENTITIES,
-    About,
     EntityNames,
     Question,
     QuestionFeatures,
@@ -50,6 +49,7 @@ from memlab.kernel.recall._ranking import (
     draw_challenge,
     rank_all,
     rank_by_policy,
+    rank_by_score,
 )
 from memlab.kernel.recall._slating import bytes_of, log
 from memlab.kernel.slates import Slate
@@ -81,15 +81,6 @@ Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_OF_EDGES: dict[str, Callable[[EdgeBatch, float], NDArray[Any]]] = {
-    "activation": lambda batch, damping: batch.activation,
-    "weight": lambda batch, damping: batch.weight,
-    "depth": lambda batch, damping: np.full(len(batch.weight), float(batch.depth)),
-    "damping": lambda batch, damping: np.full(len(batch.weight), damping),
-    "outgoing": lambda batch, damping: batch.outgoing,
-}
-"""What a policy of spreading reads of the edges crossed, and of the pack's damping."""
-
 _NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 
 
@@ -98,15 +89,15 @@ _NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 
 def find(run: Run) -> None:
     """The nearest vectors, the best matches of words and what has a trigger, by ascending row."""
-    if _begins_with_entities(run):
+    if len(run.about.nodes) and run.plan.spread.entities_first:
         run.found = _NO_ROWS
         return
     run.found = _found(run)
     if not run.plan.ending.possible(run.state):
         return
     # what is over takes nobody's place
-    if is_over(_candidates(run, run.found)).any():
-        run.found = _found(run, lambda rows: rows[~is_over(_candidates(run, rows))])
+    if is_over(Candidates(run.state, run.plan.pack, run.asked, run.found)).any():
+        run.found = _found(run, lambda rows: rows[~is_over(Candidates(run.state, run.plan.pack, run.asked, rows))])
 
 
 def _found(run: Run, standing: Callable[[Rows], Rows] | None = None) -> Rows:
@@ -114,11 +105,13 @@ def _found(run: Run, standing: Callable[[Rows], Rows] | None = None) -> Rows:
     plan, asked = run.plan.find, run.asked
     parts = []
     if plan.dense and len(asked.population.rows):
-        parts.append(_best(asked.nearest, plan.dense, standing))
+        nearest = asked.nearest
+        parts.append(nearest(plan.dense) if standing is None else _best(nearest, plan.dense, standing))
     if plan.lexical:
-        parts.append(_best(asked.matches.best, plan.lexical, standing))
+        matching = asked.matches.best
+        parts.append(matching(plan.lexical) if standing is None else _best(matching, plan.lexical, standing))
     if plan.triggers:
-        called = asked.triggered()
+        called = asked.triggered
         parts.append(called if standing is None else standing(called))
     if not parts:
         return _NO_ROWS
@@ -130,12 +123,9 @@ def _found(run: Run, standing: Callable[[Rows], Rows] | None = None) -> Rows:
     return rows[fresh]
 
 
-def _best(search: Callable[[int], Rows], count: int, standing: Callable[[Rows], Rows] | None) -> Rows:
+def _best(search: Callable[[int], Rows], count: int, standing: Callable[[Rows], Rows]) -> Rows:
     """The ``count`` best that a search gives, of what is ``standing``: it is asked for more until there are as many."""
-    rows = search(count)
-    if standing is None:
-        return rows
-    wide = count
+    rows, wide = search(count), count
     while True:
         kept = rows[among(rows, standing(np.sort(rows)))]
         if len(kept) >= count or len(rows) < wide:
@@ -149,14 +139,14 @@ def _best(search: Callable[[int], Rows], count: int, standing: Callable[[Rows], 
 
 def admit(run: Run) -> None:
     """Those that the slot ``eligible`` lets take part."""
-    direct = _candidates(run, run.found)
-    by_hops = run.plan.eligible
+    rows, by_hops = run.found, run.plan.eligible
+    if by_hops is not None and not by_hops[0]:
+        rows = rows[:0]
+    run.direct = Candidates(run.state, run.plan.pack, run.asked, rows)
     if by_hops is None:
-        keep = _eligible(direct)
-        direct = direct if keep.all() else _candidates(run, run.found[keep])
-    elif not by_hops[0]:
-        direct = _candidates(run, run.found[:0])
-    run.direct = direct
+        keep = _eligible(run.direct)
+        if not keep.all():
+            run.direct = Candidates(run.state, run.plan.pack, run.asked, rows[keep])
 
 
 def seed(run: Run) -> None:
@@ -168,13 +158,9 @@ def admitted_rows(run: Run, rows: Rows, *, hops: int) -> Rows:
     """Those of ``rows``, which nothing found, that may be shown: eligible, and not over. They are so many hops away."""
     if not len(rows):
         return rows
-    beside = _candidates(run, rows)
+    beside = Candidates(run.state, run.plan.pack, run.asked, rows)
     beside.give(hops=np.full(len(rows), float(hops)))
     return rows[_eligible(beside) & ~_over(run, beside)]
-
-
-def _candidates(run: Run, rows: Rows) -> Candidates:
-    return Candidates(run.state, run.plan.pack, run.asked, rows)
 
 
 def _eligible(pool: Candidates) -> Flags:
@@ -212,17 +198,19 @@ def spread_activation(run: Run) -> None:
     run.reached = Reached(run.direct.rows, own, nothing, own, nothing)
 
 
-def _begins_with_entities(run: Run) -> bool:
-    return bool(len(run.about.nodes)) and run.plan.spread.entities_first
-
-
 def _spread(run: Run) -> Reached:
-    plan, direct, values = run.plan.spread, run.direct, run.seeds
-    order = _sources(run)
+    plan, direct, values, about = run.plan.spread, run.direct, run.seeds, run.about
+    # activation leaves from the best candidates, in the order of their rows
+    order = np.arange(len(values)) if len(values) <= plan.seeds else np.sort(best(values, plan.seeds))
+    order = order[np.isfinite(values[order])]
+    if len(about.nodes):
+        order = order[
+            values[order] > 0
+        ]  # a seed keeps what it has: with nothing, it would hold up what an entity sends
     wave = spread(
         run.state.edges,
-        np.concatenate((direct.rows[order], run.about.nodes)),
-        np.concatenate((values[order], run.about.nearness)),
+        np.concatenate((direct.rows[order], about.nodes)),
+        np.concatenate((values[order], about.nearness)),
         _passing(run),
         steps=plan.steps,
         threshold=plan.threshold,
@@ -230,7 +218,7 @@ def _spread(run: Run) -> Reached:
         damping=min(plan.damping, 0.999),
         fan_out=plan.fan_out,
         nodes=run.state.nodes,
-        sound=not len(run.about.nodes),
+        sound=not len(about.nodes),
     ).of_kind("memory")
     everyone = len(order) == len(direct.rows)  # then every candidate is a seed, and the wave holds all
     rows = wave.rows if everyone else np.union1d(direct.rows, wave.rows)
@@ -240,16 +228,10 @@ def _spread(run: Run) -> Reached:
     received[at_wave], activation[at_wave], hops[at_wave] = wave.received, wave.activation, wave.hops
     at_direct = rows.searchsorted(direct.rows)
     seeds[at_direct], hops[at_direct] = np.where(np.isfinite(values), values, 0.0), 0.0
-    return _eligible_ones(run, Reached(rows, seeds, received, activation, hops))
-
-
-def _sources(run: Run) -> Rows:
-    """The places of the candidates from which activation leaves, ascending."""
-    values, most = run.seeds, run.plan.spread.seeds
-    order = np.arange(len(values)) if len(values) <= most else np.sort(best(values, most))
-    order = order[np.isfinite(values[order])]
-    # a seed keeps what it has: with nothing, it would hold up what an entity sends
-    return order[values[order] > 0] if len(run.about.nodes) else order
+    reached = Reached(rows, seeds, received, activation, hops)
+    if run.plan.eligible is not None and all(run.plan.eligible) and not run.plan.ending.possible(run.state):
+        return reached
+    return _eligible_ones(run, reached)
 
 
 def _passing(run: Run) -> Callable[[EdgeBatch], Scores]:
@@ -257,15 +239,21 @@ def _passing(run: Run) -> Callable[[EdgeBatch], Scores]:
     damping = run.plan.spread.damping
     program = reading_of(run.plan.pack.policies["spread"]).program
     mask, relations = run.asked.population.mask, tuple(run.state.edges.relations)
-
-    def column(batch: EdgeBatch, name: str) -> Any:
-        if name == "relation":
-            return Coded(batch.relation, relations, _codes_of(relations))
-        return _OF_EDGES[name](batch, damping)
+    codes = _codes_of(relations)
 
     def passed_over(batch: EdgeBatch) -> Scores:
-        ready = [(column(batch, name), None) for name in program.reads]
-        values, nulls = program.compute(ready, len(batch.edge), order=batch.edge, quiet=True)
+        count = len(batch.edge)
+        given: dict[str, Any] = {
+            "activation": batch.activation,
+            "weight": batch.weight,
+            "outgoing": batch.outgoing,
+            "depth": float(batch.depth),
+            "damping": damping,
+            "relation": Coded(batch.relation, relations, codes),
+        }
+        columns = [given[name] for name in program.reads]
+        ready = [(np.full(count, column) if type(column) is float else column, None) for column in columns]
+        values, nulls = program.compute(ready, count, order=batch.edge, quiet=True)
         passed = np.array(values, dtype=np.float64) if nulls is None else np.where(nulls, 0.0, values)
         if mask is not None:
             barred = batch.target < len(mask)  # tags, clusters and entities are passed through
@@ -283,21 +271,18 @@ def _codes_of(relations: tuple[str, ...]) -> Mapping[str, int]:
 
 def _eligible_ones(run: Run, reached: Reached) -> Reached:
     """Without what spreading alone reached and may not be shown."""
-    if run.plan.eligible is not None and all(run.plan.eligible) and not run.plan.ending.possible(run.state):
-        return reached
     away = reached.hops > 0
     if not away.any():
         return reached
-    others = _candidates(run, reached.rows[away])
+    others = Candidates(run.state, run.plan.pack, run.asked, reached.rows[away])
     others.give(hops=reached.hops[away])
     eligible = _eligible(others) & ~_over(run, others)
     if eligible.all():
         return reached
     keep = ~away
     keep[away] = eligible
-    return Reached(
-        reached.rows[keep], reached.seed[keep], reached.received[keep], reached.activation[keep], reached.hops[keep]
-    )
+    rows, *columns = reached
+    return Reached(rows[keep], *(column[keep] for column in columns))
 
 
 # -- cut --------------------------------------------------------------------------------------------------------------
@@ -305,7 +290,7 @@ def _eligible_ones(run: Run, reached: Reached) -> Reached:
 
 def cut(run: Run) -> None:
     """The best by the slot ``cut``, as many as the pool holds, and what a selection names whatever its nearness."""
-    reached = _candidates(run, run.reached.rows)
+    reached = Candidates(run.state, run.plan.pack, run.asked, run.reached.rows)
     reached.give(**dict(zip(Reached._fields[1:], run.reached[1:], strict=True)))
     # Rows ascend, so ties by position are ties by id.
     kept = best(scores_of("cut", reached), run.plan.find.pool)
@@ -321,7 +306,7 @@ def _with_named(run: Run, named: Rows) -> Candidates:
     rows = admitted_rows(run, named[~among(named, pool.rows)], hops=1)
     if not len(rows):
         return pool
-    found = _candidates(run, np.union1d(pool.rows, rows))
+    found = Candidates(run.state, run.plan.pack, run.asked, np.union1d(pool.rows, rows))
     own = scores_of("seed-score", found)  # of all: a policy may put each on a scale from the least to the greatest
     fresh = among(found.rows, rows)
     alone = np.where(fresh & np.isfinite(own), own, 0.0)
@@ -352,15 +337,13 @@ def estimate_known(run: Run) -> None:
 
     None where the pack does not say, or has another recall-score than its ``known`` was calibrated for.
     """
-    run.known = _known(run)
-
-
-def _known(run: Run) -> float | None:
     policy, pool, scores = run.plan.pack.policies["known"], run.pool, run.scores
+    run.known = None
     if not run.plan.show.tells_known:
-        return None
-    if not len(pool):
-        return 0.0 if policy.inputs else None
+        return
+    if not len(pool.rows):
+        run.known = 0.0 if policy.inputs else None
+        return
     scored = np.isfinite(scores)
     given: Column = scores if scored.all() else (np.where(scored, scores, 0.0), ~scored)
     values, nulls = pool.ask(policy, given={"score": lambda: given})
@@ -368,7 +351,8 @@ def _known(run: Run) -> float | None:
     if nulls is not None:
         unknown |= nulls
     said = values[~unknown]
-    return min(max(float(said.max()), 0.0), 1.0) if len(said) else None
+    if len(said):
+        run.known = min(max(float(said.max()), 0.0), 1.0)
 
 
 # -- select -----------------------------------------------------------------------------------------------------------
@@ -376,9 +360,14 @@ def _known(run: Run) -> float | None:
 
 def select(run: Run) -> None:
     """The order in which candidates may be shown, and how many of the first are."""
-    limit, wanted = _limits(run)
+    show, limit, wanted = run.plan.show, run.limit, None
+    abstains = run.selection is None or run.selection.abstains
+    if abstains and run.known is not None and run.known < show.known_floor:
+        limit, wanted = min(limit, show.unknown_limit), limit
     ranking = _ranked(run, limit)
-    challenges = () if run.seed is None else tuple(one for one in run.challenges if one.pack.hash != run.plan.pack.hash)
+    challenges: tuple[Challenge, ...] = ()
+    if run.seed is not None and run.challenges:
+        challenges = tuple([one for one in run.challenges if one.pack.hash != run.plan.pack.hash])
     selected = Selected(ranking, limit, limit, wanted, challenges)
     if challenges:
         selected = _opposed(run, selected)
@@ -387,32 +376,17 @@ def select(run: Run) -> None:
     run.selected = selected
 
 
-def _limits(run: Run) -> tuple[int, int | None]:
-    """How many are shown, and how many were asked for where that is fewer because nothing seems to answer."""
-    show = run.plan.show
-    abstains = run.selection is None or run.selection.abstains
-    if abstains and run.known is not None and run.known < show.known_floor:
-        return min(run.limit, show.unknown_limit), run.limit
-    return run.limit, None
-
-
 def _ranked(run: Run, limit: int) -> Ranking:
-    pool = run.pool
-    if run.plan.show.selects:
-        return rank_by_policy(
-            run.plan.pack.policies["select"],
-            pool,
-            run.scores,
-            depth=limit + run.plan.show.probe_depth,
-            closeness=run.asked.embedder.scale,
-        )
-    return rank_all(
-        run.plan.pack,
-        run.scores,
-        lambda: run.state.vectors.take(pool.rows),
-        depth=limit + run.plan.show.probe_depth,
-        closeness=run.asked.embedder.scale,
-    )
+    """The order in which a pool may be shown, by likeness where the pack minds it."""
+    show, pool, scores, scale = run.plan.show, run.pool, run.scores, run.asked.embedder.scale
+    depth = limit + show.probe_depth
+    if show.selects:
+        policy, spending = run.plan.pack.policies["select"], None if run.selection is None else run.selection.spending
+        return rank_by_policy(policy, pool, scores, depth=depth, closeness=scale, spending=spending)
+    if show.diversifies:
+        vectors = run.state.vectors.take(pool.rows)
+        return rank_all(run.plan.pack, scores, lambda: vectors, depth=depth, closeness=scale)
+    return rank_by_score(scores)
 
 
 def _narrowed(run: Run, selection: Selection, selected: Selected) -> Selected:
@@ -511,7 +485,10 @@ def _joined(run: Run, ranking: Ranking, opposed: Sequence[Opposed]) -> Ranking:
 
 def explore(run: Run) -> None:
     """What is shown: the head, and what chance adds to it, with its probabilities."""
-    selected, chance = run.selected, _chance(run)
+    selected, chance, state = run.selected, None, run.state
+    if run.seed is not None:
+        # what others do in private moves no probe
+        chance = chance_of(run.seed, len(state.visible) if isinstance(state, Seen) else state.seq)
     if selected.challenges and chance is not None:
         _challenge(run, chance)
         return
@@ -519,14 +496,6 @@ def explore(run: Run) -> None:
     run.shown = choose(
         run.plan.pack, run.pool, run.scores, limit=selected.head, chance=chance, ranking=selected.ranking
     )
-
-
-def _chance(run: Run) -> np.random.Generator | None:
-    if run.seed is None:
-        return None
-    # what others do in private moves no probe
-    happened = len(run.state.visible) if isinstance(run.state, Seen) else run.state.seq
-    return chance_of(run.seed, happened)
 
 
 def _challenge(run: Run, chance: np.random.Generator) -> None:
@@ -598,7 +567,9 @@ class Recaller:
         if challenges:
             run.rival = lambda other: self._begun(state, other, question)
         with np.errstate(all="ignore"):  # once for all policies
-            return run.through(run.plan.stages).slate
+            for stage in run.plan.stages:
+                stage.run(run)
+        return run.slate
 
     def encode(self, pack: Pack, slate: Slate) -> bytes:
         """The bytes of a slate that ``recall`` gave under this pack."""
@@ -618,11 +589,7 @@ class Recaller:
         asked = QuestionFeatures(
             state, pack, self._embedder, question, population, speakers, self._triggers, self._word_vectors
         )
-        about = self._about(plan, asked)
+        about, spreading = NO_ENTITIES, plan.spread
+        if spreading.entities:
+            about = self._entities.about(asked, spreading.entities, spreading.entity_floor)
         return Run(plan, state, question, asked, plan.show.limit, about)
-
-    def _about(self, plan: Plan, asked: QuestionFeatures) -> About:
-        """The entities that the question is about, where activation begins with any."""
-        if not plan.spread.entities:
-            return NO_ENTITIES
-        return self._entities.about(asked, plan.spread.entities, plan.spread.entity_floor)

@@ -17,7 +17,7 @@ from memlab.kernel.policies import FEATURES, Challenge, Pack
 from memlab.kernel.recall._features import Candidates
 from memlab.kernel.recall._moment import Moment
 from memlab.kernel.recall._query import NO_ENTITIES, About, Question, QuestionFeatures
-from memlab.kernel.recall._ranking import Selected, Selection, Shown
+from memlab.kernel.recall._ranking import Selected, Selection, Shown, diversifies
 from memlab.kernel.registry import Registry
 from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.kernel.slates import Constants, Slate, constants_of
@@ -321,6 +321,7 @@ class Showing:
     unknown_limit: int
     tells_known: bool
     selects: bool
+    diversifies: bool
     probe_rate: float
     probe_depth: int
     probes: int
@@ -439,6 +440,7 @@ def _showing(pack: Pack) -> Showing:
         unknown_limit=pack.count("unknown-limit"),
         tells_known=pack.tells_known,
         selects=pack.selects,
+        diversifies=diversifies(pack),
         probe_rate=pack.number("probe-rate"),
         probe_depth=pack.count("probe-depth"),
         probes=pack.count("probes"),

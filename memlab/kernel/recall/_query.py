@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,8 +19,6 @@ from memlab.kernel.index import (
     InPassages,
     Matches,
     Query,
-    Signs,
-    TermHits,
     Vectors,
     Words,
     best,
@@ -30,6 +28,7 @@ from memlab.kernel.index import (
     products,
     signs_of,
 )
+from memlab.kernel.language import Value
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall._mentions import Span, Triggers, named_dates
 from memlab.kernel.recall._population import NO_FILTERS, Filters, Population
@@ -39,13 +38,13 @@ from memlab.kernel.state import Entities, State, entity_key
 __all__ = [
     "NO_ENTITIES",
     "About",
+    "Content",
     "EntityNames",
     "Question",
     "QuestionFeatures",
     "SpeakerNames",
     "WordVectors",
     "first_mention",
-    "late",
 ]
 
 
@@ -57,10 +56,6 @@ __all__ = [
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
-_Unknown = dict[str, tuple[NDArray[np.int8], float]]
-
-_KEPT = 1024
-"""Words of questions that no text has whose vectors are kept."""
 
 
 class _Table:
@@ -85,84 +80,71 @@ class WordVectors:
 
     def __init__(self) -> None:
         self._tables: WeakKeyDictionary[Words, _Table] = WeakKeyDictionary()
-        self._unknown: _Unknown = {}
 
-    def cosines(self, words: Words, asked: list[str], forms: Rows) -> Scores:
-        """f64[asked, forms]: of each word of a question with each of these forms of the texts."""
-        own = [words.written.id_of(word) for word in asked]
-        there = np.array([form for form in own if form >= 0], dtype=np.int64)
-        others = [word for word, form in zip(asked, own, strict=True) if form < 0]
-        table, unknown = self._with(words, np.concatenate((forms, there)), others)
-        pairs = [
-            (table.vectors[form], table.norms[form]) if form >= 0 else unknown[word]
-            for word, form in zip(asked, own, strict=True)
-        ]
-        question = np.array([vector for vector, _ in pairs], dtype=np.float32)
-        dots = products(table.vectors.take(forms, axis=0), question).T
-        norms = np.multiply.outer(np.array([norm for _, norm in pairs]), table.norms.take(forms))
-        return np.asarray(np.divide(dots, norms, out=norms))
+    def late(self, words: Words, held: tuple[Rows, Rows], asked: Content, left_out: Rows) -> Scores:
+        """For each row the mean, by the weights of ``asked``, of the cosine of each word with the nearest of the row.
 
-    def _with(self, words: Words, forms: Rows, others: list[str]) -> tuple[_Table, _Unknown]:
-        """A table in which these forms are, and vectors and lengths in which ``others`` are."""
+        A word of whose stem the row has any form counts 1. Words without a neighbour at a cosine above 0 count 0.
+        ``held`` has the forms of the rows, one row after the other, and how many of each; those ``left_out`` are not
+        looked at.
+        """
+        every, counts = held
+        if not asked.words or not len(every):
+            return np.zeros(len(counts))
+        forms, place = compact(every, words.written.forms)
+        cosine = self._cosines(words, [word for word, _ in asked.words], forms)
+        stems = np.array([[stem] for _, stem in asked.words], dtype=np.int32)
+        np.copyto(cosine, 1.0, where=words.written.terms.take(forms) == stems)
+        if len(left_out):
+            at = forms.searchsorted(left_out)
+            inside = at < len(forms)
+            cosine[:, at[inside][forms[at[inside]] == left_out[inside]]] = 0.0
+        (some,) = counts.nonzero()
+        starts = (counts.cumsum() - counts)[some]
+        nearest = np.maximum.reduceat(cosine.take(place, axis=1), starts, axis=1)
+        np.maximum(nearest, 0.0, out=nearest)
+        found = np.zeros(len(counts))
+        share = asked.weight / asked.weight.sum()
+        found[some] = (nearest * share[:, None]).cumsum(axis=0)[-1]  # word by word: a sum may be taken in another order
+        return found
+
+    def _cosines(self, words: Words, asked: list[str], forms: Rows) -> Scores:
+        """f64[asked, forms]: the cosine of each word of a query with each of these forms of the texts."""
         table = self._tables.get(words)
         if table is None or len(table.known) < words.written.forms:
-            table = (table or _Table(0)).grown(2 * words.written.forms)
-            self._tables[words] = table
-        if len(self._unknown) > _KEPT:
-            self._unknown = {}
-        unknown = self._unknown  # another thread may begin a new one
-        missing = forms[~table.known[forms]]
-        strange = [word for word in others if word not in unknown]
+            table = self._tables[words] = (table or _Table(0)).grown(2 * words.written.forms)
+        ids = words.written.ids
+        own = np.array([ids.get(word, -1) for word in asked], dtype=np.int64)
+        wanted = np.concatenate((forms, own[own >= 0]))
+        missing = wanted[~table.known[wanted]]
+        strange = [word for word, form in zip(asked, own.tolist(), strict=True) if form < 0]
+        vectors, norms = table.vectors[own].astype(np.float32), table.norms[own]
         if len(missing) or strange:
             # all at once: to encode costs as much as five words more
-            vectors = load_embedder().embed([*words.written.names(missing), *strange])
-            norms, count = _norms(vectors), len(missing)
-            table.vectors[missing], table.norms[missing] = vectors[:count], norms[:count]
-            table.known[missing] = True
-            for word, vector, norm in zip(strange, vectors[count:].copy(), norms[count:].tolist(), strict=True):
-                unknown[word] = vector, norm
-        return table, unknown
+            fresh = load_embedder().embed([*words.written.names(missing), *strange])
+            wide = fresh.astype(np.float32)
+            squares = np.einsum("ij,ij->i", wide, wide).astype(np.float64)  # whole, below 2^24: exact in any order
+            lengths, count = np.sqrt(np.where(squares == 0.0, 1.0, squares)), len(missing)
+            table.vectors[missing], table.norms[missing], table.known[missing] = fresh[:count], lengths[:count], True
+            vectors, norms = table.vectors[own].astype(np.float32), table.norms[own]
+            vectors[own < 0], norms[own < 0] = wide[count:], lengths[count:]
+        dots = products(table.vectors.take(forms, axis=0), vectors).T
+        both = np.multiply.outer(norms, table.norms.take(forms))
+        return np.asarray(np.divide(dots, both, out=both))
 
 
-def _norms(vectors: NDArray[np.int8]) -> Scores:
-    wide = vectors.astype(np.float32)
-    squares = np.einsum("ij,ij->i", wide, wide).astype(np.float64)  # whole numbers below 2^24: exact in any order
-    return np.sqrt(np.where(squares == 0.0, 1.0, squares))
+class Content(NamedTuple):
+    """What a query is about: its words without stop words, names of speakers, and words that only ask ("how much").
 
-
-def late(
-    vectors: WordVectors,
-    words: Words,
-    held: tuple[Rows, Rows],
-    asked: list[tuple[str, int]],
-    weight: Scores,
-    left_out: NDArray[np.int64],
-) -> Scores:
-    """For each row the mean, by ``weight``, of the cosine of each word ``asked`` with the nearest word of the row.
-
-    ``asked`` has words with the ids of their stems, -1 for none: a word with that stem counts 1. Words without a
-    neighbour at a cosine above 0 count 0. ``held`` has the forms of the rows, one row after the other, and how many of
-    each; those ``left_out`` are not looked at.
+    A word that only asks counts where a text has it; where none has, nothing lacks an answer for that.
     """
-    every, counts = held
-    if not asked or not len(every):
-        return np.zeros(len(counts))
-    forms, place = compact(every, words.written.forms)
-    cosine = vectors.cosines(words, [word for word, _ in asked], forms)
-    stems = np.array([[stem] for _, stem in asked], dtype=np.int32)
-    np.copyto(cosine, 1.0, where=words.written.terms.take(forms) == stems)
-    if len(left_out):
-        at = forms.searchsorted(left_out)
-        inside = at < len(forms)
-        cosine[:, at[inside][forms[at[inside]] == left_out[inside]]] = 0.0
-    (some,) = counts.nonzero()
-    starts = (np.cumsum(counts) - counts)[some]
-    nearest = np.maximum.reduceat(cosine.take(place, axis=1), starts, axis=1)
-    np.maximum(nearest, 0.0, out=nearest)
-    found = np.zeros(len(counts))
-    share = weight / weight.sum()
-    found[some] = (nearest * share[:, None]).cumsum(axis=0)[-1]  # word by word: a sum may be taken in another order
-    return found
+
+    words: list[tuple[str, int]]
+    """Each with the id of its stem; -1 where no text has it."""
+    terms: Rows
+    """Which of the terms of the query's hits they are."""
+    weight: Scores
+    """The idf of each."""
 
 
 _WORD = re.compile(r"\w+")
@@ -227,21 +209,38 @@ class QuestionFeatures:
         word_vectors: WordVectors,
     ) -> None:
         self.state, self.question, self.population = state, question, population
-        self.embedder, self._triggers, self._word_vectors = embedder, triggers, word_vectors
-        self.at = question.at
-        self.named = speakers.find(question.text, state.names["speaker"].vocabulary, population.speakers)
+        self.embedder, self._word_vectors = embedder, word_vectors
+        self.at, self.now = question.at, np.asarray(question.at, dtype=np.float64)
         given = question.vector
         self.vector: NDArray[np.int8] = embedder.embed([question.text])[0] if given is None else given
-        self._k1, self._b = float(pack.settings["bm25-k1"]), float(pack.settings["bm25-b"])
-        self.words = words = state.words_in(str(pack.settings["language"]))
+        settings = pack.settings
+        self._k1, self._b = float(settings["bm25-k1"]), float(settings["bm25-b"])
+        self.words = words = state.words_in(str(settings["language"]))
         self._lengths = population.lengths(state, words)
         self.query = words.query(question.text)
-        self.hits: TermHits = words.hits(self.query, population.mask)
-        self.matches = self._matches(self.query, self.hits)
+        self.matches = self._match(self.query)
+        self.signs = signs_of(words.language)
+        """What a query in this language shows."""
         self._near: tuple[Rows, Scores] = np.empty(0, dtype=np.int64), np.empty(0)
-        self._triggered: Rows | None = None
-        self.shared: dict[str, Any] = {}
-        """Features that all candidates may share, by name, as they were asked for."""
+        self.named = speakers.find(question.text, state.names["speaker"].vocabulary, population.speakers)
+        """The codes of the speakers that it names."""
+        self.triggered = population.among(triggers.called(state, question.text))
+        """The rows that take part and have a trigger in it, ascending."""
+        self.spans: tuple[Span, ...] = named_dates(question.text, self.at) if len(population.rows) else ()
+        """The days that it names."""
+        if self.spans:
+            self.spans = named_dates(question.text, self.at, population.newest(state))
+        uniform: dict[str, Value] = dict(self.signs.read_query(f" {' '.join(self.query.tokens)} "))
+        if not len(self.named):
+            uniform |= {"names-speaker": False, "names-other": False}
+        if not self.spans:
+            uniform |= {"names-date": None, "date-gap": None}
+        if not question.session:
+            uniform["same-session"] = False
+        if not len(self.triggered):
+            uniform["triggered"] = False
+        self.uniform: Mapping[str, Value] = uniform
+        """The features that all candidates share, because they follow from the query alone; null as None."""
 
     @cached_property
     def specific_matches(self) -> Matches | None:
@@ -254,28 +253,23 @@ class QuestionFeatures:
         if len(kept) == len(self.query.tokens):
             return None
         query = self.words.query(" ".join(kept))
-        if not query.words:
-            return None
-        return self._matches(query, self.words.hits(query, self.population.mask))
+        return self._match(query) if query.words else None
 
-    def _matches(self, query: Query, hits: TermHits) -> Matches:
-        """The evidence of the index for these words of the query."""
+    def _match(self, query: Query) -> Matches:
+        """The evidence of the index for these words of the query; of long memories, that of their passages, too."""
+        words, mask, passages, inside = self.words, self.population.mask, self.words.passages, None
+        if passages is not None:
+            hits = passages.words.hits(query, None if mask is None else mask[passages.of])
+            inside = InPassages(passages, hits, self._lengths.mean_of_parts)
         return Matches(
-            hits,
-            self.words.lengths,
+            words.hits(query, mask),
+            words.lengths,
             count=len(self.population.rows),
             mean_length=self._lengths.mean,
             k1=self._k1,
             b=self._b,
-            inside=self._in_passages(query),
+            inside=inside,
         )
-
-    def _in_passages(self, query: Query) -> InPassages | None:
-        passages, mask = self.words.passages, self.population.mask
-        if passages is None:
-            return None
-        hits = passages.words.hits(query, None if mask is None else mask[passages.of])
-        return InPassages(passages, hits, self._lengths.mean_of_parts)
 
     def nearest(self, count: int) -> Rows:
         """The nearest memories that take part and have a vector, best first."""
@@ -307,67 +301,48 @@ class QuestionFeatures:
         return found
 
     @cached_property
-    def spans(self) -> tuple[Span, ...]:
-        """The days that the question names."""
-        text, population = self.question.text, self.population
-        if not len(population.rows) or not named_dates(text, self.at):
-            return ()
-        return named_dates(text, self.at, population.newest(self.state))
-
-    @cached_property
-    def content(self) -> tuple[list[tuple[str, int]], Rows, Scores]:
-        """The question's words with the ids of their stems (-1: no text has it); which of the hits' terms they are; and
-        the idf of each. Left out are stop words, names of speakers, and words that only ask ("how much") where no text
-        has them: nothing lacks an answer for that.
-        """
-        names, only_ask = self.population.names(self.state), self.signs.words["only-ask"]
-        frequency = np.zeros(len(self.query.words), dtype=np.int64)
-        known = len(self.query.terms)
-        frequency[:known] = self.hits.frequency
+    def content(self) -> Content:
+        """What the query is about."""
+        query, names, only_ask = self.query, self.population.names(self.state), self.signs.words["only-ask"]
+        known = len(query.terms)
+        frequency = [*self.matches.hits.frequency.tolist(), *[0] * (len(query.words) - known)]
         kept = [
             place
-            for place, (word, _) in enumerate(self.query.words)
+            for place, (word, _) in enumerate(query.words)
             if word not in names and (frequency[place] or word not in only_ask)
         ]
         terms = np.array([place for place in kept if place < known], dtype=np.int64)
-        return [self.query.words[place] for place in kept], terms, idf(frequency[kept], len(self.population))
+        counts = np.array([frequency[place] for place in kept], dtype=np.int64)
+        return Content([query.words[place] for place in kept], terms, idf(counts, len(self.population.rows)))
 
     @cached_property
     def names(self) -> Rows:
         """The forms that are words of names of speakers, ascending."""
-        id_of = self.words.written.id_of
-        return np.array(
-            sorted(found for name in self.population.names(self.state) if (found := id_of(name)) >= 0), dtype=np.int64
-        )
+        ids = self.words.written.ids
+        known = [ids[name] for name in self.population.names(self.state) if name in ids]
+        return np.array(sorted(known), dtype=np.int64)
 
     def late(self, rows: Rows, forms: Rows, counts: Rows) -> Scores:
-        """How nearly each word of the question has a word in each row: these forms, so many of each. In a long row, in
-        its best passage.
+        """How nearly each word of the query has a word in each row: these forms, so many of each. In a long row, in its
+        best passage.
         """
-        passages = self.words.passages
-        if passages is None:
-            return self._late(forms, counts)
-        long, inside, starts = passages.among(rows)
-        if not len(long):
-            return self._late(forms, counts)
+        passages, late = self.words.passages, self._word_vectors.late
+        if passages is None or not len((among := passages.among(rows))[0]):
+            return late(self.words, (forms, counts), self.content, self.names)
+        long, inside, starts = among
         short = np.ones(len(rows), dtype=np.bool_)
         short[long] = False
         forms_inside, _, counts_inside = passages.words.written.held(inside)
         own = np.concatenate((forms[short.repeat(counts)], forms_inside))
-        scores = self._late(own, np.concatenate((counts[short], counts_inside)))
+        scores = late(self.words, (own, np.concatenate((counts[short], counts_inside))), self.content, self.names)
         found = np.empty(len(rows))
         found[short] = scores[: len(rows) - len(long)]
         found[long] = np.maximum.reduceat(scores[len(rows) - len(long) :], starts)
         return found
 
-    def _late(self, forms: Rows, counts: Rows) -> Scores:
-        asked, _, weight = self.content
-        return late(self._word_vectors, self.words, (forms, counts), asked, weight, self.names)
-
     def around_lexical(self, windows: Rows) -> Scores:
         """BM25 of the words of each row and of those around it."""
-        _, terms, _ = self.content
-        return self.matches.around(windows, terms, k1=_AROUND_K1, b=_AROUND_B)
+        return self.matches.around(windows, self.content.terms, k1=_AROUND_K1, b=_AROUND_B)
 
     def around_similarity(self, windows: Rows) -> Scores:
         """The mean cosine of each row and of those around it."""
@@ -381,27 +356,11 @@ class QuestionFeatures:
             count += there[own]
         return total / np.maximum(count, 1.0)
 
-    @cached_property
-    def spoken(self) -> str:
-        """Its words, as ``Signs`` wants them."""
-        return f" {' '.join(self.query.tokens)} "
-
-    @cached_property
-    def signs(self) -> Signs:
-        """What a question in this language shows."""
-        return signs_of(self.words.language)
-
-    def triggered(self) -> Rows:
-        """The rows that take part and have a trigger in the question, ascending."""
-        if self._triggered is None:
-            self._triggered = self.population.among(self._triggers.called(self.state, self.question.text))
-        return self._triggered
-
     def session_lexical(self, contexts: NDArray[np.int32]) -> Scores:
         """BM25 of the sessions with these codes; 0 for a memory without a session."""
         sessions = self._lengths.sessions
         codes, place = compact(contexts.astype(np.int64) + 1)
-        scores = group_scores(self.hits, self.state.contexts.codes, sessions, codes - 1, k1=self._k1, b=self._b)
+        scores = group_scores(self.matches.hits, self.state.contexts.codes, sessions, codes - 1, k1=self._k1, b=self._b)
         return scores[place]
 
 

@@ -199,17 +199,26 @@ def _share(scores: Scores) -> Scores:
 # The order in which candidates may be shown, decided one after another by the slot ``select``.
 #
 # The policy is asked of every candidate that waits, given what was taken before it: how near its closest taken one is,
-# how much of its vector the taken ones do not span, how many of its session and of its speaker were taken. The greatest
-# value is taken next, ties by id; a candidate with null is not taken in this step. It ends when nothing has a value, or
-# after as many steps as ranks can be shown. Nothing is taken twice.
+# how much of its vector the taken ones do not span, how many of its session and of its speaker were taken, and what
+# they leave of a context's budget. The greatest value is taken next, ties by id; a candidate with null is not taken in
+# this step. It ends when nothing has a value, or after as many steps as ranks can be shown. Nothing is taken twice.
 
+
+Spending = Callable[[Places], tuple[Scores, float] | None]
+"""What memories would cost in tokens, and how many there are; None without a budget."""
 
 _LEAST = 1e-12
 """Novelty of a vector that the taken ones span: its logarithm stays finite."""
 
 
 def rank_by_policy(
-    policy: Policy, pool: Candidates, scores: Scores, *, depth: int, closeness: Callable[[Scores], Scores]
+    policy: Policy,
+    pool: Candidates,
+    scores: Scores,
+    *,
+    depth: int,
+    closeness: Callable[[Scores], Scores],
+    spending: Spending | None = None,
 ) -> Ranking:
     """Rank a scored pool by the slot ``select``, up to ``depth`` ranks; the rest follows by score.
 
@@ -217,7 +226,7 @@ def rank_by_policy(
     """
     plain = rank_by_score(scores)
     able = np.sort(plain.order[: plain.showable])
-    taken = _Taken(pool, able, closeness, policy.inputs)
+    taken = _Taken(pool, able, closeness, policy.inputs, spending)
     while len(taken.places) < depth and taken.waiting.any():
         waiting = np.flatnonzero(taken.waiting)
         values, nulls = pool.ask_some(policy, able[waiting], taken.inputs(waiting, scores[able]))
@@ -233,11 +242,20 @@ def rank_by_policy(
     return Ranking(np.concatenate([front, rest]), len(front) if ended else plain.showable)
 
 
+def _with_nulls(values: Scores) -> Column:
+    return values, np.isnan(values)
+
+
 class _Taken:
     """What was taken of the candidates at ``able``, and what that says of those that wait."""
 
     def __init__(
-        self, pool: Candidates, able: Places, closeness: Callable[[Scores], Scores], reads: tuple[str, ...]
+        self,
+        pool: Candidates,
+        able: Places,
+        closeness: Callable[[Scores], Scores],
+        reads: tuple[str, ...],
+        spending: Spending | None,
     ) -> None:
         self.places: list[int] = []
         self.waiting = np.ones(len(able), dtype=np.bool_)
@@ -250,6 +268,9 @@ class _Taken:
         self._cosines: NDArray[np.float64] | None = None
         if "likeness" in reads or "novelty" in reads:
             self._cosines = cosines(pool.state.vectors.take(pool.rows[able]).astype(np.float64))
+        self._costs, self._budget = np.full(len(able), np.nan), np.nan
+        if spending is not None and ("tokens" in reads or "budget" in reads):
+            self._costs, self._budget = spending(pool.rows[able]) or (self._costs, self._budget)
 
     def inputs(self, waiting: Places, scores: Scores) -> Mapping[str, Callable[[], Column]]:
         """The inputs of the slot that are no features, for the candidates that wait."""
@@ -260,6 +281,8 @@ class _Taken:
             "taken": lambda: np.full(len(waiting), float(len(self.places))),
             "session-taken": lambda: self._same(self._contexts, waiting),
             "speaker-taken": lambda: self._same(self._speakers, waiting),
+            "tokens": lambda: _with_nulls(self._costs[waiting]),
+            "budget": lambda: _with_nulls(np.full(len(waiting), self._budget - self._costs[self.places].sum())),
         }
 
     def _same(self, codes: NDArray[np.int32], waiting: Places) -> Scores:
@@ -328,23 +351,23 @@ class Shown:
     kappa: float | None = None
 
 
+_ours = threading.local()
+
+
 def generator(seed: int, state: int) -> np.random.Generator:
     """The chance of one recall: the same for the same lab, seed and state, independent of any other."""
-    return _begun(np.random.Generator(np.random.Philox(_NO_SEED)), seed, state)  # type: ignore[arg-type]  # see _NO_SEED
-
-
-_ours = threading.local()
+    return _begin(np.random.Generator(np.random.Philox(_NO_SEED)), seed, state)  # type: ignore[arg-type]  # see _NO_SEED
 
 
 def chance_of(seed: int, state: int) -> np.random.Generator:
     """What ``generator`` gives, in this thread's own generator, which begins anew with the thread's next recall."""
-    known = getattr(_ours, "generator", None)
+    known: np.random.Generator | None = getattr(_ours, "generator", None)
     if known is None:
-        known = _ours.generator = generator(seed, state)
-    return _begun(known, seed, state)
+        _ours.generator = known = generator(seed, state)
+    return _begin(known, seed, state)
 
 
-def _begun(chance: np.random.Generator, seed: int, state: int) -> np.random.Generator:
+def _begin(chance: np.random.Generator, seed: int, state: int) -> np.random.Generator:
     chance.bit_generator.state = {
         "bit_generator": "Philox",
         "state": {"counter": np.array([0, 0, 0, state], dtype=np.uint64), "key": np.array([seed, 0], dtype=np.uint64)},
@@ -656,6 +679,9 @@ class Selection(Protocol):
 
     def named(self, asked: QuestionFeatures) -> Rows:
         """The rows, ascending, that take part whatever their nearness: they count as one hop from the question."""
+
+    def spending(self, rows: Rows) -> tuple[Scores, float] | None:
+        """What the text of each of these rows would cost in tokens, and how many there are; None without a budget."""
 
     def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, beside: int) -> Chosen:
         """What may be shown; at most ``beside`` more are shown to learn of them."""

@@ -29,8 +29,7 @@ from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.journal import Journal, copied
 from memlab.kernel.policies import Pack, load_pack, pack_names
 from memlab.kernel.recall import Hits
-from memlab.science.bench._own import OwnQuestion, own_plan, own_questions
-from memlab.science.bench._plan import Asked, Held, Labelled, Plan, plan_of
+from memlab.science.bench._questions import Asked, Held, Labelled, OwnQuestion, Plan, own_plan, own_questions, plan_of
 from memlab.science.bench._result import BenchResult, SystemResult
 from memlab.science.evaluation import BASELINES, cluster_interval, judge, measure
 from memlab.subjects.lab import Lab

@@ -26,8 +26,7 @@ from memlab.errors import DatasetError
 from memlab.io.ingest import LabelledConversation
 from memlab.kernel.base.arguments import Taken, Within, checked
 from memlab.kernel.base.clock import ManualClock
-from memlab.kernel.base.display import table, text_table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.progress import bar
 from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.policies import Pack, load_pack, pack_names
@@ -61,8 +60,8 @@ class LivedAbility:
     outdated_difference: Estimate | None
 
 
-@dataclass(frozen=True)
-class DynamicsResult:
+@dataclass(frozen=True, repr=False)
+class DynamicsResult(Report):
     """What packs recall of conversations that were lived, beside the same that were stored.
 
     ``limit`` is how many memories a recall shows. ``statuses`` counts, by pack, what lived memories had become.
@@ -95,55 +94,32 @@ class DynamicsResult:
             "statuses": {pack: dict(counts) for pack, counts in self.statuses.items()},
         }
 
-    def _caption(self) -> str:
-        return (
+    def _display(self) -> object:
+        caption = (
             f"{self.dataset}: {self.conversations} conversations, lived and stored; recall@{self.limit} of what is not "
             f"outdated, fractional, and the share of outdated evidence among the {self.limit}; 95% intervals of "
             "differences by conversation"
         )
-
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        head = [
-            "pack",
-            "questions",
-            "n",
-            "stored",
-            "lived",
-            "difference",
-            "n outdated",
-            "stored",
-            "lived",
-            "difference",
-        ]
-        rows = [
-            [
-                row.pack,
-                row.ability or "all",
-                str(row.questions),
-                f"{row.stored:.3f}",
-                f"{row.lived:.3f}",
-                _span(row.difference),
-                str(row.outdated or ""),
-                "" if row.outdated_stored is None else f"{row.outdated_stored:.3f}",
-                "" if row.outdated_lived is None else f"{row.outdated_lived:.3f}",
-                _span(row.outdated_difference),
-            ]
-            for row in self.rows
-        ]
-        return head, rows
-
-    def _became(self) -> list[str]:
-        return [
+        heads, rows = format_rows(self.frame.iter_rows(named=True), _COLUMNS)
+        became = [
             f"{pack}: {', '.join(f'{count:,} {status}' for status, count in counts.items())}"
             for pack, counts in self.statuses.items()
         ]
+        return caption, Table("", heads, rows, left=(0, 1)), became
 
-    def __repr__(self) -> str:
-        head, rows = self._cells()
-        return printable("\n".join([self._caption(), "", *text_table(head, rows, left=(0, 1)), "", *self._became()]))
 
-    def _repr_html_(self) -> str:
-        return table(self._caption(), *self._cells(), notes=self._became())
+_COLUMNS: Columns = (
+    ("pack", "{pack}"),
+    ("questions", lambda row: row["ability"] or "all"),
+    ("n", "{questions}"),
+    ("stored", "{stored:.3f}"),
+    ("lived", "{lived:.3f}"),
+    ("difference", "{difference:+.3f} [{low:+.3f}, {high:+.3f}]"),
+    ("n outdated", lambda row: row["outdated"] or ""),
+    ("stored", "{outdated_stored:.3f}"),
+    ("lived", "{outdated_lived:.3f}"),
+    ("difference", "{outdated_difference:+.3f} [{outdated_low:+.3f}, {outdated_high:+.3f}]"),
+)
 
 
 @checked
@@ -256,10 +232,6 @@ def _compared(asked: pl.DataFrame, *names: str) -> tuple[float | None, float | N
     return float(first.mean()), float(second.mean()), cluster_interval(second - first, asked["conversation"].to_list())
 
 
-def _span(gap: Estimate | None) -> str:
-    return "" if gap is None else f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]"
-
-
 def _flat(row: LivedAbility) -> dict[str, Any]:
     gap, stale = row.difference, row.outdated_difference
     return {
@@ -268,11 +240,13 @@ def _flat(row: LivedAbility) -> dict[str, Any]:
         "questions": row.questions,
         "stored": row.stored,
         "lived": row.lived,
+        "difference": None if gap is None else gap.value,
         "low": None if gap is None else gap.low,
         "high": None if gap is None else gap.high,
         "outdated": row.outdated,
         "outdated_stored": row.outdated_stored,
         "outdated_lived": row.outdated_lived,
+        "outdated_difference": None if stale is None else stale.value,
         "outdated_low": None if stale is None else stale.low,
         "outdated_high": None if stale is None else stale.high,
     }

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from html import escape
-from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import Markup, table, text_table
-from memlab.kernel.base.printable import printable
-from memlab.science.bench._plan import PUBLISHED
-from memlab.science.bench._trec import write_trec
+from memlab.kernel.base.display import Columns, Report, Table, format_rows
+from memlab.science.bench._questions import PUBLISHED
 from memlab.science.evaluation import Estimate
 
 __all__ = ["BenchResult", "SystemResult"]
@@ -60,8 +56,8 @@ class SystemResult:
         }
 
 
-@dataclass(frozen=True)
-class BenchResult:
+@dataclass(frozen=True, repr=False)
+class BenchResult(Report):
     """Packs ranked by nDCG@10 on labelled conversations; where there are several sets of labels, set by set.
 
     ``questions`` counts those that can be answered and have evidence; ``unjudged`` those that have none and were not
@@ -85,8 +81,10 @@ class BenchResult:
         """One row for each system, set of labels and category (null: all that can be answered); a column a metric."""
         rows: list[dict[str, object]] = []
         for system in self.systems:
-            rows.append(_row(system, None, system.questions, system.metrics))
-            rows += [_row(system, category, system.counts[category], found) for category, found in _sorted(system)]
+            rows.append(self._row(system, None, system.questions, system.metrics))
+            for category in sorted(system.by_category, key=str):
+                found = system.by_category[category]
+                rows.append(self._row(system, category, system.counts[category], found))
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def to_dict(self) -> dict[str, object]:
@@ -101,38 +99,18 @@ class BenchResult:
             "systems": [system.to_dict() for system in self.systems],
         }
 
-    def __repr__(self) -> str:
-        lines = [self._caption(), ""]
-        columns, rows = self._cells()
-        lines += text_table(columns, rows)
-        head, categories = self._category_cells()
-        if categories:
-            lines += ["", f"recall@10 by category{self._apart()}"]
-            lines += text_table(head, categories)
-        return printable("\n".join(lines))
-
-    def _repr_html_(self) -> str:
-        head, categories = self._category_cells()
-        by_category = f"recall@10 by category{self._apart()}"
-        return table(Markup(escape(self._caption())), *self._cells()) + (
-            table(by_category, head, categories) if categories else ""
-        )
-
-    @checked
-    def trec(self, folder: str | Path) -> tuple[Path, ...]:
-        """Write the run of each pack and the qrels of each set of labels as files that TREC's tools read.
-
-        ``memlab.run`` and ``published.qrels``, such names. The qrels hold what can be answered. White space in ids
-        becomes "_"; an item that was found twice stands once. Raises ``DatasetError`` where the disk refuses.
-        """
-        return write_trec(self, Path(folder).expanduser())
-
-    def _apart(self) -> str:
-        return " (5 is adversarial and not in the figures above)" if self._has_adversarial else ""
-
-    @property
-    def _has_adversarial(self) -> bool:
-        return any(5 in system.counts for system in self.systems)
+    def _display(self) -> object:
+        named: Columns = (("system", "{system}"), *([("labels", "{labels}")] if len(self._sets) > 1 else []))
+        overall = [self._row(system, None, system.questions, system.metrics) for system in self.systems]
+        parts: list[object] = [self._caption(), Table("", *format_rows(overall, (*named, *_COLUMNS)))]
+        counts = self.systems[0].counts if self.systems else {}
+        if counts:
+            adversarial = any(5 in system.counts for system in self.systems)
+            apart = " (5 is adversarial and not in the figures above)" if adversarial else ""
+            columns: Columns = [(f"{one} (n={counts[one]})", _of_category(one)) for one in sorted(counts, key=str)]
+            rows = [row | {"found": system.by_category} for row, system in zip(overall, self.systems, strict=True)]
+            parts.append(Table(f"recall@10 by category{apart}", *format_rows(rows, (*named, *columns))))
+        return parts
 
     @property
     def _sets(self) -> list[str]:
@@ -152,84 +130,64 @@ class BenchResult:
             f"{interval}{digest}"
         )
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        columns = [
-            "system",
-            *(["labels"] if len(self._sets) > 1 else []),
-            "recall@5",
-            "recall@10",
-            "",
-            "recall@20",
-            "any@10",
-            "all@10",
-            "mrr@10",
-            "ndcg@10",
-            "",
-        ]
-        columns += ["p50 ms", "p95 ms", "turns/s"]
-        shown = (
-            "recall@5",
-            "recall@10",
-            None,
-            "recall@20",
-            "recall_any@10",
-            "recall_all@10",
-            "mrr@10",
-            "ndcg@10",
-            None,
-        )
-        rows = []
-        for system in self.systems:
-            row = self._named(system)
-            for index, name in enumerate(shown):
-                if name is None:
-                    row.append(_interval(system.intervals.get(str(shown[index - 1]))))
-                else:
-                    row.append(_share(system.metrics.get(name)))
-            row += [f"{system.latency_ms[at]:.2f}" for at in ("p50", "p95")]
-            rows.append([*row, "-" if system.ingest_per_s is None else f"{system.ingest_per_s:,.0f}"])
-        return columns, rows
-
-    def _named(self, system: SystemResult) -> list[str]:
-        return [system.name, *([system.labels] if len(self._sets) > 1 else [])]
-
-    def _category_cells(self) -> tuple[list[str], list[list[str]]]:
-        if not self.systems:
-            return [], []
-        counts = self.systems[0].counts
-        categories = sorted(counts, key=str)
-        columns = ["system", *(["labels"] if len(self._sets) > 1 else [])]
-        columns += [f"{category} (n={counts[category]})" for category in categories]
-        rows = [
-            self._named(system) + [_share(system.by_category.get(one, {}).get("recall@10")) for one in categories]
-            for system in self.systems
-        ]
-        return columns, rows
+    @staticmethod
+    def _row(
+        system: SystemResult, category: int | str | None, questions: int, found: Mapping[str, float]
+    ) -> dict[str, object]:
+        overall = category is None
+        ends: dict[str, object] = {}
+        for name in _WITH_INTERVAL:
+            interval = system.intervals.get(name) if overall else None
+            ends[f"{name}_low"] = interval.low if interval else None
+            ends[f"{name}_high"] = interval.high if interval else None
+        return {
+            "system": system.name,
+            "hash": system.hash,
+            "labels": system.labels,
+            "category": category,
+            "questions": questions,
+            **found,
+            **ends,
+            "p50_ms": system.latency_ms["p50"] if overall else None,
+            "p95_ms": system.latency_ms["p95"] if overall else None,
+            "ingest_per_s": system.ingest_per_s if overall else None,
+        }
 
 
-def _sorted(system: SystemResult) -> list[tuple[int | str, Mapping[str, float]]]:
-    return sorted(system.by_category.items(), key=lambda item: str(item[0]))
+def _of_category(category: int | str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda row: _share(row["found"].get(category, {}).get("recall@10"))
 
 
-def _row(
-    system: SystemResult, category: int | str | None, questions: int, found: Mapping[str, float]
-) -> dict[str, object]:
-    row: dict[str, object] = {"system": system.name, "hash": system.hash, "labels": system.labels}
-    row |= {"category": category, "questions": questions}
-    row |= found
-    overall = category is None
-    interval = system.intervals.get("recall@10") if overall else None
-    row["recall@10_low"] = interval.low if interval else None
-    row["recall@10_high"] = interval.high if interval else None
-    row["p50_ms"] = system.latency_ms["p50"] if overall else None
-    row["p95_ms"] = system.latency_ms["p95"] if overall else None
-    row["ingest_per_s"] = system.ingest_per_s if overall else None
-    return row
+def _metric(name: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda row: _share(row.get(name))
+
+
+def _interval(name: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return a cell of the interval of a metric, within 0 to 1."""
+
+    def cell(row: Mapping[str, Any]) -> str:
+        low, high = row[f"{name}_low"], row[f"{name}_high"]
+        return "" if low is None else f"[{_share(max(0.0, low))}, {_share(min(1.0, high))}]"
+
+    return cell
 
 
 def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}".replace("0.", ".", 1) if value < 1 else f"{value:.3f}"
 
 
-def _interval(interval: Estimate | None) -> str:
-    return "" if interval is None else f"[{_share(max(0.0, interval.low))}, {_share(min(1.0, interval.high))}]"
+_WITH_INTERVAL = ("recall@10", "ndcg@10")
+_COLUMNS: Columns = (
+    ("recall@5", _metric("recall@5")),
+    ("recall@10", _metric("recall@10")),
+    ("", _interval("recall@10")),
+    ("recall@20", _metric("recall@20")),
+    ("any@10", _metric("recall_any@10")),
+    ("all@10", _metric("recall_all@10")),
+    ("mrr@10", _metric("mrr@10")),
+    ("ndcg@10", _metric("ndcg@10")),
+    ("", _interval("ndcg@10")),
+    ("p50 ms", "{p50_ms:.2f}"),
+    ("p95 ms", "{p95_ms:.2f}"),
+    ("turns/s", lambda row: "-" if row["ingest_per_s"] is None else f"{row['ingest_per_s']:,.0f}"),
+)

@@ -8,20 +8,16 @@ They are two kinds of input with metrics of their own and are never mixed. ``eva
 from typing import Any
 
 from memlab.errors import missing_name
-from memlab.science.evaluation._baselines import BASELINES
-from memlab.science.evaluation._clusters import Estimate, cluster_interval
 from memlab.science.evaluation._disagreements import Disagreement, Disagreements
 from memlab.science.evaluation._evaluate import evaluate
-from memlab.science.evaluation._evaluation import Evaluation
+from memlab.science.evaluation._evaluation import Evaluation, PolicyValue
 from memlab.science.evaluation._failures import PLACES, Failures, failures
-from memlab.science.evaluation._falls import Earnings
-from memlab.science.evaluation._findings import PolicyValue
-from memlab.science.evaluation._gates import GATES, Gate
-from memlab.science.evaluation._metrics import METRICS, Judged, judge, measure
-from memlab.science.evaluation._periods import CONFOUNDED, Period, Periods, compare_periods
+from memlab.science.evaluation._intervals import Estimate, cluster_interval
+from memlab.science.evaluation._labels import METRICS, Judged, judge, measure
+from memlab.science.evaluation._periods import CONFOUNDED, Earnings, Period, Periods, compare_periods
 from memlab.science.evaluation._plan import Plan, plan
-from memlab.science.evaluation._rankers import PolicySpec
-from memlab.science.evaluation._targets import RecallsAgain, Refused
+from memlab.science.evaluation._targets import BASELINES, PolicySpec, RecallsAgain, Refused
+from memlab.science.evaluation._tests import GATES, Gate
 from memlab.science.evaluation._tune import Tuning, tune
 from memlab.science.evaluation._verdict import Verdict, Verdicts, verdict
 

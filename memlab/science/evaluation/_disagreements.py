@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any, overload
 
 import numpy as np
@@ -12,8 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.kernel.base import arguments
-from memlab.kernel.base.display import Markup, clip, paragraph, table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import Report, Table, clip
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._targets import Target
 
@@ -50,7 +48,7 @@ class Disagreement:
     items: tuple[Item, ...]
 
 
-class Disagreements(Sequence[Disagreement]):
+class Disagreements(Sequence[Disagreement], Report):
     """Recalls by how much two policies differ on them, the most first."""
 
     def __init__(self, a: str, b: str, found: Sequence[Disagreement]) -> None:
@@ -93,31 +91,20 @@ class Disagreements(Sequence[Disagreement]):
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def __repr__(self) -> str:
-        lines = [f"{self.a} against {self.b}, the {len(self)} recalls on which they differ most"]
-        for one in self:
-            lines.append(f"recall {one.decision}{f': {one.query}' if one.query else ''} ({one.shared} shared)")
-            for item in one.items[:_EXPLAINED]:
-                line = f"  memory {item.memory}: rank {_rank(item.ranks[0])} against {_rank(item.ranks[1])}"
-                earned = "" if item.reward is None else f", earned {item.reward:g}"
-                lines.append(f"{line}{earned}{f'  {clip(item.text, 60)}' if item.text else ''}")
-        return printable("\n".join(lines))
-
-    def _repr_html_(self) -> str:
-        heads = (self.a, self.b, "memory", "earned")
-        parts = [paragraph(Markup(f"<b>{escape(self.a)}</b> against <b>{escape(self.b)}</b>"))]
+    def _display(self) -> object:
+        parts: list[object] = [f"{self.a} against {self.b}, the {len(self)} recalls on which they differ most"]
         for one in self:
             title = f"recall {one.decision}{f': {one.query}' if one.query else ''} ({one.shared} shared)"
             rows = [
                 (
-                    *map(_rank, item.ranks),
+                    *("-" if rank is None else str(rank) for rank in item.ranks),
                     clip(item.text or f"memory {item.memory}", 90),
                     "" if item.reward is None else f"{item.reward:g}",
                 )
                 for item in one.items[:_EXPLAINED]
             ]
-            parts.append(table(title, heads, rows))
-        return "".join(parts)
+            parts.append(Table(title, (self.a, self.b, "memory", "earned"), rows, left=(2,)))
+        return parts
 
 
 def disagreements(log: Log, a: Target, b: Target, n: int, *, schema: pl.Schema, lab: Any) -> Disagreements:
@@ -222,7 +209,3 @@ def _terms(target: Target, recall: int, memories: Sequence[Any], log: Log, schem
             found = policy.explain(values, aggregates=aggregates.row(index, named=True) if aggregates.width else None)
             explained[memory] = tuple((term.text, term.value) for term in found.terms)
     return explained
-
-
-def _rank(rank: int | None) -> str:
-    return "-" if rank is None else str(rank)

@@ -14,12 +14,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
-from memlab.science.evaluation._challenged import Challenged, challenges_of
-from memlab.science.evaluation._compare import Compared
-from memlab.science.evaluation._credited import Credited
-from memlab.science.evaluation._inclusion import ARM, COLUMNS
-from memlab.science.evaluation._log import Log
-from memlab.science.evaluation._measure import Evidence, Head
+from memlab.science.evaluation._log import Challenged, Log, challenges_of
+from memlab.science.evaluation._measure import ARM, COLUMNS, Compared, Credited, Evidence, Head
 from memlab.science.evaluation._prepared import Settings
 
 __all__ = ["Course", "Duel", "Seen", "answer_rate", "by_items", "by_recalls", "comparisons_begun", "duels_of"]

@@ -11,30 +11,27 @@ from numpy.typing import NDArray
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.slates import Slates
-from memlab.science.evaluation._clusters import Estimate, holm, mean
-from memlab.science.evaluation._compare import (
+from memlab.science.evaluation._evaluation import Between, Evaluation, PolicyValue, separated
+from memlab.science.evaluation._intervals import Estimate, holm, mean
+from memlab.science.evaluation._labels import measure_labels
+from memlab.science.evaluation._log import Horizon, Log, Missing
+from memlab.science.evaluation._measure import (
     Compared,
+    Evidence,
+    Head,
     Measured,
     Tests,
     compare,
+    credited_note,
     gather,
     known_features,
     measure,
     recalls_for,
     recalls_needed,
 )
-from memlab.science.evaluation._credited import credited_note
-from memlab.science.evaluation._evaluation import Evaluation
-from memlab.science.evaluation._feedback import Horizon, Missing
-from memlab.science.evaluation._findings import Between, PolicyValue, separated
-from memlab.science.evaluation._gates import ONE_CLUSTER, Gate
-from memlab.science.evaluation._inclusion import Estimator
-from memlab.science.evaluation._labels import measure_labels
-from memlab.science.evaluation._log import Log
-from memlab.science.evaluation._measure import Evidence, Head
-from memlab.science.evaluation._prepared import HasSlates, Settings, prepare, with_baseline
-from memlab.science.evaluation._rankers import PolicySpec, logged
-from memlab.science.evaluation._targets import RecallsAgain, Target, aim
+from memlab.science.evaluation._prepared import Estimator, HasSlates, Settings, prepare, with_baseline
+from memlab.science.evaluation._targets import PolicySpec, RecallsAgain, Target, aim, logged
+from memlab.science.evaluation._tests import ONE_CLUSTER, Gate
 
 __all__ = ["evaluate"]
 

@@ -18,12 +18,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arguments import Count, Share, Within, checked
-from memlab.kernel.base.display import clip, table, text_table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.arguments import Share, Within, checked
+from memlab.kernel.base.display import Columns, Report, Table, clip, format_rows
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.slates import Slates
-from memlab.science.evaluation._clusters import Estimate, Sample
+from memlab.science.evaluation._intervals import Estimate, Sample
 from memlab.science.evaluation._log import Log, read_log
 from memlab.science.evaluation._prepared import HasSlates
 
@@ -46,7 +45,7 @@ _HALF = 0.5
 
 
 @dataclass(frozen=True, repr=False)
-class Failures:
+class Failures(Report):
     """Where wanted memories were lost.
 
     ``rows`` has one for each memory that a question wanted: ``decision``, ``question``, ``memory_id``, ``ref``,
@@ -110,48 +109,11 @@ class Failures:
         )
         return (said, f"{self.level:.0%} intervals: {self.method}.", *self.notes)
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        head = ["place", "count", "share", "interval", "what it means"]
-        rows = [
-            [
-                row["place"],
-                f"{row['count']:,}",
-                f"{row['share']:.0%}",
-                "" if row["low"] is None else f"[{row['low']:.0%}, {row['high']:.0%}]",
-                row["meaning"],
-            ]
-            for row in self.frame.iter_rows(named=True)
-        ]
-        return head, rows
-
-    def _shown(self) -> tuple[list[str], list[list[str]]]:
-        head = ["place", "question", "wanted", "rank", "above it"]
-        rows = [
-            [
-                row["place"],
-                clip(row["question"]),
-                clip(row["wanted"]),
-                "" if row["rank"] is None else f"{row['rank']} of {row['pool']}",
-                "; ".join(clip(one, 40) for one in row["above"]),
-            ]
-            for row in self.examples.iter_rows(named=True)
-        ]
-        return head, rows
-
-    @checked
-    def text(self, width: Count | None = None) -> str:
-        """The finding, the table, and an example a line, in lines of about ``width`` characters."""
-        lines = [self.sentence, "", *text_table(*self._cells(), left=(0, 4), width=width, optional=(4,))]
-        if self.examples.height:
-            lines += ["", *text_table(*self._shown(), left=(0, 1, 2, 4), width=width, optional=(4,))]
-        return printable("\n".join([*lines, "", *self.remarks]))
-
-    def __repr__(self) -> str:
-        return printable(self.text())
-
-    def _repr_html_(self) -> str:
-        shown = table("Examples", *self._shown()) if self.examples.height else ""
-        return f"{table(self.sentence, *self._cells(), notes=self.remarks)}{shown}"
+    def _display(self) -> object:
+        places = Table("", *format_rows(self.frame.iter_rows(named=True), _COLUMNS), left=(0, 4), optional=(4,))
+        heads, rows = format_rows(self.examples.iter_rows(named=True), _EXAMPLES)
+        examples = Table("Examples", heads, rows, left=(0, 1, 2, 4), optional=(4,)) if rows else None
+        return self.sentence, places, examples, list(self.remarks)
 
     def to_dict(self) -> dict[str, Any]:
         """The finding, the table, the examples and the counts, as JSON values."""
@@ -163,6 +125,22 @@ class Failures:
             "method": self.method,
             "notes": list(self.notes),
         }
+
+
+_COLUMNS: Columns = (
+    ("place", "{place}"),
+    ("count", "{count:,}"),
+    ("share", "{share:.0%}"),
+    ("interval", "[{low:.0%}, {high:.0%}]"),
+    ("what it means", "{meaning}"),
+)
+_EXAMPLES: Columns = (
+    ("place", "{place}"),
+    ("question", lambda row: clip(row["question"])),
+    ("wanted", lambda row: clip(row["wanted"])),
+    ("rank", "{rank} of {pool}"),
+    ("above it", lambda row: "; ".join(clip(text, 40) for text in row["above"])),
+)
 
 
 @checked

@@ -2,24 +2,50 @@
 
 from __future__ import annotations
 
+import hashlib
+import platform
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from itertools import cycle
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.display import clip
-from memlab.kernel.base.drawing import BLUE, CYCLE, GREY, INK, ORANGE, Draw, draw_ranks, drawn
+from memlab.kernel.base.display import Markup, clip
+from memlab.kernel.base.drawing import BLUE, CYCLE, GREY, INK, ORANGE, Draw, draw_ranks, drawn, render_page, svg
+from memlab.kernel.version import __version__
 from memlab.science.evaluation._disagreements import Disagreement
-from memlab.science.evaluation._findings import Findings
+from memlab.science.evaluation._evaluation import (
+    Evaluation,
+    caption,
+    headline,
+    interval,
+    number,
+    reasons,
+    remarks,
+    stars,
+)
+from memlab.science.evaluation._tests import GATES, share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["SIZES", "draw_disagreement", "draw_leaderboard", "draw_sequences", "draw_weights", "figure", "height_of"]
+__all__ = [
+    "SIZES",
+    "draw_disagreement",
+    "draw_leaderboard",
+    "draw_sequences",
+    "draw_weights",
+    "figure",
+    "height_of",
+    "log_digest",
+    "page",
+]
+
 
 SIZES = {"leaderboard": (7.6, 0.0), "weights": (7.6, 3.0), "disagreement": (7.6, 3.3)}
 """Inches; the height of a leaderboard follows its rows."""
@@ -29,9 +55,9 @@ _MOST_LINES = len(CYCLE)
 _MOST_RANKS = 8
 
 
-def figure(ev: Findings, kind: str, axes: Axes | None) -> Figure:
+def figure(ev: Evaluation, kind: str, axes: Axes | None) -> Figure:
     """One of the figures of ``Evaluation.figure``."""
-    makers: dict[str, Callable[[Findings], Draw]] = {
+    makers: dict[str, Callable[[Evaluation], Draw]] = {
         "leaderboard": draw_leaderboard,
         "weights": draw_weights,
         "disagreement": _greatest,
@@ -42,12 +68,12 @@ def figure(ev: Findings, kind: str, axes: Axes | None) -> Figure:
     return drawn(makers[kind](ev), width=width, height=height or height_of(ev), axes=axes)
 
 
-def height_of(ev: Findings) -> float:
+def height_of(ev: Evaluation) -> float:
     """Inches that a leaderboard needs."""
     return 1.0 + 0.36 * max(1, len(ev.rows))
 
 
-def draw_leaderboard(ev: Findings) -> Draw:
+def draw_leaderboard(ev: Evaluation) -> Draw:
     """One line a policy: its value with its interval, its bounds in grey, and the model's guess as a hollow diamond."""
     rows = list(reversed(ev.rows))
     labels = ev.settings.measure == "labels"
@@ -93,7 +119,7 @@ def draw_leaderboard(ev: Findings) -> Draw:
     return draw
 
 
-def _range(ev: Findings) -> tuple[float, float]:
+def _range(ev: Evaluation) -> tuple[float, float]:
     """What holds every interval and its model's guess; wide bounds and guesses of what is withheld may run out."""
     valued = [row for row in ev.rows if row.value is not None]
     ends = [end for row in ev.rows if row.value for end in (row.value.value, row.value.low, row.value.high)]
@@ -105,7 +131,7 @@ def _range(ev: Findings) -> tuple[float, float]:
     return min(known) - room, max(known) + room
 
 
-def draw_weights(ev: Findings) -> Draw:
+def draw_weights(ev: Evaluation) -> Draw:
     """How much of the weight the heaviest items hold; the gate asks that 1% of them hold at most half."""
     if ev.settings.measure == "labels":
         raise InputError("Labels are counted, not weighted: there is no figure of weights.")
@@ -115,15 +141,15 @@ def draw_weights(ev: Findings) -> Draw:
         axes.axvline(0.01, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
         axes.plot([0.01], [0.5], marker="_", color=GREY, markersize=16, markeredgewidth=1.5)
         axes.annotate("gate", (0.01, 0.5), xytext=(10, 0), textcoords="offset points", va="center", color=GREY)
-        for number, row in enumerate(rows):
+        for place, row in enumerate(rows):
             assert row.measured is not None
             weights = row.measured.weights
             share = np.arange(1, len(weights) + 1) / len(weights)
             held = np.cumsum(weights) / weights.sum()
             # 200 points draw the line; a log may hold a million items
             at = np.unique(np.geomspace(1, len(weights), 200).astype(np.int64)) - 1
-            style = _DASHES[number % len(_DASHES)]
-            axes.plot(share[at], held[at], color=CYCLE[number], linewidth=1.8, linestyle=style, label=row.policy)
+            style = _DASHES[place % len(_DASHES)]
+            axes.plot(share[at], held[at], color=CYCLE[place], linewidth=1.8, linestyle=style, label=row.policy)
         axes.set_xscale("log")
         axes.set_ylim(0, 1.02)
         ticks = [tick for tick in (0.0001, 0.001, 0.01, 0.1, 1.0) if tick >= axes.get_xlim()[0]]
@@ -138,7 +164,7 @@ def draw_weights(ev: Findings) -> Draw:
     return draw
 
 
-def _greatest(ev: Findings) -> Draw:
+def _greatest(ev: Evaluation) -> Draw:
     pair = ev.pair
     if pair is None:
         raise InputError("A disagreement needs two policies that could be evaluated.")
@@ -199,3 +225,86 @@ def draw_sequences(tracks: Mapping[str, pl.DataFrame], live: str) -> Draw:
         _legend(axes)
 
     return draw
+
+
+# One self-contained HTML file: the finding, the evidence, its limits, and how to have it again.
+
+
+_TEMPLATE = Path(__file__).parent / "report.html"
+_PACKAGES = ("polars", "numpy")
+_EXAMPLES = 4
+
+
+def page(ev: Evaluation) -> str:
+    """The page. Everything that came from text is escaped."""
+    pair = ev.pair
+    differ = ev.disagreements(*pair, n=_EXAMPLES) if pair else None
+    figures = {"leaderboard": svg(draw_leaderboard(ev), name="leaderboard", width=7.6, height=height_of(ev))}
+    if ev.settings.measure == "feedback":
+        width, height = SIZES["weights"]
+        figures["weights"] = svg(draw_weights(ev), name="weights", width=width, height=height)
+    if pair and differ:
+        width, height = SIZES["disagreement"]
+        figures["disagreement"] = svg(
+            draw_disagreement(differ[0], *pair), name="disagreement", width=width, height=height
+        )
+    return render_page(
+        _TEMPLATE,
+        _FILTERS,
+        ev=ev,
+        caption=caption(ev),
+        headline=headline(ev),
+        reasons=reasons(ev),
+        remarks=remarks(ev),
+        labels=ev.settings.measure == "labels",
+        figures={name: Markup(text) for name, text in figures.items()},
+        differ=differ,
+        pair=pair,
+        rankers=[target.ranker for target in ev._targets],
+        gates=GATES,
+        kinds=sorted({row.kind for row in ev.rows}),
+        line=reproduction(ev),
+        digest=log_digest(ev),
+        versions=[("memlab", __version__), ("Python", platform.python_version())]
+        + [(name, version(name)) for name in _PACKAGES],
+    )
+
+
+def reproduction(ev: Evaluation) -> str:
+    """The call that gives this evaluation again."""
+    settings = ev.settings
+    given = ", ".join(repr(name) for name in ev.given)
+    parts = [f"memlab.evaluate(slates, [{given}]"]
+    if settings.measure == "labels":
+        parts.append("labels=labels")
+    else:
+        parts.append(f"horizon={settings.horizon!r}, missing={settings.missing!r}, estimator={settings.estimator!r}")
+        if settings.cluster is not None:
+            parts.append(f"cluster={settings.cluster!r}")
+        parts.append(f"reward_range={settings.reward_range!r}")
+    parts.append(f"level={settings.level!r}, baseline={ev.baseline!r})")
+    return (",\n" + " " * len("memlab.evaluate(")).join(parts)
+
+
+def log_digest(ev: Evaluation) -> str:
+    """A sha256 of what the log says: recalls, candidates, probabilities, what was shown and what it earned."""
+    log = ev._log
+    digest = hashlib.sha256()
+    for array in (log.recall, log.propensity, log.shown, log.reward, log.limit, log.cluster):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    for name in ("decision", "memory_id"):
+        digest.update("\x1f".join(map(str, log.ids[name].to_list())).encode())
+    return digest.hexdigest()
+
+
+def _known(value: Any) -> bool:
+    return value is not None and bool(np.isfinite(value))
+
+
+_FILTERS: dict[str, Callable[..., Any]] = {
+    "number": number,
+    "interval": interval,
+    "stars": stars,
+    "share": share,
+    "known": _known,
+}

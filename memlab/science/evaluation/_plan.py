@@ -9,7 +9,7 @@ needs (z_level + z_power)^2 v / d^2 recalls; a sequence, which may be looked at 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,21 +19,16 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import table, text_table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.slates import Slates
-from memlab.science.evaluation._compare import gather, known_features
-from memlab.science.evaluation._distributions import normal_quantile
 from memlab.science.evaluation._duels import comparisons_begun
-from memlab.science.evaluation._feedback import Horizon, Missing
-from memlab.science.evaluation._gates import rounded
-from memlab.science.evaluation._log import Log
-from memlab.science.evaluation._measure import Evidence, Head
-from memlab.science.evaluation._model import predicted_rewards
+from memlab.science.evaluation._intervals import normal_quantile
+from memlab.science.evaluation._log import Horizon, Log, Missing
+from memlab.science.evaluation._measure import Evidence, Head, gather, known_features, predicted_rewards
 from memlab.science.evaluation._prepared import HasSlates, Settings, prepare, with_baseline
-from memlab.science.evaluation._rankers import PolicySpec, logged
 from memlab.science.evaluation._sequence import level_of, recalls_of_sequence
-from memlab.science.evaluation._targets import RecallsAgain, aim
+from memlab.science.evaluation._targets import PolicySpec, RecallsAgain, aim, logged
+from memlab.science.evaluation._tests import rounded
 
 __all__ = ["Plan", "plan"]
 
@@ -47,7 +42,7 @@ _MOST = 50_000
 
 
 @dataclass(frozen=True, repr=False)
-class Plan:
+class Plan(Report):
     """What tells each policy from the baseline, by design.
 
     ``frame``: ``policy``, ``design``, ``extra`` (items shown beside the head, a recall), ``difference`` (expected, by
@@ -68,37 +63,31 @@ class Plan:
         known = self.frame.drop_nulls("every_look").sort("every_look", "extra")
         return {row["policy"]: row["design"] for row in known.unique("policy", keep="first").iter_rows(named=True)}
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        head = ["policy", "design", "extra", "difference", "one look", "every look", "half-width", "never shown"]
-        rows = [
-            [
-                row["policy"],
-                row["design"],
-                f"{row['extra']:.1f}",
-                f"{row['difference']:+.3f}",
-                "-" if row["one_look"] is None else rounded(row["one_look"]),
-                "-" if row["every_look"] is None else rounded(row["every_look"]),
-                f"{row['half_width']:.3f}",
-                f"{row['unsupported']:.0%}",
-            ]
-            for row in self.frame.iter_rows(named=True)
-        ]
-        return head, rows
-
-    @property
-    def _legend(self) -> tuple[str, ...]:
-        return (
+    def _display(self) -> object:
+        legend = (
             f"Compared with {self.baseline}, by a model of {self.recalls:,} recalls.",
             "one look, every look: recalls after which a test at one planned time, or at any, has a power of 80%",
             f"half-width: of the {self.settings.level:.0%} interval after {_LOOK} recalls",
             "never shown: the share of what the policy would show that the design never shows",
         )
+        heads, rows = format_rows(self.frame.iter_rows(named=True), _COLUMNS)
+        return Table("Recalls for a verdict", heads, rows, [*legend, *self.notes], left=(0, 1))
 
-    def __repr__(self) -> str:
-        return printable("\n".join([*text_table(*self._cells(), left=(0, 1)), *self._legend, *self.notes]))
 
-    def _repr_html_(self) -> str:
-        return table("recalls for a verdict", *self._cells(), notes=[*self._legend, *self.notes])
+def _recalls(name: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda row: "-" if row[name] is None else rounded(row[name])
+
+
+_COLUMNS: Columns = (
+    ("policy", "{policy}"),
+    ("design", "{design}"),
+    ("extra", "{extra:.1f}"),
+    ("difference", "{difference:+.3f}"),
+    ("one look", _recalls("one_look")),
+    ("every look", _recalls("every_look")),
+    ("half-width", "{half_width:.3f}"),
+    ("never shown", "{unsupported:.0%}"),
+)
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.science.evaluation._challenged import challenges_of
-from memlab.science.evaluation._clusters import Estimate, Sample
-from memlab.science.evaluation._log import CERTAIN, Log, left_to_chance
+from memlab.science.evaluation._intervals import Estimate, Sample
+from memlab.science.evaluation._log import CERTAIN, Log, challenges_of, left_to_chance
 from memlab.science.evaluation._tests import by_recall, hotelling_p
 
 __all__ = ["Examination", "Places", "harvest", "lot_p", "moved_p", "random_places"]

@@ -12,13 +12,11 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.slates import Slates
-from memlab.science.evaluation._feedback import MISSING, Horizon, Missing, horizon_micros
-from memlab.science.evaluation._fingerprints import Fingerprints, read_fingerprints
-from memlab.science.evaluation._inclusion import Estimator
-from memlab.science.evaluation._log import Log, read_log
-from memlab.science.evaluation._rankers import PolicySpec, Ranker, rankers_of
+from memlab.science.evaluation._log import MISSING, Horizon, Log, Missing, horizon_micros, read_log
+from memlab.science.evaluation._targets import Fingerprints, PolicySpec, Ranker, rankers_of, read_fingerprints
 
 __all__ = [
+    "Estimator",
     "HasSlates",
     "Prepared",
     "Settings",
@@ -28,6 +26,9 @@ __all__ = [
     "prepare",
     "with_baseline",
 ]
+
+
+Estimator = Literal["snips", "ht"]
 
 
 @runtime_checkable

@@ -2,26 +2,355 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.errors import InputError
-from memlab.kernel.policies import Pack
+from memlab.errors import InputError, UnknownName
+from memlab.kernel.base.arguments import Misfit, Taken, shown
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.language import Input, InputType, Policy, Signature, compile_policy, policy_form_text, policy_parts
+from memlab.kernel.policies import FEATURES, Pack, load_pack, logged_owner, pack_names, slot_named
 from memlab.kernel.recall import diversifies
-from memlab.science.evaluation._fingerprints import Fingerprints
-from memlab.science.evaluation._log import Log
-from memlab.science.evaluation._rankers import Ranker
-from memlab.science.evaluation._top import best_of_each
+from memlab.science.evaluation._log import RESERVED, Log
 
-__all__ = ["RecallsAgain", "Refused", "Target", "aim", "pool_of", "rescored"]
+__all__ = [
+    "BASELINES",
+    "BM25",
+    "DENSE",
+    "SLOT",
+    "Fingerprints",
+    "PolicySpec",
+    "Ranker",
+    "RecallsAgain",
+    "Refused",
+    "Target",
+    "aim",
+    "best_of_each",
+    "logged",
+    "padded",
+    "pool_of",
+    "rankers_of",
+    "read_fingerprints",
+    "rescored",
+]
+
+
+# What may be evaluated: packs, single policies, expressions and columns of scores, each as a ranker with a name.
+
+
+SLOT = "recall-score"
+
+
+def _form_as_text(given: object) -> Any:
+    """Return a Hy form as text, and a ``Misfit`` for anything else."""
+    text = policy_form_text(given)
+    return Misfit("a Hy form", shown(given)) if text is None else text
+
+
+PolicySpec: TypeAlias = str | Path | Pack | Policy | pl.Expr | Annotated[Any, Taken("a Hy form", by=_form_as_text)]
+"""The name, path, text or object of a pack; the text or object of a recall-score; an expression over candidates; the
+name of a column of scores."""
+
+
+@dataclass(frozen=True)
+class Ranker:
+    """One policy: ``reads`` are the columns of candidates that it needs, ``source`` what it says, ``hash`` its
+    version.
+    """
+
+    name: str
+    sort: Literal["pack", "policy", "expression", "column", "logged"]
+    reads: tuple[str, ...]
+    source: str
+    hash: str
+    policy: Policy | None = None
+    pack: Pack | None = None
+    expression: pl.Expr | None = None
+
+
+def rankers_of(
+    policies: PolicySpec | Sequence[PolicySpec] | Mapping[str, PolicySpec], schema: pl.Schema
+) -> list[Ranker]:
+    """The rankers, in the order given, under names of their own; ``schema`` is that of the candidates."""
+    if isinstance(policies, Mapping):
+        found = [replace(_ranker(spec, schema), name=name) for name, spec in policies.items()]
+    else:
+        single = isinstance(policies, str | Path | Pack | Policy | pl.Expr)
+        given: Sequence[PolicySpec] = [policies] if single else policies  # type: ignore[assignment]
+        found = [_ranker(spec, schema) for spec in given]
+    if not found:
+        raise InputError("No policies are given: name a pack, a column of scores, or pass the text of a recall-score.")
+    hashes: dict[str, str] = {}
+    for ranker in found:
+        if ranker.name in hashes and hashes[ranker.name] == ranker.hash:
+            raise InputError(f"The policy {ranker.name} is given twice.")
+        hashes[ranker.name] = ranker.hash
+    names = [ranker.name for ranker in found]
+    return [
+        replace(ranker, name=f"{ranker.name} [{ranker.hash[:8]}]") if names.count(ranker.name) > 1 else ranker
+        for ranker in found
+    ]
+
+
+def _ranker(spec: PolicySpec, schema: pl.Schema) -> Ranker:
+    if isinstance(spec, pl.Expr):
+        return _of_expression(spec, schema)
+    if isinstance(spec, Pack | Path):
+        return _of_pack(load_pack(spec), schema)
+    if isinstance(spec, Policy):
+        return _of_policy(spec, spec.source, schema)
+    if not isinstance(spec, str):
+        raise InputError(
+            f"A policy is a pack, a path, a text, a Hy form, a Polars expression or the name of a column, not {spec!r}."
+        )
+    text = policy_parts(spec.strip())[0]
+    if text.startswith(("(", ";")):
+        return _of_pack(load_pack(text), schema) if _is_pack(text) else _of_text(text, schema)
+    if text.endswith(".hy"):
+        return _of_pack(load_pack(text), schema)
+    if text in schema.names() and text in pack_names():
+        raise InputError(
+            f'"{text}" is a pack and a column of the candidates: say load_pack("{text}") or pl.col("{text}").'
+        )
+    if text in pack_names():
+        return _of_pack(load_pack(text), schema)
+    if text in schema.names():
+        return _of_column(text, schema)
+    raise UnknownName("pack or column of scores", text, (*pack_names(), *_numbers(schema)))
+
+
+def _is_pack(text: str) -> bool:
+    lines = (line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(";"))
+    return next(lines, "").lstrip().startswith("(pack")
+
+
+def _of_pack(pack: Pack, schema: pl.Schema) -> Ranker:
+    policy = pack.policies[SLOT]
+    return Ranker(pack.name, "pack", _reads(policy, schema), "\n".join(pack.sources[:1]), pack.hash, policy, pack)
+
+
+def _reads(policy: Policy, schema: pl.Schema) -> tuple[str, ...]:
+    """The columns that a policy needs: a test of sets that the log does not hold is made from its sets."""
+    names: dict[str, None] = {}
+    for name in policy.inputs:
+        made = name in policy.derived and name not in schema.names()
+        names.update(dict.fromkeys(policy.derived[name].sets if made else (name,)))
+    return tuple(names)
+
+
+def _of_text(text: str, schema: pl.Schema) -> Ranker:
+    """A policy of its own may read every feature that is declared, and every column that the log has beside them."""
+    declared = slot_named(SLOT).signature
+    own = {
+        item.name: item
+        for name, dtype in schema.items()
+        if name not in RESERVED and (kind := _type(dtype)) is not None
+        for item in [Input(name, kind)]
+        if item.name not in declared.inputs
+    }
+    signature = Signature(SLOT, {**own, **declared.inputs}, aggregates=True)
+    return _of_policy(compile_policy(text, signature), text, schema)
+
+
+def _of_policy(policy: Policy, text: str, schema: pl.Schema) -> Ranker:
+    if policy.signature.returns not in ("num", "bool"):
+        raise InputError(f"The policy {policy.name} returns a {policy.signature.returns}; a ranking needs a number.")
+    name = policy.name if policy.name != SLOT else f"{SLOT} [{policy.hash[:8]}]"
+    return Ranker(name, "policy", _reads(policy, schema), text, policy.hash, policy)
+
+
+def _type(dtype: pl.DataType) -> InputType | None:
+    if dtype.is_numeric():
+        return "num"
+    if dtype == pl.Boolean:
+        return "bool"
+    if dtype == pl.List(pl.String):
+        return "set"
+    return "str" if dtype == pl.String else None
+
+
+def _of_expression(expression: pl.Expr, schema: pl.Schema) -> Ranker:
+    reads = tuple(dict.fromkeys(expression.meta.root_names()))
+    for column in reads:
+        if column not in schema.names():
+            raise UnknownName("column of the candidates", column, schema.names())
+    source = str(expression)
+    name = expression.meta.output_name()
+    if name in reads and not expression.meta.is_column():
+        name = source if len(source) <= 48 else f"{name} [{_hash(source)[:8]}]"
+    return Ranker(name, "expression", reads, source, _hash(source), expression=expression)
+
+
+def _of_column(name: str, schema: pl.Schema) -> Ranker:
+    if not (schema[name].is_numeric() or schema[name] == pl.Boolean):
+        raise InputError(f"Column {name} of the candidates holds {schema[name]}; scores are numbers.")
+    return Ranker(name, "column", (name,), f'pl.col("{name}")', _hash(name), expression=pl.col(name))
+
+
+def logged(candidates: pl.LazyFrame, schema: pl.Schema) -> Ranker | None:
+    """The ranking of whoever logged, by its own scores or ranks; none if the log holds neither."""
+    held = candidates.select(
+        pl.col(name).is_not_null().any() for name in ("score", "rank") if name in schema.names()
+    ).collect()
+    scored = "score" in held.columns and bool(held["score"].item())
+    if scored and "rank" in held.columns and bool(held["rank"].item()):
+        # ranks tell what scores do not: an order by likeness. What has no finite score is never shown.
+        expression = pl.when(pl.col("score").is_finite()).then(-pl.col("rank").cast(pl.Float64)).otherwise(None)
+        return Ranker(
+            "logged", "logged", ("score", "rank"), "the ranks in the log", _hash("rank"), expression=expression
+        )
+    if scored:
+        return Ranker(
+            "logged", "logged", ("score",), "the scores in the log", _hash("score"), expression=pl.col("score")
+        )
+    if "rank" in held.columns and held["rank"].item():
+        expression = -pl.col("rank").cast(pl.Float64)
+        return Ranker("logged", "logged", ("rank",), "the ranks in the log", _hash("rank"), expression=expression)
+    return None
+
+
+def _numbers(schema: pl.Schema) -> list[str]:
+    return [name for name, dtype in schema.items() if dtype.is_numeric() and name not in RESERVED]
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# Whether a log's features are those that a policy would have read.
+#
+# A feature that depends on settings, slots or the embedder was logged under a fingerprint. A policy may be scored again
+# on the logged pool only where each feature that it reads has, in every recall, the fingerprint that the policy's own
+# pack gives it. A log without fingerprints (anybody's frame) is taken at its word, and the evaluation says so.
+
+
+@dataclass(frozen=True)
+class Fingerprints:
+    """``logged`` has one mapping of feature to fingerprint for each that occurs; ``embedder`` is the one that a policy
+    would meet.
+    """
+
+    logged: tuple[Mapping[str, str], ...]
+    embedder: str | None
+
+    @property
+    def any(self) -> bool:
+        return any(self.logged)
+
+    def objections(self, ranker: Ranker, schema: pl.Schema) -> list[str]:
+        """Why the logged pool cannot be scored again by this ranker; nothing if it can."""
+        spelled = {name.replace("_", "-") for name in schema.names()}
+        found = [f"it reads {name}, which the log does not hold" for name in ranker.reads if _bare(name) not in spelled]
+        if found or ranker.policy is None or not self.any:
+            return found
+        embedder = self.embedder or load_embedder().fingerprint
+        wanted = ranker.pack.fingerprints(embedder) if ranker.pack is not None else {}
+        for name in ranker.reads:
+            held = {given.get(name) for given in self.logged}
+            if name not in FEATURES:
+                owners = sorted({owner for value in held if (owner := logged_owner(value)) is not None})
+                if owners:
+                    found.append(f"it reads {name}, a feature of the extension {owners[-1]}, which is not registered")
+                continue
+            if None in held:
+                unread = "under a pack that does not read it, or " if FEATURES[name].on_demand else ""
+                found.append(f"some recalls were logged {unread}by an older schema, without a fingerprint of {name}")
+            elif len(held) > 1:
+                found.append(f"it reads {name}, which means different things in different recalls ({_short(held)})")
+            elif name in wanted and held != {wanted[name]}:
+                depends = f", which depends on {', '.join(FEATURES[name].depends)}" if FEATURES[name].depends else ""
+                found.append(
+                    f"it reads {name}{depends}: logged with fingerprint {_short(held)}, where this policy would "
+                    f"have {wanted[name]}"
+                )
+        return found
+
+
+def read_fingerprints(decisions: pl.DataFrame, lab_embedder: str | None) -> Fingerprints:
+    """Those of a table of decisions. ``lab_embedder`` is the fingerprint of the lab's embedder, if there is a lab; the
+    log's own counts otherwise, where it is known, and then the one that memlab ships.
+    """
+    if "fingerprints" not in decisions.columns:
+        return Fingerprints(({},), lab_embedder)
+    logged = []
+    for text in decisions["fingerprints"].unique(maintain_order=True).to_list():
+        try:
+            read = json.loads(text) if text else {}
+        except json.JSONDecodeError as error:
+            raise InputError(f"A fingerprints of decisions is no JSON object: {error}.") from None
+        if not isinstance(read, dict):
+            raise InputError(f"A fingerprints of decisions is no JSON object but {type(read).__name__}.")
+        logged.append(read)
+    own = {given["embedder"] for given in logged if "embedder" in given}
+    return Fingerprints(tuple(logged), lab_embedder or (own.pop() if len(own) == 1 else None))
+
+
+def _bare(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _short(held: set[str | None]) -> str:
+    return ", ".join(sorted(str(value) for value in held))
+
+
+# The items that a policy would show: the best of each recall by strict rank.
+
+
+Ints = NDArray[np.int64]
+
+
+def best_of_each(scores: NDArray[np.float64], recall: Ints, limit: Ints) -> tuple[Ints, Ints]:
+    """Rows and ranks (from 1) of the ``limit[d]`` best scores of each recall ``d``, best first, recall by recall.
+
+    ``recall`` (int64[n]) ascends, and rows of one recall stand in the order of their memory ids, by which ties break.
+    A score that is NaN or infinite is never shown, as in the engine.
+
+    >>> rows, ranks = best_of_each(np.array([0.1, 0.9, 0.9]), np.zeros(3, np.int64), np.array([2]))
+    >>> rows.tolist(), ranks.tolist()
+    ([1, 2], [1, 2])
+    """
+    sizes = np.bincount(recall, minlength=len(limit))
+    finite = np.isfinite(scores)
+    if not finite.all():
+        scores = np.where(finite, scores, -np.inf)
+    kept = np.flatnonzero(finite & (scores >= _least(scores, recall, sizes, limit)[recall]))
+    kept = kept[np.lexsort((-scores[kept], recall[kept]))]
+    counts = np.bincount(recall[kept], minlength=len(limit))
+    rank = np.arange(len(kept)) - (np.cumsum(counts) - counts)[recall[kept]] + 1
+    first = rank <= limit[recall[kept]]
+    return kept[first], rank[first]
+
+
+def _least(scores: NDArray[np.float64], recall: Ints, sizes: Ints, limit: Ints) -> NDArray[np.float64]:
+    """A score for each recall below which nothing is shown: sorting only what is left is ten times as quick."""
+    pool, most = int(sizes.max(initial=0)), int(limit.max(initial=1))
+    rows = None if most >= pool else padded(scores, recall, sizes)
+    if rows is None:
+        return np.full(len(sizes), -np.inf)
+    return np.asarray(np.partition(rows, pool - most, axis=1)[:, pool - most])
+
+
+def padded(scores: NDArray[np.float64], recall: Ints, sizes: Ints) -> NDArray[np.float64] | None:
+    """f64[recalls, pool]: the scores of each recall, and -inf up to the largest; None where that is most of it."""
+    pool = int(sizes.max(initial=0))
+    if pool * len(sizes) > 4 * len(scores):
+        return None
+    if pool * len(sizes) == len(scores):
+        return scores.reshape(len(sizes), pool)
+    rows = np.full((len(sizes), pool), -np.inf)
+    rows[recall, np.arange(len(scores)) - (np.cumsum(sizes) - sizes)[recall]] = scores
+    return rows
+
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class RecallsAgain(Protocol):
@@ -191,3 +520,34 @@ def _aimed(ranker: Ranker, pack: Pack, log: Log, again: dict[int, pl.DataFrame])
         None,
         pool,
     )
+
+
+# Two yardsticks, as packs: they run through the same engine, log the same slates and pay the same costs.
+
+
+BM25 = """(pack bm25
+  "The words alone: Okapi BM25.")
+
+(setting dense-candidates 0) (setting lexical-candidates 100)
+(setting seeds 0) (setting spread-steps 0)
+
+(defpolicy eligible [lexical] (> lexical 0))
+(defpolicy seed-score [lexical] lexical)
+(defpolicy cut [seed received] (+ seed received))
+(defpolicy recall-score [lexical] lexical)
+"""
+
+DENSE = """(pack dense
+  "The vectors alone: cosine similarity.")
+
+(setting dense-candidates 100) (setting lexical-candidates 0)
+(setting seeds 0) (setting spread-steps 0)
+
+(defpolicy eligible [hops] (>= hops 0))
+(defpolicy seed-score [similarity] similarity)
+(defpolicy cut [seed received] (+ seed received))
+(defpolicy recall-score [similarity] similarity)
+"""
+
+BASELINES = {"bm25": BM25, "dense": DENSE}
+"""Name and source text."""

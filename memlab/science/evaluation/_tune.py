@@ -10,7 +10,6 @@ digits, so values are compared by their first twelve, and the search ends with i
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
@@ -21,22 +20,18 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Seed, Within, checked
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.language import Param, Policy
 from memlab.kernel.slates import Slates
-from memlab.science.evaluation._clusters import Estimate, Sample, Statistic, mean
-from memlab.science.evaluation._compare import Tests, compare, gather, known_features, measure
-from memlab.science.evaluation._feedback import Horizon, Missing
-from memlab.science.evaluation._gates import Gate, untested_sentence
-from memlab.science.evaluation._inclusion import ARM, Estimator
-from memlab.science.evaluation._inclusion import value as value_of
+from memlab.science.evaluation._intervals import Estimate, Sample, Statistic, mean
 from memlab.science.evaluation._labels import read_gold
-from memlab.science.evaluation._log import Log
-from memlab.science.evaluation._measure import Evidence
-from memlab.science.evaluation._prepared import prepare
-from memlab.science.evaluation._rankers import PolicySpec, Ranker
-from memlab.science.evaluation._targets import Refused, Target, aim, pool_of, rescored
+from memlab.science.evaluation._log import Horizon, Log, Missing
+from memlab.science.evaluation._measure import ARM, Evidence, Tests, compare, gather, known_features, measure
+from memlab.science.evaluation._measure import value_statistic as value_of
+from memlab.science.evaluation._prepared import Estimator, prepare
+from memlab.science.evaluation._targets import PolicySpec, Ranker, Refused, Target, aim, pool_of, rescored
+from memlab.science.evaluation._tests import Gate, untested_sentence
 
 __all__ = ["Tuning", "tune"]
 
@@ -47,8 +42,8 @@ Floats = NDArray[np.float64]
 Space = Mapping[str, tuple[float, float]]
 
 
-@dataclass(frozen=True)
-class Tuning:
+@dataclass(frozen=True, repr=False)
+class Tuning(Report):
     """What a search over parameters found.
 
     ``params`` and ``policy`` are those of the search over all clusters; ``value`` is theirs on the data that was
@@ -120,18 +115,22 @@ class Tuning:
             return "Fitting changes nothing: on what it has not seen, other numbers earn what these earn."
         return f"Fitting is not separated from the defaults: {gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]."
 
-    def __repr__(self) -> str:
+    def _display(self) -> object:
         found = ", ".join(f":{name} {value:.4g}" for name, value in self.params.items())
-        return printable(
-            f"{self.policy.name} [{self.policy.hash[:12]}] {found}\n"
-            f"{self.metric}: {self.held_out.value:.4f} [{self.held_out.low:.4f}, {self.held_out.high:.4f}] held out in "
-            f"{self.folds} folds; {self.value:.4f} where it searched, {self.default:.4f} by default\n{self.verdict}"
-        )
+        held_out = self.held_out
+        lines = [
+            f"{self.policy.name} [{self.policy.hash[:12]}] {found}",
+            f"{self.metric}: {held_out.value:.4f} [{held_out.low:.4f}, {held_out.high:.4f}] held out in "
+            f"{self.folds} folds; {self.value:.4f} where it searched, {self.default:.4f} by default",
+            self.verdict,
+        ]
+        return lines, Table("", *format_rows(self.frame.iter_rows(named=True), _COLUMNS))
 
-    def _repr_html_(self) -> str:
-        head, *rest = repr(self).splitlines()
-        lines = "".join(f"<p>{html.escape(line)}</p>" for line in rest)
-        return f"<div><p><code>{html.escape(head)}</code></p>{lines}{self.frame._repr_html_()}</div>"
+
+_COLUMNS: Columns = (
+    ("param", "{param}"),
+    *((name, f"{{{name}:.4g}}") for name in ("default", "low", "high", "value", "least", "most")),
+)
 
 
 @checked

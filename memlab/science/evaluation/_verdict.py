@@ -29,21 +29,28 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import table, text_table
-from memlab.kernel.base.drawing import OnAxes, drawn
+from memlab.kernel.base.display import Columns, Markup, Report, Table, format_rows
+from memlab.kernel.base.drawing import Draw, OnAxes, drawn, render_page, svg, write_page
 from memlab.kernel.base.printable import printable
 from memlab.kernel.slates import Slates
 from memlab.kernel.version import __version__
-from memlab.science.evaluation._clusters import Estimate, Sample, cluster_sums
-from memlab.science.evaluation._compare import Tests, compare, gather, held, known_features, measure
-from memlab.science.evaluation._credited import Credited, credited_note, recalibrate
 from memlab.science.evaluation._duels import Course, Duel, Seen, answer_rate, by_items, by_recalls, duels_of
-from memlab.science.evaluation._feedback import Horizon, Missing, horizon_micros
-from memlab.science.evaluation._gates import Facts, Gate, gates, rounded, untested_sentence
-from memlab.science.evaluation._log import read_log
+from memlab.science.evaluation._intervals import Estimate, Sample, cluster_sums
+from memlab.science.evaluation._log import Horizon, Missing, horizon_micros, read_log
+from memlab.science.evaluation._measure import (
+    Credited,
+    Tests,
+    compare,
+    credited_note,
+    gather,
+    head_support,
+    known_features,
+    measure,
+    recalibrate,
+)
 from memlab.science.evaluation._prepared import HasSlates, Settings, check_settings, check_silence, feature_names
 from memlab.science.evaluation._sequence import level_of, recalls_to_end, sequence
-from memlab.science.evaluation._tests import arms_p
+from memlab.science.evaluation._tests import Facts, Gate, arms_p, gates, rounded, untested_sentence
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -111,7 +118,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, repr=False)
-class Verdicts:
+class Verdicts(Report):
     """One verdict for each challenger, and the settings by which they were found."""
 
     verdicts: tuple[Verdict, ...]
@@ -139,59 +146,44 @@ class Verdicts:
         ``level`` (of the interval at every look), ``recalls``, ``needed``, ``unsupported``, ``untested`` (names of the
         untested gates), ``better``, ``sentence``.
         """
-        return pl.DataFrame(
-            [
-                {
-                    "challenger": one.challenger,
-                    "live": one.live,
-                    "difference": one.difference.value,
-                    "low": one.difference.low,
-                    "high": one.difference.high,
-                    "planned_low": None if one.planned is None else one.planned.low,
-                    "planned_high": None if one.planned is None else one.planned.high,
-                    "level": one.level,
-                    "recalls": one.recalls,
-                    "needed": one.needed,
-                    "unsupported": one.unsupported,
-                    "untested": ", ".join(gate.name for gate in one.untested),
-                    "better": one.better,
-                    "sentence": one.sentence,
-                }
-                for one in self.verdicts
-            ],
-            schema_overrides={"planned_low": pl.Float64, "planned_high": pl.Float64, "needed": pl.Int64},
-            infer_schema_length=None,
+        rows = [
+            {
+                "challenger": one.challenger,
+                "live": one.live,
+                "difference": one.difference.value,
+                "low": one.difference.low,
+                "high": one.difference.high,
+                "planned_low": None if one.planned is None else one.planned.low,
+                "planned_high": None if one.planned is None else one.planned.high,
+                "level": one.level,
+                "recalls": one.recalls,
+                "needed": one.needed,
+                "unsupported": one.unsupported,
+                "untested": ", ".join(gate.name for gate in one.untested),
+                "better": one.better,
+                "sentence": one.sentence,
+            }
+            for one in self.verdicts
+        ]
+        overrides = {"planned_low": pl.Float64, "planned_high": pl.Float64, "needed": pl.Int64}
+        return pl.DataFrame(rows, schema_overrides=overrides, infer_schema_length=None)
+
+    def _table(self) -> Table:
+        columns: Columns = (
+            ("challenger", "{challenger}"),
+            (f"to {self.verdicts[0].live}", "{difference:+.3f}"),
+            ("at every look", "[{low:+.3f}, {high:+.3f}]"),
+            ("one planned look", "[{planned_low:+.3f}, {planned_high:+.3f}]"),
+            ("recalls", "{recalls:,}"),
+            ("needed", lambda row: "-" if row["needed"] is None else rounded(row["needed"])),
+            ("unsupported", "{unsupported:.0%}"),
+            ("untested gates", "{untested}"),
+            ("better", "{better}"),
         )
+        return Table("", *format_rows(self.frame.iter_rows(named=True), columns), self.notes, left=(0, 7, 8))
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        rows = []
-        for one in self.verdicts:
-            gap, once = one.difference, one.planned
-            rows.append(
-                [
-                    one.challenger,
-                    f"{gap.value:+.3f}",
-                    f"[{gap.low:+.3f}, {gap.high:+.3f}]",
-                    "" if once is None or math.isnan(once.low) else f"[{once.low:+.3f}, {once.high:+.3f}]",
-                    f"{one.recalls:,}",
-                    "-" if one.needed is None else rounded(one.needed),
-                    f"{one.unsupported:.0%}",
-                    ", ".join(gate.name for gate in one.untested),
-                    one.better or "",
-                ]
-            )
-        live = self.verdicts[0].live
-        head = ["challenger", f"to {live}", "at every look", "one planned look", "recalls", "needed", "unsupported"]
-        return [*head, "untested gates", "better"], rows
-
-    def __repr__(self) -> str:
-        head, rows = self._cells()
-        lines = [one.sentence for one in self.verdicts]
-        return printable("\n".join([*lines, "", *text_table(head, rows, left=(0, 7, 8)), *self.notes]))
-
-    def _repr_html_(self) -> str:
-        head, rows = self._cells()
-        return table(" ".join(one.sentence for one in self.verdicts), head, rows, notes=self.notes)
+    def _display(self) -> object:
+        return [one.sentence for one in self.verdicts], self._table()
 
     def to_dict(self) -> dict[str, Any]:
         """The frame and the notes, as JSON values; each closed and each untested gate with its reason."""
@@ -217,13 +209,7 @@ class Verdicts:
     @checked
     def report(self, path: str | Path) -> Path:
         """Write one self-contained HTML file, and return its path. InputError where that is not possible."""
-        from markupsafe import Markup
-
-        from memlab.kernel.base.drawing import render_page, svg, write_page
-        from memlab.science.evaluation._figures import draw_sequences
-
-        tracks, settings = {one.challenger: one.track for one in self}, self.settings
-        head, rows = self._cells()
+        settings, table = self.settings, self._table()
         facts = [("recalls", f"{max(one.recalls for one in self):,}"), ("level", f"{settings.level:.0%}")]
         facts += [
             ("missing feedback counts as", settings.missing or "not stated"),
@@ -234,9 +220,9 @@ class Verdicts:
             {"safe_text": printable},
             verdicts=self,
             facts=facts,
-            figure=Markup(svg(draw_sequences(tracks, self.verdicts[0].live), name="track", width=7.6, height=3.2)),
-            head=head,
-            rows=rows,
+            figure=Markup(svg(self._draw(), name="track", width=7.6, height=3.2)),
+            head=table.heads,
+            rows=table.rows,
             version=__version__,
         )
         return write_page(html, path)
@@ -247,10 +233,12 @@ class Verdicts:
 
         With ``axes`` it is drawn there, and their figure is returned.
         """
+        return drawn(self._draw(), width=7.6, height=3.2, axes=axes)
+
+    def _draw(self) -> Draw:
         from memlab.science.evaluation._figures import draw_sequences
 
-        draw = draw_sequences({one.challenger: one.track for one in self}, self.verdicts[0].live)
-        return drawn(draw, width=7.6, height=3.2, axes=axes)
+        return draw_sequences({one.challenger: one.track for one in self}, self.verdicts[0].live)
 
 
 @checked
@@ -388,7 +376,7 @@ def _by_recalls(duel: Duel, settings: Settings, features: Floats, course: Course
     sums = cluster_sums([np.ones(len(log)), *seen[:2]], log.cluster, log.clusters)
     sample = Sample(sums, level=settings.level)
     planned = sample.estimate(*(lambda total, at=at: total[..., at] / total[..., 0] for at in (1, 2)))
-    tests, (unsupported, unknown, _) = Tests(duel.log, settings, features), held(log, duel.own)
+    tests, (unsupported, unknown, _) = Tests(duel.log, settings, features), head_support(log, duel.own)
     facts = Facts(
         unknown=unknown,
         clusters=log.clusters,

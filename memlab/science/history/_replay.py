@@ -19,7 +19,7 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Count, Seed, Within, checked
 from memlab.kernel.base.clock import DAY, ManualClock, Micros
-from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
 from memlab.kernel.journal import Event
@@ -39,7 +39,7 @@ _MOST_PASSES = 400
 
 
 @dataclass(frozen=True)
-class Replay:
+class Replay(Displayed):
     """The lab that came of it, and how its inputs went.
 
     ``frame``: one row a kind of input: kind, inputs, applied, left_out, why (of what was left out). ``ids`` gives for
@@ -59,9 +59,6 @@ class Replay:
         return printable(
             f"<Replay under {self.pack} [{self.pack_hash[:12]}]: {applied:,} of {inputs:,} inputs applied>"
         )
-
-    def _repr_html_(self) -> str:
-        return f"{paragraph(self)}{self.frame._repr_html_()}"
 
 
 @checked

@@ -13,12 +13,19 @@ see texts, times, metadata and logged feedback.
 from typing import Any
 
 from memlab.errors import missing_name
-from memlab.science.simulation._conversations import Transcript, from_conversations
-from memlab.science.simulation._events import Event, MessageEvent, QuestionEvent, Reactions, Script, User
+from memlab.science.simulation._events import (
+    Event,
+    MessageEvent,
+    QuestionEvent,
+    Reactions,
+    Script,
+    Transcript,
+    User,
+    from_conversations,
+)
 from memlab.science.simulation._life import Life, live
 from memlab.science.simulation._trial import Trial, trial
-from memlab.science.simulation._world import Phase, World
-from memlab.science.simulation._worlds import FRESH, HABIT, PROBING, SURE, WORLDS
+from memlab.science.simulation._world import FRESH, HABIT, PROBING, SURE, WORLDS, Phase, World
 
 __all__ = [
     "FRESH",

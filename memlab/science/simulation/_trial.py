@@ -21,14 +21,12 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Count, Seed, Taken, Within, checked
 from memlab.kernel.base.clock import DAY
-from memlab.kernel.base.display import table, text_table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.progress import bar
 from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.policies import Pack, load_pack
 from memlab.science.evaluation import Estimate, Evaluation, cluster_interval
-from memlab.science.simulation._conversations import Transcript, from_conversations
-from memlab.science.simulation._events import MessageEvent, QuestionEvent, Script
+from memlab.science.simulation._events import MessageEvent, QuestionEvent, Script, Transcript, from_conversations
 from memlab.science.simulation._life import Life, live
 from memlab.science.simulation._world import World
 
@@ -54,7 +52,7 @@ class _Lived:
 
 
 @dataclass(frozen=True, repr=False)
-class Trial:
+class Trial(Report):
     """What packs earned a recall, each in lives of its own; best first.
 
     ``lives`` has a row for each pack and seed: ``pack``, ``seed``, ``questions``, ``memories`` (at the end),
@@ -140,28 +138,20 @@ class Trial:
         ]
         return tuple(said)
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
+    def _display(self) -> object:
         stepped = any(row.one_step is not None for row in self._rows)
-        head = ["pack", "lived", "interval", f"to {self.baseline}", "interval", "p"]
-        head += ["one step"] if stepped else []
-        rows = []
-        for row in self.frame.iter_rows(named=True):
-            cells = [row["pack"], f"{row['value']:.3f}", _span(row["low"], row["high"])]
-            cells += ["" if row["difference"] is None else f"{row['difference']:+.3f}"]
-            cells += [_span(row["difference_low"], row["difference_high"], "+")]
-            cells += ["" if row["p"] is None else f"{row['p']:.3f}"]
-            if stepped:
-                cells.append("" if row["one_step"] is None else f"{row['one_step']:.3f}")
-            rows.append([*cells, row["verdict"]])
-        return [*head, "verdict"], rows
-
-    def __repr__(self) -> str:
-        head, rows = self._cells()
-        lines = text_table(head, rows, left=(0, len(head) - 1))
-        return printable("\n".join([self.sentence, "", *lines, *self.remarks]))
-
-    def _repr_html_(self) -> str:
-        return table(self.sentence, *self._cells(), notes=self.remarks)
+        columns: Columns = (
+            ("pack", "{pack}"),
+            ("lived", "{value:.3f}"),
+            ("interval", "[{low:.3f}, {high:.3f}]"),
+            (f"to {self.baseline}", "{difference:+.3f}"),
+            ("interval", "[{difference_low:+.3f}, {difference_high:+.3f}]"),
+            ("p", "{p:.3f}"),
+            *([("one step", "{one_step:.3f}")] if stepped else []),
+            ("verdict", "{verdict}"),
+        )
+        heads, rows = format_rows(self.frame.iter_rows(named=True), columns)
+        return self.sentence, Table("", heads, rows, self.remarks, left=(0, len(heads) - 1))
 
     def to_dict(self) -> dict[str, Any]:
         """The finding, both tables and the settings, as JSON values."""
@@ -343,7 +333,3 @@ def _verdict(gap: float, p: float | None) -> str:
 def _end(estimate: Estimate | None, name: Literal["low", "high"]) -> float | None:
     value = None if estimate is None else getattr(estimate, name)
     return None if value is None or np.isnan(value) else float(value)
-
-
-def _span(low: float | None, high: float | None, sign: str = "") -> str:
-    return "" if low is None or high is None else f"[{low:{sign}.3f}, {high:{sign}.3f}]"

@@ -6,9 +6,12 @@ so. No feature of a policy, no score and no vector takes part in it.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -16,10 +19,64 @@ import numpy as np
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Seed, checked
 from memlab.kernel.base.clock import DAY, HOUR, Micros, to_micros
-from memlab.science.simulation import _vocabulary as words
 from memlab.science.simulation._events import Event, MessageEvent, QuestionEvent, User, generator
 
-__all__ = ["Phase", "World"]
+__all__ = [
+    "ASPECTS",
+    "DUTIES",
+    "FORMS",
+    "FRESH",
+    "HABIT",
+    "NAMES",
+    "PROBING",
+    "SURE",
+    "TASTES",
+    "WORLDS",
+    "Aspect",
+    "Phase",
+    "World",
+    "named",
+]
+
+
+# The words of a simulated life, as ``words.toml`` has them: what can be decided, and how it is said.
+
+
+@dataclass(frozen=True)
+class Aspect:
+    """Something that has one value at a time. ``names`` are synonyms, ``values`` what it can be."""
+
+    names: tuple[str, ...]
+    values: tuple[str, ...]
+    kind: str
+
+
+_TABLES = tomllib.loads((Path(__file__).parent / "words.toml").read_text(encoding="utf-8"))
+
+
+def _aspects(name: str) -> tuple[Aspect, ...]:
+    return tuple(Aspect(tuple(one["names"]), tuple(one["values"]), one["kind"]) for one in _TABLES[name])
+
+
+ASPECTS, TASTES, (DUTIES,) = _aspects("aspects"), _aspects("tastes"), _aspects("duties")
+NAMES: dict[str, list[str]] = _TABLES["names"]
+"""Of people, projects and places, and reasons why."""
+
+FORMS: dict[str, dict[str, list[str]]] = _TABLES["forms"]
+"""Templates by the sort of what is said (project, taste, duty, talk) and by what they say of it."""
+
+
+def named(pool: list[str], number: int, what: str) -> tuple[str, ...]:
+    """The first ``number`` names of a pool, numbered where it runs out: Lantern, ..., Lantern 2.
+
+    >>> named(["Ida", "Bo"], 3, "person")
+    ('Ida', 'Bo', 'Ida 2')
+    """
+    if number < 1:
+        raise InputError(f"A world needs at least one {what}, not {number}.")
+    rounds = (divmod(index, len(pool)) for index in range(number))
+    return tuple(pool[place] + (f" {turn + 1}" if turn else "") for turn, place in rounds)
+
 
 _SECOND = HOUR // 3600
 _USER, _AGENT = "Robin", "assistant"
@@ -82,9 +139,9 @@ class World:
     def __post_init__(self) -> None:
         if self.days < 1 or self.messages_per_day < 0 or self.questions_per_day < 0:
             raise InputError("A world lasts at least one day, and its rates are not negative.")
-        if not 1 <= self.aspects <= len(words.ASPECTS) or not 0 <= self.tastes <= len(words.TASTES):
+        if not 1 <= self.aspects <= len(ASPECTS) or not 0 <= self.tastes <= len(TASTES):
             raise InputError(
-                f"A world has 1 to {len(words.ASPECTS)} aspects a project and 0 to {len(words.TASTES)} tastes, "
+                f"A world has 1 to {len(ASPECTS)} aspects a project and 0 to {len(TASTES)} tastes, "
                 f"not {self.aspects} and {self.tastes}."
             )
         for name in ("replies", "reasons", "synonyms", "mislabelled"):
@@ -140,7 +197,7 @@ class _Version:
 @dataclass
 class _Fact:
     sort: Literal["project", "taste", "duty"]
-    aspect: words.Aspect
+    aspect: Aspect
     project: str
     person: str
     versions: list[_Version] = field(default_factory=list)
@@ -153,8 +210,8 @@ class _Composer:
         self.world = world
         self.start = to_micros(world.start)
         self.end = self.start + world.days * DAY
-        self.projects = words.named(words.NAMES["projects"], world.projects, "project")
-        self.people = words.named(words.NAMES["people"], max(world.people, 1) * 2, "person")
+        self.projects = named(NAMES["projects"], world.projects, "project")
+        self.people = named(NAMES["people"], max(world.people, 1) * 2, "person")
         self.drafts: list[_Draft] = []
         self.facts = self._facts()
         self._state_facts()
@@ -170,12 +227,12 @@ class _Composer:
         world, rng = self.world, generator(self.world.seed, "facts")
         facts: list[_Fact] = []
         for project in self.projects:
-            aspects = rng.permutation(len(words.ASPECTS))[: world.aspects]
-            facts += [_Fact("project", words.ASPECTS[index], project, _USER) for index in aspects]
+            aspects = rng.permutation(len(ASPECTS))[: world.aspects]
+            facts += [_Fact("project", ASPECTS[index], project, _USER) for index in aspects]
             people = rng.permutation(len(self.people))[: world.people]
-            facts += [_Fact("duty", words.DUTIES, project, self.people[index]) for index in people]
-        tastes = rng.permutation(len(words.TASTES))[: world.tastes]
-        facts += [_Fact("taste", words.TASTES[index], str(rng.choice(self.projects)), _USER) for index in tastes]
+            facts += [_Fact("duty", DUTIES, project, self.people[index]) for index in people]
+        tastes = rng.permutation(len(TASTES))[: world.tastes]
+        facts += [_Fact("taste", TASTES[index], str(rng.choice(self.projects)), _USER) for index in tastes]
         settled = max(1, world.days // 6)
         for fact in facts:
             changes = rng.random(world.days)
@@ -199,7 +256,7 @@ class _Composer:
 
     def _state_facts(self) -> None:
         world, rng = self.world, generator(self.world.seed, "wording")
-        forms = words.FORMS["project"]
+        forms = FORMS["project"]
         for fact in self.facts:
             for version in fact.versions:
                 at = version.at
@@ -208,7 +265,7 @@ class _Composer:
                     stated = self._utter(fact, version, at + 20 * _SECOND, forms["answers"], rng, speaker=fact.person)
                 else:
                     stated_first = version.old is None or rng.random() < 0.3
-                    stating = words.FORMS[fact.sort]["plain" if stated_first else "updates"]
+                    stating = FORMS[fact.sort]["plain" if stated_first else "updates"]
                     stated = self._utter(fact, version, at, stating, rng, speaker=fact.person)
                 version.statements.append(stated)
                 if fact.sort != "duty" and rng.random() < world.reasons:
@@ -227,7 +284,7 @@ class _Composer:
             at = self._moment(day, rng)
             if not version.at < at < version.until:
                 continue
-            again = self._utter(fact, version, at, words.FORMS[fact.sort]["plain"], rng, speaker=fact.person)
+            again = self._utter(fact, version, at, FORMS[fact.sort]["plain"], rng, speaker=fact.person)
             if rng.random() < 0.4:
                 self.drafts[again].text = self.drafts[version.statements[0]].text
             version.statements.append(again)
@@ -258,7 +315,7 @@ class _Composer:
             "value": version.value,
             "old": version.old or "before",
             "person": fact.person,
-            "why": str(rng.choice(words.NAMES["whys"])),
+            "why": str(rng.choice(NAMES["whys"])),
         }
 
     def _noise(self) -> None:
@@ -271,12 +328,12 @@ class _Composer:
         for day in rng.choice(world.days, size=count, p=share / share.sum()):
             fact = self.facts[int(rng.integers(len(self.facts)))]
             sort = rng.random()
-            forms = words.FORMS["talk"]["mentions" if sort < 0.4 else "wonders" if sort < 0.55 else "asides"]
+            forms = FORMS["talk"]["mentions" if sort < 0.4 else "wonders" if sort < 0.55 else "asides"]
             text = str(rng.choice(forms)).format(
                 project=fact.project,
                 name=str(rng.choice(fact.aspect.names)),
                 person=str(rng.choice(self.people)),
-                place=str(rng.choice(words.NAMES["places"])),
+                place=str(rng.choice(NAMES["places"])),
                 value=str(rng.choice(fact.aspect.values)),
             )
             kind = "decision" if rng.random() < world.mislabelled else "turn"
@@ -351,7 +408,7 @@ class _Composer:
         name = fact.aspect.names[0]
         if rng.random() < self.world.synonyms:
             name = str(rng.choice(fact.aspect.names[1:]))
-        form = str(rng.choice(words.FORMS[fact.sort][about]))
+        form = str(rng.choice(FORMS[fact.sort][about]))
         meant = known[-2] if about == "before" else known[-1]
         filling = self._filling(fact, meant, name, rng) | {"project": project}
         return form.format(**filling), self._useful(known, about, at)
@@ -375,3 +432,70 @@ class _Composer:
             grade(known[-1].statements, 1.0, 0.6)
             grade(known[-1].reasons, 0.3, 0.3)
         return grades
+
+
+# Worlds with a purpose: what an honest tool must find, must not be misled by, and must not claim.
+
+
+_PROBES = (
+    "(setting limit 5) (setting probe-rate 1) (setting probe-depth 95) (setting probe-floor 0.5) (setting probes 8)"
+)
+
+PROBING = f"""(pack probing "The default pack: five memories, and eight probes from all its pool." :inherits memlab)
+{_PROBES}
+"""
+
+SURE = """(pack sure "The default pack, five memories, never a probe." :inherits memlab)
+(setting limit 5) (setting probe-rate 0)
+"""
+
+HABIT = f"""(pack habit "What is near, and what is old and was often recalled." :inherits memlab)
+{_PROBES}
+(defpolicy recall-score [similarity lexical access age-days]
+  (+ (min-max similarity) (min-max lexical) (* 0.5 (min-max access)) (* 1.5 (min-max age-days))))
+"""
+
+FRESH = f"""(pack fresh "What is near, and what is new." :inherits memlab)
+{_PROBES}
+(defpolicy recall-score [similarity lexical age-days]
+  (- (+ (min-max similarity) (min-max lexical)) (* 0.8 (min-max age-days))))
+"""
+
+_DIFFERS = World(
+    "differs",
+    "A quarter of work in eight projects, with probes in every recall. The packs differ by much, and an offline "
+    "ranking of them from the log of one must find the order.",
+    seed=11,
+    phases=(Phase(0.4, change_days=45.0), Phase(1.0, change_days=30.0)),
+    synonyms=0.2,
+    packs=((0, PROBING),),
+)
+
+_REVERSES = World(
+    "reverses",
+    "A quiet half in which nothing changes and everything is said again and again, then a hectic half in which values "
+    "last a week, among three times the noise. The pack of habit was live in the first, the fresh one in the second: "
+    "habit earned more a recall, and fresh is the better one. Comparing what each earned takes the wrong one; weighing "
+    "all decisions by their propensities does not.",
+    seed=23,
+    phases=(
+        Phase(0.5, change_days=400.0, repeats=4.0, noise=0.5, questions=1.0),
+        Phase(1.0, change_days=6.0, repeats=0.4, noise=1.5, questions=1.5),
+    ),
+    replies=0.15,
+    synonyms=0.2,
+    about=(1.0, 0.0, 0.0),
+    packs=((0, HABIT), (45, FRESH)),
+)
+
+_SAME = World(
+    "same",
+    "The user is as pleased with one memory as with another; only the hour and the project matter. Every policy that "
+    "shows five is worth the same, so an honest tool declares no winner.",
+    seed=37,
+    grading="alike",
+    packs=((0, PROBING),),
+)
+
+WORLDS: Mapping[str, World] = MappingProxyType({world.name: world for world in (_DIFFERS, _REVERSES, _SAME)})
+"""Seeded worlds by name; ``WORLDS[name].doc`` says what each one is for."""

@@ -111,7 +111,7 @@ class Injection:
     def named(self, asked: QuestionFeatures) -> Rows:
         self._population = asked.population
         self._always = self._of_tier_1(asked)
-        triggered = self._nearest(asked, asked.triggered())
+        triggered = self._nearest(asked, asked.triggered)
         named = self._files.named(self._state, self._question.text, asked.words.stop_words)
         if self._words is not None and self._question.project is not None:
             spoken_of = [one.module for one in self._spoken_of]
@@ -165,6 +165,10 @@ class Injection:
                     yield called, self._nearest(asked, rows)
 
     # -- what is chosen -------------------------------------------------------------------------------------------
+
+    def spending(self, rows: Rows) -> tuple[Scores, float]:
+        """What each memory would cost in tokens, whole and unmarked, and what the empty prompt has room for."""
+        return np.array([self._tokens(row) for row in rows.tolist()]), float(self.sheet.free // 4)
 
     def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, beside: int) -> Chosen:
         self._pool, self._scores = pool, scores

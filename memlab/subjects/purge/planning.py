@@ -230,7 +230,7 @@ def _telling(state: State, rows: NDArray[np.int64]) -> set[str]:
     """The names of clusters in which a word stands that only the memories in ``rows`` have said."""
     found = set()
     for name in state.nodes.vocabularies()["cluster"]:
-        posted = state.words.hits(state.words.query(name)).rows
+        posted = [held for held, _ in state.words.hits(state.words.query(name)).parts]
         if any(len(holders) and np.isin(holders, rows).all() for holders in posted):
             found.add(name)
     return found

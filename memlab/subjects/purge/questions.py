@@ -137,5 +137,5 @@ def _names_in(texts: Collection[str]) -> Iterator[str]:
 
 def _sayers(state: State, word: str, holders: Mapping[int, NDArray[np.bool_]]) -> set[int] | None:
     """Whose memories that stay say this word; None for a word that is not looked for."""
-    posted = state.words.hits(state.words.query(word)).rows
-    return {owner for owner, held in holders.items() if any(held[rows].any() for rows in posted)} if posted else None
+    posted = state.words.hits(state.words.query(word)).parts
+    return {owner for owner, held in holders.items() if any(held[rows].any() for rows, _ in posted)} if posted else None

@@ -207,8 +207,7 @@ def _options(function: Callable[..., Told]) -> Callable[..., Told]:
     """Give a command what every bench takes."""
     packs = click.option("--packs", multiple=True, help="A pack's name or .hy file; repeat it. Default: all of them.")
     limit = click.option("--limit", type=click.IntRange(20), default=20, show_default=True, help="Memories a recall.")
-    trec = click.option("--trec", type=_PATH, help="Write runs and qrels that TREC's tools read to this folder.")
-    return packs(limit(trec(function)))
+    return packs(limit(function))
 
 
 _SHA256 = click.option("--sha256", default="", help="Refuse data of another SHA-256 than this.")
@@ -250,8 +249,6 @@ def beam(folder: Path, dynamics: bool, sha256: str, as_json: bool, **asked: Any)
     from memlab.io.ingest import check_digest, read_beam
     from memlab.science.bench import bench_dynamics
 
-    if dynamics and asked["trec"] is not None:
-        raise click.UsageError("--dynamics compares two lives of a chat and has no run to write: leave --trec out.")
     how = {"bench": bench_dynamics} if dynamics else {"unit": "message"}
     return _rank(read_beam(folder), folder, check_digest(folder, sha256), as_json, **how, **asked)
 
@@ -305,25 +302,16 @@ def _rank(
     bench: Callable[..., BenchResult | DynamicsResult] | None = None,
     packs: tuple[str, ...],
     limit: int,
-    trec: Path | None,
     **more: Any,
 ) -> Told:
     from memlab.science.bench import bench_conversations
 
     run = partial(bench or bench_conversations, read, dataset=where.resolve().stem, sha256=digest, **more)
-    return _show(run, as_json, packs, limit, trec)
+    return _show(run, as_json, packs, limit)
 
 
 def _show(
-    bench: Callable[..., BenchResult | DynamicsResult],
-    as_json: bool,
-    packs: tuple[str, ...],
-    limit: int,
-    trec: Path | None,
+    bench: Callable[..., BenchResult | DynamicsResult], as_json: bool, packs: tuple[str, ...], limit: int
 ) -> Told:
-    from memlab.science.bench import BenchResult
-
     result = bench(packs=packs or None, limit=limit, progress=not as_json and sys.stderr.isatty())
-    written = [str(path) for path in result.trec(trec)] if trec and isinstance(result, BenchResult) else []
-    runs = f"\n\nTREC: {', '.join(written)}" if written else ""
-    return result.to_dict() | {"trec": written}, f"{result!r}{runs}"
+    return result.to_dict(), repr(result)

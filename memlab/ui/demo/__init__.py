@@ -6,7 +6,6 @@ questions. ``memlab demo --full`` adds a simulated quarter: it is lived with log
 from the log alone, and the result is held against the truth that only the simulator knows.
 """
 
-from memlab.ui.demo._result import CONVERSATION, QUESTION, SLOT, SOURCE, DemoResult
-from memlab.ui.demo._run import run_demo
+from memlab.ui.demo._run import CONVERSATION, QUESTION, SLOT, SOURCE, DemoResult, run_demo
 
 __all__ = ["CONVERSATION", "QUESTION", "SLOT", "SOURCE", "DemoResult", "run_demo"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -13,13 +12,11 @@ from typing import ClassVar
 
 import polars as pl
 
-from memlab.kernel.base.clock import DAY
 from memlab.kernel.base.progress import bar
 from memlab.kernel.policies import Pack, load_pack, pack_names
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation import Evaluation, evaluate
-from memlab.science.simulation import SURE, WORLDS, Life, World, live
-from memlab.subjects.retention.curves import Forecast
+from memlab.science.simulation import WORLDS, World, live
 
 __all__ = ["HORIZON", "LOGGING", "Agreement", "Quarter", "agreement", "live_quarter"]
 
@@ -34,9 +31,6 @@ Of eleven designs that were tried on this world (one to six probes from 25 to 95
 """
 
 HORIZON = "3d"
-_DAYS_REFUSED = 30
-_DAYS_AHEAD = 90
-_FADING = ("memlab", "associative", "workbench", "companion")
 _OURS = "memlab"
 
 
@@ -52,10 +46,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Quarter:
-    """What was lived, what an evaluation made of the log alone, and what was true.
-
-    ``forecast`` is what becomes of three of its memories, ``refused`` the evaluation of a log without probes.
-    """
+    """What was lived, what an evaluation made of the log alone, and what was true."""
 
     logging: ClassVar[str] = LOGGING
     horizon: ClassVar[str] = HORIZON
@@ -70,8 +61,6 @@ class Quarter:
     evaluation: Evaluation
     truth: Mapping[str, float]
     agreement: Agreement
-    forecast: Forecast
-    refused: Evaluation
     digest: str
     seconds: float
 
@@ -90,7 +79,6 @@ class Quarter:
             "pairs_in_true_order": self.agreement.ordered,
             "intervals": self.agreement.intervals,
             "intervals_with_truth": self.agreement.holding,
-            "refused_ranked": any(row.verdict in ("better", "worse") for row in self.refused.rows),
             "seconds": round(self.seconds, 2),
         }
 
@@ -107,7 +95,6 @@ def live_quarter(*, world: World | None = None, report: Path | None = None, prog
     designs = [name for name in pack_names() if not name.endswith("-plus")]
     packs: dict[str, str | Pack] = {name: ours if name == _OURS else name for name in designs}
     with live(world, progress=progress) as life:
-        _announce("evaluating every pack on the log", progress)
         evaluation = evaluate(life.slates, packs, horizon=HORIZON, missing="censor")
         truth = {}
         with bar(progress, len(packs), unit="pack", desc="asking the simulator for the truth") as step:
@@ -118,10 +105,7 @@ def live_quarter(*, world: World | None = None, report: Path | None = None, prog
             evaluation.report(report)
         shown, probes = life.slates.exposures.select(pl.len(), pl.col("probe").sum().alias("probes")).collect().row(0)
         memories, answers = len(life.lab), life.slates.feedback.select(pl.len()).collect().item()
-        forecast, digest = _forecast(life), _digest(life.slates)
-    _announce("evaluating a log without probes", progress)
-    with live(replace(world, days=min(world.days, _DAYS_REFUSED), packs=((0, SURE),))) as silent:
-        refused = evaluate(silent.slates, packs | {_OURS: load_pack(SURE)}, horizon=HORIZON, missing="censor")
+        digest = _digest(life.slates)
     return Quarter(
         world,
         ours,
@@ -133,8 +117,6 @@ def live_quarter(*, world: World | None = None, report: Path | None = None, prog
         evaluation,
         truth,
         agreement(evaluation, truth),
-        forecast,
-        refused,
         digest,
         perf_counter() - start,
     )
@@ -146,18 +128,6 @@ def agreement(evaluation: Evaluation, truth: Mapping[str, float]) -> Agreement:
     pairs = [(a[0].value - b[0].value, a[1] - b[1]) for a, b in combinations(valued, 2)]
     holding = sum(value.low <= true <= value.high for value, true in valued)
     return Agreement(len(pairs), sum(found * true > 0 for found, true in pairs), len(valued), holding)
-
-
-def _announce(what: str, shown: bool) -> None:
-    if shown:
-        print(what, file=sys.stderr, flush=True)
-
-
-def _forecast(life: Life) -> Forecast:
-    """What becomes of the most used memories of three kinds if nobody uses them any more."""
-    used = life.lab.memories.sort("access", "id", descending=[True, False]).unique("kind", maintain_order=True)
-    until = life.world.events()[-1].at + _DAYS_AHEAD * DAY
-    return life.lab.upkeep.forecast(used["id"].head(3).to_list(), until, packs=_FADING)
 
 
 def _digest(slates: Slates) -> str:

@@ -73,6 +73,9 @@ class Once:
     def named(self, asked: QuestionFeatures) -> np.ndarray[Any, np.dtype[np.int64]]:
         return np.empty(0, dtype=np.int64)
 
+    def spending(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+        """A recall has no budget."""
+
     def choose(self, pool: Candidates, scores: Any, ranking: Ranking, *, beside: int) -> Chosen:
         order = ranking.order[: ranking.showable]
         repeated = np.isin(pool.rows[order] + 1, self._before)
