@@ -1,5 +1,6 @@
-"""The graph as a register machine over NumPy arrays: for a few hundred candidates, where a Polars query's fixed cost
-rules.
+"""Aggregates over a slate, and the graph as a register machine over NumPy arrays.
+
+Arrays serve a few hundred candidates, where a Polars query's fixed cost rules.
 
 The graph becomes a flat list of steps, each of which applies a function to numbered registers. Which registers can hold
 nulls is known before anything runs, so masks cost nothing where there are none; one program is kept for each set of

@@ -1,4 +1,4 @@
-"""Text to forms: Hy's syntax, read by one pass over the tokens.
+"""Text to forms: Hy's syntax, read by one pass over the tokens; the words and the limits of the dialect.
 
 What is read here, Hy's own reader reads alike (a test holds the two side by side); what would run or build code is
 refused by name: reader macros, f-strings, bytes, templates, sets, dicts, tuples, unpacking, quasi-quotes and dotted

@@ -1,4 +1,4 @@
-"""What a slot gives to its policies and expects from them: declared by the caller, known by name here."""
+"""What a slot gives to its policies and expects from them, sets of strings among it; parameters of policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A policy's text taken apart: its definition, the helpers that it may call, and the forms within."""
+"""A policy's text taken apart: its definition, its hash, the helpers that it may call, and the forms within."""
 
 from __future__ import annotations
 

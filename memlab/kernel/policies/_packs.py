@@ -1,4 +1,7 @@
-"""A pack: a named set of policies and settings, complete once what it inherits is filled in."""
+"""A pack: a named set of policies and settings, complete once what it inherits is filled in.
+
+Which extensions a pack needs, and the packs that challenge the live one, stand here as well.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from memlab.errors import ExtensionWarning, InputError, PolicyNameError, PolicyTypeError, UnknownName
 from memlab.kernel.base.arguments import AnyNumber, Misfit, Taken, checked, shown
@@ -32,9 +35,6 @@ from memlab.kernel.policies._features import FEATURES
 from memlab.kernel.policies._settings import SETTINGS, Setting, SettingValue, checked_setting, current_setting
 from memlab.kernel.policies._slots import SLOTS, Slot, slot_named
 from memlab.kernel.registry import split_owner
-
-if TYPE_CHECKING:
-    pass
 
 DEFAULT_PACK = "memlab"
 _FOLDER = Path(__file__).parent / "packs"

@@ -1,4 +1,4 @@
-"""The source of policies in colour, for terminals and for notebooks."""
+"""The source of policies in colour, for terminals and for notebooks, and the words that editors complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A computation as a tree with the value at each node: what was chosen, what was not, and what each part gave.
+"""A computation as text of the dialect, and as a tree with the value at each node.
 
 The graph shares nodes, and a tree that repeats them may be exponentially larger. So a shared node is opened once, at
 its first place on a live branch if it has one, and every other place shows its value and that it is opened elsewhere.

@@ -1,4 +1,4 @@
-"""What operations declare to a lab."""
+"""What operations, adapting policies and watched files declare to a lab."""
 
 from __future__ import annotations
 

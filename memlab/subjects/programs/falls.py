@@ -1,4 +1,4 @@
-"""The earlier version that the live one does worse than, by what each earned while it was live."""
+"""Find the earlier version that the live one does worse than, by what each earned while it was live."""
 
 from __future__ import annotations
 

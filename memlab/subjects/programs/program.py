@@ -1,4 +1,4 @@
-"""The operations: each name with its parameters, the verb of a lab that it calls, and what it touches."""
+"""The operations, each with its parameters and the verb of a lab that it calls, and texts of them, checked whole."""
 
 from __future__ import annotations
 
