@@ -32,8 +32,8 @@ import memlab
 from memlab.io.ingest import Conversation, LabelledConversation, Question, Turn, conversation, read_locomo
 from memlab.kernel.slates import decode
 from memlab.subjects.attribution.attribution import cues_of
-from memlab.subjects.attribution.confidence import calibration
 from memlab.subjects.attribution.cues import Answer
+from memlab.subjects.attribution.known import calibration
 
 UNKNOWN = "I don't know."
 KINDS = ("as it is", "paraphrased", "unanswered")

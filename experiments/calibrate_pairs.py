@@ -20,8 +20,8 @@ from held_out import BEAM_READ, LOCOMO_READ
 from memlab.io.ingest import read_beam, read_locomo
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.embedding._embedder import SHIPPED_KNOTS, calibrated, even_length
-from memlab.kernel.english import sentences
 from memlab.kernel.state import with_speaker
+from memlab.subjects.reading.sentences import sentences
 
 LEVELS = (-0.06, 0.02, 0.19, 0.40, 0.57, 0.66)
 BINS = (40, 60, 80, 120, 160, 240, 320, 640, 1000, 1500, 3000)

@@ -28,10 +28,10 @@ import memlab
 from memlab.io.ingest import read_beam
 from memlab.kernel.base.clock import ManualClock
 from memlab.kernel.embedding import Embedder, load_embedder
-from memlab.kernel.english import sentences, words_of
-from memlab.kernel.verbs.linking.comparison import compare
-from memlab.kernel.verbs.linking.negation import stem
-from memlab.kernel.verbs.linking.reading import read_text
+from memlab.kernel.english import words_of
+from memlab.subjects.reading.claims import stem
+from memlab.subjects.reading.comparison import compare, read_text
+from memlab.subjects.reading.sentences import sentences
 
 NOTICED = ("updates", "contradicts")
 UNRELATED = (

@@ -22,8 +22,8 @@ import numpy as np
 import memlab
 from memlab.kernel.base.clock import ManualClock
 from memlab.kernel.embedding import Embedder, load_embedder
-from memlab.kernel.english import sentences
-from memlab.kernel.verbs.linking.conflicts import claim, conflicts, updates
+from memlab.subjects.reading.claims import claim, conflicts, updates
+from memlab.subjects.reading.sentences import sentences
 
 PAIRS = Path(__file__).with_name("contradictions.jsonl")
 PACKS = ("cascade", "companion", "workbench", "factgraph")

@@ -8,7 +8,7 @@ FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12; only the chats for d
 ``contradictions.jsonl``, BEAM's updated values (its own sentences and those of the messages), and from the real chats
 every message beside its five nearest before it of the same speaker: these count as no change unless
 ``data/changes_judged.jsonl`` says otherwise, which holds message numbers alone. The features are those of
-``memlab.kernel.verbs.linking.change``; the fit is a logistic regression with a penalty on squares. One real pair weighs
+``memlab.subjects.reading.change``; the fit is a logistic regression with a penalty on squares. One real pair weighs
 ``REAL``, one that was read more. The bound to flag is the score that MOST_FLAGGED of the controls of one speaker
 exceed when others were fitted; the certainty is the share of right ones among the real pairs of a like score out of
 fold, with one right and one wrong added. The certainty of a rule is the share of right ones among the same pairs.
@@ -33,9 +33,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from memlab.kernel.embedding import load_embedder
-from memlab.kernel.verbs.linking.change import features
-from memlab.kernel.verbs.linking.comparison import CERTAINTY, by_rules
-from memlab.kernel.verbs.linking.reading import read_text
+from memlab.subjects.reading.change import features
+from memlab.subjects.reading.comparison import CERTAINTY, by_rules, read_text
 
 HERE = Path(__file__).parent
 DATA = HERE / "data"

@@ -4,6 +4,7 @@ import json
 import math
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,9 +24,10 @@ from memlab.errors import (
 )
 from memlab.io.formats import Reader
 from memlab.kernel.embedding import EmbedderSource
-from memlab.kernel.extension import _load, forget_extension, register_extension
+from memlab.kernel.extension import forget_extension, register_extension
 from memlab.kernel.hooks import Hook, hooks
 from memlab.kernel.policies import FEATURES, SETTINGS, load_pack
+from memlab.kernel.recall import Stage, own_stage
 from memlab.kernel.state import EventType, Field, Projection
 from memlab.kernel.verbs.corrections.replacing import Dependents
 from memlab.kernel.verbs.seam import Accessor
@@ -193,13 +195,19 @@ def test_a_nullable_feature_may_be_null_and_words_are_checked():
             lab.recall("tabs")
 
 
-def test_a_slow_feature_is_reported(monkeypatch):
-    monkeypatch.setattr("memlab.kernel.recall._moment._SLOW", -1.0)
-    memlab.extend(Extension("sizes", "1", features=(feature(),)))
+def test_a_feature_that_takes_ten_seconds_is_reported(monkeypatch):
+    passed = [0.0]
+
+    def slow(pool):
+        passed[0] += 10
+        return size(pool)
+
+    memlab.extend(Extension("sizes", "1", features=(feature(compute=slow),)))
     with a_lab() as lab:
         lab.policies.install("recall-score", BY_LENGTH)
-        with pytest.warns(ExtensionWarning, match="feature size of the extension sizes 1 took"):
-            lab.recall("tabs")
+        monkeypatch.setattr("time.monotonic", lambda: passed[0])
+        with pytest.warns(ExtensionWarning, match="feature size of the extension sizes 1 took 10 seconds"):
+            assert lab.recall("tabs")
 
 
 def test_a_challenger_whose_feature_fails_is_left_out_of_the_recall():
@@ -271,6 +279,55 @@ def test_a_log_that_used_a_missing_extension_is_refused_by_name(tmp_path):
     forget_extension("sizes")
     result = memlab.evaluate(slates, ["(fn [size] size)"], missing="zero")
     assert "a feature of the extension sizes 1, which is not registered" in str(result)
+
+
+# -- stages ------------------------------------------------------------------------------------------------------
+
+
+def stage_of(change):
+    """A stage ``select`` that changes the ranking of memlab's own."""
+
+    def run(recall):
+        own_stage("select").run(recall)
+        ranking = recall.selected.ranking
+        recall.selected = replace(recall.selected, ranking=replace(ranking, order=change(ranking.order)))
+
+    return Stage("select", "Another order.", ("scores", "known"), ("selected",), run)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda order: order[[0, 0]], "does not hold each candidate of the pool once"),
+        (lambda order: order[:0], "does not hold each candidate of the pool once"),
+        (lambda order: order + 1, "does not hold each candidate of the pool once"),
+        (lambda order: None, "failed with"),
+        (lambda order: 1 / 0, "failed with ZeroDivisionError"),
+    ],
+)
+def test_a_selection_that_shows_a_memory_twice_or_none_is_refused_by_name(change, said):
+    memlab.extend(Extension("orders", "1", stages=(stage_of(change),)))
+    with a_lab() as lab:
+        with pytest.raises(ExtensionError, match=f"stage select of the extension orders 1.*{said}"):
+            lab.recall("tabs")
+        forget_extension("orders")
+        assert len(lab.recall("tabs")) == 2
+
+
+def test_a_selection_in_another_order_is_shown_in_that_order():
+    memlab.extend(Extension("orders", "1", stages=(stage_of(lambda order: order[::-1]),)))
+    with a_lab() as lab:
+        turned = [hit.id for hit in lab.recall("tabs", log=False)]
+        forget_extension("orders")
+        assert [hit.id for hit in lab.recall("tabs", log=False)] == turned[::-1]
+
+
+@pytest.mark.parametrize("source", ["(fn [score] null)", "(fn [score] (/ 0 0))", "(fn [score] (log -1))"])
+def test_a_policy_of_selection_that_takes_nothing_shows_nothing(source):
+    with a_lab() as lab:
+        lab.policies.install("select", source)
+        assert len(lab.recall("tabs")) == 0
+        assert lab.context("tabs").text is not None
 
 
 # -- lab.features --------------------------------------------------------------------------------------------------
@@ -410,40 +467,56 @@ def test_a_command_stands_in_the_help_under_extensions():
         memlab.extend(Extension("worse", "1", commands=(click.command("recall")(lambda: None),)))
 
 
-class _Entry:
-    name, value = "broken", "broken_package:extension"
+def write_package(folder, name, module, entry="extension"):
+    """Write a module and what an installed distribution of that name says of it."""
+    (folder / f"{name}.py").write_text(textwrap.dedent(module))
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[memlab.extensions]\n{name} = {name}:{entry}\n")
 
-    def __init__(self, load):
-        self.load = load
 
-
-def test_an_extension_that_fails_at_import_is_left_out_with_a_warning():
-    def load():
-        raise ImportError("no such module")
-
-    with pytest.warns(ExtensionWarning, match="broken.*was not loaded. ImportError: no such module"):
-        _load(_Entry(load))
-    with pytest.warns(ExtensionWarning, match=r"memlab\.Extension"):
-        _load(_Entry(lambda: 3))
+SIZES = """
+    from memlab import Extension, Feature
+    def size(pool):
+        return [len(text) for text in pool.texts]
+    extension = Extension("sizes", "1.0", features=(Feature("size", "num", "memory", "length", compute=size),))
+"""
 
 
 def test_the_extensions_of_installed_packages_are_found(tmp_path, run_python):
-    (tmp_path / "sizes.py").write_text(
-        textwrap.dedent(
-            """
-            from memlab import Extension, Feature
-            def size(pool):
-                return [len(text) for text in pool.texts]
-            extension = Extension("sizes", "1.0", features=(Feature("size", "num", "memory", "length", compute=size),))
-            """
-        )
-    )
-    info = tmp_path / "sizes-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sizes\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[memlab.extensions]\nsizes = sizes:extension\n")
+    write_package(tmp_path, "sizes", SIZES)
     said = run_python("import memlab; print('size' in memlab.FEATURES, memlab.extensions())", path=tmp_path)
     assert said == "True {'sizes': <Extension sizes 1.0: 1 features>}"
+
+
+def test_installed_extensions_that_fail_are_left_out_with_a_warning_each(tmp_path, run_python):
+    write_package(tmp_path, "sizes", SIZES)
+    write_package(tmp_path, "zzz_same_name", SIZES)
+    write_package(tmp_path, "raises", "raise RuntimeError('no licence')")
+    write_package(tmp_path, "imports", "import a_module_that_is_not_there")
+    write_package(tmp_path, "exits", "raise SystemExit(3)")
+    write_package(tmp_path, "lacks", "", entry="nothing")
+    write_package(tmp_path, "three", "extension = 3")
+    code = """
+        import warnings, memlab
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            lab = memlab.open()
+            lab.remember("tabs")
+            print(len(lab.recall("tabs")), *memlab.extensions())
+        print(*sorted(str(one.message) for one in caught if one.category.__name__ == "ExtensionWarning"), sep="\\n")
+    """
+    first, *said = run_python(textwrap.dedent(code), path=tmp_path).splitlines()
+    assert first == "1 sizes"
+    assert [line.partition(" was not loaded. ")[2][:40] for line in said] == [
+        "SystemExit: 3",
+        "ModuleNotFoundError: No module named 'a_",
+        "AttributeError: module 'lacks' has no at",
+        "RuntimeError: no licence",
+        "InputError: An extension is a memlab.Ext",
+        "InputError: The extension sizes 1.0 is r",
+    ]
 
 
 @pytest.fixture
@@ -607,6 +680,27 @@ def test_events_and_accessors_are_checked_when_they_are_declared(declared, said)
     with pytest.raises(InputError, match=said):
         memlab.extend(Extension("worse", "1", **declared))
     assert "worse" not in memlab.extensions()
+
+
+def test_two_extensions_cannot_have_an_event_a_projection_or_an_accessor_of_one_name():
+    memlab.extend(NOTES)
+
+    class Others(Projection):
+        """Another table under the name of one that is there."""
+
+        name, kinds, fold, dump, load = "notes-pins", (), None, None, None
+
+    for declared, said in (
+        ({"events": (EventType("notes/pin", "Another note."),)}, "begins with the name of its extension"),
+        ({"projections": (Others,)}, r"notes-pins is declared by the extension notes 1\.0"),
+        ({"accessors": (Accessor("notes", "Others.", Notes),)}, r"notes is declared by the extension notes 1\.0"),
+        ({"events": (EventType("others/add", "One."), EventType("others/add", "Two."))}, "declares others/add twice"),
+    ):
+        with pytest.raises(InputError, match=said):
+            memlab.extend(Extension("others", "1", **declared))
+    with a_lab() as lab:
+        lab.notes.pin(lab.remember("plain"), "fine")
+        assert lab.notes.all == {3: "fine"}
 
 
 class Broken(Pins):

@@ -11,8 +11,8 @@ from waiting import until
 
 import memlab
 from memlab.errors import InputError, LabError, ReadOnlyLab
-from memlab.subjects.retention import upkeep as _upkeep
-from memlab.subjects.retention.schedule import Pace
+from memlab.subjects.retention import upkeep
+from memlab.subjects.retention.retention import Pace
 from memlab.subjects.retention.upkeep import run_upkeep
 
 QUIET = '(pack quiet :inherits companion) (setting linking "off")'
@@ -86,7 +86,7 @@ class TestMaintain:
         with disk(pack=QUIET) as one, disk() as other:
             one.remember(["a", "b"])
             clock.advance(days=30)
-            decided = _upkeep.transitions
+            decided = upkeep.transitions
             calls = []
 
             def once(state, pack, rows, now):
@@ -97,7 +97,7 @@ class TestMaintain:
                         tx.event("recall", {"ids": [1]}, at=now)
                 return found
 
-            monkeypatch.setattr(_upkeep, "transitions", once)
+            monkeypatch.setattr(upkeep, "transitions", once)
             one.upkeep.maintain()
             assert calls == [0, 2, 2], "decided anew of a state that has seen the recall"
             assert one.memories["status"].to_list() == ["active", "deleted"]
@@ -229,7 +229,7 @@ class TestSchedule:
 
     def test_it_stops_between_blocks(self, lab, monkeypatch):
         """A pass over a million memories does not hold up who closes the lab."""
-        monkeypatch.setattr(_upkeep, "_BLOCK", 1)
+        monkeypatch.setattr(upkeep, "_BLOCK", 1)
         lab.remember(["a", "b", "c"])
         looks = iter([False, True, True, True])
         found = run_upkeep(lab.io.store, lab.io.store.clock(), stopped=lambda: next(looks))

@@ -10,7 +10,7 @@ from memlab.kernel.recall import Recaller
 from memlab.kernel.verbs.recalling.asking import Past
 from memlab.subjects import verifiers
 from memlab.subjects.agents.verifying import Verified
-from memlab.subjects.clusters.due import refine_due
+from memlab.subjects.clusters.registers import refine_due
 from memlab.subjects.verifiers import Verdict
 
 NOTES = ["the bakery opens at six", "the bakery opens at noon", "the bakery opens at ten", "tabs in the editor"]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import polars as pl
 import pytest
 from embedders import letters
-from waiting import until
+from waiting import link_by_hand, until
 
 import memlab
 from memlab.errors import InputError, PrivacyError, ReadOnlyLab, UnknownName
@@ -213,7 +213,7 @@ class TestLater:
 
     def test_settle_links_here_and_now(self, lab: memlab.Lab) -> None:
         lab.policies.install("link", NEAR, reason="")
-        lab._linker.stop()  # so that nobody else does
+        link_by_hand(lab)
         lab.remember([f"goats number {row}" for row in range(150)], linking="later")
         assert lab.graph.waiting() == 150
         assert not lab.graph.link_waiting(timeout=0)
@@ -231,7 +231,7 @@ class TestLater:
         def life(sizes: list[int]) -> pl.DataFrame:
             with memlab.open(embedder=trigrams, clock=clock) as lab:
                 lab.policies.install("link", NEAR, reason="")
-                lab._linker.stop()
+                link_by_hand(lab)
                 start = 0
                 for size in sizes:
                     lab.remember(rows[start : start + size], linking="later")
@@ -260,7 +260,7 @@ class TestLater:
 
     def test_what_was_forgotten_meanwhile_is_left_alone(self, lab: memlab.Lab) -> None:
         lab.policies.install("link", NEAR, reason="")
-        lab._linker.stop()
+        link_by_hand(lab)
         lab.remember(["goats", "goats", "goats"], linking="later")
         lab.forget(2)
         lab.graph.link_waiting()
@@ -269,7 +269,7 @@ class TestLater:
     def test_what_is_left_at_closing_is_linked_after_the_next_opening(self, disk: Any) -> None:
         with disk() as lab:
             lab.policies.use(LATER)
-            lab._linker.stop()
+            link_by_hand(lab)
             lab.remember(["goats by the sea", "goats by the lake"])
         with disk(read_only=True) as lab:
             assert lab.graph.waiting() == 2
@@ -284,7 +284,7 @@ class TestLater:
     def test_a_snapshot_remembers_what_waits(self, disk: Any) -> None:
         with disk() as lab:
             lab.policies.use(LATER)
-            lab._linker.stop()
+            link_by_hand(lab)
             lab.remember(["goats by the sea", "goats by the lake"])
             lab.io.snapshot()
         with disk(read_only=True) as lab:

@@ -4,6 +4,7 @@ Every import counts: those within functions and those for type checkers alone, t
 """
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from importlinter.cli import lint_imports
 
 import memlab
+from memlab.subjects import PACK_DECLARATIONS
 
 ROOT = Path(memlab.__file__).parent
 
@@ -107,6 +109,30 @@ def test_every_extension_is_independent_of_the_others():
     """But for agent_verbs, which composes them."""
     independent = next(contract["modules"] for contract in CONTRACTS if contract["id"] == "independence")
     assert {name.rpartition(".")[2] for name in independent} == EXTENSIONS - {"agent_verbs"}
+
+
+@pytest.mark.parametrize("subject", ["attribution", "context"])
+def test_a_subject_is_named_in_at_most_three_files_outside_its_folder(subject):
+    """In ``EXTENSIONS``, and where the lab and its agents offer it; former paths are of a subject that was moved."""
+    named = re.compile(rf"\bmemlab\.subjects\.{subject}\b")
+    own = ROOT / "subjects" / subject
+    files = [path for path in ROOT.rglob("*.py") if own not in path.parents]
+    naming = [str(path.relative_to(ROOT)) for path in files if named.search(path.read_text(encoding="utf-8"))]
+    allowed = {"subjects/__init__.py", "subjects/agent_verbs/agents.py", "subjects/lab.py"}
+    assert set(naming) - {"kernel/former_paths.py"} <= allowed
+
+
+def test_no_decision_about_a_subject_stands_in_the_kernel():
+    """What packs decide of ``attribution`` and ``context`` is declared in their folders."""
+    own = [name for module in PACK_DECLARATIONS for name in _declared_by(module)]
+    sources = {path: path.read_text(encoding="utf-8") for path in (ROOT / "kernel" / "policies").glob("*.py")}
+    assert own
+    assert [(str(path), name) for path, text in sources.items() for name in own if f'"{name}"' in text] == []
+
+
+def _declared_by(module):
+    extension = importlib.import_module(module).EXTENSION
+    return [declared.name for declared in (*extension.slots, *extension.settings)]
 
 
 def test_a_lab_imports_extensions_for_type_checkers_alone():

@@ -12,3 +12,8 @@ def until(happened: Callable[[], bool], *, seconds: float = 60) -> bool:
             return True
         time.sleep(0.01)
     return happened()
+
+
+def link_by_hand(lab) -> None:
+    """Stop the thread that links what waits, so that ``lab.graph.link_waiting`` alone does."""
+    lab._made("linker").stop()

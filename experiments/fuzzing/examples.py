@@ -51,7 +51,7 @@ from memlab.science.simulation import (
     live,
     trial,
 )
-from memlab.subjects.agent_verbs.agent import Agent
+from memlab.subjects.agent_verbs.agents import Agent
 from memlab.subjects.agents.turns import Surfaced
 from memlab.subjects.verifiers import Verdict, local, overlap
 

@@ -14,7 +14,7 @@ import memlab
 from memlab.kernel.journal import FORMAT
 from memlab.kernel.policies import VOCABULARY, load_pack
 from memlab.kernel.state import projections
-from memlab.kernel.verbs.linking.linker import Linker
+from memlab.subjects.linking.linking import Linker
 from recording.labs import Built
 from recording.things import Thing, frame_thing, json_thing, text_thing
 

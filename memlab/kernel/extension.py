@@ -23,7 +23,6 @@ from memlab.kernel.registry import REGISTRIES, Declaration, Owned
 
 __all__ = [
     "GROUP",
-    "OWN",
     "Extension",
     "extend",
     "extensions",
@@ -38,8 +37,8 @@ __all__ = [
 GROUP = "memlab.extensions"
 """The entry point group in which installed packages name their extensions."""
 
-OWN = ("memlab.subjects.attribution.extension", "memlab.subjects.context.extension")
-"""Modules of memlab's own extensions, each with its ``EXTENSION``."""
+_OWN = "memlab.subjects"
+"""The package whose ``PACK_DECLARATIONS`` names modules of memlab's own extensions, each with its ``EXTENSION``."""
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,59}")
 _VERSION = re.compile(r"[\w.+!-]{1,40}")
@@ -207,7 +206,7 @@ def register_own(*kinds: str) -> None:
 
     It bears no owner: packs and logs have the hashes that they would have if that package declared it itself.
     """
-    for module in OWN:
+    for module in importlib.import_module(_OWN).PACK_DECLARATIONS:
         extension = importlib.import_module(module).EXTENSION
         for kind in kinds:
             REGISTRIES[kind].register(getattr(extension, kind))
@@ -266,19 +265,19 @@ def registered() -> tuple[str, ...]:
 def load_installed() -> None:
     """Register the extensions of installed packages, once in each process.
 
-    One that cannot be loaded raises an ExtensionWarning, and memlab goes on without it.
+    They are loaded in the order of their names. One that fails raises an ExtensionWarning and is left out.
     """
     if _installed:
         return
     _installed.append(True)
-    for entry in entry_points(group=GROUP):
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
         _load(entry)
 
 
 def _load(entry: EntryPoint) -> None:
     try:
         register_extension(entry.load(), entry.value)
-    except Exception as error:  # noqa: BLE001 - whatever a package raises when it is imported, memlab starts
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a package raises at import, memlab starts
         reason = f"{type(error).__name__}: {error}"
         warnings.warn(
             f"The extension {entry.name} ({entry.value}) was not loaded. {reason}", ExtensionWarning, stacklevel=4

@@ -29,7 +29,7 @@ _PACKAGES = {
     "ui": ("cli", "demo", "notebook", "widgets"),
 }
 
-_VERBS = ("core", "corrections", "features", "feedback", "graph", "linking", "policies", "recalling", "remembering")
+_VERBS = ("core", "corrections", "features", "feedback", "graph", "policies", "recalling", "remembering")
 
 FORMER_PATHS = {
     **{f"memlab.{name}": f"memlab.{group}.{name}" for group, names in _PACKAGES.items() for name in names},
@@ -37,6 +37,11 @@ FORMER_PATHS = {
     "memlab.latencies": "memlab.kernel.verbs.core",
     "memlab.moving": "memlab.io.formats",
     "memlab.operations": "memlab.subjects.programs",
+    "memlab.subjects.attribution.confidence": "memlab.subjects.attribution.known",
+    "memlab.subjects.attribution.transcript": "memlab.subjects.attribution.attribution",
+    "memlab.subjects.clusters.graph": "memlab.subjects.clusters.clusters",
+    "memlab.subjects.clusters.layers": "memlab.subjects.clusters.stats",
+    "memlab.subjects.context.metrics": "memlab.subjects.context.context",
     "memlab.reading": "memlab.io.formats",
     **{f"memlab.subjects.{name}": f"memlab.kernel.verbs.{name}" for name in (*_VERBS, "results", "seam")},
 }

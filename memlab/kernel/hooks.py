@@ -17,6 +17,9 @@ from memlab.kernel.registry import Registry
 __all__ = ["HOOKS", "PARTS", "POINTS", "Hook", "hooks", "load_part", "loaded"]
 
 POINTS = {
+    "compare": "(core) -> a Comparing: what new memories are to those at hand; the last that is declared counts",
+    "describe-text": "() -> a Describing: tags, a summary, names and feelings of a text; the last that is declared "
+    "counts",
     "read-facts": "(text, role) -> facts, each with subject, predicate, value and entity: what a corrected text states",
     "retell": "(before, given, text) -> the text of a memory of which an edit gives some fields, None to keep it",
     "rederive": "(before, old, new, given, pack) -> a Rederived: the fields that follow from an edited text",

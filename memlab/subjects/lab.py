@@ -39,8 +39,6 @@ from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.features.features import LabFeatures
 from memlab.kernel.verbs.feedback import Judgements, checked_judgement
-from memlab.kernel.verbs.linking.linker import Linker
-from memlab.kernel.verbs.migration import mending
 from memlab.kernel.verbs.policies.policies import LabPolicies
 from memlab.kernel.verbs.projections import KEPT, MADE, PROJECTIONS
 from memlab.kernel.verbs.recalling.asking import Questions
@@ -48,11 +46,12 @@ from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered, overview
 from memlab.kernel.verbs.seam import Accessor, Seam
 from memlab.kernel.verbs.verbs import Verbs
+from memlab.subjects.mending import mending
 
 if TYPE_CHECKING:
     from memlab.science.evaluation import Verdicts
     from memlab.subjects.agent_verbs.agents import LabAgents
-    from memlab.subjects.clusters.graph import LabGraph
+    from memlab.subjects.clusters.clusters import LabGraph
     from memlab.subjects.context.context import Context
     from memlab.subjects.facts.facts import LabFacts
     from memlab.subjects.io.io import LabIO
@@ -124,12 +123,12 @@ class Lab(Displayed):
     def _compose(self, store: Store, seed: int) -> None:
         """Put the lab together on ``store``."""
         core = self._core = Core(store, seed)
-        self._linker = Linker(core)
-        weakref.finalize(self, self._linker.stop_soon)
         self._questions, self._judgements = Questions(core), Judgements(core)
-        self._remembering, self._corrections = Remembering(core, self._linker), Corrections(core)
+        self._remembering = Remembering(core, partial(_wake_linker, weakref.ref(self)))
+        self._corrections = Corrections(core)
         self._kept: dict[str, Any] = {}
-        self._linker.wake()
+        if store.state.projections["waiting"]:
+            self._made("linker").wake()
         if not store.journal.read_only and store.state.unembedded:
             self._made("reembedder").wake()
 
@@ -148,7 +147,7 @@ class Lab(Displayed):
         return made
 
     def _verbs(self, core: Core, made: Callable[[str], Any]) -> Verbs:
-        verbs = self._linker, self._questions, self._judgements, self._remembering, self._corrections
+        verbs = self._questions, self._judgements, self._remembering, self._corrections
         return Verbs(core, *verbs, made)
 
     # -- subjects ---------------------------------------------------------------------------------------------
@@ -791,7 +790,7 @@ class Lab(Displayed):
     @checked
     def close(self) -> None:
         """End watches, the schedule and turns, write a snapshot if that will save time, and close the journal."""
-        for worker in (self._linker, *self._kept.values()):
+        for worker in self._kept.values():
             if hasattr(worker, "stop"):
                 worker.stop()
         try:
@@ -807,6 +806,13 @@ class Lab(Displayed):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _wake_linker(lab: weakref.ref[Lab]) -> None:
+    """Wake the worker that links in the background what was remembered, if the lab is still there."""
+    here = lab()
+    if here is not None:
+        here._made("linker").wake()
 
 
 def _kept_alone(name: str) -> Any:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.recall import Hit, Hits
-from memlab.kernel.verbs.linking.conflicts import claim, conflicts, updates
-
-if TYPE_CHECKING:
-    from memlab.kernel.verbs.results import Memory
+from memlab.kernel.verbs.results import Memory
+from memlab.subjects.reading.claims import claim, conflicts, updates
 
 __all__ = ["Verdict", "Verifier", "local", "overlap"]
 

@@ -6,19 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.kernel.english import (
-    NUMBER_WORDS,
-    lexicon,
-    number_of,
-    read_number,
-    read_sentences,
-    sentence_spans,
-    speech_act,
-    subject_person,
-    tokenize,
-    without_quotations,
-    words_of,
-)
+from memlab.kernel.english import NUMBER_WORDS, lexicon, number_of, read_number, tokenize, words_of
+from memlab.subjects.reading.acts import read_sentences, speech_act, subject_person
+from memlab.subjects.reading.sentences import sentence_spans, without_quotations
 
 SHAPES = ("word", "spoken", "hyphenated", "joined", "clitic", "value")
 chat = st.text(st.sampled_from("aI b's.?!,;:-\"`'\n()\u2019\u2014 2"), max_size=80)

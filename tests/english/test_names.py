@@ -3,7 +3,7 @@
 import pytest
 
 import memlab
-from memlab.kernel.english import proper_names
+from memlab.subjects.reading.names import proper_names
 
 MARKDOWN = """### Steps to Balance Work and Rest Days
 

@@ -172,4 +172,5 @@ def test_the_command(run, json_of, tmp_path):
     assert {row["place"]: row["count"] for row in told["places"]}["never stored"] == 1
     assert "1 of 2 wanted memories were lost" in run("bench", "failures", "day.memlab", "--labels", "labels.csv").stdout
     (tmp_path / "labels.txt").write_text("x")
-    assert "no .csv, .jsonl or .parquet" in run("bench", "failures", "day.memlab", "--labels", "labels.txt").stderr
+    refused = run("bench", "failures", "day.memlab", "--labels", "labels.txt")
+    assert "give a .parquet, .csv or .jsonl file" in refused.stderr

@@ -5,7 +5,7 @@ import pytest
 import memlab
 from memlab.errors import InputError
 from memlab.io.formats import messages_of
-from memlab.subjects.attribution.transcript import turns_of
+from memlab.subjects.attribution.attribution import turns_of
 
 CALL = {"function": {"name": "grep", "arguments": '{"pattern": "login"}'}}
 FORMS = {

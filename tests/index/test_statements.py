@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.kernel.index import Asked, restated
+from memlab.kernel.english import Asked, restated
 
 ASIDE = "Thanks for your patience! I had 3 cups of tea, and it rained all day."
 

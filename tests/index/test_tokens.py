@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.index import LANGUAGES, STOP_WORDS, Words
+from memlab.kernel.english import STOP_WORDS
+from memlab.kernel.index import LANGUAGES, Words
 from memlab.kernel.index._tokens import Tokens, words_of
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.kernel.embedding import load_embedder
-from memlab.kernel.index import STOP_WORDS, Words, _postings, _tokens, passages_of
+from memlab.kernel.english import STOP_WORDS
+from memlab.kernel.index import Words, _postings, _tokens, passages_of
 from memlab.kernel.policies import load_pack
 from memlab.kernel.schema import role_of
 from memlab.kernel.slates import decode, encode

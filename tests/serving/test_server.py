@@ -12,6 +12,7 @@ from running import APPS, run_alone
 
 import memlab
 from memlab.io.serving import lab_server, serve_http
+from memlab.kernel.base.arguments import describe_parameters
 
 TOOLS = ["remember", "recall", "forget", "feedback", "context"]
 
@@ -415,6 +416,19 @@ def test_the_schemas_of_tools_are_as_agents_know_them(lab):
 
     known = json.loads((Path(__file__).parents[1] / "fixtures" / "tools.json").read_text())
     assert {tool.name: {"i": tool.input_schema, "o": tool.output_schema} for tool in pages(lab, session)} == known
+
+
+@pytest.mark.parametrize(("tool", "differs"), [("recall", {"again"}), ("context", set()), ("remember", set())])
+def test_a_tool_has_the_defaults_and_no_wider_limits_than_its_verb(lab, tool, differs):
+    """A model is shown at most fifty memories; ``again`` is off, because its window holds what it was given before."""
+    verb = describe_parameters(getattr(memlab.Lab, tool))
+    form = {one.name: one.input_schema for one in tools(lab)}[tool]
+    assert set(form["required"]) == {name for name, one in verb.items() if one.required}
+    for name in form["properties"].keys() & verb.keys() - differs:
+        field, own = form["properties"][name], verb[name]
+        assert field.get("default") == (list(own.default) if own.default == () else own.default)
+        if own.limits is not None:
+            assert field["minimum"] >= own.limits.least
 
 
 def test_the_page_of_a_recall_is_named_by_its_tool(lab):

@@ -6,8 +6,7 @@ from events import Event
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.subjects.clusters.centroids import Centroids
-from memlab.subjects.clusters.summaries import Summaries
+from memlab.subjects.clusters.registers import Centroids, Summaries
 
 numbers = st.integers(1, 6)
 floats = st.floats(0, 1)

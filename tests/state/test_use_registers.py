@@ -12,7 +12,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.verbs.gate import Consents, Switches
 from memlab.kernel.verbs.registers import Gaps, Judged
 from memlab.subjects.agents.relationships import Relationships
-from memlab.subjects.clusters.due import Recalls
+from memlab.subjects.clusters.registers import Recalls
 
 ids = st.integers(1, 5)
 shares = st.floats(0, 100)

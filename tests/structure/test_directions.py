@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from memlab.subjects.clusters.directions import centre_of, directions
+from memlab.subjects.clusters.finding import centre_of, directions
 
 ROWS = hnp.arrays(np.int8, st.tuples(st.integers(1, 30), st.just(5)), elements=st.integers(-127, 127))
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
 
-from memlab.subjects.clusters.keywords import keywords
+from memlab.subjects.clusters.wording import keywords
 
 
 def test_what_is_common_everywhere_says_nothing():

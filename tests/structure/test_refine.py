@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
 
-from memlab.subjects.clusters.directions import directions
-from memlab.subjects.clusters.finding import assign, clusters
-from memlab.subjects.clusters.refining import refine
+from memlab.subjects.clusters.finding import assign, clusters, directions, refine
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,7 @@ from properties import examples
 from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 
-from memlab.subjects.clusters.directions import directions
-from memlab.subjects.clusters.finding import assign, by_size, clusters, natural_size
+from memlab.subjects.clusters.finding import assign, by_size, clusters, directions, natural_size
 
 
 def brute(found, vectors):

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from memlab.kernel.policies import load_pack, pack_names
-from memlab.subjects.clusters.labels import labels
+from memlab.subjects.clusters.stats import labels
 
 ROWS = [
     {"text": "Where is the kayak?", "session": "1", "tags": ["boat"], "kind": "goal"},

@@ -11,11 +11,10 @@ import pytest
 
 import memlab
 from memlab.kernel.base.clock import ManualClock
-from memlab.kernel.english import SIGNS, signs_of_change, words_of
-from memlab.kernel.verbs.linking import change
-from memlab.kernel.verbs.linking.change import Telling, features, moves_a_value, score
-from memlab.kernel.verbs.linking.comparison import Verdict, compare
-from memlab.kernel.verbs.linking.reading import MOST_TOLD, read_text
+from memlab.kernel.english import words_of
+from memlab.subjects.reading import change
+from memlab.subjects.reading.change import SIGNS, Telling, features, moves_a_value, score, signs_of_change
+from memlab.subjects.reading.comparison import MOST_TOLD, Verdict, compare, read_text
 
 DATA = Path(__file__).parents[2] / "experiments/data"
 

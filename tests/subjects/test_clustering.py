@@ -6,8 +6,8 @@ import pytest
 
 import memlab
 from memlab.kernel.policies import load_pack
-from memlab.subjects.clusters.centroids import Centroids
 from memlab.subjects.clusters.membership import centroids_of, clustered, current, in_use, near_clusters, refined
+from memlab.subjects.clusters.registers import Centroids
 
 GOATS = [f"The goat on meadow {n} wants hay and salt" for n in range(10)]
 SHIPS = [f"Deploy {n} ships the release to staging" for n in range(10)]

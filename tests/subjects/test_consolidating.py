@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 import memlab
 from memlab.errors import InputError, RenamedWarning
 from memlab.kernel.embedding import load_embedder
-from memlab.kernel.english import count_tokens, sentences_and_lines, shorten
 from memlab.kernel.policies import load_pack
 from memlab.kernel.state import latest_snapshot, load_snapshot, save_snapshot
 from memlab.kernel.verbs.projections import PROJECTIONS, new_state
-from memlab.subjects.clusters.extracting import chosen
 from memlab.subjects.clusters.grouping import candidates, groups, summaries_of
-from memlab.subjects.clusters.wording import Told, worded
+from memlab.subjects.clusters.wording import Told, chosen, worded
+from memlab.subjects.reading.sentences import count_tokens, sentences_and_lines, shorten
 
 DAY = 86_400_000_000
 HERD = {

@@ -12,8 +12,8 @@ from properties import examples
 import memlab
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.embedding import load_embedder
-from memlab.kernel.english import count_tokens
 from memlab.kernel.schema import KINDS
+from memlab.subjects.reading.sentences import count_tokens
 
 PACKS = ("memlab", "workbench", "cascade", "companion", "factgraph", "associative")
 HOSTILE = [

@@ -12,10 +12,10 @@ import memlab
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.clock import to_micros
 from memlab.science.evaluation import evaluate
-from memlab.subjects.attribution.confidence import LEAST, calibration
+from memlab.subjects.attribution.attribution import turns_of
 from memlab.subjects.attribution.cues import LONGEST, MOST_CITED, Answer, Shown, cues
 from memlab.subjects.attribution.dates import days_named, shared_days
-from memlab.subjects.attribution.transcript import turns_of
+from memlab.subjects.attribution.known import LEAST, calibration
 
 TEXTS = [
     {"text": "I went to a support group yesterday", "at": "2023-05-08", "speaker": "Caroline"},

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.io.formats import messages_of
-from memlab.kernel.english import asserted
 from memlab.subjects.extraction.learning import lessons
 from memlab.subjects.extraction.proposing import Where
 from memlab.subjects.extraction.reading import facts_in
+from memlab.subjects.reading.clauses import asserted
 
 LABELLED = [Path(__file__).parents[2] / "experiments" / name for name in ("messages.jsonl", "properties.jsonl")]
 PLAIN = [

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import memlab
-from memlab.subjects.extraction.circumstances import setting_of
-from memlab.subjects.extraction.confidence import kept_of, signs_of
+from memlab.subjects.extraction.circumstances import kept_of, setting_of, signs_of
 from memlab.subjects.extraction.reading import facts_in
 
 OWN = "I work as a nurse."

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 import memlab
-from memlab.kernel.english import complete_answer, emotional_weight, proper_names
+from memlab.subjects.reading.acts import complete_answer
+from memlab.subjects.reading.names import proper_names
+from memlab.subjects.reading.tags import emotional_weight
 
 TALK = [
     {"role": "user", "content": "Hi!", "at": "2026-01-01"},

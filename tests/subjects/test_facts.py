@@ -6,19 +6,11 @@ import pytest
 from memlab.errors import InputError
 from memlab.kernel.policies import load_pack
 from memlab.kernel.schema import NEVER, STATUSES
-from memlab.kernel.verbs.fact_rows import (
-    entities_of,
-    fact_text,
-    facts_of,
-    held_at,
-    intervals,
-    phrase,
-    relevance,
-    renamed,
-)
+from memlab.kernel.verbs.fact_rows import entities_of, renamed
 from memlab.kernel.verbs.projections import new_state
-from memlab.subjects.facts.merging import merged, undone
-from memlab.subjects.facts.third_person import third_person
+from memlab.subjects.fact_rows import fact_text, facts_of, held_at, intervals, phrase, relevance
+from memlab.subjects.facts.entities import merged, undone
+from memlab.subjects.facts.narrative import third_person
 
 DAY = 86_400_000_000
 

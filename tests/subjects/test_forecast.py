@@ -18,7 +18,7 @@ from memlab.kernel.base.clock import DAY, from_micros, to_micros
 from memlab.kernel.base.drawing import CYCLE
 from memlab.kernel.policies import load_pack
 from memlab.kernel.schema import RECALLABLE
-from memlab.subjects.retention.transitions import transitions
+from memlab.subjects.retention.upkeep import transitions
 
 BEGIN = to_micros("2026-03-01T12:00:00")
 CLOSE = 1e-12

@@ -5,8 +5,8 @@ import pytest
 from memlab.kernel.journal import Event
 from memlab.kernel.state import PLACEHOLDER, join_of, values_of
 from memlab.kernel.verbs.fact_rows import entities_of
-from memlab.kernel.verbs.migration import mended
 from memlab.kernel.verbs.projections import new_state
+from memlab.subjects.mending import mended
 
 MOVED = {"subject": [], "object": [], "edges": [], "shared": []}
 

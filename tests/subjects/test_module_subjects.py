@@ -3,7 +3,7 @@
 import pytest
 
 import memlab
-from memlab.subjects.modules.grouping import by_subject
+from memlab.subjects.modules.module_map import by_subject
 
 WEB = {
     "src/auth/tokens.ts": "",

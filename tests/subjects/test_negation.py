@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlab.kernel.verbs.linking.negation import LONGEST, Statement, difference
+from memlab.subjects.reading.claims import LONGEST_STATEMENT, Statement, difference
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_the_same_words_in_another_order_say_something_else():
 
 def test_of_a_text_that_says_more_than_one_thing_nothing_is_said():
     told = "We no longer use tabs" + ", and there is much to say of this and of that" * 6
-    assert len(Statement(told).words) > LONGEST
+    assert len(Statement(told).words) > LONGEST_STATEMENT
     assert Statement("We no longer use tabs").denies(Statement("We use tabs"))
     assert not Statement(told).denies(Statement("We use tabs"))
     assert not Statement("We no longer use tabs").denies(Statement(told.replace("no longer ", "")))

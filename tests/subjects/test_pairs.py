@@ -17,13 +17,11 @@ from memlab.kernel.policies import SLOTS
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import State
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.linking.candidates import Candidates, Places, candidates
-from memlab.kernel.verbs.linking.comparing import Comparing
-from memlab.kernel.verbs.linking.comparison import compare
-from memlab.kernel.verbs.linking.negation import Statement
-from memlab.kernel.verbs.linking.paired_state import PairedState
-from memlab.kernel.verbs.linking.pairs import Pairs
-from memlab.kernel.verbs.linking.reading import read_text
+from memlab.subjects.linking.candidates import Candidates, PairedState, Places, candidates
+from memlab.subjects.linking.linking import Comparing
+from memlab.subjects.linking.pairs import Pairs
+from memlab.subjects.reading.claims import Statement
+from memlab.subjects.reading.comparison import compare, read_text
 
 TRIGRAMS = load_embedder(letters)
 OLD_WORDS, NEW_WORDS = (
@@ -208,13 +206,13 @@ class TestFeatures:
         with memlab.open(embedder=TRIGRAMS) as lab:
             pairs = self.pairs(lab, [{"text": old}, {"text": new}], [{"text": new}])
         said = [compare(read_text(new), read_text(text), same_speaker=True, user_speaks=True) for text in (old, new)]
-        assert pairs.negates.tolist() == [verdict.denies for verdict in said]
-        assert pairs.update_words.tolist() == [verdict.changes for verdict in said]
+        assert pairs["pair/negates"].tolist() == [verdict.denies for verdict in said]
+        assert pairs["pair/update-words"].tolist() == [verdict.changes for verdict in said]
         # a pair says no more than its words: what states nothing denies and changes nothing
         one, two = Statement(old), Statement(new)
-        assert not pairs.negates[0] or two.denies(one) or one.denies(two)
-        assert not pairs.update_words[0] or two.updates(one)
-        assert not pairs.update_words[1], "said again, nothing changes"
+        assert not pairs["pair/negates"][0] or two.denies(one) or one.denies(two)
+        assert not pairs["pair/update-words"][0] or two.updates(one)
+        assert not pairs["pair/update-words"][1], "said again, nothing changes"
 
 
 @pytest.mark.parametrize("chain", [False, True])

@@ -10,8 +10,8 @@ import memlab
 from memlab.kernel.base.clock import DAY, to_micros
 from memlab.kernel.policies import load_pack
 from memlab.kernel.state import Change, join_of
-from memlab.subjects.retention import upkeep as _upkeep
-from memlab.subjects.retention.pruning import may_prune
+from memlab.subjects.retention import upkeep
+from memlab.subjects.retention.upkeep import may_prune
 
 BEGIN = to_micros("2026-03-01")
 RELATIONS = ("relates-to", "next", "supersedes")
@@ -101,7 +101,7 @@ def test_a_pass_is_every_edge_on_its_own_until_none_goes(joined, spec, graph, bl
     lab, policy = joined(graph, spec), load_pack(spec).policies["prune"]
     wanted = set()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(_upkeep, "_EDGES", block)
+        patched.setattr(upkeep, "_EDGES", block)
         if policy.inputs and not any("degree" in name for name in policy.inputs):
             wanted = {
                 edge
@@ -210,7 +210,7 @@ def test_ten_thousand_edges_in_blocks(lab):
         body = {"source": source.tolist(), "target": target.tolist(), "relation": "next", "weight": weight.tolist()}
         tx.event("link", {"edges": body}, at=BEGIN)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(_upkeep, "_EDGES", 3_000)
+        patched.setattr(upkeep, "_EDGES", 3_000)
         found = lab.upkeep.maintain()
     assert found.pruned.height == (weight < 0.5).sum()
     assert len(found.events) == 4 + 1, "four for edges, one for labels"

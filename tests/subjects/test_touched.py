@@ -4,13 +4,11 @@ import json
 
 import polars as pl
 import pytest
-from chat_server import completion, serving
 from click.testing import CliRunner
 
 import memlab
-from memlab import LanguageModel
-from memlab.errors import BadAnswer, InputError, NotPermitted, UnknownName
-from memlab.subjects.modules.touched import known_path, paths_in
+from memlab.errors import InputError, NotPermitted, UnknownName
+from memlab.subjects.modules.modules import known_path, paths_in
 from memlab.ui.cli import main
 
 FILES = ["src/auth/tokens.ts", "src/auth/session.ts", "src/billing/invoice.ts", "src/billing/vat.ts"]
@@ -146,60 +144,3 @@ class TestCommand:
         with memlab.open(lab) as opened:
             assert opened.memories["text"].to_list() == ["Never commit <b>secrets</b>."]
             assert opened.memories["kind"].to_list() == ["convention"]
-
-
-class TestModel:
-    """A model sorts the files that names and imports leave with a layer; what it proposes is checked."""
-
-    def scanned(self, lab, tree, files, **more):
-        with serving(lambda body, _: completion({"files": files} | more)) as (url, requests):
-            found = lab.agents.modules.scan(tree, project="shop", model=LanguageModel(url, "small", retries=0))
-        return found, requests
-
-    def proposal(self, file, module, confidence=0.9):
-        return {"file": file, "module": module, "confidence": confidence}
-
-    def test_files_of_a_layer_join_modules_old_and_new(self, lab, tree):
-        files = [
-            self.proposal("src/utils/jwt.ts", "src/auth"),
-            self.proposal("src/utils/mails.ts", "mail"),
-            self.proposal("src/utils/smtp.ts", "mail"),
-        ]
-        found, requests = self.scanned(lab, tree, files)
-        modules = dict(found.frame.select("module", "files").rows())
-        assert "src/utils/jwt.ts" in modules["src/auth"]
-        assert modules["mail"] == ["src/utils/mails.ts", "src/utils/smtp.ts"]
-        assert modules["src/utils"] == ["src/utils/dates.ts"]
-        assert confidence(lab) == {
-            "mail": "partial",
-            "src/auth": "partial",
-            "src/billing": "shallow",
-            "src/utils": "shallow",
-        }
-        asked = json.loads(requests[0][2]["messages"][1]["content"])
-        assert {one["file"] for one in asked["files"]} == {file for file in FILES if "utils" in file}
-
-    @pytest.mark.parametrize(
-        ("file", "module", "sure", "why"),
-        [
-            ("src/auth/tokens.ts", "src/billing", 0.9, "not offered"),
-            ("/etc/passwd", "src/auth", 0.9, "not offered"),
-            ("src/utils/jwt.ts", "src/auth", 0.2, "too unsure"),
-            ("src/utils/jwt.ts", "src/auth", 7, "outside 0-1"),
-            ("src/utils/jwt.ts", "../../etc", 0.9, "no plain subject"),
-            ("src/utils/jwt.ts", "<script>", 0.9, "no plain subject"),
-            ("src/utils/jwt.ts", "src/utils", 0.9, "a layer"),
-            ("src/utils/jwt.ts", "tokens", 0.9, "one file"),
-        ],
-    )
-    def test_what_does_not_fit_is_dropped_and_counted(self, lab, tree, file, module, sure, why):
-        found, _ = self.scanned(lab, tree, [self.proposal(file, module, sure)])
-        plain = memlab.open().agents.modules.scan(tree, project="shop")
-        assert found.frame.equals(plain.frame)
-        assert [count for reason, count in found.left_out.items() if why in reason] == [1]
-
-    def test_an_answer_of_another_form_keeps_nothing(self, lab, tree):
-        said = serving(lambda body, _: completion("I cannot"))
-        with said as (url, _), pytest.raises(BadAnswer, match="files and modules"):
-            lab.agents.modules.scan(tree, project="shop", model=LanguageModel(url, "small", retries=0))
-        assert lab.agents.modules.projects() == ()

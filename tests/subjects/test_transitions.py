@@ -17,9 +17,8 @@ from memlab.kernel.policies import load_pack
 from memlab.kernel.recall import Moment
 from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.kernel.state import Change, values_of
-from memlab.subjects.retention import upkeep as _upkeep
-from memlab.subjects.retention.transitions import transitions
-from memlab.subjects.retention.upkeep import run_upkeep
+from memlab.subjects.retention import upkeep
+from memlab.subjects.retention.upkeep import run_upkeep, transitions
 
 BEGIN = to_micros("2026-03-01T12:00:00")
 PACKS = sorted(memlab.packs())
@@ -161,7 +160,7 @@ def test_a_pass_that_was_stopped_is_finished_by_the_next(opened, rows, now, bloc
     whole.upkeep.maintain(now)
     looks = iter(range(100))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(_upkeep, "_BLOCK", block)
+        patched.setattr(upkeep, "_BLOCK", block)
         begun = run_upkeep(parts.io.store, now, stopped=lambda: next(looks) >= cut)
         assert begun.complete == (cut >= -(-len(rows) // block))
         rest = parts.upkeep.maintain(now)

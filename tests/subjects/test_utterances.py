@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.kernel.english import clauses, words_of
-from memlab.kernel.verbs.linking.negation import Statement, difference
-from memlab.kernel.verbs.remembering.detectors import DETECTORS, kind_of, provenance_of, utterance
+from memlab.kernel.english import words_of
+from memlab.subjects.reading.claims import Statement, difference
+from memlab.subjects.reading.sentences import clauses
+from memlab.subjects.reading.utterances import DETECTORS, kind_of, provenance_of, utterance
 
 SHOWS = {
     "tells-identity": [

@@ -13,7 +13,7 @@ import pytest
 import memlab
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.embedding import load_embedder
-from memlab.subjects.clusters.due import refine_due
+from memlab.subjects.clusters.registers import refine_due
 
 TOPICS = {"tabs": 0, "indent": 0, "deploy": 1, "friday": 1, "cache": 2, "redis": 2, "secrets": 3, "tea": 4}
 TRUST = {"user-stated": 1.0, "user-corrected": 1.0, "observed": 0.8, "inferred": 0.6, "extracted": 0.7}

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.subjects.clusters.due import Recalls
+from memlab.subjects.clusters.registers import Recalls
 
 NOTES = [
     "The build on CI fails when the redis container is missing",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import memlab
-from memlab.kernel.verbs.linking.conflicts import claim, conflicts, updates
+from memlab.subjects.reading.claims import claim, conflicts, updates
 
 PAIRS = Path(__file__).parents[2] / "experiments" / "contradictions.jsonl"
 

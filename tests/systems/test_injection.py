@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.kernel.english import count_tokens
+from memlab.subjects.reading.sentences import count_tokens
 
 API = {"project": "api", "session": "monday"}
 

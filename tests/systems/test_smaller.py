@@ -1,7 +1,7 @@
 """Smaller promises of the five designs."""
 
 import memlab
-from memlab.kernel.verbs.linking.negation import difference
+from memlab.subjects.reading.claims import difference
 
 
 def test_the_notice_of_a_change_says_instead_of_what():

@@ -3,9 +3,9 @@
 import pytest
 
 import memlab
-from memlab.kernel.english import count_tokens
 from memlab.kernel.policies import load_pack
-from memlab.kernel.verbs.remembering.inferred import summary_of, tags_of
+from memlab.subjects.reading.sentences import count_tokens
+from memlab.subjects.reading.tags import summary_of, tags_of
 
 LONG = (
     "We looked at the logs for an hour. The cache of the resolver becomes stale whenever a deploy of the gateway "

@@ -1,4 +1,4 @@
-"""JSON values that come back as they were given, and the texts in them."""
+"""What adapters share: memories under paths, JSON values that come back as they were given, and filters over them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -139,7 +140,7 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-# -- Filters over JSON values, as LangGraph and mem0 write them --
+# -- filters ----------------------------------------------------------------------------------------------------------
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
@@ -202,7 +203,11 @@ def _is_operator(name: object, operators: tuple[str, ...], sign: str) -> bool:
     return name.startswith(sign) if sign else name in operators
 
 
-# -- Memories under paths: what a framework keeps by a key, as memories of a lab --
+# -- memories under paths ---------------------------------------------------------------------------------------------
+# The ``ref`` of a memory is its path as a JSON array, which no name in it can leave; ``context`` is the value as JSON
+# where the text alone does not say it. A path names the newest memory with its ref that is in use: what the lab
+# forgets, retires or quarantines is not there for the framework either. Another value is an edit, so both stay in the
+# history; deleting is ``lab.forget(how="delete")``, which ``lab.restore`` undoes and ``lab.purge(overdue=True)`` ends.
 
 Path = tuple[str, ...]
 
@@ -269,23 +274,20 @@ class Records:
     def at(self, path: Iterable[str]) -> Record | None:
         """The record under a path; None if there is none."""
         ref = self._ref(path)
-        with self.lock, self.lab.io.store.reading() as state:
-            self._follow(state)
+        with self._reading() as state:
             rows = self._in_use(state, ref)
             return self._record(state, ref, rows[-1]) if rows else None
 
     def all_at(self, path: Iterable[str]) -> list[Record]:
         """Every record under a path, in the order in which they were written: where a path names a sequence."""
         ref = self._ref(path)
-        with self.lock, self.lab.io.store.reading() as state:
-            self._follow(state)
+        with self._reading() as state:
             return [self._record(state, ref, row) for row in self._in_use(state, ref)]
 
     def under(self, prefix: Iterable[str] = ()) -> list[Record]:
         """The records whose paths begin with a prefix, in the order in which they were first written."""
         begins = self._prefix(prefix)
-        with self.lock, self.lab.io.store.reading() as state:
-            self._follow(state)
+        with self._reading() as state:
             found = []
             for ref in self._rows:
                 rows = self._in_use(state, ref) if ref.startswith(begins) else []
@@ -295,25 +297,29 @@ class Records:
 
     def paths(self) -> list[Path]:
         """The path of each record."""
-        with self.lock, self.lab.io.store.reading() as state:
-            self._follow(state)
+        with self._reading() as state:
             return [tuple(json.loads(ref))[1:] for ref in self._rows if self._in_use(state, ref)]
 
     def ending(self, name: str) -> Path | None:
         """The path that ends with a name, whether anything is there or not; None if there never was one."""
         end = "," + json.dumps(name) + "]"
-        with self.lock, self.lab.io.store.reading() as state:
-            self._follow(state)
+        with self._reading():
             found = next((ref for ref in self._rows if ref.endswith(end)), None)
         return None if found is None else tuple(json.loads(found))[1:]
 
     def versions(self, path: Iterable[str]) -> list[tuple[Record, str]]:
         """Every memory that was ever under a path and was not purged, oldest first, with its status."""
         ref = self._ref(path)
-        with self.lock, self.lab.io.store.reading() as state:
-            self._follow(state)
+        with self._reading() as state:
             rows = [row for row in self._rows.get(ref, ()) if state.refs.at(row) == ref]
             return [(self._record(state, ref, row), state.names["status"].at(row) or "") for row in rows]
+
+    @contextmanager
+    def _reading(self) -> Iterator[State]:
+        """Give the state, with the rows of every path as of it."""
+        with self.lock, self.lab.io.store.reading() as state:
+            self._follow(state)
+            yield state
 
     def _follow(self, state: State) -> None:
         """Take in the rows that are new."""
@@ -420,7 +426,10 @@ class Records:
     def delete(self, records: Iterable[Record]) -> None:
         """Delete all that is under their paths, in one transaction."""
         with self.lock:
-            self.drop([one for path in dict.fromkeys(record.path for record in records) for one in self.all_at(path)])
+            every: list[Record] = []
+            for path in {record.path: None for record in records}:
+                every += self.all_at(path)
+            self.drop(every)
 
     def drop(self, records: Iterable[Record]) -> None:
         """Delete these and nothing else, in one transaction."""
@@ -445,8 +454,7 @@ class Records:
         hits = self.lab.recall(query, limit=max(limit - probes, 1), project=self.project, where=where)
         self.hits = hits
         found = []
-        with self.lock, self.lab.io.store.reading() as state:
-            self._follow(state)
+        with self._reading() as state:
             for hit in hits[:limit]:
                 rows = self._in_use(state, hit.ref or "")
                 if rows and rows[-1] == hit.id - 1:

@@ -219,11 +219,11 @@ class MemoryFiles:
             for end in range(len(rest) + 1):
                 sizes[rest[:end]] = sizes.get(rest[:end], 0) + size
         folders = {record.path[len(parts) : end] for record in files for end in range(len(parts), len(record.path))}
-        lines = [
-            f"{_size(size)}\t{'/'.join((path.rstrip('/'), *rest))}{'/' if rest and rest in folders else ''}"
-            for rest, size in sorted(sizes.items())
-            if len(rest) <= 2 and not any(name.startswith(".") for name in rest)
-        ]
+        lines = []
+        for rest, size in sorted(sizes.items()):
+            if len(rest) <= 2 and not any(name.startswith(".") for name in rest):
+                slash = "/" if rest and rest in folders else ""
+                lines.append(f"{_size(size)}\t{'/'.join((path.rstrip('/'), *rest))}{slash}")
         head = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
         return "\n".join([head, *lines])
 

@@ -236,14 +236,13 @@ def _edges_of(
         ]
     ).cast(EDGES)
     known = state.nodes.vocabularies()
-    vocabularies = {
-        kind: tuple(names) if complete else tuple(name for name in names if name in used[kind])
-        for kind, names in known.items()
-    }
+    vocabularies: dict[str, tuple[str, ...]] = {}
+    for kind, words in known.items():
+        vocabularies[kind] = tuple(word for word in words if complete or word in used[kind])
     return frame, {kind: names for kind, names in vocabularies.items() if names}
 
 
-# -- A frame of ``lab.memories`` as a bundle, so that loading it keeps every column --
+# -- frames of lab.memories as bundles --------------------------------------------------------------------------------
 
 FRAME = "frame"
 """The name of the source of a frame of memories: the frame does not say which lab it comes from."""

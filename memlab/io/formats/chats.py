@@ -1,4 +1,6 @@
-"""Folders in the format of BEAM ("Beyond a Million Tokens", ICLR 2026): one folder a chat of a user with an assistant.
+"""Readers of BEAM, LongMemEval and LMEB: chats with questions and the messages that answer them.
+
+BEAM ("Beyond a Million Tokens", ICLR 2026) is a folder for each chat of a user with an assistant.
 
     1/chat.json                                     batches of turns; a turn is a few messages with role, id, content
     1/probing_questions/probing_questions.json      ten abilities, each with questions and ``source_chat_ids``
@@ -82,21 +84,14 @@ _MARK = re.compile(r"\s*->->\s*[\w/]+,[\w/]+\)?\s*\Z")
 def _turns(place: Place) -> tuple[Turn, ...]:
     turns: list[Turn] = []
     at: datetime | None = None
-    for session, batch, field in _batches(place):
+    batches = place.records(loaded(place.path, "a chat of BEAM"), "(itself)", "batches")
+    for number, (field, batch) in enumerate(batches, 1):
         at = _anchor_time(batch, field, place) or at
-        for message, where in _messages(batch, field, place):
+        for where, message in _messages(batch, field, place):
             at = _anchor_time(message, where, place) or at
-            role = place.text(message, "role", where)
-            turns.append(
-                Turn(
-                    _ref(message.get("id"), f"{where}.id", place),
-                    role,
-                    _MARK.sub("", place.text(message, "content", where, required=False)),
-                    session,
-                    at or _UNDATED,
-                    role=role,
-                )
-            )
+            role, ref = place.text(message, "role", where), _ref(message.get("id"), f"{where}.id", place)
+            text = _MARK.sub("", place.text(message, "content", where, required=False))
+            turns.append(Turn(ref, role, text, f"session_{number}", at or _UNDATED, role=role))
     if not turns:
         raise place.error("(itself)", "no batch has a message.")
     ref, times = Counter(turn.ref for turn in turns).most_common(1)[0]
@@ -105,18 +100,10 @@ def _turns(place: Place) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
-def _batches(place: Place) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Session, batch and place of each."""
-    for index, value in enumerate(place.items(loaded(place.path, "a chat of BEAM"), "(itself)", "batches")):
-        yield f"session_{index + 1}", place.record(value, f"[{index}]"), f"[{index}]"
-
-
-def _messages(batch: dict[str, Any], field: str, place: Place) -> Iterator[tuple[dict[str, Any], str]]:
-    """Each message of a batch, and its place."""
+def _messages(batch: dict[str, Any], field: str, place: Place) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Give each message of a batch, after its field."""
     for number, turn in enumerate(place.items(batch.get("turns"), f"{field}.turns", "turns")):
-        where = f"{field}.turns[{number}]"
-        for index, message in enumerate(place.items(turn, where, "messages")):
-            yield place.record(message, f"{where}[{index}]"), f"{where}[{index}]"
+        yield from place.records(turn, f"{field}.turns[{number}]", "messages")
 
 
 def _ref(given: object, field: str, place: Place) -> str:
@@ -150,9 +137,8 @@ def _chat_questions(place: Place, known: Mapping[str, int]) -> Iterator[Question
         loaded(place.path, "BEAM's questions"), "(itself)", "an object with a list for each ability"
     )
     for ability, asked in abilities.items():
-        for index, value in enumerate(place.items(asked, ability, "questions")):
-            field = f"{ability}[{index}]"
-            yield _question(place.record(value, field), ability, known, field, place)
+        for field, item in place.records(asked, ability, "questions"):
+            yield _question(item, ability, known, field, place)
 
 
 _STATEMENTS = (("original_info", "updated_info"), ("first_statement", "second_statement"))
@@ -162,7 +148,7 @@ _STATEMENTS = (("original_info", "updated_info"), ("first_statement", "second_st
 def _outdated(parts: Mapping[str, Sequence[str]], order: Mapping[str, int]) -> tuple[str, ...]:
     """What was said first, and none of which is part of what was said later; some files name the later one first."""
     for names in _STATEMENTS:
-        first, second = ([ref for ref in parts.get(name, ()) if ref in order] for name in names)
+        first, second = (list(filter(order.__contains__, parts.get(name, ()))) for name in names)
         if first and second and not set(first) & set(second):
             return tuple(min((first, second), key=lambda refs: min(order[ref] for ref in refs)))
     return ()
@@ -190,7 +176,11 @@ def _question(item: dict[str, Any], ability: str, known: Mapping[str, int], fiel
     )
 
 
-# -- Files in the format of LongMemEval (Wu et al. 2025, arXiv 2410.10813): one haystack of chats for each question --
+# -- LongMemEval (Wu et al. 2025, arXiv 2410.10813): one haystack of chats for each question --------------------------
+# A file is a list of instances with ``question_id`` (ending in ``_abs``: nothing answers it), ``question_type``,
+# ``question``, ``answer``, ``question_date``, and ``haystack_session_ids``, ``haystack_dates``, ``haystack_sessions``
+# of one length. A session is a list of ``{"role", "content"}``; turns that hold the evidence carry ``has_answer:
+# true``.
 
 
 @checked
@@ -240,9 +230,7 @@ def _labelled(value: object, place: Place) -> LabelledConversation:
         # a session may stand in a haystack twice, under one id
         prefix = f"{id}#{index}" if id in names else id
         names.add(id)
-        for number, turn in enumerate(place.items(session, f"haystack_sessions[{index}]", "turns"), 1):
-            field = f"haystack_sessions[{index}][{number - 1}]"
-            said = place.record(turn, field)
+        for number, (field, said) in enumerate(place.records(session, f"haystack_sessions[{index}]", "turns"), 1):
             role = place.text(said, "role", field)
             ref, text = f"{prefix}:{number}", place.text(said, "content", field, required=False)
             turns.append(Turn(ref, role, text, f"{index}-{id}", at, role=role))
@@ -289,7 +277,15 @@ def _time(given: object, field: str, place: Place) -> datetime:
     return place.time(given, field, "2023/05/20 (Sat) 02:21", _DATE)
 
 
-# -- Folders in the format of LMEB (Zhao et al. 2026, arXiv 2603.12572): retrieval tasks over candidates of a scene --
+# -- LMEB (Zhao et al. 2026, arXiv 2603.12572): retrieval tasks over candidates of a scene ----------------------------
+#     Dialogue/LoCoMo/corpus.jsonl               {"id", "title", "text"} a line
+#     Dialogue/LoCoMo/candidates.jsonl           {"scene_id", "candidate_doc_ids"} a line
+#     Dialogue/LoCoMo/single_hop/queries.jsonl   {"id", "text"} a line
+#     Dialogue/LoCoMo/single_hop/qrels.tsv       query, document, score; without a head
+#
+# The corpus and the candidates stand beside the queries or in a folder above. A query's scene is its id, or its id up
+# to the second "_"; without candidates all documents are those of one scene. The texts have no time, so all are of one
+# day.
 
 _AT = datetime(2024, 1, 1, tzinfo=UTC)
 _ABOVE = 2

@@ -1,9 +1,8 @@
-"""Times as files write them: ISO 8601, the form of e-mails, and numbers whose size tells their unit."""
+"""Columns of rows: which is the text, who says it, when and where; times in the forms of files."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
@@ -62,7 +61,7 @@ def _number(value: float) -> tuple[int, str]:
     raise InputError(f"{value:g} is no time since 1970")
 
 
-# -- Which column is the text, who says it, when and where: guessed from names and values, or as the caller says --
+# -- columns ----------------------------------------------------------------------------------------------------------
 
 TARGETS = ("role", "at", *FIELDS)
 """What a column may be taken for: a field of a memory, its time, or the role of who says it."""
@@ -234,18 +233,18 @@ class Rows:
         if field == "speaker" and self.messages and "name" in values:
             there.append("name")
         if field == "role":
-            there = [name for name in there if _most(role_word(value) is not None for value in values[name])]
+            there = [name for name in there if _are_roles(values[name])]
         elif field == "at":
             timed = [name for name in there if any(map(_is_time, values[name]))]
             if there and not timed:
                 self.notes.guessed["at"] = f"nothing: {there[0]} holds no time that is understood"
             there = timed
         elif field == "tags":
-            there = [name for name in there if all(isinstance(value, str | list) for value in values[name])]
+            there = [name for name in there if _are(values[name], str, list)]
         elif field == "kind":
             there = [name for name in there if any(map(_is_kind, values[name]))]
         else:
-            there = [name for name in there if all(isinstance(value, str | int) for value in values[name])]
+            there = [name for name in there if _are(values[name], str, int)]
         return there[0] if there else None
 
     def _text(self, values: Mapping[str, list[Any]]) -> str | None:
@@ -256,11 +255,8 @@ class Rows:
                 return name
         if self.messages:
             return "content"
-        lengths = {
-            name: sum(map(len, given)) / len(given)
-            for name, given in values.items()
-            if name not in taken and all(isinstance(value, str) for value in given)
-        }
+        texts = {name: given for name, given in values.items() if name not in taken and _are(given, str)}
+        lengths = {name: sum(map(len, given)) / len(given) for name, given in texts.items()}
         longest = max(lengths, key=lambda name: lengths[name], default=None)
         return longest if longest is not None and lengths[longest] >= _PROSE else None
 
@@ -319,6 +315,10 @@ def _is_time(value: object) -> str:
         return ""
 
 
-def _most(passed: Iterable[bool]) -> bool:
-    counts = Counter(passed)
-    return counts[True] > counts[False]
+def _are(values: Iterable[object], *kinds: type) -> bool:
+    return all(isinstance(value, kinds) for value in values)
+
+
+def _are_roles(values: Sequence[object]) -> bool:
+    """Return whether most of the values are words for roles."""
+    return 2 * sum(role_word(value) is not None for value in values) > len(values)

@@ -1,4 +1,4 @@
-"""Messages, conversations and records, in JSON, JSON Lines and Python's own lists."""
+"""Entries of JSON, JSON Lines, tables and Python's own lists, as messages, conversations or records."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def entry_rows(
             yield place, row
 
 
-# -- Tables: CSV line by line, frames of Polars and of pandas, Parquet --
+# -- tables -----------------------------------------------------------------------------------------------------------
 
 _DELIMITERS = ",;\t|"
 _SLICE = 5_000

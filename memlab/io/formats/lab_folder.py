@@ -1,4 +1,4 @@
-"""The live pack and the history of its policies, as an export tells them."""
+"""The folder of a lab as a bundle, and the policies of a lab as an export tells them."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _texts(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(item, str) for item in value)
 
 
-# -- A lab as a bundle: what it is called, its journal as a table, and another lab's folder read without its embedder --
+# -- folders of labs --------------------------------------------------------------------------------------------------
 
 
 class Chronicle(Protocol):

@@ -1,4 +1,4 @@
-"""Untrusted files of benchmarks: JSON that is read, or refused with the place in it."""
+"""Conversations with labelled questions, and the reading of benchmark files, with the place of what is wrong."""
 
 from __future__ import annotations
 
@@ -65,6 +65,12 @@ class Place:
         if not isinstance(value, list):
             raise self.error(field, f"expected a list of {what}, found {named(value)}.")
         return value
+
+    def records(self, value: object, field: str, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Give each object of a list, after its field."""
+        begins = "" if field == "(itself)" else field
+        for index, item in enumerate(self.items(value, field, what)):
+            yield f"{begins}[{index}]", self.record(item, f"{begins}[{index}]")
 
     def time(self, given: object, field: str, example: str, pattern: re.Pattern[str] | None = None) -> datetime:
         """A time in the form of ``pattern``, whose groups name its parts, or in ISO 8601, as UTC; months in English."""
@@ -199,7 +205,7 @@ def _below(field: str, key: str) -> str:
     return f"{field}.{key}" if field else key
 
 
-# -- A conversation as it was held, and the way it enters a lab --
+# -- conversations ----------------------------------------------------------------------------------------------------
 
 
 @checked
@@ -242,6 +248,11 @@ class Conversation:
     def speakers(self) -> tuple[str, ...]:
         """Who speaks, by first appearance."""
         return tuple(dict.fromkeys(turn.speaker for turn in self.turns))
+
+    @property
+    def refs(self) -> frozenset[str]:
+        """The refs of its turns."""
+        return frozenset(turn.ref for turn in self.turns)
 
     @property
     def end(self) -> datetime:
@@ -293,7 +304,7 @@ def conversation(lab: Remembers[Remembered], conversation: Conversation, *, proj
     return lab.remember(conversation.rows(project=named), chain=True)
 
 
-# -- What is asked about a conversation, apart from it --
+# -- questions about a conversation -----------------------------------------------------------------------------------
 
 _UNANSWERABLE = (5, "abstention")
 
@@ -337,7 +348,7 @@ class LabelledConversation:
     questions: tuple[Question, ...]
 
 
-# -- Labels of one's own: a file of questions, and which memories of a lab they want --
+# -- questions to a lab -----------------------------------------------------------------------------------------------
 
 _WANTED = ("wanted", "memory_id", "ref", "text")
 _COLUMNS = ("question", *_WANTED, "project", "at", "category")

@@ -1,4 +1,4 @@
-"""What reading found besides rows: what was guessed, what has no place in a lab, and what was skipped and where."""
+"""Files read within bounds, and notes of what was guessed, left out and skipped."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Notes:
             self.places.append((self.source, place, said))
 
 
-# -- The lines of a file, read within bounds: never more of one than ``MOST_LINE`` bytes, whatever the file holds --
+# -- lines of a file, of bounded length -------------------------------------------------------------------------------
 
 MOST_LINE = 16 << 20
 """Bytes of one line that is read; a longer one is skipped, with its size."""
@@ -163,7 +163,7 @@ class Lines:
         self.notes.skip(number, f"line of more than {MOST_LINE:,} bytes", f"{size:,}")
 
 
-# -- Files of text, read within bounds: bytes to UTF-8, lines with their numbers, JSON with line and column --
+# -- texts and JSON, with the place of what is wrong ------------------------------------------------------------------
 
 MOST_EXPORT_BYTES = 2 << 30
 """Of one file. A million memories of a hundred words are about a quarter of it."""

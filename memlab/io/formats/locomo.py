@@ -57,10 +57,10 @@ def _labelled(item: object, place: Place, unnamed: str) -> LabelledConversation:
     if name:
         place = Place(place.path, f"{place.within} ({name})")
     turns = _turns(sample.get("conversation"), place)
-    known = {turn.ref for turn in turns}
-    items = place.items(sample.get("qa", []), "qa", "questions")
-    questions = tuple(_question(item, known, f"qa[{index}]", place) for index, item in enumerate(items))
-    return LabelledConversation(Conversation(name or unnamed, turns), questions)
+    conversation = Conversation(name or unnamed, turns)
+    known = conversation.refs
+    items = place.records(sample.get("qa", []), "qa", "questions")
+    return LabelledConversation(conversation, tuple(_question(item, known, field, place) for field, item in items))
 
 
 _SESSION = re.compile(r"session_(\d{1,6})\Z")
@@ -71,24 +71,11 @@ def _turns(given: object, place: Place) -> tuple[Turn, ...]:
     numbered = sorted((int(match[1]), key) for key in record if (match := _SESSION.match(key)))
     turns: list[Turn] = []
     for _, session in numbered:
-        items = place.items(record[session], session, "turns")
-        if not items:
-            continue
-        at = _time(record, f"{session}_date_time", place)
-        for index, value in enumerate(items):
-            field = f"{session}[{index}]"
-            item = place.record(value, field)
-            ref = place.text(item, "dia_id", field)
-            turns.append(
-                Turn(
-                    _canonical(ref) or ref,
-                    place.text(item, "speaker", field),
-                    place.text(item, "text", field, required=False),
-                    session,
-                    at,
-                    place.text(item, "blip_caption", field, required=False),
-                )
-            )
+        for field, item in place.records(record[session], session, "turns"):
+            at = _time(record, f"{session}_date_time", place)
+            ref, speaker = (place.text(item, name, field) for name in ("dia_id", "speaker"))
+            text, caption = (place.text(item, name, field, required=False) for name in ("text", "blip_caption"))
+            turns.append(Turn(_canonical(ref) or ref, speaker, text, session, at, caption))
     if not turns:
         raise place.error("conversation", "no session_1, session_2, ... with turns.")
     return tuple(turns)
@@ -116,8 +103,7 @@ def _canonical(spelled: str) -> str | None:
     return f"D{match[1]}:{match[2]}" if match else None
 
 
-def _question(given: object, known: Collection[str], field: str, place: Place) -> Question:
-    item = place.record(given, field)
+def _question(item: dict[str, Any], known: Collection[str], field: str, place: Place) -> Question:
     category = item.get("category")
     if isinstance(category, bool) or not isinstance(category, int) or not 1 <= category <= 5:
         raise place.error(f"{field}.category", f"expected 1, 2, 3, 4 or 5, found {category!r}.")
@@ -165,7 +151,7 @@ def _answer(item: dict[str, Any], field: str, place: Place) -> str:
     raise place.error(f"{field}.answer", f"expected text, a number or a list, found {named(answer)}.")
 
 
-# -- Other labels for questions of LoCoMo: what a later reading found to be the evidence --
+# -- corrected labels -------------------------------------------------------------------------------------------------
 
 
 @checked
@@ -186,11 +172,9 @@ def correct_evidence(
     place = Place(path)
     held = {labelled.conversation.name: index for index, labelled in enumerate(conversations)}
     questions = [list(labelled.questions) for labelled in conversations]
-    known = [{turn.ref for turn in labelled.conversation.turns} for labelled in conversations]
+    known = [labelled.conversation.refs for labelled in conversations]
     applied = 0
-    for index, value in enumerate(place.items(loaded(path, "a file of corrections"), "(itself)", "corrections")):
-        field = f"[{index}]"
-        item = place.record(value, field)
+    for field, item in place.records(loaded(path, "a file of corrections"), "(itself)", "corrections"):
         at = held.get(place.text(item, "sample_id", field))
         if at is None:
             continue
@@ -219,7 +203,7 @@ def _number(item: dict[str, Any], field: str, questions: Sequence[Question], pla
     return number
 
 
-def _refs(item: dict[str, Any], field: str, known: set[str], place: Place) -> tuple[str, ...]:
+def _refs(item: dict[str, Any], field: str, known: frozenset[str], place: Place) -> tuple[str, ...]:
     refs = place.items(item.get("correct"), f"{field}.correct", "turn ids")
     for ref in refs:
         if not isinstance(ref, str) or ref not in known:
@@ -227,7 +211,7 @@ def _refs(item: dict[str, Any], field: str, known: set[str], place: Place) -> tu
     return tuple(dict.fromkeys(refs))
 
 
-# -- The original LoCoMo file, fetched only when someone asks --
+# -- download ---------------------------------------------------------------------------------------------------------
 
 LOCOMO_URL = "https://raw.githubusercontent.com/snap-research/locomo/main/data/locomo10.json"
 LOCOMO_SHA256 = "79fa87e90f04081343b8c8debecb80a9a6842b76a7aa537dc9fdf651ea698ff4"

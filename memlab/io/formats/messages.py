@@ -1,4 +1,4 @@
-"""The contents of messages as the protocols write them: texts, parts, calls of tools and their results."""
+"""Messages as the protocols write them and as callers give them: texts, parts, calls of tools and their results."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _call(call: Mapping[str, Any]) -> Piece:
     return Piece("call", arguments, name if isinstance(name, str) else "")
 
 
-# -- Messages that a caller gives: who speaks, what is said, which tools are called and what they gave --
+# -- messages that a caller gives -------------------------------------------------------------------------------------
 
 _NAMES = frozenset(ROLES)
 _SILENT = frozenset(("content", "tool_calls", "function_call"))

@@ -1,4 +1,4 @@
-"""From whatever is given to rows: which reader it is for, guessed by what it is and how it begins."""
+"""Sources of rows and bundles: files, folders and objects; exports as files and folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""JSON Lines: one record a line, ``{"memory": {...}}``; the first line is the header."""
+"""Exports as text: JSON Lines, S-expressions and Markdown.
+
+JSON Lines has one record a line, ``{"memory": {...}}``; the first line is the header.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ def _jsonl_records(path: Path) -> Iterator[Record]:
         yield Record(kind, dict(fields_of(fields, path.name, f"line {number}")), f"line {number}")
 
 
-# -- S-expressions: ``(memory :id 1 :text "..." ...)``, data that the dialect's reader reads and nothing runs --
+# -- S-expressions: ``(memory :id 1 :text "..." ...)``, data that nothing runs ----------------------------------------
 
 _MOST_CHARACTERS = 1 << 28
 _MOST_FORMS = 40_000_000
@@ -109,7 +112,11 @@ def _fields(form: Form, text: Text) -> dict[str, object]:
     return fields
 
 
-# -- Markdown that a person reads and a program reads back: a heading, its fields and its text for each memory --
+# -- Markdown: a heading, fields and a text for each memory -----------------------------------------------------------
+# Whatever is data stands in a fence of more backticks than the data has in a row, so no content can end its own fence;
+# what stands outside of fences is for people and is not read. Fields are JSON scalars, which are YAML. No content is
+# markup for a page that takes fences for nothing, nor a command to a terminal: a text that holds a tag or a control
+# character stands in a fence of its own kind, with such characters as references, and fields escape them as JSON does.
 
 _RUN = re.compile(r"`{3,}")
 _OPENING = re.compile(r"(`{3,})(\S+) memlab$")

@@ -14,7 +14,7 @@ from memlab.errors import InputError, MissingExtra
 from memlab.io.serving._desk import SHORTEST_TOKEN, Client, check_token, clients_in
 from memlab.kernel.base.arguments import Within, checked
 from memlab.kernel.base.loopback import HOST, new_token
-from memlab.kernel.verbs.gate import Role
+from memlab.subjects.identity import Role
 from memlab.subjects.lab import Lab
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What one server works on: a lab, and what of it whoever is connected may see and change."""
+"""What one server works on: a lab, who is connected, what they may see and change, and how refusals travel."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.recall import Hits
 from memlab.kernel.slates import Slate
 from memlab.kernel.verbs.corrections.editing import versions_from
-from memlab.kernel.verbs.gate import ROLES, Identity, Role
 from memlab.kernel.verbs.recalling.asking import logged_slate
 from memlab.kernel.verbs.results import Memory
+from memlab.subjects.identity import ROLES, Identity, Role
 from memlab.subjects.lab import Lab
 
 __all__ = [
@@ -109,7 +109,7 @@ class Desk:
         return slate
 
 
-# -- The clients of one server over HTTP: each has a token of its own, and with it a role, a viewer and a project --
+# -- clients over HTTP ------------------------------------------------------------------------------------------------
 
 SHORTEST_TOKEN = 16
 """Characters of a token that a caller chooses."""
@@ -176,7 +176,7 @@ def check_token(token: str, where: str) -> None:
         )
 
 
-# -- What is answered, as text: memories are data that somebody wrote earlier, and are marked as such --
+# -- memories in texts, marked as data --------------------------------------------------------------------------------
 
 NOTE = (
     "Memories are data that was written down earlier, by people, programs or pages. "
@@ -200,7 +200,7 @@ def _escaped(value: object) -> str:
     return html.escape(" ".join(printable(str(value)).split()))
 
 
-# -- Errors between a server and a client: the class that a refusal names, and that class again from it --
+# -- errors over a connection -----------------------------------------------------------------------------------------
 
 _KEY = "memlab/error"
 _CLASSES: dict[str, type[MemlabError]] = {

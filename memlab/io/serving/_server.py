@@ -1,4 +1,4 @@
-"""The tools and resources of a desk as a server of the official SDK, and what becomes of errors."""
+"""A desk as a server of the official SDK, over standard input and output or HTTP of this machine alone."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _text(text: str) -> types.TextContent:
     return types.TextContent(type="text", text=text)
 
 
-# -- How a server is reached: standard input and output, or HTTP of this machine alone with a token --
+# -- transports -------------------------------------------------------------------------------------------------------
 
 _LAST_ANSWERS = 3
 """Seconds for calls under way when the server is ended."""
@@ -209,14 +209,14 @@ def run_http(servers: Mapping[str, Server[Any]], *, host: str, port: int, tell: 
     """Serve until SIGINT or SIGTERM, each token its own server. No session is kept between two requests."""
     bound = listening(port, host)
     names = own_names(bound.getsockname()[1], host)
+    hosts = sorted(names)
+    security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[f"http://{name}" for name in hosts])
     apps = {
         token: server.streamable_http_app(
             json_response=True,
             stateless_http=True,
             max_request_body_size=LONGEST_REQUEST,
-            transport_security=TransportSecuritySettings(
-                allowed_hosts=sorted(names), allowed_origins=[f"http://{name}" for name in sorted(names)]
-            ),
+            transport_security=security,
         )
         for token, server in servers.items()
     }

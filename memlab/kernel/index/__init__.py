@@ -24,18 +24,14 @@ from memlab.kernel.index._matches import (
 from memlab.kernel.index._neighbours import Neighbours, sweep
 from memlab.kernel.index._postings import Query, TermHits, Words
 from memlab.kernel.index._report import IndexReport, report
-from memlab.kernel.index._statements import Asked, Restated, restated
-from memlab.kernel.index._tokens import LANGUAGES, SAYS, STOP_WORDS, Signs, passages_of, signs_of, words_of
+from memlab.kernel.index._tokens import LANGUAGES, passages_of, words_of
 from memlab.kernel.index._vectors import EXACT_UP_TO, Approximate, Vectors, View
 
 __all__ = [
     "EXACT_UP_TO",
     "KINDS",
     "LANGUAGES",
-    "SAYS",
-    "STOP_WORDS",
     "Approximate",
-    "Asked",
     "GroupLengths",
     "Grown",
     "InPassages",
@@ -46,8 +42,6 @@ __all__ = [
     "Opened",
     "Points",
     "Query",
-    "Restated",
-    "Signs",
     "TermHits",
     "Vectors",
     "View",
@@ -65,8 +59,6 @@ __all__ = [
     "products",
     "products_below",
     "report",
-    "restated",
-    "signs_of",
     "sweep",
     "unsound_bases",
     "words_of",

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, UnknownName
+from memlab.kernel.english import STOP_WORDS
 from memlab.kernel.index._arrays import Grown, compact, ranges
-from memlab.kernel.index._tokens import LONG, STOP_WORDS, Tokens, Written, passages_of, words_of
+from memlab.kernel.index._tokens import LONG, Tokens, Written, passages_of, words_of
 
 __all__ = ["Passages", "Query", "Segment", "TermHits", "Words", "merged", "segment_of"]
 

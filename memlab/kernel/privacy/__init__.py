@@ -12,9 +12,8 @@ The gate is a net with known holes; docs/secrets.md says which. Personal identif
 
 from memlab.kernel.privacy._files import Ignored, ignored_by, is_sensitive, without_sensitive
 from memlab.kernel.privacy._kinds import KINDS, Kind
-from memlab.kernel.privacy._personal import PERSONAL, personal_kinds
-from memlab.kernel.privacy._screen import Finding, Screened, Screening, refuse, screen, screen_many
-from memlab.kernel.privacy._strings import refuse_strings
+from memlab.kernel.privacy._screen import Finding, Screened, Screening, refuse, refuse_strings, screen, screen_many
+from memlab.kernel.privacy._secret_names import PERSONAL, personal_kinds
 
 __all__ = [
     "KINDS",

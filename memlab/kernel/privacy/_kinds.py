@@ -13,8 +13,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from memlab.kernel.privacy._checks import is_basic, is_login, is_random_hex, is_url_password, is_wallet_key
-from memlab.kernel.privacy._values import has_digit, is_made, is_path, is_placeholder, is_random
+from memlab.kernel.privacy._values import (
+    has_digit,
+    is_basic,
+    is_login,
+    is_made,
+    is_path,
+    is_placeholder,
+    is_random,
+    is_random_hex,
+    is_url_password,
+    is_wallet_key,
+)
 
 __all__ = ["KINDS", "Kind"]
 

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
+from importlib.resources import files
 
 from memlab.kernel.privacy._values import entropy, has_digit, has_symbol, is_mixed, is_path, is_placeholder, is_random
 
-__all__ = ["TELLING", "secrets_by_name"]
+__all__ = [
+    "FEWEST_SEED_WORDS",
+    "PERSONAL",
+    "TELLING",
+    "maybe_seed",
+    "personal",
+    "personal_kinds",
+    "private_keys",
+    "secrets_by_name",
+    "seed_phrases",
+]
+
 
 Found = tuple[str, int, int]
 
@@ -245,3 +258,174 @@ def _is_short(value: str, match: re.Match[str], text: str) -> bool:
     start = match.start()
     word = start == 0 or not text[start - 1].isalnum()
     return word and _is_password(value, match, text) and has_digit(value)
+
+
+# The words from which a wallet is made again: twelve to twenty-four of the 2,048 of BIP-39.
+
+
+FEWEST_SEED_WORDS = 12
+"""A seed phrase has 12, 15, 18, 21 or 24 words."""
+
+_SEED_WORD = re.compile(r"[a-z]+")
+_BETWEEN = re.compile(r"[\s,;|\"'\[\]-]{0,6}(?:[0-9]{1,2}[.):]{0,2}[\s\"']{0,3})?")
+_APART = str.maketrans(dict.fromkeys(",\"'|;[]", " "))
+_SEEDS_AMONG_WORDS = 0.75
+
+
+@cache
+def _seed_words() -> frozenset[str]:
+    return frozenset(files("memlab.kernel.privacy").joinpath("seed_words.txt").read_text("ascii").split())
+
+
+def maybe_seed(low: str) -> bool:
+    """Whether a text in small letters may hold a seed phrase: so many words of the list stand in it."""
+    known = _seed_words()
+    if len(known.intersection(low.split())) >= _SEEDS_AMONG_WORDS * FEWEST_SEED_WORDS:
+        return True
+    apart = low.count(",") + low.count('"') + low.count("'") + low.count(";") + low.count("|")
+    return (
+        apart >= FEWEST_SEED_WORDS - 1
+        and len(known.intersection(low.translate(_APART).split())) >= _SEEDS_AMONG_WORDS * FEWEST_SEED_WORDS
+    )
+
+
+def seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
+    """Runs of words of the list, nearly all different, with nothing but spaces, commas and numbers between them. A word
+    may be broken in two, and the first have a letter in front.
+    """
+    start = stop = 0
+    run: list[str] = []
+    known = _seed_words()
+    broken = ""
+    for match in _SEED_WORD.finditer(low):
+        word = match[0]
+        if run and _BETWEEN.fullmatch(low, stop, match.start()) is None:
+            yield from _complete(run, start, stop)
+            run, broken = [], ""
+        if broken and broken + word in known:
+            word, broken = broken + word, ""
+        if word in known or (not run and word[1:] in known):
+            if not run:
+                start = match.start()
+            run.append(word)
+            stop = match.end()
+        elif run and not broken:
+            broken, stop = word, match.end()
+            continue
+        elif run:
+            yield from _complete(run, start, stop)
+            run = []
+        broken = ""
+    yield from _complete(run, start, stop)
+
+
+def _complete(run: Sequence[str], start: int, stop: int) -> Iterator[tuple[str, int, int]]:
+    if len(run) >= FEWEST_SEED_WORDS and len(set(run)) >= _SEEDS_AMONG_WORDS * len(run):
+        yield "seed phrase", start, stop
+
+
+# Blocks of private keys: PEM, OpenSSH, PGP and PuTTY.
+
+
+_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.IGNORECASE)
+_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.IGNORECASE)
+_BASE64_LINES = re.compile(r"(?:(?:\s|\\n|\\r){1,8}[A-Za-z0-9+/=]{20,})*")
+_PUTTY = re.compile(r"PuTTY-User-Key-File-[0-9][^\0]{0,4000}?Private-Lines: [0-9]{1,4}(?:\s{1,4}[A-Za-z0-9+/=]{4,})*+")
+
+
+def private_keys(text: str) -> Iterator[tuple[int, int]]:
+    """Blocks from their first line to their last; one that was cut short counts as far as its base64 goes."""
+    ends = _END.finditer(text)
+    end = next(ends, None)
+    begins = list(_BEGIN.finditer(text))
+    for begin, following in itertools.zip_longest(begins, begins[1:]):
+        while end is not None and end.start() < begin.end():
+            end = next(ends, None)
+        if end is not None and (following is None or end.start() < following.start()):
+            yield begin.start(), end.end()
+        else:
+            tail = _BASE64_LINES.match(text, begin.end())
+            yield begin.start(), tail.end() if tail else begin.end()
+    yield from (match.span() for match in _PUTTY.finditer(text))
+
+
+# Personal identifiers: looked for where a pack's settings say so.
+
+
+PERSONAL = {
+    "redact-cards": "card number",
+    "redact-ibans": "IBAN",
+    "redact-social-security": "US social security number",
+    "redact-phones": "phone number",
+    "redact-emails": "e-mail address",
+}
+"""The kind that each setting of a pack has redacted."""
+
+
+def personal_kinds(settings: Mapping[str, object]) -> frozenset[str]:
+    """The kinds that a pack with these settings has redacted.
+
+    >>> personal_kinds({"redact-cards": True, "redact-ibans": False})
+    frozenset({'card number'})
+    """
+    return frozenset(kind for setting, kind in PERSONAL.items() if settings.get(setting) is True)
+
+
+@cache
+def _personal_patterns() -> dict[str, re.Pattern[str]]:
+    return {
+        "card number": re.compile(r"(?<![\w.-])(?:[2-6][0-9]{3}(?P<gap>[ -]?)(?:[0-9]{4}(?P=gap)){2}[0-9]{1,7}|"
+                                  r"3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5})(?![\w-])"),
+        "IBAN": re.compile(
+            r"(?<![A-Za-z0-9])[A-Za-z]{2}[0-9]{2}(?:[ -]?[A-Za-z0-9]{4}){2,7}(?:[ -]?[A-Za-z0-9]{1,3})?(?![A-Za-z0-9])"
+        ),
+        "US social security number": re.compile(
+            r"(?<![\w-])(?!000|666|9[0-9]{2})[0-9]{3}(?P<gap>[ -])(?!00)[0-9]{2}(?P=gap)(?!0000)[0-9]{4}(?![\w-])"
+            r"|(?i:ssn|social security(?: number)?)[ :#is]{1,8}(?P<plain>[0-9]{9})(?![\w-])"
+        ),
+        "phone number": re.compile(
+            r"(?<![\w+./-])(?:\+[1-9][0-9]{0,2}[ .-]?(?:\(0\)[ ]?)?(?:\(?[0-9]{1,5}\)?[ ./-]?){2,5}[0-9]{2,5}"
+            r"|\(?[2-9][0-9]{2}\)?[ .-][2-9][0-9]{2}[ .-][0-9]{4}"
+            r"|0[1-9][0-9]{1,4}[ /-](?:[0-9]{2,4}[ -]?){2,4}[0-9]{0,4})(?![\w-])"
+        ),
+        "e-mail address": re.compile(
+            r"(?<![\w.+%-])[\w.+%-]{1,64}+@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?![\w-])"
+        ),
+    }  # fmt: skip
+
+
+def personal(text: str, kinds: Collection[str]) -> Iterator[tuple[str, int, int]]:
+    """Identifiers of these kinds. A card's number has the check digit of Luhn, an IBAN that of ISO 7064."""
+    for kind, pattern in _personal_patterns().items():
+        if kind not in kinds:
+            continue
+        for match in pattern.finditer(text):
+            group = "plain" if "plain" in pattern.groupindex and match["plain"] else 0
+            start, end = match.span(group)
+            if kind == "IBAN":
+                end = _end_of_iban(text, start, end)
+            if end > start and (kind != "card number" or _is_card(text[start:end])) and _is_long(kind, text[start:end]):
+                yield kind, start, end
+
+
+def _is_long(kind: str, found: str) -> bool:
+    return kind != "phone number" or 8 <= sum(map(str.isdigit, found)) <= 15
+
+
+def _is_card(found: str) -> bool:
+    digits = [int(one) for one in found if one.isdigit()]
+    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
+    return 13 <= len(digits) <= 19 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+
+
+def _end_of_iban(text: str, start: int, end: int) -> int:
+    """Where the IBAN that begins at ``start`` ends: a word may follow it; ``start`` if there is none."""
+    while end > start:
+        plain = "".join(filter(str.isalnum, text[start:end])).upper()
+        if 15 <= len(plain) <= 34:
+            number = "".join(str(int(one, 36)) for one in plain[4:] + plain[:4])
+            if int(number) % 97 == 1:
+                return end
+        cut = max(text.rfind(" ", start, end), text.rfind("-", start, end))
+        end = cut if cut > start else start
+    return start

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.kernel.embedding import evened
-from memlab.kernel.index import Asked, among, products, products_below
+from memlab.kernel.english import Asked
+from memlab.kernel.index import among, products, products_below
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall._mentions import Phrases, days_from, file_namer, tag_namer
 from memlab.kernel.recall._moment import Moment, Rows, Values

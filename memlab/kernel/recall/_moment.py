@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from memlab.errors import ExtensionError, ExtensionWarning, UnknownName
 from memlab.kernel.base.clock import DAY
-from memlab.kernel.index import SAYS, Words
+from memlab.kernel.english import SAYS
+from memlab.kernel.index import Words
 from memlab.kernel.language import Coded, Known, Policy, Program, Value
 from memlab.kernel.policies import FEATURES, Pack
 from memlab.kernel.schema import MEMORY, RELATIONS, SPEAKER_ROLES, USES, role_of

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.errors import InputError, UnknownName
+from memlab.errors import ExtensionError, InputError, MemlabError, UnknownName
 from memlab.kernel.graph import SPREAD_MODES
 from memlab.kernel.language import Policy, Program, Value, possible_results
 from memlab.kernel.policies import FEATURES, Challenge, Pack
@@ -276,6 +276,34 @@ def own_stage(name: str) -> Stage:
     return STAGES._own[name]
 
 
+def _checked_run(stage: Stage) -> Callable[[Any], None]:
+    """Return the function of an extension's stage, with what it raises or gives wrongly as an ExtensionError."""
+
+    def run_checked(run: Run) -> None:
+        try:
+            stage.run(run)
+            fault = _fault_of(stage, run)
+        except MemlabError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the code of a user raises is said under its name
+            fault = f"failed with {type(error).__name__}: {error}"
+        if fault is not None:
+            raise ExtensionError(f"The stage {stage.name} of the extension {stage.owner} {fault}")
+
+    return run_checked
+
+
+def _fault_of(stage: Stage, run: Run) -> str | None:
+    for name in stage.gives:
+        if not hasattr(run, name):
+            return f"did not set {name}: set each attribute of the run that the stage gives."
+    if stage.name == "select":
+        order = np.sort(run.selected.ranking.order)
+        if not np.array_equal(order, np.arange(len(run.pool))):
+            return "gave an order that does not hold each candidate of the pool once."
+    return None
+
+
 _RANKING = ("recall-score", "explore")
 _BEGINS_WITH = ("question",)
 """What a recall has before its first stage."""
@@ -493,7 +521,7 @@ def _ordered(stages: Sequence[Stage]) -> tuple[Stage, ...]:
                 f"Before it there are {', '.join(sorted(given))}."
             )
         given.update(stage.gives)
-    return tuple(stages)
+    return tuple(replace(stage, run=_checked_run(stage)) if stage.owner else stage for stage in stages)
 
 
 # One recall on its way through the stages.

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.kernel.embedding import Embedder, load_embedder
+from memlab.kernel.english import signs_of
 from memlab.kernel.graph import kind_of
 from memlab.kernel.index import (
     InPassages,
@@ -26,7 +27,6 @@ from memlab.kernel.index import (
     group_scores,
     idf,
     products,
-    signs_of,
 )
 from memlab.kernel.language import Value
 from memlab.kernel.policies import Pack

@@ -6,7 +6,7 @@ One number of one row among a million costs under a microsecond this way, agains
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
@@ -33,6 +33,9 @@ _SEAL = 4096
 
 _ONE_BY_ONE = 256
 """Texts that are quicker taken one by one, at 0.7 microseconds each: to gather any number takes 200."""
+
+
+V = TypeVar("V")
 
 
 class Growing(Protocol):
@@ -122,11 +125,16 @@ class Numbers:
             self.held = True
 
     def _grow(self, needed: int) -> None:
-        if needed > len(self._data):
-            grown = np.empty(max(needed, 2 * len(self._data), 64), dtype=self._data.dtype)
-            grown[: self._size] = self._data[: self._size]
-            self._data = grown
-        self._size = needed
+        self._data, self._size = _room_for(needed, self._data, self._size), needed
+
+
+def _room_for(needed: int, data: NDArray[Any], size: int) -> NDArray[Any]:
+    """Return an array with room for ``needed`` rows: ``data``, or a longer copy of its first ``size`` rows."""
+    if needed <= len(data):
+        return data
+    grown = np.empty((max(needed, 2 * len(data), 64), *data.shape[1:]), dtype=data.dtype)
+    grown[:size] = data[:size]
+    return grown
 
 
 def gather(columns: Iterable[Numbers], rows: NDArray[np.int64], into: Iterable[NDArray[Any]]) -> None:
@@ -158,10 +166,7 @@ class Latest:
     def append(self, first: Sequence[int] | NDArray[np.int64]) -> None:
         """Rows with one instant each."""
         needed = self._size + len(first)
-        if needed > len(self._data):
-            grown = np.empty((max(needed, 2 * len(self._data), 64), self._data.shape[1]), dtype=np.int64)
-            grown[: self._size] = self._data[: self._size]
-            self._data = grown
+        self._data = _room_for(needed, self._data, self._size)
         self._data[self._size : needed, 0] = first
         self._data[self._size : needed, 1:] = self.NEVER
         self._size = needed
@@ -324,41 +329,77 @@ class Texts:
         return [base[row] if row < sealed else self._delta[row - sealed] for row in rows.tolist()]
 
 
-class Lists:
-    """A column of string lists; most rows are empty, so only the others are kept."""
+class _Sparse(Generic[V]):
+    """A column of which few rows have a value; only those are kept."""
+
+    dtype: ClassVar[Any]
+    nothing: ClassVar[Any] = None
+    """What a row without a value has."""
 
     def __init__(self) -> None:
         self._size = 0
-        self._filled: dict[int, tuple[str, ...]] = {}
+        self._filled: dict[int, V] = {}
 
     def __len__(self) -> int:
         return self._size
 
-    def append(self, lists: Sequence[Sequence[str] | None]) -> None:
-        for offset, items in enumerate(lists):
-            if items:
-                self._filled[self._size + offset] = tuple(items)
-        self._size += len(lists)
-
     @property
     def held(self) -> bool:
-        """Whether any row has one."""
+        """Whether any row has a value."""
         return bool(self._filled)
 
-    def extend(self, items: Sequence[str] | None, count: int) -> None:
-        """``count`` rows of the same strings."""
-        if items:
-            self._filled.update(dict.fromkeys(range(self._size, self._size + count), tuple(items)))
+    def filled(self) -> Iterable[tuple[int, V]]:
+        """The rows that have a value, each with it."""
+        return self._filled.items()
+
+    def append(self, values: Sequence[Any]) -> None:
+        for row, value in enumerate(values, self._size):
+            if value is not None:
+                self._put(row, value)
+        self._size += len(values)
+
+    def extend(self, value: Any, count: int) -> None:
+        """``count`` rows of the same value."""
+        if value is not None:
+            for row in range(self._size, self._size + count):
+                self._put(row, value)
         self._size += count
+
+    def _put(self, row: int, value: Any) -> None:
+        """Set the value of a row; None takes it away."""
+        if value is None:
+            self._filled.pop(row, None)
+        else:
+            self._filled[row] = value
+
+    def series(self, name: str, rows: NDArray[np.int64] | None = None) -> pl.Series:
+        """The values of these rows, or of all."""
+        if rows is not None:
+            return pl.Series(name, [self._filled.get(row, self.nothing) for row in rows.tolist()], dtype=self.dtype)
+        table = pl.Series(name, [self.nothing, *self._filled.values()], dtype=self.dtype)
+        place = np.zeros(self._size, dtype=np.int64)
+        place[list(self._filled)] = np.arange(1, len(self._filled) + 1)
+        return table.gather(place)
+
+
+class Lists(_Sparse[tuple[str, ...]]):
+    """A column of string lists; most rows are empty."""
+
+    dtype: ClassVar[Any] = pl.List(pl.String)
+    nothing: ClassVar[Any] = ()
+
+    def at(self, row: int) -> tuple[str, ...]:
+        return self._filled.get(row, ())
+
+    def _put(self, row: int, value: Any) -> None:
+        super()._put(row, tuple(value) if value else None)
 
     def changed(self, rows: Sequence[int], lists: Sequence[Sequence[str] | None]) -> Lists:
         """A column with other strings in these rows. What was learned from this one is not true of it."""
         after = Lists()
         after._size, after._filled = self._size, dict(self._filled)
         for row, items in zip(rows, lists, strict=True):
-            after._filled.pop(row, None)
-            if items:
-                after._filled[row] = tuple(items)
+            after._put(row, items)
         return after
 
     def append_series(self, lists: pl.Series) -> None:
@@ -368,66 +409,20 @@ class Lists:
             self._filled[self._size + row] = tuple(items)
         self._size += len(lists)
 
-    def filled(self) -> Iterable[tuple[int, tuple[str, ...]]]:
-        """The rows that are not empty, each with its strings."""
-        return self._filled.items()
 
-    def at(self, row: int) -> tuple[str, ...]:
-        return self._filled.get(row, ())
+class Notes(_Sparse[str]):
+    """A column of strings that few rows have."""
 
-    def series(self, name: str, rows: NDArray[np.int64] | None = None) -> pl.Series:
-        if rows is not None:
-            return pl.Series(name, [self.at(int(row)) for row in rows], dtype=pl.List(pl.String))
-        table = pl.Series(name, [(), *self._filled.values()], dtype=pl.List(pl.String))
-        place = np.zeros(self._size, dtype=np.int64)
-        place[list(self._filled)] = np.arange(1, len(self._filled) + 1)
-        return table.gather(place)
+    dtype: ClassVar[Any] = pl.String
 
-
-class Notes:
-    """A column of strings that few rows have; only those are kept."""
-
-    def __init__(self) -> None:
-        self._size = 0
-        self._filled: dict[int, str] = {}
-
-    def __len__(self) -> int:
-        return self._size
-
-    @property
-    def held(self) -> bool:
-        """Whether any row has one."""
-        return bool(self._filled)
-
-    def append(self, notes: Sequence[str | None]) -> None:
-        self._filled.update((self._size + offset, note) for offset, note in enumerate(notes) if note is not None)
-        self._size += len(notes)
-
-    def extend(self, note: str | None, count: int) -> None:
-        """``count`` rows of the same string."""
-        if note is not None:
-            self._filled.update(dict.fromkeys(range(self._size, self._size + count), note))
-        self._size += count
+    def at(self, row: int) -> str | None:
+        return self._filled.get(row)
 
     def set(self, rows: Sequence[int], notes: str | Sequence[str | None] | None) -> None:
         """Other strings for these rows: one for all, or one for each."""
         each = [notes] * len(rows) if notes is None or isinstance(notes, str) else notes
         for row, note in zip(rows, each, strict=True):
-            if note is None:
-                self._filled.pop(row, None)
-            else:
-                self._filled[row] = note
-
-    def at(self, row: int) -> str | None:
-        return self._filled.get(row)
-
-    def series(self, name: str) -> pl.Series:
-        if not self._filled:
-            return pl.Series(name, [None], dtype=pl.String).new_from_index(0, self._size)
-        table = pl.Series(name, [None, *self._filled.values()], dtype=pl.String)
-        place = np.zeros(self._size, dtype=np.int64)
-        place[list(self._filled)] = np.arange(1, len(self._filled) + 1)
-        return table.gather(place)
+            self._put(row, note)
 
 
 C = TypeVar("C")

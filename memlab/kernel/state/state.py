@@ -45,6 +45,14 @@ LISTED = tuple(name for name, column in MEMORY.items() if column.storage == "lis
 NOTED = tuple(name for name, column in MEMORY.items() if column.storage == "note")
 
 
+_NULL = {"num": float("nan"), "bool": False, "time": NEVER}
+_ABSENT = {
+    name: _NULL[MEMORY[name].storage] if MEMORY[name].default in (None, "now") else MEMORY[name].default
+    for name in NUMERIC
+}
+"""What each column of numbers holds for a row that was given nothing."""
+
+
 class Contents(Protocol):
     """Where the fold finds what events refer to by id: texts, and the vectors of one embedder."""
 
@@ -441,15 +449,10 @@ class State:
         if declared.storage == "text":
             texts = self.texts if name == "text" else self.refs
             return texts.series(name) if rows is None else pl.Series(name, texts.take(rows), dtype=pl.String)
-        if name in self.names:
-            return self.names[name].series(name, rows)
-        if name in self.lists:
-            return self.lists[name].series(name, rows)
-        if name in self.notes:
-            notes = self.notes[name]
-            if rows is None:
-                return notes.series(name)
-            return pl.Series(name, [notes.at(row) for row in rows.tolist()], dtype=pl.String)
+        words: tuple[Mapping[str, Names | Lists | Notes], ...] = (self.names, self.lists, self.notes)
+        for kind in words:
+            if name in kind:
+                return kind[name].series(name, rows)
         values = self.numbers[name].values if rows is None else self.numbers[name].values[rows]
         if declared.storage == "time":
             return stamps(name, values)
@@ -504,14 +507,6 @@ def _spread(given: Any, count: int) -> list[Any]:
     return given if isinstance(given, list) else [given] * count
 
 
-def _absent(name: str) -> float | bool | int:
-    """What a column of numbers holds for a row that has none."""
-    column = MEMORY[name]
-    if column.default is None:
-        return NEVER if column.storage == "time" else float("nan")
-    return NEVER if column.default == "now" else column.default  # type: ignore[return-value]
-
-
 def first_name(column: str) -> str | None:
     """What a column of names holds for a row that was given none."""
     default = MEMORY[column].default
@@ -522,13 +517,13 @@ def _number_given(name: str, given: Any) -> Any:
     """What is given for a column of numbers: one for all rows, or an array."""
     if isinstance(given, list):
         return _stored(name, given)
-    return _absent(name) if given is None else given
+    return _ABSENT[name] if given is None else given
 
 
 def _stored(name: str, values: Any) -> NDArray[Any]:
     """Numbers as their column holds them; None is NaN, or ``NEVER`` for a time."""
     if (isinstance(values, list) and None in values) or values is None:
-        absent = _absent(name)
+        absent = _ABSENT[name]
         values = absent if values is None else [absent if value is None else value for value in values]
     return np.asarray(values, dtype=_DTYPE[MEMORY[name].storage])
 
@@ -586,5 +581,5 @@ _APPLY: dict[str, Callable[[State, Event], None]] = {
 """What events of the kernel do besides adding memories and besides their parts."""
 
 
-_NUMBERS = {name: {"dtype": _DTYPE[MEMORY[name].storage], "default": _absent(name)} for name in NUMERIC}
+_NUMBERS = {name: {"dtype": _DTYPE[MEMORY[name].storage], "default": _ABSENT[name]} for name in NUMERIC}
 _NAMES = {name: {"vocabulary": MEMORY[name].words, "default": first_name(name)} for name in NAMED}

@@ -32,8 +32,7 @@ from memlab.kernel.state import (
 )
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.editing import retired, without_use
-from memlab.kernel.verbs.linking.comparing import waiting_of
-from memlab.kernel.verbs.linking.linker import Linker
+from memlab.kernel.verbs.linking import Linker
 
 if TYPE_CHECKING:
     from memlab.kernel.verbs.recalling.asking import Questions
@@ -211,7 +210,7 @@ class GraphVerbs:
     def waiting(self) -> int:
         """How many memories wait to be linked in the background."""
         with self._core.reading() as state:
-            ids = np.array(waiting_of(state).ids, dtype=np.int64)
+            ids = np.array(self._linker.waiting, dtype=np.int64)
             return len(ids) if (seen := seen_rows(state)) is None else int(np.isin(ids - 1, seen).sum())
 
     @checked

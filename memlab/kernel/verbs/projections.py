@@ -13,7 +13,7 @@ __all__ = ["KEPT", "MADE", "PROJECTIONS", "new_state"]
 _MODULES = (
     *(f"{name}.declared" for name in import_module("memlab.subjects").EXTENSIONS),
     "memlab.kernel.verbs.registers",
-    *(f"memlab.kernel.verbs.{name}.declared" for name in ("linking", "recalling", "remembering")),
+    *(f"memlab.kernel.verbs.{name}.declared" for name in ("recalling", "remembering")),
 )
 """The modules that declare something. Hooks are called in this order."""
 

@@ -9,7 +9,6 @@ from typing import Any
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.corrections.corrections import Corrections
 from memlab.kernel.verbs.feedback import Judgements
-from memlab.kernel.verbs.linking.linker import Linker
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
 
@@ -24,14 +23,13 @@ class Verbs:
     ----------
     core
         Its store. For an accessor it keeps the lab alive; for what is kept with the lab it does not.
-    linker, questions, judgements, remembering, corrections
+    questions, judgements, remembering, corrections
         The verbs of daily use.
     made
         Returns what another folder declares under a name, as an accessor does.
     """
 
     core: Core
-    linker: Linker
     questions: Questions
     judgements: Judgements
     remembering: Remembering
@@ -39,7 +37,6 @@ class Verbs:
     made: Callable[[str], Any]
 
     def get(self, name: str) -> Any:
-        """Return a verb, the lab, its store, or what a folder declares, by name."""
-        if name in ("lab", "store"):
-            return self.core.store if name == "store" else self.core.owner
-        return getattr(self, name) if name in self.__dataclass_fields__ else self.made(name)
+        """Return a verb, all of them, the lab, its store, or what a folder declares, by name."""
+        own = {"verbs": self, "lab": self.core.owner, "store": self.core.store, **vars(self)}
+        return own[name] if name in own else self.made(name)

@@ -17,7 +17,6 @@ from memlab.science.evaluation._targets import Target
 
 __all__ = ["Disagreement", "Disagreements", "Item", "disagreements"]
 
-Floats = NDArray[np.float64]
 Terms = tuple[tuple[str, float], ...]
 _EXPLAINED = 4
 """Items a recall whose scores are explained: what moved furthest."""

@@ -14,14 +14,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
+from memlab.science.evaluation._intervals import Floats, Ints
 from memlab.science.evaluation._log import Challenged, Log, challenges_of
 from memlab.science.evaluation._measure import ARM, COLUMNS, Compared, Credited, Evidence, Head
 from memlab.science.evaluation._prepared import Settings
 
 __all__ = ["Course", "Duel", "Seen", "answer_rate", "by_items", "by_recalls", "comparisons_begun", "duels_of"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Seen = tuple[Floats, Floats, Floats, Floats]
 """Of each recall, f64[recalls]: what it says of the difference, at least and at most, and the bounds of that."""
 _CERTAIN, _PROBES, _UNSUPPORTED = (COLUMNS.index(name) for name in ("certain", "probes", "unsupported"))
@@ -84,7 +83,7 @@ class Duel:
     draws: Floats
     shares: Floats | None
     """f64[recalls, 2]: the probability of the challenger's head and of the live one's, where whole heads are shown."""
-    arm: NDArray[np.int64]
+    arm: Ints
     """Whose head was shown: 1 the challenger's, -1 the live one's, 0 another's."""
     same: NDArray[np.bool_]
     """Where the two heads are the same."""
@@ -260,7 +259,7 @@ def _sum(arm: Floats, fill: float) -> Floats:
     return np.asarray(certain_reward + reward + (silent + unsupported) * fill)
 
 
-def _heaviest(arm: Floats, rows: NDArray[np.int64], duel: Duel, evidence: Evidence, rate: Floats) -> Floats:
+def _heaviest(arm: Floats, rows: Ints, duel: Duel, evidence: Evidence, rate: Floats) -> Floats:
     """The most that the weights of an arm can add up to, f64[recalls]: known before anything is drawn."""
     log = duel.log
     weight = np.zeros(len(log))

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._evaluation import Between, Evaluation, PolicyValue, separated
-from memlab.science.evaluation._intervals import Estimate, holm, mean
+from memlab.science.evaluation._intervals import Estimate, Floats, holm, mean
 from memlab.science.evaluation._labels import measure_labels
 from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import (
@@ -34,9 +33,6 @@ from memlab.science.evaluation._targets import PolicySpec, RecallsAgain, Target,
 from memlab.science.evaluation._tests import ONE_CLUSTER, Gate
 
 __all__ = ["evaluate"]
-
-
-Floats = NDArray[np.float64]
 
 
 @checked

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from memlab.errors import InputError, UnknownName
+from memlab.errors import InputError
 from memlab.kernel.base.display import Markup, clip
 from memlab.kernel.base.drawing import BLUE, CYCLE, GREY, INK, ORANGE, Draw, draw_ranks, drawn, render_page, svg
 from memlab.kernel.version import __version__
@@ -62,8 +62,6 @@ def figure(ev: Evaluation, kind: str, axes: Axes | None) -> Figure:
         "weights": draw_weights,
         "disagreement": _greatest,
     }
-    if kind not in makers:
-        raise UnknownName("figure", kind, makers)
     width, height = SIZES[kind]
     return drawn(makers[kind](ev), width=width, height=height or height_of(ev), axes=axes)
 

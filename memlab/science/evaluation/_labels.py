@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
-from memlab.science.evaluation._intervals import Sample, cluster_sums
+from memlab.science.evaluation._intervals import Floats, Sample, cluster_sums
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._targets import Target
 
@@ -22,9 +22,6 @@ __all__ = ["METRICS", "Gold", "Judged", "Labelled", "judge", "measure", "measure
 #
 # Where harnesses differ, this one says: a question without evidence has no value (NaN, left out of means), a question
 # whose search found nothing scores 0, and an item that is listed again holds its rank but counts once.
-
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from typing import Literal, get_args
 import msgspec
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.schema import OUTCOMES
 from memlab.kernel.slates import ATTRIBUTED, Slates
+from memlab.science.evaluation._intervals import Flags, Floats, Ints
 
 __all__ = [
     "CERTAIN",
@@ -214,10 +214,6 @@ def _once(rewards: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     return groups.select(*_KEY, "reward", "attributed", "stated"), notes
 
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-
 CERTAIN = 1 - 1e-9
 """A probability from which on an item is as good as sure to be shown."""
 
@@ -245,11 +241,11 @@ class Log:
     ids: pl.DataFrame
     recall: Ints
     propensity: Floats
-    shown: NDArray[np.bool_]
+    shown: Flags
     position: Ints
     reward: Floats
     attributed: Floats
-    stated: NDArray[np.bool_]
+    stated: Flags
     limit: Ints
     cluster: Ints
     clusters: int
@@ -259,7 +255,7 @@ class Log:
     notes: tuple[str, ...]
     _candidates: pl.LazyFrame = field(repr=False)
     _order: Ints | None = field(repr=False)
-    _kept: NDArray[np.bool_] | None = field(default=None, repr=False)
+    _kept: Flags | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return self.decisions.height
@@ -306,11 +302,11 @@ class Log:
         return wanted.join(held, on=["recall", "memory_id"], how="left", maintain_order="left")["row"]
 
     @property
-    def answered(self) -> NDArray[np.bool_]:
+    def answered(self) -> Flags:
         return self.shown & ~np.isnan(self.reward)
 
 
-def _spread(outer: NDArray[np.bool_], inner: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _spread(outer: Flags, inner: Flags) -> Flags:
     """``inner`` speaks of the rows that ``outer`` keeps: the same of all rows."""
     found = np.zeros(len(outer), dtype=np.bool_)
     found[np.flatnonzero(outer)[inner]] = True

@@ -9,10 +9,10 @@ from functools import cached_property
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from memlab.errors import InputError
-from memlab.science.evaluation._intervals import Estimate, Sample, Statistic, normal_quantile
+from memlab.science.evaluation._intervals import Estimate, Flags, Floats, Ints, Sample, Statistic
 from memlab.science.evaluation._log import CERTAIN, Log, left_to_chance
 from memlab.science.evaluation._position import Examination, harvest, lot_p, moved_p, random_places
 from memlab.science.evaluation._prepared import Estimator, Settings
@@ -73,8 +73,6 @@ __all__ = [
 # A value is a function of totals, f64[..., 1 + ARM]: recalls, then the columns of one arm; a difference one of totals
 # f64[..., 1 + 2 ARM]: recalls, what only the first would show, what only the second would.
 
-
-Floats = NDArray[np.float64]
 
 COLUMNS = (
     "certain",
@@ -226,9 +224,6 @@ def _line(counts: Floats) -> Floats:
         start = (given - rise * worth) / many
         return np.stack([-start / rise, 1.0 / rise], axis=-1)
 
-
-Flags = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 
 _UNSUPPORTED = COLUMNS.index("unsupported")
 _REWARDS = [COLUMNS.index("certain reward"), COLUMNS.index("weighted reward")]
@@ -467,7 +462,7 @@ _LEAST_FITTED = 20
 
 
 def predicted_rewards(
-    features: Floats, reward: Floats, answered: NDArray[np.bool_], cluster: Ints, reward_range: tuple[float, float]
+    features: Floats, reward: Floats, answered: Flags, cluster: Ints, reward_range: tuple[float, float]
 ) -> Floats | None:
     """f64[n]: the reward that a cross-fitted model expects of each candidate; none if there is too little to fit.
 
@@ -780,7 +775,7 @@ def recalls_for(gap: Estimate, recalls: int, level: float) -> int | None:
     """How many recalls like these would find ``gap`` with a power of .8; None if it is 0 or has no error."""
     if not gap.value or math.isnan(gap.error):
         return None
-    reach = normal_quantile((1 + level) / 2) + normal_quantile(_POWER)
+    reach = float(ndtri((1 + level) / 2) + ndtri(_POWER))
     return math.ceil(recalls * (reach * gap.error / gap.value) ** 2)
 
 

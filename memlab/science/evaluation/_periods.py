@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.slates import Slates
+from memlab.science.evaluation._intervals import Floats
 from memlab.science.evaluation._log import Horizon, Log, Missing, horizon_micros, read_log
 from memlab.science.evaluation._prepared import HasSlates, check_settings, check_silence
 from memlab.science.evaluation._sequence import level_of
@@ -63,8 +64,6 @@ __all__ = [
 # The confidence sequence of ``_sequence`` is for sums over recalls that may lie far below what is expected; its rates
 # are at most .2 of the range and would need some 40 blocks to see a fall from 1 to 0. These bets see it in 3.
 
-
-Floats = NDArray[np.float64]
 
 _SHARES: Floats = np.array([0.1, 0.3, 0.6, 0.9])
 """A small share is for a small fall over many blocks, a large one for a total fall in few."""

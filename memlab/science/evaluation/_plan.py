@@ -11,18 +11,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from memlab.errors import InputError
-from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.arguments import Within, checked
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._duels import comparisons_begun
-from memlab.science.evaluation._intervals import normal_quantile
+from memlab.science.evaluation._intervals import Floats
 from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import Evidence, Head, gather, known_features, predicted_rewards
 from memlab.science.evaluation._prepared import HasSlates, Settings, prepare, with_baseline
@@ -32,9 +33,7 @@ from memlab.science.evaluation._tests import rounded
 
 __all__ = ["Plan", "plan"]
 
-Floats = NDArray[np.float64]
 _LOOK = 400
-_MOST_EXTRA = 20
 _DEPTH = 90
 """So many ranks below the head may a probe fall."""
 _MOST = 50_000
@@ -112,7 +111,7 @@ def plan(
     level: float = 0.95,
     baseline: str | None = None,
     reward_range: tuple[float, float] | None = None,
-    extra: Sequence[int] = (1, 3),
+    extra: Sequence[Annotated[int, Within(1, 20)]] = (1, 3),
 ) -> Plan:
     """How many recalls each design needs to tell ``policies`` from the baseline, by what a log knows so far.
 
@@ -125,9 +124,6 @@ def plan(
 
     >>> memlab.plan(lab, ["companion", "cascade"], missing="zero")                             # doctest: +SKIP
     """
-    wrong = [one for one in extra if not 1 <= one <= _MOST_EXTRA]
-    if wrong:
-        raise InputError(f"extra counts items beside the head, from 1 to {_MOST_EXTRA}; not {wrong[0]}.")
     slates = slates if isinstance(slates, Slates) else slates.slates()
     prepared = prepare(
         slates,
@@ -252,8 +248,8 @@ def _apart(
 
 
 def _z(level: float) -> float:
-    return _half(level) + normal_quantile(0.8)
+    return _half(level) + float(ndtri(0.8))
 
 
 def _half(level: float) -> float:
-    return normal_quantile((1 + level) / 2)
+    return float(ndtri((1 + level) / 2))

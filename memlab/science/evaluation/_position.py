@@ -22,14 +22,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.science.evaluation._intervals import Estimate, Sample
+from memlab.science.evaluation._intervals import Estimate, Floats, Ints, Sample
 from memlab.science.evaluation._log import CERTAIN, Log, challenges_of, left_to_chance
 from memlab.science.evaluation._tests import by_recall, hotelling_p
 
 __all__ = ["Examination", "Places", "harvest", "lot_p", "moved_p", "random_places"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _ODDS = 0.001
 _EVEN = 1e-6
 _MOST = 3

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, get_args, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.slates import Slates
-from memlab.science.evaluation._log import MISSING, Horizon, Log, Missing, horizon_micros, read_log
+from memlab.science.evaluation._log import Horizon, Log, Missing, horizon_micros, read_log
 from memlab.science.evaluation._targets import Fingerprints, PolicySpec, Ranker, rankers_of, read_fingerprints
 
 __all__ = [
@@ -169,21 +168,11 @@ def check_settings(
 ) -> Settings:
     """The settings; UnknownName or InputError for what is wrong with them."""
     chosen: Missing = "censor" if missing is None else missing
-    for what, value, known in (
-        ("treatment of missing feedback", chosen, MISSING),
-        ("estimator", estimator, get_args(Estimator)),
-    ):
-        if value not in known:
-            raise UnknownName(what, value, known)
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+    if not 0 < level < 1:
         raise InputError(f"level is a probability between 0 and 1, such as .95; not {level!r}.")
-    try:
-        low, high = (float(bound) for bound in reward_range)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"reward_range is a pair of numbers, the least and the greatest; not {reward_range!r}."
-        ) from None
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InputError(f"reward_range runs from the least to the greatest reward, both finite; not {reward_range!r}.")
+    low, high = reward_range
+    if low >= high:
+        raise InputError(f"reward_range runs from the least to the greatest reward, not {reward_range!r}.")
     span = horizon if horizon is None or isinstance(horizon, str) else f"{horizon.total_seconds() / 86_400:g}d"
-    return Settings("feedback" if labels is None else "labels", span, chosen, estimator, level, (low, high), cluster)
+    measure: Literal["feedback", "labels"] = "feedback" if labels is None else "labels"
+    return Settings(measure, span, chosen, estimator, level, (float(low), float(high)), cluster)

@@ -25,9 +25,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.science.evaluation._intervals import Floats
 
 __all__ = [
     "RATES",
@@ -41,7 +41,6 @@ __all__ = [
     "sequence",
 ]
 
-Floats = NDArray[np.float64]
 
 RATES: Floats = np.array([0.006, 0.015, 0.03, 0.045, 0.06, 0.075, 0.09, 0.13, 0.2])
 """In units of 1 / the range of rewards; the best rate is the difference over the variance of an observation."""

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Misfit, Taken, shown
@@ -19,6 +18,7 @@ from memlab.kernel.embedding import load_embedder
 from memlab.kernel.language import Input, InputType, Policy, Signature, compile_policy, policy_form_text, policy_parts
 from memlab.kernel.policies import FEATURES, Pack, load_pack, logged_owner, pack_names, slot_named
 from memlab.kernel.recall import diversifies
+from memlab.science.evaluation._intervals import Floats, Ints
 from memlab.science.evaluation._log import RESERVED, Log
 
 __all__ = [
@@ -304,10 +304,7 @@ def _short(held: set[str | None]) -> str:
 # The items that a policy would show: the best of each recall by strict rank.
 
 
-Ints = NDArray[np.int64]
-
-
-def best_of_each(scores: NDArray[np.float64], recall: Ints, limit: Ints) -> tuple[Ints, Ints]:
+def best_of_each(scores: Floats, recall: Ints, limit: Ints) -> tuple[Ints, Ints]:
     """Rows and ranks (from 1) of the ``limit[d]`` best scores of each recall ``d``, best first, recall by recall.
 
     ``recall`` (int64[n]) ascends, and rows of one recall stand in the order of their memory ids, by which ties break.
@@ -329,7 +326,7 @@ def best_of_each(scores: NDArray[np.float64], recall: Ints, limit: Ints) -> tupl
     return kept[first], rank[first]
 
 
-def _least(scores: NDArray[np.float64], recall: Ints, sizes: Ints, limit: Ints) -> NDArray[np.float64]:
+def _least(scores: Floats, recall: Ints, sizes: Ints, limit: Ints) -> Floats:
     """A score for each recall below which nothing is shown: sorting only what is left is ten times as quick."""
     pool, most = int(sizes.max(initial=0)), int(limit.max(initial=1))
     rows = None if most >= pool else padded(scores, recall, sizes)
@@ -338,7 +335,7 @@ def _least(scores: NDArray[np.float64], recall: Ints, sizes: Ints, limit: Ints) 
     return np.asarray(np.partition(rows, pool - most, axis=1)[:, pool - most])
 
 
-def padded(scores: NDArray[np.float64], recall: Ints, sizes: Ints) -> NDArray[np.float64] | None:
+def padded(scores: Floats, recall: Ints, sizes: Ints) -> Floats | None:
     """f64[recalls, pool]: the scores of each recall, and -inf up to the largest; None where that is most of it."""
     pool = int(sizes.max(initial=0))
     if pool * len(sizes) > 4 * len(scores):
@@ -348,9 +345,6 @@ def padded(scores: NDArray[np.float64], recall: Ints, sizes: Ints) -> NDArray[np
     rows = np.full((len(sizes), pool), -np.inf)
     rows[recall, np.arange(len(scores)) - (np.cumsum(sizes) - sizes)[recall]] = scores
     return rows
-
-
-Floats = NDArray[np.float64]
 
 
 class RecallsAgain(Protocol):

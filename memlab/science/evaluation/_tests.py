@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import fdtrc, ndtr, stdtr
 
-from memlab.science.evaluation._intervals import f_survival, normal_cdf, t_cdf
+from memlab.science.evaluation._intervals import Flags, Floats, Ints
 
 __all__ = [
     "GATES",
@@ -299,7 +299,7 @@ def list_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def effective_count(influence: NDArray[np.float64]) -> float:
+def effective_count(influence: Floats) -> float:
     """How many equal parts would be as uneven as these: (sum x^2)^2 / sum x^4; NaN where nothing moves.
 
     >>> effective_count(np.array([1.0, -1.0, 1.0, -1.0]))
@@ -352,9 +352,6 @@ def rounded(count: float) -> str:
 # against each other, one item makes another one worthless.
 
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 _LEAST = 30
 """Recalls, or items, below which nothing is tested."""
 _BINS = 20
@@ -403,7 +400,7 @@ def arms_p(shown: Flags, share: Floats) -> float:
         return np.nan
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.where(error > 0, np.abs(count) / error, np.where(count != 0, np.inf, 0.0))
-    return float(min(1.0, share.shape[1] * 2 * normal_cdf(-float(off.max()))))
+    return float(min(1.0, share.shape[1] * 2 * ndtr(-float(off.max()))))
 
 
 def independence_p(earned: Floats) -> float:
@@ -417,7 +414,7 @@ def independence_p(earned: Floats) -> float:
     each = []
     for lags in (1, min(_LAGS, count // _LAGS)):
         total = sum(float((centred[lag:] * centred[:-lag]).sum()) for lag in range(1, lags + 1)) / spread
-        each.append(normal_cdf(-(total + lags / count) * math.sqrt(count / lags)))
+        each.append(float(ndtr(-(total + lags / count) * math.sqrt(count / lags))))
     return min(1.0, 2 * min(each))
 
 
@@ -450,7 +447,7 @@ def redundancy_p(score: Floats, reward: Floats, recall: Ints) -> float:
     if len(pairs) < _LEAST or not pairs.any():
         return np.nan
     error = pairs.std(ddof=1) / np.sqrt(len(pairs))
-    return t_cdf(len(pairs) - 1, float(pairs.mean() / error)) if error > 0 else np.nan
+    return float(stdtr(len(pairs) - 1, pairs.mean() / error)) if error > 0 else np.nan
 
 
 def by_recall(values: Floats, recall: Ints) -> Floats:
@@ -493,4 +490,4 @@ def hotelling_p(sums: Floats) -> float:
     squared = count * float((mean**2 / values[firm]).sum())
     if count <= rank:
         return np.nan
-    return f_survival(rank, count - rank, squared * (count - rank) / (rank * (count - 1)))
+    return float(fdtrc(rank, count - rank, squared * (count - rank) / (rank * (count - 1))))

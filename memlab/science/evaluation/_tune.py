@@ -24,7 +24,7 @@ from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.language import Param, Policy
 from memlab.kernel.slates import Slates
-from memlab.science.evaluation._intervals import Estimate, Sample, Statistic, mean
+from memlab.science.evaluation._intervals import Estimate, Floats, Sample, Statistic, mean
 from memlab.science.evaluation._labels import read_gold
 from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import ARM, Evidence, Tests, compare, gather, known_features, measure
@@ -38,7 +38,6 @@ __all__ = ["Tuning", "tune"]
 _DIGITS = 12
 """Digits of a value that count: what comes after them is the processor's."""
 
-Floats = NDArray[np.float64]
 Space = Mapping[str, tuple[float, float]]
 
 

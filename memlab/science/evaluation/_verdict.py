@@ -35,7 +35,7 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.slates import Slates
 from memlab.kernel.version import __version__
 from memlab.science.evaluation._duels import Course, Duel, Seen, answer_rate, by_items, by_recalls, duels_of
-from memlab.science.evaluation._intervals import Estimate, Sample, cluster_sums
+from memlab.science.evaluation._intervals import Estimate, Floats, Sample, cluster_sums
 from memlab.science.evaluation._log import Horizon, Missing, horizon_micros, read_log
 from memlab.science.evaluation._measure import (
     Credited,
@@ -56,8 +56,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Verdict", "Verdicts", "verdict"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

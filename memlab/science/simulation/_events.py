@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import DatasetError, InputError, did_you_mean
 from memlab.kernel.base.arguments import Seed, checked
-from memlab.kernel.base.clock import HOUR, Micros, to_micros
+from memlab.kernel.base.clock import DAY, HOUR, Micros, to_micros
 
 __all__ = [
     "Event",
@@ -189,8 +189,6 @@ def from_conversations(
     name: str = "conversations",
     seed: Seed = 0,
     fractional: bool = False,
-    days_until_questions: float = 1.0,
-    every_hours: float = 1.0,
     user: User | None = None,
     packs: tuple[tuple[int, str], ...] = ((0, "memlab"),),
 ) -> Transcript:
@@ -198,7 +196,7 @@ def from_conversations(
 
     A turn has ``text``, ``at``, ``ref`` and what else ``lab.remember`` takes of kind, speaker, session and
     importance: the rows of ``memlab.ingest.Conversation``. A question has ``text``, ``evidence`` (refs of turns) and
-    perhaps ``at``; without one, questions come ``every_hours`` from ``days_until_questions`` after the last turn on.
+    perhaps ``at``; without one, questions come every hour from a day after the last turn on.
     Each turn of evidence is worth 1; with ``fractional`` its share, so that a value is the fractional recall.
 
     Raises DatasetError where evidence names a turn that is not there.
@@ -215,7 +213,7 @@ def from_conversations(
         mine = [_turn(talk, row) for row in rows]
         known = {one.ref for one in mine}
         messages += mine
-        next_at = max((one.at for one in mine), default=0) + round(days_until_questions * 24 * HOUR)
+        next_at = max((one.at for one in mine), default=0) + DAY
         for number, question in enumerate(questions.get(talk, ())):
             evidence = dict.fromkeys(question["evidence"])
             if not evidence:
@@ -226,7 +224,7 @@ def from_conversations(
                     near = did_you_mean(str(ref), (one.removeprefix(f"{talk}/") for one in known))
                     raise DatasetError(f'{talk}, question {number}: its evidence "{ref}" is no turn of it. {near}')
             at = to_micros(question["at"]) if question.get("at") is not None else next_at
-            next_at = at + round(every_hours * HOUR)
+            next_at = at + HOUR
             worth = 1.0 / len(evidence) if fractional else 1.0
             found.append((at, question["text"], talk, {f"{talk}/{ref}": worth for ref in evidence}))
     for talk in questions:

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.errors import InputError, UnknownName
+from memlab.errors import InputError
 from memlab.kernel.base.arguments import Within, checked
 from memlab.kernel.base.clock import DAY, ManualClock, Micros
 from memlab.kernel.base.printable import printable
@@ -70,9 +70,6 @@ class Life:
 
         >>> life.truth("memlab"), life.truth(pl.col("similarity"))       # doctest: +SKIP
         """
-        for name, value, known in (("of", of, ("reward", "utility")), ("how", how, ("auto", "rescore", "recall"))):
-            if value not in known:
-                raise UnknownName(f"choice of {name}", value, known)
         if isinstance(policy, pl.Expr):
             if how == "recall":
                 raise InputError("An expression can only rescore; to recall again, give a pack.")
@@ -91,8 +88,6 @@ class Life:
 
         In the unit of ``truth``. Probes do not count: they are not what the pack chose.
         """
-        if of not in ("reward", "utility"):
-            raise UnknownName("choice of of", of, ("reward", "utility"))
         head = self.slates.exposures.filter(~pl.col("probe")).select("decision", "memory_id").collect()
         utility = self._utility(head["decision"].to_numpy(), head["memory_id"].to_numpy())
         worth = head.with_columns(value=utility if of == "utility" else self.world.user.reward(utility))

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.errors import InputError, UnknownName
+from memlab.errors import InputError
 from memlab.kernel.base.arguments import Count, Seed, Taken, Within, checked
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
@@ -223,8 +223,6 @@ def trial(
     >>> memlab.trial(["memlab", "workbench"], WORLDS["differs"], days=30)                          # doctest: +SKIP
     """
     chosen = _named([load_pack(pack) for pack in packs])
-    if of not in ("reward", "utility"):
-        raise UnknownName("choice of of", of, ("reward", "utility"))
     script: Script = world
     scripts = [_cut(_seeded(script, seed), days) for seed in _seeds(script, seeds)]
     values: dict[str, list[Floats]] = {name: [] for name in chosen}

@@ -79,6 +79,10 @@ def named(pool: list[str], number: int, what: str) -> tuple[str, ...]:
 
 
 _SECOND = HOUR // 3600
+_START = "2026-01-05"
+_MISLABELLED = 0.2
+"""The share of messages whose kind is wrong."""
+
 _USER, _AGENT = "Robin", "assistant"
 _ABOUT = ("now", "before", "why")
 
@@ -104,11 +108,11 @@ class Phase:
 class World:
     """The settings of a simulated life. The same settings give the same events, byte for byte.
 
-    ``said_per_day`` counts what is remembered: facts and their repetitions first, talk beside the point for the rest.
-    ``replies`` is the share of values that the agent asks for, so that the answer alone says little; ``synonyms`` the
-    share of questions in other words than the statement's; ``mislabelled`` the share of wrong kinds. ``grading`` says
-    what is useful: what the question is about ("facts"), or every memory alike ("alike"), as pleased as the user is
-    just then. ``packs`` log the life, each from its day on.
+    ``messages_per_day`` counts what is remembered: facts and their repetitions first, talk beside the point for the
+    rest. ``replies`` is the share of values that the agent asks for, so that the answer alone says little;
+    ``synonyms`` the share of questions in other words than the statement's. ``grading`` says what is useful: what the
+    question is about ("facts"), or every memory alike ("alike"), as pleased as the user is just then. ``packs`` log
+    the life, each from its day on.
 
     >>> world = World("tiny", days=3, projects=2)
     >>> world.events() == World("tiny", days=3, projects=2).events()
@@ -129,12 +133,10 @@ class World:
     replies: float = 0.3
     reasons: float = 0.35
     synonyms: float = 0.5
-    mislabelled: float = 0.2
     about: tuple[float, float, float] = (0.72, 0.14, 0.14)
     grading: Literal["facts", "alike"] = "facts"
     user: User = field(default_factory=User)
     packs: tuple[tuple[int, str], ...] = ((0, "memlab"),)
-    start: str = "2026-01-05"
 
     def __post_init__(self) -> None:
         if self.days < 1 or self.messages_per_day < 0 or self.questions_per_day < 0:
@@ -144,7 +146,7 @@ class World:
                 f"A world has 1 to {len(ASPECTS)} aspects a project and 0 to {len(TASTES)} tastes, "
                 f"not {self.aspects} and {self.tastes}."
             )
-        for name in ("replies", "reasons", "synonyms", "mislabelled"):
+        for name in ("replies", "reasons", "synonyms"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{name} of a World is a share of 0..1, not {getattr(self, name)!r}.")
         shares = [phase.until for phase in self.phases]
@@ -208,7 +210,7 @@ class _Composer:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.start = to_micros(world.start)
+        self.start = to_micros(_START)
         self.end = self.start + world.days * DAY
         self.projects = named(NAMES["projects"], world.projects, "project")
         self.people = named(NAMES["people"], max(world.people, 1) * 2, "person")
@@ -302,7 +304,7 @@ class _Composer:
         text = str(rng.choice(forms)).format(**self._filling(fact, version, str(rng.choice(fact.aspect.names)), rng))
         tags = (fact.aspect.names[0].replace(" ", "-"),) if rng.random() < 0.5 else ()
         weight = float(np.clip(rng.normal(0.6, 0.15), 0, 1))
-        kind = "turn" if rng.random() < self.world.mislabelled else fact.aspect.kind
+        kind = "turn" if rng.random() < _MISLABELLED else fact.aspect.kind
         self.drafts.append(
             _Draft(at, text[0].upper() + text[1:], kind, fact.project, fact.sort == "taste", speaker, tags, weight)
         )
@@ -336,7 +338,7 @@ class _Composer:
                 place=str(rng.choice(NAMES["places"])),
                 value=str(rng.choice(fact.aspect.values)),
             )
-            kind = "decision" if rng.random() < world.mislabelled else "turn"
+            kind = "decision" if rng.random() < _MISLABELLED else "turn"
             weight = float(np.clip(rng.normal(0.45, 0.15), 0, 1))
             moment = self._moment(int(day), rng)
             self.drafts.append(_Draft(moment, text, kind, fact.project, False, _USER, (), weight))

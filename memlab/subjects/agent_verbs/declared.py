@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from memlab.kernel.verbs.declared import Declared, bound, made_of
+from memlab.kernel.verbs.declared import Declared, made_of
 
 __all__ = ["DECLARED"]
 
+_NEEDS = ("verbs", "observing", "verifying", "turns", "extraction")
 
-_AGENTS = ("core", "remembering", "questions", "verifying", "turns", "extraction")
-_DAILY = ("remembering", "questions", "judgements", "contexts", "corrections")
-
-DECLARED = Declared(
-    accessors={
-        "agents": made_of(
-            "memlab.subjects.agent_verbs.agents:LabAgents", "core", *_DAILY[:2], "verifying", "turns", "extraction"
-        ),
-        "agent": bound("memlab.subjects.agent_verbs.agent:agent_named", "core", "agents", *_DAILY, "extraction"),
-    },
-)
+DECLARED = Declared(accessors={"agents": made_of("memlab.subjects.agent_verbs.agents:LabAgents", *_NEEDS)})

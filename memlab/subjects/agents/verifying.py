@@ -16,8 +16,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import Micros, When
 from memlab.kernel.base.display import Displayed
-from memlab.kernel.english import vocabulary, words_of
-from memlab.kernel.index import STOP_WORDS
+from memlab.kernel.english import STOP_WORDS, vocabulary, words_of
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import screen
 from memlab.kernel.recall import Hit, Hits
@@ -28,8 +27,8 @@ from memlab.kernel.verbs.core import Core, Memories, MemoryLike, listed_memories
 from memlab.kernel.verbs.corrections.editing import retired
 from memlab.kernel.verbs.registers import SNIPPET, Judged
 from memlab.kernel.verbs.reinforcement import NAMEABLE, Outcome, days_before, joined, pairs_of, reinforced, remaining
-from memlab.kernel.verbs.remembering.inferred import tags_of
 from memlab.kernel.verbs.results import Memory
+from memlab.subjects.reading.tags import tags_of
 from memlab.subjects.verifiers import Verdict, Verifier
 
 __all__ = ["Verified", "Verifying", "common_tag", "verdict_of"]

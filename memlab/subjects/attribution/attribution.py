@@ -6,6 +6,7 @@ answer says of it. It counts for a memory of a recall until somebody states some
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arguments import AsGiven, Within, checked
+from memlab.io.formats import messages_of
+from memlab.kernel.base.arguments import AsGiven, Called, Within, checked
 from memlab.kernel.base.clock import Micros, When
 from memlab.kernel.base.display import Displayed, bar, table
 from memlab.kernel.base.printable import printable
@@ -28,13 +30,134 @@ from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import seen
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.recalling.asking import logged_slate
-from memlab.subjects.attribution.confidence import LEAST, Calibration, calibration
 from memlab.subjects.attribution.cues import Answer, Shown, cues
-from memlab.subjects.attribution.default import SHIPPED
-from memlab.subjects.attribution.known import Calibrated, Credited
-from memlab.subjects.attribution.transcript import Turn, turns_of
+from memlab.subjects.attribution.known import LEAST, Calibrated, Calibration, Credited, calibration
 
-__all__ = ["Attributed", "Attributions", "LabCredits", "Messages"]
+__all__ = ["SHIPPED", "Attributed", "Attributions", "LabCredits", "Messages", "Turn", "turns_of"]
+
+
+# A transcript as answers, each with what was asked before it, what tools were called with, and what came next.
+
+
+_MOST_NESTED = 20
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One answer. ``asked`` are texts that a recall may have asked; ``decisions`` are the recalls that it names."""
+
+    answer: str
+    asked: tuple[str, ...]
+    arguments: str
+    reply: str
+    decisions: tuple[int, ...] | None
+    at: Any
+
+
+def turns_of(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
+    """The answers of a transcript, in order. InputError names the message that is none."""
+    if isinstance(transcript, str | Mapping) or not isinstance(transcript, Iterable):
+        raise InputError(f"A transcript is a list of messages, not {type(transcript).__name__}.")
+    entries = Called(list, "transcript")(transcript)
+    messages = messages_of(entries)
+    turns: list[Turn] = []
+    asked: list[str] = []
+    arguments: list[str] = []
+    decisions: list[int] | None = None
+    place = -1
+    for number, message in enumerate(messages):
+        if message.place != place:
+            place = message.place
+            decisions = _decisions(entries[place], place, decisions)
+        if message.role == "user":
+            asked.append(message.text)
+        for argument in message.arguments:
+            arguments.append(argument)
+            asked += _strings(argument)
+        if message.role == "assistant" and message.text:
+            later = (messages[after] for after in range(number + 1, len(messages)))
+            reply = next((after.text for after in later if after.role == "user"), "")
+            named = None if decisions is None else tuple(dict.fromkeys(decisions))
+            turns.append(Turn(message.text, tuple(asked), "\n".join(arguments), reply, named, message.at))
+            asked, arguments, decisions = [], [], None
+    return turns
+
+
+def _decisions(message: object, place: int, before: list[int] | None) -> list[int] | None:
+    """The recalls named so far, and those that this message names."""
+    named = message.get("decision") if isinstance(message, Mapping) else None
+    if named is None:
+        return before
+    several = [named] if isinstance(named, int) else named
+    if not isinstance(several, Sequence) or not all(
+        isinstance(one, int) and not isinstance(one, bool) for one in several
+    ):
+        raise InputError(f"The decision of message {place} is the number of a recall, or several, not {named!r:.60}.")
+    return [*(before or ()), *several]
+
+
+def _strings(argument: str) -> list[str]:
+    """The texts within arguments written as JSON; of any other the whole."""
+    try:
+        value = json.loads(argument)
+    except (ValueError, RecursionError):
+        return [argument]
+    found: list[str] = []
+    level = [value]
+    for _ in range(_MOST_NESTED):
+        found += [one for one in level if isinstance(one, str)]
+        level = [
+            inner
+            for one in level
+            if isinstance(one, dict | list)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+    return found
+
+
+# The calibration of the default policy: experiments/attribution.py, the first half of its conversations.
+
+
+_CURVE = (
+    (0, 0.0002),
+    (0.0013, 0.0002),
+    (0.0025, 0.0046),
+    (0.0042, 0.0046),
+    (0.007, 0.0168),
+    (0.0106, 0.0174),
+    (0.0162, 0.0174),
+    (0.0251, 0.043),
+    (0.0361, 0.05),
+    (0.05, 0.05),
+    (0.0521, 0.1093),
+    (0.0839, 0.1322),
+    (0.1, 0.1322),
+    (0.15, 0.2727),
+    (0.2, 0.506),
+    (0.3, 0.506),
+    (0.35, 0.7241),
+    (0.4, 0.7241),
+    (0.45, 0.8095),
+    (0.6, 0.8095),
+    (0.65, 0.8182),
+    (0.8, 0.8182),
+    (0.85, 0.963),
+    (0.9, 0.963),
+    (0.95, 0.9998),
+    (1, 0.9998),
+)
+"""Of answers of which a third were as they are, a third paraphrased and a third "I don't know"."""
+
+SHIPPED = Calibration(
+    policy="3cbd74c24cbc383c9f85a878f552b96a7f6926477506f6bbbd8117f6f6c2ae58",
+    method="isotonic",
+    pairs=4104,
+    credit=tuple(credit for credit, _ in _CURVE),
+    useful=tuple(useful for _, useful in _CURVE),
+    brier=0.0288,
+    before=0.0322,
+)
+
 
 Messages = Iterable[Mapping[str, Any]]
 """A transcript: ``role``, ``content`` and, where there are any, ``tool_calls``, ``decision`` and ``at``."""

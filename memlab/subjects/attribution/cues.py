@@ -20,9 +20,9 @@ from memlab.kernel.base.clock import DAY, Micros
 from memlab.kernel.embedding import Embedder, load_embedder
 from memlab.kernel.english import NUMBER_WORDS, holds, padded, phrases, vocabulary, words_of
 from memlab.kernel.index import Words, idf
-from memlab.kernel.verbs.linking.negation import Statement
-from memlab.kernel.verbs.remembering.detectors import utterance
 from memlab.subjects.attribution.dates import Days, days_named, shared_days
+from memlab.subjects.reading.claims import Statement
+from memlab.subjects.reading.utterances import utterance
 
 __all__ = ["LONGEST", "MOST_CITED", "Answer", "Shown", "cues"]
 

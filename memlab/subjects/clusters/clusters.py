@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import LabError, MemlabError, ReadOnlyLab
 from memlab.kernel.base.arguments import Seed, Within, checked
-from memlab.kernel.base.clock import Micros, from_micros
+from memlab.kernel.base.clock import Micros, When, from_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.drawing import BLUE, OnAxes, drawn
 from memlab.kernel.policies import Pack
@@ -22,7 +22,7 @@ from memlab.kernel.state import EVERYONE, State, audiences
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import seen
 from memlab.kernel.verbs.core import Core
-from memlab.subjects.clusters.due import refine_due
+from memlab.kernel.verbs.graph import GraphVerbs
 from memlab.subjects.clusters.finding import Clusters, clusters
 from memlab.subjects.clusters.membership import (
     Clustering,
@@ -34,6 +34,8 @@ from memlab.subjects.clusters.membership import (
     near_clusters,
     refined,
 )
+from memlab.subjects.clusters.registers import refine_due
+from memlab.subjects.clusters.stats import Stats, stats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +45,7 @@ __all__ = [
     "SHOWN",
     "Clustered",
     "LabClusters",
+    "LabGraph",
     "check_writable",
     "cluster",
     "find_clusters",
@@ -51,6 +54,7 @@ __all__ = [
     "refine_after_turn",
     "refine_if_due",
 ]
+
 
 Ints = NDArray[np.int64]
 
@@ -277,3 +281,22 @@ def _written(
 def check_writable(store: Store) -> None:
     if store.journal.read_only:
         raise ReadOnlyLab(f"{store.where} was opened with read_only=True: clusters and summaries are written down.")
+
+
+# ``lab.graph`` with the structure of it all.
+
+
+class LabGraph(GraphVerbs):
+    """``lab.graph``: link memories, follow their edges, and see what they are as a whole."""
+
+    @property
+    def clusters(self) -> LabClusters:
+        """Find, refine and list clusters."""
+        clusters: LabClusters = self._core.made("clusters")
+        return clusters
+
+    @checked
+    def stats(self, *, at: When | None = None, seed: Seed = 0, progress: bool = True) -> Stats:
+        """Kinds, temporal layers, clusters, communities, bridges and key memories, as frames and one figure."""
+        with self._core.reading() as state:
+            return stats(state, self._core.pack, now=self._core.instant(at), seed=seed, progress=progress)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from memlab.kernel.hooks import Hook
 from memlab.kernel.verbs.declared import Declared, made_of
-from memlab.subjects.clusters.centroids import Centroids
-from memlab.subjects.clusters.due import Recalls
-from memlab.subjects.clusters.summaries import Summaries
+from memlab.subjects.clusters.registers import Centroids, Recalls, Summaries
 
 __all__ = ["DECLARED"]
 
@@ -19,12 +17,12 @@ DECLARED = Declared(
     hooks=(
         Hook("clusters-turn", "after-turn", "memlab.subjects.clusters.clusters:refine_after_turn"),
         Hook("clusters-upkeep", "upkeep", "memlab.subjects.clusters.clusters:keep_clusters"),
-        Hook("consolidation-dependents", "dependents", "memlab.subjects.clusters.quoting:Quoting"),
+        Hook("consolidation-dependents", "dependents", "memlab.subjects.clusters.consolidation:Quoting"),
         Hook("consolidation-stand-ins", "stand-ins", "memlab.subjects.clusters.grouping:summaries_by_id"),
     ),
     accessors={
         "clusters": made_of("memlab.subjects.clusters.clusters:LabClusters", "core"),
         "consolidation": made_of("memlab.subjects.clusters.consolidation:LabConsolidation", "core"),
-        "graph": made_of("memlab.subjects.clusters.graph:LabGraph", "core", "linker"),
+        "graph": made_of("memlab.subjects.clusters.clusters:LabGraph", "core", "linker"),
     },
 )

@@ -26,9 +26,8 @@ from memlab.kernel.recall import Moment
 from memlab.kernel.schema import NEVER, RECALLABLE, RELATIONS
 from memlab.kernel.state import Change, State, audiences, edges_of, values_of
 from memlab.subjects.clusters.membership import centroids_of, in_use, members
-from memlab.subjects.clusters.names import words
-from memlab.subjects.clusters.summaries import Summaries, Summary
-from memlab.subjects.clusters.wording import Told
+from memlab.subjects.clusters.registers import Summaries, Summary
+from memlab.subjects.clusters.wording import Told, words
 
 __all__ = [
     "Group",

@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import RECALLABLE, RELATIONS
 from memlab.kernel.state import EVERYONE, NOBODY, Change, State, join_of
-from memlab.subjects.clusters.centroids import Centroids
-from memlab.subjects.clusters.finding import Clusters, nearest, nearness
-from memlab.subjects.clusters.names import named_by, words
-from memlab.subjects.clusters.refining import refine
+from memlab.subjects.clusters.finding import Clusters, nearest, nearness, refine
+from memlab.subjects.clusters.registers import Centroids
+from memlab.subjects.clusters.wording import named_by, words
 
 __all__ = [
     "Clustering",

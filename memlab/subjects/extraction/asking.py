@@ -18,14 +18,15 @@ import msgspec
 
 from memlab.io.formats import Message
 from memlab.kernel.base.printable import printable
-from memlab.kernel.english import LONGEST, shorten, words_of
+from memlab.kernel.english import words_of
 from memlab.kernel.verbs.fact_rows import predicate_of
-from memlab.kernel.verbs.remembering.detectors import provenance_of
-from memlab.subjects.extraction.asserting import table
-from memlab.subjects.extraction.fact import TEAM, USER, Fact
-from memlab.subjects.extraction.proposing import MOST_TOKENS, Where, fact_proposed, memory_proposed
+from memlab.subjects.extraction.clause import TEAM, USER, Fact, table
+from memlab.subjects.extraction.proposing import MOST_TOKENS, Heard, Where
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.models import LanguageModel, read_json_answer
+from memlab.subjects.reading.clauses import LONGEST
+from memlab.subjects.reading.sentences import shorten
+from memlab.subjects.reading.utterances import provenance_of
 
 __all__ = ["asked", "quoted_at"]
 
@@ -100,7 +101,7 @@ def asked(
     said = {"role": message.role, "speaker": message.speaker, "before": before, "message": message.text}
     answer: _Answer = model.ask(_instructions(), msgspec.json.encode(said).decode(), schema=_SCHEMA, read=_read)
     words = _plain(f"{message.text} {before} {message.speaker or ''}")
-    taking = _Taking(message, number, where, words, f"model {model.name}")
+    taking = _Taking(Heard(message, number, where), words, f"model {model.name}")
     found: dict[tuple[object, ...], Proposed] = {}
     dropped: Counter[str] = Counter()
     offered: list[_Fact | _Memory] = [*answer.facts[:_MOST], *answer.memories[:_MOST]]
@@ -121,9 +122,7 @@ def asked(
 class _Taking:
     """What is taken of the answer to one message. ``words`` are those of it, of what came before and of the speaker."""
 
-    message: Message
-    number: int
-    where: Where
+    heard: Heard
     words: frozenset[str]
     rule: str
 
@@ -134,18 +133,19 @@ class _Taking:
         start, stop = self._place(one.quote, one.kind, _FACTS, one.confidence)
         if not _plain(subject) - {USER, TEAM} <= self.words:
             raise _Dropped("a subject that nobody names")
-        own = self.message.role == "user" and set(words_of(value)) <= set(words_of(self.message.text[start:stop]))
+        message = self.heard.message
+        own = message.role == "user" and set(words_of(value)) <= set(words_of(message.text[start:stop]))
         sure = min(one.confidence, _STATED if own else _CONCLUDED)
         fact = Fact(subject, predicate, value, one.entity, one.kind, sure, start, stop)
         provenance = provenance_of("user", ()) if own else "inferred"
-        return fact_proposed(fact, self.message, self.number, self.where, provenance=provenance, rule=self.rule)
+        return self.heard.fact(fact, provenance=provenance, rule=self.rule)
 
     def memory(self, one: _Memory) -> Proposed:
         """A memory as it is proposed, in the model's words."""
         text = shorten(_line(one.text, _LONGEST_TEXT), MOST_TOKENS)
         place = self._place(one.quote, one.kind, _MEMORIES, one.confidence)
         more = {"kind": one.kind, "confidence": min(one.confidence, _REMEMBERED), "provenance": "extracted"}
-        return memory_proposed(self.rule, text, more, self.message, self.number, place, self.where)
+        return self.heard.memory(self.rule, text, more, place)
 
     def _place(self, quote: str, kind: str, kinds: tuple[str, ...], confidence: float) -> tuple[int, int]:
         """Where a quotation stands in the message."""
@@ -153,7 +153,7 @@ class _Taking:
             raise _Dropped("a kind that was not offered")
         if not 0 <= confidence <= 1:
             raise _Dropped("a confidence outside 0-1")
-        found = quoted_at(quote, self.message.text)
+        found = quoted_at(quote, self.heard.message.text)
         if found is None:
             raise _Dropped("a quotation that is not in the message")
         return found

@@ -7,359 +7,277 @@ change is a fact of its own, whose predicate says what changed; which older fact
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
 from itertools import chain
+from typing import Any
 
-from memlab.kernel.english import Token, lexicon, number_of, table
-from memlab.subjects.extraction.values import ARTICLES, bare, capital, value_at
-from memlab.subjects.extraction.verbs import past_adverbs, verb_of
+from memlab.kernel.english import lexicon, number_of, table
+from memlab.subjects.extraction.clause import ARTICLES, SURE, USER, Fact, Said
 
-__all__ = ["Change", "changes_in"]
+__all__ = ["changes_in"]
 
 _OLDEST = 120
-_MOST_WORDS = 5
 _STATE_VERBS = ("got", "am", "was", "are", "became", "were", "getting", "gotten", "been", "is")
 _AUXILIARIES = frozenset(["have", "had", "ended", "up", "has"])
 _PRONOUNS = frozenset(["i", "we", "you", "he", "she", "it", "they", "this", "that"])
 _PARTICIPLES = ("become", "gone")
 """Beginnings that need "have" before them."""
-_OWNERS = {"my": "user", "our": "user"}
+_OWNERS = ("my", "our")
+_UNITS = frozenset(["percent", "minutes", "hours", "days", "weeks", "months", "km", "miles", "degrees", "times"])
+_ALONE = frozenset(["broke up", "split up", "separated", "graduated", "retired", "divorced"])
+_WITH = {
+    "engaged to": "is-engaged-to",
+    "married to": "is-married-to",
+    "divorced from": "divorced",
+    "separated from": "separated-from",
+    "broke up with": "broke-up-with",
+    "split up with": "broke-up-with",
+    "graduated from": "graduated-from",
+    "retired from": "retired-from",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One change: of whom, by which predicate, what, and where it stands in the message.
-
-    ``text`` says it as a sentence where predicate and value do not; ``entity`` whether the value is an entity.
-    """
-
-    subject: str
-    predicate: str
-    value: str
-    entity: bool
-    start: int
-    stop: int
-    text: str | None = None
-
-
-def changes_in(text: str, words: Sequence[Token], place: int, user: str) -> Iterator[Change]:
-    """Yield the changes of life that a clause states.
+def changes_in(said: Said, place: int) -> Iterator[Fact]:
+    """Yield the changes of life that a clause states, in order.
 
     Parameters
     ----------
-    text
-        The message.
-    words
-        The words of the clause, contractions taken apart.
+    said
+        The clause.
     place
-        Where the clause begins after what only opens it.
-    user
-        What the speaker is called as a subject.
-
-    Yields
-    ------
-    Change
-        The changes, in order.
+        Where it begins after what only opens it.
     """
-    if place >= len(words):
+    if place >= len(said):
         return
-    low = words[place].low
-    if low in _OWNERS or _gone_at(words, place + 1) is not None or _gone_at(words, place + 2) is not None:
-        yield from _of_what_is_had(text, words, place, user)
+    low = said.low(place)
+    if low in _OWNERS or _gone_at(said, place + 1) is not None or _gone_at(said, place + 2) is not None:
+        yield from _of_what_is_had(said, place)
     if low not in ("i", "we"):
         return
-    start, at = words[place].start, _past_helpers(words, place + 1)
-    for change in (
-        _no_longer(text, words, place + 1, user, start),
-        _post(text, words, at, user, start),
-        _age(words, at, user, start),
-        _state(text, words, at, user, start),
-        _became(text, words, at, user, start),
-        _ended(text, words, at, user, start),
-        _now(text, words, at, user, start),
-    ):
-        found = list(change)
-        if found:
-            yield from found
-            return
+    start, at = said.words[place].start, _past_helpers(said, place + 1)
+    found = list(_no_longer(said, place + 1, start))
+    for read in (_post, _age, _state, _became, _ended, _now):
+        found = found or list(read(said, at, start))
+    yield from found
 
 
-def _past_helpers(words: Sequence[Token], at: int) -> int:
+def _change(
+    start: int, stop: int, predicate: str, value: str, *, of: str = USER, entity: bool = False, text: str | None = None
+) -> Fact:
+    return Fact(of, predicate, value, entity, "personal", SURE, start, stop, text)
+
+
+def _past_helpers(said: Said, at: int) -> int:
     """Past adverbs and forms of "have" before a verb: "I have just sold", "we've finally"."""
-    while at < len(words) and (words[at].low in _AUXILIARIES or words[at].low in table("extraction", "adverbs")):
-        if words[at].low in ("have", "had") and at + 1 < len(words) and words[at + 1].low in (*ARTICLES, "my"):
+    while said.low(at) in _AUXILIARIES or said.low(at) in table("extraction", "adverbs"):
+        if said.low(at) in ("have", "had") and said.low(at + 1) in (*ARTICLES, "my"):
             return at
         at += 1
     return at
 
 
-def _phrase(words: Sequence[Token], at: int, phrases: Container[str]) -> str | None:
-    """The longest phrase of a table that stands at a place."""
-    for size in range(min(_MOST_WORDS, len(words) - at), 0, -1):
-        said = " ".join(word.low for word in words[at : at + size])
-        if said in phrases:
-            return said
-    return None
-
-
-def _value(text: str, words: Sequence[Token], at: int, sort: str) -> tuple[str, int] | None:
-    return value_at(text, list(words), at, sort) if at < len(words) else None
-
-
-def _no_longer(text: str, words: Sequence[Token], at: int, user: str, start: int) -> Iterator[Change]:
+def _no_longer(said: Said, at: int, start: int) -> Iterator[Fact]:
     """ "I no longer work at Acme", "I don't drink coffee anymore", "I'm not a student any more"."""
-    lows = [word.low for word in words]
+    lows, size = said.lows, len(said)
     tail = next((n for n in (2, 1) if " ".join(lows[-n:]) in _words("anymore") and "not" in lows), 0)
     tail = 0 if " ".join(lows[-2:]) == "these days" else tail
-    longer = next((n for n in range(at, len(lows) - 1) if lows[n : n + 2] == ["no", "longer"]), None)
-    if not tail and longer is None:
+    longer = any(lows[place : place + 2] == ["no", "longer"] for place in range(at, size - 1))
+    if not tail and not longer:
         return
-    kept = [word for word in words[: len(words) - tail] if word.low != "do"]
-    drop = {"no", "longer"} if longer is not None else {"not"}
-    kept = [word for word in kept if word.low not in drop]
-    verb = verb_of(kept, at, own=True)
-    stop = words[-1].stop
+    left_out = {"do", "no", "longer"} if longer else {"do", "not"}
+    kept = Said(said.text, [word for word in said.words[: size - tail] if word.low not in left_out])
+    stop = said.words[-1].stop
+    verb = kept.verb(at, own=True)
     if verb is not None:
         _, predicate, sort, _ = lexicon()["extraction"]["verbs"][verb[0]]
-        value = _value(text, kept, verb[1], sort)
+        value = kept.value(verb[1], sort)
         if value is not None:
-            yield Change(user, f"no-longer-{predicate}", value[0], False, start, stop)
+            yield _change(start, stop, f"no-longer-{predicate}", value.text)
         return
-    be = next((n for n in past_adverbs(kept, at) if n < len(kept) and kept[n].low == "am"), None)
-    if be is not None:
-        value = _value(text, kept, be + 1, "is")
-        if value is not None:
-            yield Change(user, "no-longer-is", value[0], False, start, stop)
+    be = next((place for place in kept.past_adverbs(at) if kept.low(place) == "am"), None)
+    value = None if be is None else kept.value(be + 1, "is")
+    if value is not None:
+        yield _change(start, stop, "no-longer-is", value.text)
 
 
-def _post(text: str, words: Sequence[Token], at: int, user: str, start: int) -> Iterator[Change]:
+def _post(said: Said, at: int, start: int) -> Iterator[Fact]:
     """A new post: "I started a new job as a teacher at Harrow"."""
-    for how, predicate, sort in (("as", "works-as", "job"), ("at", "works-at", "work")):
-        said = _phrase_of(words, at, how)
-        if not said:
-            continue
-        value = _value(text, words, at + said, sort)
-        if value is None:
-            return
-        yield Change(user, predicate, value[0], predicate == "works-at", start, value[1])
-        after = next((n for n, word in enumerate(words) if n > at and word.start >= value[1]), None)
-        if how == "as" and after is not None and words[after].low in ("at", "for") and after + 1 < len(words):
-            firm = _value(text, words, after + 1, "work")
-            if firm is not None and capital(text, words[after + 1]):
-                yield Change(user, "works-at", firm[0], True, start, firm[1])
-        if how == "at" and after is not None and words[after].low == "as":
-            post = _value(text, words, after + 1, "job")
-            if post is not None:
-                yield Change(user, "works-as", post[0], False, start, post[1])
+    how = next((how for how in ("as", "at") if said.length_of(at, _lifecycle("posts")[how])), None)
+    if how is None:
         return
+    value = said.value(at + said.length_of(at, _lifecycle("posts")[how]), "job" if how == "as" else "work")
+    if value is None:
+        return
+    post = how == "as"
+    yield _change(start, value.stop, "works-as" if post else "works-at", value.text, entity=not post)
+    after = said.after(at, value.stop)
+    if post and said.low(after) in ("at", "for"):
+        firm = said.value(after + 1, "work")
+        if firm is not None and said.is_capital(after + 1):
+            yield _change(start, firm.stop, "works-at", firm.text, entity=True)
+    if not post and said.low(after) == "as":
+        role = said.value(after + 1, "job")
+        if role is not None:
+            yield _change(start, role.stop, "works-as", role.text)
 
 
-def _phrase_of(words: Sequence[Token], at: int, how: str) -> int:
-    """How many words of a post's phrase stand at a place."""
-    lows = [word.low for word in words[at : at + 8]]
-    for phrase in lexicon()["lifecycle"]["posts"][how]:
-        parts = phrase.split()
-        if lows[: len(parts)] == parts:
-            return len(parts)
-    # "started my new job as", "started a job last week as"
-    return 0
-
-
-def _age(words: Sequence[Token], at: int, user: str, start: int) -> Iterator[Change]:
+def _age(said: Said, at: int, start: int) -> Iterator[Fact]:
     """ "I turned 35", "I'm 35 now"."""
-    if at + 1 >= len(words) or words[at].low not in ("turned", "am"):
+    if at + 1 >= len(said) or said.low(at) not in ("turned", "am"):
         return
-    then = next(iter(past_adverbs(words, at + 1)[-1:]), at + 1)
-    number = number_of(words[then].low)
-    follows = words[then + 1].low if then + 1 < len(words) else ""
-    said = words[at].low == "turned" or follows in ("now", "today", "already")
-    units = follows in ("years", "year", "") or follows not in _UNITS
-    if said and number is not None and number <= _OLDEST and units:
-        yield Change(user, "age", words[then].low, False, start, words[then].stop)
+    then = said.past_adverbs(at + 1)[-1]
+    number, follows = number_of(said.low(then)), said.low(then + 1)
+    told = said.low(at) == "turned" or follows in ("now", "today", "already")
+    if told and number is not None and number <= _OLDEST and follows not in _UNITS:
+        yield _change(start, said.words[then].stop, "age", said.low(then))
 
 
-_UNITS = frozenset(["percent", "minutes", "hours", "days", "weeks", "months", "km", "miles", "degrees", "times"])
-
-
-def _state(text: str, words: Sequence[Token], at: int, user: str, start: int) -> Iterator[Change]:
+def _state(said: Said, at: int, start: int) -> Iterator[Fact]:
     """ "We got engaged", "I'm divorced now", "we broke up", "I retired", "I graduated"."""
-    if at >= len(words):
-        return
-    first = at + (words[at].low in _STATE_VERBS)
-    first = next(iter(past_adverbs(words, first)[-1:]), first)
-    if first >= len(words):
-        return
-    state = _phrase(words, first, _plain_states())
+    first = at + (said.low(at) in _STATE_VERBS)
+    first = next(iter(said.past_adverbs(first)[-1:]), first)
+    state = said.longest(first, _plain_states())
     if state is None:
         return
     last = first + len(state.split())
-    follows = words[last].low if last < len(words) else ""
-    if follows in ("from", "with", "to") and last + 1 < len(words):
-        person = _value(text, words, last + 1, "person")
-        predicate = _WITH.get((state, follows))
+    follows = said.low(last)
+    if follows in ("from", "with", "to") and last + 1 < len(said):
+        person = said.value(last + 1, "person")
+        predicate = _WITH.get(f"{state} {follows}")
         if predicate is not None and person is not None:
-            yield Change(user, predicate, person[0], capital(text, words[last + 1]), start, person[1])
+            yield _change(start, person.stop, predicate, person.text, entity=said.is_capital(last + 1))
             return
     if first == at and state not in _ALONE:
         return
-    stop = words[last - 1].stop
+    stop = said.words[last - 1].stop
     if state in ("broke up", "split up"):
-        yield Change(user, "relationship", state, False, start, stop, f"{{subject}} {state} with their partner")
-    elif state == "graduated":
-        yield Change(user, "has", state, False, start, stop)
+        yield _change(start, stop, "relationship", state, text=f"{{subject}} {state} with their partner")
     else:
-        yield Change(user, "is", state, False, start, stop)
+        yield _change(start, stop, "has" if state == "graduated" else "is", state)
 
 
-_ALONE = frozenset(["broke up", "split up", "separated", "graduated", "retired", "divorced"])
-_WITH = {
-    ("engaged", "to"): "is-engaged-to",
-    ("married", "to"): "is-married-to",
-    ("divorced", "from"): "divorced",
-    ("separated", "from"): "separated-from",
-    ("broke up", "with"): "broke-up-with",
-    ("split up", "with"): "broke-up-with",
-    ("graduated", "from"): "graduated-from",
-    ("retired", "from"): "retired-from",
-}
+def _became(said: Said, at: int, start: int) -> Iterator[Fact]:
+    """ "I became a chef", "I went vegan", "I switched to tea"."""
+    verb = said.longest(at, _lifecycle("beginnings"))
+    if verb is None or (verb in _PARTICIPLES and said.lows[at - 1] in ("i", "we")):
+        return  # "I become a teacher when I finish" is no change so far; "I have become" is one
+    after = at + len(verb.split())
+    predicate = _lifecycle("beginnings")[verb]
+    value = said.value(after, "replacement" if predicate == "switched-to" else "is")
+    if value is None:
+        return
+    post = said.low(after) in ("a", "an") and _names_profession(value.text)
+    if predicate == "switched-to" or post or value.text.lower() in _states():
+        yield _change(start, value.stop, predicate, value.text)
+
+
+def _ended(said: Said, at: int, start: int) -> Iterator[Fact]:
+    """ "I gave up Spanish", "I sold the car", "I switched from Vim to Emacs"."""
+    verb = said.longest(at, _lifecycle("endings"))
+    if verb is None:
+        return
+    predicate, sort = _lifecycle("endings")[verb]
+    after = at + len(verb.split())
+    value = said.value(after, sort)
+    if value is None or not _tells_what(said.low(after), predicate, value.text, said.is_capital(after)):
+        return
+    yield _change(start, value.stop, predicate, value.text)
+    follows = said.after(after, value.stop)
+    other = said.value(follows + 1, "replacement") if said.low(follows) == "to" else None
+    if predicate == "switched-from" and other is not None:
+        yield _change(start, other.stop, "switched-to", other.text)
+
+
+def _tells_what(first: str, predicate: str, value: str, named: bool) -> bool:
+    """Whether the words after an ending verb name what ended: "lost my keys" may, "lost to them" does not."""
+    owned = first in _OWNERS or first in ARTICLES
+    words = {*value.lower().split()}
+    if predicate in ("lost", "dropped", "finished", "deleted", "cancelled", "abandoned"):
+        known = table("extraction", "belongings") | table("extraction", "relations")
+        names_what = owned and bool(words & (known | {"job", "work"}))
+        return names_what or (predicate == "dropped" and named)
+    if predicate == "left":
+        classes = _lifecycle("classes")
+        people = {*classes["work"]["words"], *classes["partner"]["words"], *classes["study"]["words"]}
+        return named or (first == "my" and bool(words & people))
+    if predicate in ("quit", "stopped", "gave-up"):
+        return first not in ("on", "at", "by", "for", "and") and value.lower() not in ("hope", "trying", "early")
+    return owned or named or predicate != "sold"
+
+
+def _now(said: Said, at: int, start: int) -> Iterator[Fact]:
+    """ "I'm a teacher now", "I'm now an engineer at Acme"."""
+    if said.low(at) != "am":
+        return
+    noun = next((place for place in (at + 1, at + 2) if said.low(place) in ("a", "an")), None)
+    if noun is None or not (said.low(at + 1) == "now" or "now" in said.lows[at:][-3:]):
+        return
+    value = said.value(noun, "is")
+    if value is not None and _names_profession(value.text):
+        yield _change(start, value.stop, "is-now", value.text)
+
+
+def _gone_at(said: Said, at: int) -> str | None:
+    while said.low(at) in table("extraction", "adverbs"):
+        at += 1
+    return said.longest(at, _words("gone"))
+
+
+def _of_what_is_had(said: Said, place: int) -> Iterator[Fact]:
+    """ "My dog died", "my dog Rex passed away", "Rex died", "our car was stolen"."""
+    start = said.words[place].start
+    owned = said.low(place) in _OWNERS
+    first = place + owned
+    for verb in range(first + 1, first + 4):
+        gone = _gone_at(said, verb)
+        if gone is None:
+            continue
+        named = all(map(said.is_capital, range(first, verb)))
+        if not owned and (not named or said.low(first) in _PRONOUNS):
+            return
+        last = verb
+        while said.low(last) in table("extraction", "adverbs"):
+            last += 1
+        stop = said.words[last + len(gone.split()) - 1].stop
+        what, gone = said.written(first, verb), gone.removeprefix("has ")
+        if owned:
+            yield _change(start, stop, "lost", f"their {what}", text=f"{{possessive}} {what} {gone}")
+        else:
+            yield _change(start, stop, "is", "gone", of=what, text=f"{what} {gone}")
+        return
+    if owned and said.low(place + 1) in _lifecycle("classes")["partner"]["words"]:
+        yield from _parted(said, place, start)
+
+
+def _parted(said: Said, place: int, start: int) -> Iterator[Fact]:
+    """ "My girlfriend left me", "my girlfriend and I broke up" (whose second half is read by itself)."""
+    lows = said.lows[place + 2 : place + 5]
+    at = int(bool(lows) and said.is_capital(place + 2))
+    if lows[at : at + 2] in (["left", "me"], ["dumped", "me"]) or lows[at : at + 4] == ["broke", "up", "with", "me"]:
+        stop = said.words[min(place + 2 + at + len(lows[at:]) - 1, len(said) - 1)].stop
+        yield _change(start, stop, "relationship", "broke up", text="{subject} broke up with their partner")
+
+
+def _lifecycle(name: str) -> Any:
+    return lexicon()["lifecycle"][name]
+
+
+def _names_profession(value: str) -> bool:
+    return not _words("professions").isdisjoint(value.lower().split())
 
 
 @cache
-def _plain_states() -> frozenset[str]:
-    every = {state for states in lexicon()["lifecycle"]["states"].values() for state in states}
-    return frozenset(state for state in every if not state.startswith(("a ", "in a ")) and state != "dating")
-
-
-def _became(text: str, words: Sequence[Token], at: int, user: str, start: int) -> Iterator[Change]:
-    """ "I became a chef", "I went vegan", "I switched to tea"."""
-    verb = _phrase(words, at, lexicon()["lifecycle"]["beginnings"])
-    if verb is None:
-        return
-    if verb in _PARTICIPLES and words[at - 1].low in ("i", "we"):
-        return  # "I become a teacher when I finish" is no change so far; "I have become" is one
-    after = at + len(verb.split())
-    predicate = lexicon()["lifecycle"]["beginnings"][verb]
-    if predicate == "switched-to":
-        value = _value(text, words, after, "replacement")
-        if value is not None:
-            yield Change(user, predicate, value[0], False, start, value[1])
-        return
-    value = _value(text, words, after, "is") if after < len(words) else None
-    if value is None:
-        return
-    post = words[after].low in ("a", "an") and not _words("professions").isdisjoint(value[0].lower().split())
-    if post or value[0].lower() in _states():
-        yield Change(user, predicate, value[0], False, start, value[1])
+def _words(name: str) -> frozenset[str]:
+    return frozenset(_lifecycle("words")[name])
 
 
 @cache
 def _states() -> frozenset[str]:
     """What somebody is for long, of which another state is the end: "vegan", "a vegan", "a smoker"."""
-    return frozenset(chain.from_iterable(lexicon()["lifecycle"]["states"].values()))
-
-
-def _ended(text: str, words: Sequence[Token], at: int, user: str, start: int) -> Iterator[Change]:
-    """ "I gave up Spanish", "I sold the car", "I switched from Vim to Emacs"."""
-    verb = _phrase(words, at, lexicon()["lifecycle"]["endings"])
-    if verb is None:
-        return
-    predicate, sort = lexicon()["lifecycle"]["endings"][verb]
-    after = at + len(verb.split())
-    value = _value(text, words, after, sort)
-    if value is None or not _tells_what(words[after].low, predicate, value[0], capital(text, words[after])):
-        return
-    yield Change(user, predicate, value[0], False, start, value[1])
-    follows = next((n for n, word in enumerate(words) if n > after and word.start >= value[1]), None)
-    if predicate == "switched-from" and follows is not None and words[follows].low == "to":
-        other = _value(text, words, follows + 1, "replacement")
-        if other is not None:
-            yield Change(user, "switched-to", other[0], False, start, other[1])
-
-
-def _tells_what(first: str, predicate: str, value: str, named: bool) -> bool:
-    """Whether the words after an ending verb name what ended: "lost my keys" may, "lost to them" does not."""
-    owned = first in ("my", "our") or first in ARTICLES
-    if predicate in ("lost", "dropped", "finished", "deleted", "cancelled", "abandoned"):
-        known = table("extraction", "belongings") | table("extraction", "relations")
-        names_what = owned and bool({*value.lower().split()} & (known | {"job", "work"}))
-        return names_what or (predicate == "dropped" and named)
-    if predicate == "left":
-        classes = lexicon()["lifecycle"]["classes"]
-        people = {*classes["work"]["words"], *classes["partner"]["words"], *classes["study"]["words"]}
-        return named or (first == "my" and bool({*value.lower().split()} & people))
-    if predicate in ("quit", "stopped", "gave-up"):
-        return first not in ("on", "at", "by", "for", "and") and value.lower() not in ("hope", "trying", "early")
-    return owned or named or predicate not in ("sold",)
-
-
-def _now(text: str, words: Sequence[Token], at: int, user: str, start: int) -> Iterator[Change]:
-    """ "I'm a teacher now", "I'm now an engineer at Acme"."""
-    if at >= len(words) or words[at].low != "am":
-        return
-    lows = [word.low for word in words[at:]]
-    noun = next((n for n in (at + 1, at + 2) if n < len(words) and words[n].low in ("a", "an")), None)
-    if noun is None or not ("now" in lows and (lows[1] == "now" or lows[-1] == "now" or "now" in lows[-3:])):
-        return
-    value = _value(text, words, noun, "is")
-    if value is not None and not _words("professions").isdisjoint(value[0].lower().split()):
-        yield Change(user, "is-now", value[0], False, start, value[1])
-
-
-def _gone_at(words: Sequence[Token], at: int) -> str | None:
-    after = at
-    while after < len(words) and words[after].low in table("extraction", "adverbs"):
-        after += 1
-    return _phrase(words, after, _words_list("gone"))
-
-
-def _of_what_is_had(text: str, words: Sequence[Token], place: int, user: str) -> Iterator[Change]:
-    """ "My dog died", "my dog Rex passed away", "Rex died", "our car was stolen"."""
-    start = words[place].start
-    owned = words[place].low in _OWNERS
-    for size in (1, 2, 3):
-        verb = place + owned + size
-        said = _gone_at(words, verb)
-        if said is None:
-            continue
-        nouns = words[place + owned : verb]
-        named = [word for word in nouns if capital(text, word)]
-        if not owned and (len(named) != len(nouns) or nouns[0].low in _PRONOUNS):
-            return
-        while verb < len(words) and words[verb].low in table("extraction", "adverbs"):
-            verb += 1
-        stop = words[verb + len(said.split()) - 1].stop
-        what = bare(text[nouns[0].start : nouns[-1].stop])
-        gone = said.removeprefix("has ")
-        if owned:
-            yield Change(user, "lost", f"their {what}", False, start, stop, f"{{possessive}} {what} {gone}")
-        else:
-            yield Change(what, "is", "gone", False, start, stop, f"{what} {gone}")
-        return
-    if owned and _is_partner(words, place + 1):
-        yield from _parted(text, words, place, user, start)
-
-
-def _is_partner(words: Sequence[Token], at: int) -> bool:
-    partners = lexicon()["lifecycle"]["classes"]["partner"]["words"]
-    return at < len(words) and words[at].low in partners
-
-
-def _parted(text: str, words: Sequence[Token], place: int, user: str, start: int) -> Iterator[Change]:
-    """ "My girlfriend left me", "my girlfriend and I broke up" (whose second half is read by itself)."""
-    lows = [word.low for word in words[place + 2 : place + 5]]
-    at = 1 if lows[:1] and capital(text, words[place + 2]) else 0
-    if lows[at : at + 2] in (["left", "me"], ["dumped", "me"]) or lows[at : at + 4] == ["broke", "up", "with", "me"]:
-        stop = words[min(place + 2 + at + len(lows[at:]) - 1, len(words) - 1)].stop
-        yield Change(user, "relationship", "broke up", False, start, stop, "{subject} broke up with their partner")
+    return frozenset(chain.from_iterable(_lifecycle("states").values()))
 
 
 @cache
-def _words(name: str) -> frozenset[str]:
-    return frozenset(lexicon()["lifecycle"]["words"][name])
-
-
-@cache
-def _words_list(name: str) -> tuple[str, ...]:
-    return tuple(lexicon()["lifecycle"]["words"][name])
+def _plain_states() -> frozenset[str]:
+    return frozenset(state for state in _states() if not state.startswith(("a ", "in a ")) and state != "dating")

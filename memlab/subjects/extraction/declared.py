@@ -16,9 +16,10 @@ __all__ = ["DECLARED"]
 def _extract(verbs: Verbs) -> Any:
     from memlab.subjects.extraction.extraction import Extraction, where_of
 
+    extraction: Extraction = verbs.made("extraction")
+
     def extract(messages: Any, role: str, model: Any, otherwise: Any, *, agent: str | None, **place: str | None) -> Any:
-        where = where_of(agent, **place)
-        return Extraction(verbs.core, verbs.remembering).extract(messages, role, where, model, otherwise)
+        return extraction.extract(messages, role, where_of(agent, **place), model, otherwise)
 
     return extract
 
@@ -29,7 +30,7 @@ DECLARED = Declared(
         Hook("extraction-facts", "read-facts", "memlab.subjects.extraction.reading:facts_in"),
     ),
     accessors={
-        "extraction": made_of("memlab.subjects.extraction.extraction:Extraction", "core", "remembering"),
+        "extraction": made_of("memlab.subjects.extraction.extraction:Extraction", "core", "remembering", "observing"),
         "extract": _extract,
     },
 )

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 
-from memlab.kernel.english import first_of, holds, padded, phrases, proper_names, vocabulary
+from memlab.kernel.english import first_of, holds, padded, phrases, vocabulary, words_of
+from memlab.subjects.reading.names import proper_names
 
-__all__ = ["has_happened", "is_durable_event"]
+__all__ = ["has_happened", "is_durable_event", "is_hypothetical"]
+
 
 _DATE = re.compile(
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d{1,2}\b|\b(?:19|20)\d\d\b|\$\d|\b\d{1,3}%",
@@ -137,3 +139,35 @@ _DANGLING = re.compile(
     r"(?:saw|watched|read|tried|made|found|got|heard|bought) (?:it|this|that|them) "
 )
 """What it tells of stands in another sentence: "I first watched it in May", "I taught people how to make this"."""
+
+
+# Whether an answer is in earnest: one to "If you could ..." says nothing about its speaker.
+
+
+_LONGEST_QUESTION = 600
+
+
+def is_hypothetical(question: str) -> bool:
+    """Return whether a message asks what would be, and not what is.
+
+    Parameters
+    ----------
+    question
+        The message just before an answer.
+
+    Returns
+    -------
+    bool
+        Whether the message asks, and supposes something.
+
+    Examples
+    --------
+    >>> [is_hypothetical(one) for one in ("If you could fly, where to?", "Where do you live?")]
+    [True, False]
+    """
+    if "?" not in question and not question.lower().lstrip().startswith(_SUPPOSES):
+        return False
+    return holds(padded(words_of(question[-_LONGEST_QUESTION:])), phrases("answers", "hypothetical"))
+
+
+_SUPPOSES = ("if you", "what if", "imagine", "pretend", "suppose", "would you rather")

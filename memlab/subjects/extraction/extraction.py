@@ -21,23 +21,118 @@ from memlab.kernel.state import checked_text
 from memlab.kernel.storage.views import seen
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import check_agent, check_on
-from memlab.kernel.verbs.linking.comparing import Comparing
+from memlab.kernel.verbs.linking import comparing
 from memlab.kernel.verbs.registers import Gaps
-from memlab.kernel.verbs.remembering.detectors import Utterance
 from memlab.kernel.verbs.remembering.remember import Remembering
-from memlab.kernel.verbs.remembering.tellings import Tellings
 from memlab.kernel.verbs.results import Remembered
+from memlab.kernel.verbs.tellings import Tellings
 from memlab.subjects.extraction.asking import asked
-from memlab.subjects.extraction.chats import chats_of, unread
 from memlab.subjects.extraction.circumstances import roles_played
 from memlab.subjects.extraction.learning import LESSONS, lessons
 from memlab.subjects.extraction.proposing import Where, proposals
 from memlab.subjects.extraction.staged import Asked, Extracted, Proposed
 from memlab.subjects.models import LanguageModel, Otherwise
+from memlab.subjects.reading.utterances import Utterance
 
-__all__ = ["Extraction", "Learned", "where_of"]
+__all__ = ["Extraction", "Learned", "chats_of", "unread", "where_of"]
 
-"""What becomes of a message that a language model does not read."""
+
+# Messages of a chat that was loaded, so that facts can be extracted of them: who speaks as "I".
+#
+# Where one person talks with an assistant, "I" is the user; where several people talk, "I" is the speaker by name.
+
+
+_READ = ("turn", None)
+"""Kinds of rows that were said; a memory of another kind is remembered already as what it is."""
+
+
+def chats_of(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, str | None], list[Message]]:
+    """Return the messages of each session of some rows, in order.
+
+    Parameters
+    ----------
+    rows
+        Rows as ``remember`` takes them, with text and, where known, speaker, creator, session, project and at.
+
+    Returns
+    -------
+    dict
+        Messages by project and session; a person alone with an assistant, or alone, has no name in them. The ``place``
+        of a message is the number of its row.
+
+    Examples
+    --------
+    >>> two = chats_of([{"text": "I moved", "speaker": "Ada"}, {"text": "So did I", "speaker": "Bob"}])
+    >>> [(one.role, one.speaker) for one in two[None, None]]
+    [('user', 'Ada'), ('user', 'Bob')]
+    >>> one = chats_of([{"text": "I moved", "speaker": "Ada"}, {"text": "Nice!", "speaker": "assistant"}])
+    >>> [(one.role, one.speaker) for one in one[None, None]]
+    [('user', None), ('assistant', None)]
+    """
+    sessions: dict[tuple[str | None, str | None], list[tuple[str, str | None, int, Mapping[str, Any]]]] = {}
+    people: dict[str | None, set[str]] = {}
+    assistants: set[str | None] = set()
+    for place, row in enumerate(rows):
+        if row.get("kind") not in _READ or not row.get("text"):
+            continue
+        speaker, project = row.get("speaker"), row.get("project")
+        role = role_of(speaker, row.get("creator"))
+        if role == "other":
+            people.setdefault(project, set()).add(str(speaker).casefold())
+        elif role == "assistant":
+            assistants.add(project)
+        name = speaker if role == "other" else None
+        sessions.setdefault((project, row.get("session")), []).append(("user" if name else role, name, place, row))
+    found = {}
+    for (project, session), said in sessions.items():
+        alone = len(people.get(project, ())) == 1 and project in assistants
+        found[project, session] = [
+            Message(role, row["text"], row.get("at"), speaker=None if alone else name, place=place)
+            for role, name, place, row in said
+        ]
+    return found
+
+
+def unread(
+    messages: Sequence[Message], fresh: Collection[int], tellings: Collection[tuple[int, str]]
+) -> frozenset[int]:
+    """Return the numbers of the messages of a session that extraction has not read.
+
+    A session is read from its beginning and stored in one transaction, so what comes before a message of which
+    something was extracted was read too. A load that was killed leaves the messages after it unread.
+
+    Parameters
+    ----------
+    messages
+        The messages of the session, in order.
+    fresh
+        The numbers of those that the lab did not hold before.
+    tellings
+        The instant, in microseconds UTC, and the quoted words of all that was extracted of the session so far.
+
+    Returns
+    -------
+    frozenset
+        The fresh messages, and those after the last of which something was extracted. All where nothing was.
+
+    Examples
+    --------
+    >>> said = [Message("user", "I moved to Oslo"), Message("user", "I bought a boat"), Message("user", "Hm")]
+    >>> sorted(unread(said, {2}, [(0, "I moved to Oslo")]))
+    [1, 2]
+    """
+    if not tellings:
+        return frozenset(range(len(messages)))
+    last = len(messages) - 1
+    for number in range(last, -1, -1):
+        message = messages[number]
+        at = None if message.at is None else to_micros(message.at)
+        words = " ".join(message.text.split())
+        if number not in fresh and any(at in (None, when) and said in words for when, said in tellings):
+            last = number
+            break
+    return frozenset(number for number in range(len(messages)) if number > last or number in fresh)
+
 
 Admits = Callable[[str, Utterance, str], bool]
 
@@ -118,10 +213,10 @@ class Learned(Displayed):
 
 
 class Extraction:
-    """How one lab extracts."""
+    """How one lab extracts. ``observing`` says by the pack whether an utterance is worth remembering: ``admit``."""
 
-    def __init__(self, core: Core, remembering: Remembering) -> None:
-        self._core, self._remembering = core, remembering
+    def __init__(self, core: Core, remembering: Remembering, observing: Any) -> None:
+        self._core, self._remembering, self._observing = core, remembering, observing
 
     def extract(
         self, messages: Any, role: str, where: Where, model: LanguageModel | None, otherwise: Otherwise
@@ -174,7 +269,7 @@ class Extraction:
             reads = self._core.pack.policies["admit"].inputs
             key = (role, shown.fired, shown.length if "length" in reads else 0, text if "nearest" in reads else "")
             if key not in known:  # what a policy was asked with the same inputs it answers alike
-                known[key] = self._remembering.admit(text, role=role, project=where.project, viewer=viewer).admitted
+                known[key] = self._observing.admit(text, role=role, project=where.project, viewer=viewer).admitted
             return known[key]
 
         return admits
@@ -260,7 +355,7 @@ class Extraction:
         taught = lessons(said, where, budget=_SESSION_TOKENS, open_words=self._core.open_words)
         with self._core.reading():
             off = self._core.pack.settings["linking"] == "off"
-            near = Comparing(self._core)
+            near = comparing(self._core)
             fresh = [one for one in taught if (near.nearest(one.text, project=project, viewer=viewer) or 0.0) <= _KNOWN]
         lessons_of, stated = Extracted(tuple(fresh), len(said)), self._of(said, where, model, otherwise, viewer)
         remembered: tuple[Remembered, ...] = ()

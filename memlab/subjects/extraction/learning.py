@@ -11,20 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from memlab.io.formats import Message
-from memlab.kernel.english import (
-    asserted,
-    count_tokens,
-    first_of,
-    holds,
-    padded,
-    phrases,
-    shorten,
-    vocabulary,
-    words_of,
-)
-from memlab.kernel.verbs.remembering.detectors import utterance
-from memlab.subjects.extraction.proposing import Where
+from memlab.kernel.english import first_of, holds, padded, phrases, vocabulary, words_of
+from memlab.subjects.extraction.proposing import Heard, Where
 from memlab.subjects.extraction.staged import Proposed
+from memlab.subjects.reading.clauses import asserted
+from memlab.subjects.reading.sentences import count_tokens, shorten
+from memlab.subjects.reading.utterances import utterance
 
 __all__ = ["LESSONS", "lessons"]
 
@@ -71,7 +63,7 @@ def lessons(messages: Sequence[Message], where: Where, *, budget: int, open_word
     known: set[str] = set()
     for number, message in enumerate(messages):
         if message.role in ("user", "assistant") and message.text:
-            for one in _of_a_message(message, number, where, open_words):
+            for one in _of_a_message(Heard(message, number, where), open_words):
                 if one.text.casefold() not in known:
                     known.add(one.text.casefold())
                     found[one.rule].append(one)
@@ -87,8 +79,8 @@ def lessons(messages: Sequence[Message], where: Where, *, budget: int, open_word
     return kept
 
 
-def _of_a_message(message: Message, number: int, where: Where, open_words: bool) -> Iterator[Proposed]:
-    text = message.text
+def _of_a_message(heard: Heard, open_words: bool) -> Iterator[Proposed]:
+    text = heard.message.text
     sentences: dict[int, tuple[int, int]] = {}
     for clause in asserted(text):
         start, _ = sentences.get(clause.sentence, (clause.start, clause.stop))
@@ -102,7 +94,7 @@ def _of_a_message(message: Message, number: int, where: Where, open_words: bool)
         sort = next((sort for sort in _RECOGNISED if holds(low, phrases("session", sort))), None)
         if sort is not None and _says_enough(sort, said, words, low):
             more = {"triggers": forbidden} if sort == "avoid" and (forbidden := _forbidden(low)) else {}
-            yield _lesson(sort, shorten(said, _MOST_TOKENS), number, message, (start, stop), where, open_words, more)
+            yield _lesson(sort, shorten(said, _MOST_TOKENS), heard, (start, stop), open_words, more)
 
 
 def _says_enough(sort: str, said: str, words: list[str], low: str) -> bool:
@@ -116,23 +108,21 @@ def _says_enough(sort: str, said: str, words: list[str], low: str) -> bool:
 def _lesson(
     sort: str,
     text: str,
-    number: int,
-    message: Message,
+    heard: Heard,
     place: tuple[int, int],
-    where: Where,
     open_words: bool,
     more: Mapping[str, object],
 ) -> Proposed:
     fields = {
         "kind": sort if open_words and sort in _OPEN else LESSONS[sort],
         "confidence": _SURE[sort],
-        "provenance": "user-stated" if message.role == "user" else "inferred",
+        "provenance": "user-stated" if heard.message.role == "user" else "inferred",
         "tags": [sort],
         "reason": f"extracted by the rule {sort}",
         **more,
-    } | where.fields(message, number, own=True)
-    span = message.text[place[0] : place[1]].strip()
-    return Proposed("memory", text, sort, number, *place, span, fields)
+    } | heard.fields(own=True)
+    span = heard.message.text[place[0] : place[1]].strip()
+    return Proposed("memory", text, sort, heard.number, *place, span, fields)
 
 
 _OPEN = ("breakthrough", "failure", "pivot", "solution")
@@ -148,7 +138,7 @@ def _forbidden(low: str) -> list[str]:
 
 def _sequences(messages: Sequence[Message], where: Where) -> Iterator[Proposed]:
     """Calls of tools that went well, from a task of the user to what says that it is done."""
-    task: tuple[int, Message] | None = None
+    task: Heard | None = None
     waiting: list[str] = []
     done: list[str] = []
     failed: list[str] = []
@@ -162,11 +152,11 @@ def _sequences(messages: Sequence[Message], where: Where) -> Iterator[Proposed]:
         else:
             finished = _is_done(message)
             waiting += message.calls
-        if task is not None and finished and (found := _steps(task, done, failed, where)) is not None:
+        if task is not None and finished and (found := _steps(task, done, failed)) is not None:
             yield found
             task = None
         if message.role == "user" and _is_a_task(message.text):
-            task, done, failed = (number, message), [], []
+            task, done, failed = Heard(message, number, where), [], []
 
 
 def _dynamics(
@@ -196,7 +186,7 @@ def _dynamics(
     ended += " and the user was pleased" if pleased and pleased[-1][0] >= own[-1][0] - 1 else ""
     text = f"How the session went, in {len(said)} messages: {', '.join(parts)}; {ended}".replace(": ;", ":")
     number, last = (right or upset or pleased or [(said[-1][0], said[-1][1])])[0]
-    yield _lesson("dynamics", text, number, last, (0, len(last.text)), where, open_words, {})
+    yield _lesson("dynamics", text, Heard(last, number, where), (0, len(last.text)), open_words, {})
 
 
 def _times(count: int) -> str:
@@ -234,14 +224,14 @@ def _went_wrong(message: Message) -> bool:
     return message.failed or holds(low, phrases("session", "went-wrong"))
 
 
-def _steps(task: tuple[int, Message], done: list[str], failed: list[str], where: Where) -> Proposed | None:
+def _steps(task: Heard, done: list[str], failed: list[str]) -> Proposed | None:
     """The procedure: each tool that went well, in order, one after the other once."""
     steps = [name for place, name in enumerate(done) if place == 0 or name != done[place - 1]][:_MOST_STEPS]
     if len(steps) < 2:
         return None
-    number, message = task
-    goal = shorten(" ".join(message.text.split()), 25)
+    told = task.message.text
+    goal = shorten(" ".join(told.split()), 25)
     text = f"{goal.rstrip('.')}: what led to success was {', then '.join(steps)}"
     warnings = [f"{name} failed" for name in dict.fromkeys(failed)]
     more: dict[str, object] = {"title": goal, "steps": steps, **({"warnings": warnings} if warnings else {})}
-    return _lesson("tools", text, number, message, (0, len(message.text)), where, False, more)
+    return _lesson("tools", text, task, (0, len(told)), False, more)

@@ -11,9 +11,9 @@ import re
 from functools import cache
 from typing import Any, Literal
 
-from memlab.kernel.english import is_plain_word, lexicon, number_of, vocabulary, words_of
-from memlab.subjects.extraction.fact import TEAM, USER
-from memlab.subjects.extraction.worth import is_cut_short
+from memlab.kernel.english import lexicon, number_of, vocabulary, words_of
+from memlab.subjects.extraction.clause import TEAM, USER, is_cut_short
+from memlab.subjects.reading.sentences import is_plain_word
 
 __all__ = ["Plausibility", "plausibility"]
 

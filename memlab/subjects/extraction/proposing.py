@@ -14,33 +14,20 @@ from functools import cache
 from typing import Any
 
 from memlab.io.formats import Message
-from memlab.kernel.english import (
-    Completed,
-    Sentence,
-    asserted,
-    complete_answer,
-    first_of,
-    holds,
-    last_question,
-    padded,
-    phrases,
-    read_sentences,
-    shorten,
-    vocabulary,
-    words_of,
-)
-from memlab.kernel.verbs.fact_rows import fact_text
+from memlab.kernel.english import first_of, holds, padded, phrases, vocabulary, words_of
 from memlab.kernel.verbs.gate import as_agent
-from memlab.kernel.verbs.remembering.detectors import Utterance, corrects, provenance_of, tells_event, utterance
-from memlab.subjects.extraction.circumstances import Setting, setting_of
-from memlab.subjects.extraction.confidence import kept_of
-from memlab.subjects.extraction.durable import has_happened, is_durable_event
-from memlab.subjects.extraction.earnest import is_hypothetical
-from memlab.subjects.extraction.fact import DOUBTFUL, TEAM, USER, Fact
+from memlab.subjects.extraction.circumstances import Setting, kept_of, setting_of
+from memlab.subjects.extraction.clause import DOUBTFUL, TEAM, USER, Fact
+from memlab.subjects.extraction.durable import has_happened, is_durable_event, is_hypothetical
 from memlab.subjects.extraction.reading import facts_in
 from memlab.subjects.extraction.staged import Proposed
+from memlab.subjects.fact_rows import fact_text
+from memlab.subjects.reading.acts import Completed, Sentence, complete_answer, last_question, read_sentences
+from memlab.subjects.reading.clauses import asserted
+from memlab.subjects.reading.sentences import shorten
+from memlab.subjects.reading.utterances import Utterance, corrects, provenance_of, tells_event, utterance
 
-__all__ = ["MOST_TOKENS", "Where", "fact_proposed", "memory_proposed", "proposals"]
+__all__ = ["MOST_TOKENS", "Heard", "Where", "proposals"]
 
 MOST_TOKENS = 60
 """Of what somebody said, as a memory keeps it."""
@@ -65,22 +52,69 @@ class Where:
     session: str | None = None
     agent: str | None = None
 
-    def fields(self, message: Message, number: int, *, own: bool) -> dict[str, Any]:
-        """Of a proposal from this message; ``own``: it is the agent's and nobody else's."""
-        agents = None if self.agent is None else [as_agent(self.agent)]
-        creator = as_agent(self.agent) if own and self.agent is not None else None
+
+@dataclass(frozen=True)
+class Heard:
+    """A message, its number in the conversation, and what the proposals of the call have in common."""
+
+    message: Message
+    number: int
+    where: Where
+
+    def fields(self, *, own: bool) -> dict[str, Any]:
+        """Return what a memory of this message has; ``own``: it is the agent's and nobody else's."""
+        where, numbered = self.where, self.number if self.where.session is not None else None
+        agent = None if where.agent is None else as_agent(where.agent)
         given = {
-            "project": self.project,
-            "session": self.session,
-            "agents": agents,
-            "creator": creator,
-            "at": message.at,
-            "first_message": number if self.session is not None else None,
-            "last_message": number if self.session is not None else None,
+            "project": where.project,
+            "session": where.session,
+            "agents": None if agent is None else [agent],
+            "creator": agent if own else None,
+            "at": self.message.at,
+            "first_message": numbered,
+            "last_message": numbered,
         }
-        if own and self.agent is not None:
+        if own and agent is not None:
             given["visibility"] = "private"  # what one agent heard is its own, whatever the pack says of other writing
         return {name: value for name, value in given.items() if value is not None}
+
+    def memory(self, rule: str, text: str, fields: Mapping[str, Any], place: tuple[int, int]) -> Proposed:
+        """Return what is remembered of the message as it is proposed; ``rule`` recognised it, at this place."""
+        start, stop = place
+        said = self.message.text[start:stop].strip()
+        of_message = {"context": " ".join(said.split())[:_CONTEXT], "reason": _reason(rule)}
+        given = {**fields, **of_message, **self.fields(own=True)}
+        return Proposed("memory", text, rule, self.number, start, stop, said, given)
+
+    def fact(self, fact: Fact, *, provenance: str, rule: str) -> Proposed:
+        """Return a fact of the message as it is proposed; ``rule`` recognised it."""
+        message = self.message
+        said = message.text[fact.start : fact.stop]
+        subject = fact.subject
+        if subject == TEAM and (
+            message.speaker is not None or fact.predicate in vocabulary("extraction", "people-share")
+        ):
+            subject = USER  # among friends "we" is no team: what "we love" the speaker loves
+        if message.speaker is not None and _is_of_user(subject):
+            subject = message.speaker + subject.removeprefix(USER)
+        fields = {
+            "kind": fact.kind,
+            "subject": subject,
+            "predicate": fact.predicate,
+            "object" if fact.entity else "value": fact.value,
+            "confidence": _sure_of(fact, message),
+            "provenance": provenance,
+            "context": " ".join(said.split())[:_CONTEXT],
+            "reason": _reason(rule),
+        }
+        if message.role != "user":
+            fields["status"] = "staged"  # what others say of a user waits for the user's own word
+        called = _called(subject)
+        text = fact_text(called, fact.predicate, fact.value)
+        if fact.text is not None:
+            text = fact.text.format(subject=called, possessive=f"{called}'s")
+        fields |= self.fields(own=False)
+        return Proposed("fact", text, rule, self.number, fact.start, fact.stop, said, fields)
 
 
 def proposals(
@@ -97,18 +131,17 @@ def proposals(
     ``before`` is the message just before: a question of somebody else is read together with its answer. ``played`` says
     that an earlier message began a role or a game.
     """
-    if not message.text or message.role == "tool":
+    if not message.text or message.role == "tool" or _answers_a_game(message, before):
         return
-    if _answers_a_game(message, before):
-        return
+    told = Heard(message, number, where)
     question = _question_to(message, before)
     answer = None if question is None or message.role != "user" else complete_answer(question, message.text)
     setting = _setting(message, played=played)
     answered = [] if answer is None else kept_of(facts_in(answer.text, message.role), setting, answered=True)
     facts = kept_of(facts_in(message.text, message.role), setting)
     facts = [fact for fact in facts if _lasts_among_people(fact, message)]
-    told = [(fact.start, fact.stop) for fact in facts]
-    words = list(_words(message, number, where, told, asked=question is not None)) if _hears(message.text) else []
+    places = [(fact.start, fact.stop) for fact in facts]
+    words = list(_words(told, places, asked=question is not None)) if _hears(message.text) else []
     if setting is not None:  # what a text or a role says happened is nothing that its writer tells
         words = [one for one in words if _OTHERS_WORDS.isdisjoint(setting.signs(one.start))]
     if not facts and not words and not answered:
@@ -118,10 +151,10 @@ def proposals(
     stated = provenance_of(message.role, shown.reasons)
     if answer is not None:
         for fact in answered:
-            yield _answered(fact, answer, message, number, where, provenance=stated)
+            yield _answered(fact, answer, told, provenance=stated)
     for fact in facts:
-        yield fact_proposed(fact, message, number, where, provenance=stated, rule=fact.predicate)
-    heard = [*_shared(answered, answer, facts, message, number, where), *words]
+        yield told.fact(fact, provenance=stated, rule=fact.predicate)
+    heard = [*_shared(answered, answer, facts, told), *words]
     if heard and admits(read, shown, message.role):
         yield from heard
 
@@ -161,12 +194,10 @@ def _question_to(message: Message, before: Message | None) -> str | None:
     return None if same else last_question(before.text)
 
 
-def _answered(
-    fact: Fact, answer: Completed, message: Message, number: int, where: Where, *, provenance: str
-) -> Proposed:
+def _answered(fact: Fact, answer: Completed, told: Heard, *, provenance: str) -> Proposed:
     """A fact of an answer and its question: its place is the answer's, its quotation is what says the value."""
     placed = replace(fact, start=answer.start, stop=answer.stop)
-    proposed = fact_proposed(placed, message, number, where, provenance=provenance, rule=fact.predicate)
+    proposed = told.fact(placed, provenance=provenance, rule=fact.predicate)
     said = f"{answer.question.strip()} {proposed.span.strip()}"
     fields = {**proposed.fields, "context": " ".join(said.split())[:_CONTEXT]}
     return replace(proposed, fields=fields, span=said)
@@ -202,34 +233,6 @@ def _heard() -> dict[str, tuple[str, ...]]:
     return {first: tuple(phrase for phrase in several if phrase.split()[0] == first) for first in firsts}
 
 
-def fact_proposed(fact: Fact, message: Message, number: int, where: Where, *, provenance: str, rule: str) -> Proposed:
-    """A fact of a message as it is proposed; ``rule`` recognised it."""
-    said = message.text[fact.start : fact.stop]
-    subject = fact.subject
-    if subject == TEAM and (message.speaker is not None or fact.predicate in vocabulary("extraction", "people-share")):
-        subject = USER  # among friends "we" is no team: what "we love" the speaker loves
-    if message.speaker is not None and subject.split("'s ", 1)[0] == USER:
-        subject = message.speaker + subject.removeprefix(USER)
-    fields = {
-        "kind": fact.kind,
-        "subject": subject,
-        "predicate": fact.predicate,
-        "object" if fact.entity else "value": fact.value,
-        "confidence": _sure_of(fact, message),
-        "provenance": provenance,
-        "context": " ".join(said.split())[:_CONTEXT],
-        "reason": _reason(rule),
-    }
-    called = _called(subject)
-    if message.role != "user":
-        fields["status"] = "staged"  # what others say of a user waits for the user's own word
-    text = fact_text(called, fact.predicate, fact.value)
-    if fact.text is not None:
-        text = fact.text.format(subject=called, possessive=f"{called}'s")
-    fields |= where.fields(message, number, own=False)
-    return Proposed("fact", text, rule, number, fact.start, fact.stop, said, fields)
-
-
 def _sure_of(fact: Fact, message: Message) -> float:
     """The confidence of a fact; among people what is said of a thing, or of whom all know, is small talk."""
     own = fact.subject.split("'s ", 1)[0] in (USER, TEAM)
@@ -237,16 +240,20 @@ def _sure_of(fact: Fact, message: Message) -> float:
     return min(fact.confidence, DOUBTFUL) if message.speaker is not None and talk else fact.confidence
 
 
+def _is_of_user(subject: str) -> bool:
+    """Whether a subject is the user, or somebody or something of theirs."""
+    return subject.split("'s ", 1)[0] == USER
+
+
 def _called(subject: str) -> str:
     """A subject as a sentence names it: "The user", "The user's sister", "The team", a name as it is."""
     return f"The {subject}" if subject in (USER, TEAM) or subject.startswith(f"{USER}'s ") else subject
 
 
-def _shared(
-    answered: list[Fact], answer: Completed | None, facts: list[Fact], message: Message, number: int, where: Where
-) -> Iterator[Proposed]:
+def _shared(answered: list[Fact], answer: Completed | None, facts: list[Fact], told: Heard) -> Iterator[Proposed]:
     """What the user shared of themselves, in the words that say it: one memory a message."""
-    own = [fact for fact in facts if fact.subject.split("'s ", 1)[0] == USER and fact.confidence >= _WORTH_SHARING]
+    message = told.message
+    own = [fact for fact in facts if _is_of_user(fact.subject) and fact.confidence >= _WORTH_SHARING]
     answers = answer is not None and any(
         fact.subject == USER and fact.confidence >= _WORTH_SHARING for fact in answered
     )
@@ -265,17 +272,15 @@ def _shared(
     words = shorten(" ... ".join(" ".join(one.split()) for one in said), MOST_TOKENS)
     text = f'{message.speaker or "The user"} shared: "{words}"'
     place = (min(start for start, _ in spans), max(stop for _, stop in spans))
-    yield _memory("shared", text, "observation", message, number, place, where)
+    yield _in_words(told, "shared", text, "observation", place)
 
 
-def _words(
-    message: Message, number: int, where: Where, told: list[tuple[int, int]], *, asked: bool
-) -> Iterator[Proposed]:
+def _words(told: Heard, places: list[tuple[int, int]], *, asked: bool) -> Iterator[Proposed]:
     """What happened, what is put right and what is ordered for good, in the words of who said it.
 
     A sentence of which a fact was read is left out, and one that says no more than how somebody feels about it.
     """
-    text = message.text
+    message, text = told.message, told.message.text
     read = list(read_sentences(text))
     sentences: dict[int, tuple[int, int]] = {}
     for clause in asserted(text, _hears):
@@ -285,7 +290,7 @@ def _words(
         said = text[start:stop].strip()
         low = padded(words_of(said))
         rule = _rule(low, of_user=message.role == "user", asked=asked)
-        if rule is None or any(start < end and begin < stop for begin, end in told):
+        if rule is None or any(start < end and begin < stop for begin, end in places):
             continue
         sentence = next((one for one in read if one.start <= start < one.stop), None)
         if sentence is None or not _tells(rule, sentence, said, low, among_people=message.speaker is not None):
@@ -298,7 +303,7 @@ def _words(
             stop = sentence.stop  # with its condition: "... when I ask about deadlines"
             words = shorten(" ".join(text[start:stop].split()), MOST_TOKENS)
         kept = words if rule == "orders-for-good" else f'{message.speaker or f"The {message.role}"} said: "{words}"'
-        yield _memory(rule, kept, kind, message, number, (start, stop), where)
+        yield _in_words(told, rule, kept, kind, (start, stop))
 
 
 def _tells(rule: str, sentence: Sentence, said: str, low: str, *, among_people: bool) -> bool:
@@ -349,29 +354,9 @@ def _rule(low: str, *, of_user: bool, asked: bool) -> str | None:
     return "orders-for-good" if ordered else None
 
 
-def _memory(
-    rule: str, text: str, kind: str, message: Message, number: int, place: tuple[int, int], where: Where
-) -> Proposed:
-    provenance = provenance_of(message.role, ("corrects",) if rule == "corrects" else ())
-    fields = {"kind": kind, "confidence": _SURE_OF_WORDS, "provenance": provenance}
-    return memory_proposed(rule, text, fields, message, number, place, where)
-
-
-def memory_proposed(
-    rule: str,
-    text: str,
-    fields: Mapping[str, Any],
-    message: Message,
-    number: int,
-    place: tuple[int, int],
-    where: Where,
-) -> Proposed:
-    """What is remembered of a message as it is proposed; ``rule`` recognised it, at this place."""
-    start, stop = place
-    said = message.text[start:stop].strip()
-    of_message = {"context": " ".join(said.split())[:_CONTEXT], "reason": _reason(rule)}
-    given = {**fields, **of_message, **where.fields(message, number, own=True)}
-    return Proposed("memory", text, rule, number, start, stop, said, given)
+def _in_words(told: Heard, rule: str, text: str, kind: str, place: tuple[int, int]) -> Proposed:
+    provenance = provenance_of(told.message.role, ("corrects",) if rule == "corrects" else ())
+    return told.memory(rule, text, {"kind": kind, "confidence": _SURE_OF_WORDS, "provenance": provenance}, place)
 
 
 def _reason(rule: str) -> str:

@@ -7,15 +7,15 @@ a denial, a doubt ("I might live") and a past ("I lived") give nothing. Whatever
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
-from memlab.kernel.english import LONGEST, Token, asserted, is_plain_word, number_of, sentence_spans
-from memlab.subjects.extraction.asserting import table, tells
+from memlab.kernel.english import number_of
 from memlab.subjects.extraction.changes import changes_in
-from memlab.subjects.extraction.confidence import confidence_of
-from memlab.subjects.extraction.fact import (
+from memlab.subjects.extraction.circumstances import confidence_of
+from memlab.subjects.extraction.clause import (
+    ARTICLES,
     CHANGED,
     DOUBTFUL,
     INFERRED,
@@ -24,17 +24,21 @@ from memlab.subjects.extraction.fact import (
     SURE,
     TEAM,
     USER,
+    ClauseValue,
     Fact,
+    Said,
     Subject,
+    is_cut_short,
+    lasts,
+    table,
+    tells,
 )
-from memlab.subjects.extraction.owned import called, favourite, had, of_a_property, of_a_relative, relatives
+from memlab.subjects.extraction.owned import fact_of_something_had, owner_at, relative_in
 from memlab.subjects.extraction.plausible import plausibility
-from memlab.subjects.extraction.properties import owner_at
-from memlab.subjects.extraction.values import ARTICLES, bare, capital, joined, trait_at, value_at
-from memlab.subjects.extraction.verbs import is_something, length_of, past_adverbs, verb_of
-from memlab.subjects.extraction.worth import is_cut_short, is_first_of_two, lasts, title_at
+from memlab.subjects.reading.clauses import LONGEST, asserted
+from memlab.subjects.reading.sentences import is_plain_word, sentence_spans
 
-__all__ = ["TEAM", "USER", "Fact", "facts_in"]
+__all__ = ["facts_in"]
 
 _OLDEST = 120
 _NUMBER = re.compile(r"\d+")
@@ -53,7 +57,7 @@ _ENTITIES = frozenset(["place", "work", "person"])
 
 
 def facts_in(text: str, role: str = "user") -> list[Fact]:
-    """The facts that a message states, in order, each once.
+    """Return the facts that a message states, in order, each once.
 
     Of a user's message "I" is the user and "we" the team. Of an assistant's only what it says of "the user" counts.
 
@@ -77,7 +81,7 @@ def _read(text: str, role: str) -> Iterator[Fact]:
             continue
         going_on = before if clause.after in _GOES_ON else None
         before = None
-        for fact, subject in _of_a_clause(text, clause.words, going_on, person, role):
+        for fact, subject in _of_a_clause(Said(text, clause.words), going_on, person, role):
             if subject is not None and not subject.own and not subject.thing:
                 person = subject.name
             if fact is None or text[fact.start] in _OF_PROGRAMS:
@@ -98,67 +102,50 @@ def _sentence_of(text: str, place: int) -> str:
 
 
 def _of_a_clause(
-    text: str, words: list[Token], before: Subject | None, person: str | None, role: str
+    said: Said, before: Subject | None, person: str | None, role: str
 ) -> Iterator[tuple[Fact | None, Subject | None]]:
     """What one clause states, and whom it speaks of."""
-    place = _after_openers(words)
+    place = _after_openers(said)
     subject: Subject | None = None
     if role == "user":
-        changed = list(changes_in(text, words, place, USER))
-        for one in changed:
-            kept = (one.subject, one.predicate, one.value, one.entity)
-            yield Fact(*kept, "personal", SURE, one.start, one.stop, one.text), None
-        if changed:
-            return
-        named = of_a_relative(text, words, place)
+        stated: list[Fact | None] = list(changes_in(said, place))
+        named = None if stated else relative_in(said, place)
         if named is not None:
-            fact, subject = named
+            stated, subject = [named[0]], named[1]
+        elif not stated:
+            stated = [fact for fact in (fact_of_something_had(said, place),) if fact is not None]
+        for fact in stated:
             yield fact, subject
-            if subject is None:
-                return
-        else:
-            fact = (
-                favourite(text, words, place)
-                or of_a_property(text, words, place)
-                or called(text, words, place)
-                or had(text, words, place)
-            )
-            if fact is not None:
-                yield fact, None
-                return
+        if stated and subject is None:
+            return
     if subject is None:
-        subject = _subject(text, words, place, before, person, role)
-    if subject is None:
-        return
-    if _is_heading(text, words, subject):
+        subject = _subject(said, place, before, person, role)
+    if subject is None or _is_heading(said, subject):
         return
     yield None, subject
-    for fact in _said_of(text, words, subject, role):
+    for fact in _said_of(said, subject, role):
         yield fact, subject
 
 
-def _is_heading(text: str, words: list[Token], subject: Subject) -> bool:
+def _is_heading(said: Said, subject: Subject) -> bool:
     """Whether the verb after another's name has a capital: "Case Studies", "Scores Are Weighted"."""
-    if subject.own or subject.verb >= len(words):
+    if subject.own or subject.verb >= len(said):
         return False
-    verb = words[subject.verb]
-    return verb.start > subject.start and text[verb.start].isupper()
+    verb = said.words[subject.verb]
+    return verb.start > subject.start and said.text[verb.start].isupper()
 
 
-def _after_openers(words: Sequence[Token]) -> int:
+def _after_openers(said: Said) -> int:
     """Past what only opens a clause: "Hi", "by the way", "for reports"."""
     place = 0
-    while place < len(words):
-        low = words[place].low
-        length = _phrase_at(words, place)
+    while place < len(said):
+        low, length = said.low(place), _opening_length(said, place)
         if length:
             place += length
         elif low in table("openers"):
             place += 1
         elif low in table("settings"):
-            own = next(
-                (at for at in range(place + 1, min(place + 7, len(words))) if words[at].low in ("i", "we")), None
-            )
+            own = next((at for at in range(place + 1, place + 7) if said.low(at) in ("i", "we")), None)
             if own is None:
                 return place
             place = own
@@ -168,32 +155,25 @@ def _after_openers(words: Sequence[Token]) -> int:
 
 
 @cache
-def _opening_phrases() -> dict[str, list[tuple[str, ...]]]:
-    found: dict[str, list[tuple[str, ...]]] = {}
+def _opening_phrases() -> dict[str, list[list[str]]]:
+    found: dict[str, list[list[str]]] = {}
     for phrase in table("opening-phrases") | table("polite-conditions"):
-        words = tuple(part for word in phrase.split() for part in table("contractions").get(word, word).split())
+        words = [part for word in phrase.split() for part in table("contractions").get(word, word).split()]
         found.setdefault(words[0], []).append(words)
     return found
 
 
-def _phrase_at(words: Sequence[Token], place: int) -> int:
-    fits = [
-        len(phrase)
-        for phrase in _opening_phrases().get(words[place].low, ())
-        if tuple(word.low for word in words[place : place + len(phrase)]) == phrase
-    ]
-    return max(fits, default=0)
+def _opening_length(said: Said, place: int) -> int:
+    phrases = _opening_phrases().get(said.low(place), ())
+    return max((len(phrase) for phrase in phrases if said.lows[place : place + len(phrase)] == phrase), default=0)
 
 
-def _subject(
-    text: str, words: list[Token], place: int, before: Subject | None, person: str | None, role: str
-) -> Subject | None:
+def _subject(said: Said, place: int, before: Subject | None, person: str | None, role: str) -> Subject | None:
     """Whom a clause speaks of; None where that is not clear."""
-    if place >= len(words):
+    if place >= len(said):
         return None
-    low, following = words[place].low, words[place + 1].low if place + 1 < len(words) else ""
-    start = words[place].start
-    if low == "user" or (low == "the" and following == "user"):
+    low, start = said.low(place), said.words[place].start
+    if low == "user" or (low == "the" and said.low(place + 1) == "user"):
         return Subject(USER, False, place + 1 + (low == "the"), start)
     if role != "user":
         return None
@@ -201,87 +181,85 @@ def _subject(
         return Subject(USER if low == "i" else TEAM, True, place + 1, start)
     if low in ("he", "she") and person is not None:
         return Subject(person, False, place + 1, start)
-    if before is not None and verb_of(words, place, own=before.own) is not None:
+    if before is not None and said.verb(place, own=before.own) is not None:
         return Subject(before.name, before.own, place, start, before.thing)
-    return _named(text, words, place) or _thing(text, words, place) or _owned(text, words, place)
+    return _named(said, place) or _thing(said, place) or _owned(said, place)
 
 
-def _named(text: str, words: list[Token], place: int) -> Subject | None:
+def _named(said: Said, place: int) -> Subject | None:
     """A name of one to three capitalised words, right before a verb: "Ada works", "Dr. Okafor speaks"."""
-    last = place
-    while last < len(words) and last < place + 3 and capital(text, words[last]):
-        last += 1
-    for stop in range(last, place, -1):
-        if verb_of(words, stop, own=False) is None and not is_something(words, stop):
+    for stop in range(said.end_of_name(place, 3), place, -1):
+        if said.verb(stop, own=False) is None and not said.is_something(stop):
             continue
-        named = [word.low.removesuffix("'s") for word in words[place:stop]]
-        if not table("no-names").isdisjoint(named) or (stop - place == 1 and named[0] in table("titles")):
+        named = [low.removesuffix("'s") for low in said.lows[place:stop]]
+        single = stop - place == 1
+        if not table("no-names").isdisjoint(named) or (single and named[0] in table("titles")):
             return None
-        if stop - place == 1 and named[0].endswith(_NO_NAME_ENDINGS):
+        if single and named[0].endswith(_NO_NAME_ENDINGS):
             return None  # "Networking plays a big role", "Linguistic studies"
-        return Subject(bare(text[words[place].start : words[stop - 1].stop]), False, stop, words[place].start)
+        return Subject(said.written(place, stop), False, stop, said.words[place].start)
     return None
 
 
-def _thing(text: str, words: list[Token], place: int) -> Subject | None:
+def _thing(said: Said, place: int) -> Subject | None:
     """A thing that uses, needs or runs on another: "The backend is written in", "Our API runs on", "memlab uses"."""
-    article = words[place].low in ("the", "our", "my")
+    article = said.low(place) in ("the", "our", "my")
     start = place + article
-    for stop in range(start + 1, min(start + (3 if article else 1), len(words)) + 1):
-        found = verb_of(words, stop, own=False)
-        if found is not None and table("verbs")[found[0]][1] in table("things")["predicates"]:
-            if words[start].low in table("no-names"):
+    for stop in range(start + 1, min(start + (3 if article else 1), len(said)) + 1):
+        if _is_done_by_things(said.verb(stop, own=False)):
+            if said.low(start) in table("no-names"):
                 return None
-            return Subject(
-                bare(text[words[start].start : words[stop - 1].stop]), False, stop, words[start].start, thing=True
-            )
+            return Subject(said.written(start, stop), False, stop, said.words[start].start, thing=True)
     return None
 
 
-def _owned(text: str, words: list[Token], place: int) -> Subject | None:
+def _is_done_by_things(verb: tuple[str, int] | None) -> bool:
+    return verb is not None and table("verbs")[verb[0]][1] in table("things")["predicates"]
+
+
+def _owned(said: Said, place: int) -> Subject | None:
     """What somebody has, before a verb: "Omar's brother lives"; of a thing what things do: "Ben's laptop runs on"."""
-    owner = owner_at(text, words, place)
+    owner = owner_at(said, place)
     if owner is None or owner.mine:
         return None
     for stop in (owner.place + 1, owner.place + 2):
-        found = verb_of(words, stop, own=False) if stop < len(words) else None
-        if found is None:
+        verb = said.verb(stop, own=False)
+        if verb is None:
             continue
-        noun = joined(words[owner.place : stop])
-        thing = noun not in relatives()
-        if not table("no-nouns").isdisjoint(noun.split()):
+        noun = said.phrase(owner.place, stop)
+        thing = noun not in table("relations")
+        if not table("no-nouns").isdisjoint(noun.split()) or (thing and not _is_done_by_things(verb)):
             return None
-        if thing and table("verbs")[found[0]][1] not in table("things")["predicates"]:
-            return None
-        return Subject(f"{owner.name}'s {noun}", False, stop, words[place].start, thing)
+        return Subject(f"{owner.name}'s {noun}", False, stop, said.words[place].start, thing)
     return None
 
 
-def _said_of(text: str, words: list[Token], subject: Subject, role: str) -> Iterator[Fact]:
+def _said_of(said: Said, subject: Subject, role: str) -> Iterator[Fact]:
     """What is said of a subject by the verb after it."""
     start = subject.start
-    found = verb_of(words, subject.verb, own=subject.own)
+    found = said.verb(subject.verb, own=subject.own)
     if found is None:
-        yield from _identity(text, words, subject, role)
+        yield from _identity(said, subject, role)
         return
     verb, at = found
     _, predicate, sort, kind = table("verbs")[verb]
     sure = _sure(subject, role, verb)
     if sort == "job":
-        yield from _job(text, words, at, subject.name, start, sure, asked=False)
+        yield from _job(said, at, subject, sure, asked=False)
         return
-    if _is_in_capitals(text, start, words[min(at, len(words) - 1)].stop):
+    if _is_in_capitals(said.text, start, said.words[min(at, len(said) - 1)].stop):
         return
-    title = title_at(text, words, at, sort)
-    value = title or value_at(text, words, at, sort)
-    if value is None or not (title or _fits(words[at].low, text, words[at], value[0], verb, sort, subject)):
+    title = said.title(at, sort)
+    value = title or said.value(at, sort)
+    if value is None or not (title or _fits(said, at, value, verb, sort, subject)):
         return
-    if kind == "goal" and predicate.endswith("-to") and not lasts(value[0], said_to_someone=predicate == "plans-to"):
+    goal = kind == "goal" and predicate.endswith("-to")
+    if goal and not lasts(value.text, said_to_someone=predicate == "plans-to"):
         return
-    if not title and (is_cut_short(value[0]) or is_first_of_two(text, value)):
+    if not title and (is_cut_short(value.text) or said.is_first_of_two(value)):
         return
     entity = sort in _ENTITIES and predicate != "works-from"
-    yield Fact(subject.name, predicate, value[0], entity, kind, sure, start, value[1])
+    yield Fact(subject.name, predicate, value.text, entity, kind, sure, start, value.stop)
 
 
 def _sure(subject: Subject, role: str, verb: str) -> float:
@@ -292,27 +270,29 @@ def _sure(subject: Subject, role: str, verb: str) -> float:
     return SURE if subject.own else SAID_OF_OTHERS
 
 
-def _fits(first: str, text: str, word: Token, value: str, verb: str, sort: str, subject: Subject) -> bool:
+def _fits(said: Said, at: int, given: ClauseValue, verb: str, sort: str, subject: Subject) -> bool:
     """Whether a value is one that a verb of this sort takes for long."""
-    definite = first == "the" or value.lower().startswith(("all the ", "all of ", "both the "))
-    definite = definite and not any(part[:1].isupper() and not _is_shouted(part) for part in value.split()[1:])
+    first, value = said.low(at), given.text
+    low, parts = value.lower(), value.split()
     if verb == "have":
         counted = first in ("a", "an", "several", *table("belongings")) or number_of(first) is not None
-        counted = counted or first[:1].isdigit()
-        counted = counted and table("no-belongings").isdisjoint(value.lower().split())
-        return counted and not table("belongings").isdisjoint(re.findall(r"[\w'-]+", value.lower()))
-    if verb == "joined" and not table("no-employers").isdisjoint(value.lower().split()):
+        counted = (counted or first[:1].isdigit()) and table("no-belongings").isdisjoint(low.split())
+        return counted and not table("belongings").isdisjoint(re.findall(r"[\w'-]+", low))
+    if verb == "joined" and not table("no-employers").isdisjoint(low.split()):
         return False
     if verb == "play" and value[:1].isdigit():
         return False  # a move: "1.e4"
     if verb in ("know", "joined") or (verb == "use" and subject.own and subject.name == USER):
-        return any(part[:1].isupper() or part[:1].isdigit() for part in value.split())
-    if verb == "require" and len(value.split()) == 2 and first in ARTICLES:
+        return any(part[:1].isupper() or part[:1].isdigit() for part in parts)
+    if verb == "require" and len(parts) == 2 and first in ARTICLES:
         return False  # "a vehicle with ..."
     if sort == "work" and first in ARTICLES and _last_word(value) in table("generic-employers"):
         return False
     if sort in ("place", "work", "tool", "choice", "taste"):
-        return not definite and not (sort in ("place", "work") and _NUMBER.match(value) is not None)
+        definite = first == "the" or low.startswith(("all the ", "all of ", "both the "))
+        named = any(part[:1].isupper() and not _is_shouted(part) for part in parts[1:])
+        numbered = sort in ("place", "work") and _NUMBER.match(value) is not None
+        return not (definite and not named) and not numbered
     if verb == "require" and subject.own:
         return False
     return verb != "drive" or first in ("a", "an", "my")
@@ -337,56 +317,47 @@ def _is_shouted(word: str) -> bool:
     return word.isupper() and is_plain_word(word.lower())
 
 
-def _identity(text: str, words: list[Token], subject: Subject, role: str) -> Iterator[Fact]:
+def _identity(said: Said, subject: Subject, role: str) -> Iterator[Fact]:
     """ "I am a nurse", "I'm vegetarian", "I'm 34 years old", "I'm Tobias"."""
-    start, be = subject.start, "am" if subject.own else "is"
-    verb = next((at for at in past_adverbs(words, subject.verb) if words[at].low == be), None)
-    if verb is None or subject.name == TEAM or subject.thing:
+    be = "am" if subject.own else "is"
+    verb = next((at for at in said.past_adverbs(subject.verb) if said.low(at) == be), None)
+    if verb is None or subject.name == TEAM or subject.thing or verb + 1 >= len(said):
         return
-    at = next((one for one in reversed(past_adverbs(words, verb + 1))), None)
-    if at is None:
+    at = said.past_adverbs(verb + 1)[-1]
+    sure, word = _sure(subject, role, "am"), said.words[at]
+    if _NUMBER.fullmatch(word.low) is not None:
+        counted = said.length_of(at + 1, ("years old", "year old", "yo")) or at + 1 == len(said)
+        if counted and int(word.low[:4]) <= _OLDEST:
+            yield Fact(subject.name, "age", word.low, False, "personal", sure, subject.start, word.stop)
         return
-    sure = _sure(subject, role, "am")
-    if _NUMBER.fullmatch(words[at].low) is not None:
-        said = length_of(words, at + 1, ("years old", "year old", "yo")) or at + 1 == len(words)
-        if said and int(words[at].low[:4]) <= _OLDEST:
-            yield Fact(subject.name, "age", words[at].low, False, "personal", sure, start, words[at].stop)
-        return
-    yield from _job(text, words, at, subject.name, start, sure, asked=True)
-    shouted = _is_in_capitals(text, start, words[at].stop)
-    if subject.own and not shouted and capital(text, words[at]) and not trait_at(text, words, at):
-        value = value_at(text, words, at, "name")
-        if value is not None and len(value[0].split()) <= 3 and all(part[:1].isupper() for part in value[0].split()):
-            sure = sure if _INTRODUCES.search(text) is not None else min(sure, DOUBTFUL)
-            yield Fact(subject.name, "name", value[0], False, "personal", sure, start, value[1])
+    yield from _job(said, at, subject, sure, asked=True)
+    shouted = _is_in_capitals(said.text, subject.start, word.stop)
+    if subject.own and not shouted and said.is_capital(at) and not said.is_trait(at):
+        value = said.value(at, "name")
+        parts = [] if value is None else value.text.split()
+        if value is not None and len(parts) <= 3 and all(part[:1].isupper() for part in parts):
+            sure = sure if _INTRODUCES.search(said.text) is not None else min(sure, DOUBTFUL)
+            yield Fact(subject.name, "name", value.text, False, "personal", sure, subject.start, value.stop)
 
 
 _INTRODUCES = re.compile(r"\b(?:hi|hello|hey|name|meet|introduce|call|here)\b", re.IGNORECASE)
 """Where somebody greets, "I'm Tobias" is a name; elsewhere it may be a part in a game: "I'm Gryffindor"."""
 
 
-def _job(
-    text: str, words: list[Token], at: int, subject: str, start: int, sure: float, *, asked: bool
-) -> Iterator[Fact]:
+def _job(said: Said, at: int, subject: Subject, sure: float, *, asked: bool) -> Iterator[Fact]:
     """Who somebody is: "a nurse at St. Mary's" is two facts. ``asked``: it must begin with an article or be a trait."""
-    if at >= len(words):
-        return
-    first = words[at].low
-    noun = first in (*ARTICLES, "our", "my")
-    trait = trait_at(text, words, at)
-    if asked and not (noun or trait):
-        return
-    value = value_at(text, words, at, "is" if asked else "job")
+    noun, trait = said.low(at) in (*ARTICLES, "our", "my"), said.is_trait(at)
+    value = None if asked and not (noun or trait) else said.value(at, "is" if asked else "job")
     if value is None:
         return
-    parts = value[0].lower().split()
+    role, parts = value.text, value.text.lower().split()
     if noun and (len(parts) < 2 or not table("passing").isdisjoint(parts[1:3])):
         return
     if trait and not noun and len(parts) > 2:
-        value = (" ".join(value[0].split()[: 1 + (" ".join(parts[:2]) in table("traits"))]), value[1])
-    yield Fact(subject, "is", value[0], False, "personal", sure, start, value[1])
-    follows = next((n for n, word in enumerate(words) if n > at and word.start >= value[1]), None)
-    if follows is not None and words[follows].low in ("at", "for") and (noun or not asked) and follows + 1 < len(words):
-        place = value_at(text, words, follows + 1, "work")
-        if place is not None and capital(text, words[follows + 1]):
-            yield Fact(subject, "works-at", place[0], True, "personal", sure, start, place[1])
+        role = " ".join(role.split()[: 1 + (" ".join(parts[:2]) in table("traits"))])
+    yield Fact(subject.name, "is", role, False, "personal", sure, subject.start, value.stop)
+    follows = said.after(at, value.stop)
+    if said.low(follows) in ("at", "for") and (noun or not asked):
+        place = said.value(follows + 1, "work")
+        if place is not None and said.is_capital(follows + 1):
+            yield Fact(subject.name, "works-at", place.text, True, "personal", sure, subject.start, place.stop)

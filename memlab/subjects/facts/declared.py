@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from memlab.kernel.hooks import Hook
 from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.subjects.fact_rows import FactTimes
 
 __all__ = ["DECLARED"]
 
 DECLARED = Declared(
-    hooks=(Hook("facts-succession", "facts-stored", "memlab.subjects.facts.succession:succession"),),
+    projections=(FactTimes,),
+    hooks=(Hook("facts-succession", "facts-stored", "memlab.subjects.facts.lifecycle:succession"),),
     accessors={
         "facts": made_of("memlab.subjects.facts.facts:LabFacts", "core", "remembering", "questions"),
         "entities": made_of("memlab.subjects.facts.entities:LabEntities", "core"),

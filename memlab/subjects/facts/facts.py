@@ -16,22 +16,13 @@ from memlab.kernel.recall import Filters, Hits, Question
 from memlab.kernel.schema import STATUSES, spelled
 from memlab.kernel.state import State, checked_text, entity_key
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
-from memlab.kernel.verbs.fact_rows import (
-    entities_of,
-    fact_text,
-    facts_frame,
-    facts_of,
-    held_at,
-    predicate_of,
-    retracted,
-    with_status,
-)
+from memlab.kernel.verbs.fact_rows import entities_of, predicate_of
 from memlab.kernel.verbs.gate import filters_while_off
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Memory
-from memlab.subjects.facts.entities import check_name
-from memlab.subjects.facts.merging import entity_named
+from memlab.subjects.fact_rows import fact_text, facts_frame, facts_of, held_at, retracted, with_status
+from memlab.subjects.facts.entities import check_name, entity_named
 from memlab.subjects.facts.narrative import USER, Narrative, about, narrative, profile
 
 if TYPE_CHECKING:

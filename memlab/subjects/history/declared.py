@@ -11,6 +11,6 @@ DECLARED = Declared(
     accessors={
         "at": bound("memlab.subjects.history.history:store_at", "store"),
         "viewed_by": bound("memlab.subjects.history.history:store_viewed_by"),
-        "log": bound("memlab.subjects.history.log:happened"),
+        "log": bound("memlab.subjects.history.history:happened"),
     },
 )

@@ -20,8 +20,7 @@ from memlab.kernel.privacy import Finding
 from memlab.kernel.state import checked_columns, columns_of, refuse_names
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import check_on
-from memlab.kernel.verbs.linking.comparing import check_linking
-from memlab.kernel.verbs.linking.linker import Linker
+from memlab.kernel.verbs.linking import Linker, check_linking
 from memlab.kernel.verbs.policies.policies import LabPolicies
 from memlab.kernel.verbs.projections import new_state
 from memlab.kernel.verbs.remembering.known import Known

@@ -34,7 +34,7 @@ from memlab.kernel.journal import (
 )
 from memlab.kernel.storage.backup_folders import BACKUPS, UNCOPIED, BackupFolder, backups_in, places
 from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT, REPLACED
-from memlab.kernel.verbs.migration import mending
+from memlab.subjects.mending import mending
 
 __all__ = ["Restored", "restore"]
 

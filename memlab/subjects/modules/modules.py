@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,13 +16,67 @@ from memlab.kernel.privacy import screen, without_sensitive
 from memlab.kernel.state import checked_text, refuse_names
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import check_on
-from memlab.subjects.models import LanguageModel
-from memlab.subjects.modules.in_task import described
-from memlab.subjects.modules.module_map import ModuleMap, ModuleMaps, module_map
+from memlab.subjects.modules.module_map import ModuleMap, ModuleMaps, described, module_map
 from memlab.subjects.modules.scanning import scan
-from memlab.subjects.modules.touched import known_path, paths_in
 
-__all__ = ["LabModules"]
+__all__ = ["LabModules", "known_path", "paths_in"]
+
+
+# Files that a session touched: paths, calls of tools, messages with such calls, or the report of a hook.
+
+
+_KEYS = ("file_path", "filePath", "notebook_path", "path", "file", "relative_workspace_path", "target_file")
+"""What tools of coding assistants call the file that they read or write."""
+_WITHIN = ("tool_input", "input", "arguments", "args", "content", "message", "tool_calls", "function", "parameters")
+"""Where a message, a call or a hook's report keeps the arguments of a tool."""
+_DEEPEST = 8
+
+
+def paths_in(given: Any, depth: int = 0) -> Iterator[str]:
+    """Return the paths that an item names: a path itself, or the files of the calls of tools within it.
+
+    >>> list(paths_in({"tool_name": "Edit", "tool_input": {"file_path": "src/auth.ts", "new_string": "x"}}))
+    ['src/auth.ts']
+    """
+    if depth > _DEEPEST:
+        return
+    if isinstance(given, str):
+        if depth == 0:
+            yield given
+        elif given.startswith("{"):  # arguments as JSON
+            try:
+                yield from paths_in(json.loads(given), depth)
+            except (ValueError, RecursionError):
+                return
+    elif isinstance(given, Mapping):
+        for key in _KEYS if depth else ():
+            if isinstance(given.get(key), str):
+                yield given[key]
+        for key in _WITHIN:
+            if key in given:
+                yield from paths_in(given[key], depth + 1)
+    elif isinstance(given, Iterable):
+        for one in given:
+            yield from paths_in(one, depth + 1) if not isinstance(one, str) else ()
+
+
+def known_path(path: str, files: Iterable[str]) -> str | None:
+    """Return a path as the map writes it: an absolute one without what stands before the project's own folders.
+
+    None for an absolute path of which no end is a file of the map or lies in one of its folders.
+    """
+    plain = path.replace("\\", "/").removeprefix("./")
+    held = set(files)
+    if not plain.startswith("/") and plain[1:3] != ":/":
+        return plain
+    parts = plain.split("/")
+    ends = ["/".join(parts[at:]) for at in range(1, len(parts))]
+    for end in ends:
+        if end in held:
+            return end
+    folders = {path.rpartition("/")[0] for path in held} - {""}
+    return next((end for end in ends if end.rpartition("/")[0] in folders), None)
+
 
 _LONGEST = 500
 """Characters of a path, as a scan takes them."""
@@ -39,9 +94,7 @@ class LabModules:
         self._core = core
 
     @checked
-    def scan(
-        self, path: str | Path, *, project: str | None = None, model: LanguageModel | None = None, progress: bool = True
-    ) -> ModuleMap:
+    def scan(self, path: str | Path, *, project: str | None = None, progress: bool = True) -> ModuleMap:
         """Read a project's folder, and keep its modules, commands and conventions as one event.
 
         ``project`` is the folder's name unless given. A second scan stands in place of the first; what was said of
@@ -49,12 +102,10 @@ class LabModules:
         files are not read. Conventions (of settings of formatters, instructions for agents, CONTRIBUTING and README)
         are shown for review, and nothing is remembered.
 
-        Files of one subject are one module in whatever folders they lie, by their names and imports. A ``model`` is
-        asked for the modules of the files that are left with a layer, such as ``src/utils``: it is sent their paths,
-        imports and first sentences. What it proposes of other files or of no plain name is dropped and counted in
-        ``left_out``.
+        Files of one subject are one module in whatever folders they lie, by their names and imports. Files that are
+        left with a layer, such as ``src/utils``, join a module by ``describe``.
 
-        InputError for a path that is no folder; ModelError where the model gives no answer, and nothing is kept.
+        InputError for a path that is no folder.
 
         >>> found = lab.agents.modules.scan(".", project="api")                                   # doctest: +SKIP
         >>> lab.remember(found.conventions)                                           # doctest: +SKIP
@@ -64,7 +115,7 @@ class LabModules:
             raise InputError(f"{str(path)!r} is no folder.")
         named = project if project is not None else root.resolve().name
         _check_project(named)
-        read = scan(root, progress=progress, model=model)
+        read = scan(root, progress=progress)
         body: dict[str, Any] = {
             "project": named,
             "modules": [asdict(module) for module in read.modules],

@@ -15,13 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from memlab.kernel.base.progress import bar
-from memlab.kernel.english import file_language
 from memlab.kernel.privacy import screen
-from memlab.subjects.models import LanguageModel
-from memlab.subjects.modules.classifying import classify
-from memlab.subjects.modules.grouping import by_subject, is_layer, neighbours_join
-from memlab.subjects.modules.manifests import Command, Convention, read_manifests
-from memlab.subjects.modules.walking import Tree, walk
+from memlab.subjects.modules.manifests import Command, Convention, Tree, read_manifests, walk
+from memlab.subjects.modules.module_map import by_subject, is_layer, neighbours_join
+from memlab.subjects.reading.tags import file_language
 
 __all__ = ["Module", "Scan", "scan"]
 
@@ -39,10 +36,7 @@ _GO = re.compile(r"""^\s*(?:import\s+)?(?:\w+\s+)?"([\w./-]{1,300})"\s*$""", re.
 
 @dataclass
 class Module:
-    """One module: a folder (its ``name``; "." is the root), its files and tests, and the modules that it imports.
-
-    ``classified`` says that a language model sorted files into it.
-    """
+    """One module: a folder (its ``name``; "." is the root), its files and tests, and the modules that it imports."""
 
     name: str
     description: str = ""
@@ -50,7 +44,6 @@ class Module:
     tests: list[str] = field(default_factory=list)
     entry_points: list[str] = field(default_factory=list)
     depends_on: list[str] = field(default_factory=list)
-    classified: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,8 +58,8 @@ class Scan:
     left_out: dict[str, int]
 
 
-def scan(root: Path, *, progress: bool, model: LanguageModel | None = None) -> Scan:
-    """Read a folder: nothing in it is run, and nothing outside of it is read. A ``model`` sorts what names leave."""
+def scan(root: Path, *, progress: bool) -> Scan:
+    """Read a folder: nothing in it is run, and nothing outside of it is read."""
     tree = walk(root)
     manifests = read_manifests(tree)
     tests = [path for path in tree.sources if _is_test(path)]
@@ -79,13 +72,7 @@ def scan(root: Path, *, progress: bool, model: LanguageModel | None = None) -> S
             step(1)
     groups = by_subject(_grouped(files))
     groups = neighbours_join(groups, imported, _folders(groups))
-    gained: frozenset[str] = frozenset()
-    if model is not None:
-        groups, gained, dropped = classify(
-            model, groups, imported, lambda path: screen(_sentence(tree.text(path, 4_096), path)).text
-        )
-        tree.left_out.update(dropped)
-    modules = {name: Module(name, files=held, classified=name in gained) for name, held in groups.items()}
+    modules = {name: Module(name, files=held) for name, held in groups.items()}
     owner, folders = {path: name for name, held in groups.items() for path in held}, _folders(groups)
     for path in tests:
         name = _tested(path, modules, owner)

@@ -15,14 +15,14 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
-from memlab.kernel.english import emotional_weight, vocabulary, words_of
+from memlab.kernel.english import STOP_WORDS, vocabulary, words_of
 from memlab.kernel.hooks import hooks
-from memlab.kernel.index import STOP_WORDS
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.verbs.corrections.replacing import FACT, Rederived
-from memlab.kernel.verbs.fact_rows import fact_text, predicate_of
-from memlab.kernel.verbs.remembering.inferred import summary_of, tags_of
+from memlab.kernel.verbs.fact_rows import predicate_of
+from memlab.subjects.fact_rows import fact_text
+from memlab.subjects.reading.tags import emotional_weight, summary_of, tags_of
 
 __all__ = ["Wording", "rederive", "retold"]
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from memlab.kernel.state import HASH, EventType
 from memlab.kernel.verbs.declared import Declared, made_of
-from memlab.subjects.retention.events import EVENTS_OF_RETENTION
 
 __all__ = ["DECLARED"]
 
-
 DECLARED = Declared(
-    events=EVENTS_OF_RETENTION,
+    events=(
+        EventType(
+            "maintain", "Time changed memories or removed edges, as the policies of the pack say.", {"pack": HASH}
+        ),
+    ),
     accessors={"upkeep": made_of("memlab.subjects.retention.retention:LabUpkeep", "core", "scheduler")},
-    kept={"scheduler": made_of("memlab.subjects.retention.schedule:Scheduler", "store")},
+    kept={"scheduler": made_of("memlab.subjects.retention.retention:Scheduler", "store")},
 )

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import timedelta
+import sys
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from memlab.errors import InputError, MemlabError, ReadOnlyLab
 from memlab.kernel.base.arguments import Within, checked
-from memlab.kernel.base.clock import When, datable, to_micros
+from memlab.kernel.base.clock import When, datable, from_micros, to_micros
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import printable
+from memlab.kernel.base.threads import Background, Worker
 from memlab.kernel.policies import Pack, load_pack
+from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core, Memories
-from memlab.subjects.retention.curves import Forecast
-from memlab.subjects.retention.forecast import forecast
-from memlab.subjects.retention.schedule import OnUpkeep, Schedule, Scheduler
+from memlab.subjects.retention.forecast import Forecast, forecast
 from memlab.subjects.retention.upkeep import Upkeep, run_upkeep
 
 if TYPE_CHECKING:
@@ -24,7 +29,153 @@ if TYPE_CHECKING:
     from memlab.subjects.programs.operations import LabOperations
     from memlab.subjects.review.review import LabReview
 
-__all__ = ["LabUpkeep"]
+__all__ = ["LabUpkeep", "OnUpkeep", "Schedule", "Scheduler"]
+
+
+# -- a schedule: upkeep again and again, for as long as a process lives -----------------------------------------------
+
+
+OnUpkeep = Callable[[Upkeep], None]
+
+_LOOK = 30.0
+"""Seconds between two looks at the clock: a machine that slept is late by no more than this."""
+
+_LEAST, _MOST = timedelta(milliseconds=1), timedelta(days=365)
+
+
+class Pace:
+    """When the next pass is due, by two clocks: one that may be set, and one that may stand still while it sleeps.
+
+    A pass is due when either says that ``seconds`` have gone by since the last one began. So a machine that slept
+    through five of them makes one, and a clock that was set back holds up nothing.
+    """
+
+    def __init__(self, wall: float, steady: float) -> None:
+        self.wall, self.steady = wall, steady
+
+    def left(self, seconds: float, wall: float, steady: float) -> float:
+        """Seconds until the next pass; none or fewer when it is due."""
+        return seconds - max(wall - self.wall, steady - self.steady)
+
+
+class Schedule(Background, Displayed):
+    """Upkeep in the background; made by ``lab.upkeep.schedule``. ``stop`` it, or use it in a ``with``.
+
+    One thread makes a pass at once and then one every ``every``; each is as of the lab's clock, and the waiting is by
+    real time. Passes that fell into a time when the machine slept are made up for by one. A pass that fails is shown on
+    standard error and kept as ``error`` until one succeeds; the next is made when it is due. A pass that is stopped
+    writes the block that it is at, and the next pass of anyone does the rest.
+    """
+
+    def __init__(self, store: Store, every: timedelta | None, on_upkeep: OnUpkeep | None) -> None:
+        if every is not None and not _LEAST <= every <= _MOST:
+            raise InputError(f"every is a timedelta of 1 ms to 365 days, such as timedelta(hours=4), not {every!r}.")
+        self._store, self._every, self._on_upkeep = store, every, on_upkeep
+        self._last: Upkeep | None = None
+        self._error: MemlabError | None = None
+        self._passes = 0
+        self._pace: Pace | None = None
+        self._worker = Worker(f"upkeep of {store.where}", self._step)
+        self._worker.start()
+
+    @property
+    def every(self) -> timedelta:
+        """What lies between the beginnings of two passes: as given, or the live pack's ``upkeep-hours``."""
+        if self._every is not None:
+            return self._every
+        return timedelta(hours=self._store.versions.pack.number("upkeep-hours"))
+
+    @property
+    def last(self) -> Upkeep | None:
+        """What the last pass that succeeded found; None before the first."""
+        return self._last
+
+    @property
+    def next(self) -> datetime | None:
+        """When the next pass is due, in real time; None if it is stopped."""
+        if not self.active:
+            return None
+        left = self._left()
+        return datetime.now(UTC) + timedelta(seconds=max(left, 0.0))
+
+    @property
+    def error(self) -> MemlabError | None:
+        """Why the last pass failed, None if it did not."""
+        return self._error
+
+    @property
+    def passes(self) -> int:
+        """How many passes were made, those that failed among them."""
+        return self._passes
+
+    def __repr__(self) -> str:
+        due = self.next
+        state = "stopped" if due is None else f"every {self.every}, next at {due:%Y-%m-%d %H:%M:%S} UTC"
+        lines = [f"<Schedule of upkeep: {state}, {self._passes} passes>"]
+        lines += [repr(self._last)] if self._last is not None else []
+        lines += [f"the last pass failed: {self._error}"] if self._error is not None else []
+        return printable("\n".join(lines))
+
+    def _display(self) -> object:
+        head, *rest = repr(self).split("\n")
+        return head, self._last, rest[-1] if self._error is not None else None
+
+    def _step(self) -> float:
+        """A pass if one is due; the seconds until the next look at the clocks.
+
+        ``every`` is asked at each look, since another pack may say another.
+        """
+        if self._pace is None or self._left() <= 0:
+            self._pace = Pace(time.time(), time.monotonic())
+            self._pass()
+        return max(0.0, min(self._left(), _LOOK))
+
+    def _left(self) -> float:
+        return 0.0 if self._pace is None else self._pace.left(self.every.total_seconds(), time.time(), time.monotonic())
+
+    def _pass(self) -> None:
+        try:
+            found = run_upkeep(self._store, self._store.clock(), stopped=lambda: self._worker.stopping)
+        except MemlabError as error:
+            if self._store.journal.closed:
+                self._worker.stop_soon()
+                return
+            # the same trouble, as when another process holds the lab for long, is reported once
+            if str(error) != str(self._error):
+                at = from_micros(self._store.clock())
+                print(f"{at:%Y-%m-%d %H:%M:%S} upkeep of {self._store.where} failed: {error}", file=sys.stderr)
+            self._error = error
+            self._passes += 1
+            return
+        self._last, self._error = found, None
+        self._passes += 1
+        if self._on_upkeep is not None:
+            self._on_upkeep(found)
+
+
+class Scheduler:
+    """The schedule of one lab; a second one takes the place of the first."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._schedule: Schedule | None = None
+
+    def start(self, every: timedelta | None, on_upkeep: OnUpkeep | None) -> Schedule:
+        if self._store.journal.read_only:
+            raise ReadOnlyLab(f"{self._store.where} was opened with read_only=True: upkeep writes down what it finds.")
+        self.stop()
+        self._schedule = Schedule(self._store, every, on_upkeep)
+        return self._schedule
+
+    def stop(self) -> None:
+        """End it, and wait for the block that it is at."""
+        if self._schedule is not None:
+            self._schedule.stop()
+
+    def stop_soon(self) -> None:
+        """End it soon, without waiting: for a finalizer, which may run anywhere."""
+        if self._schedule is not None:
+            self._schedule.stop_soon()
 
 
 class LabUpkeep:

@@ -2,30 +2,278 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import ReadOnlyLab
-from memlab.kernel.base.clock import Micros, from_micros
+from memlab.kernel.base.clock import DAY, Micros, from_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import Step, bar
+from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
 from memlab.kernel.hooks import hooks
-from memlab.kernel.state import Change
+from memlab.kernel.language import Policy
+from memlab.kernel.policies import Pack
+from memlab.kernel.recall import Moment, coded, in_recall, promoted, status_of
+from memlab.kernel.schema import RELATIONS, STATUSES
+from memlab.kernel.state import EVERYONE, Change, State, hidden_from, values_of
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.corrections.editing import due_for_purge
-from memlab.subjects.retention.pruning import edges_frame_of, may_prune, pruned, reads_degrees
-from memlab.subjects.retention.transitions import Transitions, transitions
 
-__all__ = ["Upkeep", "maintain_after_session", "run_upkeep"]
+__all__ = [
+    "Standing",
+    "Transitions",
+    "Upkeep",
+    "edges_frame_of",
+    "live",
+    "maintain_after_session",
+    "may_prune",
+    "pruned",
+    "reads_degrees",
+    "run_upkeep",
+    "spelled",
+    "standing",
+    "transitions",
+]
+
+
+# -- what time does to memories: the changes that a pack's policies see at an instant ---------------------------------
+
+
+Rows = NDArray[np.int64]
+Codes = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+_RETRACTED = STATUSES.index("retracted")
+_NO_CODE = -3
+"""Of no word, and not of null either."""
+_WORDS: NDArray[Any] = np.array(STATUSES, dtype=object)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The status of some memories, as its place in ``STATUSES``, and what their label is where a policy gave one.
+
+    ``label`` is the code of a word of ``words``, -1 where the policy gave none or was not asked.
+    """
+
+    status: Codes
+    label: Codes
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """What changed: one row of ``frame`` (id, what: status or label, from, to) for each, and the same as a change."""
+
+    frame: pl.DataFrame
+    change: Change
+
+
+def live(state: State, rows: Rows, now: Micros) -> Rows:
+    """Those of ``rows`` that upkeep asks about: what takes part in recall, and what was retracted.
+
+    What changed after ``now`` is left alone until the clock has caught up: time that runs backwards undoes nothing.
+    What was retracted is forgotten only at a later instant than that.
+    """
+    status = status_of(state, rows)
+    wanted, changed = in_recall(status) | (status == _RETRACTED), state.numbers["changed"]
+    if changed.held:
+        at = changed.values[rows]
+        wanted &= (at < now) | ((at == now) & (status != _RETRACTED))
+    return np.asarray(rows[wanted])
+
+
+def standing(state: State, pack: Pack, rows: Rows, now: Micros | Rows, *, status: Codes | None = None) -> Standing:
+    """What the pack makes of ``rows`` (ascending): their status by ``promote``, then by ``forget``, and their label.
+
+    ``now`` is one instant, or one for each row. ``status`` stands in for the one that the state has. ``promote`` and
+    ``label`` are asked of what takes part in recall. A status that ``promote`` gives is asked about again until it
+    stays, so that whoever asks a second time finds nothing new; InputError if it never does. Null leaves a status,
+    and a label, as they are.
+    """
+    before = status_of(state, rows) if status is None else status
+    moment = Moment(state, pack, rows, now)
+    if status is not None:
+        moment.give(status=_WORDS[before])
+    moment, after = promoted(moment, before)
+    gone, nulls = moment.ask(pack.policies["forget"])
+    gone = gone if nulls is None else gone & ~nulls
+    # what has only now become retracted waits for the next time, and is seen as such until then
+    gone = gone & (in_recall(after) | (before == _RETRACTED))
+    if gone.any():
+        after = np.where(gone, STATUSES.index(str(pack.settings["forgotten-as"])), after)
+    label, words = coded(*moment.ask(pack.policies["label"]))
+    return Standing(after, np.where(in_recall(after), label, -1), words)
+
+
+def transitions(state: State, pack: Pack, rows: Rows, now: Micros) -> Transitions:
+    """Where the standing of ``rows`` (ascending) at ``now`` is another than the state has; nothing is changed.
+
+    Only what is ``live`` is asked about. Beside a new status or label the change sets ``changed``.
+    """
+    rows = live(state, rows, now)
+    if not len(rows):
+        return Transitions(_frame([]), Change())
+    found, labels = standing(state, pack, rows, now), state.names["label"]
+    status, label = status_of(state, rows), labels.codes[rows].astype(np.int64)
+    known = np.array([*(labels.code(word) for word in found.words), _NO_CODE], dtype=np.int64)
+    moved = np.flatnonzero(found.status != status)
+    named = np.flatnonzero((found.label >= 0) & (known[found.label] != label))
+    frames, parts = [], []
+    for what, at, old, old_words, new, new_words in (
+        ("status", moved, status, STATUSES, found.status, STATUSES),
+        ("label", named, label, labels.vocabulary, found.label, found.words),
+    ):
+        ids = rows[at] + 1
+        frames.append(_changes(ids, what, spelled(old[at], old_words), spelled(new[at], new_words)))
+        # by the word: their order must not tell which memory, maybe of another's, came first
+        for code in sorted(np.unique(new[at]).tolist(), key=lambda code: str(new_words[code])):
+            chosen = ids[new[at] == code].tolist()
+            parts.append(values_of(chosen, **{what: new_words[code], "changed": now}))
+    return Transitions(_frame(frames), Change(set=parts))
+
+
+def spelled(codes: Codes, words: Sequence[str]) -> pl.Series:
+    """The words of these codes, -1 as null."""
+    table = pl.Series([*words, None], dtype=pl.String)
+    return table.gather(np.where(codes < 0, len(words), codes))
+
+
+def _changes(ids: Rows, what: str, before: pl.Series, after: pl.Series) -> pl.DataFrame:
+    return pl.DataFrame(
+        [
+            pl.Series("id", ids, dtype=pl.Int64),
+            pl.Series("what", [what], dtype=pl.String).new_from_index(0, len(ids)),
+            before.alias("from"),
+            after.alias("to"),
+        ]
+    )
+
+
+_SCHEMA = {"id": pl.Int64, "what": pl.String, "from": pl.String, "to": pl.String}
+
+
+def _frame(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat([pl.DataFrame(schema=_SCHEMA), *parts]).sort("id", maintain_order=True)
+
+
+# -- which edges a pack's ``prune`` policy removes --------------------------------------------------------------------
+
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_HAS_TAG = RELATIONS.index("has-tag")
+_EVERYONES, _NOBODYS = -3, -2
+"""Codes beside those of creators."""
+
+_DEGREES = ("source-degree", "target-degree")
+
+
+def may_prune(pack: Pack) -> bool:
+    """Whether the policy removes anything: one that reads nothing is asked once, and not of every edge."""
+    policy = pack.policies["prune"]
+    return bool(policy.inputs) or bool(_prunes(policy, {"weight": lambda: np.zeros(1)})[0])
+
+
+def reads_degrees(pack: Pack) -> bool:
+    """Whether what is removed may decide about what is joined to the same nodes."""
+    return any(name in _DEGREES for name in pack.policies["prune"].inputs)
+
+
+def pruned(state: State, pack: Pack, edges: Ints, now: Micros) -> Ints:
+    """Those of ``edges`` (by number) that are still there and that the policy removes at ``now``.
+
+    Edges from memories to their tags follow from the column ``tags`` and are never asked about. Null keeps an edge.
+    """
+    graph = state.edges
+    edges = edges[graph.alive[edges] & (graph.relation[edges] != _HAS_TAG)]
+    if not len(edges):
+        return edges
+    source, target = graph.ends(edges)
+
+    def age() -> Floats:
+        return np.asarray(np.maximum((float(now) - graph.created[edges]) / DAY, 0.0))
+
+    def idle() -> Floats:
+        accessed = state.numbers["accessed"].values
+        last = graph.created[edges].astype(np.float64)
+        both = np.full(len(edges), np.inf)
+        for end in (source, target):
+            memory = end < len(state)
+            both[memory] = np.minimum(both[memory], accessed[end[memory]])
+        # an edge between others than memories is never recalled; and none was used before it was made
+        last = np.where(np.isfinite(both), np.maximum(both, last), last)
+        return np.asarray(np.maximum((float(now) - last) / DAY, 0.0))
+
+    given: dict[str, Callable[[], NDArray[Any]]] = {
+        "weight": lambda: graph.weight[edges],
+        "relation": lambda: graph.words_of(graph.relation[edges]),
+        "reinforcements": lambda: graph.reinforcements[edges].astype(np.float64),
+        "age-days": age,
+        "idle-days": idle,
+        "source-degree": lambda: _degree(state, edges, source),
+        "target-degree": lambda: _degree(state, edges, target),
+    }
+    return edges[_prunes(pack.policies["prune"], given)]
+
+
+def _degree(state: State, edges: Ints, ends: Ints) -> Floats:
+    """How many edges meet the end of each, of those that whoever sees the edge sees."""
+    graph = state.edges
+    degree = graph.degree(ends).astype(np.float64)
+    if hidden_from(state, EVERYONE) is None:
+        return degree
+    own = _whose(state, edges)
+    met = graph.crossings(ends)
+    theirs = _whose(state, met.edge)
+    counts = (theirs == _EVERYONES) | (theirs == own[met.position])
+    return np.bincount(met.position[counts], minlength=len(ends)).astype(np.float64)
+
+
+def _whose(state: State, edges: Ints) -> Ints:
+    """Who sees each edge: everyone, or the creator (by code) of what is private at one end, or nobody."""
+    visibility, creator = state.names["visibility"], state.names["creator"]
+    private = visibility.codes == visibility.code("private")
+    found = np.full(len(edges), _EVERYONES, dtype=np.int64)
+    for ends in state.edges.ends(edges):
+        rows = np.where(ends < len(state), ends, 0)
+        mine = (ends < len(state)) & private[rows]
+        codes = creator.codes[rows].astype(np.int64)
+        found = np.where(~mine, found, np.where((found == _EVERYONES) | (found == codes), codes, _NOBODYS))
+    return found
+
+
+def edges_frame_of(state: State, edges: Ints) -> pl.DataFrame:
+    """Edges as ``lab.edges`` names them: edge, relation, weight, from_kind, source, to_kind, target."""
+    source, target = state.edges.ends(edges)
+    kinds = np.array(NODE_KINDS, dtype=object)
+    return pl.DataFrame(
+        [
+            pl.Series("edge", edges, dtype=pl.Int64),
+            pl.Series("relation", state.edges.words_of(state.edges.relation[edges]).tolist(), dtype=pl.String),
+            pl.Series("weight", state.edges.weight[edges], dtype=pl.Float64),
+            pl.Series("from_kind", kinds[kind_of(source)].tolist(), dtype=pl.String),
+            pl.Series("source", number_of(source) + 1, dtype=pl.Int64),
+            pl.Series("to_kind", kinds[kind_of(target)].tolist(), dtype=pl.String),
+            pl.Series("target", number_of(target) + 1, dtype=pl.Int64),
+        ]
+    )
+
+
+def _prunes(policy: Policy, given: dict[str, Callable[[], NDArray[Any]]]) -> NDArray[np.bool_]:
+    columns = {name: given[name]() for name in policy.inputs or ("weight",)}
+    values, nulls = policy.arrays(columns)
+    return np.asarray(values if nulls is None else values & ~nulls, dtype=np.bool_)
+
+
 Found = TypeVar("Found")
 
 _BLOCK = 1 << 16

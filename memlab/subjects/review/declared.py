@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from memlab.kernel.state import NUMBER, REASON, EventType, Field, listed
 from memlab.kernel.verbs.declared import Declared, made_of
-from memlab.subjects.review.events import EVENTS_OF_REVIEW, FIELDS_OF_REVIEW
 
 __all__ = ["DECLARED"]
 
-
 DECLARED = Declared(
-    events=EVENTS_OF_REVIEW,
-    fields=FIELDS_OF_REVIEW,
+    events=(
+        EventType(
+            "quarantine",
+            "Memories that came from one place were set apart, and what they displaced came back.",
+            {"reason": REASON, "was": listed(Field("values"), required=True)},
+            replay="values",
+        ),
+    ),
+    # which quarantine a restoring event undid
+    fields={"restore": {"quarantine": NUMBER}},
     accessors={"review": made_of("memlab.subjects.review.review:LabReview", "core", "corrections")},
 )

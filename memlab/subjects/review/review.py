@@ -23,13 +23,13 @@ from memlab.kernel.policies import VersionLog
 from memlab.kernel.privacy import refuse
 from memlab.kernel.recall import Recaller
 from memlab.kernel.slates import Slates
-from memlab.kernel.state import Change, State, checked_text, stamps
+from memlab.kernel.state import Change, Seen, State, checked_text, stamps
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
-from memlab.kernel.verbs.corrections.editing import joined_by_succession, replaced_by
+from memlab.kernel.verbs.corrections.editing import joined_by_succession
 from memlab.kernel.verbs.recalling.asking import Past
 from memlab.kernel.verbs.registers import Gaps
-from memlab.kernel.verbs.remembering.tellings import provenance_frame
+from memlab.kernel.verbs.tellings import provenance_frame
 from memlab.subjects.review.quarantine import (
     Displaced,
     SetApart,
@@ -201,7 +201,7 @@ class LabReview:
         """
         with self._core.reading() as state:
             row = self._core.row(memory)
-            return provenance_frame(state, row, replaced_by(state, row))
+            return provenance_frame(state, row, _replaced_by(state, row))
 
     @checked
     def gaps(self) -> pl.DataFrame:
@@ -423,7 +423,29 @@ def _difference(before: Sequence[int], after: Sequence[int]) -> dict[str, Any]:
     return {"left": left, "came": came, "overlap": 1 - len(left) / len(before) if before else 1.0}
 
 
-# -- which rule superseded what ---------------------------------------------------------------------------------------
+# -- what superseded what, and by which rule --------------------------------------------------------------------------
+
+
+def _replaced_by(state: State, row: int) -> list[tuple[int, str]]:
+    """Return the rows that a memory replaced, directly or not, each with how: corrected, merged or superseded."""
+    by = state.numbers["superseded_by"].values
+    seen, waiting, found = {row}, [row], list[tuple[int, str]]()
+    hidden = state.hidden if isinstance(state, Seen) else None
+    while waiting:
+        successor = waiting.pop()
+        for older in np.flatnonzero(by == successor + 1).tolist():
+            if older in seen or state.names["status"].at(older) == "purged":
+                continue
+            if hidden is not None and hidden[older]:
+                continue
+            seen.add(older)
+            waiting.append(older)
+            reason = state.notes["reason"].at(older) or ""
+            edited = state.names["source"].at(successor) == "user-edit"
+            merged = reason.startswith("duplicate")
+            found.append((older, "merged" if merged else "corrected" if edited else "superseded"))
+    return found
+
 
 _SUPERSEDED: dict[str, Any] = {
     "memory_id": pl.Int64,

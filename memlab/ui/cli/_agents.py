@@ -14,7 +14,7 @@ from memlab.io.formats import Options, read_file
 from memlab.kernel.base.display import clip
 from memlab.kernel.base.loopback import HOST
 from memlab.kernel.base.printable import printable
-from memlab.kernel.verbs.gate import ROLES, Role
+from memlab.subjects.identity import ROLES, Role
 from memlab.subjects.modules.module_map import ModuleMap
 from memlab.ui.cli._base import (
     LAB,
@@ -25,6 +25,7 @@ from memlab.ui.cli._base import (
     agent,
     command,
     existing,
+    fields_of,
     main,
     make,
     read,
@@ -83,19 +84,13 @@ def extract(
         model = memlab.LanguageModel(
             url, model_name, key=key, calls=model_calls, tokens=model_tokens, cache=model_cache
         )
-    messages = [
-        {name: row[name] for name in ("text", "speaker", "at") if name in row}
-        for _, row in read_file(file, Options(format=format_)).rows
-    ]
+    messages = []
+    for _, row in read_file(file, Options(format=format_)).rows:
+        messages.append({name: row[name] for name in ("text", "speaker", "at") if name in row})
     extracted = lab.agents.extract(messages, model=model, **options)
     stored = list(lab.agents.commit(extracted).ids) if commit else []
     asked = [] if extracted.asked is None else extracted.asked.lines
-    report = {
-        "messages": extracted.messages,
-        "proposed": extracted.frame.to_dicts(),
-        "stored": stored,
-        "asked": asked,
-    }
+    report = fields_of(extracted, "messages", proposed="frame") | {"stored": stored, "asked": asked}
     return report, [repr(extracted), *([f"stored as {len(stored)} memories"] if commit else [])]
 
 
@@ -129,15 +124,8 @@ def run(lab: Path, file: Path, yes: bool, as_json: bool) -> Told:
 def attribute(lab: memlab.Lab, decision: int, answer: Any, reply: Any) -> Told:
     """Read from an answer which memories of a recall it was made of, and log that as rewards."""
     credited = lab.agents.credits.answer(answer.read(), decision, reply=None if reply is None else reply.read())
-    report = {
-        "decision": credited.decision,
-        "policy": credited.policy,
-        "cut": credited.cut,
-        "listed": credited.listed,
-        "logged": len(credited),
-        "memories": credited.frame.to_dicts(),
-    }
-    return report, credited
+    report = fields_of(credited, "decision", "policy", "cut", "listed", memories="frame")
+    return report | {"logged": len(credited)}, credited
 
 
 @command(agent, read)
@@ -148,12 +136,8 @@ def metrics(lab: memlab.Lab, since: str | None, report: Path | None) -> Told:
     measured = lab.agents.metrics(since=since)
     if report is not None:
         measured.report(report)
-    told = {
-        "metrics": dict(measured.frame.select("metric", "value").iter_rows()),
-        "gotchas": measured.gotchas.to_dicts(),
-        "contexts": measured.contexts.to_dicts(),
-    }
-    return told, measured
+    values = dict(measured.frame.select("metric", "value").iter_rows())
+    return {"metrics": values, **fields_of(measured, "gotchas", "contexts")}, measured
 
 
 _SWITCH = {"project": "For this project; for all unless given.", "reason": "Why; it is kept in the log."}
@@ -276,16 +260,9 @@ def _touched_items(text: str) -> tuple[list[Any], str | None]:
 
 
 def _module_fields(modules: ModuleMap) -> dict[str, object]:
-    return {
-        "project": modules.project,
-        "version": modules.version,
-        "modules": modules.frame.to_dicts(),
-        "commands": modules.commands.to_dicts(),
-        "conventions": modules.conventions.select("text", "files").to_dicts(),
-        "frameworks": list(modules.frameworks),
-        "languages": dict(modules.languages),
-        "left_out": dict(modules.left_out),
-    }
+    names = ("project", "version", "commands", "frameworks", "languages", "left_out")
+    conventions = modules.conventions.select("text", "files").to_dicts()
+    return fields_of(modules, *names, modules="frame") | {"conventions": conventions}
 
 
 def _module_report(modules: ModuleMap, *, rules: bool = False) -> Told:

@@ -1,4 +1,4 @@
-"""What every command shares: the group that owns the errors, ``--json``, and how a lab is opened."""
+"""What every command shares: how its options follow from a verb, how its lab is opened, what is printed, the help."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 import tempfile
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from pkgutil import resolve_name
@@ -30,7 +31,7 @@ from memlab.kernel.schema import spelled
 if TYPE_CHECKING:
     import polars as pl
 
-# -- Arguments of commands that are texts or files: ``-`` is standard input, and a URL is refused --
+# -- texts and files as arguments -------------------------------------------------------------------------------------
 
 _READ = "memlab.ui.cli: who has read standard input"
 _MOST = 64 << 20
@@ -104,7 +105,7 @@ def _standard_input(param: click.Parameter | None, ctx: click.Context | None, mo
     return sys.stdin.buffer.read(most)
 
 
-# -- What ``memlab --help`` says of each command: one line of at most 63 characters, by what it is for; former names --
+# -- help by section, in lines of at most 63 characters; former names -------------------------------------------------
 
 SECTIONS = {
     "Start": {
@@ -369,6 +370,21 @@ def _type_of(parameter: Parameter, *parts: Any) -> Any:
     return _Whole(**ends) if number is int else _Number(**ends)  # type: ignore[arg-type]
 
 
+def fields_of(result: object, *names: str, **renamed: str) -> dict[str, Any]:
+    """Return attributes of a result as values for JSON; by keyword, those that have another name there."""
+    attributes = {name: name for name in names} | renamed
+    return {name: _plain(getattr(result, attribute)) for name, attribute in attributes.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return a frame as rows, a mapping as a dict, a tuple as a list and a time in ISO 8601."""
+    if hasattr(value, "to_dicts"):
+        return value.to_dicts()
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
+
+
 def tell(told: Told, *, as_json: bool) -> None:
     """Print what a command returned; end with its exit status."""
     if told is None:
@@ -402,7 +418,7 @@ def existing(path: Path, *, read_only: bool = False) -> memlab.Lab:
     return memlab.open(path, read_only=read_only)
 
 
-# -- openers: how a command opens its lab --
+# -- how a command opens its lab --------------------------------------------------------------------------------------
 
 
 def make(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
@@ -433,7 +449,7 @@ def keep(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
         return existing(path, read_only=True)
 
 
-# -- what commands read --
+# -- what commands read -----------------------------------------------------------------------------------------------
 
 
 def value_of(text: str) -> Any:

@@ -17,6 +17,7 @@ from memlab.ui.cli._base import (
     bench,
     command,
     existing,
+    fields_of,
     main,
     policy,
     read,
@@ -127,7 +128,7 @@ def challenge(lab: memlab.Lab, pack: str, end: bool, **options: Any) -> Told:
         lab.policies.end_challenge(pack, reason=options["reason"])
         return {"ended": pack}, f"{pack} is a challenger no longer"
     made = lab.challenge(pack, **options)
-    report = {name: getattr(made, name) for name in ("name", "design", "extra", "rate", "reason")}
+    report = fields_of(made, "name", "design", "extra", "rate", "reason")
     return report | {"hash": made.pack.hash}, repr(made).strip("<>")
 
 
@@ -182,8 +183,7 @@ def adapt(lab: memlab.Lab, yes: bool, **options: Any) -> Told:
 def plan(lab: memlab.Lab, packs: tuple[str, ...], **options: Any) -> Told:
     """How many recalls of LAB each design needs to tell PACKS from the live pack, by what its log knows so far."""
     result = memlab.plan(lab.slates(), list(packs), **options)
-    report = {"baseline": result.baseline, "recalls": result.recalls, "best": result.best, "notes": list(result.notes)}
-    return report | {"designs": result.frame.to_dicts()}, result
+    return fields_of(result, "baseline", "recalls", "best", "notes", designs="frame"), result
 
 
 # -- labelled questions ---------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from memlab.ui.cli._base import (
     Word,
     command,
     existing,
+    fields_of,
     keep,
     main,
     make,
@@ -62,17 +63,9 @@ def load(lab: memlab.Lab, files: tuple[Path, ...], columns: tuple[str, ...], as_
     options["columns"] = {field: column or None for field, _, column in parts}
     for file in files:
         loaded = lab.load(file, **options)
-        report = {
-            "source": loaded.source,
-            **{what: loaded.count(what) for what in ("added", "known", "purged", "skipped")},
-            "edges": loaded.edges,
-            "extracted": loaded.extracted,
-            "redacted": len(loaded.redacted),
-            "registers": list(loaded.registers),
-            "left_out": dict(loaded.left_out),
-            "why_skipped": dict(loaded.skipped),
-            "guessed": loaded.guessed.rows(),
-        }
+        counts = {what: loaded.count(what) for what in ("added", "known", "purged", "skipped")}
+        report = fields_of(loaded, "source", "edges", "extracted", "registers", "left_out", why_skipped="skipped")
+        report |= {**counts, "redacted": len(loaded.redacted), "guessed": loaded.guessed.rows()}
         tell((report, loaded), as_json=as_json)
 
 
@@ -90,8 +83,7 @@ def remember(lab: memlab.Lab, text: str, tags: tuple[str, ...], **fields: Any) -
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", memlab.RedactionWarning)  # said below
         memory = lab.remember(text, tags=list(tags) or None, **given)
-    report = {"id": memory.id, "text": memory.text, "redacted": list(memory.redacted)}
-    return report, [f"#{memory.id} {memory.text}", *_taken_out(memory)]
+    return fields_of(memory, "id", "text", "redacted"), [f"#{memory.id} {memory.text}", *_taken_out(memory)]
 
 
 def _taken_out(memory: memlab.Memory) -> list[str]:
@@ -123,9 +115,7 @@ def recall(lab: memlab.Lab, query: str, pack: str | None, explain: bool, **optio
     """The memories of LAB that its live pack puts first for QUERY (- for standard input)."""
     hits = lab.recall(query, log=pack is None, **options)
     explanations = [hit.explain() for hit in hits] if explain else []
-    rows: list[dict[str, Any]] = [
-        {"rank": hit.rank, "id": hit.id, "score": hit.score, "text": hit.text, "ref": hit.ref} for hit in hits
-    ]
+    rows = [fields_of(hit, "rank", "id", "score", "text", "ref") for hit in hits]
     for row, explanation in zip(rows, explanations, strict=False):
         row["terms"] = [{"term": term, "value": value} for term, value in explanation.terms]
     about = {"decision": hits.decision, "pack": hits.pack.name, "hash": hits.pack.hash, "known": hits.known}
@@ -160,18 +150,8 @@ def context(lab: memlab.Lab, task: str, form: str, as_json: bool, **options: Any
     if form == "messages" and not as_json:
         tell((made.messages(), ""), as_json=True)
         return None
-    report = {
-        "text": made.text,
-        "tokens": made.tokens,
-        "budget": made.budget,
-        "decision": made.decision,
-        "memories": made.frame.to_dicts(),
-        "left_out": made.left_out.to_dicts(),
-        "pack": made.pack,
-        "hash": made.pack_hash,
-        "seed": made.seed,
-        "settings": dict(made.settings),
-    }
+    numbers = ("text", "tokens", "budget", "decision", "left_out", "pack", "seed", "settings")
+    report = fields_of(made, *numbers, memories="frame", hash="pack_hash")
     if form == "json":
         tell((report, ""), as_json=True)
         return None
@@ -191,7 +171,7 @@ def context(lab: memlab.Lab, task: str, form: str, as_json: bool, **options: Any
 def feedback(lab: memlab.Lab, memory: int, outcome: str, decision: int | None) -> Told:
     """Log how MEMORY did."""
     logged = lab.feedback(memory, outcome, decision=decision)
-    report = {"event": logged.event, "memory": memory, "outcome": outcome, "decision": logged.decision}
+    report = fields_of(logged, "event", "decision") | {"memory": memory, "outcome": outcome}
     place = "no recall: none has shown it" if logged.decision is None else f"recall {logged.decision}"
     return report, f"#{memory} {outcome}, logged as event {logged.event}, of {place}"
 
@@ -248,9 +228,8 @@ def edit(lab: memlab.Lab, memory: int, text: str | None, tags: tuple[str, ...], 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", memlab.RedactionWarning)  # said below
         edited = lab.edit(memory, text=text, **fields)
-    reached = {name: list(getattr(edited, name)) for name in ("rebuilt", "dropped", "notes")}
     new = edited.id != memory
-    report = {"id": edited.id, "text": edited.text, "supersedes": memory if new else None, **reached}
+    report = fields_of(edited, "id", "text", "rebuilt", "dropped", "notes") | {"supersedes": memory if new else None}
     change = f" supersedes #{memory}" if new else " is changed"
     notes = [f"  {note}" for note in edited.notes]
     return report, [f"#{edited.id}{change}: {edited.text}", *_taken_out(edited), *notes]
@@ -337,22 +316,14 @@ def purge(lab: memlab.Lab, memories: tuple[int, ...], yes: bool, **options: Any)
     Backups and mirrors are reached, exports are named. --project, --session, --subject and --creator narrow each other.
     """
     done = lab.purge(memories or None, **options)
-    review = done.review.to_dicts()
-    report = {
-        "purged": list(done.ids),
-        "events": done.events,
-        "slates": done.slates,
-        "questions": done.questions,
-        "receipt": done.frame.to_dicts(),
-        "review": review,
-    }
-    return report, [str(done), *_review_lines(review)]
+    report = fields_of(done, "events", "slates", "questions", "review", purged="ids", receipt="frame")
+    return report, [str(done), *_review_lines(report["review"])]
 
 
 def _corrected(done: Corrected) -> Told:
-    rows, review = done.frame.to_dicts(), done.review.to_dicts()
-    lines = _status_lines(rows) or ["nothing to change"]
-    return {"changed": rows, "review": review}, lines + _review_lines(review)
+    report = fields_of(done, "review", changed="frame")
+    lines = _status_lines(report["changed"]) or ["nothing to change"]
+    return report, lines + _review_lines(report["review"])
 
 
 def _status_lines(rows: list[dict[str, Any]]) -> list[str]:
@@ -364,18 +335,10 @@ def _review_lines(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _quarantined(done: Quarantined) -> Told:
-    changed, review = done.frame.to_dicts(), done.derived.to_dicts()
-    report = {
-        "event": done.event,
-        "quarantined": list(done.ids),
-        "back": list(done.back),
-        "changed": changed,
-        "shown": done.shown.to_dicts(),
-        "replay": done.replay.to_dicts(),
-        "review": review,
-    }
-    lines = _status_lines(changed)
-    lines += [f"review #{row['memory_id']} ({row['how']}: #{row['of']})" for row in review]
+    named = {"quarantined": "ids", "changed": "frame", "review": "derived"}
+    report = fields_of(done, "event", "back", "shown", "replay", **named)
+    lines = _status_lines(report["changed"])
+    lines += [f"review #{row['memory_id']} ({row['how']}: #{row['of']})" for row in report["review"]]
     more = len(lines) - _SHOWN
     lines = lines[:_SHOWN] + ([f"... and {more:,} more"] if more > 0 else [])
     undo = [] if done.event is None else [f"undo: memlab restore LAB --quarantine {done.event}"]

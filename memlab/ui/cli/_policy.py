@@ -163,7 +163,8 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
         name: {"before": left.source, "after": right.source} for name, left, right in pairs if left.hash != right.hash
     }
     # other literals of the same value, another order of arguments
-    respelled = [name for name in slots if not any(change.place.startswith(name) for change in found.changes)]
+    places = [change.place for change in found.changes]
+    respelled = [name for name in slots if not _is_within(name, places)]
 
     def text() -> str:
         notes = [f"{name}: the same forms, spelled otherwise" for name in respelled]
@@ -204,16 +205,17 @@ def explain(
     names = (field,) if field is not None else chosen.fields
     parts = [chosen.field(name) for name in names] if names else [chosen]
     made = {part.name: part.explain(given, aggregates=aggregates) for part in parts}
-    report = {
-        name: {
-            "value": found.value,
-            "terms": [{"text": term.text, "value": term.value} for term in found.terms],
-            "branches": [{"text": branch.text, "taken": branch.taken} for branch in found.branches],
-        }
-        for name, found in made.items()
-    }
+    report: dict[str, Any] = {}
+    for name, found in made.items():
+        terms = [{"text": term.text, "value": term.value} for term in found.terms]
+        branches = [{"text": branch.text, "taken": branch.taken} for branch in found.branches]
+        report[name] = {"value": found.value, "terms": terms, "branches": branches}
     text = "\n\n".join(_explained(name, found) for name, found in made.items())
     return {"policy": chosen.name, "hash": chosen.hash, "values": given, "explained": report}, text
+
+
+def _is_within(name: str, places: list[str]) -> bool:
+    return any(place.startswith(name) for place in places)
 
 
 def _explained(name: str, found: Explanation) -> str:

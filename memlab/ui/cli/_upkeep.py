@@ -11,10 +11,24 @@ import polars as pl
 
 import memlab
 from memlab.errors import InputError
-from memlab.ui.cli._base import LAB, LocalPath, Told, command, graph, keep, read, say, tell, upkeep, write, write_if
+from memlab.ui.cli._base import (
+    LAB,
+    LocalPath,
+    Told,
+    command,
+    fields_of,
+    graph,
+    keep,
+    read,
+    say,
+    tell,
+    upkeep,
+    write,
+    write_if,
+)
 
 _IO = "memlab.subjects.io.io:LabIO"
-_GRAPH = "memlab.subjects.clusters.graph:LabGraph"
+_GRAPH = "memlab.subjects.clusters.clusters:LabGraph"
 
 
 @command(upkeep, write)
@@ -25,16 +39,8 @@ def maintain(lab: memlab.Lab, at: str | None, as_json: bool) -> Told:
     A second pass as of the same instant writes nothing.
     """
     done = lab.upkeep.maintain(at, progress=not as_json)
-    report = {
-        "at": done.at.isoformat(),
-        "pack": done.pack,
-        "hash": done.pack_hash,
-        "changes": done.counts.to_dicts(),
-        "pruned": done.pruned.height,
-        "due": done.due["id"].to_list(),
-        "events": list(done.events),
-    }
-    return report, repr(done)[1:-1]
+    report = fields_of(done, "at", "pack", "events", hash="pack_hash", changes="counts")
+    return report | {"pruned": done.pruned.height, "due": done.due["id"].to_list()}, repr(done)[1:-1]
 
 
 @command(
@@ -56,13 +62,11 @@ def consolidate(lab: memlab.Lab, **options: Any) -> Told:
     see with --dry-run what would be left.
     """
     done = lab.upkeep.consolidation.run(**options)
-    rows = done.frame.to_dicts()
-    lines = [repr(done)[1:-1]]
-    for row in rows:
+    report, lines = fields_of(done, "at", "pack", "event", "dry_run", summaries="frame"), [repr(done)[1:-1]]
+    for row in report["summaries"]:
         summary = "would be made" if row["summary"] is None else f"#{row['summary']}"
         lines.append(f"{summary}  of {row['count']}, {row['of']}: {row['text'][:100]}")
-    report = {"at": done.at.isoformat(), "pack": done.pack, "event": done.event, "dry_run": done.dry_run}
-    return {**report, "summaries": rows}, lines
+    return report, lines
 
 
 @command(upkeep, read)
@@ -100,10 +104,9 @@ def check(lab: Path, no_repair: bool) -> Told:
     Exit status 1 if something is damaged or lost.
     """
     done = memlab.check(lab, repair=not no_repair)
-    rows = done.frame.to_dicts()
-    lines = [f"{row['state']:9} {row['file']}: {row['part']} {row['detail']}".rstrip() for row in rows]
+    report = fields_of(done, "sound", parts="frame")
+    lines = [f"{row['state']:9} {row['file']}: {row['part']} {row['detail']}".rstrip() for row in report["parts"]]
     restoring = "not whole: `memlab upkeep restore` puts a backup in place, or settles what is there"
-    report = {"sound": done.sound, "parts": rows}
     return report, [*lines, "sound" if done.sound else restoring], int(not done.sound)
 
 
@@ -128,7 +131,7 @@ def restore(lab: Path, backup: Path | None) -> Told:
 def backup(lab: memlab.Lab, **options: Any) -> Told:
     """Copy LAB as it is now; the copy opens as a lab."""
     made = lab.io.backup(**options)
-    report = {"path": str(made.path), "event": made.event, "size": made.size, "kept": made.frame.height}
+    report = fields_of(made, "path", "event", "size") | {"kept": made.frame.height}
     return report, f"{made.path} ({made.size:,} bytes, {made.frame.height} kept)"
 
 
@@ -179,17 +182,10 @@ def move(lab: memlab.Lab, target: Path, exclude: tuple[str, ...], preview: bool)
     """
     if preview:
         seen = lab.io.preview(exclude)
-        return {"memories": seen.memories, "projects": seen.frame.to_dicts()}, f"{seen!r}\n{seen.frame}"
+        return fields_of(seen, "memories", projects="frame"), f"{seen!r}\n{seen.frame}"
     moved = lab.io.move_to(target, exclude=exclude)
-    report = {
-        "target": str(target),
-        "added": moved.added,
-        "known": int(moved.frame["known"].sum()),
-        "purged": int(moved.frame["purged"].sum()),
-        "edges": moved.edges,
-        "redacted": moved.redacted,
-    }
-    return report, moved
+    counts = {name: int(moved.frame[name].sum()) for name in ("known", "purged")}
+    return fields_of(moved, "added", "edges", "redacted") | {"target": str(target), **counts}, moved
 
 
 @command(upkeep, write_if("dry_run", wanted=False), verb=f"{_IO}.join", options={"dry_run": ""})
@@ -197,17 +193,9 @@ def move(lab: memlab.Lab, target: Path, exclude: tuple[str, ...], preview: bool)
 def join(lab: memlab.Lab, other: Path, dry_run: bool) -> Told:
     """Join OTHER, a lab or an export of one, into LAB: of what both have, the later change stands."""
     joined = lab.io.join(other, dry_run=dry_run)
-    report = {
-        "source": joined.source,
-        **{what: joined.count(what) for what in ("added", "edited", "status", "conflict")},
-        "edges": joined.edges,
-        "known": joined.known,
-        "kept_away": joined.kept_away,
-        "purged": list(joined.purged),
-        "redacted": len(joined.redacted),
-        "dry_run": joined.dry_run,
-        "rows": joined.frame.rows(named=True),
-    }
+    report = fields_of(joined, "source", "edges", "known", "kept_away", "purged", "dry_run", rows="frame")
+    report |= {what: joined.count(what) for what in ("added", "edited", "status", "conflict")}
+    report["redacted"] = len(joined.redacted)
     lines = [
         f"conflict, memory {id}: here {before!r}, there {after!r}; {stands} stands"
         for id, _, before, after, stands in joined.conflicts.rows()

@@ -1,4 +1,4 @@
-"""``%%hy``: a cell of Hy code, in the notebook's own namespace."""
+"""Magics and completions: ``%%hy``, ``%%policy``, ``%recall``, ``%remember`` and ``%%memory``."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _compile(source: str, module: ModuleType, file: str) -> tuple[CodeType, Code
     return compile(body, file, "exec"), compile(last, file, "eval")
 
 
-# -- ``%%policy``, ``%recall``, ``%remember`` and ``%%memory``: the verbs of a lab without Python around them --
+# -- magics of a lab --------------------------------------------------------------------------------------------------
 
 _OPTION = re.compile(r"--([\w-]+)(?:[=\s]\s*(\"[^\"]*\"|'[^']*'|\S+))?\s*")
 _REASON = re.compile(r"--reason[=\s]\s*(?:\"([^\"]*)\"|'([^']*)'|(.+?))\s*(?=--\w|$)")
@@ -125,7 +125,7 @@ class LabMagics(Magics):
         reported with the line of the cell and a caret. ``lab.policies.rollback(SLOT)`` takes it back.
         """
         with _said_in_a_line():
-            reason = " ".join(next((part for part in one.groups() if part), "") for one in _REASON.finditer(line))
+            reason = " ".join("".join(filter(None, one.groups())) for one in _REASON.finditer(line))
             before, rest = _read_options(_REASON.sub("", line), "%%policy", ("lab", "reason"))
             slot, _, rest = rest.partition(" ")
             after, rest = _read_options(rest.strip(), "%%policy", ("lab", "reason"))
@@ -227,7 +227,7 @@ def _read_options(line: str, magic: str, known: tuple[str, ...]) -> tuple[dict[s
     return options, rest
 
 
-# -- Completion in a notebook: slots, packs and labs where they are named, and the words of a policy in ``%%policy`` --
+# -- completion -------------------------------------------------------------------------------------------------------
 
 _PACK = re.compile(r"""(?:\.(?:use|load_pack)\(\s*["']|^[^\n]*%recall\s(?:.*\s)?--pack[\s=]\s*)([\w-]*)$""")
 _LAB = re.compile(r"%(?:policy|memory|recall|remember)\s(?:.*\s)?--lab[\s=]\s*([\w.]*)$")
@@ -286,7 +286,7 @@ def _offered(begun: str, names: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return {"completions": found, "matched_fragment": begun, "suppress": bool(found)}
 
 
-# -- What ``%%policy`` shows: the version that is live now, and what moved on the lab's last questions --
+# -- installed policies -----------------------------------------------------------------------------------------------
 
 _QUESTIONS = 10
 

@@ -15,7 +15,7 @@ from memlab.kernel.policies import ChallengeDesign, Pack, load_pack, pack_names
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation import Disagreement, Evaluation, Plan, Verdicts, evaluate, plan, verdict
 from memlab.subjects.lab import Lab
-from memlab.ui.widgets._widget import WorkingWidget
+from memlab.ui.widgets._widget import WorkingWidget, synced
 
 __all__ = ["EvaluationBoard", "by_day", "evaluation_rows", "name_of", "plain", "top_of"]
 
@@ -40,20 +40,20 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
     >>> board.evaluation.frame                                                                 # doctest: +SKIP
     """
 
-    policies = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    missing = traitlets.Unicode("").tag(sync=True)
-    horizon = traitlets.Unicode("").tag(sync=True)
-    cluster = traitlets.Unicode("").tag(sync=True)
-    pair = traitlets.List(traitlets.Unicode(), maxlen=2).tag(sync=True)
+    policies = synced([str])
+    missing = synced("")
+    horizon = synced("")
+    cluster = synced("")
+    pair = synced([str], maxlen=2)
     evaluation = traitlets.Instance(Evaluation, allow_none=True)
     plan = traitlets.Instance(Plan, allow_none=True)
     verdicts = traitlets.Instance(Verdicts, allow_none=True)
 
-    _about = traitlets.Dict().tag(sync=True)
-    _evaluation = traitlets.Dict().tag(sync=True)
-    _differences = traitlets.Dict().tag(sync=True)
-    _plan = traitlets.Dict().tag(sync=True)
-    _challenge = traitlets.Dict().tag(sync=True)
+    _about = synced({})
+    _evaluation = synced({})
+    _differences = synced({})
+    _plan = synced({})
+    _challenge = synced({})
 
     @checked
     def __init__(
@@ -210,24 +210,29 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         return [list(self.policies), self.missing, self.horizon, self.cluster]
 
 
-# -- What the evaluation board shows, as plain values --
+# -- results as plain values ------------------------------------------------------------------------------------------
 
 _TOP = 5
 
 
 def evaluation_rows(policies: list[dict[str, Any]], found: Evaluation) -> list[dict[str, Any]]:
     """The ``policies`` of an evaluation that have a row, each with all of its gates."""
-    return [
-        {
-            **row,
-            "gates": [
-                {"name": g.name, "shown": g.shown, "asked": g.threshold, "state": g.state, "finding": g.finding}
-                | {"advice": g.advice, "more": g.more}
-                for g in (one.measured.gates if one.measured is not None else one.closed)
-            ],
-        }
-        for row, one in zip(policies, found.rows, strict=False)  # what was refused comes last, and has no gates
-    ]
+    rows = []
+    for row, one in zip(policies, found.rows, strict=False):  # what was refused comes last, and has no gates
+        gates = [
+            {
+                "name": g.name,
+                "shown": g.shown,
+                "asked": g.threshold,
+                "state": g.state,
+                "finding": g.finding,
+                "advice": g.advice,
+                "more": g.more,
+            }
+            for g in (one.measured.gates if one.measured is not None else one.closed)
+        ]
+        rows.append({**row, "gates": gates})
+    return rows
 
 
 def name_of(policy: str | Pack) -> str:

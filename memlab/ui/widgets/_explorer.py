@@ -15,7 +15,7 @@ from memlab.kernel.base.clock import When
 from memlab.kernel.policies import Pack, pack_names
 from memlab.kernel.recall import Hits, ScoreExplanation
 from memlab.subjects.lab import Lab
-from memlab.ui.widgets._widget import Widget, arrow
+from memlab.ui.widgets._widget import Widget, arrow, synced
 
 __all__ = ["RecallExplorer", "explained"]
 
@@ -37,18 +37,18 @@ class RecallExplorer(Widget, bundle="explorer"):
     >>> lab.memories.filter(explorer.selection)                                            # doctest: +SKIP
     """
 
-    question = traitlets.Unicode("").tag(sync=True)
-    limit = traitlets.Int(8, min=1, max=_MOST).tag(sync=True)
-    pack = traitlets.Unicode("").tag(sync=True)
-    at = traitlets.Unicode("").tag(sync=True)
-    pinned = traitlets.List(traitlets.Int(), maxlen=2).tag(sync=True)
-    judged = traitlets.Dict().tag(sync=True)
+    question = synced("")
+    limit = synced(8, min=1, max=_MOST)
+    pack = synced("")
+    at = synced("")
+    pinned = synced([int], maxlen=2)
+    judged = synced({})
     """Outcomes given to the recall that is shown, by the memory's id as text."""
     hits = traitlets.Instance(Hits, allow_none=True)
 
-    _hits = traitlets.Bytes(b"").tag(sync=True)
-    _terms = traitlets.Bytes(b"").tag(sync=True)
-    _about = traitlets.Dict().tag(sync=True)
+    _hits = synced(b"")
+    _terms = synced(b"")
+    _about = synced({})
 
     @checked
     def __init__(

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
-import traitlets
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
@@ -16,7 +15,7 @@ from memlab.kernel.recall import Moment
 from memlab.kernel.state import seen_rows
 from memlab.subjects.lab import Lab
 from memlab.ui.widgets._rows import event_of
-from memlab.ui.widgets._widget import Widget, arrow
+from memlab.ui.widgets._widget import Widget, arrow, synced
 
 __all__ = ["COLOURS", "MemoryMap", "Points", "around", "read_points", "shades", "waves"]
 
@@ -39,13 +38,13 @@ class MemoryMap(Widget, bundle="map"):
     >>> lab.memories.filter(chart.selection)                                               # doctest: +SKIP
     """
 
-    colour = traitlets.Unicode("kind").tag(sync=True)
-    ids = traitlets.List(traitlets.Int()).tag(sync=True)
-    focus = traitlets.Int(0).tag(sync=True)
+    colour = synced("kind")
+    ids = synced([int])
+    focus = synced(0)
 
-    _points = traitlets.Bytes(b"").tag(sync=True)
-    _shades = traitlets.Bytes(b"").tag(sync=True)
-    _about = traitlets.Dict().tag(sync=True)
+    _points = synced(b"")
+    _shades = synced(b"")
+    _about = synced({})
 
     @checked
     def __init__(
@@ -136,7 +135,8 @@ class MemoryMap(Widget, bundle="map"):
             self.fault = ""
 
 
-# -- Where memories stand on a map, and what colours them --
+# -- places and colours of memories -----------------------------------------------------------------------------------
+# By principal components, fitted to an even sample: always the same.
 
 COLOURS = ("kind", "status", "cluster", "retention", "recalled")
 _MOST = 200_000
@@ -264,7 +264,7 @@ def _scaled(values: Floats, ends: tuple[str, str], none: str) -> tuple[pl.DataFr
     return frame, {"ends": list(ends), "named": none, "none": int(np.isnan(values).sum())}
 
 
-# -- The graph around a few memories, for a picture: nodes by places, edges between them, activation at each step --
+# -- the graph around a few memories ----------------------------------------------------------------------------------
 
 _KINDS = ("memory", "tag", "cluster", "entity")
 _SHIFT = 40

@@ -19,8 +19,8 @@ from memlab.kernel.language import with_setting
 from memlab.kernel.policies import Pack, load_pack, pack_names
 from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.subjects.lab import Lab
-from memlab.subjects.retention.curves import Forecast
-from memlab.ui.widgets._widget import WorkingWidget, arrow
+from memlab.subjects.retention.forecast import Forecast
+from memlab.ui.widgets._widget import WorkingWidget, arrow, synced
 
 __all__ = ["LifePlayer", "fading_params", "forecasts_from", "frames_of", "let_go", "tuned_pack"]
 
@@ -54,20 +54,20 @@ class LifePlayer(WorkingWidget, bundle="player"):
     >>> player.forecast.transitions                                                            # doctest: +SKIP
     """
 
-    event = traitlets.Int(0).tag(sync=True)
-    packs = traitlets.List(traitlets.Unicode(), minlen=2, maxlen=2).tag(sync=True)
-    chosen = traitlets.List(traitlets.Int(), maxlen=_CURVES).tag(sync=True)
-    until = traitlets.Unicode("").tag(sync=True)
-    params = traitlets.Dict().tag(sync=True)
+    event = synced(0)
+    packs = synced([str], minlen=2, maxlen=2)
+    chosen = synced([int], maxlen=_CURVES)
+    until = synced("")
+    params = synced({})
     forecast = traitlets.Any(None)
 
-    _about = traitlets.Dict().tag(sync=True)
-    _events = traitlets.Bytes(b"").tag(sync=True)
-    _memories = traitlets.Bytes(b"").tag(sync=True)
-    _frames = traitlets.Bytes(b"").tag(sync=True)
-    _frame = traitlets.Bytes(b"").tag(sync=True)
-    _curves = traitlets.Bytes(b"").tag(sync=True)
-    _gone = traitlets.Dict().tag(sync=True)
+    _about = synced({})
+    _events = synced(b"")
+    _memories = synced(b"")
+    _frames = synced(b"")
+    _frame = synced(b"")
+    _curves = synced(b"")
+    _gone = synced({})
 
     @checked
     def __init__(self, lab: Lab, *, packs: Sequence[str | Path | Pack] = (_LIVE, "companion"), until: str = "") -> None:
@@ -231,7 +231,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
             }
 
 
-# -- A lab at events of its past, and what time will do from there, as the life player shows them --
+# -- events of the past, and forecasts from them ----------------------------------------------------------------------
 
 _FRAME: dict[str, Any] = {"event": pl.Int32, "id": pl.Int32} | dict.fromkeys(
     ("status_a", "keep_a", "status_b", "keep_b"), pl.UInt8

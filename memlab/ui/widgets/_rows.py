@@ -213,13 +213,16 @@ def _conflicts(state: State) -> list[int]:
     """Memories in use that contradict others in use."""
     edges = state.edges
     at = np.flatnonzero(edges.alive & (edges.relation == _CONTRADICTS))
-    pairs = np.stack([edges.source[at], edges.target[at]], axis=1)
+    pairs = zip(edges.source[at].tolist(), edges.target[at].tolist(), strict=True)
     status = state.names["status"]
-    used = [[row + 1 for row in pair] for pair in pairs.tolist() if all(status.at(row) in RECALLABLE for row in pair)]
-    return sorted({id for pair in used for id in pair})
+    conflicting: set[int] = set()
+    for pair in pairs:
+        if all(status.at(row) in RECALLABLE for row in pair):
+            conflicting.update(row + 1 for row in pair)
+    return sorted(conflicting)
 
 
-# -- Columns of all memories for widgets that show every one: read once an event, and no more of them than are shown --
+# -- columns of all memories ------------------------------------------------------------------------------------------
 
 _KEPT = {"word": "names", "name": "names", "list": "lists", "note": "notes"}
 """Where a state keeps columns of each storage."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
-import traitlets
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
@@ -18,7 +17,7 @@ from memlab.kernel.policies import SLOTS, Version, slot_named
 from memlab.subjects.lab import Lab
 from memlab.subjects.lens import parametrize, vocabulary
 from memlab.ui.widgets._explorer import explained
-from memlab.ui.widgets._widget import Widget, arrow
+from memlab.ui.widgets._widget import Widget, arrow, synced
 from memlab.ui.widgets.ranks import (
     DECIDES_RANKS,
     HEAD,
@@ -55,18 +54,18 @@ class PolicyStudio(Widget, bundle="studio"):
     >>> studio.moves.filter(pl.col("rank_after") <= 5)                                     # doctest: +SKIP
     """
 
-    source = traitlets.Unicode("").tag(sync=True)
-    slot = traitlets.Unicode("recall-score").tag(sync=True)
-    questions = traitlets.List(traitlets.Unicode(), maxlen=_MOST_QUESTIONS).tag(sync=True)
-    chosen = traitlets.Int(0, min=0).tag(sync=True)
+    source = synced("")
+    slot = synced("recall-score")
+    questions = synced([str], maxlen=_MOST_QUESTIONS)
+    chosen = synced(0, min=0)
     """The place of the question that is drawn large."""
 
-    _author = traitlets.Unicode("").tag(sync=True)
-    _moves = traitlets.Bytes(b"").tag(sync=True)
-    _sums: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
-    _params: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
-    _about = traitlets.Dict().tag(sync=True)
-    _note = traitlets.Unicode("").tag(sync=True)
+    _author = synced("")
+    _moves = synced(b"")
+    _sums = synced([])
+    _params = synced([])
+    _about = synced({})
+    _note = synced("")
 
     @checked
     def __init__(

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import polars as pl
-import traitlets
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Within, checked
@@ -16,7 +15,7 @@ from memlab.kernel.base.display import clip, table
 from memlab.kernel.schema import MEMORY
 from memlab.subjects.lab import Lab
 from memlab.ui.widgets._rows import Rows, condition, encodable, event_of, values_of
-from memlab.ui.widgets._widget import Widget, arrow
+from memlab.ui.widgets._widget import Widget, arrow, synced
 
 __all__ = ["MemoryTable"]
 
@@ -48,17 +47,17 @@ class MemoryTable(Widget, bundle="table"):
     >>> lab.memories.filter(table.selection)                                               # doctest: +SKIP
     """
 
-    filters = traitlets.Dict().tag(sync=True)
-    search = traitlets.Unicode("").tag(sync=True)
-    by = traitlets.Unicode("word").tag(sync=True)
-    sort: traitlets.List[Any] = traitlets.List().tag(sync=True)
-    among = traitlets.List(traitlets.Int()).tag(sync=True)
+    filters = synced({})
+    search = synced("")
+    by = synced("word")
+    sort = synced([])
+    among = synced([int])
     """Where any are given, only these are shown: a selection that another widget made."""
-    ids = traitlets.List(traitlets.Int()).tag(sync=True)
+    ids = synced([int])
 
-    _page = traitlets.Bytes(b"").tag(sync=True)
-    _bars = traitlets.Bytes(b"").tag(sync=True)
-    _about = traitlets.Dict().tag(sync=True)
+    _page = synced(b"")
+    _bars = synced(b"")
+    _about = synced({})
 
     @checked
     def __init__(self, lab: Lab, *, filters: dict[str, Any] | None = None, search: str = "", by: str = "word") -> None:
@@ -103,10 +102,7 @@ class MemoryTable(Widget, bundle="table"):
     def page(self) -> str:
         """The first rows as a table."""
         heads = ("id", "text", "kind", "status", "speaker", "project")
-        rows = [
-            [clip(cell, 160) if isinstance(cell, str) else cell for cell in row]
-            for row in self.frame.head(20)[heads].rows()
-        ]
+        rows = [_clip_cells(row) for row in self.frame.head(20)[heads].rows()]
         return table(f"{self._order.len():,} of {self._read().frame.height:,} memories", heads, rows)
 
     # -- what a browser asks ------------------------------------------------------------------------------------
@@ -271,6 +267,10 @@ class MemoryTable(Widget, bundle="table"):
     def _window(self, start: int, count: int) -> pl.DataFrame:
         assert self._rows is not None
         return self._rows.page(self._order.slice(start, count))
+
+
+def _clip_cells(row: tuple[object, ...]) -> list[object]:
+    return [clip(cell, 160) if isinstance(cell, str) else cell for cell in row]
 
 
 def _said(value: object) -> str:

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
-import traitlets
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.policies import SLOTS, slot_named
 from memlab.subjects.lab import Lab
-from memlab.ui.widgets._widget import Widget, arrow
+from memlab.ui.widgets._widget import Widget, arrow, synced
 from memlab.ui.widgets.ranks import DECIDES_RANKS, NOTHING, Ranks, latest_questions, moved, shown_moves, summed_moves
 
 __all__ = ["VersionTimeline"]
@@ -36,19 +35,19 @@ class VersionTimeline(Widget, bundle="timeline"):
     >>> timeline.picked = [1, 3]                                                           # doctest: +SKIP
     """
 
-    slot = traitlets.Unicode("recall-score").tag(sync=True)
-    picked = traitlets.List(traitlets.Int(), maxlen=2).tag(sync=True)
-    questions = traitlets.List(traitlets.Unicode(), maxlen=_MOST_QUESTIONS).tag(sync=True)
+    slot = synced("recall-score")
+    picked = synced([int], maxlen=2)
+    questions = synced([str], maxlen=_MOST_QUESTIONS)
 
-    _events = traitlets.Bytes(b"").tag(sync=True)
-    _rewards = traitlets.Bytes(b"").tag(sync=True)
-    _judged = traitlets.Bytes(b"").tag(sync=True)
-    _challenges: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
-    _diff = traitlets.Dict().tag(sync=True)
-    _moves = traitlets.Bytes(b"").tag(sync=True)
-    _sums: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
-    _about = traitlets.Dict().tag(sync=True)
-    _note = traitlets.Unicode("").tag(sync=True)
+    _events = synced(b"")
+    _rewards = synced(b"")
+    _judged = synced(b"")
+    _challenges = synced([])
+    _diff = synced({})
+    _moves = synced(b"")
+    _sums = synced([])
+    _about = synced({})
+    _note = synced("")
 
     @checked
     def __init__(self, lab: Lab, *, slot: str = "recall-score", questions: Sequence[str] | None = None) -> None:

@@ -29,7 +29,7 @@ from memlab.subjects.lab import Lab
 from memlab.ui.widgets import bundles
 from memlab.ui.widgets.bundles import STATIC
 
-__all__ = ["WIDGETS", "Widget", "WorkingWidget", "arrow"]
+__all__ = ["WIDGETS", "Widget", "WorkingWidget", "arrow", "synced"]
 
 _OF_JUPYTER = {"_esm", "_css", "layout", "tabbable", "tooltip"}
 _VERB = "answer_"
@@ -39,6 +39,17 @@ _READ_ONLY = "This lab is open to be read. To write to it, open it without read_
 def _text_of(esm: str | Path) -> str:
     """Return a script that is given as a text or as the path of a file."""
     return esm.read_text(encoding="utf-8") if isinstance(esm, Path) else esm
+
+
+_TRAITS = {str: traitlets.Unicode, bytes: traitlets.Bytes, int: traitlets.Int, dict: traitlets.Dict}
+
+
+def synced(default: Any, **limits: Any) -> Any:
+    """Return a trait that a browser shares, of the type of its default; ``synced([str])`` is a list of texts."""
+    if isinstance(default, list):
+        items = [_TRAITS[kind]() for kind in default]
+        return traitlets.List(*items, **limits).tag(sync=True)
+    return _TRAITS[type(default)](default, **limits).tag(sync=True)
 
 
 class Widget(anywidget.AnyWidget):
@@ -56,8 +67,8 @@ class Widget(anywidget.AnyWidget):
     script: ClassVar[str]
     lab: Lab
 
-    fault = traitlets.Unicode("").tag(sync=True)
-    read_only = traitlets.Unicode("").tag(sync=True)
+    fault = synced("")
+    read_only = synced("")
 
     def __init_subclass__(cls, *, bundle: str | None = None, esm: str | Path | None = None, **more: Any) -> None:
         if bundle is not None:  # traitlets makes a subclass of each widget, without arguments
@@ -179,7 +190,7 @@ def _own_fault(error: Exception) -> str:
     return f"memlab failed here: {type(error).__name__}: {error}. The traceback is in the log of the kernel."
 
 
-# -- The widgets that extensions declare: each is a tab of ``memlab view`` --
+# -- widgets of extensions --------------------------------------------------------------------------------------------
 
 
 def _refusal(declared: Owned) -> str | None:
@@ -194,7 +205,7 @@ def _refusal(declared: Owned) -> str | None:
 WIDGETS: Registry[Owned] = Registry("widget", kind="widgets", about="doc", check=_refusal)
 
 
-# -- Widgets whose work takes longer than a request may: it is done in a thread, and the browser asks how far it is --
+# -- widgets that work in a thread ------------------------------------------------------------------------------------
 
 _KEPT = 40
 """Results kept by what they were asked for."""

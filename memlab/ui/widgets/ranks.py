@@ -196,7 +196,7 @@ def latest_questions(lab: Lab, most: int, *, project: str | None = None) -> list
     return list(dict.fromkeys(query for query in reversed(asked) if query and query.strip()))[:most]
 
 
-# -- A policy as the text of an editor: complete, with its numbers in place, and as a pack that can challenge --
+# -- drafts: policies as texts of an editor ---------------------------------------------------------------------------
 
 
 class Draft(NamedTuple):

@@ -231,7 +231,7 @@ def _frame(data: Any, buffers: Sequence[Any]) -> bytes:
     return b"".join([len(head).to_bytes(4, "big"), head, *parts])
 
 
-# -- ``memlab view``: all widgets of a lab as one page of this machine, or as a folder that needs no Python --
+# -- memlab view ------------------------------------------------------------------------------------------------------
 
 _LOOK = 1.0
 """Seconds between two looks at whether something was written: one look takes microseconds."""

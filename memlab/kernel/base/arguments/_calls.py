@@ -1,4 +1,4 @@
-"""A call that checks its arguments: the rules of its annotations, and errors that say which argument of which call."""
+"""Calls that check their arguments by their annotations, parameters as described, and former names of attributes."""
 
 from __future__ import annotations
 
@@ -188,6 +188,8 @@ def describe_parameters(call: Callable[..., Any]) -> dict[str, Parameter]:
     docs, described = _parameter_docs(function), {}
     for name, hint in _hints_of(function).items():
         parameter = inspect.signature(function).parameters[name]
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
         kinds = list(_alternatives(hint))
         limits = next((extra for _, extras in kinds for extra in extras if isinstance(extra, Within)), None)
         required = parameter.default is parameter.empty
@@ -231,7 +233,7 @@ def _parameter_docs(function: types.FunctionType) -> dict[str, str]:
     return {name: " ".join(words) for name, words in docs.items()}
 
 
-# -- Names of earlier versions: each still works, with a warning that says what to write instead --
+# -- names of earlier versions ----------------------------------------------------------------------------------------
 
 
 def renamed(owner: object, called: str, name: str, table: Mapping[str, str | tuple[str, Callable[[Any], Any]]]) -> Any:
@@ -261,7 +263,7 @@ def renamed(owner: object, called: str, name: str, table: Mapping[str, str | tup
     return found(owner)
 
 
-# -- Warnings that name the caller's own line --
+# -- warnings that name the caller's line -----------------------------------------------------------------------------
 
 _PACKAGE = __name__.partition(".")[0]
 

@@ -1,4 +1,4 @@
-"""What a caller gives: shown in an error whatever it is, and called so that its own errors are reported as ours."""
+"""Rules of annotations, and what a caller gives: shown in errors, and called so that its errors are reported."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def raised(error: Exception) -> str:
         return type(error).__name__
 
 
-# -- Rules: what an annotation admits, and what is passed on of a value that it admits --
+# -- rules ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from memlab.kernel.verbs.corrections.editing import (
 )
 from memlab.kernel.verbs.corrections.replacing import Dependents, Editor, EditOutcome, Permit, dependents
 from memlab.kernel.verbs.reinforcement import Outcome, reinforced
-from memlab.kernel.verbs.remembering.limits import check_files
+from memlab.kernel.verbs.remembering.rows import check_files
 from memlab.kernel.verbs.results import Edited, Memory, with_redacted
 
 __all__ = ["Corrected", "Corrections"]

@@ -14,7 +14,7 @@ from memlab.kernel.base.clock import DAY, Micros
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import FIELDS, MEMORY, NEVER, RECALLABLE, RELATIONS
-from memlab.kernel.state import Change, Seen, State, edges_of, stamps, values_of
+from memlab.kernel.state import Change, State, edges_of, stamps, values_of
 from memlab.kernel.verbs.fact_rows import renamed
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "in_place_of",
     "joined_by_succession",
     "numbers_before",
-    "replaced_by",
     "restored",
     "retired",
     "statuses_of",
@@ -171,27 +170,6 @@ def joined_by_succession(state: State, rows: Sequence[int], *, derived: bool = F
         },
         schema={"memory_id": pl.Int64, "of": pl.Int64, "how": pl.String, "status": pl.String, "text": pl.String},
     )
-
-
-def replaced_by(state: State, row: int) -> list[tuple[int, str]]:
-    """Return the rows that a memory replaced, directly or not, each with how: corrected, merged or superseded."""
-    by = state.numbers["superseded_by"].values
-    seen, waiting, found = {row}, [row], list[tuple[int, str]]()
-    hidden = state.hidden if isinstance(state, Seen) else None
-    while waiting:
-        successor = waiting.pop()
-        for older in np.flatnonzero(by == successor + 1).tolist():
-            if older in seen or state.names["status"].at(older) == "purged":
-                continue
-            if hidden is not None and hidden[older]:
-                continue
-            seen.add(older)
-            waiting.append(older)
-            reason = state.notes["reason"].at(older) or ""
-            edited = state.names["source"].at(successor) == "user-edit"
-            merged = reason.startswith("duplicate")
-            found.append((older, "merged" if merged else "corrected" if edited else "superseded"))
-    return found
 
 
 # -- out of use, and the way back -------------------------------------------------------------------------------

@@ -26,9 +26,8 @@ from memlab.kernel.verbs.corrections.editing import (
 )
 from memlab.kernel.verbs.fact_rows import named
 from memlab.kernel.verbs.gate import check_disclosed
-from memlab.kernel.verbs.linking.comparing import Comparing
-from memlab.kernel.verbs.remembering.body import remembering
-from memlab.kernel.verbs.remembering.inferred import names_in_texts
+from memlab.kernel.verbs.linking import comparing
+from memlab.kernel.verbs.remembering.rows import event_body, names_in_texts
 
 __all__ = ["FACT", "SHOWN", "Dependents", "EditOutcome", "Editor", "Permit", "Rederived", "dependents", "fields_equal"]
 
@@ -247,7 +246,7 @@ class Editor:
         tx.vectors(
             id, store.embedder.fingerprint, store.embedder.encode([with_speaker(words, complete.get("speaker"))])
         )
-        body = remembering(state, listed, id, 1, chain=False, named_in=names)
+        body = event_body(state, listed, id, 1, chain=False, named_in=names)
         joins = Change(join=body.pop("join", ()))
         edges = _edges_after(state, store.journal, row, id)
         edges = edges if another else _moved(state, edges, row, complete)
@@ -395,7 +394,7 @@ def _linked_again(core: Core, id: int) -> tuple[dict[str, Any], list[str]]:
     """
     if core.pack.settings["linking"] == "off":
         return {}, []
-    linked = Comparing(core).after(range(id, id + 1))
+    linked = comparing(core).after(range(id, id + 1))
     if not linked.outcomes:
         return {}, []
     outcome, other = linked.outcomes[0], linked.standing[0]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from memlab.kernel.verbs.declared import Declared
-from memlab.kernel.verbs.remembering.tellings import Tellings
+from memlab.kernel.verbs.tellings import Tellings
 
 __all__ = ["DECLARED"]
 
-DECLARED = Declared(
-    projections=(Tellings,),
-)
+DECLARED = Declared(projections=(Tellings,))

@@ -1,0 +1,398 @@
+"""The tokenizer: words of a text with their offsets, in a few documented shapes.
+
+One scan over the text for every shape, in time proportional to the text. Callers that look words up in tables use
+``words_of``; callers that cite what was said use ``tokenize``, whose offsets are those of the text as it was given.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+__all__ = [
+    "NUMBER_WORDS",
+    "Shape",
+    "Token",
+    "first_of",
+    "holds",
+    "lexicon",
+    "number_of",
+    "padded",
+    "phrases",
+    "read_number",
+    "table",
+    "tokenize",
+    "vocabulary",
+    "word_pattern",
+    "words_of",
+]
+
+
+Shape = Literal["word", "spoken", "hyphenated", "joined", "clitic", "value"]
+"""What counts as one word; see ``tokenize``."""
+
+_SHAPES: dict[str, re.Pattern[str]] = {
+    "word": re.compile(r"[^\W_]+(?:'[^\W_]+)*"),
+    "spoken": re.compile(r"[^\s,;:()\[\]\u2013\u2014]+"),
+    "hyphenated": re.compile(r"[\w'-]+"),
+    "joined": re.compile(r"[^\W_]+(?:-[^\W_]+)*"),
+    "clitic": re.compile(r"'s\b|[^\W_]+(?:[-_.:][^\W_]+)*(?:'(?!s\b)[^\W_]+)?"),
+    "value": re.compile(
+        r"\d+(?:[.,:/]\d+)*(?:[a-z%]{1,3}(?![^\W_]))?|[^\W\d_]+(?:'[^\W_]+)?|[.!?;\n]+(?=\s|$)|[%$\u20ac\u00a3,()]|[^\W_]+",
+        re.IGNORECASE,
+    ),
+}
+
+
+class Token(NamedTuple):
+    """A word in lower case and its place: ``text[start:stop]`` is the word as written."""
+
+    low: str
+    start: int
+    stop: int
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in lower case; an apostrophe belongs to its word.
+
+    Parameters
+    ----------
+    text
+        Any text.
+
+    Returns
+    -------
+    list of str
+        The words of shape "word", in order.
+
+    Examples
+    --------
+    >>> words_of("I don\u2019t like C++, Ada!")
+    ['i', "don't", 'like', 'c', 'ada']
+    """
+    return _SHAPES["word"].findall(text.lower().replace("\u2019", "'"))
+
+
+def tokenize(text: str, shape: Shape = "word", start: int = 0, stop: int | None = None) -> Iterator[Token]:
+    """Yield the words of a text in lower case, with their offsets.
+
+    Parameters
+    ----------
+    text
+        Any text.
+    shape
+        What counts as one word. "word": letters and digits, with the apostrophe within ("don't"). "spoken": all
+        between white space, commas, colons, brackets and dashes ("C++", "St.", "a@b.org"). "hyphenated": "word", with
+        hyphens and underscores. "joined": letters and digits with the hyphens between ("2023-05-07"). "clitic": as
+        "word" with dots, colons, hyphens and underscores within, and "'s" as a word of its own. "value": numbers with
+        their units and separators, words, and the signs that end a sentence or a clause or name a currency.
+    start, stop
+        The part of the text to read; offsets are those of the whole text.
+
+    Yields
+    ------
+    Token
+        The words in order.
+
+    Examples
+    --------
+    >>> [token.low for token in tokenize("Ada's C++ course, 2023-05-07", "spoken")]
+    ["ada's", 'c++', 'course', '2023-05-07']
+    """
+    for match in _SHAPES[shape].finditer(text, start, len(text) if stop is None else stop):
+        yield Token(match[0].lower().replace("\u2019", "'"), *match.span())
+
+
+def word_pattern(shape: Shape) -> re.Pattern[str]:
+    """Return the compiled pattern of a shape, for scans that need every microsecond.
+
+    Parameters
+    ----------
+    shape
+        As in ``tokenize``.
+
+    Returns
+    -------
+    re.Pattern
+        A pattern that matches one word.
+
+    Examples
+    --------
+    >>> word_pattern("joined").findall("on 2023-05-07")
+    ['on', '2023-05-07']
+    """
+    return _SHAPES[shape]
+
+
+# The tables of English, and the look-up of phrases in them.
+#
+# The tables are the file ``english.toml`` beside this module, read at its first use. Nothing in it was fitted to a data
+# set; of a text in another language no table finds anything. A phrase is looked up as it is, at memory speed.
+
+
+@cache
+def lexicon(language: str = "english") -> dict[str, dict[str, Any]]:
+    """Return the tables of a language, by subject and name.
+
+    Parameters
+    ----------
+    language
+        The language; "english" is the only one that has tables.
+
+    Returns
+    -------
+    dict
+        For each subject its tables: lists, mappings or numbers. Read only.
+
+    Examples
+    --------
+    >>> lexicon()["text"]["conjunctions"][:2]
+    ['but', 'and']
+    """
+    tables = tomllib.loads((Path(__file__).parent / f"{language}.toml").read_text(encoding="utf-8"))
+    assert tables.pop("language") == language
+    return tables
+
+
+@cache
+def table(subject: str, name: str) -> Any:
+    """Return one table; a list as a frozenset.
+
+    Parameters
+    ----------
+    subject, name
+        Where the table stands in ``english.toml``.
+
+    Returns
+    -------
+    frozenset or dict
+        The table. Read only.
+
+    Examples
+    --------
+    >>> "says" in table("extraction", "reports")
+    True
+    """
+    found = lexicon()[subject][name]
+    return frozenset(found) if isinstance(found, list) else found
+
+
+@cache
+def phrases(subject: str, *names: str) -> tuple[str, ...]:
+    """Return tables of phrases as one, each phrase padded for ``holds`` and ``first_of``.
+
+    Parameters
+    ----------
+    subject
+        The subject of the tables in ``english.toml``.
+    *names
+        The tables.
+
+    Returns
+    -------
+    tuple of str
+        The phrases with a space before and after each.
+
+    Examples
+    --------
+    >>> phrases("utterance", "speakers")[:2]
+    (' i ', ' we ')
+    """
+    return tuple(f" {phrase} " for name in names for phrase in lexicon()[subject][name])
+
+
+@cache
+def vocabulary(subject: str, *names: str) -> frozenset[str]:
+    """Return tables of single words as one set.
+
+    Parameters
+    ----------
+    subject
+        The subject of the tables in ``english.toml``.
+    *names
+        The tables.
+
+    Returns
+    -------
+    frozenset of str
+        All words of the tables.
+
+    Examples
+    --------
+    >>> "myself" in vocabulary("first-person", "pronouns")
+    True
+    """
+    return frozenset(word for name in names for word in lexicon()[subject][name])
+
+
+def padded(words: Iterable[str]) -> str:
+    """Return words joined with a space before, between and after, so that phrases match whole words only.
+
+    Parameters
+    ----------
+    words
+        Words in lower case.
+
+    Returns
+    -------
+    str
+        The joined text.
+
+    Examples
+    --------
+    >>> padded(["no", "longer"])
+    ' no longer '
+    """
+    return f" {' '.join(words)} "
+
+
+def holds(text: str, table: tuple[str, ...]) -> bool:
+    """Return whether a padded text contains any of the phrases.
+
+    Parameters
+    ----------
+    text
+        A text that ``padded`` made.
+    table
+        Phrases that ``phrases`` returned.
+
+    Returns
+    -------
+    bool
+        Whether one of them stands in the text.
+
+    Examples
+    --------
+    >>> holds(padded(["as", "i", "said"]), (" i said ", " i meant "))
+    True
+    """
+    for phrase in table:  # noqa: SIM110 - a generator takes twice as long, and this is asked for every sentence
+        if phrase in text:
+            return True
+    return False
+
+
+def first_of(text: str, table: tuple[str, ...]) -> str | None:
+    """Return the longest of the phrases with which a padded text begins, None if it begins with none.
+
+    Parameters
+    ----------
+    text
+        A text that ``padded`` made.
+    table
+        Phrases that ``phrases`` returned.
+
+    Returns
+    -------
+    str or None
+        The phrase, padded.
+
+    Examples
+    --------
+    >>> first_of(" good morning ada ", (" good ", " good morning "))
+    ' good morning '
+    """
+    if not text.startswith(table):
+        return None
+    found = [phrase for phrase in table if text.startswith(phrase)]
+    return max(found, key=len)
+
+
+# Number words as numbers: one table for dates, answers, facts and comparisons.
+
+
+_SMALL = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_LARGE = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
+
+NUMBER_WORDS = MappingProxyType(
+    {word: number for number, word in enumerate(_SMALL)}
+    | {word: 10 * number for number, word in enumerate(_TENS, 2)}
+    | {"dozen": 12}
+    | _LARGE
+)
+"""Single words to the number that each names; compounds such as "twenty-one" are read by ``number_of``."""
+
+
+def number_of(word: str) -> int | None:
+    """Return the whole number that a word names, None if it names none.
+
+    Parameters
+    ----------
+    word
+        One word in lower case, in digits or letters.
+
+    Returns
+    -------
+    int or None
+        The number; of digits at most 12.
+
+    Examples
+    --------
+    >>> number_of("seven"), number_of("twenty-one"), number_of("34"), number_of("tea")
+    (7, 21, 34, None)
+    """
+    if word.isascii() and word.isdecimal():
+        return int(word) if len(word) <= 12 else None
+    known = NUMBER_WORDS.get(word)
+    if known is not None:
+        return known
+    tens, joint, ones = word.partition("-")
+    if joint and tens in _TENS and ones in _SMALL[1:10]:
+        return NUMBER_WORDS[tens] + NUMBER_WORDS[ones]
+    return None
+
+
+def read_number(words: Sequence[str], place: int) -> tuple[int, int] | None:
+    """Return the number that begins at a word, and how many words name it; None where none begins.
+
+    Parameters
+    ----------
+    words
+        Words in lower case.
+    place
+        The index of the first word.
+
+    Returns
+    -------
+    tuple of (int, int) or None
+        The number and the count of words that were read.
+
+    Examples
+    --------
+    >>> read_number(["two", "dozen", "eggs"], 0), read_number(["a", "dozen"], 0), read_number(["twenty", "one"], 0)
+    ((24, 2), (12, 2), (21, 2))
+    >>> read_number(["three", "hundred", "and", "five"], 0), read_number(["a", "dog"], 0)
+    ((305, 4), None)
+    """
+    total, used = 0, 0
+    number: int | None = 1 if place < len(words) and words[place] in ("a", "an") else None
+    if number is not None and (place + 1 >= len(words) or words[place + 1] not in ("dozen", *_LARGE)):
+        return None
+    used += number is not None
+    while place + used < len(words):
+        word = words[place + used]
+        follows = words[place + used + 1] if place + used + 1 < len(words) else ""
+        if word == "and" and number == 0 and total and number_of(follows) is not None and follows not in _LARGE:
+            used += 1
+            continue
+        value = number_of(word)
+        if value is None:
+            break
+        if word in _LARGE or word == "dozen":
+            number = (number or 1) * value
+            total, number = (total + number, 0) if value > 12 else (total, number)
+        elif number is None or number == 0 or (number % 10 == 0 and number >= 20 and value < 10 and word in _SMALL):
+            number = (number or 0) + value
+        else:
+            break
+        used += 1
+    return (total + (number or 0), used) if used and (number is not None) else None

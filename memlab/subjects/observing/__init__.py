@@ -1,0 +1,1 @@
+"""``lab.agents.observe`` and ``admit``: whether an utterance is worth remembering."""

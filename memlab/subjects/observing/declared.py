@@ -1,0 +1,13 @@
+"""What observing declares to a lab."""
+
+from __future__ import annotations
+
+from memlab.kernel.hooks import Hook
+from memlab.kernel.verbs.declared import Declared, made_of
+
+__all__ = ["DECLARED"]
+
+DECLARED = Declared(
+    hooks=(Hook("reading-tags", "describe-text", "memlab.subjects.reading.tags:describing"),),
+    accessors={"observing": made_of("memlab.subjects.observing.observing:Observing", "core", "remembering")},
+)

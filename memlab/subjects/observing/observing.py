@@ -1,0 +1,235 @@
+"""Whether an utterance is worth remembering, and what became of one that was observed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from memlab.errors import UnknownName
+from memlab.kernel.base.clock import When
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import printable
+from memlab.kernel.hooks import load_part
+from memlab.kernel.policies import Pack
+from memlab.kernel.privacy import screen
+from memlab.kernel.schema import ROLES, role_of
+from memlab.kernel.state import EVERYONE, checked_columns, checked_text, hidden_from, refuse_names
+from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.gate import why_off
+from memlab.kernel.verbs.linking import Comparing, check_linking, comparing
+from memlab.kernel.verbs.remembering.remember import Remembering
+from memlab.kernel.verbs.remembering.rows import visibility_of
+from memlab.kernel.verbs.results import Memory
+from memlab.subjects.reading.acts import complete_answer, last_question
+from memlab.subjects.reading.utterances import DETECTORS, Utterance, kind_of, provenance_of, utterance
+
+__all__ = ["Admission", "Observation", "Observing"]
+
+
+@dataclass(frozen=True)
+class Admission(Displayed):
+    """What the ``admit`` policy makes of an utterance, and why.
+
+    Attributes
+    ----------
+    text
+        The utterance, without secrets.
+    role
+        Who spoke: "user", "assistant", "system" or "tool".
+    worth
+        What the policy gives, 0-1.
+    admitted
+        Whether ``worth`` reaches ``threshold``.
+    reasons
+        The detectors that fired, such as "tells-preference": the features of the slot ``admit``.
+    confidence
+        How clear the case is, 0-1, on the policy's own scale: ``worth`` where it is admitted, else 1 less ``worth``.
+    threshold
+        The pack's setting ``admit-threshold``.
+    pack
+        The name of the pack that decided.
+    pack_hash
+        The hash of that pack.
+    """
+
+    text: str
+    role: str
+    worth: float
+    admitted: bool
+    reasons: tuple[str, ...]
+    confidence: float
+    threshold: float
+    pack: str
+    pack_hash: str
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """One row: role, worth, threshold, admitted, confidence, reasons, text."""
+        return pl.DataFrame(
+            {
+                "role": [self.role],
+                "worth": [self.worth],
+                "threshold": [self.threshold],
+                "admitted": [self.admitted],
+                "confidence": [self.confidence],
+                "reasons": [list(self.reasons)],
+                "text": [self.text],
+            },
+            schema_overrides={"reasons": pl.List(pl.String)},
+        )
+
+    def __repr__(self) -> str:
+        verdict = "admitted" if self.admitted else "not admitted"
+        why = ", ".join(self.reasons) or "nothing that a detector knows"
+        return printable(f"<Admission {verdict}: worth {self.worth:g} of {self.threshold:g}, {why}>")
+
+
+@dataclass(frozen=True)
+class Observation(Displayed):
+    """What became of an utterance; true where it was stored.
+
+    Attributes
+    ----------
+    admission
+        Whether it was worth remembering, and why.
+    memory
+        The memory that came of it, or that it was merged into; None where it was not stored.
+    """
+
+    admission: Admission
+    memory: Memory | None
+
+    def __bool__(self) -> bool:
+        return self.memory is not None
+
+    def __repr__(self) -> str:
+        became = "nothing was stored" if self.memory is None else f"memory {self.memory.id}"
+        return printable(f"<Observation {became}; {repr(self.admission)[1:-1]}>")
+
+
+class Observing:
+    """How one lab judges utterances, and remembers those that are worth it."""
+
+    def __init__(self, core: Core, remembering: Remembering) -> None:
+        self._core, self._remembering = core, remembering
+
+    def admit(
+        self, text: str, *, role: str, project: str | None, viewer: str | None = None, asked: bool = False
+    ) -> Admission:
+        """Ask the pack's ``admit`` policy of an utterance.
+
+        Parameters
+        ----------
+        text, role, project
+            The utterance, who speaks, and where.
+        viewer
+            Whose memories it is compared with; None: all.
+        asked
+            Whether it answers a question.
+        """
+        screened = screen(checked_text(text), personal=self._core.personal()).text
+        with self._core.reading() as state:
+            # what is off is compared with nothing, and no embedder is sent it
+            off = why_off(self._core.store, state, project) is not None
+            near = None if off else comparing(self._core)
+            return _admission(
+                self._core.pack, near, screened, utterance(screened, role, asked=asked), role, project, viewer
+            )
+
+    def observe(
+        self,
+        text: str,
+        *,
+        role: str,
+        at: When | None,
+        chain: bool,
+        linking: str | None,
+        fields: dict[str, Any],
+        before: str | None = None,
+    ) -> Observation:
+        """Remember an utterance if it is admitted; see ``LabAgents.observe``."""
+        check_linking(linking)
+        given = checked_columns(
+            {"text": [text], **{name: [value] for name, value in fields.items()}},
+            now=self._core.store.clock(),
+            open_words=self._core.open_words,
+        )
+        del given["text"]
+        refuse_names(given)
+        load_part("check-operations")(given.get("operations", ()))
+        own = self._sees(fields.get("creator"), fields.get("visibility"))
+        question = self._question_before(fields) if before is None else last_question(before)
+        answer = None if question is None or role != "user" else complete_answer(question, checked_text(text))
+        if answer is not None and question is not None:
+            fields.setdefault("context", f"{question} {text}")
+            text = answer.text
+        project, asked = fields.get("project"), question is not None
+        found = self.admit(text, role=role, project=project, viewer=own, asked=asked)
+        if not found.admitted:
+            return Observation(found, None)
+        fields.setdefault("provenance", provenance_of(role, found.reasons))
+        if (kind := kind_of(found.reasons)) is not None:
+            fields.setdefault("kind", kind)
+        return Observation(found, self._remembering.one(text, at=at, chain=chain, linking=linking, fields=fields))
+
+    def _question_before(self, fields: Mapping[str, Any]) -> str | None:
+        """Return the question of somebody else with which the session ended before an utterance; None without one."""
+        session = fields.get("session")
+        if session is None:
+            return None
+        with self._core.reading() as state:
+            last = state.last_of(fields.get("project"), session)
+            if last is None or ((hidden := hidden_from(state, EVERYONE)) is not None and hidden[last - 1]):
+                return None
+            speaker, creator = (state.names[name].at(last - 1) for name in ("speaker", "creator"))
+            text = state.texts.at(last - 1)
+        own = role_of(fields.get("speaker"), None if fields.get("speaker") else "user")
+        other = role_of(speaker, creator) != own or (own == "other" and speaker != fields.get("speaker"))
+        return last_question(text) if other and text else None
+
+    def _sees(self, creator: str | None, visibility: str | None) -> str:
+        """Return whose memories an utterance is compared with: those of its creator too if it will be private."""
+        said = visibility or visibility_of(creator, self._core.pack)
+        return creator if creator is not None and said == "private" else EVERYONE
+
+
+def _admission(
+    pack: Pack,
+    near: Comparing | None,
+    text: str,
+    shown: Utterance,
+    role: str,
+    project: str | None,
+    viewer: str | None,
+) -> Admission:
+    """Ask the policy; the nearest memory is looked for only if the policy reads it."""
+    if role not in ROLES:
+        raise UnknownName("role", role, ROLES)
+    policy, threshold = pack.policies["admit"], pack.number("admit-threshold")
+    given: dict[str, Any] = {
+        "role": np.array([role], dtype=object),
+        "length": np.array([float(shown.length)]),
+        **{name: np.array([name in shown.fired]) for name in DETECTORS},
+    }
+    if "nearest" in policy.inputs:
+        nearest = None if near is None else near.nearest(text, project=project, viewer=viewer)
+        given["nearest"] = (np.array([np.nan if nearest is None else nearest]), np.array([nearest is None]))
+    values, nulls = policy.arrays({name: given[name] for name in policy.inputs or ("length",)})
+    unknown = (nulls is not None and bool(nulls[0])) or bool(np.isnan(values[0]))
+    worth = 0.0 if unknown else float(np.clip(values[0], 0.0, 1.0))
+    admitted = worth >= threshold
+    return Admission(
+        text=text,
+        role=role,
+        worth=worth,
+        admitted=admitted,
+        reasons=shown.reasons,
+        confidence=worth if admitted else 1.0 - worth,
+        threshold=threshold,
+        pack=pack.name,
+        pack_hash=pack.hash,
+    )

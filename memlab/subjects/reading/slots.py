@@ -1,0 +1,348 @@
+"""Property slots: what a statement says of whom, as a property that has one value at a time, and the value.
+
+"I live in Rome", "She moved to Oslo" and "The user is based in Lima" fill one slot, residence, of three holders. Two
+statements that give one slot of one holder different values cannot both hold at one time. The patterns are general
+frames of English; the words that fill them are tables of ``english.toml`` under ``linking``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from memlab.kernel.english import lexicon, table, vocabulary
+
+__all__ = ["SPEAKER", "Slot", "read_slots"]
+
+
+SPEAKER = "i"
+"""The holder that is whoever speaks."""
+
+LONGEST = 400
+_MOST = 6
+
+
+@dataclass(frozen=True)
+class Slot:
+    """``name`` of ``holder`` is ``value``; ``cue``: the statement says that this came to be, or ended (value "")."""
+
+    holder: str
+    name: str
+    value: str
+    cue: bool
+    past: bool
+
+
+_SUBJECT = (
+    r"(?P<who>\b(?:(?:my|our|his|her|the user's|user's) (?:[a-z-]+ )??[a-z-]+|i|we|he|she|they|the user|user|"
+    r"(?-i:[A-Z])[\w-]+(?:'s [a-z]+)?))"
+)
+_ADVERB = (
+    r"(?:(?:'ve|'s|'m|'re| have| has| had| am| is| are| was| were| got| been| just| now| recently| currently| finally|"
+    r" officially| still| also| actually| already| both| only| no longer| not| never| used to| would| will| anymore) ?)*"
+)
+_VALUE = r"(?P<value>[\w'+#./-]+(?: [\w'+#./-]+){0,3})"
+_PLACE = r"(?P<value>(?:the |a |an )?(?-i:[A-Z])[\w'-]+(?:[ ,]+(?-i:[A-Z])[\w'-]+){0,2})"
+
+
+@cache
+def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    jobs = "|".join(sorted(map(re.escape, vocabulary("linking", "occupations")), key=len, reverse=True))
+    diets = "|".join(map(re.escape, table("linking", "diets")))
+    bonds = "|".join(sorted(map(re.escape, table("linking", "relationship")), key=len, reverse=True))
+    states = "|".join(sorted(map(re.escape, _opposites()), key=len, reverse=True))
+    frames = [
+        (
+            "residence",
+            rf"{_SUBJECT}{_ADVERB} ?(?:lives?|living|resides?|based|moved|relocated|moving|settled) (?:back )?(?:in|to) {_PLACE}",
+        ),
+        (
+            "residence",
+            rf"{_SUBJECT}{_ADVERB} ?(?:lives?|living|lived) (?:in|with|on) (?P<value>(?:a|an|the|my|her|his|their) [\w ]{{3,24}})",
+        ),
+        ("employer", rf"{_SUBJECT}{_ADVERB} ?(?:works?|working|employed|worked) (?:at|for|by) {_PLACE}"),
+        (
+            "employer",
+            rf"{_SUBJECT}{_ADVERB} ?(?:joined|hired by|started (?:working )?(?:a new job )?at|left|quit) {_PLACE}",
+        ),
+        (
+            "job",
+            rf"{_SUBJECT}{_ADVERB} ?(?:work(?:s|ing|ed)? as|became|become|promoted to|'m|am|is|was|a)? ?(?:an?|the)? ?(?:[a-z]+ ){{0,2}}?(?P<value>{jobs})\b",
+        ),
+        (
+            "job",
+            rf"(?:job|role|title|position|profession)(?: is| was| changed to)(?: now)?(?: an?)? (?P<value>(?:[a-z]+ ){{0,2}}(?:{jobs}))\b",
+        ),
+        (
+            "age",
+            rf"{_SUBJECT}{_ADVERB} ?(?:(?<=am )|(?<=is )|(?<=are )|(?<=was )|turned |turns |aged )(?P<value>\d{{1,3}})(?: years old| yrs old|(?= (?:now|today|last|this|yesterday|in)\b)|$)",
+        ),
+        ("relationship", rf"{_SUBJECT}{_ADVERB} ?(?P<value>{bonds})\b"),
+        (
+            "diet",
+            rf"{_SUBJECT}{_ADVERB} ?(?:turned|went|became|gone|stopped being|follows?|following|on|eats?|eating|started eating|stopped eating|quit|a|an|being|strictly|mostly|having)* ?(?:a |an |any )?(?P<value>{diets})\b",
+        ),
+        (
+            "favourite",
+            r"favou?rite (?P<of>[a-z-]+(?: [a-z-]+)?)(?: of (?:mine|all time))? (?:is|was|are|changed to|became|:)(?: now)? (?P<value>[\w'-]+(?: [\w'-]+){0,4})",
+        ),
+        (
+            "favourite",
+            r"(?P<value>(?-i:[A-Z])[\w'-]+(?: [A-Z]?[\w'-]+){0,3}) (?:is|are)(?: now)? (?:my|the user's|her|his) (?:new |current )?favou?rite (?P<of>[a-z-]+(?: [a-z-]+)?)",
+        ),
+        (
+            "tool",
+            r"\b(?:uses?|using|used|adopted|chose|picked)(?: now)? (?P<value>[\w.+#/-]+(?: (?-i:[A-Z])[\w.+#-]+)?)(?: now)? (?:for|as)(?: all| our| my| the)? (?P<of>[a-z][\w-]+(?: [a-z][\w-]+)?)",
+        ),
+        (
+            "tool",
+            r"\b(?P<of>[a-z][\w-]+(?: [a-z]+)?) (?:now )?(?:runs?|is|are|was|happens?|goes?|go|done|handled|managed|built|written|stored|kept|hosted|deployed|live|lives)(?: now)?(?: done| run| handled| managed| built| written| stored| kept| hosted| deployed)? (?:with|on|using|via|by|through|in) (?P<value>[\w.+#/-]+(?: (?-i:[A-Z])[\w.+#-]+)?)",
+        ),
+        (
+            "tool",
+            r"\b(?:our|the|my) (?P<of>[a-z][\w-]+(?: [a-z]+)?) (?:is|are)(?: now)? (?P<value>(?-i:[A-Z])[\w.+#-]+(?: (?-i:[A-Z])[\w.+#-]+)?)$",
+        ),
+        (
+            "change",
+            r"\b(?:switched|migrated|moved|changed|converted|ported)(?: (?:(?:the|our|my|all) )?(?P<of>[\w-]+(?: [\w-]+){0,3}?))?(?: over)?(?: from (?P<from>[\w.+#/ -]+?))? to (?P<value>[\w.+#/-]+(?: (?-i:[A-Z])[\w.+#-]*)?)(?: for (?:the |our |my )?(?P<of2>[\w-]+(?: [\w-]+)?))?",
+        ),
+        (
+            "change",
+            r"\breplaced (?:the |our |my )?(?P<from>[\w.+#/ -]+?) (?:with|by) (?P<value>[\w.+#/-]+(?: (?-i:[A-Z])[\w.+#-]*)?)(?: for (?:the |our |my )?(?P<of2>[\w-]+(?: [\w-]+)?))?",
+        ),
+        (
+            "version",
+            r"\b(?P<of>(?-i:[A-Z])[\w.+-]*[A-Za-z+]|node|python|java|ruby|go|php|postgres|react|django|rails)(?:'s)? ?(?:version|v|is (?:at|on)|requires?|:)? ?v?(?P<value>\d{1,3}(?:\.\d+){0,3})\b",
+        ),
+        (
+            "port",
+            r"\b(?P<of>[a-z][\w-]*(?: [a-z]+)?(?<!\bport))?(?: (?:now )?(?:runs?|listens?|is|starts?|served|available|exposed|binds?)(?: now)?)?(?: on| at| to)? ?\bport (?:is |now |changed to |: ?)*(?P<value>\d{2,5})\b",
+        ),
+        (
+            "port",
+            r"\b(?P<of>[a-z][\w-]*(?: [a-z]+)?) (?:now )?(?:runs|listens|starts|is served)(?: now)? on (?P<value>\d{4,5})\b",
+        ),
+        (
+            "status",
+            rf"\b(?P<of>[A-Za-z][\w-]*(?: [a-z][\w-]*){{0,3}}) (?:is|are|was|has been|have been|got|turned|stays?)(?: now| currently| no longer| not| still)* (?P<value>{states})\b",
+        ),
+    ]
+    return tuple((name, re.compile(frame, re.IGNORECASE)) for name, frame in frames)
+
+
+_NOW = re.compile(
+    r"\b(?:now|no longer|any ?more|anymore|these days|nowadays|from now on|currently|as of|instead|again)\b",
+    re.IGNORECASE,
+)
+_CAME = re.compile(
+    r"\b(?:moved|relocated|became|turned|switched|migrated|changed|converted|ported|replaced|joined|left|quit|got|started|"
+    r"stopped|promoted|upgraded|downgraded|renamed|gave up|given up|went|gone|new|just|finally|since|passed|sold|broke|split)\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(
+    r"\b(?:was|were|used to|lived|worked|had been|back then|formerly|previously|once|as a (?:child|kid|teenager|student))\b",
+    re.IGNORECASE,
+)
+_FUTURE = re.compile(
+    r"\b(?:will|going to|gonna|plan(?:s|ning)? (?:to|on)|want(?:s|ed)? to|would|might|may|could|should|hop(?:e|es|ing) to|thinking (?:of|about)|consider(?:s|ing)?|dream(?:s|ed|ing)?|if|try(?:ing)? to|next|about to)\b",
+    re.IGNORECASE,
+)
+_NOT = re.compile(
+    r"\b(?:no longer|not|isn't|aren't|don't|doesn't|never|stopped|quit|left|gave up|given up|any ?more)\b|n't\b",
+    re.IGNORECASE,
+)
+
+
+@cache
+def _opposites() -> dict[str, int]:
+    found: dict[str, int] = {}
+    for number, words in enumerate(lexicon()["linking"]["states"]):
+        for word in words:
+            found.setdefault(word, number)
+    return found
+
+
+@lru_cache(maxsize=8192)
+def read_slots(text: str) -> tuple[Slot, ...]:
+    """Return the slots that one statement fills.
+
+    >>> [(slot.holder, slot.name, slot.value) for slot in read_slots("I moved to Oslo")]
+    [('i', 'residence', 'oslo')]
+    """
+    if len(text) > LONGEST:
+        return ()
+    plain = _plain(text)
+    if not _worth_reading().search(plain):
+        return ()
+    found: dict[tuple[str, str], Slot] = {}
+    for name, pattern in _patterns():
+        for match in pattern.finditer(plain):
+            for slot in _slots_of(name, match, plain):
+                found.setdefault((slot.holder, slot.name), slot)
+            if len(found) >= _MOST:
+                break
+    for slot in _of_classes(plain):
+        found.setdefault((slot.holder, slot.name), slot)
+    return tuple(found.values())
+
+
+_USES = re.compile(
+    r"\b(?:use[sd]?|using|with|on|via|runs?|to|is|are|by|through|adopted|chose|prefers?)(?: now| in)? (?P<value>[\w.+#-]+(?: [\w.+#-]+)?)",
+    re.IGNORECASE,
+)
+
+
+def _of_classes(text: str) -> list[Slot]:
+    """Tools that are known by name: of each class a project uses one."""
+    found: list[Slot] = []
+    for match in _USES.finditer(text):
+        words = match["value"].lower().rstrip(".,;").split()
+        for value in (" ".join(words), words[0] if words else ""):
+            kind = _class_of(value)
+            if kind is not None and not _FUTURE.search(text[max(0, match.start() - 40) : match.end()]):
+                cue = bool(_NOW.search(text) or _CAME.search(text))
+                denied = bool(_NOT.search(text[max(0, match.start() - 12) : match.start() + 4]))
+                found.append(Slot("", f"class:{kind}", f"not {value}" if denied else value, cue, False))
+                break
+    return found
+
+
+@cache
+def _worth_reading() -> re.Pattern[str]:
+    """Words of which each frame holds one: the others need not be tried."""
+    return re.compile(
+        r"\b(?:liv|resid|based|mov|relocat|settled|work|employ|join|hired|started|left|quit|am|is|are|was|'m|'s|turn|aged?|years|"
+        r"becam|favou?rite|us(?:e|es|ing|ed)|run|port|switch|migrat|chang|convert|replac|version|\w+ \d|eat|went|got|broke|split|"
+        r"has been|have been|date|dating|divorc|married|engaged|separated|stopped)",
+        re.IGNORECASE,
+    )
+
+
+def _plain(text: str) -> str:
+    plain = text.replace("\u2019", "'").strip().rstrip(".!")
+    plain = re.sub(r"\bI'm\b", "I am", plain)
+    plain = re.sub(r"\bI've\b", "I have", plain)
+    return re.sub(r"^I\b|(?<=\W)I\b", "i", plain)
+
+
+def _slots_of(name: str, match: re.Match[str], text: str) -> list[Slot]:
+    groups = match.groupdict()
+    value = _bare(groups["value"] or "")
+    before, near = text[: match.start()], text[max(0, match.start() - 40) : match.end() + 20]
+    own = match[0]
+    if not value or _FUTURE.search(text[max(0, match.start() - 40) : match.end()]):
+        return []
+    cue = bool(_NOW.search(near) or _CAME.search(own))
+    past = bool(_PAST.search(own)) and not cue
+    denied = bool(_NOT.search(own))
+    holder = _holder(groups.get("who"), before)
+    if name == "change":
+        return _changed(groups, value)
+    if name in ("tool", "version", "port", "favourite", "status"):
+        of = _head(groups.get("of") or "", name)
+        if name == "tool" and (
+            not of or of in vocabulary("linking", "no-purpose") or value in vocabulary("linking", "no-tool")
+        ):
+            return []
+        if name == "version" and (of in vocabulary("linking", "no-version") or len(text) > 120):
+            return []
+        if name == "favourite":
+            holder = _holder(None, before)
+        key = f"{name}:{of}"
+        if name == "status":
+            opposite = _opposites().get(value)
+            if opposite is None or of in vocabulary("linking", "no-status"):
+                return []
+            key = f"status:{of}:{opposite}"
+        return [Slot(holder if name == "favourite" else "", key, f"not {value}" if denied else value, cue, past)]
+    if holder == "":
+        return []
+    if name == "job" and _is_plain_mention(own):
+        return []
+    if name == "relationship":
+        value = dict(table("linking", "relationship"))[value]
+    if name == "diet":
+        value = dict(table("linking", "diets"))[value]
+    if denied:
+        value = f"not {value}"
+    return [Slot(holder, name, value, cue, past)]
+
+
+def _is_plain_mention(own: str) -> bool:
+    """Whether an occupation only follows a subject, as in "she likes the teacher": no verb of being one."""
+    return not re.search(
+        r"\b(?:am|is|was|are|were|work\w*|became|become|promoted|'m|'s|job|role|title|position|profession)\b",
+        own,
+        re.IGNORECASE,
+    )
+
+
+def _changed(groups: dict[str, str | None], value: str) -> list[Slot]:
+    of = _head(groups.get("of") or groups.get("of2") or "", "tool")
+    found = [Slot("", f"tool:{of}", value, True, False)] if of and of not in vocabulary("linking", "no-purpose") else []
+    left = _bare(groups.get("from") or "")
+    if left:
+        found.append(Slot("", f"instead:{left}", value, True, False))
+    kind = _class_of(value)
+    if kind is not None:
+        found.append(Slot("", f"class:{kind}", value, True, False))
+    return found
+
+
+@cache
+def _tool_classes() -> dict[str, str]:
+    return {name: kind for kind, names in lexicon()["linking"]["tools"].items() for name in names}
+
+
+def _class_of(value: str) -> str | None:
+    return _tool_classes().get(value)
+
+
+def _holder(who: str | None, before: str) -> str:
+    """The holder as one word: the speaker, the user, a name, a relative of the speaker."""
+    if who is None:
+        found = re.search(r"\b(my|our|the user's|user's|his|her|([A-Z][\w-]+)'s)\s*(?:\w+\s)?$", before)
+        if found is None:
+            return SPEAKER
+        owner = found[1].lower()
+        return SPEAKER if owner in ("my", "our") else "user" if "user" in owner else (found[2] or owner).lower()
+    low = who.lower().strip()
+    if low in ("i", "we"):
+        return SPEAKER
+    if low in ("the user", "user"):
+        return "user"
+    if low in ("he", "she", "they"):
+        return low
+    words = low.split()
+    if words[0] in ("my", "our") or "user's" in words[:2]:
+        return f"{SPEAKER}:{words[-1]}"
+    if words[0] in ("his", "her"):
+        return ""
+    return low if low not in vocabulary("linking", "no-names") else ""
+
+
+def _bare(value: str) -> str:
+    words = [word.strip(".,;:!?\"'()") for word in value.lower().split()]
+    while words and words[0] in ("the", "a", "an", "my", "our", "their", "his", "her"):
+        words = words[1:]
+    for place, word in enumerate(words):
+        if word in vocabulary("linking", "value-ends"):
+            words = words[:place]
+            break
+    return " ".join(words)
+
+
+def _head(of: str, name: str) -> str:
+    words = [
+        word
+        for word in of.lower().replace("colour", "color").split()
+        if word not in ("the", "our", "my", "all", "a", "an", "now", "new", "current", "we", "i")
+    ]
+    if not words:
+        return ""
+    last = words[-1] if name in ("tool", "port", "favourite") else " ".join(words)
+    for ending in ("ing", "s"):
+        if last.endswith(ending) and len(last) - len(ending) >= 3 and name != "version":
+            return last[: -len(ending)]
+    return last
