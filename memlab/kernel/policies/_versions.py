@@ -26,11 +26,11 @@ from memlab.kernel.version import __version__
 # The number of the vocabulary in which packs and policies are written, and what an event says of it.
 
 
-POLICY_FORMAT = 3
+POLICY_FORMAT = 2
 """Raised whenever a slot, an input of one, a setting, a feature or a form is added, or means something else.
 
-1: that of every event without a number, which memlab wrote before there was one. 2: the slot ``select``. 3: its inputs
-``tokens`` and ``budget``.
+1: that of every event without a number, which memlab wrote before there was one. 2: the slot ``select`` with
+its inputs ``tokens`` and ``budget``.
 """
 
 VOCABULARY = "vocabulary"
