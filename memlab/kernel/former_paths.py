@@ -40,9 +40,11 @@ FORMER_PATHS = {
     "memlab.subjects.attribution.confidence": "memlab.subjects.attribution.known",
     "memlab.subjects.attribution.transcript": "memlab.subjects.attribution.attribution",
     "memlab.subjects.clusters.graph": "memlab.subjects.clusters.clusters",
-    "memlab.subjects.clusters.layers": "memlab.subjects.clusters.stats",
+    "memlab.subjects.clusters.layers": "memlab.subjects.clusters.topology",
     "memlab.subjects.context.metrics": "memlab.subjects.context.context",
     "memlab.reading": "memlab.io.formats",
+    "memlab.subjects.retention.curves": "memlab.subjects.retention.forecast",
+    "memlab.subjects.retention.schedule": "memlab.subjects.retention.retention",
     **{f"memlab.subjects.{name}": f"memlab.kernel.verbs.{name}" for name in (*_VERBS, "results", "seam")},
 }
 """Each former path of a package or module, and its present path."""

@@ -1,7 +1,7 @@
 """Mutants as edits of a syntax tree: named by module and function, found by the shape of the old code.
 
     [[mutant]]
-    at = "memlab.kernel.verbs.gate.identity:Identity.place"
+    at = "memlab.subjects.identity:Identity.place"
     old = "project is None"
     new = "project is not None"
     breaks = "A reader never writes to a project that is not its own (docs/howto/agents.md)."

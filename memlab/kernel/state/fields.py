@@ -81,7 +81,7 @@ def checked_columns(
         if name == "at":
             checked["created"] = [now if when is None else _instant(when, row) for row, when in _rows(values)]
         elif name == "text":
-            checked["text"] = [checked_text(text, where=_place(row)) for row, text in _rows(values)]
+            checked["text"] = [_text(text, row) for row, text in _rows(values)]
         else:
             checked[name] = _checked(MEMORY[name], values, open_words)
     if "valid_from" in checked and "valid_until" in checked:
@@ -177,9 +177,7 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
     if storage == "time":
         return [None if value is None else _instant(value, row, name) for row, value in _rows(values)]
     if storage == "note":
-        return [
-            value if value is None else checked_text(value, where=_place(row, name)) for row, value in _rows(values)
-        ]
+        return [value if value is None else _text(value, row, name) for row, value in _rows(values)]
     if storage == "list":
         return [_strings(name, value, row) for row, value in _rows(values)]
     return [value if value is None else _name(name, value, row) for row, value in _rows(values)]
@@ -196,6 +194,19 @@ def _number(column: Column, value: Any, row: int | None) -> float:
 def _name(field: str, value: Any, row: int | None) -> str:
     if not isinstance(value, str) or not value or len(value) > 1000:
         raise InputError(f"{_head(row)}{field} is a string of 1 to 1000 characters, not {shown(value)}.")
+    return _text(value, row, field)
+
+
+def _text(value: Any, row: int | None, field: str = "") -> str:
+    # most texts are plain ASCII, of which nothing else has to be asked: 1 microsecond less for each value
+    if (
+        type(value) is str
+        and value.isascii()
+        and value.isprintable()
+        and value.strip()
+        and len(value) <= MAX_TEXT_BYTES
+    ):
+        return value
     return checked_text(value, where=_place(row, field))
 
 
