@@ -10,10 +10,11 @@ from memlab.kernel.version import __version__
 
 __all__ = ["POLICY_FORMAT", "VOCABULARY", "naming_vocabulary"]
 
-POLICY_FORMAT = 2
+POLICY_FORMAT = 3
 """Raised whenever a slot, an input of one, a setting, a feature or a form is added, or means something else.
 
-1: that of every event without a number, which memlab wrote before there was one. 2: the slot ``select``.
+1: that of every event without a number, which memlab wrote before there was one. 2: the slot ``select``. 3: its inputs
+``tokens`` and ``budget``.
 """
 
 VOCABULARY = "vocabulary"
