@@ -40,7 +40,7 @@ FORMER_PATHS = {
     "memlab.subjects.attribution.confidence": "memlab.subjects.attribution.known",
     "memlab.subjects.attribution.transcript": "memlab.subjects.attribution.attribution",
     "memlab.subjects.clusters.graph": "memlab.subjects.clusters.clusters",
-    "memlab.subjects.clusters.layers": "memlab.subjects.clusters.stats",
+    "memlab.subjects.clusters.layers": "memlab.subjects.clusters.topology",
     "memlab.subjects.context.metrics": "memlab.subjects.context.context",
     "memlab.reading": "memlab.io.formats",
     "memlab.subjects.retention.curves": "memlab.subjects.retention.forecast",

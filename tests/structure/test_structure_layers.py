@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.kernel.policies import load_pack
-from memlab.subjects.clusters.stats import LAYERS, layer, layers
+from memlab.subjects.clusters.topology import LAYERS, layer, layers
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAYS = st.one_of(st.floats(0, 60), st.sampled_from([0.0, 6.999, 7.0, 7.001]))
