@@ -113,7 +113,7 @@ def test_a_pack_in_a_later_vocabulary_is_not_blamed(later, tmp_path):
     shutil.copytree(later, package)
     replace(package / "memlab/kernel/journal/_database.py", f"\nVERSION = {VERSION + 1}\n", f"\nVERSION = {VERSION}\n")
     replace(
-        package / "memlab/kernel/policies/_vocabulary.py",
+        package / "memlab/kernel/policies/_versions.py",
         f"POLICY_FORMAT = {POLICY_FORMAT}",
         f"POLICY_FORMAT = {POLICY_FORMAT + 1}",
     )

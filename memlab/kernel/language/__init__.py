@@ -1,5 +1,6 @@
-"""The policy language: S-expressions, checked into a typed graph and run on columns, arrays or one row. Never
-executed as code.
+"""The policy language: S-expressions, checked into a typed graph and run on columns, arrays or one row.
+
+Nothing of a policy is executed as code. ``memlab.subjects.lens`` shows policies: explained, compared, edited.
 
 >>> slot = Signature("recall-score", [Input("similarity"), Input("age_days")])
 >>> policy = compile_policy("(fn [similarity age-days] (* similarity (half-life-decay age-days 30)))", slot)

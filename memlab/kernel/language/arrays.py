@@ -1,5 +1,6 @@
-"""The graph as a register machine over NumPy arrays: for a few hundred candidates, where a Polars query's fixed cost
-rules.
+"""Aggregates over a slate, and the graph as a register machine over NumPy arrays.
+
+Arrays serve a few hundred candidates, where a Polars query's fixed cost rules.
 
 The graph becomes a flat list of steps, each of which applies a function to numbered registers. Which registers can hold
 nulls is known before anything runs, so masks cost nothing where there are none; one program is kept for each set of
@@ -19,9 +20,6 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.language.graph import Node, reachable
 from memlab.kernel.language.primitives import AGGREGATES, PRIMITIVES
 from memlab.kernel.language.signature import Derived
-
-__all__ = ["ArrayProgram", "Coded", "Column", "Ready", "Slates", "aggregate", "scale_min_max"]
-
 
 # Aggregates over a slate: one float64 kernel in NumPy, used by every back end as a stage of the graph.
 #

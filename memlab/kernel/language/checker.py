@@ -25,9 +25,6 @@ from memlab.kernel.language.reader import (
 )
 from memlab.kernel.language.signature import SET_TESTS, Derived, Param, SetName, Signature, Type
 
-__all__ = ["Checker", "Env", "Handler", "Helper", "kind_of"]
-
-
 Env = Mapping[str, Node | SetName]
 """The node, or the set, of each name in scope."""
 

@@ -1,4 +1,6 @@
-"""The graph as Polars columns: a lazy query of ``with_columns`` stages in which each shared node is computed once.
+"""The graph on one row of Python values, and on Polars columns, which agree to the bit.
+
+Columns are a lazy query of ``with_columns`` stages in which each shared node is computed once.
 
 A naive expression tree would compute a shared node once for every use, and Polars' own search for common
 subexpressions does not run everywhere. So a node that is used twice, or that sits deep, becomes a column of its own;
@@ -31,9 +33,6 @@ from memlab.kernel.language.graph import Node, Value, reachable
 from memlab.kernel.language.primitives import AGGREGATES, PRIMITIVES
 from memlab.kernel.language.reader import canonical
 from memlab.kernel.language.signature import Derived
-
-__all__ = ["DTYPES", "ColumnProgram", "Evaluation", "RowProgram", "aggregate_name", "row_value"]
-
 
 # The graph on one row of Python values, bit for bit what the columns give.
 

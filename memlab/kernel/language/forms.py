@@ -29,9 +29,6 @@ from memlab.kernel.language.reader import (
 )
 from memlab.kernel.language.signature import SET_TESTS, Derived, SetName, Signature, declared_param
 
-__all__ = ["ELSE", "FORMS", "LIST_FORMS", "forms_for", "unquoted"]
-
-
 ELSE = ("else", "True", "true")
 
 

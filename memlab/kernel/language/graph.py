@@ -14,9 +14,6 @@ from typing import Any, Literal
 from memlab.kernel.language.primitives import AGGREGATES, PRIMITIVES
 from memlab.kernel.language.signature import Returns, Type
 
-__all__ = ["Dag", "Node", "NodeType", "Value", "constant_key", "reachable"]
-
-
 Value = float | bool | str | None
 ListType = Literal["list", "length", "items", "position", "pick"]
 NodeType = Returns | ListType | None

@@ -30,20 +30,6 @@ from memlab.kernel.language.signature import Param, declared_param
 from memlab.kernel.language.texts import PolicyForm, digest, helper, named, parse, source_hash
 from memlab.kernel.language.writer import write_data
 
-__all__ = [
-    "Import",
-    "PackSource",
-    "Setting",
-    "inlined",
-    "read_header",
-    "read_import",
-    "read_pack",
-    "read_policy_form",
-    "read_setting",
-    "with_setting",
-]
-
-
 _MACROS = re.compile(r"(?:\s|;[^\n]*\n){0,2000}\(require memlab\.dialect \*\)")
 """The line with which a pack's file is also a module of Hy, and what may precede it."""
 

@@ -1,4 +1,4 @@
-"""A compiled policy: one meaning, three ways to run it, and its identity."""
+"""A compiled policy: one meaning, three ways to run it, its identity, and what follows from values known beforehand."""
 
 from __future__ import annotations
 
@@ -28,19 +28,6 @@ from memlab.kernel.language.reader import Definition, canonical
 from memlab.kernel.language.signature import Derived, Param, SetName, Signature
 from memlab.kernel.language.texts import PolicyForm, digest, parse, source_hash
 from memlab.kernel.language.writer import is_hy_model, policy_form_text
-
-__all__ = [
-    "DIALECT",
-    "Known",
-    "Policy",
-    "Program",
-    "bound_arguments",
-    "changed_fields",
-    "compile_policy",
-    "policy_parts",
-    "possible_results",
-]
-
 
 DIALECT = "memlab-1"
 """The version of the dialect, a part of every hash: a change of meaning changes it."""
@@ -198,7 +185,10 @@ class Policy(Displayed):
 
     @checked
     def explain(self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None) -> Any:
-        """The value for one item: as additive terms of the live branch, which sum to it, and as a tree."""
+        """Explain the value for one item: a ``memlab.subjects.lens.Explanation``.
+
+        It has the additive terms of the live branch, which sum to the value, and the computation as a tree.
+        """
         self._scalar("explain")
         return load_part("explain-value")(self._evaluated(values, aggregates))
 
@@ -211,7 +201,7 @@ class Policy(Displayed):
         aggregates: tuple[Mapping[str, float | None], Mapping[str, float | None]] | None = None,
         names: tuple[str, str] = ("a", "b"),
     ) -> Any:
-        """Why ``a`` has a greater value than ``b``, or a smaller one, term by term.
+        """Compare the values of two items term by term: a ``memlab.subjects.lens.Why``.
 
         ``aggregates`` are their rows of ``aggregates``. InputError for a record: take one field of it.
 

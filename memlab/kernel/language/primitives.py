@@ -22,8 +22,6 @@ import polars as pl
 
 from memlab.kernel.language.signature import Type
 
-__all__ = ["AGGREGATES", "PRIMITIVES", "Primitive"]
-
 
 @dataclass(frozen=True)
 class Primitive:

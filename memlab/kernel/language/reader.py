@@ -1,4 +1,4 @@
-"""Text to forms: Hy's syntax, read by one pass over the tokens.
+"""Text to forms: Hy's syntax, read by one pass over the tokens; the words and the limits of the dialect.
 
 What is read here, Hy's own reader reads alike (a test holds the two side by side); what would run or build code is
 refused by name: reader macros, f-strings, bytes, templates, sets, dicts, tuples, unpacking, quasi-quotes and dotted
@@ -13,39 +13,6 @@ import re
 from typing import Final, Literal, NamedTuple
 
 from memlab.errors import PolicyError, PolicyLimitError, PolicySyntaxError, PolicyTypeError
-
-__all__ = [
-    "ABSENT",
-    "AGGREGATE_FORMS",
-    "ALIASES",
-    "COMPARISONS",
-    "DIRECT",
-    "FOLDS",
-    "FUNCTION_HEADS",
-    "LITERALS",
-    "MAX_CHARACTERS",
-    "MAX_DEPTH",
-    "MAX_FORMS",
-    "MAX_INTEGER",
-    "MAX_NESTING",
-    "MAX_NODES",
-    "MAX_OPEN",
-    "MAX_PACK_CHARACTERS",
-    "MAX_PACK_FORMS",
-    "MAX_STEPS",
-    "RESPELLED",
-    "UNITS",
-    "Definition",
-    "Form",
-    "FormKind",
-    "Text",
-    "canonical",
-    "definition",
-    "flat_pairs",
-    "quoted",
-    "read_forms",
-]
-
 
 # The words of the dialect: its operators by kind, other names of them, literals, and what is left out.
 

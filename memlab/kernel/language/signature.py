@@ -1,4 +1,4 @@
-"""What a slot gives to its policies and expects from them: declared by the caller, known by name here."""
+"""What a slot gives to its policies and expects from them, sets of strings among it; parameters of policies."""
 
 from __future__ import annotations
 
@@ -13,20 +13,6 @@ import polars as pl
 
 from memlab.errors import InputError, PolicyTypeError, UnknownName
 from memlab.kernel.language.reader import Form, Text, canonical, quoted
-
-__all__ = [
-    "SET_TESTS",
-    "Derived",
-    "Input",
-    "InputType",
-    "Param",
-    "Returns",
-    "SetName",
-    "Signature",
-    "Type",
-    "declared_param",
-]
-
 
 Type = Literal["num", "bool", "str"]
 InputType = Type | Literal["set"]
@@ -132,41 +118,22 @@ class Signature:
 
 
 Words = tuple[str, ...]
-_LIST = pl.List(pl.String)
 
 
 class SetTest(NamedTuple):
-    """A test of one or two sets and the words in it: on sets, and on list columns without nulls or repetitions."""
+    """A test of one or two sets and the words in it."""
 
     gives: Type
-    row: Callable[[list[frozenset[str]], Words], float | bool]
-    column: Callable[[list[pl.Expr], Words], pl.Expr]
-
-
-def _contain(sets: list[pl.Expr], words: Words) -> list[pl.Expr]:
-    return [sets[0].list.contains(word) for word in words]
-
-
-def _overlap(sets: list[pl.Expr], words: Words) -> pl.Expr:
-    return sets[0].list.set_intersection(sets[1]).list.len().cast(pl.Float64)
-
-
-def _jaccard(sets: list[pl.Expr], words: Words) -> pl.Expr:
-    union = sets[0].list.set_union(sets[1]).list.len().cast(pl.Float64)
-    return pl.when(union == 0.0).then(pl.lit(0.0)).otherwise(_overlap(sets, words) / union)
+    value: Callable[[list[frozenset[str]], Words], float | bool]
 
 
 SET_TESTS: dict[str, SetTest] = {
-    "has": SetTest("bool", lambda s, words: words[0] in s[0], lambda s, words: _contain(s, words)[0]),
-    "has-any": SetTest(
-        "bool", lambda s, words: not s[0].isdisjoint(words), lambda s, words: pl.any_horizontal(_contain(s, words))
-    ),
-    "has-all": SetTest(
-        "bool", lambda s, words: s[0].issuperset(words), lambda s, words: pl.all_horizontal(_contain(s, words))
-    ),
-    "overlap": SetTest("num", lambda s, words: float(len(s[0] & s[1])), _overlap),
-    "jaccard": SetTest("num", lambda s, words: len(s[0] & s[1]) / (len(s[0] | s[1]) or 1), _jaccard),
-    "size": SetTest("num", lambda s, words: float(len(s[0])), lambda s, words: s[0].list.len().cast(pl.Float64)),
+    "has": SetTest("bool", lambda s, words: words[0] in s[0]),
+    "has-any": SetTest("bool", lambda s, words: not s[0].isdisjoint(words)),
+    "has-all": SetTest("bool", lambda s, words: s[0].issuperset(words)),
+    "overlap": SetTest("num", lambda s, words: float(len(s[0] & s[1]))),
+    "jaccard": SetTest("num", lambda s, words: len(s[0] & s[1]) / (len(s[0] | s[1]) or 1)),
+    "size": SetTest("num", lambda s, words: float(len(s[0]))),
 }
 
 
@@ -202,19 +169,23 @@ class Derived:
 
     def _value(self, sets: Iterable[frozenset[str] | None]) -> float | bool | None:
         known = [found for found in sets if found is not None]
-        return SET_TESTS[self.op].row(known, self.words) if len(known) == len(self.sets) else None
+        return SET_TESTS[self.op].value(known, self.words) if len(known) == len(self.sets) else None
+
+    def _values(self, columns: Mapping[str, Any]) -> list[float | bool | None]:
+        sets = [_sets(name, _found(name, columns)) for name in self.sets]
+        return [self._value(item) for item in zip(*sets, strict=True)]
 
     def series(self, columns: Mapping[str, pl.Series]) -> pl.Series:
         """Its values for many items: one list column a set."""
-        frame = pl.DataFrame([_lists(name, _found(name, columns)).alias(name) for name in self.sets])
-        value = SET_TESTS[self.op].column([pl.col(n).list.drop_nulls().list.unique() for n in self.sets], self.words)
-        known = pl.all_horizontal([pl.col(name).is_not_null() for name in self.sets])
-        return frame.select(pl.when(known).then(value).alias(self.name)).to_series()
+        for name in self.sets:
+            dtype = _found(name, columns).dtype
+            if not (dtype == pl.Null or isinstance(dtype, pl.List | pl.Array)):
+                raise InputError(f"Column {name} holds {dtype}; the feature is a set, a list of strings.")
+        return pl.Series(self.name, self._values(columns), dtype=pl.Boolean if self.type == "bool" else pl.Float64)
 
     def array(self, columns: Mapping[str, Any]) -> tuple[Any, Any]:
         """Values and nulls for many items: one array of collections a set."""
-        sets = [_sets(name, _found(name, columns)) for name in self.sets]
-        found = [self._value(item) for item in zip(*sets, strict=True)]
+        found = self._values(columns)
         nulls = np.array([value is None for value in found], np.bool_)
         values = np.array([value or 0 for value in found], np.bool_ if self.type == "bool" else np.float64)
         return values, nulls if nulls.any() else None
@@ -241,17 +212,9 @@ def _sets(name: str, column: Any) -> list[frozenset[str] | None]:
     if isinstance(column, tuple) and len(column) == 2 and isinstance(column[0], np.ndarray):
         values, nulls = column
         column = values if nulls is None else [None if n else v for v, n in zip(values, nulls, strict=True)]
+    elif isinstance(column, pl.Series):
+        column = column.to_list()
     return [_set(name, tuple(value) if isinstance(value, np.ndarray) else value) for value in column]
-
-
-def _lists(name: str, series: pl.Series) -> pl.Series:
-    dtype = series.dtype
-    if dtype == pl.Null:
-        return series.cast(_LIST)
-    inner = dtype.inner if isinstance(dtype, pl.List | pl.Array) else None
-    if inner is None or not (inner in (pl.String, pl.Null) or isinstance(inner, pl.Categorical | pl.Enum)):
-        raise InputError(f"Column {name} holds {dtype}; the feature is a set, a list of strings.")
-    return series.cast(_LIST)
 
 
 # ``(param :name default :low a :high b)``: a constant that may be tuned. Bounds are inclusive and may be left out.

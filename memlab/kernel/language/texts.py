@@ -1,4 +1,4 @@
-"""A policy's text taken apart: its definition, the helpers that it may call, and the forms within."""
+"""A policy's text taken apart: its definition, its hash, the helpers that it may call, and the forms within."""
 
 from __future__ import annotations
 
@@ -27,25 +27,6 @@ from memlab.kernel.language.reader import (
     flat_pairs,
     read_forms,
 )
-
-__all__ = [
-    "Parsed",
-    "Path",
-    "PolicyForm",
-    "digest",
-    "fragment",
-    "helper",
-    "helper_hash",
-    "helpers_of",
-    "library",
-    "parse",
-    "slot_of",
-    "source_hash",
-    "symbols_of",
-    "used_helpers",
-    "walk",
-]
-
 
 # The source hash: the same for two spellings of one program, another for any other program.
 #

@@ -32,8 +32,6 @@ from memlab.kernel.language.reader import (
     read_forms,
 )
 
-__all__ = ["is_hy_model", "lay_out", "literal", "number", "policy_form_text", "read_data", "write_call", "write_data"]
-
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff0-\ufffb]"
 )

@@ -8,22 +8,26 @@ from typing import Any
 
 from memlab.kernel.extension import register_own
 from memlab.kernel.former_paths import moved_name
-from memlab.kernel.policies._challenges import CHALLENGE_DESIGNS, Challenge, ChallengeDesign, same_candidates
 from memlab.kernel.policies._features import FEATURES, Feature
-from memlab.kernel.policies._needs import logged_owner, needs_of_pack, needs_of_policy
 from memlab.kernel.policies._packs import (
+    CHALLENGE_DESIGNS,
     DEFAULT_PACK,
+    Challenge,
+    ChallengeDesign,
     Pack,
     PackLike,
     load_pack,
+    logged_owner,
+    needs_of_pack,
+    needs_of_policy,
     pack_from_sources,
     pack_names,
     pack_source,
+    same_candidates,
 )
 from memlab.kernel.policies._settings import SETTINGS, Setting, SettingValue, checked_setting
 from memlab.kernel.policies._slots import SLOTS, Slot, slot_named
-from memlab.kernel.policies._versions import Version, VersionLog
-from memlab.kernel.policies._vocabulary import POLICY_FORMAT, VOCABULARY, naming_vocabulary
+from memlab.kernel.policies._versions import POLICY_FORMAT, VOCABULARY, Version, VersionLog, naming_vocabulary
 
 __all__ = [
     "CHALLENGE_DESIGNS",

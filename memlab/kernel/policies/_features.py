@@ -17,8 +17,6 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.registry import Registry
 from memlab.kernel.schema import KINDS, PROVENANCES, SCOPES, SOURCES, SPEAKER_ROLES, STATUSES, USES, VISIBILITIES
 
-__all__ = ["FEATURES", "Feature", "Stage"]
-
 Stage = Literal["memory", "query", "spread"]
 
 

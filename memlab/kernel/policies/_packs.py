@@ -1,20 +1,25 @@
-"""A pack: a named set of policies and settings, complete once what it inherits is filled in."""
+"""A pack: a named set of policies and settings, complete once what it inherits is filled in.
+
+Which extensions a pack needs, and the packs that challenge the live one, stand here as well.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from memlab.errors import InputError, PolicyNameError, PolicyTypeError, UnknownName
+from memlab.errors import ExtensionWarning, InputError, PolicyNameError, PolicyTypeError, UnknownName
 from memlab.kernel.base.arguments import AnyNumber, Misfit, Taken, checked, shown
 from memlab.kernel.base.display import Displayed, Markup, box, code_block, details
 from memlab.kernel.base.printable import printable
-from memlab.kernel.extension import load_installed
+from memlab.kernel.extension import load_installed, missing
 from memlab.kernel.language import (
     DIALECT,
     Import,
@@ -29,8 +34,7 @@ from memlab.kernel.language import (
 from memlab.kernel.policies._features import FEATURES
 from memlab.kernel.policies._settings import SETTINGS, Setting, SettingValue, checked_setting, current_setting
 from memlab.kernel.policies._slots import SLOTS, Slot, slot_named
-
-__all__ = ["DEFAULT_PACK", "Pack", "PackLike", "load_pack", "pack_from_sources", "pack_names", "pack_source"]
+from memlab.kernel.registry import split_owner
 
 DEFAULT_PACK = "memlab"
 _FOLDER = Path(__file__).parent / "packs"
@@ -472,3 +476,113 @@ def _of_extension(declared: Slot | Setting) -> str:
 def _versioned(name: str, version: int) -> str:
     """Return a name as hashes have it. Version 1 is left out, so that hashes from before versions stay equal."""
     return name if version == 1 else f"{name}/{version}"
+
+
+# Which extensions a policy or a pack needs: those that declared what it reads, decides or sets.
+
+
+_FINGERPRINT = re.compile(r"[0-9a-f]{16} ([a-z][a-z0-9-]*) (\S+)")
+"""The fingerprint of an extension's feature: a hash, then name and version of the extension."""
+
+
+def needs_of_policy(slot: str, policy: Policy) -> dict[str, str]:
+    """Return the version of each extension that a policy of this slot needs, by name."""
+    owners = [FEATURES[name].owner for name in _features_of(policy) if name in FEATURES]
+    return _versions([SLOTS[slot].owner, *owners])
+
+
+def needs_of_pack(pack: Pack) -> dict[str, str]:
+    """Return the version of each extension that a pack needs, by name."""
+    needs: dict[str, str] = {}
+    for slot, policy in pack.policies.items():
+        if not SLOTS[slot].owner or slot in pack.decided:
+            needs |= needs_of_policy(slot, policy)
+    given = [name for name, value in pack.settings.items() if value != SETTINGS[name].default]
+    return needs | _versions(SETTINGS[name].owner for name in given)
+
+
+def _features_of(policy: Policy) -> list[str]:
+    """Return the features that a policy reads, those of pairs without their prefix."""
+    return [name.removeprefix("new/").removeprefix("old/") for name in policy.inputs]
+
+
+def _versions(owners: Iterable[str]) -> dict[str, str]:
+    return dict(split_owner(owner) for owner in owners if owner)
+
+
+def refusal_of(what: str, needs: Mapping[str, str] | None) -> str | None:
+    """Return why ``what`` cannot be used here, if it needs an extension that is missing; None if it does not."""
+    faults = missing(needs) if needs else []
+    if not faults:
+        return None
+    return (
+        f"{what} needs an extension: {'; '.join(faults)}. Install it, or register it with memlab.extend(...), and open "
+        "the lab again; or put another pack to use with lab.policies.use(...)."
+    )
+
+
+def warn_of_versions(what: str, needs: Mapping[str, str] | None) -> None:
+    """Warn where ``what`` was logged with another version of an extension than the one that is registered."""
+    faults = missing(needs) if needs else []
+    if faults:
+        warnings.warn(f"{what} may decide otherwise than it did: {'; '.join(faults)}.", ExtensionWarning, stacklevel=4)
+
+
+def logged_owner(fingerprint: object) -> str | None:
+    """Return the extension whose feature was logged under this fingerprint; None for a feature of memlab."""
+    found = _FINGERPRINT.fullmatch(fingerprint) if isinstance(fingerprint, str) else None
+    return None if found is None else f"{found[1]} {found[2]}"
+
+
+# Packs that are compared with the live one, by showing now and then what only they would show.
+
+
+ChallengeDesign = Literal["extra", "lot", "ab"]
+CHALLENGE_DESIGNS: tuple[ChallengeDesign, ...] = ("extra", "lot", "ab")
+
+_AFTER_THE_POOL = frozenset(
+    {
+        *("limit", "probe-rate", "probe-depth", "probe-floor", "probes", "mmr-weight", "collapse-above"),
+        *("known-floor", "unknown-limit"),
+    }
+)
+"""Settings that decide nothing until the candidates are scored."""
+
+_OF_THE_POOL = ("promote", "forget", "eligible", "seed-score", "spread", "cut", "half-life", "retention")
+"""Slots that decide which candidates are scored, and what their features are."""
+
+
+@dataclass(frozen=True)
+class Challenge(Displayed):
+    """One pack that is compared with the live one since the event ``seq``.
+
+    ``design`` "extra": beside the head, ``extra`` items are shown that only challengers would show. "lot": as many
+    items as ever are shown, and a lot decides among those on which the packs differ. "ab": the whole head of one of the
+    packs is shown, each with the same probability. ``rate`` is the share of recalls.
+    """
+
+    pack: Pack
+    design: ChallengeDesign
+    extra: int
+    rate: float
+    seq: int
+    at: int
+    reason: str
+
+    @property
+    def name(self) -> str:
+        """The name of its pack."""
+        return self.pack.name
+
+    def __repr__(self) -> str:
+        items = {"lot": "by lot", "ab": "A/B"}.get(self.design, f"{self.extra} extra item{'s' * (self.extra > 1)}")
+        why = f": {self.reason}" if self.reason else ""
+        return printable(f"<Challenge of {self.name} [{self.pack.hash[:12]}], {items} in {self.rate:.0%}{why}>")
+
+
+def same_candidates(live: Pack, other: Pack) -> bool:
+    """Whether two packs score the same candidates with the same features, and so differ in the order alone."""
+    if any(live.policies[slot].hash != other.policies[slot].hash for slot in _OF_THE_POOL):
+        return False
+    names = (live.settings.keys() | other.settings.keys()) - _AFTER_THE_POOL
+    return all(live.settings.get(name) == other.settings.get(name) for name in names)

@@ -14,8 +14,6 @@ from memlab.kernel.index import LANGUAGES
 from memlab.kernel.registry import Registry
 from memlab.kernel.schema import VISIBILITIES
 
-__all__ = ["SETTINGS", "Setting", "SettingValue", "checked_setting", "current_setting"]
-
 SettingValue = float | bool | str
 
 ANCHORS = ("all", "entities-first")

@@ -14,8 +14,6 @@ from memlab.kernel.policies._features import FEATURES, Feature, Stage
 from memlab.kernel.registry import Registry
 from memlab.kernel.schema import RELATIONS, ROLES, STATUSES
 
-__all__ = ["SLOTS", "Slot", "slot_named"]
-
 _FIELDS_OF_USE = ("strength", "confidence", "importance", "energy", "stability", "difficulty", "emotional-weight")
 """What the reinforce policy may update."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -14,18 +14,55 @@ from typing import NamedTuple
 
 import polars as pl
 
-from memlab.errors import ExtensionWarning, InputError, MissingExtension, PolicyError, UnknownName
+from memlab.errors import ExtensionWarning, InputError, MissingExtension, NewerLab, PolicyError, UnknownName
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event, check_event_format
 from memlab.kernel.language import Policy, compile_policy
-from memlab.kernel.policies._challenges import Challenge
-from memlab.kernel.policies._needs import refusal_of, warn_of_versions
-from memlab.kernel.policies._packs import Pack, pack_from_sources
+from memlab.kernel.policies._packs import Challenge, Pack, pack_from_sources, refusal_of, warn_of_versions
 from memlab.kernel.policies._slots import SLOTS, slot_named
-from memlab.kernel.policies._vocabulary import VOCABULARY, naming_vocabulary
+from memlab.kernel.version import __version__
 
-__all__ = ["Version", "VersionLog"]
+# The number of the vocabulary in which packs and policies are written, and what an event says of it.
+
+
+POLICY_FORMAT = 2
+"""Raised whenever a slot, an input of one, a setting, a feature or a form is added, or means something else.
+
+1: that of every event without a number, which memlab wrote before there was one. 2: the slot ``select`` with
+its inputs ``tokens`` and ``budget``.
+"""
+
+VOCABULARY = "vocabulary"
+"""The field of an event with the text of a pack or a policy that holds the ``POLICY_FORMAT`` of its writer."""
+
+
+@contextmanager
+def naming_vocabulary(where: str, number: object) -> Iterator[None]:
+    """Raise NewerLab for a text in a later vocabulary, in place of an error of the text.
+
+    ``where`` is what errors call the text, ``number`` that of its vocabulary.
+
+    A text in a later vocabulary that uses none of its new words is read like any other.
+    """
+    try:
+        yield
+    except (PolicyError, InputError) as error:
+        if not isinstance(number, int) or number <= POLICY_FORMAT:
+            raise
+        raise NewerLab(
+            f"{where} is written in the vocabulary of policies {number}, and memlab "
+            f"{__version__} knows vocabularies up to {POLICY_FORMAT}. {_first_line(error)} Upgrade memlab."
+        ) from error
+
+
+def _first_line(error: PolicyError | InputError) -> str:
+    """What is unknown, without the place in the text: the name is right, and its reader is too old."""
+    said = error.message if isinstance(error, PolicyError) else str(error)
+    if isinstance(error, UnknownName):
+        return f'There is no {error.what} "{error.name}" here.'
+    return said.split(" Did you mean ")[0].split(" Known: ")[0].splitlines()[0]
+
 
 _FORMAT = 1
 """The newest version of the bodies of events of policies that ``VersionLog`` reads."""

@@ -328,7 +328,7 @@ class Hits(Sequence[Hit], Displayed):
 
     @checked
     def why(self, a: Hit | int, b: Hit | int | None = None) -> Any:
-        """Why one candidate stands above another: hits or ids of memories, shown or not.
+        """Compare two candidates, hits or ids of memories, shown or not, term by term: a ``memlab.subjects.lens.Why``.
 
         Without ``b``, what was not shown is compared with the last that was shown for its score ("why is it not
         here?"), and what was shown with the best that was not. UnknownName for what was no candidate of this recall:

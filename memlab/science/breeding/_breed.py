@@ -26,8 +26,6 @@ from memlab.science.breeding._grow import Scope, constant, grown, leaf
 from memlab.subjects.lens import NumericLiteral, Subtree, literals, subtrees
 from memlab.subjects.lens.edit import Span, edited, form_at, missing_features, parsed, sites
 
-__all__ = ["MUTATIONS", "Offspring", "crossover", "mutate"]
-
 _SWAPS = (
     ("+", "-", "*", "/", "min", "max"),
     ("<", "<=", ">", ">="),

@@ -12,8 +12,6 @@ from memlab.kernel.language.checker import Env
 from memlab.kernel.language.graph import Node
 from memlab.kernel.language.reader import quoted
 
-__all__ = ["Scope", "constant", "grown", "leaf"]
-
 _BINARY = ("+", "-", "*", "/", "min", "max")
 _UNARY = ("sqrt", "tanh", "abs", "sigmoid")
 _AGGREGATES = ("min-max", "slate-rank", "slate-mean")

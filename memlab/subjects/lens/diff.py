@@ -30,9 +30,6 @@ from memlab.subjects.lens.highlight import PRE, highlight
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Change", "FormDiff", "PolicyDiff", "diff_packs", "diff_policies", "print_definition", "print_form"]
-
-
 # The canonical print of a form: one spelling, one layout, no comments. What means the same to the hash prints alike,
 # but for the names that let binds.
 

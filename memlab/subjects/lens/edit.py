@@ -25,9 +25,6 @@ from memlab.kernel.language.signature import Signature
 from memlab.kernel.language.texts import Parsed, Path, fragment, parse, symbols_of, walk
 from memlab.kernel.language.writer import number
 
-__all__ = ["NumericLiteral", "Span", "Subtree", "literals", "parametrize", "replace", "subtrees", "with_param"]
-
-
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_/?!*<>=+-]*\Z")
 
 

@@ -1,4 +1,4 @@
-"""Why a value: the additive terms of the live branch, the tests that chose it, and the whole computation as a tree.
+"""Why a value, and why one is above another: the additive terms of the live branch, and the tests that chose it.
 
 Sums, differences, and products with a constant open up, so a score that is a weighted sum falls into its weights. The
 graph shares nodes, and a text of a few hundred characters may hold 2^100 terms: so a node is opened once, with
@@ -22,21 +22,6 @@ from memlab.kernel.language.columns import Evaluation, RowProgram
 from memlab.kernel.language.graph import Node, Value
 from memlab.kernel.language.writer import literal
 from memlab.subjects.lens.tree import Tree, clauses, render, scaled, shown
-
-__all__ = [
-    "Branch",
-    "Explanation",
-    "FeatureGap",
-    "Part",
-    "Parting",
-    "Parts",
-    "Term",
-    "TermGap",
-    "Why",
-    "explain",
-    "parts",
-    "why",
-]
 
 
 @dataclass(frozen=True)
@@ -200,7 +185,7 @@ def _inside(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
 
 # Why one item ranks above another: the difference of their scores, as a sum of differences of terms.
 #
-# Both scores are taken apart into the additive terms of their live branches (see ``_explain``), and equal terms are
+# Both scores are taken apart into the additive terms of their live branches (``parts``), and equal terms are
 # subtracted. Where a test sent the items into different branches, a term may be on one side only, and the test is
 # named. A term that does not come apart, such as a product, names the features in it that differ.
 

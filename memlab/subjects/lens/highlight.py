@@ -1,4 +1,4 @@
-"""The source of policies in colour, for terminals and for notebooks."""
+"""The source of policies in colour, for terminals and for notebooks, and the words that editors complete."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ from memlab.kernel.language import Policy
 from memlab.kernel.language.forms import FORMS, LIST_FORMS
 from memlab.kernel.language.reader import ALIASES, FUNCTION_HEADS, LITERALS, canonical
 from memlab.kernel.language.texts import library
-
-__all__ = ["FORM_SHAPES", "PRE", "Word", "highlight", "vocabulary"]
-
 
 PRE = "line-height:1.35;word-break:normal;overflow-wrap:break-word"
 """Of a ``<pre>`` with source: JupyterLab's own style breaks a line within its names."""

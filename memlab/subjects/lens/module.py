@@ -26,9 +26,6 @@ from memlab.kernel.language import (
 )
 from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, checked_setting, load_pack, slot_named
 
-__all__ = ["bind_form", "expand_form"]
-
-
 _LONGEST = 10_000_000
 """Characters of a module, of which those before a form are read as blank lines."""
 

@@ -1,4 +1,4 @@
-"""A computation as a tree with the value at each node: what was chosen, what was not, and what each part gave.
+"""A computation as text of the dialect, and as a tree with the value at each node.
 
 The graph shares nodes, and a tree that repeats them may be exponentially larger. So a shared node is opened once, at
 its first place on a live branch if it has one, and every other place shows its value and that it is opened elsewhere.
@@ -23,9 +23,6 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.language.columns import Evaluation
 from memlab.kernel.language.graph import Node, Value
 from memlab.kernel.language.writer import literal, number
-
-__all__ = ["LIMIT", "Tree", "TreeNode", "chain", "clauses", "render", "scaled", "shown", "source", "written_as"]
-
 
 # Nodes of the graph as text of the dialect: what reads back as the same node, as long as it fits.
 #

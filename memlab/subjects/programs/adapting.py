@@ -36,9 +36,6 @@ from memlab.subjects.programs.falls import Fall, find_fall, under
 if TYPE_CHECKING:
     from memlab.science.evaluation import Period, PolicyValue, Tuning
 
-__all__ = ["ESTIMATORS", "MISSING", "Adapted", "FallWatch", "OperableLab", "adapt", "of_fall", "propose_revert"]
-
-
 # What operations need of a lab; ``memlab.subjects.lab.Lab`` has it.
 
 

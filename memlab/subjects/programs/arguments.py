@@ -11,25 +11,6 @@ from memlab.errors import InputError, PolicyError, PolicyNameError, PolicyTypeEr
 from memlab.kernel.language import Form, Text
 from memlab.kernel.schema import KINDS, RELATIONS, is_open_word, spelled
 
-__all__ = [
-    "Reader",
-    "code",
-    "ids",
-    "integer",
-    "is_span",
-    "kind",
-    "memory_id",
-    "number",
-    "one_of",
-    "relation",
-    "slot",
-    "span",
-    "text",
-    "texts",
-    "ttl",
-]
-
-
 Reader = Callable[[str, Form, Text], Any]
 """Of the parameter's name, the form that was given and the text it stands in."""
 

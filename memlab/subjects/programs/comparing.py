@@ -14,9 +14,6 @@ from memlab.kernel.state import State
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import filters_while_off
 
-__all__ = ["ranking_notice"]
-
-
 _LEAST_TURNS = 10
 """Turns from which a lab is one of chats."""
 

@@ -1,11 +1,9 @@
-"""What operations declare to a lab."""
+"""What operations, adapting policies and watched files declare to a lab."""
 
 from __future__ import annotations
 
 from memlab.kernel.state import HASH, MEMORY_ID, WORD, EventType
 from memlab.kernel.verbs.declared import Declared, made_of
-
-__all__ = ["DECLARED"]
 
 DECLARED = Declared(
     events=(

@@ -1,4 +1,4 @@
-"""The earlier version that the live one does worse than, by what each earned while it was live."""
+"""Find the earlier version that the live one does worse than, by what each earned while it was live."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from memlab.kernel.slates import Slates
 
 if TYPE_CHECKING:
     from memlab.science.evaluation import Period, Periods
-
-__all__ = ["Fall", "find_fall", "same_heads", "under"]
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,6 @@ from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.subjects.programs.adapting import Adapted, Estimator, Missing, OperableLab, adapt, propose_revert
 from memlab.subjects.programs.program import Program, read_program
 
-__all__ = ["Fuel", "LabOperations", "Proposal", "Ran", "Step", "run_program"]
-
-
 # What a run of operations gave, and what a memory proposes.
 
 

@@ -1,4 +1,4 @@
-"""The operations: each name with its parameters, the verb of a lab that it calls, and what it touches."""
+"""The operations, each with its parameters and the verb of a lab that it calls, and texts of them, checked whole."""
 
 from __future__ import annotations
 
@@ -23,19 +23,6 @@ from memlab.kernel.schema import KINDS, OUTCOMES, RELATIONS
 from memlab.subjects.programs import arguments
 from memlab.subjects.programs.adapting import ESTIMATORS, MISSING, OperableLab, adapt
 from memlab.subjects.programs.arguments import Reader
-
-__all__ = [
-    "MAX_CHARACTERS",
-    "MAX_OPERATIONS",
-    "OPERATIONS",
-    "Call",
-    "Operation",
-    "Outcome",
-    "Program",
-    "checked_operations",
-    "read_program",
-]
-
 
 _SHOWN = 60
 

@@ -22,9 +22,6 @@ from memlab.kernel.policies import pack_from_sources, slot_named
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.policies.policies import LabPolicies
 
-__all__ = ["Change", "OnChange", "Watch", "Watches"]
-
-
 _MOST_BYTES = 1_000_000
 """A policy's text has 20,000 characters at most, a pack's 200,000."""
 

@@ -359,7 +359,7 @@ class LabPolicies(Displayed):
 
     @checked
     def diff(self, slot: str, before: int | str | None = None, after: int | str | None = None) -> Any:
-        """Two versions side by side; without numbers, the live one and the one before it."""
+        """Compare two versions, by default the live one and the one before: a ``memlab.subjects.lens.PolicyDiff``."""
         with self.seen() as versions:
             new = versions.versions(slot)[-1] if after is None else versions.version(slot, after)
             old = versions.previous(slot) if before is None else versions.version(slot, before)
