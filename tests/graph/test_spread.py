@@ -123,15 +123,6 @@ def test_the_storage_of_edges_does_not_move_a_bit(graph, cut, energy, mode):
         assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.parametrize(("combine", "mode"), [("max", "cascade"), ("sum", "energy")])
-def test_the_older_names_of_two_modes(combine, mode):
-    older, newer = (
-        spread(chain(4), [0, 2], [1.0, 0.5], damped, steps=3, nodes=4, **how)
-        for how in ({"combine": combine}, {"mode": mode})
-    )
-    assert as_plain(older) == as_plain(newer)
-
-
 @settings(deadline=None)
 @given(graphs, st.integers(0, NODES - 1), st.integers(0, 5), st.sampled_from(WAVES))
 def test_hops_are_the_lengths_of_shortest_paths(graph, seed, steps, mode):
@@ -378,7 +369,6 @@ def test_a_wave_is_bounded_and_says_what_it_left_out():
         ({"rows": [0, 1]}, "one energy each"),
         ({"energy": [np.nan]}, "energy of seed 0 is nan"),
         ({"energy": [np.inf]}, "must be finite"),
-        ({"combine": "mean"}, '"max" or "sum"'),
         ({"mode": "energi"}, "no mode of spreading .*Did you mean energy"),
         ({"fan_out": 0}, "0 a node"),
         ({"damping": 1.0, "mode": "ppr"}, "Damping lies in"),

@@ -81,7 +81,7 @@ class Model:
         """The mean token vector of each text, (texts, dim); zero for a text without a known token."""
         # model2vec sets the tokeniser's length limit at every call, which no other thread may be using by then
         with self._lock:
-            static = self._load()
+            static = self._load() if self._static is None else self._static
             few = self._few
             if few is not None and len(texts) <= _BATCH and sum(map(len, texts)) <= _SHORT:
                 return few.encode(texts)
@@ -181,14 +181,11 @@ class _Pieces(dict[str, list[int]]):
     def __missing__(self, word: str) -> list[int]:
         if len(self) >= _WORDS:
             self.clear()
-        tokens = self[word] = self._split(word)
-        return tokens
-
-    def _split(self, word: str) -> list[int]:
-        """The tokens of a word, from its beginning on, each the longest that the vocabulary has."""
-        vocabulary, tokens, start = self._vocabulary, [], 0
+        tokens = self[word] = self._unknown
+        # from its beginning on, each the longest that the vocabulary has
+        vocabulary, found, start = self._vocabulary, [], 0
         if len(word) > self._longest:
-            return self._unknown
+            return tokens
         while start < len(word):
             rest = self._before + word[start:] if start else word
             shortest = len(rest) - len(word) + start
@@ -197,10 +194,11 @@ class _Pieces(dict[str, list[int]]):
                 if token is not None:
                     break
             else:
-                return self._unknown
-            tokens.append(token)
+                return tokens
+            found.append(token)
             start += stop - shortest
-        return tokens
+        self[word] = found
+        return found
 
 
 _ASCII_WORD = re.compile(r"[0-9a-z]+|[!-/:-@\[-`{-~]")

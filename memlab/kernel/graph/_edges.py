@@ -70,11 +70,14 @@ class Edges:
     """
 
     def __init__(self) -> None:
-        self._size = self._live = 0
+        self._size = 0
+        self.live = 0
+        """How many edges are still there."""
         self._columns: dict[str, NDArray[Any]] = {
             name: np.empty((*shape, 0), dtype=dtype) for name, (dtype, shape) in COLUMNS.items()
         }
-        self._layout = Layout()
+        self.layout = Layout()
+        """Room for every node that an edge has met."""
         self._degree: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
         self._adjacency = Adjacency()
         self._removed_since_seal = 0
@@ -124,16 +127,6 @@ class Edges:
     def alive(self) -> Flags:
         """Whether each is still there: false for what was removed."""
         return self._view("alive")
-
-    @property
-    def live(self) -> int:
-        """How many edges are still there."""
-        return self._live
-
-    @property
-    def layout(self) -> Layout:
-        """Room for every node that an edge has met."""
-        return self._layout
 
     def codes_of(self, words: Sequence[str], *, grow: bool = False) -> Ints:
         """The codes of relations; -1 for one that no edge has, unless ``grow`` gives it one."""
@@ -231,7 +224,7 @@ class Edges:
             self._first.pop((relation, False), None)
             self._first.pop((relation, True), None)
         self._count(self._ends[:, numbers].astype(np.int64).ravel(), -1)
-        self._live -= len(numbers)
+        self.live -= len(numbers)
         self._removed_since_seal += len(numbers)
         return len(numbers)
 
@@ -249,8 +242,8 @@ class Edges:
 
     def degree(self, rows: ArrayLike) -> Ints:
         """How many edges meet each node, in either direction."""
-        places = self._layout.place_or_end(as_integers("row", rows))
-        inside = places < self._layout.size
+        places = self.layout.place_or_end(as_integers("row", rows))
+        inside = places < self.layout.size
         degree = np.zeros(len(places), dtype=np.int64)
         degree[inside] = self._degree[places[inside]]
         return degree
@@ -266,9 +259,9 @@ class Edges:
     def step(self, rows: ArrayLike, relation: int, *, outgoing: bool = True) -> Ints:
         """For each row the neighbour along its first edge of this relation, -1 where there is none."""
         layout, seen, first = self._first.get((relation, outgoing), (None, 0, np.empty(0, dtype=np.int64)))
-        if layout is not self._layout:
+        if layout is not self.layout:
             # the last is for what lies outside the layout
-            layout, seen, first = self._layout, 0, np.full(self._layout.size + 1, -1, dtype=np.int64)
+            layout, seen, first = self.layout, 0, np.full(self.layout.size + 1, -1, dtype=np.int64)
         if seen < self._size:
             (fresh,) = (self._columns["relation"][seen : self._size] == relation).nonzero()
             fresh = fresh[::-1] + seen
@@ -317,7 +310,7 @@ class Edges:
     def save(self, path: str | Path) -> None:
         """Write one file, columns and base, with room to grow. Replaces it whole."""
         self._refresh(seal=True)
-        write(Path(path), self._size, self._live, self._columns, self._degree, self._adjacency.base)
+        write(Path(path), self._size, self.live, self._columns, self._degree, self._adjacency.base)
 
     @classmethod
     def load(cls, path: str | Path) -> Edges:
@@ -327,8 +320,8 @@ class Edges:
         """
         edges = cls()
         stored = read(Path(path))
-        edges._size, edges._live, edges._columns = stored.size, stored.live, stored.columns
-        edges._layout, edges._degree, edges._adjacency = stored.layout, stored.degree, Adjacency(stored.base)
+        edges._size, edges.live, edges._columns = stored.size, stored.live, stored.columns
+        edges.layout, edges._degree, edges._adjacency = stored.layout, stored.degree, Adjacency(stored.base)
         return edges
 
     # -- inside -----------------------------------------------------------------------------------------------
@@ -356,18 +349,18 @@ class Edges:
             self._columns[name][start:stop] = values
         self._columns["alive"][start:stop] = True
         self._size = stop
-        self._live += stop - start
+        self.live += stop - start
         self._count(np.concatenate((sources, targets)), 1)
         return np.arange(start, stop)
 
     def _count(self, nodes: Ints, change: int) -> None:
         """Add ``change`` to the degree of each node, as often as it occurs."""
-        layout = self._layout.with_room_for(nodes)
-        if layout is not self._layout:
+        layout = self.layout.with_room_for(nodes)
+        if layout is not self.layout:
             degree = np.zeros(layout.size, dtype=np.int32)
-            for new, old, room in zip(layout.first, self._layout.first, self._layout.room, strict=True):
+            for new, old, room in zip(layout.first, self.layout.first, self.layout.room, strict=True):
                 degree[new : new + room] = self._degree[old : old + room]
-            self._layout, self._degree = layout, degree
+            self.layout, self._degree = layout, degree
         np.add.at(self._degree, layout.place(nodes), np.int32(change))
 
     def _meet(self, nodes: Ints, newest: int | None = None) -> Meeting:
@@ -392,9 +385,9 @@ class Edges:
 
     def _refresh(self, *, seal: bool = False) -> None:
         # a quarter of the edges gone makes look-ups read as much again in vain
-        seal = seal or self._removed_since_seal > max(1024, self._live // 4)
+        seal = seal or self._removed_since_seal > max(1024, self.live // 4)
         alive = self._columns["alive"][: self._size]
-        if self._adjacency.refresh(self._ends, self._layout, alive, seal=seal):
+        if self._adjacency.refresh(self._ends, self.layout, alive, seal=seal):
             self._removed_since_seal = 0
         self._ordered = self._size
 

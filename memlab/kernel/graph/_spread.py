@@ -272,7 +272,6 @@ def spread(
     mode: Mode = "cascade",
     threshold: float = 0.0,
     damping: float = 0.85,
-    combine: Literal["max", "sum"] | None = None,
     most_crossings: int = MOST_CROSSINGS,
     fan_out: int = FAN_OUT,
     sound: bool = False,
@@ -303,9 +302,8 @@ def spread(
 
     A wave crosses at most ``most_crossings`` edges: nodes leave by falling activation, ties by node, until the next
     one would exceed the limit. A node with more than ``fan_out`` edges passes over that many of the newest. Work
-    and result are deterministic and do not depend on how the edges are stored. ``combine`` is the older spelling
-    of two modes: ``"max"`` is cascade, ``"sum"`` is energy. ``sound`` seeds are known to ascend, to exist and to have a
-    finite energy.
+    and result are deterministic and do not depend on how the edges are stored. ``sound`` seeds are known to
+    ascend, to exist and to have a finite energy.
 
     InputError: seeds that repeat, do not exist or have an energy that is not finite; a policy's answer of the wrong
     length; an unknown mode.
@@ -317,10 +315,6 @@ def spread(
     >>> found.rows.tolist(), found.activation.tolist(), found.hops.tolist()
     ([0, 1, 2], [1.0, 0.5, 0.25], [0, 1, 2])
     """
-    if combine is not None:
-        if combine not in ("max", "sum"):
-            raise InputError(f'Arrivals combine by "max" or "sum", not {combine!r}.')
-        mode = "cascade" if combine == "max" else "energy"
     if mode not in SPREAD_MODES:
         raise UnknownName("mode of spreading", mode, SPREAD_MODES)
     if steps < 0 or most_crossings < 1 or fan_out < 1 or not 0 <= threshold < np.inf:

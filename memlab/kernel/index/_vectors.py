@@ -295,7 +295,7 @@ class Vectors:
     def take(self, rows: Rows | None = None) -> NDArray[np.int8]:
         """A copy of these rows (all unless given) as an int8 matrix."""
         if rows is None:
-            return np.array(self._stored.slice(0, len(self))[0])
+            return np.array(self._stored.slice(0, self._stored.size)[0])
         return self._stored.gather(self._checked(rows))[0]
 
     def digest(self, rows: int, *, rehash: bool = False) -> str:
@@ -344,7 +344,7 @@ class Vectors:
             grown.append(fresh, *self._stored.gather(fresh))
             kept = self._views[key] = View.of(grown)
             self._views.move_to_end(key)
-            room = max(min(len(self), 2 * self.exact_up_to), _LEAST_CACHED)
+            room = max(min(self._stored.size, 2 * self.exact_up_to), _LEAST_CACHED)
             while len(self._views) > 1 and sum(len(view.rows) for view in self._views.values()) > room:
                 self._views.popitem(last=False)
             return kept
@@ -378,9 +378,9 @@ class Vectors:
             found = self._proposed(self._index, query, queries, square, n, rows, mask, admitted)
             if found is not None:
                 return found
-        if admitted == len(self):
+        if admitted == self._stored.size:
             return _best(None, self._cosines(queries, square, None), n)
-        rows = self._checked(_late(0, len(self), rows, mask))
+        rows = self._checked(_late(0, self._stored.size, rows, mask))
         if key is not None and admitted <= self.exact_up_to:
             view = self.view(key, rows)
             return _best(view.rows, _cosine(view.matrix, view.squares, queries, square), n)
@@ -389,10 +389,10 @@ class Vectors:
 
     def attach(self, index: Approximate | None) -> None:
         """Let this index propose candidates beyond ``exact_up_to`` rows; None detaches it."""
-        if index is not None and (index.dim != self.dim or len(index) > len(self)):
+        if index is not None and (index.dim != self.dim or len(index) > self._stored.size):
             raise InputError(
                 f"An index of {len(index)} rows of {index.dim} dimensions does not belong to "
-                f"{len(self)} rows of {self.dim}."
+                f"{self._stored.size} rows of {self.dim}."
             )
         self._index = index
 
@@ -428,16 +428,16 @@ class Vectors:
     def _from(self, start: int) -> View | None:
         """Rows ``start`` to the last as f32, kept and extended as rows are added; None if they are too many."""
         with self._lock:
-            if len(self) - start > self.exact_up_to:
+            if self._stored.size - start > self.exact_up_to:
                 if self._tail[0] == start:
                     self._tail = (start, self._empty())
                 return None
-            if self._tail[0] != start or self._tail[1].size > len(self) - start:
+            if self._tail[0] != start or self._tail[1].size > self._stored.size - start:
                 self._tail = (start, self._empty())
             tail = self._tail[1]
             first = start + tail.size
-            if first < len(self):
-                tail.append(np.arange(first, len(self)), *self._stored.slice(first, len(self)))
+            if first < self._stored.size:
+                tail.append(np.arange(first, self._stored.size), *self._stored.slice(first, self._stored.size))
             return View.of(tail)
 
     def _proposed(
@@ -452,21 +452,25 @@ class Vectors:
         admitted: int,
     ) -> tuple[Rows, Scores] | None:
         """The best of the index's candidates and of all rows after it; None if exact search is the better way."""
-        sealed, share = len(index), admitted / len(self)
-        if share < _LEAST_SHARE or len(self) - sealed > sealed:
+        sealed, share = len(index), admitted / self._stored.size
+        if share < _LEAST_SHARE or self._stored.size - sealed > sealed:
             return None
         if not square:
             # every cosine is 0, and ties break by row
-            first = np.arange(min(n, admitted)) if admitted == len(self) else _late(0, len(self), rows, mask)[:n]
+            first = (
+                np.arange(min(n, admitted))
+                if admitted == self._stored.size
+                else _late(0, self._stored.size, rows, mask)[:n]
+            )
             return first, np.zeros(len(first))
-        late = _late(sealed, len(self), rows, mask)
+        late = _late(sealed, self._stored.size, rows, mask)
         wanted = min(n, admitted - len(late))
         if wanted * 10 > sealed:
             return None
         for effort in _EFFORTS:
             many = math.ceil(wanted / share * _MARGIN * effort)
             near = np.sort(index.candidates(query, many, effort=effort / share))
-            near = near[_among(near, rows, mask)] if admitted < len(self) else near
+            near = near[_among(near, rows, mask)] if admitted < self._stored.size else near
             if len(near) >= wanted:
                 break
         else:
@@ -485,14 +489,16 @@ class Vectors:
     def _admitted(self, rows: Rows | None, mask: Mask | None) -> int:
         """How many rows a search may find."""
         if mask is not None:
-            if mask.dtype != np.bool_ or mask.shape != (len(self),):
-                raise InputError(f"A mask has one flag for each of {len(self)} rows, not {mask.dtype} {mask.shape}.")
+            if mask.dtype != np.bool_ or mask.shape != (self._stored.size,):
+                raise InputError(
+                    f"A mask has one flag for each of {self._stored.size} rows, not {mask.dtype} {mask.shape}."
+                )
             count = int(np.count_nonzero(mask))
             if rows is not None and len(rows) != count:
                 raise InputError(f"The mask admits {count} rows, and {len(rows)} were given with it.")
             return count
         if rows is None:
-            return len(self)
+            return self._stored.size
         _check_ascending(self._checked(rows))
         return len(rows)
 
@@ -500,8 +506,8 @@ class Vectors:
         rows = np.asarray(rows)
         if rows.ndim != 1 or (len(rows) and rows.dtype.kind not in "iu"):
             raise InputError(f"Rows are a vector of integers, not {rows.dtype} {rows.shape}.")
-        if len(rows) and not (rows.min() >= 0 and rows.max() < len(self)):
-            raise InputError(f"Rows lie in 0..{len(self) - 1}, not {int(rows.min())}..{int(rows.max())}.")
+        if len(rows) and not (rows.min() >= 0 and rows.max() < self._stored.size):
+            raise InputError(f"Rows lie in 0..{self._stored.size - 1}, not {int(rows.min())}..{int(rows.max())}.")
         return rows.astype(np.int64, copy=False)
 
     def _checked_query(self, query: NDArray[Any]) -> tuple[Matrix, Any]:
@@ -517,7 +523,7 @@ class Vectors:
             segment = self._from(0)
             if segment is not None:
                 return _cosine(segment.matrix, segment.squares, queries, square)
-        count, step = len(self) if rows is None else len(rows), max(1, _CONVERTED // self.dim)
+        count, step = self._stored.size if rows is None else len(rows), max(1, _CONVERTED // self.dim)
         buffer = np.empty((min(step, count), self.dim), dtype=np.float32)
         out = np.empty((*queries.shape[:-1], count))
         for start in range(0, count, step):

@@ -222,7 +222,7 @@ class Candidates(Moment):
             case "coverage":
                 return asked.matches.coverage(rows)
             case "session-lexical":
-                return asked.session_lexical(self.contexts())
+                return asked.session_lexical(state.contexts.codes[rows])
             case "around-lexical":
                 return asked.around_lexical(self._windows())
             case "around-similarity":
@@ -234,7 +234,14 @@ class Candidates(Moment):
                 forms, _, counts = self._words_held()
                 return asked.late(rows, forms, counts)
             case "takes-over":
-                return self._takes_over()
+                return takes_over(
+                    state.vectors.take(rows),
+                    (min_max(self["late"]) + min_max(self["similarity"])) / 2.0,
+                    self.number("created"),
+                    state.names["speaker"].codes[rows],
+                    state.contexts.codes[rows],
+                    asked.embedder.scale,
+                )
             case "corrects":
                 return self._corrects()
             case "outdated":
@@ -291,17 +298,6 @@ class Candidates(Moment):
         if self._held is None:
             self._held = self.asked.words.written.held(self.rows)
         return self._held
-
-    def _takes_over(self) -> Values:
-        """See ``takes_over``."""
-        return takes_over(
-            self.state.vectors.take(self.rows),
-            (min_max(self["late"]) + min_max(self["similarity"])) / 2.0,
-            self.number("created"),
-            self.state.names["speaker"].codes[self.rows],
-            self.contexts(),
-            self.asked.embedder.scale,
-        )
 
     def _content(self) -> list[frozenset[int]]:
         """The stems of each row that say what it is about: no stop words, no words such as user and like."""
@@ -384,7 +380,7 @@ class Candidates(Moment):
 
     def _session_seed(self) -> Values:
         """The best seed of each session among these rows; a row without a session has its own."""
-        contexts, seeds = self.contexts(), self["seed"]
+        contexts, seeds = self.state.contexts.codes[self.rows], self["seed"]
         # the last place is for rows without a session, whose code is -1
         top = np.full(int(contexts.max(initial=-1)) + 2, -np.inf)
         np.maximum.at(top, contexts, seeds)

@@ -585,7 +585,9 @@ class Recaller:
         """A recall before its first stage."""
         plan = self._plans.of(pack)
         speakers = self._speakers.get(state) or self._speakers.setdefault(state, SpeakerNames())
-        population = self.population(state, question)
+        population = self._populations.get(
+            state, project=question.project, session=question.session, filters=question.filters
+        )
         asked = QuestionFeatures(
             state, pack, self._embedder, question, population, speakers, self._triggers, self._word_vectors
         )

@@ -7,6 +7,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -374,12 +375,12 @@ class Lengths:
     sessions: GroupLengths
     parts: int
 
-    @property
+    @cached_property
     def mean(self) -> float:
         """Of a memory."""
         return self.total / self.count if self.count else 0.0
 
-    @property
+    @cached_property
     def mean_of_parts(self) -> float:
         """Of a passage or a memory that is one."""
         return self.total / self.parts if self.parts else 0.0
