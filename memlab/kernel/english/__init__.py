@@ -8,6 +8,7 @@ from memlab.kernel.english._statements import SAYS, Asked, Restated, Signs, rest
 from memlab.kernel.english._stop_words import STOP_WORDS
 from memlab.kernel.english._words import (
     NUMBER_WORDS,
+    WEEKDAYS,
     Shape,
     Token,
     first_of,
@@ -28,6 +29,7 @@ __all__ = [
     "NUMBER_WORDS",
     "SAYS",
     "STOP_WORDS",
+    "WEEKDAYS",
     "Asked",
     "Restated",
     "Shape",

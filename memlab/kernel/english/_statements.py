@@ -1,4 +1,5 @@
-"""Which statement of a text another text makes anew: another number of the same things, another date, the opposite.
+"""Which statement of a text another text makes anew: another number of the same things, another date, the opposite;
+and which words and queries are signs of a time, a number, a speaker or a change.
 
 A long message says many things, and what is put right in it stands in one clause. So a text is read as *values*: a
 number, a share, a price, a time or a date, each with the words around it, which count less the further away they

@@ -1,4 +1,4 @@
-"""The tokenizer: words of a text with their offsets, in a few documented shapes.
+"""Words of a text with their offsets, in a few documented shapes; the tables of English; number words.
 
 One scan over the text for every shape, in time proportional to the text. Callers that look words up in tables use
 ``words_of``; callers that cite what was said use ``tokenize``, whose offsets are those of the text as it was given.
@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 __all__ = [
     "NUMBER_WORDS",
+    "WEEKDAYS",
     "Shape",
     "Token",
     "first_of",
@@ -312,6 +313,8 @@ _SMALL = (
 )
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _LARGE = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
+
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 NUMBER_WORDS = MappingProxyType(
     {word: number for number, word in enumerate(_SMALL)}

@@ -1,4 +1,4 @@
-"""Redacting and refusing: where findings become a text without secrets, or an error."""
+"""Redacting and refusing: where findings become a text without secrets, or an error; and which texts are ordinary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Values that are given to a telling name: assigned in code, files and chat, or said in a sentence."""
+"""Secrets without a form of their own: values that are given to a telling name, in code or in a sentence; the words of
+a wallet; blocks of private keys; personal identifiers.
+"""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import MAXYEAR, date, timedelta
 
 from memlab.kernel.base.clock import DAY, Micros
+from memlab.kernel.english import WEEKDAYS
 from memlab.kernel.recall import named_dates
 
 __all__ = ["Days", "days_named", "shared_days"]
@@ -19,10 +20,9 @@ Days = tuple[int, int]
 """From a day up to, and without, another; counted as ``date.toordinal`` does."""
 
 _EPOCH = date(1970, 1, 1).toordinal()
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_UNITS = f"week|weekend|month|year|{'|'.join(_WEEKDAYS)}"
+_UNITS = f"week|weekend|month|year|{'|'.join(WEEKDAYS)}"
 _AHEAD = re.compile(rf"\b(?:(tomorrow)|(next|this) ({_UNITS}))\b")
-_BY_A_DATE = re.compile(rf"\b(day|night|week|weekend|{'|'.join(_WEEKDAYS)}) (?:before|prior to) ")
+_BY_A_DATE = re.compile(rf"\b(day|night|week|weekend|{'|'.join(WEEKDAYS)}) (?:before|prior to) ")
 _MOST = 32
 """Spans of one text that are read."""
 
@@ -92,7 +92,7 @@ def _ahead(unit: str, today: date, *, later: bool) -> Days:
         return _month(today.year, today.month + later)
     if unit == "year":
         return _year(today.year + later)
-    days = 1 if unit == "day" else (_WEEKDAYS.index(unit) - today.weekday() - 1) % 7 + 1
+    days = 1 if unit == "day" else (WEEKDAYS.index(unit) - today.weekday() - 1) % 7 + 1
     return today.toordinal() + days, today.toordinal() + days + 1
 
 
@@ -103,5 +103,5 @@ def _before(unit: str, anchor: date) -> Days:
         return monday.toordinal() - 7, monday.toordinal()
     if unit == "weekend":
         return monday.toordinal() - 2, monday.toordinal()
-    back = 1 if unit in ("day", "night") else (anchor.weekday() - _WEEKDAYS.index(unit) - 1) % 7 + 1
+    back = 1 if unit in ("day", "night") else (anchor.weekday() - WEEKDAYS.index(unit) - 1) % 7 + 1
     return anchor.toordinal() - back, anchor.toordinal() - back + 1

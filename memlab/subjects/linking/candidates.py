@@ -1,4 +1,4 @@
-"""A lab's memories and those that are about to join it, as one row of rows."""
+"""A lab's memories and those that are about to join it, as one row of rows; and which of them are compared."""
 
 from __future__ import annotations
 

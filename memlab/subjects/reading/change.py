@@ -20,7 +20,7 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from memlab.kernel.english import NUMBER_WORDS, lexicon, number_of, vocabulary, words_of
+from memlab.kernel.english import NUMBER_WORDS, WEEKDAYS, lexicon, number_of, vocabulary, words_of
 from memlab.subjects.reading.claims import stem
 
 __all__ = [
@@ -42,7 +42,7 @@ __all__ = [
 
 
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec"
-_DAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+_DAYS = "|".join(WEEKDAYS)
 _PATTERN = re.compile(
     rf"(?P<date>\b(?:{_MONTHS})\.? \d{{1,2}}(?:st|nd|rd|th)?\b(?:, ?\d{{4}})?|\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?(?:{_MONTHS})\b|\b\d{{4}}-\d\d-\d\d\b)"
     rf"|(?P<time>\b\d{{1,2}}:\d\d(?: ?[ap]\.?m\b)?|\b\d{{1,2}} ?[ap]\.?m\b|\bnoon\b|\bmidnight\b)"

@@ -3,7 +3,7 @@
 A denial has a reach: the words after it, to the end of its clause. One text denies another where a word that it denies
 stands undenied in the other: "Use spaces, not tabs" denies "Use tabs", and does not deny "Use spaces". That a text says
 of a change (now, no longer, instead) counts only beside a text that says something else: the same sentence said again
-changes nothing. Of a text of more than ``LONGEST`` words nothing is said: it says more than one thing; what of it is
+changes nothing. Of a text of more than ``LONGEST_STATEMENT`` words nothing is said: it says more than one thing; what of it is
 denied or changed cannot be seen by its words. What the tables (``english.toml``) cannot see: denial without a word for
 it ("tabs are out"), and two denials that cancel each other.
 """
@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 
-from memlab.kernel.english import lexicon, padded, phrases, vocabulary, word_pattern, words_of
+from memlab.kernel.english import WEEKDAYS, lexicon, padded, phrases, vocabulary, word_pattern, words_of
 from memlab.subjects.reading.sentences import clauses
 
 __all__ = [
@@ -207,7 +207,7 @@ def _short(text: str) -> str:
 # - the later says that something changed, and of the same thing ("lives in Boston" / "has moved to Seattle").
 #
 # Tables are in ``english.toml`` under ``conflicts``; of another language nothing is found. Of code, and of a text of
-# more than ``LONGEST`` words or less than ``FEWEST``, nothing is said: what it is about cannot be seen by its words.
+# more than ``LONGEST_CLAIM`` words or less than ``FEWEST_OF_CLAIM``, nothing is said: what it is about cannot be seen by its words.
 # Linear in the length of both texts.
 
 
@@ -220,7 +220,7 @@ _NUMBER_WORDS = frozenset(
 _CODE = re.compile(r"[{}<>=;\[\]|\\#*]|\w\(|->|^[^\w'\"]|:$|https?:")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _ENDINGS = ("ing", "ed", "s")
-_DAYS = frozenset(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])
+_DAYS = frozenset(WEEKDAYS)
 _EVERYONE = frozenset({"user", "i", "we", "they", "he", "she", "you"})
 _BEFORE_AN_ORDER = frozenset({"always", "never", "do", "not", "please"})
 _SAYS_NOTHING = frozenset({"now", "instead", "nowadays", "anymore"})

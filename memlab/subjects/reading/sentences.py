@@ -1,4 +1,4 @@
-"""Sentences and clauses of a text, as texts or as places."""
+"""Sentences and clauses of a text; what of it its speaker did not say; shorter parts of it; ordinary words."""
 
 from __future__ import annotations
 
