@@ -198,7 +198,7 @@ def save_figure(figure: Figure, name: str, folder: Path = FIGURES) -> Path:
     """Write an SVG whose bytes depend on the figure alone."""
     from matplotlib import rc_context
 
-    from memlab.kernel.base.drawing import STYLE
+    from memlab.subjects.drawing import STYLE
 
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.svg"

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 import memlab
 from memlab.io.ingest import conversation, read_locomo
-from memlab.kernel.base.drawing import STYLE
+from memlab.subjects.drawing import STYLE
 from memlab.ui.demo import CONVERSATION, QUESTION
 from memlab.ui.demo._page import draw_terms, draw_truth
 from memlab.ui.demo.quarter import live_quarter

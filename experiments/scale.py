@@ -393,7 +393,7 @@ def drawing(found: Mapping[str, Any]) -> Figure:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    from memlab.kernel.base.drawing import CYCLE, GREY, STYLE
+    from memlab.subjects.drawing import CYCLE, GREY, STYLE
 
     systems = list(dict.fromkeys(row["system"] for row in found["rows"]))
     colours = dict(zip([LAB, *NAMED], CYCLE, strict=False))

@@ -277,7 +277,7 @@ def drawing(found: Mapping[str, Any]) -> Figure:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    from memlab.kernel.base.drawing import BLUE, GREY, INK, ORANGE, STYLE
+    from memlab.subjects.drawing import BLUE, GREY, INK, ORANGE, STYLE
 
     rows = list(reversed(found["rows"]))
     heights = list(range(len(rows)))

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 import memlab
 from memlab.errors import InputError
 from memlab.io.ingest import read_locomo
-from memlab.kernel.base.drawing import CYCLE
 from memlab.science.evaluation import Estimate
 from memlab.science.simulation import WORLDS
+from memlab.subjects.drawing import CYCLE
 from memlab.ui.demo import CONVERSATION, run_demo
 from memlab.ui.demo._page import draw_terms
 from memlab.ui.demo.quarter import agreement, live_quarter

@@ -122,8 +122,11 @@ def test_a_subject_is_named_in_at_most_three_files_outside_its_folder(subject):
     assert set(naming) - {"kernel/former_paths.py"} <= allowed
 
 
-def test_no_decision_about_a_subject_stands_in_the_kernel():
-    """What packs decide of ``attribution`` and ``context`` is declared in their folders."""
+def test_no_slot_of_a_subject_stands_in_the_kernel():
+    """What packs decide of ``attribution`` and ``context`` is declared in their folders.
+
+    Settings are the kernel's: a slate lists them in the order in which they are declared.
+    """
     own = [name for module in PACK_DECLARATIONS for name in _declared_by(module)]
     sources = {path: path.read_text(encoding="utf-8") for path in (ROOT / "kernel" / "policies").glob("*.py")}
     assert own
@@ -132,7 +135,7 @@ def test_no_decision_about_a_subject_stands_in_the_kernel():
 
 def _declared_by(module):
     extension = importlib.import_module(module).EXTENSION
-    return [declared.name for declared in (*extension.slots, *extension.settings)]
+    return [declared.name for declared in extension.slots]
 
 
 def test_a_lab_imports_extensions_for_type_checkers_alone():

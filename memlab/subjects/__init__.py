@@ -2,7 +2,7 @@
 
 A subject is a folder: what a person calls, what is decided, what is kept of it and what is returned lie together. Its
 module ``declared`` says what it adds to a lab. A new subject is a folder and its name in ``EXTENSIONS``. If packs may
-decide something of it, its slots and settings are in its module ``extension``, named in ``PACK_DECLARATIONS``.
+decide something of it, its slots are in its module ``extension``, named in ``PACK_DECLARATIONS``.
 """
 
 EXTENSIONS = (
@@ -28,4 +28,4 @@ EXTENSIONS = (
 """The subjects that declare something. Hooks are called in this order: a correction asks ``extraction`` first."""
 
 PACK_DECLARATIONS = ("memlab.subjects.attribution.extension", "memlab.subjects.context.extension")
-"""The modules whose ``EXTENSION`` declares slots and settings, read before the first pack."""
+"""The modules whose ``EXTENSION`` declares slots, read before the first pack."""

@@ -26,11 +26,11 @@ from memlab.errors import BadAnswer, DamagedLab, InputError, ModelError, NoAnswe
 from memlab.kernel.base.arguments import Count, Within, checked, shown
 from memlab.kernel.base.disk import read_sealed, write_sealed, writing
 from memlab.kernel.base.display import clip
-from memlab.kernel.base.loopback import is_loopback
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.privacy import screen
 from memlab.kernel.version import __version__
+from memlab.subjects.loopback import is_loopback
 
 __all__ = [
     "MOST_BYTES",

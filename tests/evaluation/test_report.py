@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from probed_logs import World
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.drawing import drawn
 from memlab.science.evaluation import GATES, evaluate
+from memlab.subjects.drawing import drawn
 
 WORLD = World(clusters=8, recalls=40, limit=4, depth=6)
 SOURCE = '(defpolicy evil [good] "<script>alert(1)</script>" good)'

@@ -15,9 +15,9 @@ from properties import examples
 import memlab
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.clock import DAY, from_micros, to_micros
-from memlab.kernel.base.drawing import CYCLE
 from memlab.kernel.policies import load_pack
 from memlab.kernel.schema import RECALLABLE
+from memlab.subjects.drawing import CYCLE
 from memlab.subjects.retention.upkeep import transitions
 
 BEGIN = to_micros("2026-03-01T12:00:00")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 from memlab.errors import InputError, MissingExtra
 from memlab.io.serving._desk import SHORTEST_TOKEN, Client, check_token, clients_in
 from memlab.kernel.base.arguments import Within, checked
-from memlab.kernel.base.loopback import HOST, new_token
 from memlab.subjects.identity import Role
 from memlab.subjects.lab import Lab
+from memlab.subjects.loopback import HOST, new_token
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server

@@ -31,9 +31,9 @@ from memlab.io.serving._desk import NOTE, Desk, describe_error
 from memlab.io.serving._forms import LONGEST_REQUEST, faults_of, schema_of
 from memlab.io.serving._resources import FIXED, NAMED, read
 from memlab.io.serving._tools import TOOLS, Said, Tool
-from memlab.kernel.base.loopback import listening, matches, own_names
 from memlab.kernel.base.printable import printable
 from memlab.kernel.version import __version__
+from memlab.subjects.loopback import listening, matches, own_names
 
 __all__ = ["run_http", "run_stdio", "server_of"]
 

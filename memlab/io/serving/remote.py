@@ -36,8 +36,8 @@ from memlab.io.serving._forms import (
 )
 from memlab.kernel.base.arguments import item
 from memlab.kernel.base.display import Displayed, clip, table
-from memlab.kernel.base.loopback import is_loopback
 from memlab.kernel.base.printable import printable
+from memlab.subjects.loopback import is_loopback
 from memlab.subjects.models import Reply, Unreached, posted
 
 __all__ = ["RemoteHits", "RemoteLab"]

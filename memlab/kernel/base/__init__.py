@@ -1,1 +1,1 @@
-"""What every package may use: checked arguments, clocks, files, text and figures for notebooks."""
+"""What every package may use: checked arguments, clocks, files, locks, text for people."""

@@ -240,6 +240,12 @@ SETTINGS: Registry[Setting] = Registry(
             default=False,
         ),
         Setting(
+            "flag-contradictions",
+            "bool",
+            "whether a context says of a memory what contradicts it, where that is in use too",
+            default=False,
+        ),
+        Setting(
             "maintain-after-session",
             "bool",
             "whether the end of a session and of a conversation runs a pass of lab.upkeep.maintain",
@@ -251,11 +257,26 @@ SETTINGS: Registry[Setting] = Registry(
             "whether a memory, unless it is a turn, gets a summary of at most 35 tokens where none is given",
             default=False,
         ),
+        Setting("tier-1-tokens", "count", "token budget of what a prompt always holds"),
+        Setting("tier-2-tokens", "count", "token budget of what a task brings up"),
+        Setting("tier-3-tokens", "count", "token budget of one result on request: at least 8, whatever is given"),
+        Setting(
+            "context-days",
+            "bool",
+            "whether a context says the day of a note before its words: of two that differ, which came later",
+            default=False,
+        ),
         Setting(
             "recall-again",
             "bool",
             "whether an agent's recall shows again what the agent was given before in the session",
             default=True,
+        ),
+        Setting(
+            "always-kinds",
+            "text",
+            "kinds of which a prompt always holds some, beside what is pinned, with spaces between",
+            default="codebase-map convention decision",
         ),
         Setting(
             "forgotten-as",

@@ -16,7 +16,6 @@ import polars as pl
 from memlab.errors import UnknownName
 from memlab.kernel.base.arguments import Count, checked
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
-from memlab.kernel.base.drawing import OnAxes, write_page
 from memlab.science.evaluation._disagreements import Disagreements, disagreements
 from memlab.science.evaluation._intervals import Estimate, benjamini_hochberg, holm
 from memlab.science.evaluation._log import Log
@@ -32,6 +31,7 @@ from memlab.science.evaluation._tests import (
     share,
     untested_sentence,
 )
+from memlab.subjects.drawing import OnAxes, write_page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,7 +15,6 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.display import Markup, clip
-from memlab.kernel.base.drawing import BLUE, CYCLE, GREY, INK, ORANGE, Draw, draw_ranks, drawn, render_page, svg
 from memlab.kernel.version import __version__
 from memlab.science.evaluation._disagreements import Disagreement
 from memlab.science.evaluation._evaluation import (
@@ -29,6 +28,7 @@ from memlab.science.evaluation._evaluation import (
     stars,
 )
 from memlab.science.evaluation._tests import GATES, share
+from memlab.subjects.drawing import BLUE, CYCLE, GREY, INK, ORANGE, Draw, draw_ranks, drawn, render_page, svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

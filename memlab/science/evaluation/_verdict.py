@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.display import Columns, Markup, Report, Table, format_rows
-from memlab.kernel.base.drawing import Draw, OnAxes, drawn, render_page, svg, write_page
 from memlab.kernel.base.printable import printable
 from memlab.kernel.slates import Slates
 from memlab.kernel.version import __version__
@@ -51,6 +50,7 @@ from memlab.science.evaluation._measure import (
 from memlab.science.evaluation._prepared import HasSlates, Settings, check_settings, check_silence, feature_names
 from memlab.science.evaluation._sequence import level_of, recalls_to_end, sequence
 from memlab.science.evaluation._tests import Facts, Gate, arms_p, gates, rounded, untested_sentence
+from memlab.subjects.drawing import Draw, OnAxes, drawn, render_page, svg, write_page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,7 +14,6 @@ from memlab.errors import InputError
 from memlab.kernel.base.arguments import Share, Within, checked
 from memlab.kernel.base.clock import Micros
 from memlab.kernel.base.display import Displayed, Markup
-from memlab.kernel.base.drawing import CYCLE, GREY, OnPanels, element, legend_of, panelled
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import Pack
@@ -23,6 +22,7 @@ from memlab.kernel.schema import NEVER, RECALLABLE, single_valued
 from memlab.kernel.state import State
 from memlab.kernel.verbs.projections import new_state
 from memlab.science.history._replay import Replay
+from memlab.subjects.drawing import CYCLE, GREY, OnPanels, element, legend_of, panelled
 from memlab.subjects.lab import Lab
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from memlab.errors import LabError, MemlabError, ReadOnlyLab
 from memlab.kernel.base.arguments import Seed, Within, checked
 from memlab.kernel.base.clock import Micros, When, from_micros
 from memlab.kernel.base.display import Displayed, table
-from memlab.kernel.base.drawing import BLUE, OnAxes, drawn
 from memlab.kernel.policies import Pack
 from memlab.kernel.state import EVERYONE, State, audiences
 from memlab.kernel.storage.store import Store
@@ -36,6 +35,7 @@ from memlab.subjects.clusters.membership import (
 )
 from memlab.subjects.clusters.registers import refine_due
 from memlab.subjects.clusters.stats import Stats, stats
+from memlab.subjects.drawing import BLUE, OnAxes, drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.kernel.base.display import Markup, Table, clip, format_rows, render_text
-from memlab.kernel.base.drawing import BLUE, GREY, ORANGE, element, panelled
 from memlab.subjects.clusters.topology import LAYERS
+from memlab.subjects.drawing import BLUE, GREY, ORANGE, element, panelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

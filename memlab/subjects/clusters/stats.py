@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import Micros, When, from_micros, to_micros
 from memlab.kernel.base.display import Displayed
-from memlab.kernel.base.drawing import OnPanels
 from memlab.kernel.base.progress import bar
 from memlab.kernel.graph import Communities, communities
 from memlab.kernel.recall import Moment
@@ -24,6 +23,7 @@ from memlab.kernel.state import State, seen_rows
 from memlab.subjects.clusters.finding import Clusters, clusters, directions
 from memlab.subjects.clusters.topology import LAYERS, Topology, key_scores, layers, newest_edges, topology
 from memlab.subjects.clusters.wording import keywords
+from memlab.subjects.drawing import OnPanels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

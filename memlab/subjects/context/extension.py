@@ -1,4 +1,4 @@
-"""What a context lets a pack decide: its budgets and marks, the slots ``inject`` and ``uncertain``."""
+"""What a context lets a pack decide: the slots ``inject`` and ``uncertain``."""
 
 from __future__ import annotations
 
@@ -6,36 +6,13 @@ from pathlib import Path
 
 from memlab.kernel.extension import Extension
 from memlab.kernel.language import Input
-from memlab.kernel.policies import Setting, Slot
+from memlab.kernel.policies import Slot
 
 __all__ = ["EXTENSION"]
 
 EXTENSION = Extension(
     "context",
     "1.0",
-    settings=[
-        Setting(
-            "flag-contradictions",
-            "bool",
-            "whether a context says of a memory what contradicts it, where that is in use too",
-            default=False,
-        ),
-        Setting("tier-1-tokens", "count", "token budget of what a prompt always holds"),
-        Setting("tier-2-tokens", "count", "token budget of what a task brings up"),
-        Setting("tier-3-tokens", "count", "token budget of one result on request: at least 8, whatever is given"),
-        Setting(
-            "context-days",
-            "bool",
-            "whether a context says the day of a note before its words: of two that differ, which came later",
-            default=False,
-        ),
-        Setting(
-            "always-kinds",
-            "text",
-            "kinds of which a prompt always holds some, beside what is pinned, with spaces between",
-            default="codebase-map convention decision",
-        ),
-    ],
     slots=[
         Slot(
             "uncertain",

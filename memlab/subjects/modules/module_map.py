@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.display import Displayed, clip, details, table
-from memlab.kernel.base.drawing import write_page
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import FLAG, NUMBER, PROJECT, SESSION, EventType, Field, Projection, State, listed, mapping
+from memlab.subjects.drawing import write_page
 from memlab.subjects.reading.tags import code_words, file_subject, name_stems, stem_code_word
 
 __all__ = [

@@ -16,12 +16,12 @@ from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import Micros, from_micros
 from memlab.kernel.base.display import Displayed, Markup, clip, table
-from memlab.kernel.base.drawing import CYCLE, GREY, OnPanels, element, legend_of, panelled
 from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment, status_of
 from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.kernel.state import State, stamps
+from memlab.subjects.drawing import CYCLE, GREY, OnPanels, element, legend_of, panelled
 from memlab.subjects.retention.upkeep import spelled, standing
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import click
 import memlab
 from memlab.io.formats import Options, read_file
 from memlab.kernel.base.display import clip
-from memlab.kernel.base.loopback import HOST
 from memlab.kernel.base.printable import printable
 from memlab.subjects.identity import ROLES, Role
+from memlab.subjects.loopback import HOST
 from memlab.subjects.modules.module_map import ModuleMap
 from memlab.ui.cli._base import (
     LAB,

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlab.kernel.base.display import Markup, clip, render_html
-from memlab.kernel.base.drawing import BLUE, CYCLE, GREY, ORANGE, Draw, draw_ranks, element, render_page, svg
 from memlab.kernel.version import __version__
+from memlab.subjects.drawing import BLUE, CYCLE, GREY, ORANGE, Draw, draw_ranks, element, render_page, svg
 from memlab.ui.demo._run import SLOT, SOURCE, DemoResult
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from tornado.websocket import WebSocketHandler
 from memlab.errors import MemlabError
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.disk import writing
-from memlab.kernel.base.loopback import HOST, listening, matches, new_token, own_names
 from memlab.subjects.lab import Lab
+from memlab.subjects.loopback import HOST, listening, matches, new_token, own_names
 from memlab.ui import widgets
 from memlab.ui.widgets._widget import WIDGETS, Widget
 from memlab.ui.widgets.bundles import bundle
