@@ -14,6 +14,7 @@ import memlab
 from memlab.errors import InputError, LabError, PolicyError, PrivacyError, ReadOnlyLab, UnknownName
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.policies import SLOTS, VersionLog, load_pack
+from tests.displays import completions_of, html_of
 
 LONG = "(fn [length] length)"
 SHORT = "(fn [length] (- length))"
@@ -266,7 +267,7 @@ class TestLooking:
         lab.policies.use("cascade")
         [line] = [line for line in repr(lab.policies).splitlines() if line.split()[0] == SLOT]
         assert line.split()[1:5] == [str(version.number), f"[{version.hash[:12]}]", "associative", "pinned"]
-        page = lab.policies._repr_html_()
+        page = html_of(lab.policies)
         assert page.count("<tr>") == len(SLOTS) + 1
         assert page.count("pinned") == 1
 
@@ -274,7 +275,7 @@ class TestLooking:
         assert list(lab.policies) == list(SLOTS)
         assert SLOT in lab.policies
         assert len(lab.policies) == len(SLOTS)
-        assert SLOT in lab.policies._ipython_key_completions_()
+        assert SLOT in completions_of(lab.policies)
 
     def test_two_versions_of_one_policy(self, lab):
         lab.policies.install(SLOT, LONG)

@@ -7,6 +7,7 @@ from memlab.errors import InputError
 from memlab.kernel.index import Neighbours, Vectors, report
 from memlab.kernel.index._report import _wilson
 from memlab.kernel.index._vectors import BLOCK
+from tests.displays import html_of
 
 DIM = 64
 
@@ -58,7 +59,7 @@ def test_it_shows_itself(neighbours):
     assert measured.frame["way"].to_list() == ["annoy", "exact"]
     assert "recall@10" in str(measured)
     assert "are whole" in str(measured)
-    assert "<table" in measured._repr_html_()
+    assert "<table" in html_of(measured)
 
 
 def test_exact_search_says_so():

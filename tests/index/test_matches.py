@@ -18,7 +18,7 @@ def indexed(corpus):
     """Some rows in segments and the rest unsorted, as after a while."""
     words = Words(None)
     words.append([" ".join(document) for document in corpus[: len(corpus) // 2]])
-    words._seal()
+    words.seal()
     words.append([" ".join(document) for document in corpus[len(corpus) // 2 :]])
     return words
 

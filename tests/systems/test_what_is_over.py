@@ -100,7 +100,7 @@ def test_a_recall_leaves_out_what_upkeep_would_take_out(opened, clock, pack):
         clock.advance(days=1)
     for _ in range(4):
         clock.advance(days=12)
-        state = lab._core.store.state
+        state = lab.io.store.state
         rows = np.arange(state.rows)
         over = set((rows[is_over(Moment(state, lab.policies.pack, rows, clock()))] + 1).tolist())
         before = set(lab.memories.filter(lab.memories["status"].is_in(memlab.kernel.schema.RECALLABLE))["id"])
