@@ -89,7 +89,7 @@ def test_what_was_cut_off_goes_on(tmp_path, trigrams, clock, chat, monkeypatch):
         remember(self, *given)
 
     with memlab.open(tmp_path / "cut", embedder=trigrams, clock=clock) as lab:
-        monkeypatch.setattr(loading._Loading, "_remember", killed)
+        monkeypatch.setattr("memlab.subjects.io.loading._Loading._remember", killed)
         with pytest.raises(KeyboardInterrupt):
             lab.load(path)
         assert len(lab) == 14

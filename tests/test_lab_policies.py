@@ -172,12 +172,12 @@ class TestEvents:
 
     def test_recalls_and_feedback_lead_to_every_policy_that_decided(self, lab):
         lab.remember("the goat is in the garden")
-        hit = lab.recall("goat")[0]
+        hits = lab.recall("goat")
         deciding = {slot: policy.hash for slot, policy in lab.policies.pack.policies.items()}
         lab.policies.install(SLOT, LONG)
-        lab.feedback(hit, "success")
+        lab.feedback(hits[0], "success")
         [recall], [feedback] = events(lab, "recall"), events(lab, "feedback")
-        assert recall.body["pack"] == feedback.body["pack"] == hit._hits.pack.hash
+        assert recall.body["pack"] == feedback.body["pack"] == hits.pack.hash
         assert recall.body["probes"] == []
         assert feedback.body["probe"] is False
         versions = lab.policies.deciders(feedback.body["pack"])

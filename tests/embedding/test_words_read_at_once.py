@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.kernel.embedding import load_embedder
-from memlab.kernel.embedding._embedder import Model
+from memlab.kernel.embedding import Model, load_embedder
 from tests.properties import examples
 
 SHIPPED = load_embedder()

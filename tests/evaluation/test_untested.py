@@ -14,7 +14,7 @@ from test_verdicts import challenged
 import memlab
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation import GATES
-from memlab.science.evaluation._tests import Facts, Gate, gates
+from memlab.science.evaluation.parts import Facts, Gate, gates
 from memlab.ui.cli import main
 from tests.displays import html_of
 

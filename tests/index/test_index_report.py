@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from memlab.errors import InputError
-from memlab.kernel.index import Neighbours, Vectors, report
-from memlab.kernel.index._report import _wilson
-from memlab.kernel.index._vectors import BLOCK
+from memlab.kernel.index import BLOCK, Neighbours, Vectors, report, wilson
 from tests.displays import html_of
 
 DIM = 64
@@ -78,8 +76,8 @@ def test_equal_neighbours_count_as_one_another():
 
 def test_the_interval_is_wilsons():
     # 8 of 10, as tabulated by Brown, Cai and DasGupta's formula
-    assert _wilson(0.8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
-    assert _wilson(1.0, 50)[1] == 1.0
+    assert wilson(0.8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
+    assert wilson(1.0, 50)[1] == 1.0
 
 
 def test_nothing_to_measure_is_refused(neighbours):

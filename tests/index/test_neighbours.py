@@ -17,9 +17,8 @@ import pytest
 
 from memlab.errors import InputError
 from memlab.kernel.base.disk import read_sealed, write_sealed
-from memlab.kernel.index import Neighbours, Vectors
-from memlab.kernel.index._neighbours import build_from_spool as build_here
-from memlab.kernel.index._vectors import BLOCK
+from memlab.kernel.index import BLOCK, Neighbours, Vectors
+from memlab.kernel.index import build_from_spool as build_here
 
 DIM = 16
 

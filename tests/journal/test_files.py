@@ -20,9 +20,7 @@ import pytest
 
 import memlab
 from memlab.errors import DamagedLab, InputError, LabBusy, LabError, NewerLab, NotALab, ReadOnlyLab
-from memlab.kernel.journal import Journal
-from memlab.kernel.journal._database import VERSION
-from memlab.kernel.journal._events import checksum
+from memlab.kernel.journal import VERSION, Journal, checksum
 from memlab.kernel.privacy import Screened
 
 
@@ -306,7 +304,8 @@ def test_no_lab_can_be_created_on_a_read_only_disk(tmp_path: Path) -> None:
 
 def execute(journal: Journal, statement: str) -> None:
     """Execute a statement over the connection that the journal writes with."""
-    assert (writer := journal._writer) is not None
+    writer = journal._writer
+    assert writer is not None
     writer.execute(statement)
 
 

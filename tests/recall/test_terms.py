@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import memlab
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.english import STOP_WORDS
-from memlab.kernel.index import Words, _postings, _tokens, passages_of
+from memlab.kernel.index import Words, passages_of
 from memlab.kernel.policies import load_pack
 from memlab.kernel.schema import role_of
 from memlab.kernel.slates import decode, encode
@@ -192,9 +192,9 @@ def test_terms_are_what_a_slow_way_finds(turns, question):
 @given(TURNS, QUESTIONS)
 def test_late_of_a_long_text_is_that_of_its_best_passage(turns, question):
     with pytest.MonkeyPatch.context() as patch:
-        for module in (_tokens, _postings):
-            patch.setattr(module, "LONG", 2)
-        patch.setattr(_tokens, "_WORDS", 2)
+        for module in ("_tokens", "_postings"):
+            patch.setattr(f"memlab.kernel.index.{module}.LONG", 2)
+        patch.setattr("memlab.kernel.index._tokens._WORDS", 2)
         slate, slow = asked(turns, question), Slow(turns, question)
         assert slate.numbers["late"] == pytest.approx([slow.late(row) for row in range(len(turns))], abs=1e-6)
 

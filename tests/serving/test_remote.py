@@ -31,9 +31,8 @@ from memlab.errors import (
     ReadOnlyLab,
     UnknownName,
 )
-from memlab.io.serving import connect
-from memlab.io.serving._desk import describe_error, restore_error
-from memlab.io.serving._forms import LONGEST_REQUEST
+from memlab.io.serving import connect, describe_error, restore_error
+from memlab.io.serving.forms import LONGEST_REQUEST
 from tests.displays import html_of
 
 pytestmark = pytest.mark.long

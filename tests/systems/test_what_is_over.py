@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import memlab
-from memlab.kernel.recall import Moment
-from memlab.kernel.recall._plan import is_over
+from memlab.kernel.recall import Moment, is_over
 
 PACKS = ("memlab", "cascade", "companion", "workbench", "associative", "factgraph", "actr", "fsrs")
 

@@ -150,8 +150,8 @@ def test_two_boards_at_work_on_one_lab(board, judged, ask):
     ask(board, "begin", part="evaluation")
     ask(other, "begin", part="evaluation")
     assert settled(board, ask) == settled(other, ask) == {}
-    for one in (board, other):
-        direct = memlab.evaluate(judged, [one._named[name] or name for name in one.policies], missing="zero")
+    for one, policies in ((board, ["memlab", WORDS]), (other, ["memlab", "companion"])):
+        direct = memlab.evaluate(judged, policies, missing="zero")
         assert one.evaluation.frame.equals(direct.frame)
 
 

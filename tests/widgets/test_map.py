@@ -32,7 +32,7 @@ def test_a_map_is_the_same_each_time(chart, asked):
 
 
 def test_axes_are_those_of_most_variance():
-    from memlab.ui.widgets._map import _pca
+    from memlab.ui.widgets import principal_axes
 
     dice = np.random.default_rng(1)
     given = (dice.normal(size=(500, 3)) @ dice.normal(size=(3, 16)) * [9] + dice.normal(size=(500, 16))).clip(-127, 127)
@@ -40,7 +40,7 @@ def test_axes_are_those_of_most_variance():
     units = vectors / np.linalg.norm(vectors.astype(float), axis=1, keepdims=True)
     centred = units - units.mean(axis=0)
     u, s, _ = np.linalg.svd(centred, full_matrices=False)
-    places, kept = _pca(vectors)
+    places, kept = principal_axes(vectors)
     assert np.abs(places) == pytest.approx(np.abs(u[:, :2] * s[:2]), abs=1e-4)
     assert kept == pytest.approx(float((s[:2] ** 2).sum() / (s**2).sum()), abs=1e-4)
 

@@ -191,7 +191,7 @@ def run_demo(
 
     # From here on seconds pass, so what they need is imported only now.
     from memlab.science.bench import bench_conversations
-    from memlab.ui.demo._page import page
+    from memlab.ui.demo.page import page
 
     bench = bench_conversations([labelled], dataset=talk.name, progress=progress)
     say(f"6 bench     {bench.questions} questions with labels, {len(bench.systems)} systems, each on a lab of its own")
