@@ -2,6 +2,7 @@
 
 import inspect
 import sys
+from pathlib import Path
 
 import pytest
 
