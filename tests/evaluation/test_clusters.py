@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from memlab.science.evaluation._intervals import (
+from memlab.science.evaluation.parts import (
     Sample,
     benjamini_hochberg,
     cluster_interval,
