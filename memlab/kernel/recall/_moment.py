@@ -360,7 +360,11 @@ class Moment:
         if values is None:
             if name in self.uniform:
                 value = self.uniform[name]
-                values = np.full(len(self.rows), np.nan if value is None else value)
+                if type(value) is bool:
+                    values = np.empty(len(self.rows), dtype=np.bool_)
+                    values.fill(value)
+                else:
+                    values = np.full(len(self.rows), np.nan if value is None else value)
             else:
                 values = self.compute(name)
             self._known[name] = values
