@@ -4,7 +4,7 @@
     python experiments/damage.py --cases 100 --only snapshots --seed 3
 
 Two labs with whatever a lab can have are made once, as the death of their process leaves them: a log that was not
-moved into the database, a snapshot, sealed slates, backups, an index. In a copy, one file (or one folder) is
+moved into the database, a snapshot, backups, an index. In a copy, one file (or one folder) is
 damaged: one bit flipped, 512 bytes zeroed, the end cut off, all of it deleted, or replaced by the same file of an
 earlier state or of another lab. Flips and zeros leave the time of modification alone, as a bad disk does. Then the
 copy is opened and all of it read, its backups too; ``lab.io.check()`` is asked; it is closed, opened and read again.

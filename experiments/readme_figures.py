@@ -19,7 +19,7 @@ import memlab
 from memlab.io.ingest import conversation, read_locomo
 from memlab.subjects.drawing import STYLE
 from memlab.ui.demo import CONVERSATION, QUESTION
-from memlab.ui.demo._page import draw_terms, draw_truth
+from memlab.ui.demo._run import draw_terms, draw_truth
 from memlab.ui.demo.quarter import live_quarter
 
 if TYPE_CHECKING:

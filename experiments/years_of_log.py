@@ -34,6 +34,10 @@ import memlab.kernel.storage.store as store
 Found = TypeVar("Found")
 MEMORIES = 1_000
 NEVER = 10**9
+APART = 600_000_000
+"""Microseconds between two recalls: 100,000 take two years."""
+
+clock = memlab.ManualClock("2026-01-01")
 
 
 def spent(do: Callable[[], Found]) -> tuple[float, Found]:
@@ -51,6 +55,7 @@ def size(folder: Path) -> int:
 def ask(lab: memlab.Lab, dice: random.Random, count: int) -> None:
     """Log so many recalls, and judge one memory of each."""
     for _ in range(count):
+        clock.set(clock.now + APART)
         hits = lab.recall(sentence(dice, 8))
         lab.feedback(hits[dice.randrange(len(hits))], dice.choice(("success", "fail")))
 
@@ -58,8 +63,8 @@ def ask(lab: memlab.Lab, dice: random.Random, count: int) -> None:
 def concluded(lab: memlab.Lab) -> tuple[dict[str, Any], float]:
     """Estimates of three policies and the verdict on the challenger, as JSON, and the seconds of the estimates."""
     policies = ["memlab", pl.col("similarity"), pl.col("lexical") + pl.col("use-1-days").fill_null(0)]
-    took, evaluation = spent(lambda: memlab.evaluate(lab.slates(), policies, missing="censor", cluster="decision"))
-    verdict = lab.verdict(missing="censor", cluster="decision")
+    took, evaluation = spent(lambda: memlab.evaluate(lab.slates(), policies, missing="censor", cluster="day"))
+    verdict = lab.verdict(missing="censor", cluster="day")
     return {"estimates": repr(evaluation.to_dict()), "verdict": str(verdict)}, took
 
 
@@ -75,15 +80,15 @@ def main() -> None:
     dice = random.Random(given.seed)
     every, at = store._SEAL_EVERY, store._SEAL_AT
     found: dict[str, Any] = {"recalls": given.recalls, "compared": given.compared, "memories": MEMORIES}
-    with memlab.open(folder / "lab", pack="memlab") as lab:
+    with memlab.open(folder / "lab", pack="memlab", clock=clock) as lab:
         lab.remember(rows(MEMORIES, dice), chain=True)
     empty = size(folder)
     store._SEAL_EVERY = store._SEAL_AT = NEVER
-    with memlab.open(folder / "lab") as lab:
+    with memlab.open(folder / "lab", clock=clock) as lab:
         lab.challenge("workbench")
         found["logged, challenged, ms"] = 1000 * spent(lambda: ask(lab, dice, given.compared))[0] / given.compared
     found["full, bytes"] = (size(folder) - empty) / given.compared
-    with memlab.open(folder / "lab") as lab:
+    with memlab.open(folder / "lab", clock=clock) as lab:
         before, found["evaluate before, s"] = concluded(lab)
         store._SEAL_EVERY, store._SEAL_AT = every, at
         took, count = spent(lambda: lab.io.store.seal(every=min(every, given.compared)))
@@ -97,12 +102,12 @@ def main() -> None:
             found["logged with sealing, ms"] = 1000 * spent(lambda: ask(lab, dice, left))[0] / left
             found["of that judged and recalled"] = left
     found["files, bytes"] = (size(folder) - empty) / given.recalls
-    with memlab.open(folder / "lab") as lab:
+    with memlab.open(folder / "lab", clock=clock) as lab:
         lab.io.store.seal()
-        log = lab.io.store.journal
-        (held,) = log._rows("SELECT sum(length(data)) FROM segment")[0]
-        (asked,) = log._rows("SELECT sum(length(data)) FROM slate")[0]
-        found["sealed, bytes"], found["questions, bytes"] = held / given.recalls, asked / given.recalls
+        used = dict(lab.upkeep.usage().frame.select("what", "bytes").iter_rows())
+        sealed = sum(count for what, count in used.items() if what.startswith("sealed slates"))
+        found["sealed, bytes"] = sealed / given.recalls
+        found["questions, bytes"] = used["questions of sealed slates"] / given.recalls
         found["evaluate all, s"] = concluded(lab)[1]
         found["whole lab before the purge, MB"] = size(folder) / 1e6
         took, done = spent(lambda: lab.purge(17))

@@ -276,8 +276,9 @@ def helpers_table() -> str:
 
 def limits_table() -> str:
     source = Path(reader.__file__).read_text(encoding="utf-8")
-    found = re.findall(r'^(MAX_\w+) = (.*)\n(?:"""(.*?)"""\n)?', source, flags=re.MULTILINE | re.DOTALL)
+    found = re.findall(r'^(MAX_\w+) = ([^\n]*)\n(?:"""(.*?)"""\n)?', source, flags=re.MULTILINE | re.DOTALL)
     rows = [f"| `{name}` | {getattr(reader, name):,} | {' '.join(doc.split())} |" for name, _, doc in found]
+    assert len(rows) == sum(name.startswith("MAX_") for name in vars(reader)), "a limit is not in the table"
     return "\n".join(["| limit | value | |", "|---|---:|---|", *rows])
 
 

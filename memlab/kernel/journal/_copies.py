@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memlab.errors import DamagedLab, LabError
 from memlab.kernel.base.disk import sync, writing
@@ -16,10 +16,7 @@ from memlab.kernel.journal import _database
 from memlab.kernel.journal._database import GENERATION, IDENTITY, Mode, in_memory_copy, translated
 from memlab.kernel.journal._events import RESTORE, checksum, content_of, decoded, digest_of_parts, first_link
 from memlab.kernel.journal._files import Head, HeadFile
-from memlab.kernel.journal._reading import link_of, row_is_sound, text_is_sound, vectors_are_sound
-
-if TYPE_CHECKING:
-    from memlab.kernel.journal._journal import Journal
+from memlab.kernel.journal._reading import Reading, link_of, row_is_sound, text_is_sound, vectors_are_sound
 
 __all__ = ["Fault", "connected", "copied", "faults", "head_of", "is_complete", "replace_rows", "stamp"]
 
@@ -203,7 +200,7 @@ def replace_rows(connection: sqlite3.Connection, other: sqlite3.Connection, want
 _COPY_TIMEOUT = 30.0
 
 
-def copied(journal: Journal, folder: Path, *, without: tuple[str, ...] = ()) -> None:
+def copied(journal: Reading, folder: Path, *, without: tuple[str, ...] = ()) -> None:
     """Make the directory ``folder``, which must be new, a lab that holds what the journal does now.
 
     Writers go on meanwhile and are not in it. Every row is compared with its chain or checksum before the copy is
@@ -216,7 +213,7 @@ def copied(journal: Journal, folder: Path, *, without: tuple[str, ...] = ()) -> 
     file = folder / _database.FILE
     with translated(journal.path):
         if journal.path is None:
-            with journal._guard:
+            with journal._reading:
                 journal._reader.execute("VACUUM INTO ?", (str(file),))
         else:
             source = _database.connect(journal.path / _database.FILE, "ro", _COPY_TIMEOUT)

@@ -1,0 +1,24 @@
+"""Every file that the documentation names is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.name != "benchmarks.md")
+MADE_BY_A_READER = re.compile(r"_?counter\b")  # the widget that widgets.md shows how to add
+NAMED = re.compile(r"`((?:memlab|experiments|tests|policies|notebooks|docs)/[\w./-]+)`")
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_a_page_names_files_that_exist(page: Path) -> None:
+    named = set(NAMED.findall(page.read_text(encoding="utf-8")))
+    missing = [name for name in named if not (ROOT / name).exists()]
+    assert sorted(name for name in missing if not MADE_BY_A_READER.search(name)) == []
+
+
+def test_the_table_of_contents_of_the_code_names_files() -> None:
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    table = page.partition("## Where to look")[2].partition("\n## ")[0]
+    assert len(NAMED.findall(table)) > 40
