@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import memlab
-from memlab.io.serving._forms import Found
-from memlab.io.serving._tools import TOOLS
-from memlab.kernel.policies import SETTINGS, load_pack, pack_names
-from memlab.kernel.policies._settings import SettingValue
+from memlab.io.serving.forms import Found
+from memlab.io.serving.tools import TOOLS
+from memlab.kernel.policies import SETTINGS, SettingValue, load_pack, pack_names
 from memlab.kernel.schema import EDGE, FIELDS, MEMORY, Column
 from memlab.subjects.programs.program import OPERATIONS
 

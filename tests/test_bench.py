@@ -13,6 +13,7 @@ from memlab.io.ingest import Conversation, LabelledConversation, Question, Turn,
 from memlab.science.bench import BenchResult, bench_conversations
 from memlab.science.evaluation import BASELINES
 from memlab.ui.demo import CONVERSATION
+from tests.displays import html_of
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 FACTS = {
@@ -186,8 +187,8 @@ def test_it_reads_well_in_a_terminal_and_a_notebook(result):
     assert lines[0].startswith("tiny: 6 questions that can be answered on 2 conversations; turn level, published")
     assert lines[2].split()[:3] == ["system", "recall@5", "recall@10"]
     assert max(len(line) for line in lines[2:7]) <= 150
-    assert result._repr_html_().count("<tr>") == 2 * (1 + len(result.systems))
-    assert "&lt;b&gt;" in bench_conversations(BOTH, packs=["memlab"], baselines=False, dataset="<b>")._repr_html_()
+    assert html_of(result).count("<tr>") == 2 * (1 + len(result.systems))
+    assert "&lt;b&gt;" in html_of(bench_conversations(BOTH, packs=["memlab"], baselines=False, dataset="<b>"))
 
 
 def test_packs_may_be_paths(tmp_path):

@@ -11,8 +11,7 @@ import click
 import pytest
 
 import memlab
-from memlab.ui.cli import main
-from memlab.ui.cli._base import SECTIONS
+from memlab.ui.cli import SECTIONS, main
 
 
 def commands(group=main, path=()):

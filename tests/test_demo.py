@@ -17,8 +17,7 @@ from memlab.io.ingest import read_locomo
 from memlab.science.evaluation import Estimate
 from memlab.science.simulation import WORLDS
 from memlab.subjects.drawing import CYCLE
-from memlab.ui.demo import CONVERSATION, run_demo
-from memlab.ui.demo._run import draw_terms
+from memlab.ui.demo import CONVERSATION, draw_terms, run_demo
 from memlab.ui.demo.quarter import agreement, live_quarter
 
 pytestmark = pytest.mark.long

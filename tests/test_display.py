@@ -17,6 +17,7 @@ from memlab.kernel.base.display import (
     render_text,
     table,
 )
+from tests.displays import html_of
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -60,8 +61,8 @@ class TestHtml:
             lambda text: details(text, text),
             lambda text: details(text, [text, Table(text, [text], [[text]])], opened=True),
             lambda text: Markup("<b>{}</b> {name}").format(text, name=text),
-            lambda text: Found(text)._repr_html_(),
-            lambda text: Held(text)._repr_html_(),
+            lambda text: html_of(Found(text)),
+            lambda text: html_of(Held(text)),
         ],
     )
     def test_no_text_becomes_markup(self, text, show):
@@ -80,7 +81,7 @@ class TestHtml:
         assert render_html(None) == ""
 
     def test_a_value_with_a_frame_shows_its_repr_and_the_frame(self):
-        shown = Held("x")._repr_html_()
+        shown = html_of(Held("x"))
         assert "Held x" in shown
         assert "<table" in shown
 
@@ -89,7 +90,7 @@ class TestText:
     def test_text_says_what_html_says(self):
         found = Found("rain")
         assert str(found) == "rain\n\nrain\nrain  n\nrain  1\nrain\n\nrain"
-        assert found._repr_html_().count("rain") == 6
+        assert html_of(found).count("rain") == 6
 
     def test_lines_are_no_wider_than_asked(self):
         shown = Found("several words of a long sentence").text(20)

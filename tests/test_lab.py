@@ -13,6 +13,7 @@ from memlab.errors import (
     ReadOnlyLab,
     UnknownName,
 )
+from tests.displays import html_of
 
 TALK = [
     {"text": "Where did you grow up?", "speaker": "Ada", "session": "1"},
@@ -171,8 +172,8 @@ class TestRecall:
     def test_html_is_escaped(self, lab):
         lab.remember("<script>alert(1)</script>", speaker="<b>")
         hits = lab.recall("<script> alert")
-        assert "<script>" not in hits._repr_html_()
-        assert "<script>" not in hits[0].explain()._repr_html_()
+        assert "<script>" not in html_of(hits)
+        assert "<script>" not in html_of(hits[0].explain())
 
 
 class TestFeedback:

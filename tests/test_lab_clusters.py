@@ -5,6 +5,7 @@ import pytest
 
 import memlab
 from memlab.errors import InputError, ReadOnlyLab, UnknownName
+from tests.displays import html_of
 
 GOATS = [f"The goat on meadow {n} wants hay and salt" for n in range(10)]
 SHIPS = [f"Deploy {n} ships the release to staging" for n in range(10)]
@@ -63,7 +64,7 @@ class TestResults:
         lab.remember([{"text": f"<script>x{n}</script> goat hay meadow", "kind": "event"} for n in range(12)])
         lab.remember([{"text": text, "kind": "event"} for text in SHIPS])
         clock.advance(days=100)
-        shown = lab.graph.clusters.find()._repr_html_() + lab.upkeep.consolidation.run()._repr_html_()
+        shown = html_of(lab.graph.clusters.find()) + html_of(lab.upkeep.consolidation.run())
         assert "<script>" not in shown
 
     def test_summaries_are_listed_with_what_became_of_them(self, herd, clock):

@@ -11,6 +11,7 @@ from embedders import letters
 import memlab
 from memlab.errors import InputError, LabError, PrivacyError, ReadOnlyLab, UnknownName
 from memlab.kernel.schema import FIELDS, FIXED, RECALLABLE
+from tests.displays import html_of
 
 spawn = multiprocessing.get_context("spawn")
 
@@ -208,7 +209,7 @@ def test_what_is_flagged_leaves_recall_and_its_succession_is_up_for_review(lab):
     assert (row(lab, 2)["reason"], lab[2].status) == ("it never moved", "deprecated")
     assert lab.recall("office").ids == ()
     assert "review" in repr(done)
-    assert "&lt;" in lab.forget(2, how="deprecate", reason="<b>")._repr_html_()
+    assert "&lt;" in html_of(lab.forget(2, how="deprecate", reason="<b>"))
     lab.restore(2)
     assert lab.recall("office").ids == (2,)
 

@@ -5,6 +5,7 @@ import pytest
 
 import memlab
 from memlab.errors import InputError, UnknownName
+from tests.displays import html_of
 
 
 def test_tags_are_nodes_that_memories_share():
@@ -103,15 +104,15 @@ def test_the_frames_of_the_structure_are_attributes(lab):
 def test_what_a_tree_shows_is_escaped():
     with memlab.open() as lab:
         lab.remember("<script>alert(1)</script>", tags=["<b>"])
-        assert "<script>" not in lab.graph.trace(1)._repr_html_()
-        assert "<script>" not in lab.graph.stats(progress=False)._repr_html_()
+        assert "<script>" not in html_of(lab.graph.trace(1))
+        assert "<script>" not in html_of(lab.graph.stats(progress=False))
 
 
 def test_the_structure_of_a_lab(lab):
     stats = lab.graph.stats(at="2026-11-01", progress=False)
     assert stats.frames["relations"].height == 2
     assert "3 memories" in repr(stats)
-    assert "<svg" in stats._repr_html_() or "<img" in stats._repr_html_()
+    assert "<svg" in html_of(stats) or "<img" in html_of(stats)
 
 
 def test_a_small_lab_searches_exactly_and_says_so(lab):

@@ -14,6 +14,7 @@ from memlab.errors import InputError, LabError, ReadOnlyLab
 from memlab.subjects.retention import upkeep
 from memlab.subjects.retention.retention import Pace
 from memlab.subjects.retention.upkeep import run_upkeep
+from tests.displays import html_of
 
 QUIET = '(pack quiet :inherits companion) (setting linking "off")'
 SOON, NEVER = timedelta(milliseconds=1), timedelta(days=365)
@@ -51,12 +52,12 @@ class TestMaintain:
         found = lab.upkeep.maintain()
         assert (found.events, bool(found), head(lab)) == ((), False, before)
         assert "nothing changed" in repr(found)
-        assert "nothing changed" in found._repr_html_()
+        assert "nothing changed" in html_of(found)
 
     def test_a_page_is_escaped(self, lab, clock):
         lab.policies.install("label", '(fn [] "<b>")')
         lab.remember("a")
-        page = lab.upkeep.maintain()._repr_html_()
+        page = html_of(lab.upkeep.maintain())
         assert "&lt;b&gt;" in page
         assert "<td style='text-align:left;padding:.1em .5em'><b>" not in page
 
@@ -148,7 +149,7 @@ class TestSchedule:
         assert schedule.last is not None
         assert schedule.passes >= 2
         assert "stopped" in repr(schedule)
-        assert schedule._repr_html_()
+        assert html_of(schedule)
 
     def test_every_is_the_pack_s_unless_it_is_said(self, lab, trigrams):
         with lab.upkeep.schedule(on_upkeep=lambda found: None) as schedule:
@@ -207,7 +208,7 @@ class TestSchedule:
             time.sleep(0.001)
         assert "never settles" in str(schedule.error)
         assert "never settles" in repr(schedule)
-        assert "never settles" in schedule._repr_html_()
+        assert "never settles" in html_of(schedule)
         lab.policies.rollback("promote")
         passes.get(timeout=30)
         schedule.stop()

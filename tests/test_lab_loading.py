@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import memlab
 from memlab.errors import DatasetError, InputError, UnknownName
 from memlab.subjects.io import loading
+from tests.displays import html_of
 
 SECRET = "ghp_" + "a1" * 20
 
@@ -88,7 +89,7 @@ def test_what_was_cut_off_goes_on(tmp_path, trigrams, clock, chat, monkeypatch):
         remember(self, *given)
 
     with memlab.open(tmp_path / "cut", embedder=trigrams, clock=clock) as lab:
-        monkeypatch.setattr(loading._Loading, "_remember", killed)
+        monkeypatch.setattr("memlab.subjects.io.loading._Loading._remember", killed)
         with pytest.raises(KeyboardInterrupt):
             lab.load(path)
         assert len(lab) == 14
@@ -184,7 +185,7 @@ def test_what_was_guessed_is_said(lab, tmp_path):
         "guessed: reader records, separator ,, text message, speaker sender"
     )
     assert loaded.frame.rows() == [(2, 1, "added", "a.csv")]
-    assert loaded._repr_html_().startswith("<")
+    assert html_of(loaded).startswith("<")
 
 
 def test_bad_arguments(lab, tmp_path):

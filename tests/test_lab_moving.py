@@ -4,6 +4,7 @@ import pytest
 
 import memlab
 from memlab.errors import PrivacyError, ReadOnlyLab
+from tests.displays import html_of
 
 
 def test_a_lab_that_was_imported_goes_on_living(disk, tmp_path, trigrams, clock):
@@ -85,7 +86,7 @@ def test_what_is_loaded_renders(lab, tmp_path, trigrams, clock):
     with memlab.open(embedder=trigrams, clock=clock) as other:
         loaded = other.load(path)
     assert repr(loaded) == "1 memories and 0 edges from <i>.jsonl"
-    assert "&lt;i&gt;" in loaded._repr_html_()
+    assert "&lt;i&gt;" in html_of(loaded)
     assert loaded.frame.columns == ["theirs", "id", "what", "origin"]
     assert loaded.ids == (1,)
 

@@ -4,6 +4,7 @@ import shutil
 
 import memlab
 from memlab.kernel.base.clock import ManualClock
+from tests.displays import html_of
 
 FILLER = " ".join(f"The garden of house {number} has a fence and a <gate> & a pond." for number in range(30))
 ANSWER = "The boiler was serviced by Ottokar Quint, whose bill was <b>ninety</b> crowns."
@@ -50,7 +51,7 @@ class TestShown:
             assert ANSWER in hit.passage
             assert hit.passage in LONG
             assert len(hit.passage) < len(LONG) / 4
-            shown = hits._repr_html_()
+            shown = html_of(hits)
             inside = shown[shown.index("<mark>") + 6 : shown.index("</mark>")]
             assert "&lt;b&gt;ninety&lt;/b&gt;" in inside
             assert "<b>" not in shown
@@ -61,7 +62,7 @@ class TestShown:
             assert {hit.passage for hit in lab.recall(QUESTION, log=False) if hit.text != LONG} == {None}
             hits = lab.recall("zebra", log=False)
             assert [hit.passage for hit in hits] == [None] * len(hits)
-            assert "<mark>" not in hits._repr_html_()
+            assert "<mark>" not in html_of(hits)
 
 
 class TestGone:

@@ -14,6 +14,7 @@ import memlab
 from memlab.errors import InputError, LabError, PolicyError, PrivacyError, ReadOnlyLab, UnknownName
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.policies import SLOTS, VersionLog, load_pack
+from tests.displays import completions_of, html_of
 
 LONG = "(fn [length] length)"
 SHORT = "(fn [length] (- length))"
@@ -171,12 +172,12 @@ class TestEvents:
 
     def test_recalls_and_feedback_lead_to_every_policy_that_decided(self, lab):
         lab.remember("the goat is in the garden")
-        hit = lab.recall("goat")[0]
+        hits = lab.recall("goat")
         deciding = {slot: policy.hash for slot, policy in lab.policies.pack.policies.items()}
         lab.policies.install(SLOT, LONG)
-        lab.feedback(hit, "success")
+        lab.feedback(hits[0], "success")
         [recall], [feedback] = events(lab, "recall"), events(lab, "feedback")
-        assert recall.body["pack"] == feedback.body["pack"] == hit._hits.pack.hash
+        assert recall.body["pack"] == feedback.body["pack"] == hits.pack.hash
         assert recall.body["probes"] == []
         assert feedback.body["probe"] is False
         versions = lab.policies.deciders(feedback.body["pack"])
@@ -266,7 +267,7 @@ class TestLooking:
         lab.policies.use("cascade")
         [line] = [line for line in repr(lab.policies).splitlines() if line.split()[0] == SLOT]
         assert line.split()[1:5] == [str(version.number), f"[{version.hash[:12]}]", "associative", "pinned"]
-        page = lab.policies._repr_html_()
+        page = html_of(lab.policies)
         assert page.count("<tr>") == len(SLOTS) + 1
         assert page.count("pinned") == 1
 
@@ -274,7 +275,7 @@ class TestLooking:
         assert list(lab.policies) == list(SLOTS)
         assert SLOT in lab.policies
         assert len(lab.policies) == len(SLOTS)
-        assert SLOT in lab.policies._ipython_key_completions_()
+        assert SLOT in completions_of(lab.policies)
 
     def test_two_versions_of_one_policy(self, lab):
         lab.policies.install(SLOT, LONG)

@@ -29,6 +29,7 @@ from memlab.kernel.verbs.corrections.editing import in_place_of
 from memlab.kernel.verbs.projections import new_state
 from memlab.subjects.purge.planning import tombstones_of
 from memlab.subjects.purge.traces import search_files, search_terms
+from tests.displays import html_of
 
 TEXT = "The xylophonist Zanzibarov keeps his quokkas in a shed"
 FIELDS = {
@@ -175,7 +176,7 @@ def test_what_tells_of_it_and_stays_is_named(lab):
     assert sorted(done.review.select("memory_id", "how").rows()) == [(1, "superseded by it"), (3, "derived from it")]
     assert "2 to review" in repr(done)
     assert done.frame.filter(step="removed", what="memories")["count"].to_list() == [1]
-    assert "review" in done._repr_html_()
+    assert "review" in html_of(done)
 
 
 def test_the_lab_goes_on(lab):
@@ -195,17 +196,21 @@ def test_the_lab_goes_on(lab):
     assert lab.recall("goat")[0].id == new.id
 
 
+def texts_of_the_past(lab):
+    """Return the memories of the past state that the lab keeps between recalls of logged questions."""
+    return str(lab._questions._past._state.memories().to_dicts()).lower()
+
+
 def test_a_recall_of_the_past_knows_it_no_more(lab):
     fill(lab)
     pack = memlab.load_pack("cascade")
     asked = lab.slates().decisions.collect().to_dicts()
     assert lab.policies.recall_again(asked[1], pack) is not None
-    assert "xylophon" in str(lab._questions._past._state.memories().to_dicts()).lower()
+    assert "xylophon" in texts_of_the_past(lab)
     lab.purge([1, 4])
     assert lab.policies.recall_again(asked[0], pack) is None  # the question itself was the text
     assert lab.policies.recall_again(asked[1], pack) is not None
-    past = lab._questions._past._state
-    assert "xylophon" not in str(past.memories().to_dicts()).lower()
+    assert "xylophon" not in texts_of_the_past(lab)
 
 
 def test_a_lab_of_the_past_that_is_open_knows_it_no_more(lab):
@@ -429,7 +434,7 @@ def test_the_receipt_says_what_went_from_where_and_that_a_search_found_nothing(d
         (searched,) = done.frame.filter(step="searched").rows(named=True)
         assert searched["count"] == files
         assert searched["bytes"] > 10_000
-        for shown in (repr(done), done._repr_html_(), done.frame.write_csv()):
+        for shown in (repr(done), html_of(done), done.frame.write_csv()):
             assert not [word for word in WORDS if word in shown.lower()]
         assert "found    nothing" in repr(done)
 

@@ -12,6 +12,7 @@ import memlab
 from memlab.errors import InputError, PrivacyError, ReadOnlyLab, UnknownName
 from memlab.kernel.state import State
 from memlab.kernel.verbs.projections import new_state
+from tests.displays import html_of
 
 
 def statuses(lab):
@@ -257,7 +258,7 @@ def test_it_is_shown_in_a_notebook(facts):
     facts.recall(facts[2].text)
     done = facts.forget(session="web", reason="<b>a page</b>", how="quarantine")
     assert "1 memories go out of recall, 1 come back, shown 1 times in 1 recalls" in repr(done)
-    assert "&lt;b&gt;a page" in done._repr_html_()
+    assert "&lt;b&gt;a page" in html_of(done)
     assert "would go" in repr(facts.forget(session="talk", dry_run=True, how="quarantine"))
 
 

@@ -7,6 +7,7 @@ from embedders import letters
 import memlab
 from memlab.errors import MemoryOff
 from memlab.kernel.embedding import load_embedder
+from tests.displays import html_of
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def test_off_for_all(noted, clock):
     assert (len(hits), len(hits.slate), hits.decision) == (0, 0, None)
     assert hits.off == "Memory is off for all since 2026-03-01 12:00 UTC: under audit."
     assert hits.off in repr(hits)
-    assert hits.off in hits._repr_html_()
+    assert hits.off in html_of(hits)
     context = noted.context("deploys", project="api")
     assert (context.text, context.left_out["why"].to_list()) == ("", [hits.off])
     assert noted.facts.narrative("deploys").text == ""

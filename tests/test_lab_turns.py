@@ -9,6 +9,7 @@ import pytest
 
 import memlab
 from memlab.subjects import verifiers
+from tests.displays import html_of
 
 NOTES = ["the bakery opens at six", "the bakery opens at noon", "deploys go out on Tuesdays", "deploys need a review"]
 
@@ -271,7 +272,7 @@ def test_it_is_a_frame_and_renders_what_was_said_as_text(cascade):
     surfaced = turns.offer("more")
     assert surfaced.frame["memory_id"].to_list() == [hit.id for hit in surfaced]
     assert surfaced[0] is surfaced.hits[0]
-    assert "<script>" not in surfaced._repr_html_()
+    assert "<script>" not in html_of(surfaced)
     assert memlab.subjects.agents.turns.Surfaced().frame.schema == surfaced.frame.schema
 
 

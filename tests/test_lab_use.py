@@ -12,6 +12,7 @@ from memlab.subjects import verifiers
 from memlab.subjects.agents.verifying import Verified
 from memlab.subjects.clusters.registers import refine_due
 from memlab.subjects.verifiers import Verdict
+from tests.displays import html_of
 
 NOTES = ["the bakery opens at six", "the bakery opens at noon", "the bakery opens at ten", "tabs in the editor"]
 
@@ -79,9 +80,9 @@ class TestVerdict:
         hits = cascade.recall("the bakery opens", limit=2)
         verified = cascade.agents.verify(hits, hits[0])
         assert verified.frame.rows() == [(hits[0].id, True), *[(id, False) for id in hits.ids[1:]]]
-        assert "1 passed" in verified._repr_html_()
+        assert "1 passed" in html_of(verified)
         tag = "<script>x</script>"
-        assert "<script>" not in Verified(1, 1, (1,), (), 0, 0, tag, None)._repr_html_()
+        assert "<script>" not in html_of(Verified(1, 1, (1,), (), 0, 0, tag, None))
 
     def test_the_default_pack_changes_nothing_in_what_passed(self, lab):
         lab.remember(NOTES, linking="off")

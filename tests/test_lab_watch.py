@@ -11,6 +11,7 @@ from waiting import until
 
 from memlab.errors import InputError, LabError, PolicyError, PrivacyError, ReadOnlyLab, UnknownName
 from memlab.kernel.policies import load_pack
+from tests.displays import html_of
 
 SLOT = "recall-score"
 LONG = "(fn [length]\n  length)"
@@ -239,7 +240,7 @@ class TestLooking:
         assert watch.frame["outcome"].to_list() == ["live", "error"]
         assert "lenght" in watch.frame["error"][1]
         assert repr(watch).startswith("<Watch mine.hy: watching, 0 swaps>")
-        assert "lenght" in watch._repr_html_()
+        assert "lenght" in html_of(watch)
 
 
 class TestStarting:

@@ -17,6 +17,7 @@ from waiting import link_by_hand, until
 import memlab
 from memlab.errors import InputError, PrivacyError, ReadOnlyLab, UnknownName
 from memlab.kernel.embedding import load_embedder
+from tests.displays import html_of
 
 NEAR = '(fn [pair/similarity] (if (> pair/similarity 0.5) "similar" "none"))'
 LATER = """
@@ -80,9 +81,9 @@ class TestAdmit:
 
     def test_html_is_escaped(self, lab: memlab.Lab) -> None:
         lab.policies.use("workbench")
-        assert "<script>" not in lab.agents.observe("I like <script>alert(1)</script>")._repr_html_()
+        assert "<script>" not in html_of(lab.agents.observe("I like <script>alert(1)</script>"))
         again = lab.remember([{"text": "I like <script>alert(2)</script> no more"}])
-        assert "<script>" not in again._repr_html_()
+        assert "<script>" not in html_of(again)
 
 
 class TestHear:

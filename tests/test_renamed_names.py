@@ -6,7 +6,7 @@ import pytest
 
 from memlab.errors import InputError, RenamedWarning
 from memlab.subjects.lab import RENAMED
-from memlab.ui.cli._base import FORMER
+from memlab.ui.cli import FORMER
 
 
 @pytest.mark.parametrize("name", sorted(RENAMED))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 import memlab
+from memlab.kernel.index import segment_of
 from memlab.kernel.storage.store import Store
 
 steps = st.tuples(st.integers(0, 1), st.sampled_from(["remember", "several", "recall", "forget", "feedback", "use"]))
@@ -60,9 +61,7 @@ def test_two_stores_on_one_folder_and_a_third_that_folds_all_at_once_agree(tmp_p
 
 def test_an_interrupt_while_a_snapshot_is_written_loses_no_word(disk, monkeypatch):
     """Postings are sealed as they are written down: the state was left without them, and the next snapshot too."""
-    from memlab.kernel.index import _postings
-
-    sealed, struck = _postings.segment_of, []
+    sealed, struck = segment_of, []
 
     def interrupted(*columns):
         if not struck:
@@ -72,7 +71,7 @@ def test_an_interrupt_while_a_snapshot_is_written_loses_no_word(disk, monkeypatc
 
     with disk() as lab:
         lab.remember([f"zebra {number}" for number in range(5)])
-        monkeypatch.setattr(_postings, "segment_of", interrupted)
+        monkeypatch.setattr("memlab.kernel.index._postings.segment_of", interrupted)
         with contextlib.suppress(KeyboardInterrupt):
             lab.io.snapshot()
         assert struck

@@ -1,6 +1,6 @@
 """Values under paths, as memories."""
 
-from memlab.io.adapters._records import Records, written
+from memlab.io.adapters import Records, written
 
 
 def test_of_two_that_two_processes_wrote_at_once_the_newer_counts_and_both_are_deleted(lab):

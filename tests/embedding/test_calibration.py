@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.kernel.embedding import load_embedder
-from memlab.kernel.embedding._embedder import SHIPPED_KNOTS
+from memlab.kernel.embedding import SHIPPED_KNOTS, load_embedder
 
 cosines = st.lists(st.floats(-1, 1), min_size=1, max_size=50).map(np.array)
 

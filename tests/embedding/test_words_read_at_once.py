@@ -1,11 +1,12 @@
 """A short text is embedded from the tokens of its words, and as the tokeniser reads it whole."""
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.kernel.embedding import load_embedder
-from memlab.kernel.embedding._embedder import Model
+from memlab.kernel.embedding import Model, load_embedder
 from tests.properties import examples
 
 SHIPPED = load_embedder()
@@ -18,9 +19,20 @@ def shipped_model() -> Model:
     return model
 
 
+def static_of(model: Model) -> Any:
+    """Return the model of model2vec."""
+    return model._static
+
+
+def few_of(model: Model) -> Any:
+    """Return what embeds few texts at once."""
+    assert model._few is not None
+    return model._few
+
+
 def read_whole(model: Model, text: str) -> list[int]:
-    static = model._static
-    tokens = static.tokenizer.encode(text[: model._few.kept], add_special_tokens=False).ids
+    static = static_of(model)
+    tokens = static.tokenizer.encode(text[: few_of(model).kept], add_special_tokens=False).ids
     return [token for token in tokens if token != static.unk_token_id]
 
 
@@ -28,22 +40,20 @@ def read_whole(model: Model, text: str) -> list[int]:
 @given(st.text(st.characters(max_codepoint=0x17F), max_size=200))
 def test_tokens_of_words_are_those_of_the_text(text: str) -> None:
     model = shipped_model()
-    assert model._few is not None
-    assert model._few.pieces is not None
-    assert model._few._tokens(text) == read_whole(model, text)
+    assert few_of(model).pieces is not None
+    assert few_of(model).tokens(text) == read_whole(model, text)
 
 
 def test_a_long_text_is_cut_where_the_tokeniser_cuts_it() -> None:
     model = shipped_model()
     text = " ".join(f"w{number}x" for number in range(900))
-    assert model._few is not None
-    assert model._few._tokens(text) == read_whole(model, text)
-    assert model._few._tokens("a" * 150) == read_whole(model, "a" * 150)
+    assert few_of(model).tokens(text) == read_whole(model, text)
+    assert few_of(model).tokens("a" * 150) == read_whole(model, "a" * 150)
 
 
 def test_several_texts_have_the_vectors_of_each_alone() -> None:
     texts = ["when is the regatta?", "", "Zx qq", "[PAD] is no word", "été à Genève"]
     alone = np.concatenate([SHIPPED.encode([text]) for text in texts])
     assert np.array_equal(SHIPPED.encode(texts), alone)
-    whole = shipped_model()._static.encode(texts, normalize=False, use_multiprocessing=False)
+    whole = static_of(shipped_model()).encode(texts, normalize=False, use_multiprocessing=False)
     assert np.array_equal(shipped_model().encode(texts), whole.astype(np.float32))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from memlab.science.evaluation._intervals import (
+from memlab.science.evaluation.parts import (
     Sample,
     benjamini_hochberg,
     cluster_interval,
@@ -221,3 +221,7 @@ def test_below_thirty_clusters_each_counts_alike_and_from_thirty_on_each_value(c
     values, clusters = [1.0, 1.0, 1.0] + [0.0] * (count - 1), [0, 0, 0, *range(1, count)]
     found = cluster_interval(values, clusters)
     assert found.value == pytest.approx(1 / count if count < 30 else 3 / (count + 2))
+
+
+def test_degrees_of_freedom_of_many_clusters_need_no_matrix_of_them():
+    assert degrees_of_freedom(np.ones(200_000)) == 199_999

@@ -6,6 +6,7 @@ from probed_logs import World
 
 from memlab.errors import InputError, UnknownName
 from memlab.science.evaluation import evaluate
+from tests.displays import html_of
 
 WORLD = World(clusters=4, recalls=10, pool=12, limit=3, depth=4)
 SOURCE = "(defpolicy mixed [similarity good] (+ (* 0.3 (min-max similarity)) (* 0.7 (min-max good)) 0.1))"
@@ -73,8 +74,8 @@ def test_they_render_and_escape(ev):
     found = ev.disagreements("far", "mixed", 2)
     assert found.frame.height == sum(len(entry.items) for entry in found)
     assert repr(found).startswith("far against mixed, the 2 recalls")
-    assert "&lt;b&gt;" in found._repr_html_()
-    assert "<b>what" not in found._repr_html_()
+    assert "&lt;b&gt;" in html_of(found)
+    assert "<b>what" not in html_of(found)
     assert len(found[:1]) == 1
 
 

@@ -8,6 +8,7 @@ import pytest
 import memlab
 from memlab.errors import InputError
 from memlab.science.evaluation import PLACES
+from tests.displays import html_of
 
 PACK = """(pack few "The default pack, two memories, a pool of four." :inherits memlab)
 (setting limit 2) (setting pool 4) (setting dense-candidates 4) (setting lexical-candidates 4)
@@ -64,7 +65,7 @@ def test_each_of_the_four_places(agent, clock):
     assert (row["wanted"], row["pool"], row["question"]) == (HELD[low - 1], 4, "tea")
     assert row["rank"] > 2
     assert row["above"][:2] == [HELD[id - 1] for id in head]
-    assert "Examples" in found._repr_html_()
+    assert "Examples" in html_of(found)
     json.dumps(found.to_dict())
 
 

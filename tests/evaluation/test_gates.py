@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from memlab.science.evaluation import GATES
-from memlab.science.evaluation._tests import (
+from memlab.science.evaluation.parts import (
     Balance,
     Facts,
     effective_count,

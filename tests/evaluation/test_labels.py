@@ -8,7 +8,7 @@ from probed_logs import World
 
 from memlab.errors import InputError
 from memlab.science.evaluation import METRICS, evaluate
-from memlab.science.evaluation._intervals import FEW
+from memlab.science.evaluation.parts import FEW
 
 WORLD = World(clusters=8, recalls=6, pool=20, limit=5, depth=5, seed=2)
 ORACLES = {

@@ -7,7 +7,7 @@ import pytest
 import memlab
 from memlab.errors import InputError
 from memlab.science.evaluation import Earnings, compare_periods
-from memlab.science.evaluation._periods import Bets, difference_bounds, falls_at, lower_bound, pair_numbers
+from memlab.science.evaluation.parts import Bets, difference_bounds, falls_at, lower_bound, pair_numbers
 
 ONES = np.ones(12)
 OTHER = "(lambda (activation importance) (- (* 0.2 activation) importance))"

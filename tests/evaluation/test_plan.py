@@ -6,6 +6,7 @@ from probed_logs import World
 
 import memlab
 from memlab.errors import InputError
+from tests.displays import html_of
 
 WORLD = World(clusters=30, recalls=30, pool=30, limit=5, depth=25, rate=0.5, seed=3)
 
@@ -63,7 +64,7 @@ def test_of_a_small_difference_it_gives_the_half_width_and_no_promise(plan):
 
 def test_it_renders_and_says_to_whom_it_compares(plan):
     assert "Compared with logged" in repr(plan)
-    assert "challenge by lot" in plan._repr_html_()
+    assert "challenge by lot" in html_of(plan)
     assert plan.frame.columns[:3] == ["policy", "design", "extra"]
 
 

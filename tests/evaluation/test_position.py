@@ -9,8 +9,7 @@ import pytest
 from memlab import Slates
 from memlab.errors import InputError
 from memlab.science.evaluation import evaluate
-from memlab.science.evaluation._log import read_log
-from memlab.science.evaluation._position import harvest, moved_p, random_places
+from memlab.science.evaluation.parts import harvest, moved_p, random_places, read_log
 
 pytestmark = pytest.mark.long
 

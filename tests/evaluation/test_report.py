@@ -11,6 +11,7 @@ from probed_logs import World
 from memlab.errors import InputError, UnknownName
 from memlab.science.evaluation import GATES, evaluate
 from memlab.subjects.drawing import drawn
+from tests.displays import html_of, png_of
 
 WORLD = World(clusters=8, recalls=40, limit=4, depth=6)
 SOURCE = '(defpolicy evil [good] "<script>alert(1)</script>" good)'
@@ -155,7 +156,7 @@ def test_a_single_policy_a_refusal_and_labels_have_reports_too(tmp_path):
 
 
 def test_a_notebook_shows_the_table_and_the_reasons(ev):
-    html = ev._repr_html_()
+    html = html_of(ev)
     assert html.count("<tr>") == 1 + len(ev.rows)
     assert "cascade: refused." in html
     seen = Elements()
@@ -195,4 +196,4 @@ def test_stars_mark_what_is_significant():
 
 def test_a_figure_shows_itself_in_a_notebook():
     figure = drawn(lambda axes: axes.plot([0, 1], [0, 1]), width=3, height=2)
-    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert png_of(figure).startswith(b"\x89PNG")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from memlab.errors import InputError
-from memlab.science.evaluation._sequence import (
+from memlab.science.evaluation.parts import (
     RATES,
     WEIGHTS,
     log_mixture,

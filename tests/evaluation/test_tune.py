@@ -7,6 +7,7 @@ from probed_logs import World
 
 from memlab.errors import InputError, UnknownName
 from memlab.science.evaluation import evaluate, tune
+from tests.displays import html_of
 
 WORLD = World(clusters=12, recalls=60, seed=5)
 # good - plain is a third of the true quality: the more of it, the better
@@ -85,7 +86,7 @@ def test_a_parameter_that_decides_nothing_gains_nothing():
 def test_the_frame_and_the_page(labelled):
     assert labelled.frame.columns == ["param", "default", "low", "high", "value", "least", "most"]
     assert "held out in 4 folds" in repr(labelled)
-    assert "<script" not in labelled._repr_html_()
+    assert "<script" not in html_of(labelled)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from test_verdicts import challenged
 import memlab
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation import GATES
-from memlab.science.evaluation._tests import Facts, Gate, gates
+from memlab.science.evaluation.parts import Facts, Gate, gates
 from memlab.ui.cli import main
+from tests.displays import html_of
 
 SEEN = np.array([1.0, 0.75, 0.55, 0.42])
 UNTESTED = ["position", "redundancy"]
@@ -79,7 +80,7 @@ def test_a_log_without_a_score_names_untested_gates_everywhere(biased, tmp_path)
     assert tested["open"].null_count() == tested.height
     said = json.loads(json.dumps(found.to_dict()))
     assert {one["gate"] for one in said["untested"]} == {"independence", *UNTESTED}
-    assert ends in found._repr_html_()
+    assert ends in html_of(found)
     page = found.report(tmp_path / "out.html").read_text()
     assert "untested ?" in page
     assert ends in page
@@ -147,7 +148,7 @@ def test_a_verdict_has_a_report_for_each_gate_in_each_state(judged, name, state,
         assert said["untested"] == [{"gate": name, "reason": str(gate)}]
         assert said["sentence"].endswith(f"Untested: {name}.")
         assert f"Untested: {name}." in repr(found)
-        assert f"Untested: {name}." in found._repr_html_()
+        assert f"Untested: {name}." in html_of(found)
         assert found.frame["untested"].to_list() == [name]
 
 

@@ -11,10 +11,7 @@ import memlab
 from memlab.errors import InputError
 from memlab.kernel.policies import Challenge
 from memlab.kernel.recall import draw_challenge
-from memlab.science.evaluation import _verdict
-from memlab.science.evaluation._duels import Course
-from memlab.science.evaluation._log import read_log
-from memlab.science.evaluation._position import lot_p
+from memlab.science.evaluation.parts import Course, lot_p, read_log
 
 SAMPLERS = {"extra": "challenge", "lot": "lot", "ab": "ab"}
 
@@ -78,7 +75,7 @@ def test_under_a_lot_only_what_is_chance_in_a_place_is_tested():
 
 def test_whole_heads_are_compared_without_sums_over_items(monkeypatch):
     for name in ("gather", "compare", "measure"):
-        monkeypatch.delattr(_verdict, name)
+        monkeypatch.delattr(f"memlab.science.evaluation._verdict.{name}")
     steep = np.array([1.0, 0.5, 0.3, 0.2])
     assert memlab.verdict(challenged("ab", seen=steep))["b"].closed == ()
 

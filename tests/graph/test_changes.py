@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import DamagedLab, InputError
-from memlab.kernel.graph import Edges, Nodes, _nodes, node_codes
+from memlab.kernel.graph import LEAST_ROOM, Edges, Nodes, node_codes
 
 NODES = 6
 edge = st.tuples(
@@ -20,8 +20,8 @@ batches = st.lists(edge, max_size=8)
 
 @pytest.fixture(params=[(1024, 65_536), (2, 65_536), (2, 4)], ids=["tail", "run", "base"], autouse=True)
 def limits(request, monkeypatch):
-    monkeypatch.setattr(_nodes, "TAIL", request.param[0])
-    monkeypatch.setattr(_nodes, "RUN_LEAST", request.param[1])
+    monkeypatch.setattr("memlab.kernel.graph._nodes.TAIL", request.param[0])
+    monkeypatch.setattr("memlab.kernel.graph._nodes.RUN_LEAST", request.param[1])
 
 
 def columns(batch):
@@ -233,5 +233,5 @@ class TestOnDisk:
     def test_room_to_grow_takes_no_space(self, tmp_path):
         path = tmp_path / "edges.bin"
         self.filled().save(path)
-        assert path.stat().st_size > 31 * _nodes._LEAST_ROOM
+        assert path.stat().st_size > 31 * LEAST_ROOM
         assert path.stat().st_blocks * 512 < 200_000

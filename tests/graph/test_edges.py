@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
-from memlab.kernel.graph import Edges, _nodes
+from memlab.kernel.graph import Edges
 
 NODES = 8
 pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(lambda pair: pair[0] != pair[1])
@@ -31,8 +31,8 @@ def filled(batches, *, look_between=False):
 
 @pytest.fixture(params=[(1024, 65_536), (2, 65_536), (2, 4)], ids=["tail", "run", "base"])
 def limits(request, monkeypatch):
-    monkeypatch.setattr(_nodes, "TAIL", request.param[0])
-    monkeypatch.setattr(_nodes, "RUN_LEAST", request.param[1])
+    monkeypatch.setattr("memlab.kernel.graph._nodes.TAIL", request.param[0])
+    monkeypatch.setattr("memlab.kernel.graph._nodes.RUN_LEAST", request.param[1])
 
 
 @pytest.mark.usefixtures("limits")

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.graph import NODE_KINDS, Nodes, kind_of, node_codes
-from memlab.kernel.graph._nodes import Layout
+from memlab.kernel.graph import NODE_KINDS, Layout, Nodes, kind_of, node_codes
 
 names = st.lists(st.text(min_size=1, max_size=3), max_size=8)
 codes = st.tuples(st.sampled_from(NODE_KINDS), st.integers(0, 40))

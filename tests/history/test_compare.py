@@ -5,6 +5,7 @@ import pytest
 
 import memlab
 from memlab.errors import InputError
+from tests.displays import html_of
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_labs_of_one_pack_are_told_apart(pair):
 @pytest.mark.long
 def test_it_shows_itself(pair):
     shown = memlab.compare(*pair, names=("<b>a", "b"), points=5)
-    page = shown._repr_html_()
+    page = html_of(shown)
     assert "<svg" in page
     assert "<b>a" not in page
 

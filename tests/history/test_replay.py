@@ -5,6 +5,7 @@ import pytest
 
 import memlab
 from memlab.errors import InputError, UnknownName
+from tests.displays import html_of
 
 
 @pytest.fixture
@@ -111,4 +112,4 @@ def test_bad_input(month):
 def test_it_shows_itself(month):
     again = memlab.replay(month, "memlab")
     assert "21 of 21 inputs applied" in repr(again)
-    assert "<table" in again._repr_html_()
+    assert "<table" in html_of(again)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.index import Neighbours, Vectors
-from memlab.kernel.index._base import KINDS, Base, Projection, build_base, found_bases, search_k
+from memlab.kernel.index import KINDS, Base, Neighbours, Projection, Vectors, build_base, found_bases, search_k
 
 ROWS, DIM = 8_192, 64
 

@@ -139,7 +139,7 @@ def test_the_storage_does_not_move_a_bit(early, late, question):
     whole, grown = indexed(early + late), indexed(early)
     for document in late:
         grown.append([" ".join(document)])
-    grown._seal()
+    grown.seal()
     text = " ".join(question)
     mean = float(whole.lengths.mean())
     one, two = (

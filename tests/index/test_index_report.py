@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from memlab.errors import InputError
-from memlab.kernel.index import Neighbours, Vectors, report
-from memlab.kernel.index._report import _wilson
-from memlab.kernel.index._vectors import BLOCK
+from memlab.kernel.index import BLOCK, Neighbours, Vectors, report, wilson
+from tests.displays import html_of
 
 DIM = 64
 
@@ -58,7 +57,7 @@ def test_it_shows_itself(neighbours):
     assert measured.frame["way"].to_list() == ["annoy", "exact"]
     assert "recall@10" in str(measured)
     assert "are whole" in str(measured)
-    assert "<table" in measured._repr_html_()
+    assert "<table" in html_of(measured)
 
 
 def test_exact_search_says_so():
@@ -77,8 +76,8 @@ def test_equal_neighbours_count_as_one_another():
 
 def test_the_interval_is_wilsons():
     # 8 of 10, as tabulated by Brown, Cai and DasGupta's formula
-    assert _wilson(0.8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
-    assert _wilson(1.0, 50)[1] == 1.0
+    assert wilson(0.8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
+    assert wilson(1.0, 50)[1] == 1.0
 
 
 def test_nothing_to_measure_is_refused(neighbours):

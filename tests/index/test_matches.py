@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
-from memlab.kernel.index import Matches, Words, _matches, best, bm25, coverage, group_bm25, group_lengths, group_scores
+from memlab.kernel.index import Matches, Words, best, bm25, coverage, group_bm25, group_lengths, group_scores
 
 VOCABULARY = [f"w{number}" for number in range(12)]
 corpora = st.lists(st.lists(st.sampled_from(VOCABULARY), max_size=10), min_size=1, max_size=40)
@@ -18,7 +18,7 @@ def indexed(corpus):
     """Some rows in segments and the rest unsorted, as after a while."""
     words = Words(None)
     words.append([" ".join(document) for document in corpus[: len(corpus) // 2]])
-    words._seal()
+    words.seal()
     words.append([" ".join(document) for document in corpus[len(corpus) // 2 :]])
     return words
 
@@ -33,8 +33,8 @@ def spread_out(rows, values, size):
 def way(request, monkeypatch):
     """The thresholds of sizes, which no small corpus meets."""
     if request.param == "some are left out":
-        monkeypatch.setattr(_matches, "_FEW", -1)
-        monkeypatch.setattr(_matches, "_WORTH", 1)
+        monkeypatch.setattr("memlab.kernel.index._matches._FEW", -1)
+        monkeypatch.setattr("memlab.kernel.index._matches._WORTH", 1)
 
 
 def check(words, question, mask, k1, b, n):
@@ -79,8 +79,8 @@ class TestEveryWay:
 @pytest.mark.parametrize("cells", [0, 65_536])
 @pytest.mark.parametrize("at_once", [0, 8192])
 def test_groups_that_are_asked_for_have_the_scores_of_all(cells, at_once, monkeypatch):
-    monkeypatch.setattr(_matches, "_CELLS", cells)
-    monkeypatch.setattr(_matches, "_AT_ONCE", at_once)
+    monkeypatch.setattr("memlab.kernel.index._matches._CELLS", cells)
+    monkeypatch.setattr("memlab.kernel.index._matches._AT_ONCE", at_once)
 
     @settings(deadline=None)
     @given(corpora, questions, k1s, bs, st.booleans(), st.randoms())

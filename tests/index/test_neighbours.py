@@ -17,9 +17,8 @@ import pytest
 
 from memlab.errors import InputError
 from memlab.kernel.base.disk import read_sealed, write_sealed
-from memlab.kernel.index import Neighbours, Vectors
-from memlab.kernel.index._neighbours import build_from_spool as build_here
-from memlab.kernel.index._vectors import BLOCK
+from memlab.kernel.index import BLOCK, Neighbours, Vectors
+from memlab.kernel.index import build_from_spool as build_here
 
 DIM = 16
 
@@ -102,9 +101,9 @@ class TestBuilding:
     def test_it_is_due_again_when_the_rows_after_it_are_many(self, folder, vectors):
         with_base(folder)
         neighbours = quiet(folder, vectors, share=0.5)
-        assert not neighbours._due()
+        assert not neighbours.is_due
         vectors.append(random_matrix(BLOCK, 1))
-        assert neighbours._due()
+        assert neighbours.is_due
         built(folder, vectors)
         neighbours.refresh()
         assert len(neighbours.base) == 3 * BLOCK
@@ -154,9 +153,9 @@ class TestBuilding:
     def test_a_builder_that_is_killed_leaves_nothing_that_counts(self, folder, vectors):
         neighbours = Neighbours(folder, vectors)
         neighbours.refresh()
-        neighbours._build.started.wait()
-        neighbours._build.stop()
-        neighbours._build.wait()
+        neighbours.build.started.wait()
+        neighbours.build.stop()
+        neighbours.build.wait()
         neighbours.background = False
         neighbours.refresh()
         assert (neighbours.base, neighbours.building) == (None, False)
@@ -180,7 +179,7 @@ class TestBuilding:
         folder.write_text("a file where the folder should be")
         neighbours = Neighbours(folder, vectors)
         neighbours.refresh()
-        neighbours._build.wait(10)
+        neighbours.build.wait(10)
         neighbours.refresh()
         assert "could not be built" in neighbours.failure
         assert not neighbours.building
@@ -218,7 +217,7 @@ class TestOpening:
         with_base(folder)
         neighbours = quiet(folder, made())
         assert len(neighbours.base) == 2 * BLOCK
-        assert not neighbours._due()
+        assert not neighbours.is_due
 
     def test_a_base_of_other_vectors_is_never_used(self, folder, vectors):
         with_base(folder)
@@ -230,7 +229,7 @@ class TestOpening:
         fresh = made(seed=1)
         neighbours.refresh(fresh)
         assert (neighbours.base, vectors.attached, fresh.attached) == (None, None, None)
-        assert neighbours._due()
+        assert neighbours.is_due
         neighbours.refresh(vectors)
         assert vectors.attached is not None
 
@@ -299,7 +298,7 @@ class TestDamage:
         neighbours = self.after(folder, lambda index, header: self.flip(index, place % index.stat().st_size))
         assert neighbours.base is None
         assert "is damaged" in neighbours.failure
-        assert neighbours._due()
+        assert neighbours.is_due
         assert files(folder) == []
 
     @pytest.mark.parametrize("place", [0, -1])
@@ -323,7 +322,7 @@ class TestDamage:
             name = neighbours.base.path.name
             assert neighbours.verify() == (f"The index {name} is damaged.",)
         assert neighbours.base is None
-        assert neighbours._due()
+        assert neighbours.is_due
 
     def test_a_cut_file(self, folder):
         neighbours = self.after(folder, lambda index, header: index.write_bytes(index.read_bytes()[:100]))
@@ -332,7 +331,7 @@ class TestDamage:
     def test_a_missing_file(self, folder):
         neighbours = self.after(folder, lambda index, header: index.unlink())
         assert "is missing" in neighbours.failure
-        assert neighbours._due()
+        assert neighbours.is_due
 
     @pytest.mark.parametrize("text", ["", "{", "[1]", "{}", "null"])
     def test_a_header_that_is_nonsense(self, folder, text):
@@ -354,7 +353,7 @@ class TestDamage:
             item.unlink()
         neighbours.refresh()
         assert (neighbours.base, vectors.attached) == (None, None)
-        assert neighbours._due()
+        assert neighbours.is_due
 
     def test_an_index_that_names_rows_it_has_not_is_let_go(self, folder):
         vectors = made(rows=2 * BLOCK)

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memlab.kernel.index import Neighbours, Vectors
-from memlab.kernel.index._neighbours import build_from_spool as build_here
-from memlab.kernel.index._vectors import BLOCK
+from memlab.kernel.index import BLOCK, Neighbours, Vectors
+from memlab.kernel.index import build_from_spool as build_here
 
 DIM = 8
 LIMIT = 500

@@ -10,9 +10,6 @@ from memlab.kernel.index import (
     InPassages,
     Matches,
     Words,
-    _matches,
-    _postings,
-    _tokens,
     best,
     idf,
     passages_of,
@@ -28,24 +25,24 @@ questions = st.lists(st.sampled_from([*VOCABULARY, "unheard"]), max_size=5).map(
 @pytest.fixture
 def short(monkeypatch):
     """Passages of some four words, of texts of more than six."""
-    monkeypatch.setattr(_tokens, "LONG", 6)
-    monkeypatch.setattr(_postings, "LONG", 6)
-    monkeypatch.setattr(_tokens, "_WORDS", 4)
+    monkeypatch.setattr("memlab.kernel.index._tokens.LONG", 6)
+    monkeypatch.setattr("memlab.kernel.index._postings.LONG", 6)
+    monkeypatch.setattr("memlab.kernel.index._tokens._WORDS", 4)
 
 
 @pytest.fixture(params=["all are scored", "some are left out"])
 def way(request, monkeypatch):
     if request.param == "some are left out":
-        monkeypatch.setattr(_matches, "_FEW", -1)
-        monkeypatch.setattr(_matches, "_WORTH", 1)
+        monkeypatch.setattr("memlab.kernel.index._matches._FEW", -1)
+        monkeypatch.setattr("memlab.kernel.index._matches._WORTH", 1)
 
 
 class TestParts:
     @given(st.text(max_size=60) | texts, st.integers(0, 9))
     def test_they_follow_one_another_and_are_the_text(self, text, wanted):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_tokens, "LONG", wanted)
-            patch.setattr(_tokens, "_WORDS", wanted + 1)
+            patch.setattr("memlab.kernel.index._tokens.LONG", wanted)
+            patch.setattr("memlab.kernel.index._tokens._WORDS", wanted + 1)
             spans = passages_of(text)
         assert "".join(text[start:stop] for start, stop in spans) == text
         assert len(words_of(text)) > wanted or len(spans) == 1

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.english import STOP_WORDS
-from memlab.kernel.index import LANGUAGES, Words
-from memlab.kernel.index._tokens import Tokens, words_of
+from memlab.kernel.index import LANGUAGES, Tokens, Words, words_of
 
 
 @pytest.mark.parametrize(

@@ -299,8 +299,9 @@ class TestViews:
         vectors = stored(random_matrix(10_000, 4))
         for key in range(10):
             vectors.view(key, np.arange(key, 10_000, 4))
-        assert sum(len(view.rows) for view in vectors._views.values()) <= 10_000
-        assert list(vectors._views) == [6, 7, 8, 9]
+        kept = vectors._views
+        assert sum(len(view.rows) for view in kept.values()) <= 10_000
+        assert list(kept) == [6, 7, 8, 9]
 
 
 class TestOnDisk:

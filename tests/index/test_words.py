@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import DamagedLab, InputError
-from memlab.kernel.index import Words, _postings
+from memlab.kernel.index import Words
 
 VOCABULARY = ["tab", "space", "indent", "python", "rust", "deploy", "monday", "lisbon", "cat", "dog"]
 texts = st.lists(st.lists(st.sampled_from(VOCABULARY), max_size=8).map(" ".join), max_size=12)
@@ -39,7 +39,7 @@ def as_plain(words, query, hits):
 
 @pytest.fixture(params=[8192, 5], ids=["pending", "sealed often"])
 def seal(request, monkeypatch):
-    monkeypatch.setattr(_postings, "_SEAL", request.param)
+    monkeypatch.setattr("memlab.kernel.index._postings._SEAL", request.param)
 
 
 def check(batches, question, mask=None):

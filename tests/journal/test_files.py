@@ -20,9 +20,7 @@ import pytest
 
 import memlab
 from memlab.errors import DamagedLab, InputError, LabBusy, LabError, NewerLab, NotALab, ReadOnlyLab
-from memlab.kernel.journal import Journal
-from memlab.kernel.journal._database import VERSION
-from memlab.kernel.journal._events import checksum
+from memlab.kernel.journal import VERSION, Journal, checksum
 from memlab.kernel.privacy import Screened
 
 
@@ -304,10 +302,16 @@ def test_no_lab_can_be_created_on_a_read_only_disk(tmp_path: Path) -> None:
     assert all(line.startswith("ReadOnlyLab") for line in lines)
 
 
+def execute(journal: Journal, statement: str) -> None:
+    """Execute a statement over the connection that the journal writes with."""
+    writer = journal._writer
+    assert writer is not None
+    writer.execute(statement)
+
+
 def test_a_database_that_becomes_read_only_refuses_the_write(lab: Path) -> None:
     with Journal.open(lab) as journal:
-        assert journal._writer is not None
-        journal._writer.execute("PRAGMA query_only = ON")
+        execute(journal, "PRAGMA query_only = ON")
         with pytest.raises(ReadOnlyLab, match="cannot be written"), journal.write() as tx:
             tx.event("note", {}, at=0)
         assert journal.head == 1
@@ -348,8 +352,7 @@ def test_a_database_that_cannot_grow_counts_as_a_full_disk(lab: Path) -> None:
             tx.slate(2, bytes(1_000_000))
 
     with Journal.open(lab) as journal:
-        assert journal._writer is not None
-        journal._writer.execute("PRAGMA max_page_count = 60")
+        execute(journal, "PRAGMA max_page_count = 60")
         with pytest.raises(LabError, match="disk is full"):
             write()
         assert journal.head == 1

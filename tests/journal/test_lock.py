@@ -1,12 +1,15 @@
 """The writer's lock: not taken twice in a thread, and not kept by somebody who is gone."""
 
+import inspect
 import sys
 from pathlib import Path
 
 import pytest
 
 from memlab.errors import LabError
-from memlab.kernel.journal import WriterLock, _files
+from memlab.kernel.journal import WriterLock
+
+FILE = inspect.getfile(WriterLock)
 
 
 def test_it_is_not_taken_twice_in_a_thread(tmp_path):
@@ -25,12 +28,12 @@ def test_it_is_not_taken_twice_in_a_thread(tmp_path):
 def test_an_interrupt_at_any_line_leaves_it_free(tmp_path):
     """Each line of the file in turn, taking and letting go."""
     lock, tried = WriterLock(tmp_path / "lock"), 0
-    for wanted in range(1, Path(_files.__file__).read_text().count("\n") + 1):
+    for wanted in range(1, Path(FILE).read_text().count("\n") + 1):
         struck = False
 
         def trace(frame, event, argument, wanted=wanted):
             nonlocal struck
-            if frame.f_code.co_filename != _files.__file__:
+            if frame.f_code.co_filename != FILE:
                 return None
             if event == "line" and frame.f_lineno == wanted and not struck:
                 struck = True

@@ -13,9 +13,7 @@ from polars.testing import assert_frame_equal
 
 import memlab
 from memlab.errors import DamagedLab, LabBusy, NewerLab
-from memlab.kernel.journal import Journal, is_complete
-from memlab.kernel.journal._database import VERSION
-from memlab.kernel.journal._files import WriterLock
+from memlab.kernel.journal import VERSION, Journal, WriterLock, is_complete
 from tests.journal.formats import as_format_1, as_format_2, format_of
 
 

@@ -151,7 +151,7 @@ class Grammar:
             elif head in PRIMITIVES and type == PRIMITIVES[head].gives and (self.inexact or head not in INEXACT):
                 rules += [self._primitive(head)] * (3 if head in "+-*/" else 1)
         if type == "num":
-            rules += [self._library] * 4 + [self._own] * 2 + [self._param]
+            rules += [self._library] * 4 + [self._own] * 2 + [self.write_param]
         return rules
 
     def say(self, head: str, *arguments: str) -> str:
@@ -225,14 +225,14 @@ class Grammar:
         self.heads["defn"] = self.heads.get("defn", 0) + 1
         return f"(defn {name} [{' '.join(names)}] {body})"
 
-    def _param(self, depth: int, env: dict[str, str]) -> str:
+    def write_param(self, depth: int, env: dict[str, str]) -> str:
         name = self.dice.choice(("weight", "near", "half_life"))
         if name not in self.params:
             bounds = self.dice.choice(("", " :low 0 :high 10", " :low -1", " :high 1e6"))
             self.params[name] = self.say("param", f":{name}", self.dice.choice(("0", "0.5", "2", "1e-3")) + bounds)
         return self.params[name]
 
-    def _let(self, type: str, depth: int, env: dict[str, str]) -> str:
+    def write_let(self, type: str, depth: int, env: dict[str, str]) -> str:
         dice, scope, pairs = self.dice, dict(env), []
         for _ in range(dice.randint(1, 3)):
             kind = dice.choice(("num", "num", "bool", "str", type))
@@ -256,17 +256,17 @@ class Grammar:
             return self.say("let", f"({' '.join(f'({n} {v})' for n, v in pairs)})", body)
         return self.say("let", f"({' '.join(f'[{n} {v}]' for n, v in pairs)})", body)
 
-    def _if(self, type: str, depth: int, env: dict[str, str]) -> str:
+    def write_if(self, type: str, depth: int, env: dict[str, str]) -> str:
         branch = self._branch(type, depth, env)
         return self.say("if", self.expression("bool", depth, env), branch(), branch())
 
-    def _when(self, type: str, depth: int, env: dict[str, str]) -> str:
+    def write_when(self, type: str, depth: int, env: dict[str, str]) -> str:
         return self.say("when", self.expression("bool", depth, env), self._branch(type, depth, env)())
 
     def _branch(self, type: str, depth: int, env: dict[str, str]) -> Callable[[], str]:
         return lambda: self.update(depth, env) if type == "update" else self.expression(type, depth, env)
 
-    def _cond(self, type: str, depth: int, env: dict[str, str]) -> str:
+    def write_cond(self, type: str, depth: int, env: dict[str, str]) -> str:
         branch = self._branch(type, depth, env)
         pairs = [(self.expression("bool", depth, env), branch()) for _ in range(self.dice.randint(1, 3))]
         pairs.append((self.dice.choice(("else", "else", "True", "true")), branch()))
@@ -275,7 +275,7 @@ class Grammar:
         left, right = self.dice.choice(("()", "[]"))
         return self.say("cond", *[f"{left}{test} {value}{right}" for test, value in pairs])
 
-    def _case(self, type: str, depth: int, env: dict[str, str]) -> str:
+    def write_case(self, type: str, depth: int, env: dict[str, str]) -> str:
         dice, branch = self.dice, self._branch(type, depth, env)
         subject, words = self._subject(depth, env)
         keys = [dice.sample(words, min(len(words), dice.randint(1, 3))) for _ in range(dice.randint(1, 3))]
@@ -302,7 +302,7 @@ class Grammar:
             subject = "7" if kind == "num" else '"a"'
         return subject, words
 
-    def _in(self, type: str, depth: int, env: dict[str, str]) -> str:
+    def write_in(self, type: str, depth: int, env: dict[str, str]) -> str:
         subject, words = self._subject(depth, env)
         keys = self.dice.sample(words, self.dice.randint(1, min(3, len(words))))
         head = self.dice.choice(("in", "not-in", "one-of"))
@@ -310,13 +310,13 @@ class Grammar:
             return self.say(head, subject, *keys)
         return self.say(head, subject, f"[{' '.join(keys)}]")
 
-    def _null(self, type: str, depth: int, env: dict[str, str]) -> str:
+    def write_null(self, type: str, depth: int, env: dict[str, str]) -> str:
         return self.say("null?", self.expression(self.dice.choice(("num", "bool", "str")), depth, env))
 
-    def _if_null(self, type: str, depth: int, env: dict[str, str]) -> str:
+    def write_if_null(self, type: str, depth: int, env: dict[str, str]) -> str:
         return self.say("if-null", *[self.expression(type, depth, env) for _ in range(self.dice.choice((2, 2, 3)))])
 
-    def _compare(self, type: str, depth: int, env: dict[str, str]) -> str:
+    def write_compare(self, type: str, depth: int, env: dict[str, str]) -> str:
         head = self.dice.choice(("=", "!=", "<", "<=", ">", ">="))
         kind = self.dice.choice(("num", "num", "bool", "str")) if head in ("=", "!=") else "num"
         count = 2 if head == "!=" else self.dice.choice((2, 2, 2, 3))
@@ -354,7 +354,7 @@ class Grammar:
         """``(update ...)``, under choices and bindings."""
         shape = self.dice.random()
         if depth > 1 and shape < 0.5:
-            rule = self.dice.choice((Grammar._if, Grammar._when, Grammar._cond, Grammar._case))
+            rule = self.dice.choice((Grammar.write_if, Grammar.write_when, Grammar.write_cond, Grammar.write_case))
             return rule(self, "update", depth - 1, env)
         if depth > 1 and shape < 0.6:
             name = self.dice.choice(("a", "b"))
@@ -368,17 +368,17 @@ class Grammar:
 
 _EVERY = ("num", "bool", "str", "word")
 _SPECIAL: dict[str, tuple[tuple[str, ...], Callable[..., str], int]] = {
-    "let": (_EVERY, Grammar._let, 3),
-    "if": (_EVERY, Grammar._if, 3),
-    "when": (_EVERY, Grammar._when, 1),
-    "cond": (_EVERY, Grammar._cond, 2),
-    "case": (_EVERY, Grammar._case, 2),
-    "if-null": (_EVERY, Grammar._if_null, 1),
-    "null?": (("bool",), Grammar._null, 1),
-    "in": (("bool",), Grammar._in, 2),
-    "not-in": ((), Grammar._in, 0),
-    "one-of": ((), Grammar._in, 0),
-    "param": ((), Grammar._param, 0),
-    "<": (("bool",), Grammar._compare, 4),
-    **dict.fromkeys(("=", "!=", "<=", ">", ">="), ((), Grammar._compare, 0)),
+    "let": (_EVERY, Grammar.write_let, 3),
+    "if": (_EVERY, Grammar.write_if, 3),
+    "when": (_EVERY, Grammar.write_when, 1),
+    "cond": (_EVERY, Grammar.write_cond, 2),
+    "case": (_EVERY, Grammar.write_case, 2),
+    "if-null": (_EVERY, Grammar.write_if_null, 1),
+    "null?": (("bool",), Grammar.write_null, 1),
+    "in": (("bool",), Grammar.write_in, 2),
+    "not-in": ((), Grammar.write_in, 0),
+    "one-of": ((), Grammar.write_in, 0),
+    "param": ((), Grammar.write_param, 0),
+    "<": (("bool",), Grammar.write_compare, 4),
+    **dict.fromkeys(("=", "!=", "<=", ">", ">="), ((), Grammar.write_compare, 0)),
 }

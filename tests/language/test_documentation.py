@@ -22,7 +22,7 @@ from memlab.kernel.language.forms import FORMS, LIST_FORMS
 from memlab.kernel.language.reader import ABSENT, ALIASES, LITERALS, Form, Text, read_forms
 from memlab.kernel.language.texts import library
 from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, load_pack
-from memlab.subjects.linking.resolving import _EDGES as EDGES
+from memlab.subjects.linking.resolving import LINK_EDGES as EDGES
 
 PATH = Path(__file__).parents[2] / "docs" / "policy-language.md"
 PAGE = PATH.read_text(encoding="utf-8")

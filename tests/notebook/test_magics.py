@@ -15,6 +15,8 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+from tests.displays import html_of
+
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[InteractiveShell]:
@@ -130,7 +132,7 @@ def test_policy_installs_a_cell_and_shows_what_moved(cell: Callable[[str], Any])
     assert first["question"].to_list() == ["when are deploys?", "tabs or spaces?"]
     assert set(first["text"]) == {"The user indents with tabs"}
     assert "2 of 3 pairs reordered" in repr(shown) or "3 of 3 pairs reordered" in repr(shown)
-    assert "<details open><summary" in shown._repr_html_()
+    assert "<details open><summary" in html_of(shown)
     assert cell("lab.slates().decisions.collect().height") == before  # the comparison leaves no trace
     # what was shown is what a recall shows now
     assert cell("%recall when are deploys?")[0].text == "The user indents with tabs"

@@ -6,6 +6,7 @@ import pytest
 
 import memlab
 from memlab.subjects.programs import adapt
+from tests.displays import html_of
 
 pytestmark = pytest.mark.long
 
@@ -99,7 +100,7 @@ def test_without_consent_it_proposes_and_shows_why(agent, clock):
     assert (adapted.action, adapted.after) == ("proposed", good)
     assert adapted.reason.startswith("on your consent, roll back")
     assert adapted.evidence["difference"][0] == adapted.gain[0]
-    assert "better" in adapted._repr_html_()
+    assert "better" in html_of(adapted)
     assert agent.policies.pack.hash == before
 
 

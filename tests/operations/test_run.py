@@ -7,6 +7,7 @@ import pytest
 import memlab
 from memlab.errors import PolicyLimitError, PolicyNameError
 from memlab.subjects.programs import Fuel
+from tests.displays import html_of
 
 DAY = """
 ; a day of an agent
@@ -59,7 +60,7 @@ def test_a_day_in_operations(agent):
     told = json.loads(ran.json())
     assert [step["operation"] for step in told["steps"]] == ran.frame["operation"].to_list()
     assert "12 operations" in repr(ran)
-    assert "<table" in ran._repr_html_()
+    assert "<table" in html_of(ran)
 
 
 def test_a_run_is_an_event_and_so_is_what_it_does(agent):
@@ -167,7 +168,7 @@ class TestProposals:
         assert proposal.memory == 1
         assert proposal.frame["does"].to_list() == ["reads", "adds"]
         assert "on your consent" in repr(proposal)
-        assert "<table" in proposal._repr_html_()
+        assert "<table" in html_of(proposal)
         assert lab.upkeep.operations.proposals([]) == ()
 
     def test_it_runs_on_consent_and_says_who_proposed_it(self, lab):

@@ -10,6 +10,7 @@ from scipy.stats import beta
 from memlab.kernel.policies import Version
 from memlab.subjects.lens import attributed
 from memlab.subjects.lens.attribution import credible_interval
+from tests.displays import html_of
 
 
 def versions(*events):
@@ -125,7 +126,7 @@ def test_it_shows_itself():
     found = attributed("recall-score", TWO, LIVE, *recalls((2, "a", [7], [])), judgements((2, 7, "success")))
     assert "1.000" in repr(found)
     assert "Observational" in repr(found)
-    page = found._repr_html_()
+    page = html_of(found)
     assert page.count("1.000]") == 1, "what nobody judged has no interval"
 
 

@@ -7,6 +7,7 @@ import pytest
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.policies import SLOTS, VersionLog, load_pack
 from memlab.subjects.lens import PolicyDiff
+from tests.displays import html_of
 
 NEAR = "(fn [similarity] similarity)"
 FRESH = "(fn [similarity recency] (+ similarity recency))"
@@ -258,7 +259,7 @@ class TestDiff:
         log.install(NEAR)
         log.install(FRESH)
         assert self.differ(log).forms.changes
-        assert "recency" in self.differ(log)._repr_html_()
+        assert "recency" in html_of(self.differ(log))
 
     def test_the_same_policy_in_another_layout(self, log):
         log.install(NEAR)
@@ -266,7 +267,7 @@ class TestDiff:
         diff = self.differ(log)
         assert not diff
         assert "are the same policy: layout" in repr(diff)
-        assert "the same policy" in diff._repr_html_()
+        assert "the same policy" in html_of(diff)
 
     def test_parameters_alone(self, log):
         log.install(TUNED)

@@ -17,7 +17,6 @@ from memlab.kernel.policies import (
     SLOTS,
     VOCABULARY,
     VersionLog,
-    _packs,
     load_pack,
     pack_source,
 )
@@ -143,10 +142,10 @@ def test_version_1_is_not_hashed_and_a_later_one_is(monkeypatch):
     policy = pack.policies["prune"]
     assert pack.with_policy("prune", policy).hash == pack.hash
     before = pack.fingerprints("e")
-    monkeypatch.setattr(_packs, "SLOTS", _with(SLOTS, "prune"))
+    monkeypatch.setattr("memlab.kernel.policies._packs.SLOTS", _with(SLOTS, "prune"))
     assert pack.with_policy("prune", policy).hash != pack.hash
     monkeypatch.undo()
-    monkeypatch.setattr(_packs, "SETTINGS", _with(SETTINGS, "damping"))
+    monkeypatch.setattr("memlab.kernel.policies._packs.SETTINGS", _with(SETTINGS, "damping"))
     assert pack.with_policy("prune", policy).hash != pack.hash
     after = load_pack(DEFAULT).with_policy("prune", policy)
     after._fingerprints.clear()

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
 
-from memlab.kernel.privacy import screen
-from memlab.kernel.privacy._disguises import BYTES, VIEWS, Edit, View, views
+from memlab.kernel.privacy import BYTES, VIEWS, Edit, View, screen, views
 
 # made up, and put together so that no scanner takes it for one
 TOKEN = "ghp_" + "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW3xY5zA7"

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import PrivacyError
-from memlab.kernel.privacy import KINDS, Finding, Kind, refuse, screen, screen_many
-from memlab.kernel.privacy._screen import _merged
+from memlab.kernel.privacy import KINDS, Finding, Kind, merge_findings, refuse, screen, screen_many
 
 # No real credential stands here: each is made up, and put together so that no scanner takes it for one.
 LETTERS = "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW3xY5zA7bC9d"
@@ -248,7 +247,7 @@ spans = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12), st.sampled_fr
 @given(spans)
 def test_merged_findings_cover_what_any_of_them_covered_and_nothing_else(drawn: list[tuple[int, int, str]]) -> None:
     given_findings = [Finding(type, start, start + length) for start, length, type in drawn]
-    merged = _merged(list(given_findings))
+    merged = merge_findings(list(given_findings))
     covered = {place for one in given_findings for place in range(one.start, one.end)}
     assert [place for one in merged for place in range(one.start, one.end)] == sorted(covered)
     for one in merged:

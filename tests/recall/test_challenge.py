@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from memlab import load_pack
 from memlab.kernel.policies import Challenge
-from memlab.kernel.recall._ranking import draw_challenge, generator, inclusion
+from memlab.kernel.recall import draw_challenge, generator, inclusion
 
 COUNT = 14
 HEADS = st.lists(st.integers(0, COUNT - 1), min_size=1, max_size=5, unique=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.kernel.base.clock import DAY
-from memlab.kernel.recall._mentions import _NUMBERS, _SAY_WHEN, _UNITS, _spans, days_from, named_dates
+from memlab.kernel.recall import DATE_COUNTS, DATE_CUES, DATE_UNITS, date_spans, days_from, named_dates
 
 TODAY = date(2023, 5, 19)
 """A Friday."""
@@ -180,10 +180,13 @@ def test_any_text_at_any_time(text, at):
 
 
 @given(
-    st.lists(st.sampled_from([*_NUMBERS, *_UNITS, *_SAY_WHEN, "days", "of", "in", "7th", "2023-05", "who"]), max_size=6)
+    st.lists(
+        st.sampled_from([*DATE_COUNTS, *DATE_UNITS, *DATE_CUES, "days", "of", "in", "7th", "2023-05", "who"]),
+        max_size=6,
+    )
 )
 def test_what_says_no_date_at_a_glance_says_none_word_by_word(words):
-    spans = list(_spans(words, TODAY, TODAY))
+    spans = list(date_spans(words, TODAY, TODAY))
     assert bool(named_dates(" ".join(words), micros(TODAY))) == bool(spans)
 
 

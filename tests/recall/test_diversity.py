@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.kernel.policies import load_pack
-from memlab.kernel.recall import _ranking, diversifies
-from memlab.kernel.recall._ranking import choose, generator, rank_all, rank_by_score
+from memlab.kernel.recall import choose, diversifies, generator, rank_all, rank_by_score
 
 
 def pack(weight=1.0, above=1.0, more=""):
@@ -79,7 +78,7 @@ def test_many_candidates_are_lined_up_as_few_are(pool, trial, depth):
     scores, vectors = pool
     few = rank_all(trial, scores, lambda: vectors, depth=depth)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_ranking, "_AT_ONCE", 0)
+        patch.setattr("memlab.kernel.recall._ranking._AT_ONCE", 0)
         many = rank_all(trial, scores, lambda: vectors, depth=depth)
     assert many.order.tolist() == few.order.tolist()
     assert many.duplicates == few.duplicates

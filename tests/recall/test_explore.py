@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.kernel.policies import load_pack
-from memlab.kernel.recall._ranking import choose, generator
+from memlab.kernel.recall import choose, generator
 
 
 @dataclass

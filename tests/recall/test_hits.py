@@ -7,6 +7,7 @@ import math
 import pytest
 
 from memlab.errors import InputError, UnknownName
+from tests.displays import html_of
 
 TALK = [
     {"text": "The bakery opens at six.", "speaker": "Ada"},
@@ -53,7 +54,7 @@ def test_probes_were_not_shown_for_their_score(lab):
     lab.policies.use("(pack probing) (setting probe-rate 1) (setting probe-depth 10) (setting probes 1)")
     hits = lab.recall("kayak", limit=3)
     assert [hit.probe for hit in hits].count(True) == 1
-    for said in (repr(hits), hits._repr_html_()):
+    for said in (repr(hits), html_of(hits)):
         assert f"not one of the {len(hits) - 1} best" in said
     last = [hit for hit in hits if not hit.probe][-1]
     assert hits.why(left_out(hits)[0]).names[0] == f"memory {last.id}"
@@ -75,7 +76,7 @@ def test_the_tree_has_the_score_at_its_root(hits):
     for hit in hits:
         told = hit.explain()
         assert told.tree.root.value == pytest.approx(hit.score, abs=1e-12)
-        assert "step by step" in told._repr_html_()
+        assert "step by step" in html_of(told)
 
 
 def test_a_pack_that_tests_sets(lab):

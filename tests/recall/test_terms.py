@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 import memlab
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.english import STOP_WORDS
-from memlab.kernel.index import Words, _postings, _tokens, passages_of
+from memlab.kernel.index import Words, passages_of
 from memlab.kernel.policies import load_pack
 from memlab.kernel.schema import role_of
 from memlab.kernel.slates import decode, encode
+from tests.displays import html_of
 
 NUMBERS = ("late", "around-lexical", "around-similarity", "names-things", "words", "takes-over")
 FLAGS = (
@@ -191,9 +192,9 @@ def test_terms_are_what_a_slow_way_finds(turns, question):
 @given(TURNS, QUESTIONS)
 def test_late_of_a_long_text_is_that_of_its_best_passage(turns, question):
     with pytest.MonkeyPatch.context() as patch:
-        for module in (_tokens, _postings):
-            patch.setattr(module, "LONG", 2)
-        patch.setattr(_tokens, "_WORDS", 2)
+        for module in ("_tokens", "_postings"):
+            patch.setattr(f"memlab.kernel.index.{module}.LONG", 2)
+        patch.setattr("memlab.kernel.index._tokens._WORDS", 2)
         slate, slow = asked(turns, question), Slow(turns, question)
         assert slate.numbers["late"] == pytest.approx([slow.late(row) for row in range(len(turns))], abs=1e-6)
 
@@ -375,7 +376,7 @@ def test_a_pack_says_what_is_known_and_shows_fewer_below_its_floor():
             assert hits.known == pytest.approx(value)
             assert len(hits) == count
             assert f"{value:.0%} likely that these memories contain the answer" in repr(hits)
-            assert f"{value:.0%} likely that these memories contain the answer" in hits._repr_html_()
+            assert f"{value:.0%} likely that these memories contain the answer" in html_of(hits)
             assert hits.slate.policies["known"] == lab.policies["known"].hash
             assert lab.slates().decisions.collect()["known"].to_list() == [hits.known]
         assert decode(encode(hits.slate)).known == hits.known
@@ -416,7 +417,7 @@ def test_what_is_known_is_told_only_under_the_score_that_it_was_calibrated_for()
         lab.policies.install("recall-score", "(fn [similarity] similarity)")
         assert ask().known is None
         assert "likely" not in repr(ask())
-        assert "likely" not in ask()._repr_html_()
+        assert "likely" not in html_of(ask())
         lab.policies.install("known", calibrated, reason="calibrated anew")
         assert ask().known is not None, "who installs another score installs what is known of it"
         lab.policies.rollback("recall-score")

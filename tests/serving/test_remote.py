@@ -31,9 +31,9 @@ from memlab.errors import (
     ReadOnlyLab,
     UnknownName,
 )
-from memlab.io.serving import connect
-from memlab.io.serving._desk import describe_error, restore_error
-from memlab.io.serving._forms import LONGEST_REQUEST
+from memlab.io.serving import connect, describe_error, restore_error
+from memlab.io.serving.forms import LONGEST_REQUEST
+from tests.displays import html_of
 
 pytestmark = pytest.mark.long
 
@@ -423,7 +423,7 @@ def test_text_of_a_server_is_data():
     wild = "<script>alert(1)</script>\x1b[2J\u202e"
     with lying(sends(recalled(text=wild, kind="<b>", ref=wild, tags=[wild]))) as (lab, _):
         hits = lab.recall("<i>")
-    shown = hits._repr_html_()
+    shown = html_of(hits)
     assert [one for one in ("<script", "<b>", "<i>", "\x1b") if one in shown] == []
     assert "\x1b" not in repr(hits) + hits[0].text + hits[0].tags[0] + hits[0].ref + str(hits.frame)
     with lying(sends(result(None, isError=True, content=[{"type": "text", "text": f"{wild}{'x' * 100_000}"}]))) as (

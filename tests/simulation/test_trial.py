@@ -11,6 +11,7 @@ import memlab
 from memlab.errors import InputError, UnknownName
 from memlab.io.ingest import Conversation, LabelledConversation, Question, Turn
 from memlab.science.simulation import MessageEvent, QuestionEvent, Transcript, User, live, trial
+from tests.displays import html_of
 
 pytestmark = pytest.mark.long
 
@@ -92,7 +93,7 @@ def test_differences_are_paired_and_over_seeds(tried):
 def test_it_shows_itself(tried):
     assert "lived" in repr(tried)
     assert "one step" in repr(tried)
-    assert "<table" in tried._repr_html_()
+    assert "<table" in html_of(tried)
     told = json.loads(json.dumps(tried.to_dict()))
     assert told["seeds"] == [WORLD.seed, 5, 6]
     assert len(told["script_hash"]) == 64

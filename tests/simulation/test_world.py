@@ -14,8 +14,7 @@ from lives import small
 from properties import examples
 
 from memlab.errors import InputError
-from memlab.science.simulation import HABIT, WORLDS, MessageEvent, Phase, QuestionEvent, User, World
-from memlab.science.simulation._world import ASPECTS, named
+from memlab.science.simulation import ASPECTS, HABIT, WORLDS, MessageEvent, Phase, QuestionEvent, User, World, named
 
 
 def bytes_of(world):

@@ -12,6 +12,7 @@ from properties import examples
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.slates import TABLES, Slates
+from tests.displays import html_of
 from tests.slates.logs import frames, judged, logs, no_feedback, plain, recalls
 
 quick = examples(40, quick=10)
@@ -192,8 +193,8 @@ class TestLooks:
 
     def test_html_is_escaped(self):
         log = Slates.of([plain(1, pack="<script>")], no_feedback())
-        assert "&lt;script&gt;" in log._repr_html_()
-        assert "<script>" not in log._repr_html_()
+        assert "&lt;script&gt;" in html_of(log)
+        assert "<script>" not in html_of(log)
 
     @quick
     @given(recalls(fewest=0))

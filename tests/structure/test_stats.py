@@ -10,6 +10,7 @@ import memlab
 from memlab.kernel.policies import load_pack
 from memlab.subjects.clusters.finding import assign
 from memlab.subjects.clusters.stats import Stats, stats
+from tests.displays import html_of, png_of
 
 STATS = importlib.import_module("memlab.subjects.clusters.stats")  # the package has a function of this name
 
@@ -114,7 +115,7 @@ def test_the_same_lab_gives_the_same_statistics(lab, clock):
     filled(lab, clock)
     one, other = of(lab, clock, seed=5), of(lab, clock, seed=5)
     assert all(one.frames[name].equals(other.frames[name]) for name in one.frames)
-    assert one._repr_html_() == other._repr_html_()
+    assert html_of(one) == html_of(other)
 
 
 def test_tags_do_not_count_as_memories(lab, clock):
@@ -145,7 +146,7 @@ class Strict(HTMLParser):
 
 
 def page_of(found):
-    page = found._repr_html_()
+    page = html_of(found)
     parser = Strict()
     parser.feed(page)
     assert parser.open == ()
@@ -191,7 +192,7 @@ def labels_of(figure, panel):
 def test_the_figure_shows_communities_then_clusters_then_kinds(lab, clock, trigrams):
     def title(found):
         figure = found.figure()
-        assert figure._repr_png_()[:4] == b"\x89PNG"
+        assert png_of(figure)[:4] == b"\x89PNG"
         return figure.axes[0].get_title(loc="left")
 
     assert title(of(filled(lab, clock), clock)) == "Communities"

@@ -14,6 +14,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.schema import KINDS
 from memlab.subjects.reading.sentences import count_tokens
+from tests.displays import html_of
 
 PACKS = ("memlab", "workbench", "cascade", "companion", "factgraph", "associative")
 HOSTILE = [
@@ -138,9 +139,9 @@ class TestUntrusted:
     def test_the_page_of_a_result_is_escaped(self, lab):
         lab.remember(HOSTILE[3], triggers=["task"])
         found = lab.context("the task <i>")
-        assert "<script>" not in found._repr_html_()
-        assert "<i>" not in found._repr_html_()
-        assert "alert" in found._repr_html_()
+        assert "<script>" not in html_of(found)
+        assert "<i>" not in html_of(found)
+        assert "alert" in html_of(found)
         assert "\x1b" not in repr(found)
 
     def test_the_mark_is_made_of_what_stands_between(self, lab):
@@ -422,7 +423,7 @@ class TestMetrics:
         found = lab.agents.metrics()
         assert (found["contexts"], found["coverage"], found["tokens-saved"]) == (0, None, None)
         assert "tokens-injected" in repr(found)
-        assert "most frequent gotchas" in found._repr_html_()
+        assert "most frequent gotchas" in html_of(found)
         with pytest.raises(UnknownName, match="coverage"):
             found["coverages"]
 

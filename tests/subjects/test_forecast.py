@@ -19,6 +19,7 @@ from memlab.kernel.policies import load_pack
 from memlab.kernel.schema import RECALLABLE
 from memlab.subjects.drawing import CYCLE
 from memlab.subjects.retention.upkeep import transitions
+from tests.displays import html_of, png_of
 
 BEGIN = to_micros("2026-03-01T12:00:00")
 CLOSE = 1e-12
@@ -279,7 +280,7 @@ class TestAsked:
     def test_no_memories_give_empty_frames(self, lab):
         found = lab.upkeep.forecast([], "2026-04-01")
         assert (found.frame.height, found.transitions.height) == (0, 0)
-        assert found._repr_html_()
+        assert html_of(found)
 
 
 class TestFigure:
@@ -294,7 +295,7 @@ class TestFigure:
             "2: _second",
             "3: third t",
         ]
-        assert figure._repr_png_()[:4] == b"\x89PNG"
+        assert png_of(figure)[:4] == b"\x89PNG"
 
     @pytest.mark.long
     def test_it_is_drawn_on_the_callers_axes_one_for_each_panel(self, lab):
@@ -332,7 +333,7 @@ class TestFigure:
 
     def test_a_page_shows_figure_and_transitions_escaped(self, lab):
         lab.remember("<b>bold</b> & co")
-        page = lab.upkeep.forecast(1, "2026-06-01", packs=["companion", "memlab"])._repr_html_()
+        page = html_of(lab.upkeep.forecast(1, "2026-06-01", packs=["companion", "memlab"]))
         assert "<b>bold" not in page
         assert "<svg" in page
         assert "fragment" in page

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.errors import InputError, PrivacyError, UnknownName
+from tests.displays import html_of
 
 SHOP = {
     "README.md": "# Shop\n\nA shop for tea.\n\n## Style\n\n- Names of functions are verbs, always.\n",
@@ -252,7 +253,7 @@ class TestWhatALabKnows:
     def test_it_shows_itself(self, lab: memlab.Lab, shop: Path) -> None:
         found = lab.agents.modules.scan(shop, project="<b>")
         assert repr(found) == "<ModuleMap <b>, version 1: 5 modules, 5 shallow>"
-        assert "<b>" not in found._repr_html_().replace("&lt;b&gt;", "")
+        assert "<b>" not in html_of(found).replace("&lt;b&gt;", "")
         assert "shop/cart: Carts: what somebody is about to buy.\n" in found.text
         assert "test: pytest" in found.text
 

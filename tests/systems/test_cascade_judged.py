@@ -43,7 +43,7 @@ def test_a_rejection_takes_back_its_own_recall_and_no_other(lab, clock):
     assert lab.memories.select("access", "accessed").rows() == [
         (1.0, memlab.kernel.base.clock.from_micros(second.slate.at))
     ]
-    uses = lab._core.store.state.uses.values[0]
+    uses = lab.io.store.state.uses.values[0]
     assert uses[:3].tolist() == [second.slate.at, first.slate.at - 3_600_000_000, uses[2]]
 
 

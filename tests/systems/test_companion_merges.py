@@ -51,7 +51,7 @@ def test_one_memory_says_what_both_said(lab):
 def test_the_vector_is_that_of_the_combined_text(lab):
     lab.remember([GLOBEX | {"provenance": "inferred"}])
     (text,) = lab.memories.filter(status="active")["text"]
-    stored = lab._core.store.state.vectors.take(np.array([1]))
+    stored = lab.io.store.state.vectors.take(np.array([1]))
     np.testing.assert_array_equal(stored, lab.io.embedder.encode([text]))
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import memlab
 from memlab.errors import InputError
+from tests.displays import html_of
 
 CODER: dict[str, Any] = {"creator": "agent:coder", "project": "api", "session": "monday"}
 
@@ -47,7 +48,7 @@ def test_a_contradiction_deprecates_the_old_one_and_says_so(project: memlab.Lab)
     """Tabs, then spaces: the old convention leaves recall, and both the result and the memory say what happened."""
     told = project.remember([{"text": "Use spaces for indentation now", "kind": "convention", **CODER}])
     assert told.outcomes.filter(pl.col("outcome") == "superseded")["why"].to_list() == ["Updated: tabs -> spaces"]
-    assert "Updated: tabs -&gt; spaces" in told._repr_html_()
+    assert "Updated: tabs -&gt; spaces" in html_of(told)
     old = row_of(project, 1)
     assert (old["status"], old["superseded_by"], old["reason"]) == ("superseded", 5, "Updated: tabs -> spaces")
     assert old["valid_until"] is not None

@@ -7,6 +7,7 @@ import pytest
 
 import memlab
 from memlab.ui.widgets import EvaluationBoard
+from tests.widgets.shared import set_shared, shared
 
 WORDS = '(pack words "Words alone.") (defpolicy recall-score [lexical] lexical)'
 
@@ -40,7 +41,7 @@ def test_it_is_what_evaluate_gives(board, judged):
     found = board.evaluate()
     direct = memlab.evaluate(judged, ["memlab", WORDS], missing="zero")
     assert found.frame.equals(direct.frame)
-    shown = board._evaluation
+    shown = shared(board, "evaluation")
     assert [row["policy"] for row in shown["rows"]] == direct.frame["policy"].to_list()
     assert {len(row["gates"]) for row in shown["rows"]} == {9}
     states = [[gate.state for gate in row.measured.gates] for row in direct.rows]
@@ -55,18 +56,18 @@ def test_it_works_in_a_thread_that_a_browser_asks_about(board, ask):
     assert ask(board, "begin", part="evaluation") == {}
     assert settled(board, ask) == {}
     assert board.evaluation is not None
-    assert board._differences["recalls"]
-    first = board._evaluation
-    board._evaluation = {}
+    assert shared(board, "differences")["recalls"]
+    first = shared(board, "evaluation")
+    set_shared(board, "evaluation", {})
     ask(board, "begin", part="evaluation")  # known by its settings: at once
-    assert board._evaluation == first
+    assert shared(board, "evaluation") == first
 
 
 def test_the_heads_of_a_disagreement_are_the_top_five_of_both(board):
     found = board.evaluate()
     board.finish()
     a, b = board.pair
-    for one, direct in zip(board._differences["recalls"], found.disagreements(a, b, 6), strict=True):
+    for one, direct in zip(shared(board, "differences")["recalls"], found.disagreements(a, b, 6), strict=True):
         for side in (0, 1):
             ranks = {str(item.memory): item.ranks[side] for item in direct.items if item.ranks[side]}
             assert {item["memory"]: item["rank"] for item in one["heads"][side]} == {
@@ -78,7 +79,7 @@ def test_the_heads_of_a_disagreement_are_the_top_five_of_both(board):
 def test_the_planner_has_a_design_for_each_number_of_extra_items(board, judged, ask):
     ask(board, "begin", part="plan")
     assert settled(board, ask) == {}
-    designs = pl.DataFrame(board._plan["designs"])
+    designs = pl.DataFrame(shared(board, "plan")["designs"])
     wanted = {"challenge by lot", "A/B by recall", *(f"challenge, {extra} extra" for extra in range(1, 6))}
     assert wanted <= set(designs["design"])
     direct = memlab.plan(judged, ["memlab", WORDS], missing="zero").frame
@@ -91,7 +92,7 @@ def test_the_planner_has_a_design_for_each_number_of_extra_items(board, judged, 
 def test_a_challenge_is_followed_day_by_day(board, judged, ask):
     ask(board, "begin", part="challenge")
     assert settled(board, ask) == {}
-    track, (shown,) = judged.verdict(missing="zero")["words"].track, board._challenge["verdicts"]
+    track, (shown,) = judged.verdict(missing="zero")["words"].track, shared(board, "challenge")["verdicts"]
     assert shown["days"][-1]["low"] == pytest.approx(track["low"][-1])
     assert [day["day"] for day in shown["days"]] == sorted({str(at.date()) for at in track["at"]})
     assert shown["sentence"] == judged.verdict(missing="zero")["words"].sentence
@@ -100,7 +101,7 @@ def test_a_challenge_is_followed_day_by_day(board, judged, ask):
 def test_a_challenge_begins_from_the_planner(board, judged, ask):
     answer = ask(board, "challenge", policy="companion", design="extra", extra=2, rate=0.5, reason="fresher?")
     assert answer == {}
-    assert board._about["challengers"] == ["words", "companion"]
+    assert shared(board, "about")["challengers"] == ["words", "companion"]
     assert judged.policies.challenges[-1].extra == 2
     assert "is a challenger already" in ask(
         board, "challenge", policy="companion", design="extra", extra=1, rate=1.0, reason=""
@@ -127,13 +128,13 @@ def test_what_is_refused_in_the_thread_is_said(judged, ask):
 
 def test_a_log_without_feedback_and_an_empty_lab_say_so(lab, ask):
     board = EvaluationBoard(lab)
-    assert (board._about["recalls"], board._about["judged"]) == (0, 0)
+    assert (shared(board, "about")["recalls"], shared(board, "about")["judged"]) == (0, 0)
     ask(board, "begin", part="evaluation")
     assert isinstance(settled(board, ask), str)
     lab.remember("The user prefers tabs")
     lab.recall("tabs?")
     board.refresh()
-    assert (board._about["recalls"], board._about["judged"]) == (1, 0)
+    assert (shared(board, "about")["recalls"], shared(board, "about")["judged"]) == (1, 0)
     ask(board, "begin", part="plan")
     assert isinstance(settled(board, ask), str)
 
@@ -149,8 +150,8 @@ def test_two_boards_at_work_on_one_lab(board, judged, ask):
     ask(board, "begin", part="evaluation")
     ask(other, "begin", part="evaluation")
     assert settled(board, ask) == settled(other, ask) == {}
-    for one in (board, other):
-        direct = memlab.evaluate(judged, [one._named[name] or name for name in one.policies], missing="zero")
+    for one, policies in ((board, ["memlab", WORDS]), (other, ["memlab", "companion"])):
+        direct = memlab.evaluate(judged, policies, missing="zero")
         assert one.evaluation.frame.equals(direct.frame)
 
 

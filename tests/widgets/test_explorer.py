@@ -5,6 +5,7 @@ import pytest
 
 import memlab
 from memlab.ui.widgets import RecallExplorer
+from tests.widgets.shared import shared
 
 FORM = {"limit": 3, "pack": "", "at": ""}
 
@@ -38,14 +39,14 @@ def test_terms_sum_to_the_score(explorer, ask):
         found = ask(explorer, "explain", memory=hit.id)
         assert found["terms"]["value"].sum() == pytest.approx(hit.score)
         assert found["tree"].columns == ["depth", "role", "source", "value", "shown", "live"]
-    assert explorer._about["sums"]
+    assert shared(explorer, "about")["sums"]
 
 
 def test_a_pack_whose_score_is_no_sum_says_so(asked):
     pack = asked.policies.pack.with_policy("recall-score", memlab.load_pack("fsrs").policies["recall-score"])
     product = RecallExplorer(asked, question="tabs", pack=pack)
     assert len(product.hits) > 0
-    assert not product._about["sums"]
+    assert not shared(product, "about")["sums"]
 
 
 @pytest.mark.parametrize(("known", "count"), [(0.4, 1), (0.6, 3)])
@@ -53,10 +54,10 @@ def test_what_the_pack_says_of_an_answer_is_shown(asked, known, count):
     policy = f"(defpolicy known [score] (+ (* 0 (slate-max score)) {known}))"
     pack = f'(pack knows "Says it.") (setting known-floor 0.5) (setting unknown-limit 1) {policy}'
     explorer = RecallExplorer(asked, question="tabs or spaces?", limit=3, pack=memlab.load_pack(pack))
-    assert explorer._about["known"] == pytest.approx(known)
-    assert (len(explorer.hits), explorer._about["fewer"]) == (count, known < 0.5)
+    assert shared(explorer, "about")["known"] == pytest.approx(known)
+    assert (len(explorer.hits), shared(explorer, "about")["fewer"]) == (count, known < 0.5)
     explorer.question = ""
-    assert (explorer._about["known"], explorer._about["fewer"]) == (None, False)
+    assert (shared(explorer, "about")["known"], shared(explorer, "about")["fewer"]) == (None, False)
 
 
 def test_two_hits_are_compared_as_hits_why_does(explorer, ask):
@@ -122,7 +123,7 @@ def test_an_empty_lab_has_nothing_to_show_and_says_so(lab):
     empty = RecallExplorer(lab, question="anything")
     assert len(empty.hits) == 0
     assert empty.fault == ""
-    assert empty._about["memories"] == 0
+    assert shared(empty, "about")["memories"] == 0
 
 
 def test_a_lab_closed_under_it_is_said_in_the_widget(explorer, asked, ask):

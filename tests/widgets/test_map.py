@@ -8,6 +8,7 @@ import pytest
 
 import memlab
 from memlab.ui.widgets import MemoryMap
+from tests.widgets.shared import shared
 
 
 def read(given):
@@ -20,18 +21,18 @@ def chart(asked):
 
 
 def test_every_memory_is_a_point_within_the_square(chart):
-    points = read(chart._points)
+    points = read(shared(chart, "points"))
     assert points["id"].to_list() == [1, 2, 3, 4, 5, 6]
     assert points.select(pl.col("x", "y").abs().max()).row(0) <= (1, 1)
-    assert 0 < chart._about["kept"] <= 1
+    assert 0 < shared(chart, "about")["kept"] <= 1
 
 
 def test_a_map_is_the_same_each_time(chart, asked):
-    assert chart._points == MemoryMap(asked)._points
+    assert shared(chart, "points") == shared(MemoryMap(asked), "points")
 
 
 def test_axes_are_those_of_most_variance():
-    from memlab.ui.widgets._map import _pca
+    from memlab.ui.widgets import principal_axes
 
     dice = np.random.default_rng(1)
     given = (dice.normal(size=(500, 3)) @ dice.normal(size=(3, 16)) * [9] + dice.normal(size=(500, 16))).clip(-127, 127)
@@ -39,22 +40,22 @@ def test_axes_are_those_of_most_variance():
     units = vectors / np.linalg.norm(vectors.astype(float), axis=1, keepdims=True)
     centred = units - units.mean(axis=0)
     u, s, _ = np.linalg.svd(centred, full_matrices=False)
-    places, kept = _pca(vectors)
+    places, kept = principal_axes(vectors)
     assert np.abs(places) == pytest.approx(np.abs(u[:, :2] * s[:2]), abs=1e-4)
     assert kept == pytest.approx(float((s[:2] ** 2).sum() / (s**2).sum()), abs=1e-4)
 
 
 def test_colours_by_kind_are_words_of_a_legend(chart):
-    legend = chart._about["legend"]
+    legend = shared(chart, "about")["legend"]
     assert legend["words"][0] == ["fact", 3]
-    assert sorted(read(chart._shades)["place"].to_list()) == [0, 0, 0, 1, 1, 2]
+    assert sorted(read(shared(chart, "shades"))["place"].to_list()) == [0, 0, 0, 1, 1, 2]
 
 
 def test_many_words_share_the_last_place(lab):
     lab.remember([{"text": f"Of kind {kind}", "kind": kind} for kind in memlab.KINDS[:12]])
     chart = MemoryMap(lab)
-    assert chart._about["legend"]["words"][-1] == ["5 others", 5]
-    assert read(chart._shades)["place"].max() == 7
+    assert shared(chart, "about")["legend"]["words"][-1] == ["5 others", 5]
+    assert read(shared(chart, "shades"))["place"].max() == 7
 
 
 def test_retention_and_recall_are_scales(chart, asked, clock):
@@ -64,15 +65,15 @@ def test_retention_and_recall_are_scales(chart, asked, clock):
     chart.colour = "retention"
     chart.send_state  # noqa: B018
     assert chart.answer({"id": 1, "verb": "refresh", "arguments": {}})[0]["value"] == {}
-    values = read(chart._shades)["value"].to_list()
+    values = read(shared(chart, "shades"))["value"].to_list()
     assert values[-1] == max(values)
     chart.colour = "recalled"
-    assert chart._about["legend"]["ends"][1] == "now"
+    assert shared(chart, "about")["legend"]["ends"][1] == "now"
 
 
 def test_clusters_are_words_once_they_are_found(chart, asked):
     chart.colour = "cluster"
-    assert chart._about["legend"]["none"] == 6
+    assert shared(chart, "about")["legend"]["none"] == 6
     assert chart.fault == ""
 
 
@@ -129,17 +130,17 @@ def test_what_cannot_be_shown_is_said_and_the_map_goes_on(chart, trait, value, s
 
 def test_labs_of_no_and_few_memories(lab, ask):
     chart = MemoryMap(lab)
-    assert (read(chart._points).height, chart.fault) == (0, "")
+    assert (read(shared(chart, "points")).height, chart.fault) == (0, "")
     assert "Nothing that may answer" in ask(chart, "spread", question="x")
     lab.remember("One")
     ask(chart, "refresh")
-    assert read(chart._points).height == 1
+    assert read(shared(chart, "points")).height == 1
 
 
 def test_more_than_can_be_drawn_is_an_even_sample(asked, monkeypatch):
     monkeypatch.setattr("memlab.ui.widgets._map._MOST", 3)
     chart = MemoryMap(asked)
-    assert (chart._about["shown"], chart._about["memories"]) == (3, 6)
+    assert (shared(chart, "about")["shown"], shared(chart, "about")["memories"]) == (3, 6)
 
 
 def test_a_lab_closed_under_it_is_said(chart, asked, ask):

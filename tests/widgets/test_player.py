@@ -8,6 +8,7 @@ import pytest
 import memlab
 from memlab.kernel.schema import STATUSES
 from memlab.ui.widgets import LifePlayer
+from tests.widgets.shared import shared
 
 
 @pytest.fixture
@@ -37,14 +38,14 @@ def at(player, event):
     player.answer_frame(event)
     player.finish()
     words = pl.Series(STATUSES)
-    return frame_of(player._frame).with_columns(
-        status=words.gather(frame_of(player._frame)["status_a"].cast(pl.UInt32))
+    return frame_of(shared(player, "frame")).with_columns(
+        status=words.gather(frame_of(shared(player, "frame"))["status_a"].cast(pl.UInt32))
     )
 
 
 def test_a_frame_is_the_lab_as_it_was(player, lived):
-    first = player._about["first"]
-    for event in range(first, player._about["head"] + 1):
+    first = shared(player, "about")["first"]
+    for event in range(first, shared(player, "about")["head"] + 1):
         past = lived.at(event=event).memories
         found = at(player, event)
         assert found["id"].to_list() == past["id"].to_list()
@@ -52,7 +53,7 @@ def test_a_frame_is_the_lab_as_it_was(player, lived):
 
 
 def test_what_is_left_is_what_the_forecast_says_of_both_packs(player, lived):
-    found = at(player, player._about["head"])
+    found = at(player, shared(player, "about")["head"])
     ids = found["id"].to_list()
     for side, pack in (("a", "memlab"), ("b", "companion")):
         direct = lived.upkeep.forecast(ids, "2026-12-01", points=2, packs=pack).frame
@@ -63,8 +64,8 @@ def test_what_is_left_is_what_the_forecast_says_of_both_packs(player, lived):
 def test_key_frames_reach_from_the_first_event_to_the_last(player, ask):
     assert ask(player, "frames", packs=["fsrs", "companion"]) == {}
     player.finish()
-    events = frame_of(player._frames)["event"].unique().to_list()
-    assert events[-1] == player._about["head"]
+    events = frame_of(shared(player, "frames"))["event"].unique().to_list()
+    assert events[-1] == shared(player, "about")["head"]
     assert player.packs == ["fsrs", "companion"]
 
 
@@ -79,11 +80,11 @@ def test_an_event_names_the_policies_that_decided_it(player, lived, ask):
 
 
 def test_curves_follow_the_sliders(player, ask):
-    head = player._about["head"]
-    assert [one["name"] for one in player._about["params"]] == ["base-half-life"]
+    head = shared(player, "about")["head"]
+    assert [one["name"] for one in shared(player, "about")["params"]] == ["base-half-life"]
     ask(player, "curves", event=head, chosen=[1], until="2026-08-01", params={"base-half-life": 300.0})
     player.finish()
-    last = frame_of(player._curves).group_by("tuned", maintain_order=True).last().sort("tuned")
+    last = frame_of(shared(player, "curves")).group_by("tuned", maintain_order=True).last().sort("tuned")
     assert last["retention"][1] > last["retention"][0] + 0.3
     assert player.chosen == [1]
     assert player.forecast.frame["memory_id"].unique().to_list() == [1]
@@ -93,33 +94,33 @@ def test_what_would_be_let_go_by_a_date(player, ask):
     ask(player, "frames", packs=["companion", "fsrs"])
     ask(player, "curves", event=0, chosen=[], until="2029-01-01", params={})
     player.finish()
-    (side,) = player._gone["sides"]
+    (side,) = shared(player, "gone")["sides"]
     assert 0 < side["count"] <= side["of"] == 7
     assert side["first"][0]["to"] == "deleted"
 
 
 def test_a_purge_takes_what_was_kept_of_the_past(player, lived):
     player.fill()
-    assert "diary" in frame_of(player._memories)["text"].str.join(" ")[0]
+    assert "diary" in frame_of(shared(player, "memories"))["text"].str.join(" ")[0]
     lived.purge(5)
     player.refresh()
-    assert player._frames == b""
-    assert "diary" not in frame_of(player._memories)["text"].str.join(" ")[0]
+    assert shared(player, "frames") == b""
+    assert "diary" not in frame_of(shared(player, "memories"))["text"].str.join(" ")[0]
 
 
 def test_new_events_reach_it(player, lived):
-    head = player._about["head"]
+    head = shared(player, "about")["head"]
     lived.remember("The user sold the boat")
     player.refresh()
-    assert player._about["head"] > head
-    assert frame_of(player._events)["event"][-1] == player._about["head"]
+    assert shared(player, "about")["head"] > head
+    assert frame_of(shared(player, "events"))["event"][-1] == shared(player, "about")["head"]
 
 
 def test_two_players_on_one_lab_are_two(player, lived):
     other = LifePlayer(lived)
     assert at(player, 5).equals(at(player, 5))
     assert (player.event, other.event) == (5, 0)
-    head = other._about["head"]
+    head = shared(other, "about")["head"]
     assert at(other, head).height == len(lived) > at(player, 5).height
     other.chosen = [1]
     assert player.chosen == []
@@ -128,14 +129,15 @@ def test_two_players_on_one_lab_are_two(player, lived):
 def test_of_more_than_can_be_drawn_some_are_evenly_chosen(lived, monkeypatch):
     monkeypatch.setattr("memlab.ui.widgets._player._MOST", 3)
     player = LifePlayer(lived)
-    assert (player._about["drawn"], player._about["memories"]) == (3, len(lived))
-    assert set(at(player, player._about["head"])["id"]) == set(player._ids)
-    assert (player._ids[0], player._ids[-1]) == (1, len(lived))
+    assert (shared(player, "about")["drawn"], shared(player, "about")["memories"]) == (3, len(lived))
+    ids = frame_of(shared(player, "memories"))["id"].to_list()
+    assert set(at(player, shared(player, "about")["head"])["id"]) == set(ids)
+    assert (ids[0], ids[-1]) == (1, len(lived))
 
 
 def test_an_empty_lab_and_a_closed_one_say_so(lab, ask):
     player = LifePlayer(lab)
-    assert player._about["memories"] == 0
+    assert shared(player, "about")["memories"] == 0
     player.fill()
     assert "There is no event" in ask(player, "event", event=99)
     lab.close()

@@ -7,6 +7,8 @@ import memlab
 from memlab.kernel.language.forms import FORMS
 from memlab.subjects.lens import FORM_SHAPES, vocabulary
 from memlab.ui.widgets import PolicyStudio
+from tests.displays import page_of
+from tests.widgets.shared import shared
 
 QUESTIONS = ["tabs or spaces?", "when do deploys go out?"]
 TURNED = "(fn [similarity] (* (param :weight -1 :low -1 :high 1) similarity))"
@@ -34,9 +36,9 @@ def test_it_begins_with_the_live_policy_and_nothing_moves(studio, asked):
         memlab.kernel.language.compile_policy(studio.source, memlab.SLOTS["recall-score"].signature)
         == asked.policies["recall-score"]
     )
-    assert studio._about["same"]
+    assert shared(studio, "about")["same"]
     assert order(studio, "rank_before") == order(studio, "rank_after")
-    assert [one["pairs"] for one in studio._sums] == [0, 0]
+    assert [one["pairs"] for one in shared(studio, "sums")] == [0, 0]
 
 
 def test_before_is_what_the_lab_recalls(studio, asked):
@@ -88,7 +90,7 @@ def test_nothing_that_is_tried_is_logged_or_live(studio, asked, type_text):
 
 def test_pairs_and_top_five_are_counted(studio, type_text):
     type_text(studio, TURNED)
-    for question, sums in zip(QUESTIONS, studio._sums, strict=True):
+    for question, sums in zip(QUESTIONS, shared(studio, "sums"), strict=True):
         ranks = studio.moves.filter(pl.col("question") == question).select("rank_before", "rank_after").rows()
         turned = sum((a < c) != (b < d) for n, (a, b) in enumerate(ranks) for c, d in ranks[n + 1 :])
         new = sum(b <= 5 < a for a, b in ranks)
@@ -99,20 +101,20 @@ def test_a_broken_text_keeps_the_last_ranks_and_says_where(studio, type_text):
     type_text(studio, TURNED)
     good = studio.moves
     assert type_text(studio, "(fn [similarity]\n  (+ similarty 1))") == {}
-    problem = studio._about["problem"]
+    problem = shared(studio, "about")["problem"]
     assert "Did you mean similarity" in problem["text"]
     assert studio.source[slice(*problem["places"])] == "similarty"
     assert studio.moves.equals(good)
     assert studio.params == {"weight": -1}
     type_text(studio, "")
-    assert "The text is empty" in studio._about["problem"]["text"]
+    assert "The text is empty" in shared(studio, "about")["problem"]["text"]
     type_text(studio, TURNED)
-    assert studio._about["problem"] is None
+    assert shared(studio, "about")["problem"] is None
 
 
 def test_places_are_as_a_browser_counts_them(studio, type_text):
     type_text(studio, f'"𝄞" {TURNED}'.replace('"𝄞"', "; 𝄞𝄞\n"))
-    ((start, stop),) = studio._params[0]["places"]
+    ((start, stop),) = shared(studio, "params")[0]["places"]
     encoded = studio.source.encode("utf-16-le")
     assert encoded[2 * start : 2 * stop].decode("utf-16-le") == "-1"
 
@@ -120,20 +122,21 @@ def test_places_are_as_a_browser_counts_them(studio, type_text):
 def test_params_have_their_bounds_and_places(studio, type_text):
     type_text(studio, "(fn [similarity] (+ (param :b 0.5) (* (param :a 2 :low 1 :high 3) similarity)))")
     assert studio.params == {"a": 2, "b": 0.5}
-    assert [(one["name"], one["low"], one["high"]) for one in studio._params] == [("b", None, None), ("a", 1, 3)]
+    bounds = [(one["name"], one["low"], one["high"]) for one in shared(studio, "params")]
+    assert bounds == [("b", None, None), ("a", 1, 3)]
 
 
 def test_a_parameter_of_a_helper_that_is_never_called_has_no_slider(studio, type_text):
     type_text(studio, "(defn f [] (param :x 1)) (fn [similarity] similarity)")
-    assert (studio._about["problem"], studio._params) == (None, [])
+    assert (shared(studio, "about")["problem"], shared(studio, "params")) == (None, [])
 
 
 def test_numbers_become_parameters_and_mean_the_same(studio, ask):
-    assert studio._about["numbers"] == 27
+    assert shared(studio, "about")["numbers"] == 27
     assert ask(studio, "text", of="sliders") == {}
-    assert (studio._about["numbers"], len(studio.params), studio._about["meaning"]) == (0, 27, True)
+    assert (shared(studio, "about")["numbers"], len(studio.params), shared(studio, "about")["meaning"]) == (0, 27, True)
     assert ask(studio, "text", of="live") == {}
-    assert studio._about["same"]
+    assert shared(studio, "about")["same"]
 
 
 def test_a_policy_with_helpers_and_other_parameters_is_one_text(lab):
@@ -142,8 +145,8 @@ def test_a_policy_with_helpers_and_other_parameters_is_one_text(lab):
     assert PolicyStudio(lab).params == {"weight": 0.25}
     for slot in memlab.SLOTS:
         studio = PolicyStudio(lab, slot=slot)
-        assert studio._about["problem"] is None
-        assert studio._about["meaning"], slot
+        assert shared(studio, "about")["problem"] is None
+        assert shared(studio, "about")["meaning"], slot
 
 
 def test_installing_needs_a_reason_and_a_text_that_compiles(studio, asked, ask, type_text):
@@ -156,7 +159,7 @@ def test_installing_needs_a_reason_and_a_text_that_compiles(studio, asked, ask, 
     assert ask(studio, "install", reason="try") == {}
     assert (studio.installed.number, studio.installed.reason) == (2, "try")
     assert asked.policies["recall-score"].source == TURNED
-    assert studio._about["same"]
+    assert shared(studio, "about")["same"]
 
 
 def test_rolling_back_takes_the_editor_along_unless_it_holds_a_draft(studio, asked, ask, type_text):
@@ -205,7 +208,7 @@ def test_a_text_is_saved_where_the_notebook_is(studio, asked, ask, type_text, tm
 
 def test_what_python_sets_is_checked_and_ranked(studio):
     studio.source = TURNED
-    assert studio._author == ""
+    assert shared(studio, "author") == ""
     assert studio.params == {"weight": -1}
     studio.questions = ["changelog"]
     assert studio.moves["question"].unique().to_list() == ["changelog"]
@@ -223,9 +226,9 @@ def test_each_slot_has_a_draft_of_its_own(studio):
 
 def test_a_slot_that_ranks_nothing_is_checked_all_the_same(studio, ask, type_text):
     studio.slot = "explore"
-    assert not studio._about["ranks"]
+    assert not shared(studio, "about")["ranks"]
     type_text(studio, "(fn [acts] (first (range (length acts))))")  # over lists
-    assert studio._about["problem"] is None
+    assert shared(studio, "about")["problem"] is None
     assert order(studio, "rank_before") == order(studio, "rank_after")
     assert ask(studio, "install", reason="lists") == {}
     assert "over lists" in ask(studio, "text", of="sliders") or studio.params == {}
@@ -233,7 +236,7 @@ def test_a_slot_that_ranks_nothing_is_checked_all_the_same(studio, ask, type_tex
 
 def test_a_policy_of_another_slot_is_a_problem(studio, type_text):
     type_text(studio, "(defpolicy eligible [similarity] similarity)")
-    assert "is a policy of eligible" in studio._about["problem"]["text"]
+    assert "is a policy of eligible" in shared(studio, "about")["problem"]["text"]
 
 
 def test_a_hit_is_explained_by_the_draft(studio, ask, type_text):
@@ -268,7 +271,7 @@ def test_what_happens_elsewhere_is_seen(studio, asked, type_text):
     assert 7 in order(studio, "rank_after")
     asked.policies.install("recall-score", "(fn [lexical] lexical)")
     type_text(studio, "(fn [lexical] lexical)")
-    assert studio._about["same"]
+    assert shared(studio, "about")["same"]
 
 
 def test_two_studios_on_one_lab_do_not_disturb_each_other(studio, asked, ask, type_text):
@@ -277,12 +280,12 @@ def test_two_studios_on_one_lab_do_not_disturb_each_other(studio, asked, ask, ty
     ask(studio, "install", reason="one")
     assert other.source != TURNED
     type_text(other, other.source + " ")
-    assert other._about["live"] == 2
+    assert shared(other, "about")["live"] == 2
 
 
 def test_an_empty_lab_and_one_without_questions(lab):
     studio = PolicyStudio(lab)
-    assert (studio.questions, studio.moves.height, studio._about["memories"]) == ([], 0, 0)
+    assert (studio.questions, studio.moves.height, shared(studio, "about")["memories"]) == ([], 0, 0)
     studio.questions = ["anything?"]
     assert (studio.fault, studio.moves.height) == ("", 0)
 
@@ -297,7 +300,7 @@ def test_a_closed_lab_is_said(studio, asked, type_text):
 def test_a_pinned_slot_is_said(studio, asked, ask, type_text):
     asked.policies.pin("recall-score")
     type_text(studio, TURNED)
-    assert studio._about["pinned"] == 1
+    assert shared(studio, "about")["pinned"] == 1
     assert "is pinned" in ask(studio, "install", reason="try")
 
 
@@ -308,7 +311,7 @@ def test_a_constructor_refuses_what_it_cannot_show(asked, bad):
 
 
 def test_a_page_without_python_has_the_ranks(studio, asked):
-    data, _ = studio._repr_mimebundle_()
-    assert "&lt;img src=x" in data["text/html"]
-    assert "<img" not in data["text/html"]
-    assert PolicyStudio(asked, questions=[])._repr_mimebundle_()[0]["text/html"]
+    page = page_of(studio)
+    assert "&lt;img src=x" in page
+    assert "<img" not in page
+    assert page_of(PolicyStudio(asked, questions=[]))

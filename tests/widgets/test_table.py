@@ -4,6 +4,8 @@ import polars as pl
 import pytest
 
 from memlab.ui.widgets import MemoryMap, MemoryTable
+from tests.displays import page_of
+from tests.widgets.shared import shared
 
 ALL = {"filters": {}, "search": "", "by": "word", "sort": []}
 
@@ -18,7 +20,10 @@ def shown(table):
 
 
 def bars(table, frame_of, column):
-    return {one["value"]: (one["all"], one["shown"]) for one in frame_of(table._bars).filter(column=column).to_dicts()}
+    return {
+        one["value"]: (one["all"], one["shown"])
+        for one in frame_of(shared(table, "bars")).filter(column=column).to_dicts()
+    }
 
 
 @pytest.fixture
@@ -85,7 +90,7 @@ def test_rows_are_sorted_by_any_column(table):
 def test_pages_follow_what_is_written_elsewhere(table, asked, ask):
     new = asked.remember("Written meanwhile")
     assert ask(table, "page", start=0, count=1)["rows"]["id"].to_list() == [new.id]
-    assert table._about["memories"] == 7
+    assert shared(table, "about")["memories"] == 7
 
 
 def test_a_text_is_corrected_by_one_that_supersedes_it(table, asked, ask):
@@ -116,7 +121,7 @@ def test_conflicts_in_use_can_be_filtered(table, asked, ask):
     ask(table, "show", **{**ALL, "filters": {"conflict": [True]}})
     assert shown(table) == [5, 1]
     ask(table, "forget", memories=5)
-    assert (shown(table), table._about["conflicts"]) == ([], 0)
+    assert (shown(table), shared(table, "about")["conflicts"]) == ([], 0)
 
 
 @pytest.mark.parametrize(
@@ -185,4 +190,4 @@ def test_what_another_keeps_private_is_not_in_the_table(lab):
 
 
 def test_a_page_without_python_has_rows_as_text(table):
-    assert "&lt;img src=x" in table._repr_mimebundle_()[0]["text/html"]
+    assert "&lt;img src=x" in page_of(table)

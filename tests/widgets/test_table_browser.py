@@ -9,6 +9,7 @@ from texts import TEXTS
 
 import memlab
 from memlab.ui.widgets import MemoryTable
+from tests.widgets.shared import set_shared, shared
 
 pytestmark = pytest.mark.browser
 
@@ -98,7 +99,7 @@ def test_a_million_rows_are_scrolled_to_the_last(page_of):
     """The numbers of 300 rows, again and again: a browser has as much to scroll through as of a million memories."""
     page, table = page_of(many(300))
     table._order = pl.Series("row", np.arange(1_000_000) % 300, dtype=pl.UInt32)
-    table._about = {**table._about, "memories": 1_000_000, "shown": 1_000_000}
+    set_shared(table, "about", {**shared(table, "about"), "memories": 1_000_000, "shown": 1_000_000})
     page.get_by_text("1,000,000 memories").wait_for()
     box = page.locator(".scroll")
     for share, at in ((0.5, 500_025), (1, 999_999)):

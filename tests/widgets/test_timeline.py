@@ -7,6 +7,8 @@ import pytest
 
 import memlab
 from memlab.ui.widgets import VersionTimeline
+from tests.displays import page_of
+from tests.widgets.shared import shared
 
 TURNED = "(fn [similarity]\n  (- similarity))"
 QUESTIONS = ["tabs or spaces?", "when do deploys go out?"]
@@ -40,11 +42,11 @@ def frame(trait):
 def test_the_last_two_versions_are_picked_and_compared(timeline, lived):
     assert timeline.picked == [1, 2]
     assert timeline.versions.equals(lived.policies.history("recall-score"))
-    rows = timeline._diff["rows"]
+    rows = shared(timeline, "diff")["rows"]
     assert "\n".join(after for _, _, _, line, after in rows if line) == TURNED
     before = "\n".join(text for _, line, text, _, _ in rows if line)
     assert before == memlab.load_pack("memlab").policies["recall-score"].source
-    assert timeline._diff["changes"]
+    assert shared(timeline, "diff")["changes"]
 
 
 def test_the_questions_are_ranked_under_both(timeline, lived):
@@ -53,18 +55,18 @@ def test_the_questions_are_ranked_under_both(timeline, lived):
         assert own.sort("rank_after")["memory_id"].to_list() == list(lived.recall(question, log=False).ids)
         before = lived.recall(question, pack="memlab", log=False)
         assert own.sort("rank_before")["memory_id"].to_list() == list(before.ids)
-    assert all(one["pairs"] for one in timeline._sums)
+    assert all(one["pairs"] for one in shared(timeline, "sums"))
 
 
 def test_every_slot_stands_on_the_axis(timeline, lived):
-    events = frame(timeline._events)
+    events = frame(shared(timeline, "events"))
     assert events.height == lived.policies.history().height
     assert events.filter(pl.col("slot") == "half-life")["pinned"].to_list() == [False, True]
-    assert timeline._about["pins"] == {"half-life": 1}
+    assert shared(timeline, "about")["pins"] == {"half-life": 1}
 
 
 def test_challengers_have_a_beginning_and_an_end(timeline, lived):
-    (one,) = timeline._challenges
+    (one,) = shared(timeline, "challenges")
     assert (one["name"], one["reason"]) == ("companion", "fresh?")
     assert one["until"] - one["since"] == 2 * 86_400_000
     lived.policies.challenge("actr")
@@ -74,10 +76,10 @@ def test_challengers_have_a_beginning_and_an_end(timeline, lived):
 
 
 def test_feedback_is_counted_by_when_it_was_given(timeline):
-    bins = frame(timeline._rewards)
+    bins = frame(shared(timeline, "rewards"))
     assert (bins["good"].sum(), bins["count"].sum()) == (2, 4)
     assert bins["good"].to_list() == [2, 0]
-    judged = frame(timeline._judged)
+    judged = frame(shared(timeline, "judged"))
     assert judged.select("version", "success", "fail").rows() == [(1, 2, 0), (2, 0, 2)]
 
 
@@ -85,16 +87,18 @@ def test_a_version_is_brought_back_with_a_reason(timeline, lived, ask):
     assert "Say why" in ask(timeline, "rollback", version=1, reason="")
     assert ask(timeline, "rollback", version=1, reason="worse") == {}
     assert lived.policies["recall-score"] == memlab.load_pack("memlab").policies["recall-score"]
-    assert frame(timeline._events).filter(pl.col("slot") == "recall-score")["action"].to_list()[-1] == "rollback"
-    assert "live again, as version 3" in timeline._note
+    assert (
+        frame(shared(timeline, "events")).filter(pl.col("slot") == "recall-score")["action"].to_list()[-1] == "rollback"
+    )
+    assert "live again, as version 3" in shared(timeline, "note")
     assert "no version of recall-score" in ask(timeline, "rollback", version=9, reason="x")
 
 
 def test_other_versions_and_slots_are_picked_from_python(timeline, lived):
     timeline.picked = [2]
-    assert (timeline._diff, timeline.moves.height) == ({}, 0)
+    assert (shared(timeline, "diff"), timeline.moves.height) == ({}, 0)
     timeline.picked = [2, 1]
-    assert next(row[4] for row in timeline._diff["rows"] if row[0] != "removed").startswith("(defpolicy")
+    assert next(row[4] for row in shared(timeline, "diff")["rows"] if row[0] != "removed").startswith("(defpolicy")
     timeline.picked = [1, 7]
     assert "no version of recall-score" in timeline.fault
     timeline.slot = "half-life"
@@ -108,19 +112,19 @@ def test_other_versions_and_slots_are_picked_from_python(timeline, lived):
 def test_what_was_installed_elsewhere_is_seen_on_another_look(timeline, lived, ask):
     lived.policies.install("recall-score", "(fn [lexical] lexical)")
     assert ask(timeline, "look") == {}
-    assert frame(timeline._events).filter(pl.col("slot") == "recall-score")["version"].max() == 3
+    assert frame(shared(timeline, "events")).filter(pl.col("slot") == "recall-score")["version"].max() == 3
 
 
 def test_a_slot_over_lists_that_ranks_nothing(lived, ask):
     lived.policies.install("explore", "(fn [acts] (first (range (length acts))))")
     timeline = VersionTimeline(lived, slot="explore", questions=QUESTIONS)
-    assert (timeline.picked, timeline._about["ranks"]) == ([1, 2], False)
+    assert (timeline.picked, shared(timeline, "about")["ranks"]) == ([1, 2], False)
     assert timeline.moves["rank_before"].equals(timeline.moves["rank_after"])
 
 
 def test_an_empty_lab_has_one_version_and_no_feedback(lab):
     timeline = VersionTimeline(lab)
-    assert (timeline.picked, timeline.questions, frame(timeline._rewards).height) == ([], [], 0)
+    assert (timeline.picked, timeline.questions, frame(shared(timeline, "rewards")).height) == ([], [], 0)
 
 
 def test_a_closed_lab_is_said(timeline, lived, ask):
@@ -144,6 +148,6 @@ def test_a_constructor_refuses_what_it_cannot_show(asked, bad):
 
 
 def test_a_page_without_python_has_the_history(timeline):
-    html = timeline._repr_mimebundle_()[0]["text/html"]
+    html = page_of(timeline)
     assert "&lt;b&gt;turned" in html
     assert "<b>turned" not in html

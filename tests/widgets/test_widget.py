@@ -10,7 +10,7 @@ import traitlets
 
 from memlab.errors import InputError
 from memlab.ui import widgets
-from memlab.ui.widgets._widget import Widget, arrow
+from memlab.ui.widgets import Widget, arrow
 from memlab.ui.widgets.bundles import STATIC
 
 

@@ -12,6 +12,8 @@ All of them write memories by the lab's own verbs: what an agent keeps by one is
 recall, what it deletes is deleted and can be restored, and every question leaves a slate.
 """
 
+from memlab.io.adapters._records import Records as Records  # for tests
+from memlab.io.adapters._records import written as written  # for tests
 from memlab.io.adapters.claude import MemoryFiles
 from memlab.io.adapters.mem0 import Mem0Memory
 from memlab.io.adapters.memfs import Synced, read_memfs, write_memfs

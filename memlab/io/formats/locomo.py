@@ -75,7 +75,7 @@ def _turns(given: object, place: Place) -> tuple[Turn, ...]:
             at = _time(record, f"{session}_date_time", place)
             ref, speaker = (place.text(item, name, field) for name in ("dia_id", "speaker"))
             text, caption = (place.text(item, name, field, required=False) for name in ("text", "blip_caption"))
-            turns.append(Turn(_canonical(ref) or ref, speaker, text, session, at, caption))
+            turns.append(Turn(canonical_ref(ref) or ref, speaker, text, session, at, caption))
     if not turns:
         raise place.error("conversation", "no session_1, session_2, ... with turns.")
     return tuple(turns)
@@ -97,7 +97,7 @@ _ID = re.compile(r"D:?0*(\d+):0*(\d+)\Z", re.IGNORECASE)
 _BETWEEN = re.compile(r"[;,\s]+")
 
 
-def _canonical(spelled: str) -> str | None:
+def canonical_ref(spelled: str) -> str | None:
     """``D11:26`` of ``D:11:26`` and of ``D11:026``; None if it is no id at all."""
     match = _ID.match(spelled)
     return f"D{match[1]}:{match[2]}" if match else None
@@ -129,7 +129,7 @@ def _evidence(
             raise place.error(f"{field}.evidence", f"expected turn ids as text, found {named(entry)}.")
         for spelled in filter(None, _BETWEEN.split(entry)):
             # a turn may have an id of another form; then only the exact spelling names it
-            ref = spelled if spelled in known else _canonical(spelled)
+            ref = spelled if spelled in known else canonical_ref(spelled)
             if ref in known and ref is not None:
                 found[ref] = None
             else:

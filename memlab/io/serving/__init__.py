@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from memlab.errors import InputError, MissingExtra
 from memlab.io.serving._desk import SHORTEST_TOKEN, Client, check_token, clients_in
+from memlab.io.serving._desk import describe_error as describe_error  # for tests
+from memlab.io.serving._desk import restore_error as restore_error  # for tests
 from memlab.kernel.base.arguments import Within, checked
 from memlab.subjects.identity import Role
 from memlab.subjects.lab import Lab

@@ -28,9 +28,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memlab.errors import InputError, MemlabError, NotPermitted, ReadOnlyLab, UnknownName, did_you_mean
 from memlab.io.serving._desk import NOTE, Desk, describe_error
-from memlab.io.serving._forms import LONGEST_REQUEST, faults_of, schema_of
 from memlab.io.serving._resources import FIXED, NAMED, read
-from memlab.io.serving._tools import TOOLS, Said, Tool
+from memlab.io.serving.forms import LONGEST_REQUEST, faults_of, schema_of
+from memlab.io.serving.tools import TOOLS, Said, Tool
 from memlab.kernel.base.printable import printable
 from memlab.kernel.version import __version__
 from memlab.subjects.loopback import listening, matches, own_names

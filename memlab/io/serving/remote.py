@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from memlab.errors import InputError, LabUnavailable, MemlabError, ModelError, NotPermitted
 from memlab.io.serving._desk import check_token, restore_error
-from memlab.io.serving._forms import (
+from memlab.io.serving.forms import (
     LONGEST_REQUEST,
     ContextAnswer,
     ContextForm,

@@ -10,8 +10,18 @@ from memlab.kernel.embedding._embedder import (
     Embedder,
     EmbedderSource,
     EmbedderSpec,
+    Model,
     evened,
     load_embedder,
 )
 
-__all__ = ["EMBEDDERS", "SHIPPED_KNOTS", "Embedder", "EmbedderSource", "EmbedderSpec", "evened", "load_embedder"]
+__all__ = [
+    "EMBEDDERS",
+    "SHIPPED_KNOTS",
+    "Embedder",
+    "EmbedderSource",
+    "EmbedderSpec",
+    "Model",
+    "evened",
+    "load_embedder",
+]

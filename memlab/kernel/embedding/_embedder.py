@@ -139,7 +139,7 @@ class _Few:
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
         """What ``static.encode(texts)`` gives, to the bit: sums of whole numbers are exact in any order."""
         vectors = np.zeros((len(texts), self.table.shape[1]), dtype=np.float32)
-        tokens = [self._tokens(text) for text in texts]
+        tokens = [self.tokens(text) for text in texts]
         places = [place for place, own in enumerate(tokens) if own]
         if not places:
             return vectors
@@ -153,7 +153,7 @@ class _Few:
             vectors[places] = totals / np.array(counts)[:, None]
         return vectors
 
-    def _tokens(self, text: str) -> list[int]:
+    def tokens(self, text: str) -> list[int]:
         """The tokens of a text, those that are unknown left out; those of words that are new are kept."""
         text, pieces = text[: self.kept], self.pieces
         # an opening bracket may begin a token with a name of its own, such as [PAD]

@@ -426,7 +426,7 @@ COLUMNS: dict[str, tuple[str, tuple[int, ...]]] = {
 
 _FORMAT = "memlab edges 1"
 _HEADER = 4096
-_LEAST_ROOM, _ROOM_SHARE = 65_536, 8
+LEAST_ROOM, _ROOM_SHARE = 65_536, 8
 """A file has room for this many more edges, and an eighth; holes in the file, which take no space on disk."""
 
 
@@ -453,7 +453,7 @@ class Stored:
 
 def write(path: Path, size: int, live: int, columns: dict[str, NDArray[Any]], degree: NDArray[Any], base: Base) -> None:
     """Replace the file whole. All edges are in ``base``."""
-    header = _Header(_FORMAT, size, live, size + max(_LEAST_ROOM, size // _ROOM_SHARE), base.layout.room, len(base.met))
+    header = _Header(_FORMAT, size, live, size + max(LEAST_ROOM, size // _ROOM_SHARE), base.layout.room, len(base.met))
     arrays = {name: columns[name][..., :size] for name in COLUMNS}
     arrays |= {"degree": degree, "offsets": base.offsets, "met": base.met}
     draft = path.with_name(f"{path.name}.draft")

@@ -128,7 +128,7 @@ class Limits:
             self.narrowed += int(narrow.sum())
             return slice(None)
         leaves = np.zeros(len(nodes), dtype=np.bool_)
-        leaves[_first_within(activation, degree, self.most_crossings)] = True
+        leaves[first_within(activation, degree, self.most_crossings)] = True
         self.unexpanded += int((~leaves).sum())
         self.narrowed += int((leaves & narrow).sum())
         return leaves
@@ -160,7 +160,7 @@ class Limits:
         return crossed.position[arrives], crossed.neighbour[arrives], passed[arrives]
 
 
-def _first_within(activation: Floats, degree: Ints, most: int) -> Ints:
+def first_within(activation: Floats, degree: Ints, most: int) -> Ints:
     """Places by falling activation, ties by place, for as long as their degrees sum to at most ``most``."""
     count = len(activation)
     # most waves that meet their limit leave from a small part of their nodes: order no more than needed

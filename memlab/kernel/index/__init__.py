@@ -9,7 +9,18 @@ rows, scores = bm25(hits, words.lengths, count=len(words), mean_length=words.len
 """
 
 from memlab.kernel.index._arrays import Grown, among, best, compact, products, products_below
-from memlab.kernel.index._base import KINDS, Kind, Opened, Points, unsound_bases
+from memlab.kernel.index._base import (
+    KINDS,
+    Base,
+    Kind,
+    Opened,
+    Points,
+    Projection,
+    build_base,
+    found_bases,
+    search_k,
+    unsound_bases,
+)
 from memlab.kernel.index._matches import (
     GroupLengths,
     InPassages,
@@ -21,17 +32,19 @@ from memlab.kernel.index._matches import (
     group_scores,
     idf,
 )
-from memlab.kernel.index._neighbours import Neighbours, sweep
-from memlab.kernel.index._postings import Query, TermHits, Words
-from memlab.kernel.index._report import IndexReport, report
-from memlab.kernel.index._tokens import LANGUAGES, passages_of, words_of
-from memlab.kernel.index._vectors import EXACT_UP_TO, Approximate, Vectors, View
+from memlab.kernel.index._neighbours import Neighbours, build_from_spool, sweep
+from memlab.kernel.index._postings import Query, TermHits, Words, segment_of
+from memlab.kernel.index._report import IndexReport, report, wilson
+from memlab.kernel.index._tokens import LANGUAGES, Tokens, passages_of, words_of
+from memlab.kernel.index._vectors import BLOCK, EXACT_UP_TO, Approximate, Vectors, View
 
 __all__ = [
+    "BLOCK",
     "EXACT_UP_TO",
     "KINDS",
     "LANGUAGES",
     "Approximate",
+    "Base",
     "GroupLengths",
     "Grown",
     "InPassages",
@@ -41,16 +54,21 @@ __all__ = [
     "Neighbours",
     "Opened",
     "Points",
+    "Projection",
     "Query",
     "TermHits",
+    "Tokens",
     "Vectors",
     "View",
     "Words",
     "among",
     "best",
     "bm25",
+    "build_base",
+    "build_from_spool",
     "compact",
     "coverage",
+    "found_bases",
     "group_bm25",
     "group_lengths",
     "group_scores",
@@ -59,7 +77,10 @@ __all__ = [
     "products",
     "products_below",
     "report",
+    "search_k",
+    "segment_of",
     "sweep",
     "unsound_bases",
+    "wilson",
     "words_of",
 ]

@@ -218,7 +218,7 @@ class Neighbours:
             if stamp != self._seen or grown:
                 self._seen = stamp if stamp is None or time.time_ns() - stamp > _SETTLED else -1
                 self._adopt()
-            if self.background and self._due() and time.monotonic() >= self._not_before:
+            if self.background and self.is_due and time.monotonic() >= self._not_before:
                 self._start()
 
     @property
@@ -229,6 +229,11 @@ class Neighbours:
     @property
     def vectors(self) -> Vectors:
         return self._vectors
+
+    @property
+    def build(self) -> Build | None:
+        """The build that was started here, until its end is noted."""
+        return self._build
 
     @property
     def building(self) -> bool:
@@ -409,7 +414,9 @@ class Neighbours:
     def _covers(self, rows: int) -> bool:
         return self._base is not None and len(self._base) >= rows
 
-    def _due(self) -> bool:
+    @property
+    def is_due(self) -> bool:
+        """Whether so many rows are outside the base in use that a new one is to be built."""
         count = len(self._vectors)
         if count <= self._vectors.exact_up_to or self._build is not None:
             return False

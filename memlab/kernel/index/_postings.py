@@ -253,7 +253,7 @@ class Words:
             self._pending[2, self._waiting : stop] = tf
             self._waiting = stop
         else:
-            self._seal()
+            self.seal()
             self._add(segment_of(posted.astype(np.int32), at.astype(np.int32), tf.astype(np.int32)))
         if long:
             self.passages = self.passages or Passages(self._of_passages())
@@ -403,7 +403,7 @@ class Words:
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         """What it holds of its rows, merged into one segment."""
-        self._seal()
+        self.seal()
         self._segments = [merged(self._segments)] if self._segments else []
         base = self._segments[0] if self._segments else segment_of(*np.empty((3, 0), dtype=np.int32))
         return {
@@ -435,7 +435,8 @@ class Words:
         self._lengths[self._size : needed] = lengths
         self._size = needed
 
-    def _seal(self) -> None:
+    def seal(self) -> None:
+        """Sort the rows that wait into a segment of their own."""
         if self._waiting:
             pending = self._pending[:, : self._waiting]
             self._waiting = self._placed = 0

@@ -141,7 +141,7 @@ def report(
                     exact_times.append(time.perf_counter() - began)
             step(len(batch))
     recall = float(np.mean(shares))
-    low, high = _wilson(recall, len(shares))
+    low, high = wilson(recall, len(shares))
     in_use = base if approximate else None
     return IndexReport(
         index="exact" if in_use is None else in_use.header.kind,
@@ -182,7 +182,8 @@ def _share(
     return int((cosines[:wanted] >= least).sum()) / wanted
 
 
-def _wilson(share: float, trials: int) -> tuple[float, float]:
+def wilson(share: float, trials: int) -> tuple[float, float]:
+    """Return the 95% interval of Wilson (1927) of a share of so many trials."""
     z = NormalDist().inv_cdf(0.975)
     centre = (share + z * z / (2 * trials)) / (1 + z * z / trials)
     half = z / (1 + z * z / trials) * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))

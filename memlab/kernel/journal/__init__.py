@@ -5,8 +5,8 @@ slates joined to an event, policy sources by hash, and named values.
 """
 
 from memlab.kernel.journal._copies import Fault, connected, copied, faults, head_of, is_complete, replace_rows, stamp
-from memlab.kernel.journal._database import FILE, HEAD, LOCK, Mend, present
-from memlab.kernel.journal._events import FORMAT, RESTORE, Event, check_event_format, digest_of_parts
+from memlab.kernel.journal._database import FILE, HEAD, LOCK, VERSION, Mend, present
+from memlab.kernel.journal._events import FORMAT, RESTORE, Event, check_event_format, checksum, digest_of_parts
 from memlab.kernel.journal._files import RESTORED, Head, HeadFile, WriterLock
 from memlab.kernel.journal._journal import Journal, JournalView
 from memlab.kernel.journal._reading import Reading
@@ -19,6 +19,7 @@ __all__ = [
     "LOCK",
     "RESTORE",
     "RESTORED",
+    "VERSION",
     "Event",
     "Fault",
     "Head",
@@ -31,6 +32,7 @@ __all__ = [
     "Transaction",
     "WriterLock",
     "check_event_format",
+    "checksum",
     "connected",
     "copied",
     "digest_of_parts",

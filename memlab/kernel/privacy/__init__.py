@@ -10,25 +10,41 @@ finds text that went round the gate; ``refuse_strings`` is for everything else t
 The gate is a net with known holes; docs/secrets.md says which. Personal identifiers are looked for where a pack says.
 """
 
+from memlab.kernel.privacy._disguises import BYTES, VIEWS, Edit, View, views
 from memlab.kernel.privacy._files import Ignored, ignored_by, is_sensitive, without_sensitive
 from memlab.kernel.privacy._kinds import KINDS, Kind
-from memlab.kernel.privacy._screen import Finding, Screened, Screening, refuse, refuse_strings, screen, screen_many
+from memlab.kernel.privacy._screen import (
+    Finding,
+    Screened,
+    Screening,
+    merge_findings,
+    refuse,
+    refuse_strings,
+    screen,
+    screen_many,
+)
 from memlab.kernel.privacy._secret_names import PERSONAL, personal_kinds
 
 __all__ = [
+    "BYTES",
     "KINDS",
     "PERSONAL",
+    "VIEWS",
+    "Edit",
     "Finding",
     "Ignored",
     "Kind",
     "Screened",
     "Screening",
+    "View",
     "ignored_by",
     "is_sensitive",
+    "merge_findings",
     "personal_kinds",
     "refuse",
     "refuse_strings",
     "screen",
     "screen_many",
+    "views",
     "without_sensitive",
 ]

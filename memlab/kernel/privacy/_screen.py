@@ -154,7 +154,7 @@ def screen(text: str, *, personal: Collection[str] = ()) -> Screening:
     """
     if is_ordinary(text, personal):
         return Screening(Screened(text))
-    findings = _merged(_found(text, personal))
+    findings = merge_findings(_found(text, personal))
     if not findings:
         return Screening(Screened(text))
     parts, position = [], 0
@@ -201,7 +201,7 @@ def refuse(text: str, what: str) -> None:
     _CLEAN.add(digest)
 
 
-def _merged(found: list[Finding]) -> tuple[Finding, ...]:
+def merge_findings(found: list[Finding]) -> tuple[Finding, ...]:
     """Overlapping findings become one, of the type that starts first (the longer one, then the earlier rule)."""
     if not found:
         return ()

@@ -2,25 +2,69 @@
 
 from memlab.kernel.recall._features import Candidates
 from memlab.kernel.recall._hits import Hit, Hits, ScoreExplanation, recalled, similar
-from memlab.kernel.recall._mentions import named_dates, occurs
-from memlab.kernel.recall._moment import Column, Moment, Pool, columns
+from memlab.kernel.recall._mentions import (
+    DATE_COUNTS,
+    DATE_CUES,
+    DATE_UNITS,
+    Phrases,
+    Triggers,
+    date_spans,
+    days_from,
+    file_namer,
+    named_dates,
+    occurs,
+    tag_namer,
+)
+from memlab.kernel.recall._moment import SHARED, Column, Moment, Pool, columns
 from memlab.kernel.recall._pipeline import Recaller
-from memlab.kernel.recall._plan import STAGES, Run, Stage, coded, in_recall, own_stage, promoted, status_of
-from memlab.kernel.recall._population import Filters, Population, Where, WordOrWords
-from memlab.kernel.recall._query import Question, QuestionFeatures, first_mention
-from memlab.kernel.recall._ranking import Chosen, Ranking, Selection, diversifies, draw_challenge, inclusion
+from memlab.kernel.recall._plan import (
+    STAGES,
+    Plans,
+    Run,
+    Stage,
+    coded,
+    compile_plan,
+    in_recall,
+    is_over,
+    own_stage,
+    promoted,
+    status_of,
+)
+from memlab.kernel.recall._population import Filters, Population, Populations, Where, WordOrWords, memory_columns
+from memlab.kernel.recall._query import EntityNames, Question, QuestionFeatures, first_mention
+from memlab.kernel.recall._ranking import (
+    Chosen,
+    Ranking,
+    Selection,
+    choose,
+    diversifies,
+    draw_challenge,
+    generator,
+    inclusion,
+    rank_all,
+    rank_by_policy,
+    rank_by_score,
+)
 
 __all__ = [
+    "DATE_COUNTS",
+    "DATE_CUES",
+    "DATE_UNITS",
+    "SHARED",
     "STAGES",
     "Candidates",
     "Chosen",
     "Column",
+    "EntityNames",
     "Filters",
     "Hit",
     "Hits",
     "Moment",
+    "Phrases",
+    "Plans",
     "Pool",
     "Population",
+    "Populations",
     "Question",
     "QuestionFeatures",
     "Ranking",
@@ -29,20 +73,33 @@ __all__ = [
     "ScoreExplanation",
     "Selection",
     "Stage",
+    "Triggers",
     "Where",
     "WordOrWords",
+    "choose",
     "coded",
     "columns",
+    "compile_plan",
+    "date_spans",
+    "days_from",
     "diversifies",
     "draw_challenge",
+    "file_namer",
     "first_mention",
+    "generator",
     "in_recall",
     "inclusion",
+    "is_over",
+    "memory_columns",
     "named_dates",
     "occurs",
     "own_stage",
     "promoted",
+    "rank_all",
+    "rank_by_policy",
+    "rank_by_score",
     "recalled",
     "similar",
     "status_of",
+    "tag_namer",
 ]

@@ -58,13 +58,13 @@ _WEEKDAYS = {
     name: number
     for number, name in enumerate(("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"))
 }
-_NUMBERS = {word: number for word, number in NUMBER_WORDS.items() if 1 <= number <= 12 and word != "dozen"}
-_NUMBERS |= {"a": 1, "an": 1}
+DATE_COUNTS = {word: number for word, number in NUMBER_WORDS.items() if 1 <= number <= 12 and word != "dozen"}
+DATE_COUNTS |= {"a": 1, "an": 1}
 _BEFORE_A_MONTH = frozenset(("in", "during", "since", "until", "by", "of", "from", "early", "late", "mid", "last"))
 """May, March, April and June are other things, too; after one of these words they are months."""
 
 _BEFORE_A_YEAR = frozenset(("in", "during", "since", "until", "by", "of", "from", "year", "early", "late", "mid"))
-_SAY_WHEN = frozenset((*_MONTHS, *_WEEKDAYS, "today", "tonight", "yesterday", "last", "this", "ago"))
+DATE_CUES = frozenset((*_MONTHS, *_WEEKDAYS, "today", "tonight", "yesterday", "last", "this", "ago"))
 _FIRST_YEAR, _LAST_YEAR = 1900, 2199
 
 
@@ -78,14 +78,14 @@ def named_dates(text: str, at: int, newest: int | None = None) -> tuple[Span, ..
     [(19484, 19485), (19485, 19492)]
     """
     words = _words(text)
-    if _SAY_WHEN.isdisjoint(words) and all(map(str.isalpha, words)):
+    if DATE_CUES.isdisjoint(words) and all(map(str.isalpha, words)):
         return ()  # most questions: neither a number nor a word without which there is no date
     today, latest = _day_at(at), _day_at(at if newest is None else min(at, newest))
     if today is None or latest is None:
         return ()
     return tuple(
         ((first.toordinal() - _EPOCH) * DAY, (last.toordinal() - _EPOCH) * DAY)
-        for first, last in _spans(words, today, latest)
+        for first, last in date_spans(words, today, latest)
     )
 
 
@@ -114,7 +114,7 @@ def _words(text: str) -> list[str]:
     return words
 
 
-def _spans(words: list[str], today: date, latest: date) -> Iterator[tuple[date, date]]:
+def date_spans(words: list[str], today: date, latest: date) -> Iterator[tuple[date, date]]:
     """Each named span as its first day and the day after its last."""
     place = 0
     while place < len(words):
@@ -174,15 +174,15 @@ def _relative(word: str, after: list[str], today: date) -> tuple[int, tuple[date
         return 1, _one(today - timedelta(1))
     if word == "last" and after[0] == "night":
         return 2, _one(today - timedelta(1))
-    if word in ("last", "this") and after[0] in _UNITS:
+    if word in ("last", "this") and after[0] in DATE_UNITS:
         return 2, _unit(after[0], int(word == "last"), today)
-    count = _NUMBERS.get(word) or _whole(word)
+    count = DATE_COUNTS.get(word) or _whole(word)
     if count is not None and after[1] == "ago":
         return 3, _unit(after[0].removesuffix("s"), count, today)
     return 1, None
 
 
-_UNITS = frozenset(("day", "week", "weekend", "month", "year"))
+DATE_UNITS = frozenset(("day", "week", "weekend", "month", "year"))
 
 
 def _unit(name: str, back: int, today: date) -> tuple[date, date] | None:

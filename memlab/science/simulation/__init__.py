@@ -25,7 +25,9 @@ from memlab.science.simulation._events import (
 )
 from memlab.science.simulation._life import Life, live
 from memlab.science.simulation._trial import Trial, trial
+from memlab.science.simulation._world import ASPECTS as ASPECTS  # for tests
 from memlab.science.simulation._world import FRESH, HABIT, PROBING, SURE, WORLDS, Phase, World
+from memlab.science.simulation._world import named as named  # for tests
 
 __all__ = [
     "FRESH",

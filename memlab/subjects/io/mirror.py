@@ -29,7 +29,7 @@ from memlab.kernel.storage.store import Store
 __all__ = ["INDEX", "Mirror", "reach_mirrors"]
 
 INDEX = "index.json"
-_FILE = re.compile(r"[0-9]{7,}(-[a-z0-9-]{1,48})?\.md")
+FILE_PATTERN = re.compile(r"[0-9]{7,}(-[a-z0-9-]{1,48})?\.md")
 _DRAFT = ".draft"
 _PAGES = 2
 """The way pages are written; those of another are rewritten."""
@@ -135,7 +135,7 @@ class Mirror(Background):
         for name, about in record["files"].items():
             # A name from a file is not to lead anywhere else.
             valid = isinstance(about, list) and len(about) == 2 and all(isinstance(value, int) for value in about)
-            if _FILE.fullmatch(name) and valid:
+            if FILE_PATTERN.fullmatch(name) and valid:
                 self._files[name] = (str(about[0]), about[1] if record.get("pages") == _PAGES else -1)
         for entry in entries:
             if entry.name.endswith(_DRAFT) or (entry.name != INDEX and entry.name not in self._files):
@@ -241,7 +241,7 @@ def _keeping(mirror: weakref.ref[Mirror], every: float) -> Callable[[], float]:
 
 
 def _is_ours(name: str) -> bool:
-    return name == INDEX or _FILE.fullmatch(name.removesuffix(_DRAFT)) is not None or name == f"{INDEX}{_DRAFT}"
+    return name == INDEX or FILE_PATTERN.fullmatch(name.removesuffix(_DRAFT)) is not None or name == f"{INDEX}{_DRAFT}"
 
 
 def _is_file(path: Path) -> bool:

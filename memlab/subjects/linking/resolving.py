@@ -44,7 +44,7 @@ _BLOCK = 256
 _READ = 1500
 """Characters of which every embedder has read all: two longer texts may be near for how they begin."""
 
-_EDGES = {
+LINK_EDGES = {
     "similar": "similar-to",
     "related": "relates-to",
     "restates": "updates",
@@ -190,7 +190,7 @@ class _Decision:
         self._place(met, np.flatnonzero(on_line & ~apart))
         for place in order[(settled & ~on_line)[order]].tolist():
             self._settle(met, place, late=bool(met.late[place]))
-        join = np.isin(met.relation, tuple(_EDGES)) & ~settled
+        join = np.isin(met.relation, tuple(LINK_EDGES)) & ~settled
         join[len(near) :] = False
         self.plain.append((new[join], old[join], met.relation[join], met.weight[join]))
 
@@ -279,7 +279,7 @@ class _Decision:
         self.successor[goes] = stays
         self.gone[goes] = True
         self.relied_on.add(stays)
-        self.edges += [(stays, goes, _EDGES[word], weight), (stays, goes, "supersedes", 1.0)]
+        self.edges += [(stays, goes, LINK_EDGES[word], weight), (stays, goes, "supersedes", 1.0)]
 
     def _restates(self, met: _Met) -> None:
         """One statement of the old one holds no more: both stay, and the edge weighs how surely that is so."""
@@ -428,7 +428,7 @@ class _Decision:
             other = int(standing[earlier])
             if not left[fresh] and other != fresh:
                 ends = (other, fresh) if reverse else (fresh, other)
-                conflicts = [*conflicts, (*ends, _EDGES[flag], share)]
+                conflicts = [*conflicts, (*ends, LINK_EDGES[flag], share)]
         if self.stored:
             conflicts = [*conflicts, *((root, row, "supersedes", 1.0) for row, root in self.root.items())]
         parts = [
@@ -446,7 +446,7 @@ class _Decision:
                 (
                     new[kept],
                     met[kept],
-                    np.array([_EDGES[one] for one in word[kept].tolist()], dtype=object),
+                    np.array([LINK_EDGES[one] for one in word[kept].tolist()], dtype=object),
                     weight[kept],
                 )
             )

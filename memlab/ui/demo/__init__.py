@@ -7,5 +7,6 @@ from the log alone, and the result is held against the truth that only the simul
 """
 
 from memlab.ui.demo._run import CONVERSATION, QUESTION, SLOT, SOURCE, DemoResult, run_demo
+from memlab.ui.demo._run import draw_terms as draw_terms  # for tests
 
 __all__ = ["CONVERSATION", "QUESTION", "SLOT", "SOURCE", "DemoResult", "run_demo"]

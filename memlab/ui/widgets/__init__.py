@@ -40,11 +40,15 @@ _WHERE["Widget"] = "_widget"
 
 __all__ = [*_WHERE]
 
+_PARTS = {"arrow": "_widget", "principal_axes": "_map"}
+"""For tests; no documented interface."""
+
 
 def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
+    module = _WHERE.get(name) or _PARTS.get(name)
+    if module is None:
         raise AttributeError(f"module 'memlab.ui.widgets' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"memlab.ui.widgets.{_WHERE[name]}"), name)
+    return getattr(importlib.import_module(f"memlab.ui.widgets.{module}"), name)
 
 
 def __dir__() -> list[str]:

@@ -172,13 +172,13 @@ def read_points(lab: Lab, last: Points | None) -> Points:
         if count > _MOST:
             rows = rows[np.linspace(0, count - 1, _MOST).astype(np.int64)]
         vectors = state.vectors.take(rows)
-    places, kept = _pca(vectors)
+    places, kept = principal_axes(vectors)
     x, y = _spanned(places).T
     ids = (rows + 1).astype(np.int32)
     return Points(total, count, pl.DataFrame({"id": ids, "x": x, "y": y}), kept)
 
 
-def _pca(vectors: NDArray[np.int8]) -> tuple[Floats, float | None]:
+def principal_axes(vectors: NDArray[np.int8]) -> tuple[Floats, float | None]:
     """The two directions of most variance of unit vectors, and the share of it that they show."""
     if len(vectors) < 3:
         return np.column_stack([np.arange(len(vectors)), np.zeros(len(vectors))]).astype(np.float32), None

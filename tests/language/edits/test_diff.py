@@ -20,6 +20,7 @@ from memlab.kernel.language.reader import Text, read_forms
 from memlab.kernel.policies import load_pack
 from memlab.subjects.lens import diff_packs, diff_policies
 from memlab.subjects.lens.diff import FormDiff, print_definition
+from tests.displays import html_of
 from tests.language.programs import ARGUMENTS, NUM, program
 
 SLOT = Signature("recall-score", [Input("x"), Input("y"), Input("z"), Input("kind", "str")], aggregates=True)
@@ -84,7 +85,7 @@ def test_parameters_helpers_and_slots_of_packs() -> None:
     assert {c.name for c in found.changes if c.kind == "setting"} == {
         name for name in old_pack.settings if old_pack.settings[name] != new_pack.settings[name]
     }
-    assert "spread" in found._repr_html_()
+    assert "spread" in html_of(found)
 
 
 def test_how_it_reads() -> None:
@@ -103,11 +104,11 @@ def test_what_is_mostly_new_stands_beside_what_it_was() -> None:
     assert left.strip() == "(+ (* 0.5 x) (* 0.3 y) (* 0.2 z)))"
     assert right.startswith('  (if (= kind "fact")')
     assert "[-" not in found.text()
-    assert found._repr_html_().count("<pre") == 2
+    assert html_of(found).count("<pre") == 2
 
 
 def test_html_is_escaped_and_marks_both_sides() -> None:
-    page = diff('(if (= kind "<b>") x y)', '(if (= kind "<i>&") x y)')._repr_html_()
+    page = html_of(diff('(if (= kind "<b>") x y)', '(if (= kind "<i>&") x y)'))
     assert "<b>&" not in page
     assert "&lt;i&gt;&amp;" in page
     assert "<del style" in page

@@ -12,6 +12,7 @@ from properties import examples
 
 from memlab.kernel.language import Input, Policy, Signature, compile_policy
 from memlab.subjects.lens.tree import Tree
+from tests.displays import html_of
 from tests.language.programs import ARGUMENTS, BOOL, INPUTS, NUM, STR, bits, program, rows
 
 SLOT = Signature("score", [Input("x"), Input("y"), Input("z"), Input("pinned", "bool"), Input("kind", "str")])
@@ -96,7 +97,7 @@ def test_what_doubles_at_every_level_stays_small(step: str) -> None:
     lets = " ".join(f"a{i + 1} {step.format(f'{i}')}" for i in range(40))
     found = tree(f"(let [a0 x {lets}] a40)", x=0.001)
     assert len(repr(found)) < 20_000
-    assert len(found._repr_html_()) < 400_000
+    assert len(html_of(found)) < 400_000
     assert found.frame.height < 1_000
 
 
@@ -124,7 +125,7 @@ class Page(HTMLParser):
 
 
 def test_html_is_nested_escaped_and_has_no_scripts() -> None:
-    page = Page(tree('(if (= kind "<script>alert(1)</script>") x (max y (* z z)))')._repr_html_())
+    page = Page(html_of(tree('(if (= kind "<script>alert(1)</script>") x (max y (* z z)))')))
     assert page.open == []
     assert page.tags == {"div", "details", "summary", "span"}
     assert "<script>alert(1)</script>" in page.text
@@ -132,14 +133,14 @@ def test_html_is_nested_escaped_and_has_no_scripts() -> None:
 
 def test_html_of_a_large_tree_is_cut() -> None:
     sums = [f"(+ {' '.join(f'(exp (* {60 * i + j + 2} x))' for j in range(60))})" for i in range(6)]
-    page = Page(tree(f"(max {' '.join(sums)})")._repr_html_())
+    page = Page(html_of(tree(f"(max {' '.join(sums)})")))
     assert page.open == []
     assert "… more, see .frame" in page.text
 
 
 def test_html_takes_its_ink_from_the_page() -> None:
     """Light and dark: no colour of text or ground, only opacity and a grey that shows on both."""
-    html = tree("(if pinned x (+ y z))")._repr_html_()
+    html = html_of(tree("(if pinned x (+ y z))"))
     assert not re.search(r"[^-]color:|background", html)
 
 

@@ -12,6 +12,7 @@ from properties import examples
 from memlab.errors import InputError
 from memlab.kernel.language import Input, Policy, Signature, compile_policy
 from memlab.subjects.lens.explain import FeatureGap, Parting, Why
+from tests.displays import html_of
 from tests.language.insight.test_tree import Page
 from tests.language.programs import ARGUMENTS, NUM, program, rows
 
@@ -125,7 +126,7 @@ def test_text_frame_and_html() -> None:
         'features that differ: x 2 | 1, kind "fact" | "<b>"',
     ]
     assert found.frame.columns == ["term", "a", "b", "difference", "branch", "features", "decides"]
-    page = Page(found._repr_html_())
+    page = Page(html_of(found))
     assert page.open == []
     assert "script" not in page.tags
     assert "memory <2>" in page.text

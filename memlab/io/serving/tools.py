@@ -11,7 +11,8 @@ from pydantic import BaseModel
 
 from memlab.errors import InputError, RedactionWarning
 from memlab.io.serving._desk import NOTE, Desk, element
-from memlab.io.serving._forms import (
+from memlab.io.serving._resources import RECALL_APP
+from memlab.io.serving.forms import (
     ContextAnswer,
     ContextForm,
     Credited,
@@ -27,7 +28,6 @@ from memlab.io.serving._forms import (
     RememberAnswer,
     RememberForm,
 )
-from memlab.io.serving._resources import RECALL_APP
 from memlab.kernel.schema import RECALLABLE
 
 __all__ = ["TOOLS", "Said", "Tool"]
