@@ -3,11 +3,13 @@
     git worktree add --detach ../before 1fcf7c3
     python experiments/kernel.py ../before            # some minutes
     python experiments/kernel.py ../before --shape    # what can be counted, without timing
+    python experiments/kernel.py ../before --log      # and what a log of 10,000 recalls takes
     python experiments/kernel.py ../before --json
 
 Counts come from the sources and from one profiled process for each checkout; they do not vary. Times are ratios of
-processor time, measured in turns within one run (``recall_cost.py``). What a log takes and what a purge costs is
-measured by ``log_size.py``, and which mutations the tests catch by ``tests/campaigns/mutants.py``: both take longer.
+processor time, measured in turns within one run (``recall_cost.py``). ``--log`` runs ``years_of_log.py``: bytes a
+recall, a purge, and whether sealing changes an estimate. The results of the lists of mutants, which take an hour to
+run, are read from ``tests/campaigns/``: ``python tests/campaigns/mutants.py run LIST`` makes them anew.
 """
 
 from __future__ import annotations
@@ -153,9 +155,17 @@ def count_shape(before: Path, after: Path) -> Iterator[Figure]:
         yield Figure(f"{what} of a logged recall", recalls[0][what], recalls[1][what], limit)
     for what, limit in (("files", 28), ("functions", 110)):
         yield Figure(f"{what} of remember", old["remember"][what], new["remember"][what], limit)
+    yield from _count_mutants(after / "tests/campaigns")
     private = [count_private_uses(checkout / "tests") for checkout in (before, after)]
     yield Figure("private imports in tests", private[0][0], private[1][0], 0)
     yield Figure("uses of another object's ._x in tests", private[0][1], private[1][1], 40)
+
+
+def _count_mutants(campaigns: Path) -> Iterator[Figure]:
+    for results in sorted(campaigns.glob("*.jsonl")):
+        caught = [json.loads(line)["caught"] for line in results.read_text(encoding="utf-8").splitlines()]
+        name = results.name.partition(".")[0]
+        yield Figure(f"mutants that survive, {name}, of {len(caught)}", float("nan"), len(caught) - sum(caught))
 
 
 def _profile_recall(checkout: Path) -> dict[str, float]:
@@ -206,6 +216,7 @@ def main() -> None:
     parser.add_argument("before", type=Path, help="another checkout of memlab")
     parser.add_argument("after", type=Path, nargs="?", default=Path(__file__).resolve().parents[1])
     parser.add_argument("--shape", action="store_true", help="count only, without timing")
+    parser.add_argument("--log", action="store_true", help="measure a log of 10,000 recalls as well")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--runs", type=int, default=12)
     parser.add_argument("--recalls", type=int, default=25)
@@ -222,6 +233,8 @@ def main() -> None:
             figures.append(figure)
             if not options.json:
                 _print_row(figure)
+    if options.log:
+        subprocess.run([sys.executable, str(Path(__file__).with_name("years_of_log.py"))], check=True)
     if options.json:
         print(json.dumps([figure._asdict() for figure in figures], indent=1))
 

@@ -149,12 +149,16 @@ def render_text(shown: object, width: int | None = None) -> str:
 
 def _block(part: object, width: int | None) -> list[str]:
     if isinstance(part, Table):
-        rows = [["" if cell is None else str(cell) for cell in row] for row in part.rows]
+        rows = [list(map(_plain, row)) for row in part.rows]
         title = wrap(str(part.title), width) if part.title else []
         lines = text_table(part.heads, rows, left=part.left, width=width, optional=part.optional) if rows else []
         return [*title, *lines, *(line for note in part.notes for line in wrap(note, width))]
     texts = [part] if isinstance(part, str) or not isinstance(part, Iterable) else part
     return [line for text in texts for line in wrap(str(text), width)]
+
+
+def _plain(cell: object) -> str:
+    return "" if cell is None else str(cell)
 
 
 def format_rows(rows: Iterable[Mapping[str, Any]], columns: Columns) -> tuple[list[str], list[list[str]]]:
@@ -213,11 +217,9 @@ def table(
 
 
 def _table_html(shown: Table) -> Markup:
-    escaped = [[_escaped(cell) for cell in row] for row in shown.rows]
-    sides = [
-        "right" if all(_NUMBER.fullmatch(cell) for cell in column) else "left;white-space:normal"
-        for column in zip(*escaped, strict=True)
-    ]
+    escaped = [list(map(_escaped, row)) for row in shown.rows]
+    numeric = [all(map(_NUMBER.fullmatch, column)) for column in zip(*escaped, strict=True)]
+    sides = ["right" if is_numeric else "left;white-space:normal" for is_numeric in numeric]
 
     def line(tag: str, cells: Sequence[str]) -> str:
         inside = (
@@ -263,7 +265,7 @@ def text_table(
     >>> text_table(["pack", "value"], [["companion", ".5"]], width=12, optional=[1])
     ['pack', 'companion']
     """
-    columns = [[heads[at], *(row[at] for row in rows)] for at in range(len(heads))]
+    columns = list(zip(heads, *rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
     shown = list(range(len(heads)))
 
@@ -278,13 +280,12 @@ def text_table(
         if widths[at] <= _NARROW:
             break
         widths[at] = max(_NARROW, widths[at] - excess())
-    return [
-        "  ".join(
-            clip(columns[at][line], widths[at]).ljust(widths[at]) if at in left else columns[at][line].rjust(widths[at])
-            for at in shown
-        ).rstrip()
-        for line in range(len(rows) + 1)
-    ]
+
+    def align(at: int, cell: str) -> str:
+        return clip(cell, widths[at]).ljust(widths[at]) if at in left else cell.rjust(widths[at])
+
+    lines = zip(*(columns[at] for at in shown), strict=True)
+    return ["  ".join(map(align, shown, line)).rstrip() for line in lines]
 
 
 def wrap(text: str, width: int | None) -> list[str]:

@@ -266,7 +266,8 @@ class Phrases:
     def __init__(self, words: Words, question: str) -> None:
         stems = words.stems(question)
         self._words, self._pairs = words, _pairs(stems)
-        number = {stem: term for term, stem in enumerate(dict.fromkeys(stem for stem in stems if stem in words))}
+        known = dict.fromkeys(stem for stem in stems if stem in words)
+        number = {stem: term for term, stem in enumerate(known)}
         self.terms = [(number[one], number[two]) for one, two in self._pairs if one in number and two in number]
         """The pairs that a text can have, as the numbers of the question's known terms."""
 

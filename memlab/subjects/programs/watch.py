@@ -27,6 +27,9 @@ _MOST_BYTES = 1_000_000
 
 _MAX_CHANGES = 1_000
 
+_EMPTY_READINGS = 25
+"""Readings in a row that have to find an empty file before it counts: many programs empty a file, then write it."""
+
 
 @dataclass(frozen=True)
 class Change(Displayed):
@@ -74,12 +77,13 @@ class _Look(NamedTuple):
 class Watch(Background, Displayed):
     """A ``.hy`` file whose every save is used at once; made by ``lab.policies.watch``.
 
-    ``stop`` it, or use it in a ``with``: what is live stays live, and a swap that has begun is finished first. A thread
-    reads the file every ``every`` seconds. A change counts when two readings in a row have found it, so that a
-    half-written file is let finish; then its pack is used, or its policy installed, as an event with the reason "saved
-    FILE". A save that is broken changes nothing: the error is shown at once, in a notebook below the cell and elsewhere
-    on standard error, and is ``error`` until a save mends it. A save whose hash is that of the one before (layout,
-    comments and documentation do not count) changes nothing, also if something else has been made live meanwhile.
+    ``stop`` it, or use it in a ``with``: what is live stays live, and a swap that has begun is finished first. A
+    thread reads the file every ``every`` seconds. A change counts when two readings in a row have found it, so that a
+    half-written file is let finish, and an empty file when 25 in a row have found it so; then its pack is used, or
+    its policy installed, as an event with the reason "saved FILE". A save that is broken changes nothing: the error
+    is shown at once, in a notebook below the cell and elsewhere on standard error, and is ``error`` until a save
+    mends it. A save whose hash is that of the one before (layout, comments and documentation do not count) changes
+    nothing, also if something else has been made live meanwhile.
 
     ``changes`` lists every save that was seen, the last thousand.
     """
@@ -105,6 +109,7 @@ class Watch(Background, Displayed):
         self._error: MemlabError | None = None
         self._looking = ThreadLock()
         self._settled = self._before = _look(self.path)
+        self._readings = 1
         if self._settled.content is None:
             near = [item.name for item in self.path.parent.glob("*.hy")]
             raise InputError(f"{path} {self._settled.trouble}. {did_you_mean(self.path.name, near)}")
@@ -155,9 +160,10 @@ class Watch(Background, Displayed):
                 return None
             found = _look(self.path)
             if found != self._before:
-                self._before = found
+                self._before, self._readings = found, 1
                 return None
-            if found == self._settled:
+            self._readings += 1
+            if found == self._settled or (found.content == b"" and self._readings < _EMPTY_READINGS):
                 return None
             change = self._taken(found)
             if isinstance(change.error, LabError):
