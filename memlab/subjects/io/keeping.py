@@ -57,7 +57,7 @@ _ENDS = {
 
 @dataclass(frozen=True)
 class Usage:
-    """Who takes the space of a lab: ``frame`` has what, count and bytes, the largest first."""
+    """Disk space of a lab by part: ``frame`` has what, count and bytes, the largest part first."""
 
     frame: pl.DataFrame
 

@@ -94,7 +94,7 @@ def stats(lab: memlab.Lab) -> Told:
 
 @command(upkeep, read)
 def du(lab: memlab.Lab) -> Told:
-    """Who takes the space of LAB."""
+    """Show the disk space that each part of LAB uses."""
     used = lab.upkeep.usage()
     return {"bytes": used.total, "parts": used.frame.to_dicts()}, repr(used)[1:-1]
 
@@ -104,13 +104,16 @@ def du(lab: memlab.Lab) -> Told:
     write,
     verb="memlab.subjects.retention.retention:LabUpkeep.thin",
     options={
-        "full_days": "Days that slates keep their features; what the lab says unless given.",
-        "thin_days": "Days that slates are kept at all; what the lab says unless given.",
-        "consent": "Carry it out; without this, say what would end.",
+        "full_days": "Days that slates keep their features; 0: for good. Default: the setting of LAB.",
+        "thin_days": "Days that slates are kept at all; 0: for good. Default: the setting of LAB.",
+        "consent": "Apply it. Without this option, nothing changes.",
     },
 )
 def thin(lab: memlab.Lab, **options: Any) -> Told:
-    """Say what thinning the log of LAB takes away and which questions that ends; do it with --consent."""
+    """Preview what thinning the log of LAB removes; apply it with --consent.
+
+    The preview names the questions that the log can no longer answer afterwards.
+    """
     done = lab.upkeep.thin(**options)
     report = {"done": done.done, "bytes": done.bytes, "ends": list(done.ends), "segments": done.frame.to_dicts()}
     return report, repr(done)[1:-1]
