@@ -37,7 +37,7 @@ def content_of(lab):
         "edges": lab.edges.to_dicts(),
         "vectors": state.vectors.take().tolist(),
         "lengths": words.lengths.tolist(),
-        "hits": [rows.tolist() for rows in words.hits(words.query("tabs about note turn")).rows],
+        "hits": [rows.tolist() for rows, _ in words.hits(words.query("tabs about note turn")).parts],
         "uses": state.uses.values.tolist(),
         "last": state.last_of(None, "s"),
         "seq": state.seq,

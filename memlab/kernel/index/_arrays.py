@@ -45,7 +45,7 @@ def best(scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:
 
 def compact(keys: NDArray[np.int64], size: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The different keys (0 or greater, below ``size`` if given), ascending, and the place of each key among them."""
-    top = size or int(keys.max(initial=-1)) + 1
+    top = size or int(np.maximum.reduce(keys, initial=-1)) + 1
     if len(keys) * 16 < top:
         order = keys.argsort(kind="stable")
         ordered = keys[order]
@@ -57,7 +57,7 @@ def compact(keys: NDArray[np.int64], size: int = 0) -> tuple[NDArray[np.int64], 
     # many keys: marking is linear, where unique would sort them
     marked = np.zeros(top, dtype=np.bool_)
     marked[keys] = True
-    unique = np.flatnonzero(marked)
+    (unique,) = marked.nonzero()
     places = np.empty(top, dtype=np.int64)
     places[unique] = np.arange(len(unique))
     return unique, places[keys]

@@ -337,7 +337,9 @@ class Words:
         ends = np.array([0, *stops], dtype=np.int64)
         if mask is not None:
             kept = mask[row]
-            row, often, ends = row[kept], often[kept], np.append(0, kept.cumsum())[ends]
+            before = np.zeros(len(kept) + 1, dtype=np.int64)
+            np.cumsum(kept, out=before[1:])
+            row, often, ends = row[kept], often[kept], before[ends]
         return TermHits(row, often, ends[1:] - ends[:-1], query.unknown)
 
     # -- on disk ----------------------------------------------------------------------------------------------

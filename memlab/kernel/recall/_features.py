@@ -80,7 +80,8 @@ def takes_over(
         return found
     worth = np.maximum(_closeness_of(vectors, later, earlier, created, closeness), 0.0)
     worth *= (relevance**3)[earlier]
-    starts = np.flatnonzero(np.diff(later, prepend=-1))
+    (starts,) = (later[1:] != later[:-1]).nonzero()
+    starts = np.concatenate(([0], starts + 1))
     found[later[starts]] = np.maximum.reduceat(worth, starts)
     return found
 
@@ -282,9 +283,10 @@ class Candidates(Moment):
         """The share of the query's phrases in each text; read are only texts that hold both words of some pair."""
         asked = Phrases(self.asked.words, self.asked.question.text)
         found = np.zeros(len(self))
-        places = np.flatnonzero(self.asked.matches.with_pair(self.rows, asked.terms))
-        texts = self.state.texts.take(self.rows[places])
-        found[places] = [asked.share(text or "") for text in texts]
+        (places,) = self.asked.matches.with_pair(self.rows, asked.terms).nonzero()
+        if len(places):
+            texts = self.state.texts.take(self.rows[places])
+            found[places] = [asked.share(text or "") for text in texts]
         return found
 
     def _windows(self) -> Rows:
@@ -332,7 +334,7 @@ class Candidates(Moment):
         """Texts are read only of pairs that both hold enough of the question's words."""
         found, edges = np.zeros(len(self)), self.state.edges
         updated = edges.entered(_UPDATES)
-        own = np.flatnonzero(among(self.rows, updated))
+        (own,) = among(self.rows, updated).nonzero()
         if not len(own):
             return found
         asked = Asked(self.asked.question.text, self.asked.words.language or "none")

@@ -360,7 +360,11 @@ class Moment:
         if values is None:
             if name in self.uniform:
                 value = self.uniform[name]
-                values = np.full(len(self.rows), np.nan if value is None else value)
+                if type(value) is bool:
+                    values = np.empty(len(self.rows), dtype=np.bool_)
+                    values.fill(value)
+                else:
+                    values = np.full(len(self.rows), np.nan if value is None else value)
             else:
                 values = self.compute(name)
             self._known[name] = values
@@ -413,8 +417,8 @@ class Moment:
         gather(
             [numbers[column] for _, column in layout.stored], self.rows, [table[place] for place, _ in layout.stored]
         )
-        if layout.uses:
-            table[[place for place, _ in layout.uses]] = self.use_days()[[number for _, number in layout.uses]]
+        if len(layout.uses):
+            table[layout.uses] = self.use_days()[layout.numbers]
         known, uniform = self._known, self.uniform
         for place, name in layout.others:
             if name in known:
@@ -569,7 +573,9 @@ class _Layout(NamedTuple):
     """Where the features of a table come from, each with its place in it."""
 
     stored: list[tuple[int, str]]
-    uses: list[tuple[int, int]]
+    uses: Rows
+    numbers: Rows
+    """Which use stands at each of the places ``uses``."""
     others: list[tuple[int, str]]
 
 
@@ -578,6 +584,7 @@ def _layout(names: tuple[str, ...]) -> _Layout:
     placed = list(enumerate(names))
     return _Layout(
         [(place, _STORED[name]) for place, name in placed if name in _STORED],
-        [(place, _USES[name]) for place, name in placed if name in _USES],
+        np.array([place for place, name in placed if name in _USES], dtype=np.int64),
+        np.array([_USES[name] for name in names if name in _USES], dtype=np.int64),
         [(place, name) for place, name in placed if name not in _STORED and name not in _USES],
     )

@@ -223,7 +223,8 @@ def _spread(run: Run) -> Reached:
     everyone = len(order) == len(direct.rows)  # then every candidate is a seed, and the wave holds all
     rows = wave.rows if everyone else np.union1d(direct.rows, wave.rows)
     seeds, received, activation = np.zeros((3, len(rows)))
-    hops = np.full(len(rows), np.inf)
+    hops = np.empty(len(rows))
+    hops.fill(np.inf)
     at_wave = slice(None) if everyone else rows.searchsorted(wave.rows)
     received[at_wave], activation[at_wave], hops[at_wave] = wave.received, wave.activation, wave.hops
     at_direct = rows.searchsorted(direct.rows)

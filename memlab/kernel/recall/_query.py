@@ -118,16 +118,17 @@ class WordVectors:
         wanted = np.concatenate((forms, own[own >= 0]))
         missing = wanted[~table.known[wanted]]
         strange = [word for word, form in zip(asked, own.tolist(), strict=True) if form < 0]
-        vectors, norms = table.vectors[own].astype(np.float32), table.norms[own]
-        if len(missing) or strange:
+        count, fresh, lengths = len(missing), table.vectors[:0], table.norms[:0]
+        if count or strange:
             # all at once: to encode costs as much as five words more
             fresh = load_embedder().embed([*words.written.names(missing), *strange])
             wide = fresh.astype(np.float32)
-            squares = np.einsum("ij,ij->i", wide, wide).astype(np.float64)  # whole, below 2^24: exact in any order
-            lengths, count = np.sqrt(np.where(squares == 0.0, 1.0, squares)), len(missing)
+            squares = np.vecdot(wide, wide).astype(np.float64)  # whole, below 2^24: exact in any order
+            lengths = np.sqrt(np.maximum(squares, 1.0))
             table.vectors[missing], table.norms[missing], table.known[missing] = fresh[:count], lengths[:count], True
-            vectors, norms = table.vectors[own].astype(np.float32), table.norms[own]
-            vectors[own < 0], norms[own < 0] = wide[count:], lengths[count:]
+        vectors, norms = table.vectors[own].astype(np.float32), table.norms[own]
+        if strange:
+            vectors[own < 0], norms[own < 0] = fresh[count:], lengths[count:]
         dots = products(table.vectors.take(forms, axis=0), vectors).T
         both = np.multiply.outer(norms, table.norms.take(forms))
         return np.asarray(np.divide(dots, both, out=both))

@@ -428,10 +428,10 @@ def choose(
 
 def put_among(head: Places, drawn: Places, chance: np.random.Generator) -> Places:
     """The head in its order with each of the drawn at a random place: what is shown first is seen more often."""
-    shown = head
+    shown = head.tolist()
     for place in drawn.tolist():
-        shown = np.insert(shown, int(chance.integers(len(shown) + 1)), place)
-    return shown
+        shown.insert(int(chance.integers(len(shown) + 1)), place)
+    return np.array(shown, dtype=np.int64)
 
 
 def _shown(

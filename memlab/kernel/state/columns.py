@@ -322,10 +322,10 @@ class Texts:
         return value
 
     def take(self, rows: NDArray[np.int64]) -> list[str | None]:
-        if len(rows) > _ONE_BY_ONE and rows.max() < len(self._base):
-            taken: list[str | None] = self._base.gather(rows).to_list()
-            return taken
         base, sealed = self._base, len(self._base)
+        if len(rows) > _ONE_BY_ONE and rows.max() < sealed:
+            taken: list[str | None] = base.gather(rows).to_list()
+            return taken
         return [base[row] if row < sealed else self._delta[row - sealed] for row in rows.tolist()]
 
 
@@ -485,7 +485,7 @@ class Sessions:
         found: Rows = beside[rows].astype(np.int64)
         if mask is None:
             return found
-        left = np.flatnonzero((found >= 0) & ~mask[found])
+        (left,) = ((found >= 0) & ~mask[found]).nonzero()
         for _ in range(_STEPS):
             if not len(left):
                 return found

@@ -77,12 +77,13 @@ class _Look(NamedTuple):
 class Watch(Background, Displayed):
     """A ``.hy`` file whose every save is used at once; made by ``lab.policies.watch``.
 
-    ``stop`` it, or use it in a ``with``: what is live stays live, and a swap that has begun is finished first. A thread
-    reads the file every ``every`` seconds. A change counts when two readings in a row have found it, so that a
-    half-written file is let finish, and an empty file when 25 in a row have found it so; then its pack is used, or its policy installed, as an event with the reason "saved
-    FILE". A save that is broken changes nothing: the error is shown at once, in a notebook below the cell and elsewhere
-    on standard error, and is ``error`` until a save mends it. A save whose hash is that of the one before (layout,
-    comments and documentation do not count) changes nothing, also if something else has been made live meanwhile.
+    ``stop`` it, or use it in a ``with``: what is live stays live, and a swap that has begun is finished first. A
+    thread reads the file every ``every`` seconds. A change counts when two readings in a row have found it, so that a
+    half-written file is let finish, and an empty file when 25 in a row have found it so; then its pack is used, or
+    its policy installed, as an event with the reason "saved FILE". A save that is broken changes nothing: the error
+    is shown at once, in a notebook below the cell and elsewhere on standard error, and is ``error`` until a save
+    mends it. A save whose hash is that of the one before (layout, comments and documentation do not count) changes
+    nothing, also if something else has been made live meanwhile.
 
     ``changes`` lists every save that was seen, the last thousand.
     """
