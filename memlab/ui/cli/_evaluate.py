@@ -63,7 +63,7 @@ _REPORT = click.option("--report", type=_PATH, help="Write one self-contained HT
 @click.option("--shown", default="rank", show_default=True, help="A file's column of ranks; 0 or empty: not shown.")
 @click.option("--reward", default="reward", show_default=True, help="A file's column of rewards.")
 @click.option("--propensity", help="A file's column of the probability of being shown.")
-@click.option("--limit", type=click.IntRange(1), help="Top-k size of each recall in a file, where the log also shows probes.")
+@click.option("--limit", type=click.IntRange(1), help="A file's top-k size of a recall, where a log also shows probes.")
 @click.option("--at", help="A file's column of when a recall was.")
 @click.option("--feedback-at", help="A file's column of when its reward came.")
 @click.option("--cluster", help="What belongs together: a file's column (a user); of a lab also: day, decision.")
