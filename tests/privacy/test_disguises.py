@@ -21,6 +21,15 @@ def encoded(text: str, times: int) -> str:
     return text
 
 
+def styled(character: str) -> str:
+    """Return the mathematical sans-serif form of a letter or digit; other characters as they are."""
+    for first, form in (("A", 0x1D5A0), ("a", 0x1D5BA), ("0", 0x1D7E2)):
+        offset = ord(character) - ord(first)
+        if 0 <= offset < (10 if first == "0" else 26):
+            return chr(form + offset)
+    return character
+
+
 DISGUISED = {
     "plain": TOKEN,
     "over two lines": TOKEN[:20] + "\n" + TOKEN[20:],
@@ -28,6 +37,7 @@ DISGUISED = {
     "zero-width space": TOKEN[:9] + "\u200b" + TOKEN[9:],
     "soft hyphen": TOKEN[:9] + "\u00ad" + TOKEN[9:],
     "full width": "".join(chr(ord(one) + 0xFEE0) for one in TOKEN),
+    "sans-serif": "".join(map(styled, TOKEN)),
     "Cyrillic": TOKEN.replace("p", "\u0440"),
     "percent escape": TOKEN.replace("_", "%5F"),
     "percent twice": TOKEN.replace("_", "%255F"),
@@ -84,6 +94,12 @@ def test_what_is_read_is_bounded_in_number_and_length(piece: str) -> None:
 def test_encoded_text_is_undone_up_to_a_limit() -> None:
     beyond = encoded("b" * BYTES, 1)
     assert all(beyond in view.text for view, _ in views(f"{TOKEN} {beyond}"))
+
+
+def test_the_limit_of_encoded_text_counts_all_of_it_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    token = encoded(TOKEN, 1)
+    monkeypatch.setattr("memlab.kernel.privacy._disguises.BYTES", 2 * len(token))
+    assert screen(f"{token} {token} {token}").text == f"[REDACTED: GitHub token] [REDACTED: GitHub token] {token}"
 
 
 @examples(50)

@@ -6,7 +6,7 @@ import pytest
 
 import memlab
 from memlab.kernel.policies import load_pack
-from memlab.kernel.privacy import PERSONAL, personal_kinds, screen
+from memlab.kernel.privacy import PERSONAL, personal_kinds, screen, screen_many
 
 FOUND = [
     ("card 4111 1111 1111 1111 expires soon", "card number", "4111 1111 1111 1111"),
@@ -31,6 +31,11 @@ PASSED = [
 def test_an_identifier_is_redacted_where_it_is_asked_for(text: str, kind: str, secret: str) -> None:
     assert screen(text).text == text
     assert screen(text, personal={kind}).text == text.replace(secret, f"[REDACTED: {kind}]")
+
+
+def test_an_identifier_is_redacted_in_each_of_many_texts() -> None:
+    screened = screen_many(["ask al@ex.org"] * 40, personal={"e-mail address"})
+    assert {screening.text for screening in screened} == {"ask [REDACTED: e-mail address]"}
 
 
 @pytest.mark.parametrize(("kind", "text"), PASSED)

@@ -53,7 +53,9 @@ SECRETS = [
     ("const clientSecret = 'a8f5f167f44f4964'", "secret", "a8f5f167f44f4964"),
     ("SECRET_KEY=abcdefgh", "secret", "abcdefgh"),
     ("export DB_PASSWORD_PROD=letmein", "password", "letmein"),
+    ("clientSecret = '48a15920b736'", "secret", "48a15920b736"),
     ("use the token " + LETTERS[:22] + " for it", "token", LETTERS[:22]),
+    ("use the token " + "aBcdEfgh1jKlmnOp2qRsTuv3" + " for it", "token", "aBcdEfgh1jKlmnOp2qRsTuv3"),
 ]
 
 ORDINARY = [
@@ -154,6 +156,8 @@ def test_refuse_names_the_place_and_never_the_secret() -> None:
     with pytest.raises(PrivacyError, match=r"tag holds .*\(password, line 2, column 12\)") as refused:
         refuse("first\npassword = hunter2", "tag")
     assert "hunter2" not in str(refused.value)
+    with pytest.raises(PrivacyError, match=r"\(password, line 1, column 12\) and 1 more"):
+        refuse(f"password = hunter2 and later ghp_{LETTERS[:36]}", "tag")
 
 
 @pytest.mark.parametrize(
