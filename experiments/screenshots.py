@@ -248,7 +248,7 @@ SCENES: dict[str, tuple[Callable[[memlab.Lab], Widget | Page], Callable[[Any], A
     "player": (lambda lab: LifePlayer(lab, packs=[GENTLE, "companion"], until="2026-06-01"), scrub),
     "view": (lambda lab: Page(KINDS, make=lambda kind: kind(lab), title="agent.memlab", note="writable"), view),
 }
-KINDS = [getattr(widgets, name) for name in widgets.__all__]
+KINDS = [getattr(widgets, name) for name in widgets.__all__ if name != "Widget"]  # the base has no bundle
 LABS = {"board": challenged, "player": kept}
 """Labs of scenes that need another than the bundled conversation."""
 

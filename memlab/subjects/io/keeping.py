@@ -57,7 +57,7 @@ _ENDS = {
 
 @dataclass(frozen=True)
 class Usage:
-    """Who takes the space of a lab: ``frame`` has what, count and bytes, the largest first."""
+    """Disk space of a lab by part: ``frame`` has what, count and bytes, the largest part first."""
 
     frame: pl.DataFrame
 
@@ -205,7 +205,8 @@ class LabKeeping:
 def _check_days(full_days: float, thin_days: float) -> None:
     if 0 < thin_days < full_days:
         raise InputError(
-            f"Slates are dropped after {thin_days:g} days, and would keep their features for {full_days:g}."
+            f"Slates are dropped after {thin_days:g} days, before they lose their features after {full_days:g}. "
+            "Give thin_days that is not less than full_days, or 0."
         )
 
 

@@ -239,7 +239,7 @@ class LabUpkeep:
         thin_days: Annotated[float, Within(0, 1e6)] | None = None,
         consent: bool = False,
     ) -> Thinning:
-        """Say what thinning the log of recalls would take away and which questions that ends; do it with ``consent``.
+        """Preview what thinning the log of recalls removes, or apply it with ``consent``.
 
         Thinning works on whole segments of sealed slates. A thinned recall keeps its query, its scores, ranks and
         propensities, what was shown and what was judged, and loses the features of its candidates.
@@ -247,21 +247,21 @@ class LabUpkeep:
         Parameters
         ----------
         full_days
-            How long slates keep their features; 0 for good. By default what ``log_days`` says.
+            Days that slates keep their features; 0 for good. Default: the setting of ``log_days``.
         thin_days
-            How long slates are kept at all; 0 for good. By default what ``log_days`` says.
+            Days that slates are kept at all; 0 for good. Default: the setting of ``log_days``.
         consent
             Whether to carry it out. Without it, nothing is changed.
 
         Returns
         -------
         Thinning
-            What goes, by segment, and which questions end.
+            What is removed, by segment, and which questions the log can no longer answer.
 
         Raises
         ------
         InputError
-            Where slates would be dropped before they lose their features.
+            If slates would be dropped before they lose their features.
 
         Examples
         --------
@@ -301,7 +301,7 @@ class LabUpkeep:
 
     @checked
     def usage(self) -> Usage:
-        """Return who takes the space of the lab: events, texts, vectors, slates, sealed ones, backups and the rest.
+        """Return the disk space that each part of the lab uses, the largest part first.
 
         Examples
         --------

@@ -133,7 +133,7 @@ SECTIONS = {
     },
     "Policies": {
         "policy": "check, use, install, roll back, challenge, verdict ...",
-        "evaluate": "what each policy would have been worth on a log",
+        "evaluate": "estimate how each policy would have performed on a log",
         "bench": "quality on labelled questions; where wanted ones were lost",
     },
     "Keep": {
@@ -513,7 +513,7 @@ def graph() -> None:
 
 @main.group()
 def upkeep() -> None:
-    """Keep a lab: what time does to it, checks, backups, copies, and the way into other labs."""
+    """Maintain a lab: decay, checks, disk space, backups, copies, and moves into other labs."""
 
 
 @main.group()

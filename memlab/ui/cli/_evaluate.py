@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _PATH = LocalPath()
 _JUDGED = {
     "horizon": "Give every recall the same time to earn: 7d, 12h.",
-    "missing": "What silence means; asked for where it matters.",
+    "missing": "What missing feedback counts as; required where it matters.",
 }
 _LEVEL = click.option("--level", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True)
 _RANGE = click.option("--reward-range", type=float, nargs=2, metavar="LOW HIGH", help="What one item may earn.")
@@ -49,7 +49,7 @@ _REPORT = click.option("--report", type=_PATH, help="Write one self-contained HT
         **_JUDGED,
         "estimator": "",
         "baseline": "The policy to which the others are compared. Default: the one that logged.",
-        "position": "Weigh rewards by how often the place of an item is looked at.",
+        "position": "Weigh rewards by how often the rank of an item is looked at.",
     },
 )
 @click.argument("log", type=_PATH)
@@ -63,14 +63,14 @@ _REPORT = click.option("--report", type=_PATH, help="Write one self-contained HT
 @click.option("--shown", default="rank", show_default=True, help="A file's column of ranks; 0 or empty: not shown.")
 @click.option("--reward", default="reward", show_default=True, help="A file's column of rewards.")
 @click.option("--propensity", help="A file's column of the probability of being shown.")
-@click.option("--limit", type=click.IntRange(1), help="A file's size of the head, where a log also shows probes.")
+@click.option("--limit", type=click.IntRange(1), help="A file's top-k size of a recall, where a log also shows probes.")
 @click.option("--at", help="A file's column of when a recall was.")
 @click.option("--feedback-at", help="A file's column of when its reward came.")
 @click.option("--cluster", help="What belongs together: a file's column (a user); of a lab also: day, decision.")
 def evaluate(
     log: Path, policies: tuple[str, ...], report: Path | None, labels: Path | None, cluster: str | None, **options: Any
 ) -> Told:
-    """What each policy would have been worth on LOG: a lab, or a CSV or Parquet file with one row a candidate.
+    """Estimate how each policy would have performed on LOG: a lab, or a CSV or Parquet file of candidates.
 
     Exit status 1 when no policy could be given a value.
     """

@@ -34,7 +34,9 @@ _GRAPH = "memlab.subjects.clusters.clusters:LabGraph"
 @command(upkeep, write)
 @click.option("--at", metavar="WHEN", help="As of this instant, such as 2026-07-01; now unless given.")
 def maintain(lab: memlab.Lab, at: str | None, as_json: bool) -> Told:
-    """Record what time has done to LAB: statuses, labels, edges to prune, clusters that are due.
+    """Apply decay and status changes to LAB.
+
+    It records statuses, labels, edges to prune, and clusters that are due.
 
     A second pass as of the same instant writes nothing.
     """
@@ -56,7 +58,9 @@ def maintain(lab: memlab.Lab, at: str | None, as_json: bool) -> Told:
 )
 @click.option("--older-than", "older_than_days", type=float, metavar="DAYS", help="In place of the pack's setting.")
 def consolidate(lab: memlab.Lab, **options: Any) -> Told:
-    """Let one summary stand for many old memories of a cluster of LAB; `memlab restore` undoes one.
+    """Replace many old memories of a cluster by one summary.
+
+    `memlab restore LAB SUMMARY` undoes one summary.
 
     The live pack's consolidate policy says which memories may go. A summary has some of their own sentences, not all:
     see with --dry-run what would be left.
@@ -71,7 +75,10 @@ def consolidate(lab: memlab.Lab, **options: Any) -> Told:
 
 @command(upkeep, read)
 def stats(lab: memlab.Lab) -> Told:
-    """What LAB holds, and a notice if the live policy earns less than an earlier one did."""
+    """Count the contents of LAB.
+
+    A notice follows if the active policy earns less than an earlier policy did.
+    """
     slates, pack = lab.slates(), lab.policies.pack
     report = {
         "memories": len(lab),
@@ -94,7 +101,7 @@ def stats(lab: memlab.Lab) -> Told:
 
 @command(upkeep, read)
 def du(lab: memlab.Lab) -> Told:
-    """Who takes the space of LAB."""
+    """Show the disk space that each part of LAB uses."""
     used = lab.upkeep.usage()
     return {"bytes": used.total, "parts": used.frame.to_dicts()}, repr(used)[1:-1]
 
@@ -104,13 +111,16 @@ def du(lab: memlab.Lab) -> Told:
     write,
     verb="memlab.subjects.retention.retention:LabUpkeep.thin",
     options={
-        "full_days": "Days that slates keep their features; what the lab says unless given.",
-        "thin_days": "Days that slates are kept at all; what the lab says unless given.",
-        "consent": "Carry it out; without this, say what would end.",
+        "full_days": "Days that slates keep their features; 0: for good. Default: the setting of LAB.",
+        "thin_days": "Days that slates are kept at all; 0: for good. Default: the setting of LAB.",
+        "consent": "Apply it. Without this option, nothing changes.",
     },
 )
 def thin(lab: memlab.Lab, **options: Any) -> Told:
-    """Say what thinning the log of LAB takes away and which questions that ends; do it with --consent."""
+    """Preview what thinning the log of LAB removes, or apply it.
+
+    --consent applies it. The preview names the questions that the log can no longer answer afterwards.
+    """
     done = lab.upkeep.thin(**options)
     report = {"done": done.done, "bytes": done.bytes, "ends": list(done.ends), "segments": done.frame.to_dicts()}
     return report, repr(done)[1:-1]
@@ -123,7 +133,9 @@ def thin(lab: memlab.Lab, **options: Any) -> Told:
 @LAB
 @click.option("--no-repair", is_flag=True, help="Say what is damaged, and change nothing.")
 def check(lab: Path, no_repair: bool) -> Told:
-    """Compare every file of LAB with what was written, and mend what a backup or the journal can give.
+    """Check every file of LAB and repair what is damaged.
+
+    Repairs come from the journal or a backup.
 
     Exit status 1 if something is damaged or lost.
     """
@@ -138,7 +150,9 @@ def check(lab: Path, no_repair: bool) -> Told:
 @LAB
 @click.argument("backup", required=False, type=LocalPath())
 def restore(lab: Path, backup: Path | None) -> Told:
-    """Put BACKUP in the place of LAB's journal, or what holds the most of it: its own journal, or a backup.
+    """Replace the journal of LAB by BACKUP.
+
+    Without BACKUP, the most complete source is used: the journal itself, or a backup.
 
     What was in its place is kept below LAB. Memories that were deleted come back with `memlab restore`.
     """
@@ -171,7 +185,10 @@ def backup(lab: memlab.Lab, **options: Any) -> Told:
 )
 @click.option("--no-policies", is_flag=True, help="Leave the pack and its history out.")
 def export(lab: memlab.Lab, path: Path, project: str | None, no_policies: bool, **options: Any) -> Told:
-    """Write the memories of LAB to PATH: .jsonl, .md, .sexp, .parquet, or a folder of tables."""
+    """Write the memories of LAB to a file or a folder.
+
+    The name of PATH decides the format: .jsonl, .md, .sexp, .parquet, or a folder of tables.
+    """
     written = lab.io.export(path, project=project, policies=not no_policies, **options)
     frame = lab.memories
     count = len(frame) if project is None else int((frame["project"] == project).sum())
@@ -182,7 +199,10 @@ def export(lab: memlab.Lab, path: Path, project: str | None, no_policies: bool, 
 @click.argument("folder", type=LocalPath())
 @click.option("--every", type=click.FloatRange(min=0, min_open=True), help="Keep on, so many seconds apart.")
 def mirror(lab: memlab.Lab, folder: Path, every: float | None, as_json: bool) -> None:
-    """Keep a readable copy of LAB in FOLDER: one Markdown file a memory. With --every until it is interrupted."""
+    """Write each memory of LAB as a Markdown file in FOLDER.
+
+    With --every, the copy is updated until it is interrupted.
+    """
     with lab.io.mirror(folder) as kept:
         tell(({"folder": str(folder), "memories": len(kept)}, kept), as_json=as_json)
         while every is not None:
@@ -200,7 +220,9 @@ def mirror(lab: memlab.Lab, folder: Path, every: float | None, as_json: bool) ->
 @click.option("--exclude", multiple=True, metavar="PROJECT", help="Leave this project here. May be repeated.")
 @click.option("--preview", is_flag=True, help="Only say what would go.")
 def move(lab: memlab.Lab, target: Path, exclude: tuple[str, ...], preview: bool) -> Told:
-    """Bring the memories of LAB into the lab TARGET, which is made if it is new, and mark LAB as synced.
+    """Copy the memories of LAB into the lab TARGET.
+
+    TARGET is created if it does not exist, and LAB is marked as synced.
 
     Secrets that are found are redacted. What is there already is not added again.
     """
@@ -215,7 +237,10 @@ def move(lab: memlab.Lab, target: Path, exclude: tuple[str, ...], preview: bool)
 @command(upkeep, write_if("dry_run", wanted=False), verb=f"{_IO}.join", options={"dry_run": ""})
 @click.argument("other", type=LocalPath())
 def join(lab: memlab.Lab, other: Path, dry_run: bool) -> Told:
-    """Join OTHER, a lab or an export of one, into LAB: of what both have, the later change stands."""
+    """Merge OTHER, a lab or an export, into LAB.
+
+    Where both have a memory, the later change wins.
+    """
     joined = lab.io.join(other, dry_run=dry_run)
     report = fields_of(joined, "source", "edges", "known", "kept_away", "purged", "dry_run", rows="frame")
     report |= {what: joined.count(what) for what in ("added", "edited", "status", "conflict")}

@@ -10,7 +10,7 @@ import { Sequence } from "./sequence";
 import type { About, Challenge, Evaluation, Plan } from "./types";
 import css from "./board.css";
 
-const SILENCE: [string, string][] = [["", "not said"], ["zero", "no (a reward of 0)"], ["censor", "nothing"], ["inverse", "nothing, weighed"], ["bounds", "anything"]];
+const SILENCE: [string, string][] = [["", "not set"], ["zero", "a reward of 0"], ["censor", "unknown, ignored"], ["inverse", "unknown, reweighted"], ["bounds", "unknown, bounded"]];
 const SPANS: [string, string][] = [["", "none"], ["12h", "12 hours"], ["1d", "1 day"], ["7d", "7 days"], ["30d", "30 days"]];
 const CLUSTERS: [string, string][] = [["", "as logged"], ["session", "sessions"], ["day", "days"], ["decision", "recalls"]];
 const PARTS: [string, string][] = [["differences", "Disagreements"], ["plan", "Planner"], ["challenge", "Challenge"]];
@@ -50,7 +50,7 @@ function Board() {
             <button key={name} type="button" aria-pressed={policies.includes(name)} onClick={() => toggle(name)}>{visible(name)}</button>
           ))}
         </fieldset>
-        <Choice label="Silence means" value={missing} options={SILENCE} set={setMissing} still={still} />
+        <Choice label="Missing feedback counts as" value={missing} options={SILENCE} set={setMissing} still={still} />
         <Choice label="Time to earn" value={horizon} options={SPANS} set={setHorizon} still={still} />
         <Choice label="Independent are" value={cluster} options={CLUSTERS} set={setCluster} still={still} />
         <button class="primary" type="button" disabled={!!still || !!now || !policies.length || !about.judged} onClick={() => void begin("begin", { part: "evaluation" })}>

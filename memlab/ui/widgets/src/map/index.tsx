@@ -218,7 +218,7 @@ function useTheme(root: { current: HTMLElement | null }): string {
 function summary(about: About): string {
   const all = plural(about.memories, "memory", "memories");
   const part = about.shown < about.memories ? `an even sample of ${about.shown.toLocaleString("en")} of ${all}` : all;
-  const kept = about.kept === null || about.kept === undefined ? "near each other lies what says alike things; distances across the map say little" : `two directions that show ${Math.round(100 * about.kept)}% of how vectors differ`;
+  const kept = about.kept === null || about.kept === undefined ? "nearby points have similar meanings; distances across the map mean little" : `PCA, ${Math.round(100 * about.kept)}% of variance explained`;
   return `${part} · ${kept}`;
 }
 
