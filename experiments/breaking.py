@@ -235,7 +235,7 @@ def _past(lab: memlab.Lab) -> str:
 READINGS: dict[str, Callable[[memlab.Lab], str]] = {
     "memories": lambda lab: _digest(lab.memories),
     "edges": lambda lab: _digest(lab.edges),
-    "log": lambda lab: _digest(lab.log),
+    "log": lambda lab: _digest(lab.log.filter(pl.col("kind") != "seal").drop("event")),  # a look may seal what is due
     "pack": lambda lab: f"{lab.policies.pack.hash} {_digest(lab.policies.history())} {lab.io.embedder.fingerprint}",
     "entities": lambda lab: f"{_digest(lab.facts.entities.frame())} {_digest(lab.facts.frame())}",
     "clusters": lambda lab: f"{_digest(lab.graph.clusters.frame())} {_digest(lab.upkeep.consolidation.frame())}",
