@@ -715,7 +715,7 @@ def test_after_any_corrections_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_
             elif verb == "restore" and status not in ("purged", "superseded"):
                 lab.restore(id)
             elif verb in ("forget", "delete"):
-                getattr(lab, verb)(id)
+                lab.forget(id, how=verb)
         whole = content_of(fold_of(lab))
         assert content_of(lab.io.store.state) == whole
         cut = data.draw(st.integers(0, lab.io.store.journal.head))

@@ -364,7 +364,7 @@ def test_a_quarantine_that_is_released_at_once_leaves_what_was_and_folds_in_part
             elif verb == "edit" and usable:
                 lab.edit(id, summary=f"note {which}")
             elif verb in ("forget", "delete") and usable:
-                getattr(lab, verb)(id)
+                lab.forget(id, how=verb)
             elif verb == "restore" and lab[id].status not in ("superseded", "purged"):
                 lab.restore(id)
             elif verb == "purge" and usable:

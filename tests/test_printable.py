@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memlab
+from memlab.kernel.base.display import Report, Table
 from memlab.kernel.base.printable import json_safe, printable
 from memlab.ui.cli import main
 
@@ -103,7 +104,8 @@ CALLS = {
     "agent touch": [LAB, "x.py", EVIL, "--session", f"now {EVIL}", "--project", f"code {EVIL}"],
     "graph link": [LAB, 1, 2, "--relation", "depends-on"],
     "graph tag": [LAB, 1, "--tag", f"tag {EVIL}", "--describe", f"for {EVIL}"],
-    "upkeep rebuild": [LAB],
+    "upkeep thin": [LAB],
+    "upkeep du": [LAB],
 }
 AS_JSON = (
     "recall",
@@ -115,7 +117,8 @@ AS_JSON = (
     "agent touch",
     "graph link",
     "graph tag",
-    "upkeep rebuild",
+    "upkeep thin",
+    "upkeep du",
 )
 BESIDE = {"demo", "notebook", "bench locomo", "bench beam", "bench longmemeval", "bench lmeb", "serve"}
 """They show no lab of the caller's, or show it to programs: tests/serving."""
@@ -180,13 +183,13 @@ OF_NUMBERS = {
         "Clusters",
         "Clustered",
         "Version",
-        "SealedLog",
-        "Usage",
-        "Thinning",
     ),
     *("Corrected", "DemoResult"),
 }
 """They show numbers, words of closed vocabularies and paths that the caller gave; ``Hit`` quotes its text."""
+
+RENDERED = {"Report", "Stats"}
+"""Their text is that of ``render_text``, which makes it printable."""
 
 
 @pytest.mark.long
@@ -200,7 +203,26 @@ def test_every_class_that_says_how_it_is_shown_makes_it_printable():
                     given = [node.value for node in ast.walk(method) if isinstance(node, ast.Return)]
                     if any(getattr(getattr(value, "func", None), "id", "") != "printable" for value in given):
                         raw.add(found.name)
-    assert raw == OF_NUMBERS | {"Hit"}
+    assert raw == OF_NUMBERS | RENDERED | {"Hit"}
+
+
+class Told(Report):
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def _display(self):
+        return self.parts
+
+
+@pytest.mark.parametrize("width", [None, 40])
+@pytest.mark.parametrize(
+    "part", [EVIL, [EVIL, f"again {EVIL}"], Table(EVIL, ["what", EVIL], [[EVIL, 1], ["b", EVIL]], [EVIL])]
+)
+def test_a_report_is_shown_without_control_characters(part, width):
+    report = Told("a finding", part)
+    for told in (repr(report), str(report), report.text(width)):
+        assert not ACTIVE.search(told)
+        assert "owned" in told
 
 
 def test_what_the_verbs_return_is_shown_without_control_characters(lab, tmp_path):
@@ -237,6 +259,7 @@ def test_what_the_verbs_return_is_shown_without_control_characters(lab, tmp_path
             lab.upkeep.operations.proposals(1),
             lab.upkeep.consolidation.run(dry_run=True),
         ),
+        *(lab.upkeep.usage(), lab.upkeep.thin(full_days=1, thin_days=2)),
         *(lab.upkeep.operations.run('(recall "first" 2)'), lab.purge(2, reason=EVIL)),
     ]
     for one in shown:

@@ -341,5 +341,5 @@ def test_the_command_line_says_so_too(run):
     assert used.exit_code == 0, used.output
     assert "texts (1)" in used.output
     thinned = run("upkeep", "thin", "agent.memlab", "--full-days", "30")
-    assert "nothing is changed yet" in thinned.output
+    assert "nothing to thin" in thinned.output
     assert run("upkeep", "thin", "agent.memlab", "--full-days", "30", "--consent").exit_code == 0

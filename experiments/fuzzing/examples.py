@@ -377,7 +377,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     # -- correcting ---------------------------------------------------------------------------------------------------
     "Lab.edit": lambda d: (d.lab.edit, {"memory": 1, "importance": 0.75}),
     "LabReview.deprecate": lambda d: (d.lab.upkeep.review.deprecate, {"memory": 1, "reason": "wrong"}),
-    "Lab.forget": lambda d: (d.lab.forget, {"memories": 1}),
+    "Lab.forget": lambda d: (d.lab.forget, {"memory": 1}),
     "Lab.restore": lambda d: (d.lab.restore, {"memory": 5}),
     "LabFacts.retract": lambda d: (d.lab.facts.retract, {"fact": 4}),
     "Lab.purge": lambda d: (d.lab.purge, {"memory": 2}),

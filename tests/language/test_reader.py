@@ -16,7 +16,7 @@ from memlab.kernel.language import Form, Text, read_forms
 from tests.language.corpus import attacks
 from tests.language.grammar import Grammar
 
-PACKS = sorted((Path(memlab.__file__).parent / "policies" / "packs").glob("*.hy"))
+PACKS = sorted((Path(memlab.__file__).parent / "kernel" / "policies" / "packs").glob("*.hy"))
 
 UNKNOWN_TO_HY = ("#t", "#f", "\r", "\\r", "#_")
 """Scheme's truth values, a carriage return in a string (a newline here), and ``#_`` with no white space after it."""

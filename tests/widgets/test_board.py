@@ -178,3 +178,9 @@ def test_a_log_needs_no_lab():
 def test_a_constructor_refuses_what_it_cannot_evaluate(lab, bad):
     with pytest.raises(memlab.InputError):
         EvaluationBoard(lab, **bad)
+
+
+def test_the_active_pack_is_compared_first():
+    with memlab.open(pack="companion") as lab:
+        lab.remember("Deploys go out on Tuesday")
+        assert EvaluationBoard(lab).policies[:2] == ["companion", "memlab"]

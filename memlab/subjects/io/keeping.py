@@ -96,6 +96,8 @@ class Thinning:
         return self.frame.height
 
     def __repr__(self) -> str:
+        if self.frame.is_empty():
+            return "<Thinning: nothing to thin, no sealed recall is older than the days that the lab keeps>"
         counts = {act: self.frame.filter(act=act)["recalls"].sum() for act in ("thin", "drop")}
         acts = [f"{counts[act]:,} recalls {word}" for act, word in (("thin", "thinned"), ("drop", "dropped"))]
         state = "" if self.done else "; nothing is changed yet: lab.upkeep.thin(consent=True)"

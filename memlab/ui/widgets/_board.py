@@ -31,10 +31,11 @@ Part = Literal["evaluation", "differences", "plan", "challenge"]
 class EvaluationBoard(WorkingWidget, bundle="board"):
     """What each policy would have been worth on a log: values with intervals, gates, disagreements, a planner.
 
-    ``policies`` are names of packs (of a log without a lab: of its columns of scores); ``missing``, ``horizon`` and
-    ``cluster`` are those of ``memlab.evaluate``, empty for what it takes unless given. ``pair`` names the two of which
-    the disagreements are shown. What is set here is evaluated when a browser shows it, in a thread; ``evaluate``
-    does it at once. ``evaluation``, ``plan`` and ``verdicts`` are what was found last, None before.
+    ``policies`` are names of packs (of a log without a lab: of its columns of scores), the active pack and two others
+    unless given; ``missing``, ``horizon`` and ``cluster`` are those of ``memlab.evaluate``, empty for what it takes
+    unless given. ``pair`` names the two of which the disagreements are shown. What is set here is evaluated when a
+    browser shows it, in a thread; ``evaluate`` does it at once. ``evaluation``, ``plan`` and ``verdicts`` are what
+    was found last, None before.
 
     >>> board = memlab.widgets.EvaluationBoard(lab, ["companion"], missing="zero")             # doctest: +SKIP
     >>> board.evaluation.frame                                                                 # doctest: +SKIP
@@ -71,7 +72,11 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         lab = cast("Lab | None", slates.lab) if isinstance(slates, Slates) else slates
         given = [policies] if isinstance(policies, str | Pack) else policies
         known = self._log.policies if lab is None and self._log is not None else pack_names()
-        chosen = {name_of(one): one for one in given or known[:3]}
+        chosen: dict[str, str | Pack] = {}
+        for policy in given or (*(() if lab is None else (lab.policies.pack, "memlab")), *known):
+            chosen.setdefault(name_of(policy), policy)
+            if not given and len(chosen) == 3:
+                break
         self._named: dict[str, str | Pack | None] = {**dict.fromkeys(known), **chosen}
         super().__init__(
             lab, policies=list(chosen), missing=missing or "", horizon=horizon or "", cluster=cluster or ""
