@@ -224,7 +224,9 @@ class Told(Report):
 
 @pytest.mark.parametrize("width", [None, 40])
 @pytest.mark.parametrize(
-    "part", [EVIL, [EVIL, f"again {EVIL}"], Table(EVIL, ["what", EVIL], [[EVIL, 1], ["b", EVIL]], [EVIL])]
+    "part",
+    [EVIL, [EVIL, f"again {EVIL}"], Table(EVIL, ["what", EVIL], [[EVIL, 1], ["b", EVIL]], [EVIL])],
+    ids=["text", "list", "table"],
 )
 def test_a_report_is_shown_without_control_characters(part, width):
     report = Told("a finding", part)
