@@ -431,6 +431,7 @@ def test_the_receipt_says_what_went_from_where_and_that_a_search_found_nothing(d
             "backups": 2,
             "mirrors": 1,
         }
+        assert done.frame.filter(what="mirrors")["how"].to_list() == ["brought in step"]
         (searched,) = done.frame.filter(step="searched").rows(named=True)
         assert searched["count"] == files
         assert searched["bytes"] > 10_000
@@ -483,6 +484,7 @@ def test_a_mirror_that_cannot_be_written_or_is_not_there_is_told_and_reached_lat
         (tmp_path / "away").rename(tmp_path / "moved")
         (tmp_path / "copy" / "diary.txt").write_text("mine")
         done = lab.purge([1, 4])
+        assert done.frame["step"].unique(maintain_order=True).to_list() == ["removed", "searched", "found"]
         problems = {Path(row["where"]).name: row["how"] for row in done.found.filter(what="mirror").to_dicts()}
         assert problems["away"] == "not there"
         assert "holds diary.txt" in problems["copy"]

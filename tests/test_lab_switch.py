@@ -200,6 +200,12 @@ def test_under_a_pack_that_needs_consent_a_project_is_off_until_somebody_consent
     assert len(lab.recall("deploys", project="old")) == 2
 
 
+def test_without_consent_what_is_there_is_corrected_where_nothing_is_sent_elsewhere(lab):
+    lab.remember("The goat eats hay")
+    lab.policies.use(NEEDED)
+    assert lab.edit(1, text="The goat eats straw").id == 2
+
+
 def test_nothing_is_sent_elsewhere_before_consent_and_the_place_is_disclosed(clock):
     embedder = elsewhere()
     with memlab.open(embedder=embedder, clock=clock) as lab:

@@ -63,6 +63,18 @@ class TestView:
         farm.edit(2, visibility="private")
         assert view.memories["id"].to_list() == [1, 3, 4]
 
+    def test_what_is_forgotten_together_with_a_hidden_memory_is_forgotten_for_the_viewer(
+        self, farm: memlab.Lab
+    ) -> None:
+        view = farm.at(viewer="bob")
+        before = view.memories
+        farm.forget([2, 3])
+        whole = farm.memories
+        assert not view.memories.equals(before)
+        assert view.memories.select("id", "status").rows() == [
+            row for row in whole.select("id", "status").rows() if row[0] != 2
+        ]
+
     def test_scores_are_those_of_a_lab_without_it(self, farm: memlab.Lab) -> None:
         before = farm.at(viewer="bob").recall("goat hay").frame
         farm.remember([{"text": f"goat hay {n}", "tags": ["farm"], **SECRET} for n in range(30)])

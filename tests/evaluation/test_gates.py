@@ -87,6 +87,7 @@ def test_recalls_are_asked_for_only_where_they_would_do():
     assert recalls_to_open(list(found(probes=8, effective=2.0).values())) == 1500
     assert recalls_to_open(list(found(probes=8, balance=0.0001).values())) is None
     assert recalls_to_open(list(found().values())) == 0
+    assert found(effective=1.0)["influence"].more == 3000
 
 
 def test_equal_parts_count_as_many_and_one_great_part_as_one():

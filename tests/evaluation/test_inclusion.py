@@ -107,6 +107,11 @@ def test_of_a_stratum_that_nobody_answered_only_the_range_is_known():
     assert value_statistic("snips", 1.0)(found) == 1.5
 
 
+def test_what_is_certain_is_typical_where_no_probe_was_answered():
+    found = totals(1, arm(sure=[0.5], unsupported=1))
+    assert value_statistic("snips", np.nan)(found) == 1.0
+
+
 def test_where_nothing_was_shown_there_is_no_typical_value():
     nothing = totals(2, arm(unsupported=4))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -58,6 +58,12 @@ def test_with_five_clusters_it_covers_what_it_promises():
     assert 0.93 <= covered / 1000 <= 0.97
 
 
+def test_a_mean_of_rounding_errors_is_not_told_from_zero():
+    interval = cluster_interval([1e-17, 2e-17, 3e-17], "abc")
+    assert interval is not None
+    assert interval.p == 1.0
+
+
 def test_values_that_are_not_defined_are_left_out():
     with_gaps = cluster_interval([0.2, float("nan"), 0.6, float("nan")], ["a", "a", "b", "c"])
     assert with_gaps == cluster_interval([0.2, 0.6], ["a", "b"])

@@ -250,6 +250,19 @@ def test_imported_edges_lead_to_placeholders_where_only_the_purged_had_them():
     assert body["target"] == [-3, -1, -2]
 
 
+def test_of_imported_nodes_the_names_go_that_lead_to_purged_memories_alone():
+    graph = {
+        "nodes": [["tag", "shared"], ["tag", "alone"], ["entity", "Zoe of Ys"], ["tag", "stays"]],
+        "source": [1, 2, 1, 1, 2],
+        "target": [-1, -1, -2, -3, -4],
+        "relation": ["has-tag"] * 5,
+        "weight": [1.0] * 5,
+    }
+    plan = gone(folded(remember(2)), [remember(2), Event(2, "import", {"graph": graph})], 1)
+    assert plan.names == {"alone", "Zoe of Ys"}
+    assert plan.entities == {"zoe of ys"}
+
+
 def test_a_cluster_is_not_called_by_a_word_that_only_the_purged_said():
     class Said(Shelf):
         def texts(self, ids):

@@ -3,6 +3,7 @@
 from memlab.science.evaluation._duels import Course
 from memlab.science.evaluation._intervals import (
     FEW,
+    Estimate,
     Sample,
     benjamini_hochberg,
     cluster_interval,
@@ -11,7 +12,18 @@ from memlab.science.evaluation._intervals import (
     holm,
 )
 from memlab.science.evaluation._log import closed, horizon_micros, read_answers, read_log
-from memlab.science.evaluation._measure import ARM, COLUMNS, difference_statistic, predicted_rewards, value_statistic
+from memlab.science.evaluation._measure import (
+    ARM,
+    COLUMNS,
+    Compared,
+    Credited,
+    Head,
+    difference_statistic,
+    predicted_rewards,
+    recalls_for,
+    recalls_needed,
+    value_statistic,
+)
 from memlab.science.evaluation._periods import Bets, difference_bounds, falls_at, lower_bound, pair_numbers
 from memlab.science.evaluation._position import harvest, lot_p, moved_p, random_places
 from memlab.science.evaluation._sequence import (
@@ -44,9 +56,13 @@ __all__ = [
     "WEIGHTS",
     "Balance",
     "Bets",
+    "Compared",
     "Course",
+    "Credited",
+    "Estimate",
     "Facts",
     "Gate",
+    "Head",
     "Sample",
     "benjamini_hochberg",
     "closed",
@@ -73,6 +89,8 @@ __all__ = [
     "rate_penalty",
     "read_answers",
     "read_log",
+    "recalls_for",
+    "recalls_needed",
     "recalls_of_sequence",
     "recalls_to_end",
     "recalls_to_open",
