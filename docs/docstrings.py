@@ -31,12 +31,16 @@ def linked(text: str) -> str:
     >>> linked("See docs/howto/load.md.")
     'See [Load your data](../howto/load.md).'
     """
-    return _PAGE.sub(lambda found: f"[{_title(found[1], found[2])}](../{found[1]}.md{found[2] or ''})", text)
+    return _PAGE.sub(
+        lambda found: f"[{_title(found[1], found[2])}](../{found[1]}.md{found[2] or ''})", text
+    )
 
 
 def _title(page: str, anchor: str | None) -> str:
     """The heading of a page, or of the part of it that the anchor names."""
-    headings = re.findall(r"^#+ (.+)$", (_DOCS / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    headings = re.findall(
+        r"^#+ (.+)$", (_DOCS / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
     if anchor is None:
         return headings[0]
     by_anchor = {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-"): one for one in headings}
@@ -57,7 +61,11 @@ def with_attributes(text: str, fields: dict[str, str]) -> str:
     """
     if not fields or _SECTION.search(text):
         return text
-    items = [line for name, about in fields.items() for line in (name, *(f"    {one}" for one in about.splitlines()))]
+    items = [
+        line
+        for name, about in fields.items()
+        for line in (name, *(f"    {one}" for one in about.splitlines()))
+    ]
     return "\n".join([text, "", "Attributes", "----------", *items])
 
 
@@ -70,14 +78,34 @@ class Docstrings(griffe.Extension):
 
     def on_class_members(self, *, cls: griffe.Class, **_: object) -> None:
         made = cls.members.get("__init__")
-        for name, one in cls.members.items():  # what is taken over from an argument has the argument's type
-            if made is not None and one.is_attribute and one.annotation is None and name in made.parameters:
+        for (
+            name,
+            one,
+        ) in cls.members.items():  # what is taken over from an argument has the argument's type
+            if (
+                made is not None
+                and one.is_attribute
+                and one.annotation is None
+                and name in made.parameters
+            ):
                 one.annotation = made.parameters[name].annotation
-        if cls.docstring is None or "dataclass" not in {one.callable_path.split(".")[-1] for one in cls.decorators}:
+        if cls.docstring is None or "dataclass" not in {
+            one.callable_path.split(".")[-1] for one in cls.decorators
+        }:
             return
-        fields = {name: one for name, one in cls.members.items() if one.is_attribute and not name.startswith("_")}
-        fields = {name: one for name, one in fields.items() if "property" not in one.labels and one.annotation}
-        fields = {name: one for name, one in fields.items() if "ClassVar" not in str(one.annotation)}
+        fields = {
+            name: one
+            for name, one in cls.members.items()
+            if one.is_attribute and not name.startswith("_")
+        }
+        fields = {
+            name: one
+            for name, one in fields.items()
+            if "property" not in one.labels and one.annotation
+        }
+        fields = {
+            name: one for name, one in fields.items() if "ClassVar" not in str(one.annotation)
+        }
         about = {name: one.docstring.value if one.docstring else "" for name, one in fields.items()}
         cls.docstring.value = with_attributes(cls.docstring.value, about)
         for one in fields.values():

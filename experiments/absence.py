@@ -101,16 +101,27 @@ def terms(hits: Hits) -> tuple[float, ...]:
     over the others, with scores as if nobody were named.
     """
     slate = hits.slate
-    other, named = slate.numbers["names-other"] > 0, bool((slate.numbers["names-speaker"] > 0).any())
+    other, named = (
+        slate.numbers["names-other"] > 0,
+        bool((slate.numbers["names-speaker"] > 0).any()),
+    )
     free = slate.scores - PENALTY * other
     both = bool(other.any() and not other.all())
     lead = float(free[~other].max() - free[other].max()) if both else 0.0
     worth = (float(slate.scores.mean()), float(slate.numbers["late"].max()))
     nothing = (0.0, 0.0)
-    return (float(named), lead, float(both), *(worth if named else nothing), *(nothing if named else worth))
+    return (
+        float(named),
+        lead,
+        float(both),
+        *(worth if named else nothing),
+        *(nothing if named else worth),
+    )
 
 
-def ask_strangely(chats: Sequence[LabelledConversation], pack: str, *, progress: bool) -> list[Asked]:
+def ask_strangely(
+    chats: Sequence[LabelledConversation], pack: str, *, progress: bool
+) -> list[Asked]:
     """Questions of the next conversation, which this one does not answer: of all of it, and of a few of its turns, of
     which questions of its own with their evidence are asked, too. Without them a fit takes whatever is long for known.
     """
@@ -127,7 +138,10 @@ def ask_strangely(chats: Sequence[LabelledConversation], pack: str, *, progress:
                 for place, (mine, theirs) in enumerate(zip(own, strange, strict=False)):
                     few = f"{talk.name}, {place}"
                     held = {ref: refs[ref] for ref in mine.evidence if ref in refs}
-                    held |= {rows[at]["ref"]: rows[at] for at in rng.permutation(len(rows))[: rng.integers(5, 40)]}
+                    held |= {
+                        rows[at]["ref"]: rows[at]
+                        for at in rng.permutation(len(rows))[: rng.integers(5, 40)]
+                    }
                     turns = sorted(held.values(), key=lambda row: row["at"])
                     lab.remember([row | {"project": few} for row in turns], chain=True)
                     for question, project, answerable in (
@@ -135,7 +149,9 @@ def ask_strangely(chats: Sequence[LabelledConversation], pack: str, *, progress:
                         (mine, few, True),
                         (theirs, few, False),
                     ):
-                        hits = lab.recall(question.text, limit=TEN, project=project, at=at, log=False)
+                        hits = lab.recall(
+                            question.text, limit=TEN, project=project, at=at, log=False
+                        )
                         found.append(Asked({}, answerable, talk.name, terms(hits), weight=STRANGE))
             step(1)
     return found
@@ -154,7 +170,9 @@ def _fit(asked: Sequence[Asked]) -> LogisticRegression:
     )
 
 
-def held_out(asked: Sequence[Asked], strange: Sequence[Asked]) -> tuple[list[Asked], LogisticRegression]:
+def held_out(
+    asked: Sequence[Asked], strange: Sequence[Asked]
+) -> tuple[list[Asked], LogisticRegression]:
     """The same with ``hits.known`` of a fit that did not see the conversation; and the fit on all."""
     every = [*asked, *strange]
     known: dict[int, float] = {}
@@ -163,20 +181,26 @@ def held_out(asked: Sequence[Asked], strange: Sequence[Asked]) -> tuple[list[Ask
         inside = [place for place, one in enumerate(asked) if one.cluster == name]
         chances = fit.predict_proba([asked[place].terms for place in inside])[:, 1]
         known |= dict(zip(inside, chances.tolist(), strict=True))
-    return [replace(one, scores={**one.scores, KNOWN: known[place]}) for place, one in enumerate(asked)], _fit(every)
+    return [
+        replace(one, scores={**one.scores, KNOWN: known[place]}) for place, one in enumerate(asked)
+    ], _fit(every)
 
 
 def tell_fit(asked: Sequence[Asked], fit: LogisticRegression) -> None:
     """Coefficients, calibration, and what floors cost."""
     told = zip(("constant", *TERMS), (fit.intercept_[0], *fit.coef_[0]), strict=True)
-    print("hits.known held out; on all: " + ", ".join(f"{name} {value:+.2f}" for name, value in told))
+    print(
+        "hits.known held out; on all: " + ", ".join(f"{name} {value:+.2f}" for name, value in told)
+    )
     known = np.array([one.scores[KNOWN] for one in asked])
     answerable = np.array([one.answerable for one in asked])
     for low in np.arange(10) / 10:
         inside = (known >= low) & (known < low + 0.1 + 1e-12 * (low == 0.9))
         if inside.any():
             there = f"{answerable[inside].mean():.2f} had an answer"
-            print(f"  {low:.1f}-{low + 0.1:.1f}: {inside.sum():4} questions, mean {known[inside].mean():.2f}, {there}")
+            print(
+                f"  {low:.1f}-{low + 0.1:.1f}: {inside.sum():4} questions, mean {known[inside].mean():.2f}, {there}"
+            )
     ten, few = np.array([one.found for one in asked])[answerable].T
     for floor in (0.1, 0.2, 0.3, 0.4):
         below = known < floor
@@ -190,7 +214,9 @@ def _at(ordered: Floats, place: int) -> float:
     return float(ordered[min(place, len(ordered) - 1)]) if len(ordered) else np.nan
 
 
-def ask(chats: Sequence[LabelledConversation], pack: str, *, fit: bool, progress: bool) -> list[Asked]:
+def ask(
+    chats: Sequence[LabelledConversation], pack: str, *, fit: bool, progress: bool
+) -> list[Asked]:
     """Every question, those without evidence that have an answer left out; with the terms of a ``fit``."""
     found = []
     with bar(progress, sum(len(chat.questions) for chat in chats), unit="recall") as step:
@@ -218,7 +244,9 @@ def _recalls(hits: Hits, wanted: set[int]) -> tuple[float, float]:
     slate = hits.slate
     first = slate.ids[np.argsort(-slate.scores, kind="stable")][:TEN].tolist()
     few = int(hits.pack.number("unknown-limit"))
-    return tuple(len(wanted.intersection(first[:count])) / max(len(wanted), 1) for count in (TEN, few))
+    return tuple(
+        len(wanted.intersection(first[:count])) / max(len(wanted), 1) for count in (TEN, few)
+    )
 
 
 def auc(values: Floats, answerable: NDArray[np.bool_]) -> float:
@@ -233,7 +261,9 @@ def auc(values: Floats, answerable: NDArray[np.bool_]) -> float:
 def aucs(asked: Sequence[Asked]) -> dict[str, Any]:
     """Each score's AUC with its interval, best first; and the difference of ``hits.known`` from the best raw score."""
     names = list(asked[0].scores)
-    table = np.nan_to_num(np.array([[one.scores.get(name, np.nan) for name in names] for one in asked]), nan=-1e9)
+    table = np.nan_to_num(
+        np.array([[one.scores.get(name, np.nan) for name in names] for one in asked]), nan=-1e9
+    )
     answerable = np.array([one.answerable for one in asked])
     clusters = np.array([one.cluster for one in asked])
     whole = np.array([auc(column, answerable) for column in table.T])
@@ -278,22 +308,38 @@ def aucs(asked: Sequence[Asked]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("path", type=Path, help="conversations in LoCoMo's format")
     parser.add_argument("--beam", type=Path, help="a folder of BEAM's chats")
     parser.add_argument("--pack", default="memlab", help="a name or a .hy file")
-    parser.add_argument("--fit", action="store_true", help="judge a fit of hits.known, each conversation held out")
+    parser.add_argument(
+        "--fit", action="store_true", help="judge a fit of hits.known, each conversation held out"
+    )
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
     progress = sys.stderr.isatty()
-    sets = {"LoCoMo": read_locomo(chosen.path)} | ({"BEAM": read_beam(chosen.beam)} if chosen.beam else {})
-    asked = {name: ask(chats, chosen.pack, fit=chosen.fit, progress=progress) for name, chats in sets.items()}
+    sets = {"LoCoMo": read_locomo(chosen.path)} | (
+        {"BEAM": read_beam(chosen.beam)} if chosen.beam else {}
+    )
+    asked = {
+        name: ask(chats, chosen.pack, fit=chosen.fit, progress=progress)
+        for name, chats in sets.items()
+    }
     if chosen.fit:
-        strange = [one for chats in sets.values() for one in ask_strangely(chats, chosen.pack, progress=progress)]
+        strange = [
+            one
+            for chats in sets.values()
+            for one in ask_strangely(chats, chosen.pack, progress=progress)
+        ]
         every, fit = held_out([one for some in asked.values() for one in some], strange)
         tell_fit(every, fit)
         clusters = {name: {one.cluster for one in some} for name, some in asked.items()}
-        asked = {name: [one for one in every if one.cluster in inside] for name, inside in clusters.items()}
+        asked = {
+            name: [one for one in every if one.cluster in inside]
+            for name, inside in clusters.items()
+        }
     found = {name: aucs(some) for name, some in asked.items()}
     if chosen.json:
         print(json.dumps({"pack": chosen.pack, **found}, indent=1))

@@ -103,7 +103,12 @@ BESIDE: dict[str, Still] = {
 
 
 def opened(
-    clock: memlab.ManualClock, seed: int, *, each: int = 3, alike: bool = False, pack: str = "associative"
+    clock: memlab.ManualClock,
+    seed: int,
+    *,
+    each: int = 3,
+    alike: bool = False,
+    pack: str = "associative",
 ) -> memlab.Lab:
     """A lab of a few notes on each of four topics, of various importance unless they are ``alike``."""
     chance = random.Random(seed)
@@ -167,7 +172,9 @@ def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
             if a_day:
                 clock.advance(days=1 / a_day)
                 day += 1 / a_day
-            done = 0.0 if began is None else min((day - began) / world.over, 1) if world.over else 1.0
+            done = (
+                0.0 if began is None else min((day - began) / world.over, 1) if world.over else 1.0
+            )
             hits = lab.recall(topic, limit=3)
             for hit in hits:
                 if began is None or not world.over:
@@ -176,7 +183,9 @@ def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
                     rate = world.before + done * (world.after - world.before)
                 row = {"memory": hit, "outcome": "success" if chance.random() < rate else "fail"}
                 wait = chance.expovariate(1 / world.delay) if world.delay else 0.0
-                due = (math.floor(day / world.every) + 1) * world.every if world.every else day + wait
+                due = (
+                    (math.floor(day / world.every) + 1) * world.every if world.every else day + wait
+                )
                 waiting.append((due, row))
             rows = [row for due, row in waiting if due <= day]
             waiting = [one for one in waiting if one[0] > day]
@@ -188,7 +197,9 @@ def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
     lab.policies.install("recall-score", world.worse)
     noticed = live(world.limit, day)
     rows = lab.policies.attribution("recall-score").frame["rate"].to_list()
-    asked = lab.upkeep.operations.adapt_policy(missing="zero" if not world.delay and not world.every else "censor")
+    asked = lab.upkeep.operations.adapt_policy(
+        missing="zero" if not world.delay and not world.every else "censor"
+    )
     found = lab.upkeep.operations.adapt_policy(missing="censor", consent=True)
     back = lab.policies["recall-score"].hash == lab.policies.history("recall-score")["hash"][0]
     return {
@@ -204,7 +215,11 @@ def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
 
 def still(seed: int, name: str) -> dict[str, Any]:
     """One run of *nothing*."""
-    world, chance, clock = (WORLDS | BESIDE)[name], random.Random(seed), memlab.ManualClock("2026-06-01")
+    world, chance, clock = (
+        (WORLDS | BESIDE)[name],
+        random.Random(seed),
+        memlab.ManualClock("2026-06-01"),
+    )
     lab = opened(clock, seed)
     waiting: list[tuple[float, int, int, str]] = []
     notices, mood = 0, 0.0
@@ -216,14 +231,18 @@ def still(seed: int, name: str) -> dict[str, Any]:
         rate = world.rate - world.drift * day / world.days
         if world.step is not None:
             past = day - world.days // 2 - world.step
-            rate += (world.low - world.rate) * (min(max(past / world.over, 0), 1) if world.over else past >= 0)
+            rate += (world.low - world.rate) * (
+                min(max(past / world.over, 0), 1) if world.over else past >= 0
+            )
         for number in range(world.a_day):
             clock.advance(days=1 / world.a_day)
             now = day + (number + 1) / world.a_day
             shared = math.log(rate / (1 - rate)) + mood + chance.gauss(0, world.clustered)
             for hit in lab.recall(chance.choice(_TOPICS), limit=3):
                 good = chance.random() < 1 / (1 + math.exp(-shared))
-                wait = (chance.expovariate(1 / world.delay) if world.delay else 0.0) + world.late * good
+                wait = (
+                    chance.expovariate(1 / world.delay) if world.delay else 0.0
+                ) + world.late * good
                 waiting.append((now + wait, hit.decision, hit.id, "success" if good else "fail"))
             due = [one for one in waiting if one[0] <= now]
             waiting = [one for one in waiting if one[0] > now]
@@ -231,7 +250,12 @@ def still(seed: int, name: str) -> dict[str, Any]:
                 told = lab.feedback(memory, outcome, decision=decision)
                 notices += told.notice is not None
     found = lab.upkeep.operations.adapt_policy(missing="censor")
-    return {"world": name, "notice": notices > 0, "proposed": found.action == "proposed", "reason": found.reason}
+    return {
+        "world": name,
+        "notice": notices > 0,
+        "proposed": found.action == "proposed",
+        "reason": found.reason,
+    }
 
 
 def weights(seed: int) -> dict[str, Any]:
@@ -289,7 +313,9 @@ def life(seed: int, name: str) -> dict[str, Any]:
             notices.append(lab.upkeep.operations.check_fall())
         return told
 
-    world = replace(SIMULATED[lived.world], seed=seed, days=40, packs=((0, lived.before), (20, lived.after)))
+    world = replace(
+        SIMULATED[lived.world], seed=seed, days=40, packs=((0, lived.before), (20, lived.after))
+    )
     memlab.Lab.feedback = feedback  # type: ignore[method-assign]
     try:
         with live_through(world) as lived_through:
@@ -312,15 +338,20 @@ def logged(path: Path, kept: float) -> tuple[int, int, list[int]]:
     for change in changes:
         chance = random.Random(change)
         rewards = [
-            float(ok and (day < change or chance.random() < kept)) for ok, day in zip(good, in_turn, strict=True)
+            float(ok and (day < change or chance.random() < kept))
+            for ok, day in zip(good, in_turn, strict=True)
         ]
-        judged = fall_of(times, days.to_list(), rewards, in_turn.index(change), in_turn.index(change + 8))
+        judged = fall_of(
+            times, days.to_list(), rewards, in_turn.index(change), in_turn.index(change + 8)
+        )
         if judged is not None:
             found.append(judged)
     return len(changes), len(found), sorted(found)
 
 
-def fall_of(times: pl.Series, days: list[int], rewards: list[float], since: int, until: int) -> int | None:
+def fall_of(
+    times: pl.Series, days: list[int], rewards: list[float], since: int, until: int
+) -> int | None:
     """After how many judged recalls a log is called fallen, looked at after each as ``lab.feedback`` does."""
     earned, again = Earnings(), 0.0
     for row in range(until):
@@ -333,7 +364,14 @@ def fall_of(times: pl.Series, days: list[int], rewards: list[float], since: int,
         ids = list(range(row + 1))
         hashes = ["after" if one >= since else "before" for one in ids]
         shown = pl.DataFrame({"decision": ids, "memory_id": ids, "propensity": 1.0})
-        judged = pl.DataFrame({"decision": ids, "memory_id": ids, "reward": rewards[: row + 1], "at": times[: row + 1]})
+        judged = pl.DataFrame(
+            {
+                "decision": ids,
+                "memory_id": ids,
+                "reward": rewards[: row + 1],
+                "at": times[: row + 1],
+            }
+        )
         slates = memlab.Slates.from_frames(
             decisions=pl.DataFrame({"decision": ids, "at": times[: row + 1], "pack_hash": hashes}),
             candidates=shown,
@@ -347,11 +385,15 @@ def fall_of(times: pl.Series, days: list[int], rewards: list[float], since: int,
 
 def main() -> None:
     """Run the parts and print their figures."""
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     asked.add_argument("--only", help="parts, with commas; falls, nothing and weights by default")
     asked.add_argument("--worlds", help="of *more*, *beside* and *lives* only those, with commas")
     asked.add_argument("--log", type=Path, help="the file of the part *logged*")
-    asked.add_argument("--runs", type=int, help="runs of a part; of each world of *nothing* a tenth of them")
+    asked.add_argument(
+        "--runs", type=int, help="runs of a part; of each world of *nothing* a tenth of them"
+    )
     asked.add_argument("--seed", type=int, default=0)
     asked.add_argument("--processes", type=int, default=2)
     asked.add_argument("--verbose", action="store_true")
@@ -372,7 +414,9 @@ def _falls(pool: Any, given: argparse.Namespace) -> None:
     print(f"  noticed unasked within 40 judged recalls {len(told)} of {len(runs)}: {told}")
     for what in ("proposed", "reverted"):
         print(f"  {what} when asked after 40: {sum(one[what] for one in runs)} of {len(runs)}")
-    print(f"  a notice before anything had changed: {sum(one['early'] for one in runs)} of {len(runs)}")
+    print(
+        f"  a notice before anything had changed: {sum(one['early'] for one in runs)} of {len(runs)}"
+    )
 
 
 def _nothing(pool: Any, given: argparse.Namespace) -> None:
@@ -384,7 +428,10 @@ def _nothing(pool: Any, given: argparse.Namespace) -> None:
         wrong = [one for one in runs if one["notice"] or one["proposed"]]
         false += len(wrong)
         notices, proposals = (sum(one[what] for one in runs) for what in ("notice", "proposed"))
-        print(f"  {name:<28} notices {notices}, proposals when asked {proposals}, of {each}", flush=True)
+        print(
+            f"  {name:<28} notices {notices}, proposals when asked {proposals}, of {each}",
+            flush=True,
+        )
         for one in wrong if given.verbose else ():
             print("     ", one["reason"])
     print(f"  false in {false} of {each * len(WORLDS)} runs")
@@ -392,7 +439,9 @@ def _nothing(pool: Any, given: argparse.Namespace) -> None:
 
 def _weights(pool: Any, given: argparse.Namespace) -> None:
     runs = pool.map(weights, range(given.seed, given.seed + (given.runs or 20)))
-    print(f"weights: other numbers proposed in {sum(one['proposed'] for one in runs)} of {len(runs)} runs")
+    print(
+        f"weights: other numbers proposed in {sum(one['proposed'] for one in runs)} of {len(runs)} runs"
+    )
     for one in runs:
         if given.verbose or not one["proposed"]:
             print("  ", one["reason"][:200])
@@ -400,7 +449,11 @@ def _weights(pool: Any, given: argparse.Namespace) -> None:
 
 def chosen(worlds: Iterable[str], given: argparse.Namespace) -> list[str]:
     """The worlds that ``--worlds`` names, or all."""
-    return list(worlds) if given.worlds is None else [name for name in given.worlds.split(",") if name in worlds]
+    return (
+        list(worlds)
+        if given.worlds is None
+        else [name for name in given.worlds.split(",") if name in worlds]
+    )
 
 
 def _more(pool: Any, given: argparse.Namespace) -> None:
@@ -425,7 +478,10 @@ def _beside(pool: Any, given: argparse.Namespace) -> None:
     for name in chosen(BESIDE, given):
         runs = pool.map(partial(still, name=name), range(given.seed, given.seed + count))
         notices, proposals = (sum(one[what] for one in runs) for what in ("notice", "proposed"))
-        print(f"  {name:<28} notices {notices}, proposals when asked {proposals}, of {count}", flush=True)
+        print(
+            f"  {name:<28} notices {notices}, proposals when asked {proposals}, of {count}",
+            flush=True,
+        )
 
 
 def _lives(pool: Any, given: argparse.Namespace) -> None:
@@ -436,15 +492,23 @@ def _lives(pool: Any, given: argparse.Namespace) -> None:
         runs = pool.map(partial(life, name=name), range(given.seed, given.seed + count))
         notices, proposals = (sum(one[what] for one in runs) for what in ("notice", "proposed"))
         truth = {True: "a fall", False: "no fall", None: "the world changes too"}[lived.falls]
-        print(f"  {name:<32} ({truth}) notices {notices}, at the end {proposals}, of {count}", flush=True)
+        print(
+            f"  {name:<32} ({truth}) notices {notices}, at the end {proposals}, of {count}",
+            flush=True,
+        )
 
 
 def _logged(pool: Any, given: argparse.Namespace) -> None:
     print("logged: a change of name at many times, and the successes after it thinned to a share")
     shares = (1.0, 0.75, 0.5, 0.0)
-    for kept, (changes, found, judged) in zip(shares, pool.map(partial(logged, given.log), shares), strict=True):
+    for kept, (changes, found, judged) in zip(
+        shares, pool.map(partial(logged, given.log), shares), strict=True
+    ):
         median = judged[len(judged) // 2] if judged else "-"
-        print(f"  share {kept:<5} fallen {found} of {changes}; judged until then, median {median}", flush=True)
+        print(
+            f"  share {kept:<5} fallen {found} of {changes}; judged until then, median {median}",
+            flush=True,
+        )
 
 
 _PARTS: dict[str, Callable[[Any, argparse.Namespace], None]] = {

@@ -39,10 +39,14 @@ class Ran:
     right: Verdict
 
 
-def judged(log: memlab.Slates, known: pl.DataFrame, dice: np.random.Generator, share: float) -> memlab.Slates:
+def judged(
+    log: memlab.Slates, known: pl.DataFrame, dice: np.random.Generator, share: float
+) -> memlab.Slates:
     """The log after somebody judged this share of what was attributed."""
     given = log.feedback.collect().join(
-        known.select("decision", "memory_id", true="reward"), on=["decision", "memory_id"], how="left"
+        known.select("decision", "memory_id", true="reward"),
+        on=["decision", "memory_id"],
+        how="left",
     )
     by_hand = pl.Series(dice.random(given.height) < share)
     given = given.with_columns(
@@ -61,7 +65,12 @@ def run(task: tuple[list[LabelledConversation], str, int, int]) -> Ran:
         texts = {(p, r): t for p, r, t in lab.memories.select("project", "ref", "text").iter_rows()}
         ids = {(p, r): i for p, r, i in lab.memories.select("project", "ref", "id").iter_rows()}
         lab.challenge(PACKS[name])
-        asked = [(t.conversation, q) for t in talks for q in t.questions if q.category != 5 and q.evidence]
+        asked = [
+            (t.conversation, q)
+            for t in talks
+            for q in t.questions
+            if q.category != 5 and q.evidence
+        ]
         decided, true = [], []
         for place in dice.integers(len(asked), size=recalls).tolist():
             talk, question = asked[place]
@@ -69,16 +78,26 @@ def run(task: tuple[list[LabelledConversation], str, int, int]) -> Ran:
             kind = KINDS[int(dice.integers(3))]
             answer = question.answer
             if kind == "paraphrased":
-                held = [hit.text for hit in hits] + [texts.get((talk.name, ref), "") for ref in question.evidence]
+                held = [hit.text for hit in hits] + [
+                    texts.get((talk.name, ref), "") for ref in question.evidence
+                ]
                 with lab.io.store.reading() as state:
                     answer = paraphrased(answer, held, state.words.stems)
             lab.agents.credits.answer(UNKNOWN if kind == "unanswered" else answer, hits)
-            gold = {ids.get((talk.name, ref)) for ref in question.evidence} if kind != "unanswered" else set()
+            gold = (
+                {ids.get((talk.name, ref)) for ref in question.evidence}
+                if kind != "unanswered"
+                else set()
+            )
             decided += [hits.decision] * len(hits)
             true += [(hit.id, float(hit.id in gold)) for hit in hits]
         log = lab.slates()
         known = pl.DataFrame(
-            {"decision": decided, "memory_id": [one for one, _ in true], "reward": [worth for _, worth in true]}
+            {
+                "decision": decided,
+                "memory_id": [one for one, _ in true],
+                "reward": [worth for _, worth in true],
+            }
         ).with_columns(at=pl.lit(log.decisions.select(pl.col("at").max()).collect().item()))
         truth = memlab.Slates(log.decisions, log.candidates, log.exposures, known.lazy())
         logs = truth, log, judged(log, known, dice, 0.1)
@@ -89,7 +108,9 @@ def counts(found: Sequence[Ran], which: str) -> str:
     """How many verdicts name the side for which the true rewards speak, none, and the other."""
     signs = [(np.sign(one.true.difference.value), getattr(one, which)) for one in found]
     none = sum(read.better is None for _, read in signs)
-    same = sum(read.better is not None and np.sign(read.difference.value) == side for side, read in signs)
+    same = sum(
+        read.better is not None and np.sign(read.difference.value) == side for side, read in signs
+    )
     return f"{same:>6}{none:>6}{len(found) - same - none:>6}"
 
 
@@ -100,7 +121,9 @@ def held(one: Ran) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("locomo", type=Path)
     parser.add_argument("--corrections", type=Path)
     parser.add_argument("--runs", type=int, default=20)
@@ -116,8 +139,12 @@ def main() -> None:
     )
     with get_context("spawn").Pool(given.processes) as pool:
         for name in PACKS:
-            found = pool.map(run, [(talks, name, seed, given.recalls) for seed in range(given.runs)], chunksize=1)
-            means = np.mean([[one.difference.value for one in (r.true, r.read, r.right)] for r in found], axis=0)
+            found = pool.map(
+                run, [(talks, name, seed, given.recalls) for seed in range(given.runs)], chunksize=1
+            )
+            means = np.mean(
+                [[one.difference.value for one in (r.true, r.read, r.right)] for r in found], axis=0
+            )
             line = f"{name:<14}{means[0]:>+8.3f}{sum(r.true.better is not None for r in found):>6} | {means[1]:>+8.3f}"
             line += counts(found, "read") + f" | {means[2]:>+10.3f}" + counts(found, "right")
             print(f"{line}{sum(held(r) for r in found):>6}", flush=True)

@@ -29,7 +29,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import memlab
-from memlab.io.ingest import Conversation, LabelledConversation, Question, Turn, conversation, read_locomo
+from memlab.io.ingest import (
+    Conversation,
+    LabelledConversation,
+    Question,
+    Turn,
+    conversation,
+    read_locomo,
+)
 from memlab.kernel.slates import decode
 from memlab.subjects.attribution.attribution import cues_of
 from memlab.subjects.attribution.cues import Answer
@@ -102,16 +109,32 @@ def read_beam(folder: Path) -> Iterator[LabelledConversation]:
                 if anchor := message.get("time_anchor"):
                     at = datetime.strptime(anchor, "%B-%d-%Y").replace(tzinfo=UTC)
                 text = re.sub(r"\s*->->[\s\d,]*$", "", message["content"])
-                turns.append(Turn(str(message["id"]), message["role"], text, f"batch {batch['batch_number']}", at))
+                turns.append(
+                    Turn(
+                        str(message["id"]),
+                        message["role"],
+                        text,
+                        f"batch {batch['batch_number']}",
+                        at,
+                    )
+                )
         known = {turn.ref for turn in turns}
         questions = []
-        probing = json.loads((chat.parent / "probing_questions" / "probing_questions.json").read_text())
+        probing = json.loads(
+            (chat.parent / "probing_questions" / "probing_questions.json").read_text()
+        )
         for one in (one for kind in probing.values() for one in kind):
-            answer = next((one[key] for key in ("answer", "ideal_answer", "ideal_summary") if key in one), "")
-            evidence = tuple(ref for ref in dict.fromkeys(leaves(one.get("source_chat_ids"))) if ref in known)
+            answer = next(
+                (one[key] for key in ("answer", "ideal_answer", "ideal_summary") if key in one), ""
+            )
+            evidence = tuple(
+                ref for ref in dict.fromkeys(leaves(one.get("source_chat_ids"))) if ref in known
+            )
             if answer and evidence:
                 questions.append(Question(one["question"], 1, evidence, answer))
-        yield LabelledConversation(Conversation(f"beam-{chat.parent.name}", tuple(turns)), tuple(questions))
+        yield LabelledConversation(
+            Conversation(f"beam-{chat.parent.name}", tuple(turns)), tuple(questions)
+        )
 
 
 def leaves(value: Any) -> Iterator[str]:
@@ -123,16 +146,26 @@ def leaves(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def corrected(labelled: Sequence[LabelledConversation], path: Path | None) -> list[LabelledConversation]:
+def corrected(
+    labelled: Sequence[LabelledConversation], path: Path | None
+) -> list[LabelledConversation]:
     """The questions with the evidence of a file of corrections, where it has one."""
     if path is None:
         return list(labelled)
-    better = {(one["sample_id"], one["question"]): tuple(one["correct"]) for one in json.loads(path.read_text())}
+    better = {
+        (one["sample_id"], one["question"]): tuple(one["correct"])
+        for one in json.loads(path.read_text())
+    }
     return [
         LabelledConversation(
             one.conversation,
             tuple(
-                Question(q.text, q.category, better.get((one.conversation.name, q.text)) or q.evidence, q.answer)
+                Question(
+                    q.text,
+                    q.category,
+                    better.get((one.conversation.name, q.text)) or q.evidence,
+                    q.answer,
+                )
                 for q in one.questions
             ),
         )
@@ -147,7 +180,9 @@ def paraphrased(answer: str, texts: Sequence[str], stems: Any) -> str:
     for word in re.findall(r"\S+", answer):
         if not taken & set(stems(word)):
             kept.append(word)
-        elif (general := GENERAL.get(re.sub(r"\W", "", word.lower()))) and not taken & set(stems(general)):
+        elif (general := GENERAL.get(re.sub(r"\W", "", word.lower()))) and not taken & set(
+            stems(general)
+        ):
             kept.append(general)
     return " ".join(kept) or "something like that"
 
@@ -162,7 +197,9 @@ def ask(labelled: LabelledConversation, seed: int, policy: Any) -> Iterator[Aske
         questions = [one for one in labelled.questions if one.category != 5 and one.evidence]
         for question, following in zip(questions, [*questions[1:], *questions[:1]], strict=True):
             hits = lab.recall(question.text, project="p", at=talk.end)
-            held = [hit.text for hit in hits] + [texts[ref] for ref in question.evidence if ref in texts]
+            held = [hit.text for hit in hits] + [
+                texts[ref] for ref in question.evidence if ref in texts
+            ]
             with lab.io.store.reading() as state:
                 variants = (
                     question.answer,
@@ -170,11 +207,17 @@ def ask(labelled: LabelledConversation, seed: int, policy: Any) -> Iterator[Aske
                     UNKNOWN,
                     following.answer,
                 )
-                slate = decode(next(blob for _, blob in lab.io.store.journal.slates(hits.decision - 1)), decision=0)
+                slate = decode(
+                    next(blob for _, blob in lab.io.store.journal.slates(hits.decision - 1)),
+                    decision=0,
+                )
                 found, credit = {}, {}
                 for kind, text in zip((*KINDS, SWAPPED), variants, strict=True):
                     ids, found[kind] = cues_of(
-                        lab.io.store, lab.policies.pack, slate, Answer(question.text, text, slate.at)
+                        lab.io.store,
+                        lab.policies.pack,
+                        slate,
+                        Answer(question.text, text, slate.at),
                     )
                     credit[kind] = credited(policy, found[kind])
             gold = np.array([refs[id] in question.evidence for id in ids.tolist()])
@@ -186,7 +229,10 @@ def credited(policy: Any, found: dict[str, NDArray[np.float64]]) -> NDArray[np.f
     """What a policy gives; NaN where it has no say."""
     types = policy.signature.inputs
     values, nulls = policy.arrays(
-        {name: found[name] if types[name].type == "num" else found[name] > 0 for name in policy.inputs}
+        {
+            name: found[name] if types[name].type == "num" else found[name] > 0
+            for name in policy.inputs
+        }
     )
     values = np.broadcast_to(np.asarray(values, dtype=np.float64), len(found["covers"]))
     return values if nulls is None else np.where(nulls, np.nan, values)
@@ -199,7 +245,9 @@ def flat(asked: Sequence[Asked], kind: str | None) -> tuple[NDArray[np.float64],
     return np.concatenate(credit), np.concatenate(used)
 
 
-def figures(credit: NDArray[np.float64], used: NDArray[np.bool_], threshold: float) -> dict[str, float]:
+def figures(
+    credit: NDArray[np.float64], used: NDArray[np.bool_], threshold: float
+) -> dict[str, float]:
     """Precision and recall at a threshold; the greatest recall at a precision of .9, and the reverse at .7."""
     said = np.nan_to_num(credit, nan=-1.0)
     given = said >= threshold
@@ -210,7 +258,9 @@ def figures(credit: NDArray[np.float64], used: NDArray[np.bool_], threshold: flo
         "precision": float(used[given].mean()) if given.any() else float("nan"),
         "recall": float(given[used].mean()) if used.any() else float("nan"),
         "recall at .9": float(recall[precision >= 0.9].max(initial=0.0)),
-        "precision at .7": float(precision[recall >= 0.7].max(initial=0.0)) if used.any() else float("nan"),
+        "precision at .7": float(precision[recall >= 0.7].max(initial=0.0))
+        if used.any()
+        else float("nan"),
         "credited": float(given.mean()),
         "no say": float(np.isnan(credit).mean()),
     }
@@ -222,7 +272,8 @@ def line(name: str, asked: Sequence[Asked], kind: str | None, threshold: float) 
 
 
 HEAD = f"{'':<44}{'n':>5}" + "".join(
-    f"{name:>16}" for name in ("precision", "recall", "recall at P .9", "prec. at R .7", "credited", "no say")
+    f"{name:>16}"
+    for name in ("precision", "recall", "recall at P .9", "prec. at R .7", "credited", "no say")
 )
 
 
@@ -232,7 +283,14 @@ def report(asked: Sequence[Asked], threshold: float) -> None:
         own = [one for one in asked if source in (None, one.kind)]
         print(line(f"{source or 'both'}: every answer as it is", own, "as it is", threshold))
         for kind in KINDS:
-            print(line(f"{source or 'both'}: the third {kind}", [o for o in own if o.drawn == kind], kind, threshold))
+            print(
+                line(
+                    f"{source or 'both'}: the third {kind}",
+                    [o for o in own if o.drawn == kind],
+                    kind,
+                    threshold,
+                )
+            )
         print(line(f"{source or 'both'}: the three thirds", own, None, threshold))
         print(line(f"{source or 'both'}: every answer {SWAPPED}", own, SWAPPED, threshold))
 
@@ -240,13 +298,28 @@ def report(asked: Sequence[Asked], threshold: float) -> None:
 def ablate(asked: Sequence[Asked], policy: Any, threshold: float) -> None:
     print(f"\nwithout a cue (0 for all), every answer as it is\n{HEAD}")
     without = {"with all": ()} | {f"without {cue}": (cue,) for cue in policy.inputs}
-    for name, cues in (without | {f"without {name}": cues for name, cues in GROUPS.items()}).items():
+    for name, cues in (
+        without | {f"without {name}": cues for name, cues in GROUPS.items()}
+    ).items():
         less = []
         for one in asked:
-            found = {cue: values * (cue not in cues) for cue, values in one.cues["as it is"].items()}
-            if "alike" in cues:  # next to nothing: 0 everywhere stands for an answer that says nothing new
+            found = {
+                cue: values * (cue not in cues) for cue, values in one.cues["as it is"].items()
+            }
+            if (
+                "alike" in cues
+            ):  # next to nothing: 0 everywhere stands for an answer that says nothing new
                 found["alike"] = one.cues["as it is"]["alike"] * 1e-9
-            less.append(Asked(one.conversation, one.kind, {}, {"as it is": credited(policy, found)}, one.gold, ""))
+            less.append(
+                Asked(
+                    one.conversation,
+                    one.kind,
+                    {},
+                    {"as it is": credited(policy, found)},
+                    one.gold,
+                    "",
+                )
+            )
         print(line(name, less, "as it is", threshold))
 
 
@@ -270,11 +343,16 @@ def fit(asked: Sequence[Asked], names: Sequence[str]) -> None:
     spread = x.std(axis=0)
     held = np.zeros(len(y))
     for name in np.unique(where):
-        model = LogisticRegression(C=1.0, max_iter=2000).fit((x / spread)[where != name], y[where != name])
+        model = LogisticRegression(C=1.0, max_iter=2000).fit(
+            (x / spread)[where != name], y[where != name]
+        )
         held[where == name] = model.predict_proba((x / spread)[where == name])[:, 1]
     for kind in (*KINDS[:2], SWAPPED):
         chosen = which == kind
-        print(f"cross-validated, {kind}:", {k: round(v, 3) for k, v in figures(held[chosen], y[chosen], 0.5).items()})
+        print(
+            f"cross-validated, {kind}:",
+            {k: round(v, 3) for k, v in figures(held[chosen], y[chosen], 0.5).items()},
+        )
     model = LogisticRegression(C=1.0, max_iter=2000).fit(x / spread, y)
     print(f"intercept {model.intercept_[0]:.2f}")
     for name, weight in zip(names, model.coef_[0] / spread, strict=True):
@@ -298,12 +376,21 @@ def ways(first: Sequence[Asked], second: Sequence[Asked]) -> None:
     from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
     every = sorted(second[0].cues["as it is"])
-    question = [name for name in every if name.startswith("asked") or name in ("of-another", "length", "is-question")]
+    question = [
+        name
+        for name in every
+        if name.startswith("asked") or name in ("of-another", "length", "is-question")
+    ]
     linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
     pairs = make_pipeline(
-        StandardScaler(), PolynomialFeatures(2, include_bias=False), StandardScaler(), LogisticRegression(C=0.01)
+        StandardScaler(),
+        PolynomialFeatures(2, include_bias=False),
+        StandardScaler(),
+        LogisticRegression(C=0.01),
     )
-    trees = HistGradientBoostingClassifier(max_depth=4, learning_rate=0.05, max_iter=150, random_state=0)
+    trees = HistGradientBoostingClassifier(
+        max_depth=4, learning_rate=0.05, max_iter=150, random_state=0
+    )
     forest = ExtraTreesClassifier(500, min_samples_leaf=5, random_state=0)
     kinds = (*KINDS[:2], SWAPPED)
     print(f"\nother ways, fitted on the first half; the threshold is a chance of a half\n{HEAD}")
@@ -323,7 +410,8 @@ def ways(first: Sequence[Asked], second: Sequence[Asked]) -> None:
             x, used = matrix(own, KINDS[:1], names)
             found = figures(model.predict_proba(x)[:, 1], used, 0.5)
             print(
-                f"{name + ': ' + (source or 'both'):<44}{len(own):>5}" + "".join(f"{v:>16.3f}" for v in found.values())
+                f"{name + ': ' + (source or 'both'):<44}{len(own):>5}"
+                + "".join(f"{v:>16.3f}" for v in found.values())
             )
 
 
@@ -349,13 +437,22 @@ def main() -> None:
     parser.add_argument("beam", type=Path)
     parser.add_argument("--corrections", type=Path, help="Corrected evidence for LoCoMo.")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--fit", action="store_true", help="Fit on the first half and print; the second stays closed.")
+    parser.add_argument(
+        "--fit",
+        action="store_true",
+        help="Fit on the first half and print; the second stays closed.",
+    )
     given = parser.parse_args()
-    locomo, beam = corrected(read_locomo(given.locomo), given.corrections), list(read_beam(given.beam))
+    locomo, beam = (
+        corrected(read_locomo(given.locomo), given.corrections),
+        list(read_beam(given.beam)),
+    )
     policy = memlab.load_pack("memlab").policies["credit"]
     first = [one for talk in (*locomo[:3], *beam[:4]) for one in ask(talk, given.seed, policy)]
     threshold = threshold_of(first)
-    print(f"policy credit [{policy.hash[:12]}], threshold {threshold:.3f}, of the first half\n\nfirst half")
+    print(
+        f"policy credit [{policy.hash[:12]}], threshold {threshold:.3f}, of the first half\n\nfirst half"
+    )
     report(first, threshold)
     credit, used = flat(first, None)
     says = ~np.isnan(credit)
@@ -373,7 +470,9 @@ def main() -> None:
     credit, used = flat(second, None)
     kept = ~np.isnan(credit)
     chance = curve.chance(np.clip(credit[kept], 0, 1))
-    print("\nthree thirds of the second half: chance of use by the curve of the first, and how often it was used")
+    print(
+        "\nthree thirds of the second half: chance of use by the curve of the first, and how often it was used"
+    )
     for low, high in ((0, 0.05), (0.05, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 0.95), (0.95, 1.01)):
         inside = (chance >= low) & (chance < high)
         if inside.any():
@@ -382,7 +481,16 @@ def main() -> None:
 
 
 FITTED = (
-    *("evidence-lead", "near-lead", "asked-lead", "words-lead", "alike", "asked-words", "rarest", "same-date"),
+    *(
+        "evidence-lead",
+        "near-lead",
+        "asked-lead",
+        "words-lead",
+        "alike",
+        "asked-words",
+        "rarest",
+        "same-date",
+    ),
     *("said-then", "of-another", "length"),
 )
 """The cues that ``--fit`` weighs."""

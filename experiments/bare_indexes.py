@@ -68,7 +68,9 @@ def _serve_annoy(path: Path, dim: int) -> Callable[[int], Search]:
 
     index = AnnoyIndex(dim, "angular")
     index.load(str(path))
-    return lambda effort: lambda query: index.get_nns_by_vector(query.tolist(), TEN, search_k=effort)
+    return lambda effort: (
+        lambda query: index.get_nns_by_vector(query.tolist(), TEN, search_k=effort)
+    )
 
 
 def _build_hnswlib(vectors: Matrix, path: Path) -> None:
@@ -99,7 +101,9 @@ def _build_usearch(vectors: Matrix, path: Path) -> None:
     from usearch.index import Index as Usearch
 
     # its default of half precision finds .90 of the ten at 10,000 rows, whatever the effort
-    index = Usearch(ndim=vectors.shape[1], metric="cos", dtype="f32", connectivity=16, expansion_add=200)
+    index = Usearch(
+        ndim=vectors.shape[1], metric="cos", dtype="f32", connectivity=16, expansion_add=200
+    )
     index.add(np.arange(len(vectors)), vectors, threads=2)
     index.save(str(path))
 

@@ -68,7 +68,18 @@ START = to_micros("2026-03-01T12:00:00")
 DIM = 24
 WORDS = (
     *("goat", "sea", "bakery", "tabs", "deploy", "review", "swim", "village", "six", "branch"),
-    *("oslo", "harbour", "bread", "letter", "winter", "garden", "music", "engine", "river", "window"),
+    *(
+        "oslo",
+        "harbour",
+        "bread",
+        "letter",
+        "winter",
+        "garden",
+        "music",
+        "engine",
+        "river",
+        "window",
+    ),
 )
 QUESTIONS = ("goat by the sea", "who reviews the deploy", "bread in winter")
 
@@ -97,7 +108,9 @@ def _hashed(texts: Sequence[str], start: int) -> np.ndarray:
 
 def opened(path: Path | str, *, hours: float = 0, embedder: Any = embed, **more: Any) -> memlab.Lab:
     """The lab at ``path``, with a clock that stands still ``hours`` after the beginning."""
-    return memlab.open(path, embedder=embedder, clock=ManualClock(START + round(hours * HOUR)), **more)
+    return memlab.open(
+        path, embedder=embedder, clock=ManualClock(START + round(hours * HOUR)), **more
+    )
 
 
 def opened_by_either(path: Path | str, *, hours: float = 0) -> memlab.Lab:
@@ -112,7 +125,10 @@ def texts(count: int, *, first: int = 0, seed: int = 0) -> list[str]:
     """Different texts; each ends with a word of its own, which can be looked for in files."""
     dice = np.random.default_rng([seed, first])
     chosen = dice.choice(len(WORDS), size=(count, 5))
-    return [" ".join(WORDS[word] for word in row) + f" mark{first + n}q" for n, row in enumerate(chosen.tolist())]
+    return [
+        " ".join(WORDS[word] for word in row) + f" mark{first + n}q"
+        for n, row in enumerate(chosen.tolist())
+    ]
 
 
 def everything(path: Path, *, seed: int = 0, recalls: int = 40) -> None:
@@ -120,8 +136,13 @@ def everything(path: Path, *, seed: int = 0, recalls: int = 40) -> None:
     with opened(path, pack="companion") as lab:
         said = texts(30, seed=seed)
         for n, text in enumerate(said[:6]):
-            lab.remember(text, session="first", chain=True, tags=["one", f"tag{n % 2}"], speaker="Ada")
-        lab.remember([{"text": text, "session": "second", "project": "apple"} for text in said[6:20]], chain=True)
+            lab.remember(
+                text, session="first", chain=True, tags=["one", f"tag{n % 2}"], speaker="Ada"
+            )
+        lab.remember(
+            [{"text": text, "session": "second", "project": "apple"} for text in said[6:20]],
+            chain=True,
+        )
         lab.facts.add("Ada", "lives-in", object="Oslo")
         lab.facts.add("Ada", "likes", "goats and the sea")
         lab.facts.entities.declare("Adele Quuxley", type="person", aliases=["Adele"])
@@ -131,7 +152,9 @@ def everything(path: Path, *, seed: int = 0, recalls: int = 40) -> None:
         lab.feedback(hits[0], "success")
         lab.graph.link(3, 1, "relates-to")
         lab.edit(2, text="the village bakery bakes six loaves")
-        lab.policies.install("recall-score", "(fn [similarity recency] (+ similarity (* 0.1 recency)))")
+        lab.policies.install(
+            "recall-score", "(fn [similarity recency] (+ similarity (* 0.1 recency)))"
+        )
         lab.forget(5, how="deprecate", reason="it was wrong")
         lab.forget(7, how="delete")
         lab.io.backup()
@@ -223,7 +246,9 @@ def _recalled(lab: memlab.Lab) -> str:
 
 def _logged(lab: memlab.Lab) -> str:
     slates = lab.slates()
-    return " ".join(map(_digest, (slates.decisions, slates.candidates, slates.exposures, slates.feedback)))
+    return " ".join(
+        map(_digest, (slates.decisions, slates.candidates, slates.exposures, slates.feedback))
+    )
 
 
 def _past(lab: memlab.Lab) -> str:
@@ -235,10 +260,16 @@ def _past(lab: memlab.Lab) -> str:
 READINGS: dict[str, Callable[[memlab.Lab], str]] = {
     "memories": lambda lab: _digest(lab.memories),
     "edges": lambda lab: _digest(lab.edges),
-    "log": lambda lab: _digest(lab.log.filter(pl.col("kind") != "seal").drop("event")),  # a look may seal what is due
-    "pack": lambda lab: f"{lab.policies.pack.hash} {_digest(lab.policies.history())} {lab.io.embedder.fingerprint}",
+    "log": lambda lab: _digest(
+        lab.log.filter(pl.col("kind") != "seal").drop("event")
+    ),  # a look may seal what is due
+    "pack": lambda lab: (
+        f"{lab.policies.pack.hash} {_digest(lab.policies.history())} {lab.io.embedder.fingerprint}"
+    ),
     "entities": lambda lab: f"{_digest(lab.facts.entities.frame())} {_digest(lab.facts.frame())}",
-    "clusters": lambda lab: f"{_digest(lab.graph.clusters.frame())} {_digest(lab.upkeep.consolidation.frame())}",
+    "clusters": lambda lab: (
+        f"{_digest(lab.graph.clusters.frame())} {_digest(lab.upkeep.consolidation.frame())}"
+    ),
     "recall": _recalled,
     "slates": _logged,
     "past": _past,
@@ -254,7 +285,9 @@ def checked(lab: memlab.Lab) -> tuple[bool, list[str]]:
     """Whether ``lab.io.check()`` finds the lab sound, and what it names."""
     found = lab.io.check()
     frame = found.frame
-    return bool(found.sound), [" ".join(map(str, row)) for row in frame.filter(pl.col("state") != "sound").iter_rows()]
+    return bool(found.sound), [
+        " ".join(map(str, row)) for row in frame.filter(pl.col("state") != "sound").iter_rows()
+    ]
 
 
 # -- processes ------------------------------------------------------------------------------------------------------
@@ -295,7 +328,9 @@ def patience(seconds: float) -> Iterator[None]:
 # -- what a campaign prints -------------------------------------------------------------------------------------------
 
 
-def tell(row: str, problems: Sequence[str], found: Mapping[str, int], totals: dict[str, int]) -> None:
+def tell(
+    row: str, problems: Sequence[str], found: Mapping[str, int], totals: dict[str, int]
+) -> None:
     """Print a row and the first problems of it, and add what was found to ``totals``."""
     print(row, flush=True)
     for problem in problems[:6]:

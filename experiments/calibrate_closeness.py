@@ -32,7 +32,11 @@ def main() -> None:
         turns = [f"{row['speaker']}: {row['text']}" for row in benchmark.conversation.rows()]
         questions = [question.text for question in benchmark.questions]
         for encode, found in ((model.encode, own), (teacher.encode, reference)):
-            found.append((unit(encode(questions).astype(float)) @ unit(encode(turns).astype(float)).T).ravel())
+            found.append(
+                (
+                    unit(encode(questions).astype(float)) @ unit(encode(turns).astype(float)).T
+                ).ravel()
+            )
     cosines, wanted = np.concatenate(own), np.concatenate(reference)
     print(f"{len(cosines):,} pairs")
     for level in LEVELS:

@@ -34,11 +34,18 @@ def chats(folder: Path) -> dict[str, list[list[tuple[str, str]]]]:
     found: dict[str, list[list[tuple[str, str]]]] = {"messages": [], "turns": [], "sentences": []}
     for benchmark in read_locomo(folder / "locomo/locomo-dev5.json"):
         if benchmark.conversation.name in LOCOMO_READ:
-            found["messages"].append([(turn.text, turn.speaker) for turn in benchmark.conversation.turns])
+            found["messages"].append(
+                [(turn.text, turn.speaker) for turn in benchmark.conversation.turns]
+            )
     for number in BEAM_READ:
         turns = read_beam(folder / "beam100k" / str(number))[0].conversation.turns
         found["turns"].append([(turn.text, turn.speaker) for turn in turns])
-        short = [(one.strip(), turn.speaker) for turn in turns for one in sentences(turn.text) if len(one.strip()) > 10]
+        short = [
+            (one.strip(), turn.speaker)
+            for turn in turns
+            for one in sentences(turn.text)
+            if len(one.strip()) > 10
+        ]
         found["sentences"].append(short[::4])
     return found
 
@@ -63,11 +70,18 @@ def pairs(rows: list[tuple[str, str]], rng: np.random.Generator) -> tuple[np.nda
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     given, rng = parser.parse_args(), np.random.default_rng(0)
-    drawn = {kind: [pairs(rows, rng) for rows in lists] for kind, lists in chats(given.folder).items()}
-    kinds = {kind: tuple(np.concatenate(part) for part in zip(*found, strict=True)) for kind, found in drawn.items()}
+    drawn = {
+        kind: [pairs(rows, rng) for rows in lists] for kind, lists in chats(given.folder).items()
+    }
+    kinds = {
+        kind: tuple(np.concatenate(part) for part in zip(*found, strict=True))
+        for kind, found in drawn.items()
+    }
     everything = [np.concatenate(part) for part in zip(*kinds.values(), strict=True)]
     short = everything[0][(everything[1] >= 40) & (everything[1] < 60)]
     above = [float((short > level).mean()) for level in LEVELS]
@@ -79,16 +93,21 @@ def main() -> None:
             if among.sum() >= 3000:
                 rows.append([np.quantile(closeness[among], 1 - share) for share in above])
                 middle.append(np.median(length[among]))
-        print(f"({np.mean(middle):.0f}, ({', '.join(f'{one:.3f}' for one in np.mean(rows, axis=0))})),")
+        print(
+            f"({np.mean(middle):.0f}, ({', '.join(f'{one:.3f}' for one in np.mean(rows, axis=0))})),"
+        )
     for low, high in itertools.pairwise(BINS):
         for kind, (closeness, length) in kinds.items():
             among = (length >= low) & (length < high)
             if among.sum() >= 3000:
                 after = even_length(closeness[among], length[among])
                 shares = (
-                    " ".join(f"{(one > level).mean():.4f}" for level in THRESHOLDS) for one in (closeness[among], after)
+                    " ".join(f"{(one > level).mean():.4f}" for level in THRESHOLDS)
+                    for one in (closeness[among], after)
                 )
-                print(f"{low:5d}-{high:5d} {kind:9s} {among.sum():8d}  before {next(shares)}  after {next(shares)}")
+                print(
+                    f"{low:5d}-{high:5d} {kind:9s} {among.sum():8d}  before {next(shares)}  after {next(shares)}"
+                )
 
 
 if __name__ == "__main__":

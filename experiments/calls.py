@@ -79,14 +79,20 @@ def counted(folder: Path) -> dict[str, Calls]:
     import memlab
 
     root = str(Path(memlab.__file__).parent) + "/"
-    texts = [f"Service {name} deploys on port {port}" for port in range(8000, 8010) for name in ("api", "web", "queue")]
+    texts = [
+        f"Service {name} deploys on port {port}"
+        for port in range(8000, 8010)
+        for name in ("api", "web", "queue")
+    ]
     with memlab.open(folder / "lab.memlab", pack="memlab") as lab:
         lab.remember(texts, chain=True)
         for number in range(5):
             lab.remember(f"The release {number} was late by {number} days")
             lab.remember(f"The audit {number} found {number} faults", linking="now")
         for number in range(30):
-            hits = lab.recall(f"Which port has the {('api', 'web', 'queue')[number % 3]}, {8000 + number % 10}?")
+            hits = lab.recall(
+                f"Which port has the {('api', 'web', 'queue')[number % 3]}, {8000 + number % 10}?"
+            )
             if number % 3 == 0:
                 lab.feedback(hits[0], "success")
         lab.recall("Which port has the web, 8003?")
@@ -114,13 +120,21 @@ def counted(folder: Path) -> dict[str, Calls]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--at", type=Path, help="the checkout that is counted; this one unless given")
-    parser.add_argument("--list", metavar="OPERATION", help="name the calls across files of this operation")
+    parser.add_argument(
+        "--at", type=Path, help="the checkout that is counted; this one unless given"
+    )
+    parser.add_argument(
+        "--list", metavar="OPERATION", help="name the calls across files of this operation"
+    )
     given = parser.parse_args()
     if given.at is not None:
         rest = ["--list", given.list] if given.list else []
         environment = {**os.environ, "PYTHONPATH": str(given.at.resolve())}
-        sys.exit(subprocess.run([sys.executable, __file__, *rest], env=environment, check=False).returncode)
+        sys.exit(
+            subprocess.run(
+                [sys.executable, __file__, *rest], env=environment, check=False
+            ).returncode
+        )
     with tempfile.TemporaryDirectory() as folder:
         found = counted(Path(folder))
     if given.list:

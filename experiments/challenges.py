@@ -69,15 +69,27 @@ def ask(path: Path) -> list[Asked]:
             for question in benchmark.questions:
                 if question.category == 5 or not question.evidence:
                     continue
-                slate = lab.recall(question.text, project="p", limit=10, at=benchmark.conversation.end).slate
+                slate = lab.recall(
+                    question.text, project="p", limit=10, at=benchmark.conversation.end
+                ).slate
                 assert slate.challenge is not None
                 gold = {ids[ref] for ref in question.evidence}
                 worth = {}
-                heads = dict(zip(PACKS, (tuple(one["ids"]) for one in slate.challenge["heads"].values()), strict=True))
-                for item in {item for head in (*heads.values(), slate.challenge["live"]) for item in head}:
+                heads = dict(
+                    zip(
+                        PACKS,
+                        (tuple(one["ids"]) for one in slate.challenge["heads"].values()),
+                        strict=True,
+                    )
+                )
+                for item in {
+                    item for head in (*heads.values(), slate.challenge["live"]) for item in head
+                }:
                     beside = bool({item - 1, item + 1} & gold)
                     near = sessions[item] in {sessions[one] for one in gold}
-                    worth[item] = 0.9 if item in gold else 0.45 if beside else 0.12 if near else 0.02
+                    worth[item] = (
+                        0.9 if item in gold else 0.45 if beside else 0.12 if near else 0.02
+                    )
                 found.append(Asked(tuple(slate.challenge["live"]), heads, worth, frozenset(gold)))
     return found
 
@@ -90,12 +102,18 @@ class Opponent:
         self._challenge = Challenge(memlab.load_pack("companion"), design, 1, 1.0, 1, 0, "")  # type: ignore[arg-type]
 
     def show(
-        self, items: Sequence[int], live: Sequence[int], own: Sequence[int], dice: np.random.Generator
+        self,
+        items: Sequence[int],
+        live: Sequence[int],
+        own: Sequence[int],
+        dice: np.random.Generator,
     ) -> tuple[list[int], NDArray[np.float64], str]:
         """By the engine's draw: the items shown, the probability of each of ``items``, and what a slate says of it."""
         at = {item: index for index, item in enumerate(items)}
         heads = [np.array([at[item] for item in head], dtype=np.int64) for head in (live, own)]
-        shown, _, propensity, draws, whose = draw_challenge(heads[0], heads[1:], len(items), [self._challenge], dice)
+        shown, _, propensity, draws, whose = draw_challenge(
+            heads[0], heads[1:], len(items), [self._challenge], dice
+        )
         logged = {"design": self.design, "draws": draws, "live": list(live)}
         logged |= {"heads": {self.name: {"hash": "h", "ids": list(own)}}}
         if self.design == "ab":
@@ -103,7 +121,9 @@ class Opponent:
         return [items[index] for index in shown.tolist()], propensity, json.dumps(logged)
 
 
-def slates(asked: Sequence[Asked], name: str, count: int, seed: int, tie: bool, design: str) -> memlab.Slates:
+def slates(
+    asked: Sequence[Asked], name: str, count: int, seed: int, tie: bool, design: str
+) -> memlab.Slates:
     """A log of ``count`` questions under a challenge."""
     dice = np.random.default_rng((5, seed))
     opponent = Opponent(name, design)
@@ -115,7 +135,10 @@ def slates(asked: Sequence[Asked], name: str, count: int, seed: int, tie: bool, 
         chance = dict(zip(items, chances.tolist(), strict=True))
         when = _START + timedelta(minutes=number)
         decisions.append((number, when, len(one.live), _SAMPLERS[design], "memlab", "a", logged))
-        order = {item: rank for rank, item in enumerate((*one.live, *(i for i in items if i not in one.live)), 1)}
+        order = {
+            item: rank
+            for rank, item in enumerate((*one.live, *(i for i in items if i not in one.live)), 1)
+        }
         candidates += [(number, item, chance[item], order[item]) for item in items]
         for position, item in enumerate(shown, 1):
             exposures.append((number, item, position, chance[item]))
@@ -124,9 +147,15 @@ def slates(asked: Sequence[Asked], name: str, count: int, seed: int, tie: bool, 
     names = ["decision", "at", "limit", "sampler", "pack", "pack_hash", "challenge"]
     return memlab.Slates(
         pl.DataFrame(decisions, schema=names, orient="row").lazy(),
-        pl.DataFrame(candidates, schema=["decision", "memory_id", "propensity", "rank"], orient="row").lazy(),
-        pl.DataFrame(exposures, schema=["decision", "memory_id", "position", "propensity"], orient="row").lazy(),
-        pl.DataFrame(feedback, schema=["decision", "memory_id", "reward", "at"], orient="row").lazy(),
+        pl.DataFrame(
+            candidates, schema=["decision", "memory_id", "propensity", "rank"], orient="row"
+        ).lazy(),
+        pl.DataFrame(
+            exposures, schema=["decision", "memory_id", "position", "propensity"], orient="row"
+        ).lazy(),
+        pl.DataFrame(
+            feedback, schema=["decision", "memory_id", "reward", "at"], orient="row"
+        ).lazy(),
     )
 
 
@@ -135,7 +164,11 @@ def recall_of_ten(name: str, design: str, rounds: int = 5) -> tuple[float, float
     dice, opponent = np.random.default_rng(11), Opponent(name, design)
     alone, shared = [], []
     for one in _ASKED * rounds:
-        first = set(opponent.show(sorted({*one.live, *one.heads[name]}), one.live, one.heads[name], dice)[0][:10])
+        first = set(
+            opponent.show(sorted({*one.live, *one.heads[name]}), one.live, one.heads[name], dice)[
+                0
+            ][:10]
+        )
         alone.append(len(one.evidence & set(one.live[:10])) / len(one.evidence))
         shared.append(len(one.evidence & first) / len(one.evidence))
     return float(np.mean(alone)), float(np.mean(shared))
@@ -149,14 +182,19 @@ def keep(asked: list[Asked]) -> None:
     _ASKED[:] = asked
 
 
-def run(task: tuple[str, int, bool, str, int, float]) -> tuple[dict[int, int], dict[int, int], bool]:
+def run(
+    task: tuple[str, int, bool, str, int, float],
+) -> tuple[dict[int, int], dict[int, int], bool]:
     """For each look: the sign found by the sequence so far, and by one planned look; and whether it was ever wrong."""
     name, seed, tie, design, recalls, truth = task
     log = slates(_ASKED, name, recalls, seed, tie, design)
     found = memlab.verdict(log, name)[name]
     low, high = found.track["low"].to_numpy(), found.track["high"].to_numpy()
     signs = np.where(low > 0, 1, np.where(high < 0, -1, 0))
-    every = {look: int(signs[:look][np.flatnonzero(signs[:look])[0]]) if signs[:look].any() else 0 for look in LOOKS}
+    every = {
+        look: int(signs[:look][np.flatnonzero(signs[:look])[0]]) if signs[:look].any() else 0
+        for look in LOOKS
+    }
     once = {}
     for look in planned(design):
         part = memlab.verdict(log.filter(pl.col("decision") < look), name)[name].planned
@@ -171,7 +209,9 @@ def planned(design: str) -> tuple[int, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("path", type=Path)
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--design", default="extra", choices=("extra", "lot", "ab"))
@@ -184,7 +224,9 @@ def main() -> None:
     looks = [look for look in LOOKS if look <= given.recalls]
     twice = [look for look in planned(given.design) if look <= given.recalls]
     heads = "".join(f"{f'<={look}':>8}" for look in looks)
-    print(f"{len(_ASKED)} questions; design {given.design}; share of {given.runs} runs with the right verdict")
+    print(
+        f"{len(_ASKED)} questions; design {given.design}; share of {given.runs} runs with the right verdict"
+    )
     shown = f"{'recall@10':>11}{'as shown':>10}"
     heads = "".join(f"{f'once {look}':>11}" for look in twice) + heads
     print(f"{'challenger':<16}{'truth':>8}{'differ':>8}{heads}{'ever wrong':>12}{shown}")
@@ -194,17 +236,28 @@ def main() -> None:
             if given.only and name not in given.only.split(","):
                 continue
             tie, pack = name.endswith("a tie"), name.partition(",")[0]
-            gaps = [sum(one.worth[i] for i in one.heads[pack]) - sum(one.worth[i] for i in one.live) for one in _ASKED]
+            gaps = [
+                sum(one.worth[i] for i in one.heads[pack]) - sum(one.worth[i] for i in one.live)
+                for one in _ASKED
+            ]
             truth = 0.0 if tie else float(np.mean(gaps))
             differ = np.mean([len(set(one.heads[pack]) - set(one.live)) for one in _ASKED])
-            tasks = [(pack, seed, tie, given.design, given.recalls, truth) for seed in range(given.runs)]
+            tasks = [
+                (pack, seed, tie, given.design, given.recalls, truth) for seed in range(given.runs)
+            ]
             found = pool.map(run, tasks, chunksize=4)
             sign = 1 if truth > 0 else -1
-            once = "".join(f"{np.mean([one[1][look] == sign for one in found]):>11.2f}" for look in twice)
-            every = "".join(f"{np.mean([one[0][look] == sign for one in found]):>8.2f}" for look in looks)
+            once = "".join(
+                f"{np.mean([one[1][look] == sign for one in found]):>11.2f}" for look in twice
+            )
+            every = "".join(
+                f"{np.mean([one[0][look] == sign for one in found]):>8.2f}" for look in looks
+            )
             wrong = sum(one[2] for one in found)
             line = f"{name:<16}{truth:>+8.3f}{differ:>8.2f}{once}{every}{wrong:>8}/{len(found)}"
-            print(line + "{:>11.4f}{:>10.4f}".format(*recall_of_ten(pack, given.design)), flush=True)
+            print(
+                line + "{:>11.4f}{:>10.4f}".format(*recall_of_ten(pack, given.design)), flush=True
+            )
     print(f"{time.monotonic() - began:.0f} s")
 
 

@@ -46,7 +46,9 @@ def outcome(pack: str, pair: dict[str, Any], embedder: Embedder) -> str:
     clock = ManualClock("2026-03-01")
     kind = KINDS[pack]
     with memlab.open(pack=pack, embedder=embedder, clock=clock) as lab:
-        lab.remember([{"text": text, "speaker": "Sam", "kind": kind} for text in UNRELATED], linking="now")
+        lab.remember(
+            [{"text": text, "speaker": "Sam", "kind": kind} for text in UNRELATED], linking="now"
+        )
         clock.advance(days=1)
         lab.remember([{**pair["before"], "kind": kind}], linking="now")
         clock.advance(days=1)
@@ -61,14 +63,19 @@ def reason(pair: dict[str, Any]) -> str:
     """The rule that fires between the two texts, and its certainty."""
     same = pair["before"]["speaker"] == pair["after"]["speaker"]
     found = compare(
-        read_text(pair["after"]["text"]), read_text(pair["before"]["text"]), same_speaker=same, user_speaks=False
+        read_text(pair["after"]["text"]),
+        read_text(pair["before"]["text"]),
+        same_speaker=same,
+        user_speaks=False,
     )
     return f"{found.rule or 'no rule'} {found.certainty:.2f}"
 
 
 def read_pairs(path: Path) -> list[dict[str, Any]]:
     """The pairs of a file, one a line."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [
+        json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()
+    ]
 
 
 def beam_pairs(folder: Path, numbers: Iterable[int]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -76,20 +83,34 @@ def beam_pairs(folder: Path, numbers: Iterable[int]) -> Iterator[tuple[str, dict
     for number in numbers:
         chat = read_beam(folder / str(number))[0].conversation
         said = {turn.ref: turn.text for turn in chat.turns if turn.role == "user"}
-        questions = json.loads((folder / str(number) / "probing_questions/probing_questions.json").read_bytes())
+        questions = json.loads(
+            (folder / str(number) / "probing_questions/probing_questions.json").read_bytes()
+        )
         for place, question in enumerate(questions["knowledge_update"]):
             stated = question["conversation_references"]
             name = f"beam-{number}-{place + 1}"
             yield "data set", _pair(name, stated[0], stated[-1])
             cut = [
-                _sentence(told, [said[str(ref)] for ref in question["source_chat_ids"][side] if str(ref) in said])
-                for told, side in zip((stated[0], stated[-1]), ("original_info", "updated_info"), strict=True)
+                _sentence(
+                    told,
+                    [
+                        said[str(ref)]
+                        for ref in question["source_chat_ids"][side]
+                        if str(ref) in said
+                    ],
+                )
+                for told, side in zip(
+                    (stated[0], stated[-1]), ("original_info", "updated_info"), strict=True
+                )
             ]
             yield "messages", _pair(name, *cut)
 
 
 def _pair(name: str, before: str, after: str) -> dict[str, Any]:
-    sides = {"before": {"speaker": "user", "text": before}, "after": {"speaker": "user", "text": after}}
+    sides = {
+        "before": {"speaker": "user", "text": before},
+        "after": {"speaker": "user", "text": after},
+    }
     return {"id": name, "kind": "change", "domain": "beam", **sides}
 
 
@@ -107,7 +128,9 @@ def _sentence(stated: str, messages: list[str]) -> str:
     return max(told, key=share)
 
 
-def run(title: str, pairs: list[dict[str, Any]], packs: list[str], embedder: Embedder, *, show: str) -> None:
+def run(
+    title: str, pairs: list[dict[str, Any]], packs: list[str], embedder: Embedder, *, show: str
+) -> None:
     """Print the counts of some pairs by pack; ``show``: "wrong", "all" or "none"."""
     for pack in packs:
         found = [outcome(pack, pair, embedder) for pair in pairs]
@@ -119,7 +142,10 @@ def run(title: str, pairs: list[dict[str, Any]], packs: list[str], embedder: Emb
             + ", ".join(f"{counts[kind, said]} {said}" for said in ("superseded", "flagged", "nothing"))
             for kind in ("change", "control") if any(pair["kind"] == kind for pair in pairs)
         )  # fmt: skip
-        print(f"{title} {pack:10s} {told}" + (f"; missed {dict(domains.most_common(8))}" if show != "none" else ""))
+        print(
+            f"{title} {pack:10s} {told}"
+            + (f"; missed {dict(domains.most_common(8))}" if show != "none" else "")
+        )
         for pair, said in zip(pairs, found, strict=True):
             wrong = (pair["kind"] == "change") != (said != "nothing")
             if show == "all" or (show == "wrong" and wrong):
@@ -129,7 +155,9 @@ def run(title: str, pairs: list[dict[str, Any]], packs: list[str], embedder: Emb
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pairs", type=Path, action="append", default=[])
     parser.add_argument("--beam", type=Path)
     parser.add_argument("--held-out", action="store_true")

@@ -37,12 +37,18 @@ KINDS = (
 )
 
 
-def invented(dice: random.Random, count: int, words: list[str], files: list[str]) -> list[dict[str, Any]]:
+def invented(
+    dice: random.Random, count: int, words: list[str], files: list[str]
+) -> list[dict[str, Any]]:
     """Rows of memories by chance."""
     rows = []
     for number in range(count):
         kind = KINDS[number % len(KINDS)]
-        row: dict[str, Any] = {"text": " ".join(dice.choices(words, k=18)), "kind": kind, "project": "p"}
+        row: dict[str, Any] = {
+            "text": " ".join(dice.choices(words, k=18)),
+            "kind": kind,
+            "project": "p",
+        }
         if number % 2:
             row["files"] = [dice.choice(files)]
         if kind in ("negative", "procedure"):
@@ -56,10 +62,15 @@ def measured(pack: str, memories: int, calls: int) -> str:
     dice = random.Random(7)
     words = [f"word{number}" for number in range(3_000)]
     files = [f"src/module{one}/file{other}.py" for one in range(100) for other in range(20)]
-    with tempfile.TemporaryDirectory() as folder, memlab.open(Path(folder) / "lab", pack=pack) as lab:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        memlab.open(Path(folder) / "lab", pack=pack) as lab,
+    ):
         lab.remember(invented(dice, memories, words, files), linking="off")
         for number in range(200):
-            lab.facts.add(f"Entity{number % 50}", "likes", dice.choice(words), linking="off", project="p")
+            lab.facts.add(
+                f"Entity{number % 50}", "likes", dice.choice(words), linking="off", project="p"
+            )
         spent: dict[str, list[tuple[float, float]]] = {"recall": [], "context": []}
         found = []
         for number in range(calls + 5):
@@ -74,10 +85,12 @@ def measured(pack: str, memories: int, calls: int) -> str:
                 )
             )
         (cpu, wall), (own, own_wall) = (
-            (statistics.median(times) for times in zip(*spent[name][5:], strict=True)) for name in ("recall", "context")
+            (statistics.median(times) for times in zip(*spent[name][5:], strict=True))
+            for name in ("recall", "context")
         )
         tokens, count = (
-            statistics.mean(values) for values in zip(*((one.tokens, len(one)) for one in found), strict=True)
+            statistics.mean(values)
+            for values in zip(*((one.tokens, len(one)) for one in found), strict=True)
         )
     return f"{pack:<12}{cpu:9.1f}{wall:9.1f}{own:10.1f}{own_wall:10.1f}{own / cpu:8.2f}{tokens:9.0f}{count:9.1f}"
 
@@ -93,7 +106,9 @@ def main() -> None:
     parser.add_argument("--memories", type=int, default=10_000)
     parser.add_argument("--calls", type=int, default=100)
     given = parser.parse_args()
-    print(f"{'pack':<12}{'recall':>9}{'wall':>9}{'context':>10}{'wall':>10}{'ratio':>8}{'tokens':>9}{'memories':>9}")
+    print(
+        f"{'pack':<12}{'recall':>9}{'wall':>9}{'context':>10}{'wall':>10}{'ratio':>8}{'tokens':>9}{'memories':>9}"
+    )
     for pack in PACKS:
         print(measured(pack, given.memories, given.calls), flush=True)
 

@@ -27,7 +27,12 @@ from memlab.subjects.reading.sentences import sentences
 
 PAIRS = Path(__file__).with_name("contradictions.jsonl")
 PACKS = ("cascade", "companion", "workbench", "factgraph")
-KINDS = {"cascade": "preference", "companion": "preference", "workbench": "convention", "factgraph": "fact"}
+KINDS = {
+    "cascade": "preference",
+    "companion": "preference",
+    "workbench": "convention",
+    "factgraph": "fact",
+}
 POSITIVE = ("contradiction", "update")
 NOTICED = ("contradicts", "updates", "supersedes")
 
@@ -65,7 +70,11 @@ def beam(folder: Path, embedder: Embedder) -> None:
     for path in sorted(folder.glob("*/chat.json")):
         texts: list[str] = []
         for turn in _turns(json.loads(path.read_text(encoding="utf-8"))):
-            texts += [one.strip() for one in sentences(turn) if claim(one.strip()) is not None and "?" not in one]
+            texts += [
+                one.strip()
+                for one in sentences(turn)
+                if claim(one.strip()) is not None and "?" not in one
+            ]
         vectors = embedder.encode(texts).astype(np.float64)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         for place in range(1, len(texts)):
@@ -91,7 +100,9 @@ def _turns(chat: Any) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--held-back", action="store_true")
     parser.add_argument("--beam", type=Path)
     given = parser.parse_args()
@@ -101,9 +112,13 @@ def main() -> None:
     embedder = load_embedder(None)
     claims = [(claim(row["new"]), claim(row["old"])) for row in rows]
     print(f"{len(rows)} pairs, {split}")
-    print(f"rules      {figures(rows, [conflicts(new, old) or updates(new, old) for new, old in claims])}")
+    print(
+        f"rules      {figures(rows, [conflicts(new, old) or updates(new, old) for new, old in claims])}"
+    )
     for pack in PACKS:
-        print(f"{pack:10s} {figures(rows, [noticed(pack, row['old'], row['new'], embedder) for row in rows])}")
+        print(
+            f"{pack:10s} {figures(rows, [noticed(pack, row['old'], row['new'], embedder) for row in rows])}"
+        )
     if given.beam is not None:
         beam(given.beam, embedder)
 

@@ -41,16 +41,24 @@ Floats = NDArray[np.float64]
 def pairs() -> dict[str, Sequence[Pair]]:
     """Old statement, correction and query, by where they come from."""
     lines = map(json.loads, (HERE / "data/outdated.jsonl").read_text(encoding="utf-8").splitlines())
-    outdated = [(line["old"], line["new"], line["question"]) for line in lines if line["split"] == "dev"]
+    outdated = [
+        (line["old"], line["new"], line["question"]) for line in lines if line["split"] == "dev"
+    ]
     return {"read": READ, "unread": UNREAD, "outdated": outdated}
 
 
-def rows(told: Sequence[Pair], there: Sequence[int], corrected: Sequence[int], embedder: Embedder) -> Iterator[Floats]:
+def rows(
+    told: Sequence[Pair], there: Sequence[int], corrected: Sequence[int], embedder: Embedder
+) -> Iterator[Floats]:
     """What ``corrects`` is given of each correction and the statement asked for, and whether they belong together."""
     given: dict[str, Any] = {}
 
     def spy(*values: Any) -> Floats:
-        given.update(zip(("rows", "vectors", "_", "late", "words", "content", "change"), values, strict=False))
+        given.update(
+            zip(
+                ("rows", "vectors", "_", "late", "words", "content", "change"), values, strict=False
+            )
+        )
         given["created"], given["speakers"], given["closeness"] = values[7:]
         return _features.corrects(*values)
 
@@ -59,9 +67,16 @@ def rows(told: Sequence[Pair], there: Sequence[int], corrected: Sequence[int], e
         with memlab.open(embedder=embedder, clock=memlab.ManualClock("2026-06-01")) as lab:
             of = {lab.remember(told[one][0], at=START, linking="off").id: one for one in there}
             later = START + timedelta(days=30)
-            by = {lab.remember(told[one][1], kind="correction", at=later, linking="off").id: one for one in corrected}
+            by = {
+                lab.remember(told[one][1], kind="correction", at=later, linking="off").id: one
+                for one in corrected
+            }
             for statement in there:
-                ids = lab.recall(told[statement][2], log=False, limit=1).slate.frame["memory_id"].to_list()
+                ids = (
+                    lab.recall(told[statement][2], log=False, limit=1)
+                    .slate.frame["memory_id"]
+                    .to_list()
+                )
                 yield from _of_a_query(given, ids, of, by, statement)
     finally:
         _features.corrects = asked
@@ -72,7 +87,9 @@ def _of_a_query(
 ) -> Iterator[Floats]:
     allowed = _features._older(given["created"], given["speakers"])
     length = np.log(np.maximum(given["words"], 1.0) / _features._TYPICAL)
-    nearer = _features._closeness(given["vectors"], allowed, given["closeness"]) - _features._AT_TYPICAL
+    nearer = (
+        _features._closeness(given["vectors"], allowed, given["closeness"]) - _features._AT_TYPICAL
+    )
     nearer -= _features._PER_LOG_WORD * (length + length[:, None]) / 2.0
     place = next(at for at, id in enumerate(ids) if of.get(id) == statement)
     for row in given["rows"].tolist():
@@ -93,9 +110,16 @@ def main() -> None:
             kept += rows(told, there, [*there[:CORRECTED], *others], embedder)
         found[name] = np.array(kept)
     every = np.concatenate(list(found.values()))
-    model = LogisticRegression(C=1.0 / PENALTY, tol=1e-10, max_iter=1_000).fit(every[:, :-1], every[:, -1])
+    model = LogisticRegression(C=1.0 / PENALTY, tol=1e-10, max_iter=1_000).fit(
+        every[:, :-1], every[:, -1]
+    )
     weights = (*model.intercept_, *model.coef_[0])
-    print("fitted:", ", ".join(f"{name} {value:.2f}" for name, value in zip(("bias", *NAMES), weights, strict=True)))
+    print(
+        "fitted:",
+        ", ".join(
+            f"{name} {value:.2f}" for name, value in zip(("bias", *NAMES), weights, strict=True)
+        ),
+    )
     used = np.array(
         [
             _features._BIAS,

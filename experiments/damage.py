@@ -141,7 +141,10 @@ class Case:
     @property
     def kind(self) -> str:
         """The file without its numbers."""
-        parts = [re.sub(r"(?<=-)[0-9TZ-]+|[0-9a-f]{8,}", "", part).rstrip("-") for part in Path(self.file).parts]
+        parts = [
+            re.sub(r"(?<=-)[0-9TZ-]+|[0-9a-f]{8,}", "", part).rstrip("-")
+            for part in Path(self.file).parts
+        ]
         return f"{self.setting.name}: {'/'.join(parts)}"
 
     def do(self, lab: Path) -> None:
@@ -223,7 +226,9 @@ def cases(settings: Sequence[Setting], count: int, *, seed: int, only: str = "")
                 by_kind[kind].append((setting, file))
     # half of what a lab cannot make anew again lies in two files, so these come oftener
     kinds = [
-        kind for kind in by_kind for _ in range(5 if kind in ("small: journal.db", "small: journal.db-wal") else 1)
+        kind
+        for kind in by_kind
+        for _ in range(5 if kind in ("small: journal.db", "small: journal.db-wal") else 1)
     ]
     chosen: list[Case] = []
     for number in range(count):
@@ -274,7 +279,9 @@ def _looked(folder: Path) -> _Session:
             except BaseException as error:
                 if isinstance(error, KeyboardInterrupt):
                     raise
-                session.raw.append(f"{name}: {type(error).__name__}: {error}")  # a panic of Polars is one
+                session.raw.append(
+                    f"{name}: {type(error).__name__}: {error}"
+                )  # a panic of Polars is one
                 session.values[name] = "raw"
             said = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
             session.told[name] = "; ".join([*session.said, *said])
@@ -294,7 +301,11 @@ def _looked(folder: Path) -> _Session:
                 before, session.said = session.said, []
                 seen = len(caught)
                 reading(f"backups/{backup.name}", lambda backup=backup: _read_backup(backup))  # type: ignore[misc]
-                fresh = [str(one.message) for one in caught[seen:] if issubclass(one.category, UserWarning)]
+                fresh = [
+                    str(one.message)
+                    for one in caught[seen:]
+                    if issubclass(one.category, UserWarning)
+                ]
                 session.told[f"backups/{backup.name}"] = "; ".join([*session.said, *fresh])
                 session.said = before + session.said
     return session
@@ -306,7 +317,9 @@ def _checked(lab: memlab.Lab, session: _Session) -> str:
         session.said.append("check")
     for row in found.frame.iter_rows(named=True):
         if row["state"] != "sound":
-            session.said.append(f"check: {row['file']} {row['part']} {row['state']}: {row['detail']}")
+            session.said.append(
+                f"check: {row['file']} {row['part']} {row['state']}: {row['detail']}"
+            )
     return ""
 
 
@@ -338,8 +351,12 @@ def _judged(case: Case, before: list[_Session], after: list[_Session]) -> Ran:
         if "open" in after[n].told and not after[n].told.get(name, after[n].told["open"]):
             return Ran(case, "silent", f"opening {n + 1}: {name} differs, and nothing was said")
     if Path(case.file).parts[0] in _DERIVED and differing:
-        return Ran(case, "unmended", ", ".join(f"{name} of opening {n + 1}" for n, name in differing))
-    said = [told for session in after for told in session.said] + [t for s in after for t in s.told.values() if t]
+        return Ran(
+            case, "unmended", ", ".join(f"{name} of opening {n + 1}" for n, name in differing)
+        )
+    said = [told for session in after for told in session.said] + [
+        t for s in after for t in s.told.values() if t
+    ]
     return Ran(case, "told" if differing or said else "harmless", said[0] if said else "")
 
 
@@ -412,7 +429,9 @@ def run(settings: Sequence[Setting], chosen: Sequence[Case], home: Path) -> Iter
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Damage every file of a lab, and look who is told.")
+    parser = argparse.ArgumentParser(
+        description="Damage every file of a lab, and look who is told."
+    )
     parser.add_argument("--cases", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only kinds of files that contain this")
@@ -421,11 +440,16 @@ def main() -> int:
         home = Path(name)
         settings = make(home)
         ran = []
-        for one in run(settings, cases(settings, given.cases, seed=given.seed, only=given.only), home):
+        for one in run(
+            settings, cases(settings, given.cases, seed=given.seed, only=given.only), home
+        ):
             ran.append(one)
             if one.was in CLASSES[2:]:
                 case = one.case
-                print(f"{one.was}: case {case.number}, {case.damage} {case.file}: {one.why[:200]}", flush=True)
+                print(
+                    f"{one.was}: case {case.number}, {case.damage} {case.file}: {one.why[:200]}",
+                    flush=True,
+                )
     table: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for one in ran:
         table[one.case.kind, one.case.damage][one.was] += 1

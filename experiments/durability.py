@@ -62,7 +62,9 @@ class Verdict:
 
 
 class Workload(Protocol):
-    def write(self, path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, synchronous: str) -> None: ...
+    def write(
+        self, path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, synchronous: str
+    ) -> None: ...
     def check(self, path: Path, acknowledged: Acknowledged, *, power_cut: bool) -> Verdict: ...
 
 
@@ -104,7 +106,9 @@ class Tally:
         return self.lost > 0 if self.case.must_lose else not self.lost and not self.broken
 
     def add(self, acknowledged: Acknowledged, verdict: Verdict) -> None:
-        promised = [number for number, durable in acknowledged if durable or self.case.cut == "kill"]
+        promised = [
+            number for number, durable in acknowledged if durable or self.case.cut == "kill"
+        ]
         self.runs += 1
         self.acknowledged += len(acknowledged)
         self.promised += len(promised)
@@ -132,12 +136,24 @@ def build_shim(folder: Path) -> Path:
     if compiler is None:
         raise RuntimeError(unsupported())
     shim = folder / "powercut.so"
-    command = [compiler, "-shared", "-fPIC", "-O2", "-o", str(shim), str(HERE / "powercut.c"), "-ldl", "-lpthread"]
+    command = [
+        compiler,
+        "-shared",
+        "-fPIC",
+        "-O2",
+        "-o",
+        str(shim),
+        str(HERE / "powercut.c"),
+        "-ldl",
+        "-lpthread",
+    ]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return shim
 
 
-def run_case(case: Case, *, runs: int, seed: int, workload: str = "durability", shim: Path | None = None) -> Tally:
+def run_case(
+    case: Case, *, runs: int, seed: int, workload: str = "durability", shim: Path | None = None
+) -> Tally:
     """``runs`` children one after another; the seed decides what each writes and how long it lives.
 
     Every second one lives on from its first acknowledged write, so that on a slow machine, too, something is at stake.
@@ -148,7 +164,11 @@ def run_case(case: Case, *, runs: int, seed: int, workload: str = "durability", 
         with tempfile.TemporaryDirectory(prefix="durability-") as scratch:
             # realpath: the shim compares paths as the kernel gives them
             folder = Path(os.path.realpath(scratch))
-            seed, life, writes = chance.randrange(2**32), chance.uniform(0, LONGEST_LIFE), bool(number % 2)
+            seed, life, writes = (
+                chance.randrange(2**32),
+                chance.uniform(0, LONGEST_LIFE),
+                bool(number % 2),
+            )
             tally.add(*_run(case, folder, seed, life, writes, workload, shim))
     return tally
 
@@ -165,9 +185,18 @@ def _run(
         environment["LD_PRELOAD"] = str(shim)
         environment["POWERCUT_ROOT"], environment["POWERCUT_DISK"] = str(root), str(disk)
         environment["POWERCUT_STRICT"] = str(int(case.cut == "power, strict"))
-    task = json.dumps({"workload": workload, "path": str(root / "lab"), "seed": seed, "synchronous": case.synchronous})
+    task = json.dumps(
+        {
+            "workload": workload,
+            "path": str(root / "lab"),
+            "seed": seed,
+            "synchronous": case.synchronous,
+        }
+    )
     command = [sys.executable, str(HERE / "durability.py"), "--child", task]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as child:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as child:
         assert child.stdout is not None
         assert child.stderr is not None
         ready = child.stdout.readline()
@@ -193,7 +222,9 @@ def _restore(disk: Path, target: Path) -> None:
     names = disk / "names"
     for directory, folders, files in os.walk(names):
         here = target / Path(directory).relative_to(names)
-        folders[:] = [folder for folder in folders if (Path(directory) / folder).stat().st_mode & 0o055]
+        folders[:] = [
+            folder for folder in folders if (Path(directory) / folder).stat().st_mode & 0o055
+        ]
         for folder in folders:
             (here / folder).mkdir()
         for file in files:
@@ -213,7 +244,9 @@ def _child(task: str) -> NoReturn:
         os.write(1, b"%d %d\n" % (number, durable))
 
     os.write(1, b"ready\n")
-    workload.write(Path(given["path"]), acknowledge, seed=given["seed"], synchronous=given["synchronous"])
+    workload.write(
+        Path(given["path"]), acknowledge, seed=given["seed"], synchronous=given["synchronous"]
+    )
     raise RuntimeError("The workload must write until it is killed.")
 
 
@@ -237,7 +270,9 @@ def _slate(seq: int) -> bytes:
     return random.Random(seq).randbytes(2_000_000 if seq % 20 == 0 else 20_000)
 
 
-def write(path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, synchronous: str) -> None:
+def write(
+    path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, synchronous: str
+) -> None:
     chance = random.Random(seed)
     id = 1
     while True:
@@ -247,7 +282,9 @@ def write(path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, sy
                     count = chance.choice((1, 1, 1, 50))
                     with journal.write() as tx:
                         seq = tx.event("remember", {"first": id, "count": count}, at=id)
-                        tx.payloads(range(id, id + count), [_text(other) for other in range(id, id + count)])
+                        tx.payloads(
+                            range(id, id + count), [_text(other) for other in range(id, id + count)]
+                        )
                         tx.vectors(id, _FINGERPRINT, _vectors(id, count))
                     acknowledge(seq, True)
                     id += count
@@ -281,7 +318,9 @@ def _inconsistencies(journal: Journal) -> list[str]:
     found = []
     slates = dict(journal.slates())
     vectors = {
-        first + row: matrix[row] for first, matrix in journal.vectors(_FINGERPRINT) for row in range(len(matrix))
+        first + row: matrix[row]
+        for first, matrix in journal.vectors(_FINGERPRINT)
+        for row in range(len(matrix))
     }
     for expected, event in enumerate(journal.events(), start=1):
         if event.seq != expected:
@@ -301,18 +340,24 @@ def _inconsistencies(journal: Journal) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Kill a writing process, or cut the power, and count what is lost.")
+    parser = argparse.ArgumentParser(
+        description="Kill a writing process, or cut the power, and count what is lost."
+    )
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", default="", help="only cases whose name contains this")
     parser.add_argument(
-        "--workload", default="durability", help="the module that writes and checks (default: the journal)"
+        "--workload",
+        default="durability",
+        help="the module that writes and checks (default: the journal)",
     )
     parser.add_argument("--child", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child is not None:
         _child(given.child)
-    print(f"{'case':<28}{'runs':>6}{'acknowledged':>14}{'promised':>10}{'lost':>8}{'runs with loss':>16}{'broken':>8}")
+    print(
+        f"{'case':<28}{'runs':>6}{'acknowledged':>14}{'promised':>10}{'lost':>8}{'runs with loss':>16}{'broken':>8}"
+    )
     good = True
     with tempfile.TemporaryDirectory(prefix="powercut-") as folder:
         reason = unsupported()
@@ -323,7 +368,9 @@ def main() -> int:
             if case.cut != "kill" and shim is None:
                 print(f"{case.name:<28}skipped: {reason}")
                 continue
-            tally = run_case(case, runs=given.runs, seed=given.seed, workload=given.workload, shim=shim)
+            tally = run_case(
+                case, runs=given.runs, seed=given.seed, workload=given.workload, shim=shim
+            )
             good &= tally.as_it_must_be
             print(
                 f"{case.name:<28}{tally.runs:>6}{tally.acknowledged:>14,}{tally.promised:>10,}{tally.lost:>8,}"

@@ -42,7 +42,16 @@ POLICIES = {
     "by-similarity": """(pack by-similarity "Near.") (defpolicy recall-score [similarity] similarity)""",
 }
 MODELLED = 50
-FEATURES = ("similarity", "lexical", "coverage", "age-days", "idle-days", "access", "importance", "length")
+FEATURES = (
+    "similarity",
+    "lexical",
+    "coverage",
+    "age-days",
+    "idle-days",
+    "access",
+    "importance",
+    "length",
+)
 
 
 def study(answers: float, seed: int) -> World:
@@ -82,7 +91,9 @@ class Column:
     withheld: int = 0
 
 
-def measured(pools: Pools, clusters: int, logs: int, truth: dict[str, float]) -> dict[tuple[str, str], Column]:
+def measured(
+    pools: Pools, clusters: int, logs: int, truth: dict[str, float]
+) -> dict[tuple[str, str], Column]:
     columns = {key: Column() for key in product(POLICIES, ("snips", "ht", "naive", "model"))}
     for seed in range(logs):
         slates = pools.redraw(seed, clusters=clusters)
@@ -90,7 +101,8 @@ def measured(pools: Pools, clusters: int, logs: int, truth: dict[str, float]) ->
         default = evaluate(slates, policies)
         total = evaluate(slates, policies, estimator="ht", missing="zero")
         answered = (
-            slates.feedback.select(pl.len()).collect().item() / slates.exposures.select(pl.len()).collect().item()
+            slates.feedback.select(pl.len()).collect().item()
+            / slates.exposures.select(pl.len()).collect().item()
         )
         for estimator, evaluation, scale in (("snips", default, 1.0), ("ht", total, answered)):
             for row in evaluation.rows:
@@ -101,7 +113,9 @@ def measured(pools: Pools, clusters: int, logs: int, truth: dict[str, float]) ->
                 if row.value is None:
                     column.withheld += 1
                 else:
-                    column.covered.append(row.value.low / scale <= truth[row.policy] <= row.value.high / scale)
+                    column.covered.append(
+                        row.value.low / scale <= truth[row.policy] <= row.value.high / scale
+                    )
         for name in POLICIES:
             columns[name, "naive"].values.append(naive(slates, name))
             if seed < MODELLED:
@@ -113,9 +127,18 @@ def naive(slates: memlab.Slates, name: str) -> float:
     """The mean reward of what was shown and would have been, times the size of the head."""
     order = pl.struct(-pl.col(name), "memory_id").rank("ordinal").over("decision")
     limit = slates.decisions.select("decision", "limit")
-    head = slates.candidates.join(limit, on="decision").filter(order <= pl.col("limit")).select("decision", "memory_id")
+    head = (
+        slates.candidates.join(limit, on="decision")
+        .filter(order <= pl.col("limit"))
+        .select("decision", "memory_id")
+    )
     told = slates.feedback.select("decision", "memory_id", "reward")
-    mean = head.join(told, on=["decision", "memory_id"]).select(pl.col("reward").mean()).collect().item()
+    mean = (
+        head.join(told, on=["decision", "memory_id"])
+        .select(pl.col("reward").mean())
+        .collect()
+        .item()
+    )
     return float(mean * rows(head) / rows(slates.decisions))
 
 
@@ -127,12 +150,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--logs", type=int, default=300)
     parser.add_argument("--clusters", type=int, nargs="+", default=[5, 10, 50])
-    parser.add_argument("--answers", type=float, default=0.85, help="share of what is shown that gets feedback")
+    parser.add_argument(
+        "--answers", type=float, default=0.85, help="share of what is shown that gets feedback"
+    )
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     started = time.perf_counter()
     with live(study(given.answers, given.seed), progress=sys.stderr.isatty()) as life:
-        print(f"{life!r}, lived in {time.perf_counter() - started:.0f} s; {given.logs} logs a number of clusters")
+        print(
+            f"{life!r}, lived in {time.perf_counter() - started:.0f} s; {given.logs} logs a number of clusters"
+        )
         pools = scored(life)
         truth = {name: life.truth(pack, how="rescore") for name, pack in POLICIES.items()}
     print(f"{'clusters':>8}  {'policy':<14}{'estimator':<10}{'truth':>6}{'bias':>9}{'s.e.':>7}{'bias/s.e.':>10}"

@@ -27,7 +27,15 @@ import memlab
 from memlab import Slates
 from memlab.science.evaluation import evaluate
 
-FEATURES = ("similarity", "lexical", "coverage", "session-lexical", "session-seed", "received", "before-coverage")
+FEATURES = (
+    "similarity",
+    "lexical",
+    "coverage",
+    "session-lexical",
+    "session-seed",
+    "received",
+    "before-coverage",
+)
 FLAGS = ("names-other", "asks", "answers")
 LIMIT, DEPTH, RATE = 10, 30, 0.5
 
@@ -56,8 +64,13 @@ def made_log(recalls: int, pool: int, clusters: int, seed: int = 0) -> Slates:
             "propensity": propensity.ravel(),
         }
     )
-    exposures = candidates.filter(pl.Series(shown)).select("decision", "memory_id", "propensity", position="rank")
-    chance = 0.2 + 0.5 * exposures.join(candidates, on=["decision", "memory_id"])["similarity"].to_numpy()
+    exposures = candidates.filter(pl.Series(shown)).select(
+        "decision", "memory_id", "propensity", position="rank"
+    )
+    chance = (
+        0.2
+        + 0.5 * exposures.join(candidates, on=["decision", "memory_id"])["similarity"].to_numpy()
+    )
     reward = (dice.random(exposures.height) < chance).astype(float)
     feedback = exposures.select("decision", "memory_id").with_columns(reward=pl.Series(reward))
     decisions = pl.DataFrame(
@@ -80,7 +93,9 @@ def milliseconds(call: Callable[[], object], runs: int) -> float:
     return 1000 * statistics.median(taken)
 
 
-WEIGHTED = "(+ (* {0:.3f} similarity) (* {1:.3f} lexical) (* {2:.3f} coverage) (* {3:.3f} session-seed))"
+WEIGHTED = (
+    "(+ (* {0:.3f} similarity) (* {1:.3f} lexical) (* {2:.3f} coverage) (* {3:.3f} session-seed))"
+)
 FORMS = (
     "(+ (* {0:.3f} (min-max lexical)) similarity)",
     "(if (> coverage {1:.3f}) (+ similarity lexical) (* {2:.3f} similarity))",
@@ -89,14 +104,21 @@ FORMS = (
     "(max similarity (* {2:.3f} lexical) (min received coverage))",
 )
 PACK = "(pack again-{0} :inherits companion) (setting dense-candidates {1}) (setting lexical-candidates {1})"
-TARGETS = (("weighted sums", 10_000), ("policies of other forms", 1_000), ("packs recalled again", 100))
+TARGETS = (
+    ("weighted sums", 10_000),
+    ("policies of other forms", 1_000),
+    ("packs recalled again", 100),
+)
 
 
 def drawn(forms: Sequence[str], count: int) -> dict[str, str]:
     """Policies of these forms in turn, their numbers drawn."""
     dice, names = np.random.default_rng(1), [*FEATURES, *FLAGS]
     bodies = [forms[number % len(forms)].format(*dice.random(4)) for number in range(count)]
-    reads = [[name for name in names if re.search(rf"(?<![\w-]){name}(?![\w-])", body)] for body in bodies]
+    reads = [
+        [name for name in names if re.search(rf"(?<![\w-]){name}(?![\w-])", body)]
+        for body in bodies
+    ]
     return {
         f"p{number}": f"(defpolicy recall-score [{' '.join(inputs)}] {body})"
         for number, (inputs, body) in enumerate(zip(reads, bodies, strict=True))
@@ -131,7 +153,11 @@ def made_lab(recalls: int) -> memlab.Lab:
 def print_targets() -> None:
     log, asked = made_log(760, 100, 50), 40
     with made_lab(asked) as lab:
-        again = seconds_each(lab, [PACK.format(number, 40 + number) for number in range(5)]) * 760 / asked
+        again = (
+            seconds_each(lab, [PACK.format(number, 40 + number) for number in range(5)])
+            * 760
+            / asked
+        )
     each = seconds_each(log, drawn([WEIGHTED], 100)), seconds_each(log, drawn(FORMS, 100)), again
     print(f"{'a minute on two cores':<26}{'asked':>8}{'ms each':>10}{'reached':>10}")
     for (name, wanted), taken in zip(TARGETS, each, strict=True):
@@ -141,7 +167,9 @@ def print_targets() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--recalls", type=int, default=760)
     parser.add_argument("--pool", type=int, default=100)
     parser.add_argument("--runs", type=int, default=15)
@@ -155,13 +183,19 @@ def main() -> None:
         "the pack memlab": ["memlab"],
         "six policies": ["memlab", *FEATURES[:5]],
     }
-    print(f"{given.recalls:,} recalls of {given.pool} candidates; median of {given.runs} runs, in ms")
+    print(
+        f"{given.recalls:,} recalls of {given.pool} candidates; median of {given.runs} runs, in ms"
+    )
     print(f"{'':<22}{'10 clusters':>14}{'50 clusters':>14}{'each its own':>14}")
     for name, chosen in policies.items():
         row = []
         for clusters in (10, 50, given.recalls):
             slates = made_log(given.recalls, given.pool, clusters)
-            row.append(milliseconds(lambda slates=slates, chosen=chosen: evaluate(slates, chosen), given.runs))
+            row.append(
+                milliseconds(
+                    lambda slates=slates, chosen=chosen: evaluate(slates, chosen), given.runs
+                )
+            )
         print(f"{name:<22}" + "".join(f"{value:>14.1f}" for value in row))
 
 

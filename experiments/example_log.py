@@ -36,7 +36,9 @@ def main(target: Path) -> None:
         slates = life.slates
         key = ["decision", "memory_id"]
         new = _min_max("similarity") + _min_max("lexical") - 0.8 * _min_max("age-days")
-        answers = slates.feedback.select(*key, clicked=(pl.col("outcome") == "success").cast(pl.Int8))
+        answers = slates.feedback.select(
+            *key, clicked=(pl.col("outcome") == "success").cast(pl.Int8)
+        )
         log = (
             slates.candidates.with_columns(new_score=new)
             .join(slates.exposures.select(*key, "position"), on=key, how="left")
@@ -55,7 +57,9 @@ def main(target: Path) -> None:
         )
         print(f"true values: {life.truth(OLD):.3f} and {life.truth(new):.3f}")
     log.write_parquet(target, compression="zstd", compression_level=19)
-    print(f"{target}: {log['query_id'].n_unique()} recalls, {log.height:,} rows, {target.stat().st_size:,} bytes")
+    print(
+        f"{target}: {log['query_id'].n_unique()} recalls, {log.height:,} rows, {target.stat().st_size:,} bytes"
+    )
 
 
 def _min_max(name: str) -> pl.Expr:

@@ -40,7 +40,10 @@ def normal(fact: tuple[str, str, str]) -> tuple[str, ...]:
 
 def found_in(row: dict[str, Any]) -> set[tuple[str, ...]]:
     """The facts that are extracted of a message."""
-    return {normal((fact.subject, fact.predicate, fact.value)) for fact in facts_in(row["text"], row["role"])}
+    return {
+        normal((fact.subject, fact.predicate, fact.value))
+        for fact in facts_in(row["text"], row["role"])
+    }
 
 
 def figures(rows: list[dict[str, Any]], *, show: bool) -> str:
@@ -58,7 +61,9 @@ def figures(rows: list[dict[str, Any]], *, show: bool) -> str:
 
     def share(part: list[int], whole: list[int]) -> str:
         a, b = np.array(part), np.array(whole)
-        low, high = np.quantile(a[draws].sum(axis=1) / np.maximum(b[draws].sum(axis=1), 1), [0.025, 0.975])
+        low, high = np.quantile(
+            a[draws].sum(axis=1) / np.maximum(b[draws].sum(axis=1), 1), [0.025, 0.975]
+        )
         return f"{a.sum() / max(b.sum(), 1):.3f} [{low:.3f}, {high:.3f}]"
 
     silent = [not count for count, labels in zip(given, wanted, strict=True) if not labels]
@@ -86,7 +91,9 @@ def rate(path: Path) -> str:
             lab.remember(rows)
             stored = len(lab.agents.commit(extracted))
             taken["both"].append(time.process_time() - begun)
-    read, plain, whole = (len(rows) / np.median(taken[name][1:]) for name in ("extract", "remember", "both"))
+    read, plain, whole = (
+        len(rows) / np.median(taken[name][1:]) for name in ("extract", "remember", "both")
+    )
     return (
         f"{len(rows)} turns: {read:,.0f}/s read to {stored} facts and memories; remember_many {plain:,.0f}/s, "
         f"loading with extraction {whole:,.0f}/s ({whole / plain:.2f} of it)"
@@ -94,17 +101,25 @@ def rate(path: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--properties", action="store_true", help="ask of things and others, properties.jsonl")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--properties", action="store_true", help="ask of things and others, properties.jsonl"
+    )
     parser.add_argument("--held-back", action="store_true")
-    parser.add_argument("--show", action="store_true", help="also print each message that is read otherwise")
+    parser.add_argument(
+        "--show", action="store_true", help="also print each message that is read otherwise"
+    )
     parser.add_argument("--rate", type=Path, metavar="FILE", help="a LoCoMo file")
     arguments = parser.parse_args()
     if arguments.rate is not None:
         print(rate(arguments.rate))
         return
     split = "held back" if arguments.held_back else "development"
-    lines = (PROPERTIES if arguments.properties else MESSAGES).read_text(encoding="utf-8").splitlines()
+    lines = (
+        (PROPERTIES if arguments.properties else MESSAGES).read_text(encoding="utf-8").splitlines()
+    )
     rows = [json.loads(line) for line in lines]
     print(figures([row for row in rows if row["split"] == split], show=arguments.show))
 

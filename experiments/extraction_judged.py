@@ -39,7 +39,10 @@ def chats(folder: Path, *, held_out: bool = False) -> Iterator[tuple[str, list[d
     locomo, beam = (LOCOMO_HELD_OUT, BEAM_HELD_OUT) if held_out else (LOCOMO_READ, BEAM_READ)
     for chat in read_locomo(folder / "locomo/locomo-dev5.json"):
         if chat.conversation.name in locomo:
-            said = [{"role": "user", "content": turn.text, "speaker": turn.speaker} for turn in chat.conversation.turns]
+            said = [
+                {"role": "user", "content": turn.text, "speaker": turn.speaker}
+                for turn in chat.conversation.turns
+            ]
             yield chat.conversation.name, said
     for number in beam:
         turns = read_beam(folder / "beam100k" / str(number))[0].conversation.turns
@@ -50,7 +53,11 @@ def preferences(folder: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
     """PrefEval's preferences and questions, a chat for each topic."""
     for path in sorted((folder / "prefeval").glob("*.json")):
         rows = json.loads(path.read_text(encoding="utf-8"))
-        said = [{"role": "user", "content": row[part]} for row in rows for part in ("preference", "question")]
+        said = [
+            {"role": "user", "content": row[part]}
+            for row in rows
+            for part in ("preference", "question")
+        ]
         yield f"prefeval-{path.stem}", said
 
 
@@ -63,7 +70,10 @@ def chitchat(path: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
     for name in (*names[:CHITCHAT_A], *names[half : half + CHITCHAT_B]):
         turns = (turn if isinstance(turn, list) else [turn] for turn in every[name]["messages"])
         said = [message for turn in turns for message in turn if message["text"].strip()]
-        rows = [{"role": "user", "content": one["text"], "speaker": f"P{one['sender'][:6]}"} for one in said]
+        rows = [
+            {"role": "user", "content": one["text"], "speaker": f"P{one['sender'][:6]}"}
+            for one in said
+        ]
         yield f"chitchat-{name}", rows
 
 
@@ -71,7 +81,9 @@ CHITCHAT_A, CHITCHAT_B = 500, 260
 """Chats of the first half, for the rules, and of the second."""
 
 
-def proposed(folder: Path, *, held_out: bool = False, also: Path | None = None) -> Iterator[tuple[Key, Proposed]]:
+def proposed(
+    folder: Path, *, held_out: bool = False, also: Path | None = None
+) -> Iterator[tuple[Key, Proposed]]:
     """Every proposal of the chats under companion, by its key; ``also``: of the file of chitchat-dataset."""
     every = [chats(folder, held_out=held_out)]
     if not held_out:
@@ -88,7 +100,9 @@ def proposed(folder: Path, *, held_out: bool = False, also: Path | None = None) 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--draw", type=int, default=0)
     parser.add_argument("--seed", default="0")
@@ -103,22 +117,43 @@ def main() -> None:
         fit = sorted(key for key in found if arguments.sort in (None, key[2]))
         drawn = random.Random(arguments.seed).sample(fit, min(arguments.draw, len(fit)))
         for key in drawn:
-            print(*key, f"{found[key].confidence:g}", "|", found[key].text, "<<", " ".join(found[key].span.split()))
+            print(
+                *key,
+                f"{found[key].confidence:g}",
+                "|",
+                found[key].text,
+                "<<",
+                " ".join(found[key].span.split()),
+            )
         if arguments.judge is not None:
             names = ("chat", "message", "sort", "rule", "nth")
-            lines = [json.dumps(dict(zip(names, key, strict=True)) | {"judgement": None}) + "\n" for key in drawn]
+            lines = [
+                json.dumps(dict(zip(names, key, strict=True)) | {"judgement": None}) + "\n"
+                for key in drawn
+            ]
             arguments.judge.write_text("".join(lines), encoding="utf-8")
         return
     name = "extraction-held-out.jsonl" if arguments.held_out else "extraction.jsonl"
-    rows = [json.loads(line) for line in (JUDGEMENTS / name).read_text(encoding="utf-8").splitlines()]
-    judged = {(row["chat"], row["message"], row["sort"], row["rule"], row["nth"]): row["judgement"] for row in rows}
+    rows = [
+        json.loads(line) for line in (JUDGEMENTS / name).read_text(encoding="utf-8").splitlines()
+    ]
+    judged = {
+        (row["chat"], row["message"], row["sort"], row["rule"], row["nth"]): row["judgement"]
+        for row in rows
+    }
     by_rule: dict[str, Counter[str]] = defaultdict(Counter)
     by_confidence: dict[str, Counter[str]] = defaultdict(Counter)
     for key, word in judged.items():
         if key in found:
             one = found[key]
             by_rule[f"{one.sort} {one.rule}"][word] += 1
-            step = "below .6" if one.confidence < 0.6 else ".6 to .85" if one.confidence < 0.85 else ".85 and above"
+            step = (
+                "below .6"
+                if one.confidence < 0.6
+                else ".6 to .85"
+                if one.confidence < 0.85
+                else ".85 and above"
+            )
             by_confidence[f"{one.sort}, {step}"][word] += 1
             if arguments.show and word != "useful":
                 print(word, *key, f"{one.confidence:g}", "|", one.text)
@@ -127,7 +162,9 @@ def main() -> None:
             share = words["useful"] / words.total()
             print(f"{name:32} n {words.total():3}  useful {share:.3f}  {dict(words)}")
     gone, new = sum(key not in found for key in judged), sum(key not in judged for key in found)
-    print(f"{len(found)} proposals; {len(judged)} judged, of which {gone} are no longer made; {new} not judged")
+    print(
+        f"{len(found)} proposals; {len(judged)} judged, of which {gone} are no longer made; {new} not judged"
+    )
 
 
 if __name__ == "__main__":

@@ -20,14 +20,32 @@ from secret_forms import Case, cases, leaks
 from memlab.kernel.privacy import screen, screen_many
 
 PACKAGES = ("jupyterlab", "matplotlib", "polars", "scipy", "sklearn")
-_TEXT = {".py", ".pyi", ".md", ".rst", ".txt", ".json", ".js", ".css", ".html", ".c", ".h", ".pyx", ".pxd", ".toml"}
+_TEXT = {
+    ".py",
+    ".pyi",
+    ".md",
+    ".rst",
+    ".txt",
+    ".json",
+    ".js",
+    ".css",
+    ".html",
+    ".c",
+    ".h",
+    ".pyx",
+    ".pxd",
+    ".toml",
+}
 _LONGEST = 4_000
 """Characters of a line: a longer one is a program that was packed, or data."""
 
 
 def shares(made: list[Case]) -> dict[str, dict[str, list[bool]]]:
     """Whether each case was found whole, by kind and by disguise."""
-    found: dict[str, dict[str, list[bool]]] = {"kind": defaultdict(list), "disguise": defaultdict(list)}
+    found: dict[str, dict[str, list[bool]]] = {
+        "kind": defaultdict(list),
+        "disguise": defaultdict(list),
+    }
     for case in made:
         whole = not leaks(case.secret, screen(case.text).text)
         found["kind"][case.kind].append(whole)
@@ -40,7 +58,9 @@ def lines_of(package: str) -> Iterator[tuple[Path, int, str]]:
     folder = Path(sysconfig.get_paths()["purelib"]) / package
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.suffix in _TEXT:
-            for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            for number, line in enumerate(
+                path.read_text(encoding="utf-8", errors="replace").splitlines(), 1
+            ):
                 if line.strip() and len(line) <= _LONGEST:
                     yield path.relative_to(folder.parent), number, line
 
@@ -49,21 +69,30 @@ def false_redactions(package: str) -> tuple[int, list[tuple[str, str, str]]]:
     """How many lines there are, and what is redacted in them: where, as what, and what it was."""
     lines = list(lines_of(package))
     redacted = []
-    for (path, number, line), screening in zip(lines, screen_many([line for _, _, line in lines]), strict=True):
+    for (path, number, line), screening in zip(
+        lines, screen_many([line for _, _, line in lines]), strict=True
+    ):
         redacted += [
-            (f"{path}:{number}", found.type, line[found.start : found.end][:80]) for found in screening.findings
+            (f"{path}:{number}", found.type, line[found.start : found.end][:80])
+            for found in screening.findings
         ]
     return len(lines), redacted
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--develop", action="store_true", help="the phrases and the seed of development")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--develop", action="store_true", help="the phrases and the seed of development"
+    )
     parser.add_argument("--each", type=int, default=8, help="texts of each kind and disguise")
     parser.add_argument("--misses", type=int, default=0, help="print so many misses of each kind")
     parser.add_argument("--no-packages", action="store_true")
     given = parser.parse_args()
-    made = cases(seed=1 if given.develop else 20_261, each=given.each, half=0 if given.develop else 1)
+    made = cases(
+        seed=1 if given.develop else 20_261, each=given.each, half=0 if given.develop else 1
+    )
     found = shares(made)
     everything = [one for some in found["kind"].values() for one in some]
     print(f"{len(made):,} texts, {len(found['kind'])} kinds, {len(found['disguise'])} disguises")

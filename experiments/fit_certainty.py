@@ -73,14 +73,20 @@ class Rows:
         self.ruled: dict[str, list[int]] = {}
         """Of each rule how often it was right and how often it fired, on pairs that were written or read."""
 
-    def add(self, before: str, after: str, label: float, weight: float, group: str, fold: int) -> None:
+    def add(
+        self, before: str, after: str, label: float, weight: float, group: str, fold: int
+    ) -> None:
         """Add a pair; ``group`` is where it is from."""
         new, old = read_text(after), read_text(before)
         ruled = by_rules(new, old, same_speaker=True, user_speaks=False)
         if new.telling and old.telling and not new.telling.strong.isdisjoint(old.telling.strong):
             self.told.append(features(new.telling, old.telling, ruled.certainty))
             self.pair.append(self.pairs)
-        if ruled.rule and (ruled.updates or ruled.conflicts or group == "contradictions") and weight > REAL:
+        if (
+            ruled.rule
+            and (ruled.updates or ruled.conflicts or group == "contradictions")
+            and weight > REAL
+        ):
             count = self.ruled.setdefault(ruled.rule, [0, 0])
             count[0] += int(label)
             count[1] += 1
@@ -122,14 +128,25 @@ def gathered(folder: Path) -> tuple[Rows, list[tuple[str, int, int]]]:
         for pair in read_pairs(DATA / f"{name}.jsonl"):
             if pair["before"]["speaker"] == pair["after"]["speaker"]:
                 label = float(pair["kind"] == "change")
-                rows.add(pair["before"]["text"], pair["after"]["text"], label, 1.0, name, int(draw.integers(FOLDS)))
+                rows.add(
+                    pair["before"]["text"],
+                    pair["after"]["text"],
+                    label,
+                    1.0,
+                    name,
+                    int(draw.integers(FOLDS)),
+                )
     for pair in read_pairs(HERE / "contradictions.jsonl"):
         if pair["split"] == "development":
             label = float(pair["label"] in ("contradiction", "update"))
-            rows.add(pair["old"], pair["new"], label, 0.5, "contradictions", int(draw.integers(FOLDS)))
+            rows.add(
+                pair["old"], pair["new"], label, 0.5, "contradictions", int(draw.integers(FOLDS))
+            )
     for place, (_, pair) in enumerate(beam_pairs(folder / "beam100k", BEAM_READ)):
         if pair["before"]["text"] != pair["after"]["text"]:
-            rows.add(pair["before"]["text"], pair["after"]["text"], 1.0, 1.0, "beam", place // 4 % FOLDS)
+            rows.add(
+                pair["before"]["text"], pair["after"]["text"], 1.0, 1.0, "beam", place // 4 % FOLDS
+            )
     judged = {(one["data"], one["later"], one["earlier"]): one["judgement"] for one in _judged()}
     named = []
     for name, later, earlier, before, after in real_pairs(folder):
@@ -158,10 +175,14 @@ def finite(scores: Floats) -> Floats:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--write", action="store_true")
-    parser.add_argument("--above", type=float, help="print the numbers of the real pairs that score more")
+    parser.add_argument(
+        "--above", type=float, help="print the numbers of the real pairs that score more"
+    )
     given = parser.parse_args()
     rows, named = gathered(given.folder)
     names = sorted({name for told in rows.told for name in told})
@@ -189,14 +210,18 @@ def main() -> None:
     best = rows.best(out)
     told = np.isin(group, WRITERS)
     bound = float(np.quantile(np.maximum(best[told & (label == 0)], -9), 1 - MOST_FLAGGED))
-    print(f"{len(label):,} pairs, {len(matrix):,} that share a word, {len(names)} features; flagged from {bound:.2f}")
+    print(
+        f"{len(label):,} pairs, {len(matrix):,} that share a word, {len(names)} features; flagged from {bound:.2f}"
+    )
     for name in dict.fromkeys(rows.group):
         true, untrue = ((group == name) & (label == value) for value in (1, 0))
         print(
             f"{name:20s} changes noticed {(best[true] >= bound).sum()} of {true.sum()}, "
             f"controls {(best[untrue] >= bound).sum()} of {untrue.sum()}"
         )
-    print(f"area under the curve, the writers' pairs: {roc_auc_score(label[told], finite(best[told])):.3f}")
+    print(
+        f"area under the curve, the writers' pairs: {roc_auc_score(label[told], finite(best[told])):.3f}"
+    )
     for name in WRITERS:
         asked = (group == name)[pair]
         left = rows.best(scores(~asked, asked))[group == name]
@@ -204,7 +229,9 @@ def main() -> None:
     read = (group == "real") & np.isfinite(best) & (weight > 0)
     steps: list[list[float]] = []
     for low, high in zip(
-        (bound, bound + 0.5, bound + 1, bound + 1.5), (bound + 0.5, bound + 1, bound + 1.5, np.inf), strict=True
+        (bound, bound + 0.5, bound + 1, bound + 1.5),
+        (bound + 0.5, bound + 1, bound + 1.5, np.inf),
+        strict=True,
     ):
         within = read & (best >= low) & (best < high)
         right, every = int(label[within].sum()), int(within.sum())
@@ -216,7 +243,9 @@ def main() -> None:
         share = (right + LIKE * FEWEST) / (every + FEWEST)
         if every >= FEWEST:
             rules[rule] = round(share, 2)
-        print(f"  rule {rule:20s} right {right} of {every}: {share:.2f}, used {CERTAINTY[rule]:.2f}")
+        print(
+            f"  rule {rule:20s} right {right} of {every}: {share:.2f}, used {CERTAINTY[rule]:.2f}"
+        )
     if given.above is not None:
         scored = best[group == "real"]
         for number in np.argsort(-scored).tolist():
@@ -224,7 +253,12 @@ def main() -> None:
                 name, later, earlier = named[number]
                 print(
                     json.dumps(
-                        {"data": name, "later": later, "earlier": earlier, "score": round(float(scored[number]), 2)}
+                        {
+                            "data": name,
+                            "later": later,
+                            "earlier": earlier,
+                            "score": round(float(scored[number]), 2),
+                        }
                     )
                 )
     if given.write:
@@ -236,7 +270,9 @@ def main() -> None:
             "flag": round(bound, 4),
             "real": steps,
             "rules": rules,
-            "weights": {name: round(float(value), 4) for name, value in zip(names, weights, strict=True)},
+            "weights": {
+                name: round(float(value), 4) for name, value in zip(names, weights, strict=True)
+            },
         }
         WEIGHTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 

@@ -60,7 +60,9 @@ def by_assistant(*, asked: bool) -> Callable[[Slate], Columns]:
     """Who said it is an assistant, in a question that does or does not speak of whom it asks."""
 
     def of(slate: Slate) -> Columns:
-        said = np.array([word == "assistant" for word in slate.words["speaker-role"]], dtype=np.float64)
+        said = np.array(
+            [word == "assistant" for word in slate.words["speaker-role"]], dtype=np.float64
+        )
         return said * (slate.numbers["asks-you"] == asked)
 
     return of
@@ -70,7 +72,9 @@ def of_people(name: str) -> Callable[[Slate], Columns]:
     """Of who is called neither user nor assistant: names in a text help among people, and cost in chats."""
 
     def of(slate: Slate) -> Columns:
-        people = np.array([word == "other" for word in slate.words["speaker-role"]], dtype=np.float64)
+        people = np.array(
+            [word == "other" for word in slate.words["speaker-role"]], dtype=np.float64
+        )
         return people * slate.numbers[name]
 
     return of
@@ -106,15 +110,25 @@ def overtaking(*, changed: bool) -> Callable[[Slate], Columns]:
     """What takes over from an older statement, where the question asks what holds and names nobody."""
 
     def of(slate: Slate) -> Columns:
-        barred = [slate.numbers[name] for name in ("asks", "says-others", "names-speaker", "names-other")]
+        barred = [
+            slate.numbers[name] for name in ("asks", "says-others", "names-speaker", "names-other")
+        ]
         own = (spread("late")(slate) + spread("similarity")(slate)) / 2
-        taken = slate.numbers["takes-over"] * own**2 * slate.numbers["asks-now"] * (np.max(barred, axis=0) == 0)
+        taken = (
+            slate.numbers["takes-over"]
+            * own**2
+            * slate.numbers["asks-now"]
+            * (np.max(barred, axis=0) == 0)
+        )
         return taken * slate.numbers["says-change"] if changed else taken
 
     return of
 
 
-BY_HAND = {"takes over": (0.1, overtaking(changed=False)), "takes over, changed": (0.2, overtaking(changed=True))}
+BY_HAND = {
+    "takes over": (0.1, overtaking(changed=False)),
+    "takes over, changed": (0.2, overtaking(changed=True)),
+}
 """Terms with weights of experiments/outdated.py's development pairs: no question of these sets pays for them."""
 
 _NUMBERS = ("late", "around-lexical", "around-similarity", "names-things", "words", "takes-over")
@@ -147,7 +161,9 @@ class Pool:
     against: tuple[float, ...]
 
 
-def gathered(kind: str, labelled: Sequence, corrections: dict, cut: str | None, against: str) -> list[Pool]:
+def gathered(
+    kind: str, labelled: Sequence, corrections: dict, cut: str | None, against: str
+) -> list[Pool]:
     """Recall every answerable question with evidence, and keep its pool; ask the pack ``against`` the same."""
     found = []
     pack = ALL.format(cut=f"(defpolicy cut {cut})" if cut else "")
@@ -163,7 +179,11 @@ def gathered(kind: str, labelled: Sequence, corrections: dict, cut: str | None, 
                 at = held.end + timedelta(days=1)
                 slate = lab.recall(question.text, project=held.name, at=at, log=False).slate
                 gold = {ids[ref] for ref in question.evidence if ref in ids}
-                better = {ids[ref] for ref in corrections.get((held.name, place), question.evidence) if ref in ids}
+                better = {
+                    ids[ref]
+                    for ref in corrections.get((held.name, place), question.evidence)
+                    if ref in ids
+                }
                 if not gold:
                     continue
                 hits = other.recall(question.text, project=held.name, at=at, limit=10, log=False)
@@ -182,7 +202,9 @@ def gathered(kind: str, labelled: Sequence, corrections: dict, cut: str | None, 
                         tuple(
                             value
                             for wanted in (gold, better)
-                            for value in judged(places, np.isin([hit.id for hit in hits], list(wanted)), len(wanted))
+                            for value in judged(
+                                places, np.isin([hit.id for hit in hits], list(wanted)), len(wanted)
+                            )
                         ),
                     )
                 )
@@ -242,16 +264,24 @@ def judged(scores: np.ndarray, evidence: np.ndarray, gold: int) -> tuple[float, 
 
 def metrics(pool: Pool, scores: np.ndarray) -> tuple[float, ...]:
     """Recall@10 and nDCG@10 under the published labels, then under the corrected ones."""
-    return (*judged(scores, pool.evidence, pool.gold), *judged(scores, pool.corrected, pool.corrected_gold))
+    return (
+        *judged(scores, pool.evidence, pool.gold),
+        *judged(scores, pool.corrected, pool.corrected_gold),
+    )
 
 
-def cross_validated(given: list[Pool], chosen: list[int], fit: Callable = mean_of_both) -> tuple[np.ndarray, dict]:
+def cross_validated(
+    given: list[Pool], chosen: list[int], fit: Callable = mean_of_both
+) -> tuple[np.ndarray, dict]:
     """Metrics of each question, ranked by the fit that did not see its conversation; and the folds' weights."""
     weights = {
         name: scaled(fit([pool for pool in given if pool.conversation != name], chosen))
         for name in dict.fromkeys(pool.conversation for pool in given)
     }
-    found = [metrics(pool, pool.terms[:, chosen] @ weights[pool.conversation] + pool.by_hand) for pool in given]
+    found = [
+        metrics(pool, pool.terms[:, chosen] @ weights[pool.conversation] + pool.by_hand)
+        for pool in given
+    ]
     return np.array(found), weights
 
 
@@ -269,9 +299,13 @@ def main() -> None:
     parser.add_argument("locomo", type=Path)
     parser.add_argument("beam", type=Path)
     parser.add_argument("--corrections", type=Path)
-    parser.add_argument("--against", default="memlab", help="a pack, by name or path, that is asked in the engine")
+    parser.add_argument(
+        "--against", default="memlab", help="a pack, by name or path, that is asked in the engine"
+    )
     parser.add_argument("--cut", help="another policy of the slot cut, from its parameters on")
-    parser.add_argument("--pools", type=Path, help="a file of pools: read where it exists, else written")
+    parser.add_argument(
+        "--pools", type=Path, help="a file of pools: read where it exists, else written"
+    )
     parser.add_argument("--no-ablation", action="store_true")
     asked = parser.parse_args()
     corrections = {}
@@ -300,13 +334,21 @@ def report(given: list[Pool], *, ablation: bool) -> None:
     for fit in (logistic, listwise, mean_of_both):
         found, weights = cross_validated(given, everything, fit)
         for kind in kinds:
-            print(f"{fit.__name__:<14}{kind:<8}recall@10 nDCG@10, both labels: {shown(found[of[kind]].mean(axis=0))}")
+            print(
+                f"{fit.__name__:<14}{kind:<8}recall@10 nDCG@10, both labels: {shown(found[of[kind]].mean(axis=0))}"
+            )
     against = np.array([pool.against for pool in given])
     for kind in kinds:
         rows = of[kind]
-        print(f"the other pack in the engine, {kind}: {shown(against[rows].mean(axis=0))}; held out less that:")
-        for place, what in enumerate(("recall@10", "nDCG@10", "recall@10, corrected", "nDCG@10, corrected")):
-            print(f"  {what:<22}{interval(found[rows, place] - against[rows, place], conversations[rows].tolist())}")
+        print(
+            f"the other pack in the engine, {kind}: {shown(against[rows].mean(axis=0))}; held out less that:"
+        )
+        for place, what in enumerate(
+            ("recall@10", "nDCG@10", "recall@10, corrected", "nDCG@10, corrected")
+        ):
+            print(
+                f"  {what:<22}{interval(found[rows, place] - against[rows, place], conversations[rows].tolist())}"
+            )
     for name in dict.fromkeys(conversations.tolist()):
         print(f"  left out {name:<10}{shown(found[conversations == name].mean(axis=0))}")
     final = scaled(mean_of_both(given, everything))

@@ -41,12 +41,19 @@ def sort_of(rule: str) -> str:
     name = rule.replace("-", " ")
     if name in words["relations"]:
         return "relation"
-    return "property" if name in words["properties"] or rule in words["renamed-properties"].values() else "open"
+    return (
+        "property"
+        if name in words["properties"] or rule in words["renamed-properties"].values()
+        else "open"
+    )
 
 
 def shares(rules: list[str], useful: np.ndarray) -> dict[str, float]:
     """The shrunk share of each rule, and of each sort under "sort:"."""
-    seen, right = Counter(rules), Counter(rule for rule, fine in zip(rules, useful, strict=True) if fine)
+    seen, right = (
+        Counter(rules),
+        Counter(rule for rule, fine in zip(rules, useful, strict=True) if fine),
+    )
     found: dict[str, float] = {}
     for sort in {sort_of(rule) for rule in seen}:
         of = [rule for rule in seen if sort_of(rule) == sort]
@@ -73,12 +80,16 @@ def features(rule: str, one: Proposed) -> dict[str, float | str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--chitchat", type=Path)
     arguments = parser.parse_args()
     found = dict(proposed(arguments.folder, also=arguments.chitchat))
-    rows = map(json.loads, (JUDGEMENTS / "extraction.jsonl").read_text(encoding="utf-8").splitlines())
+    rows = map(
+        json.loads, (JUDGEMENTS / "extraction.jsonl").read_text(encoding="utf-8").splitlines()
+    )
     judged = [
         (key, row["judgement"] == "useful")
         for row in rows
@@ -92,16 +103,24 @@ def main() -> None:
     table, regression = np.zeros(len(keys)), np.zeros(len(keys))
     for train, test in GroupKFold(10).split(keys, useful, groups):
         known = shares([rules[n] for n in train], useful[train])
-        table[test] = [known.get(rules[n], known.get(f"sort:{sort_of(rules[n])}", PRIOR)) for n in test]
+        table[test] = [
+            known.get(rules[n], known.get(f"sort:{sort_of(rules[n])}", PRIOR)) for n in test
+        ]
         model = make_pipeline(DictVectorizer(), LogisticRegression(C=0.5, max_iter=2000))
         model.fit([told[n] for n in train], useful[train])
         regression[test] = model.predict_proba([told[n] for n in test])[:, 1]
     now = np.array([found[key].confidence for key in keys])
     print(f"{len(keys)} judged facts that are proposed, {int(useful.sum())} useful")
-    for name, sure in (("as it is", now), ("shrunk shares", table), ("logistic regression", regression)):
+    for name, sure in (
+        ("as it is", now),
+        ("shrunk shares", table),
+        ("logistic regression", regression),
+    ):
         error, area = brier_score_loss(useful, sure), roc_auc_score(useful, sure)
         low = sum(sure[~useful] < 0.6)
-        print(f"{name:20} squared error {error:.4f}  area {area:.3f}  not useful below .6: {low} of {sum(~useful)}")
+        print(
+            f"{name:20} squared error {error:.4f}  area {area:.3f}  not useful below .6: {low} of {sum(~useful)}"
+        )
     print("[confidence.rules]")
     for rule, share in sorted(shares(rules, useful).items()):
         print(f"{rule} = {share:.2f}  # {rules.count(rule)}")

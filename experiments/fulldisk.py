@@ -175,7 +175,11 @@ def run(operation: Operation, *, limits: int, seed: int, tmpfs: bool = False) ->
         least = (base / "journal.db").stat().st_size
         for _ in range(limits):
             limit = least + round(200_000 * dice.random() ** 2)
-            with _mounted(home / "disk", 4 * least + limit) if tmpfs else contextlib.nullcontext(home / "disk") as disk:
+            with (
+                _mounted(home / "disk", 4 * least + limit)
+                if tmpfs
+                else contextlib.nullcontext(home / "disk") as disk
+            ):
                 disk.mkdir(exist_ok=True)
                 folder = copied(base, disk / "lab")
                 acknowledged = _live(operation, context, folder, 0 if tmpfs else limit, tally)
@@ -196,10 +200,14 @@ def _mounted(folder: Path, room: int) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def _live(operation: Operation, context: Any, folder: Path, limit: int, tally: Tally) -> tuple[int, int]:
+def _live(
+    operation: Operation, context: Any, folder: Path, limit: int, tally: Tally
+) -> tuple[int, int]:
     """How many memories and events the child said that there are, when it last said so."""
     ours, its = context.Pipe()
-    child = context.Process(target=_child, args=(operation.name, folder, limit, 30, its), daemon=True)
+    child = context.Process(
+        target=_child, args=(operation.name, folder, limit, 30, its), daemon=True
+    )
     child.start()
     its.close()
     acknowledged = (0, 0)
@@ -220,7 +228,9 @@ def _live(operation: Operation, context: Any, folder: Path, limit: int, tally: T
     return acknowledged
 
 
-def _look(folder: Path, tally: Tally, where: str, home: Path, acknowledged: tuple[int, int]) -> None:
+def _look(
+    folder: Path, tally: Tally, where: str, home: Path, acknowledged: tuple[int, int]
+) -> None:
     """With room again: is all there that was acknowledged?"""
     memories, events = acknowledged
     anew = without_derived(folder, home / "anew")
@@ -229,9 +239,14 @@ def _look(folder: Path, tally: Tally, where: str, home: Path, acknowledged: tupl
         try:
             with patience(60), opened(folder) as lab, opened(anew) as other:
                 if len(lab) < memories or lab.log.height < events:
-                    tally.note("lost", f"{where}: {memories} memories, {events} events; {len(lab)}, {lab.log.height}")
+                    tally.note(
+                        "lost",
+                        f"{where}: {memories} memories, {events} events; {len(lab)}, {lab.log.height}",
+                    )
                 if unlike := [n for n, one in picture(lab).items() if one != picture(other)[n]]:
-                    tally.note("differ", f"{where}: {', '.join(unlike)} differ from a fold from scratch")
+                    tally.note(
+                        "differ", f"{where}: {', '.join(unlike)} differ from a fold from scratch"
+                    )
                 sound, named = checked(lab)
                 if not sound or named:
                     tally.note("unsound", f"{where}: {'; '.join(named)}")
@@ -247,13 +262,22 @@ def _look(folder: Path, tally: Tally, where: str, home: Path, acknowledged: tupl
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Take away the room on the disk, and look what is lost.")
+    parser = argparse.ArgumentParser(
+        description="Take away the room on the disk, and look what is lost."
+    )
     parser.add_argument("--limits", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only operations whose name contains this")
-    parser.add_argument("--tmpfs", action="store_true", help="a disk that is full, in place of files that may not grow")
+    parser.add_argument(
+        "--tmpfs",
+        action="store_true",
+        help="a disk that is full, in place of files that may not grow",
+    )
     given = parser.parse_args()
-    print(f"{'operation':<16}{'limits':>7}{'steps':>7}{'refused':>9}" + "".join(f"{name:>11}" for name in COUNTS))
+    print(
+        f"{'operation':<16}{'limits':>7}{'steps':>7}{'refused':>9}"
+        + "".join(f"{name:>11}" for name in COUNTS)
+    )
     totals = dict.fromkeys(COUNTS, 0)
     for operation in OPERATIONS:
         if given.only not in operation.name:

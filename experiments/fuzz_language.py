@@ -31,7 +31,9 @@ from experiments.fuzzing.tally import Finding, Tally, kind_of
 from memlab.kernel.base.progress import bar
 
 
-def table(tally: Tally, slow: list[tuple[float, str, str]], unique: dict[str, Finding], seconds: float) -> str:
+def table(
+    tally: Tally, slow: list[tuple[float, str, str]], unique: dict[str, Finding], seconds: float
+) -> str:
     """What happened, for a reader."""
     counts = collections.Counter(f.what for f in tally.findings)
     each = collections.Counter(f.what for f in unique.values())
@@ -40,11 +42,15 @@ def table(tally: Tally, slow: list[tuple[float, str, str]], unique: dict[str, Fi
         f"{'valid':<26}{tally.valid:>12,}   {tally.valid / max(1, tally.inputs):.1%}",
     ]
     for kind, count in tally.kinds.most_common():
-        lines.append(f"  {kind:<24}{count:>12,}   {tally.valid_kinds[kind] / count:.1%} of them valid")
+        lines.append(
+            f"  {kind:<24}{count:>12,}   {tally.valid_kinds[kind] / count:.1%} of them valid"
+        )
     lines += [f"{name:<26}{count:>12,}" for name, count in tally.errors.most_common()]
     for kind, (worst, text, _) in sorted(tally.slowest.items()):
         shown = repr(text[:48] + ("..." if len(text) > 48 else ""))
-        lines.append(f"slowest {kind:<18}{1000 * worst:>9.1f} ms   {len(text):,} characters: {shown}")
+        lines.append(
+            f"slowest {kind:<18}{1000 * worst:>9.1f} ms   {len(text):,} characters: {shown}"
+        )
     lines += [
         f"{f'over {1000 * SLOW:.0f} ms':<26}{len(slow):>12,}   when timed alone; {len(tally.slow):,} in passing",
         f"{'programs compared':<26}{tally.compared:>12,}   row, columns and arrays",
@@ -64,12 +70,16 @@ def written(out: Path | None, finding: Finding) -> str:
     data = finding.text.encode("utf-8", "surrogatepass")
     path = out / f"{finding.what}-{hashlib.sha256(data).hexdigest()[:12]}.txt"
     path.write_bytes(data)
-    path.with_suffix(".why").write_text(f"{finding.slot}\n{finding.detail}\n", encoding="utf-8", errors="replace")
+    path.with_suffix(".why").write_text(
+        f"{finding.slot}\n{finding.detail}\n", encoding="utf-8", errors="replace"
+    )
     return f"{finding.what}: {finding.detail}\n  [{finding.slot}] {path}"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--inputs", type=int, default=100_000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
@@ -87,13 +97,20 @@ def main() -> int:
     seconds = time.monotonic() - started
     with tempfile.TemporaryDirectory() as folder:
         session = Session("minimal", Path(folder))
-        slow = [(alone, text, slot) for _, text, slot in total.slow if (alone := timed_alone(text, slot)) >= SLOW]
+        slow = [
+            (alone, text, slot)
+            for _, text, slot in total.slow
+            if (alone := timed_alone(text, slot)) >= SLOW
+        ]
         for kind, (_, text, slot) in list(total.slowest.items()):
             if kind != "run":
                 total.slowest[kind] = (timed_alone(text, slot), text, slot)
         print(table(total, slow, unique, seconds))
         found = [minimal(session, finding) for finding in list(unique.values())[:40]]
-    found += [Finding("slow", f"{1000 * alone:.0f} ms alone", text, slot) for alone, text, slot in slow[:10]]
+    found += [
+        Finding("slow", f"{1000 * alone:.0f} ms alone", text, slot)
+        for alone, text, slot in slow[:10]
+    ]
     for finding in found:
         print(written(given.out, finding))
     return 1 if found else 0

@@ -19,7 +19,9 @@ from experiments.fuzzing.signatures import cases, fuzz, sampled
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--cases", type=int, default=None, help="how many; all unless given")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="callables whose name holds this")

@@ -31,7 +31,16 @@ import memlab
 from memlab.errors import MemlabError
 from memlab.io.formats import read_bundle
 
-__all__ = ["NOT_READ", "READERS", "Report", "Script", "compared", "lived", "public_names", "written"]
+__all__ = [
+    "NOT_READ",
+    "READERS",
+    "Report",
+    "Script",
+    "compared",
+    "lived",
+    "public_names",
+    "written",
+]
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 STEP = timedelta(hours=7)
@@ -43,7 +52,15 @@ PACKS = ("memlab", "associative", "companion", "factgraph", "workbench", "cascad
 
 NOUNS = ("goat", "barn", "meadow", "tractor", "fence", "salt", "hay", "vet", "market", "river")
 VERBS = ("eats", "needs", "hates", "likes", "wants", "found", "lost", "repairs")
-PLACES = ("by the river", "in the barn", "on Tuesday", "before the market", "since March", "without the vet", "at noon")
+PLACES = (
+    "by the river",
+    "in the barn",
+    "on Tuesday",
+    "before the market",
+    "since March",
+    "without the vet",
+    "at noon",
+)
 PEOPLE = ("Ada", "Grace", "Edsger", "Barbara")
 OWN = ("Mallory", "Trudy")
 """Whom only Ann speaks of."""
@@ -149,8 +166,15 @@ class _Writer:
 
     def _fact(self, creator: str, visibility: str, names: Sequence[str]) -> dict[str, Any]:
         predicate = self._of(("lives-in", "likes", "status"))
-        told = {"subject": self._of(names), "predicate": predicate, "creator": creator, "visibility": visibility}
-        return told | ({"object": self._of(PEOPLE)} if self._odds(0.3) else {"value": self._of(NOUNS)})
+        told = {
+            "subject": self._of(names),
+            "predicate": predicate,
+            "creator": creator,
+            "visibility": visibility,
+        }
+        return told | (
+            {"object": self._of(PEOPLE)} if self._odds(0.3) else {"value": self._of(NOUNS)}
+        )
 
     # -- what others see ------------------------------------------------------------------------------------------
 
@@ -193,9 +217,20 @@ class _Writer:
         elif verb == "link":
             ends = self._two(known)
             relation = self._of(("relates-to", "supersedes", "depends-on", "next"))
-            self._add("link", at, False, ends=ends, relation=relation, weight=round(self.chance.random(), 2))
+            self._add(
+                "link",
+                at,
+                False,
+                ends=ends,
+                relation=relation,
+                weight=round(self.chance.random(), 2),
+            )
         elif verb == "edit":
-            change = {"text": self._text()} if self._odds(0.5) else {"tags": [self._of(TAGS)], "importance": 0.9}
+            change = (
+                {"text": self._text()}
+                if self._odds(0.5)
+                else {"tags": [self._of(TAGS)], "importance": 0.9}
+            )
             self._add("edit", at, False, key=self._of(known), change=change)
         elif verb in ("deprecate", "forget", "restore", "delete", "retract"):
             self._add(verb, at, False, key=self._of(self.facts if verb == "retract" else known))
@@ -204,9 +239,13 @@ class _Writer:
         elif verb in ("merge", "split"):
             # whoever merges sees all, and so could merge what nobody else has heard of
             named = sorted(self.named)
-            self._add(verb, at, False, names=[self._of(named), self._of(named)], key=self._of(self.facts))
+            self._add(
+                verb, at, False, names=[self._of(named), self._of(named)], key=self._of(self.facts)
+            )
         elif verb == "entity":
-            self._add("entity", at, False, name=self._of(PEOPLE), type=self._of(("person", "concept")))
+            self._add(
+                "entity", at, False, name=self._of(PEOPLE), type=self._of(("person", "concept"))
+            )
         elif verb == "consolidate":
             self._add("consolidate", at, False, by=self._of(("clusters", "communities")))
         else:
@@ -231,7 +270,9 @@ class _Writer:
         verbs = ["remember"] * 4 + ["batch"] + ["fact"] * 2
         if len(mine) > 2:
             # no purge: it empties the questions of others that quote what went, and is meant to
-            verbs += ["link"] * 3 + ["recall"] * 3 + ["edit", "forget", "delete", "deprecate", "restore"]
+            verbs += (
+                ["link"] * 3 + ["recall"] * 3 + ["edit", "forget", "delete", "deprecate", "restore"]
+            )
         verb = self._of(verbs)
         if verb in ("remember", "batch"):
             rows = [self._row(OTHER, "private") for _ in range(1 if verb == "remember" else 6)]
@@ -251,7 +292,9 @@ class _Writer:
         elif verb == "recall":
             self._recall(at, OTHER, private=True)
         elif verb == "edit":
-            change = {"text": self._text()} if self._odds(0.5) else {"tags": ["secret", self._of(TAGS)]}
+            change = (
+                {"text": self._text()} if self._odds(0.5) else {"tags": ["secret", self._of(TAGS)]}
+            )
             self._add("edit", at, True, key=self._of(mine), change=change)
         elif verb != "link":
             self._add(verb, at, True, key=self._of(mine))
@@ -360,7 +403,10 @@ _VERBS: dict[str, Callable[[Lived, Step], Any]] = {
     "recall": _recall,
     "context": _context,
     "edit": _edit,
-    **{verb: _by_key(verb) for verb in ("deprecate", "forget", "restore", "delete", "retract", "purge")},
+    **{
+        verb: _by_key(verb)
+        for verb in ("deprecate", "forget", "restore", "delete", "retract", "purge")
+    },
     "merge": _merge,
     "split": _split,
     "maintain": _upkeep,
@@ -372,7 +418,9 @@ _VERBS: dict[str, Callable[[Lived, Step], Any]] = {
     ),
     "conversation": lambda life, step: life.lab.agents.conversation("bob").familiarity,
     "turn": lambda life, step: None,
-    "entity": lambda life, step: life.lab.facts.entities.declare(step.told["name"], type=step.told["type"]).name,
+    "entity": lambda life, step: (
+        life.lab.facts.entities.declare(step.told["name"], type=step.told["type"]).name
+    ),
 }
 
 
@@ -393,7 +441,11 @@ class Names:
 
     def some(self, most: int) -> list[int]:
         """A few memories, by id."""
-        return [id for id, place in self.memories.items() if place % max(1, len(self.memories) // most) == 0]
+        return [
+            id
+            for id, place in self.memories.items()
+            if place % max(1, len(self.memories) // most) == 0
+        ]
 
 
 def _names(lab: memlab.Lab, folder: Path) -> Names:
@@ -417,11 +469,19 @@ def _exported(format: str) -> Asked:
     def export(lab: memlab.Lab, names: Names) -> Any:
         path = lab.io.export(names.folder / f"out-{format}", format=format, overwrite=True)
         files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
-        leaked = [word for word in (*OWN, OTHER, "secret") for file in files if f'"{word}' in _read(file)]
+        leaked = [
+            word for word in (*OWN, OTHER, "secret") for file in files if f'"{word}' in _read(file)
+        ]
         bundle = read_bundle(path, format)
-        registers = {name: bundle.registers[name] for name in ("entities", "relationships") if name in bundle.registers}
+        registers = {
+            name: bundle.registers[name]
+            for name in ("entities", "relationships")
+            if name in bundle.registers
+        }
         if "entities" in registers:  # what a merge moved is told by id
-            registers["entities"]["entries"] = [entry[:5] for entry in registers["entities"]["entries"]]
+            registers["entities"]["entries"] = [
+                entry[:5] for entry in registers["entities"]["entries"]
+            ]
         return [leaked, bundle.memories, bundle.edges, bundle.nodes, registers, bundle.complete]
 
     return export
@@ -436,14 +496,22 @@ def _read(file: Path) -> str:
 def _mirrored(lab: memlab.Lab, names: Names) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         lab.io.mirror(Path(folder) / "mirror").update()
-        texts = [file.read_text(encoding="utf-8") for file in (Path(folder) / "mirror").rglob("*.md")]
+        texts = [
+            file.read_text(encoding="utf-8") for file in (Path(folder) / "mirror").rglob("*.md")
+        ]
         return sorted(texts, key=lambda text: int(text.split("id: ")[1].split()[0]))
 
 
 def _past(lab: memlab.Lab, names: Names) -> Any:
     events = list(names.events)
     then = lab.at(event=events[len(events) * 2 // 3], progress=False)
-    return [then.memories, then.log, then.graph.stats(progress=False).frames, then.recall("goat hay").frame, len(then)]
+    return [
+        then.memories,
+        then.log,
+        then.graph.stats(progress=False).frames,
+        then.recall("goat hay").frame,
+        len(then),
+    ]
 
 
 def _each(ask: Callable[[memlab.Lab, int], Any]) -> Asked:
@@ -452,7 +520,9 @@ def _each(ask: Callable[[memlab.Lab, int], Any]) -> Asked:
 
 def _contexts(lab: memlab.Lab) -> Any:
     found = [
-        lab.context("Ada says the goat eats hay in the barn", budget=900, session=session, project="north")
+        lab.context(
+            "Ada says the goat eats hay in the barn", budget=900, session=session, project="north"
+        )
         for session in ("s1", None)
     ]
     return [[one.frame, one.left_out, _UNMARKED.sub("", one.text), one.hits.frame] for one in found]
@@ -492,8 +562,15 @@ READERS: dict[str, Asked] = {
     "agents.modules.find": lambda lab, names: _or_error(
         lambda task: lab.agents.modules.find(task, project="p").rows(), "goat hay"
     ),
-    "upkeep.review.related": lambda lab, names: [lab.upkeep.review.related(), lab.upkeep.review.related(names.some(6))],
-    "graph.stats": lambda lab, names: [dict((s := lab.graph.stats(progress=False)).frames), s.notes, repr(s)],
+    "upkeep.review.related": lambda lab, names: [
+        lab.upkeep.review.related(),
+        lab.upkeep.review.related(names.some(6)),
+    ],
+    "graph.stats": lambda lab, names: [
+        dict((s := lab.graph.stats(progress=False)).frames),
+        s.notes,
+        repr(s),
+    ],
     "facts.narrative": lambda lab, names: [
         str(lab.facts.narrative("goat hay barn")),
         str(lab.facts.narrative(names.some(6))),
@@ -511,17 +588,24 @@ READERS: dict[str, Asked] = {
     "recall where": lambda lab, names: (
         lab.recall("goat", where=pl.col("importance") > pl.col("importance").mean()).frame
     ),
-    "recall status": lambda lab, names: lab.recall("goat", status=["superseded", "active", "deleted", "purged"]).frame,
+    "recall status": lambda lab, names: (
+        lab.recall("goat", status=["superseded", "active", "deleted", "purged"]).frame
+    ),
     "upkeep.forecast": lambda lab, names: [
         (
-            f := lab.upkeep.forecast(names.some(4), START + timedelta(days=90), at=START + timedelta(days=60), points=5)
+            f := lab.upkeep.forecast(
+                names.some(4), START + timedelta(days=90), at=START + timedelta(days=60), points=5
+            )
         ).frame,
         f.transitions,
     ],
     "slates": lambda lab, names: {
-        table: getattr(lab.slates(), table).collect() for table in ("decisions", "candidates", "exposures", "feedback")
+        table: getattr(lab.slates(), table).collect()
+        for table in ("decisions", "candidates", "exposures", "feedback")
     },
-    "upkeep.review.provenance": lambda lab, names: [lab.upkeep.review.provenance(id) for id in names.some(6)],
+    "upkeep.review.provenance": lambda lab, names: [
+        lab.upkeep.review.provenance(id) for id in names.some(6)
+    ],
     "graph.tags": lambda lab, names: lab.graph.tags(),
     "agents.extract": lambda lab, names: (
         lab.agents.extract("I live in Oslo. Ada says the goat prefers hay to the barn.").frame
@@ -534,7 +618,9 @@ READERS: dict[str, Asked] = {
     "io.preview": lambda lab, names: lab.io.preview().frame,
     "io.synced": lambda lab, names: lab.io.synced(),
     "agents": lambda lab, names: _as_agents(lab),
-    "upkeep.operations.proposals": lambda lab, names: len(lab.upkeep.operations.proposals(names.some(6))),
+    "upkeep.operations.proposals": lambda lab, names: len(
+        lab.upkeep.operations.proposals(names.some(6))
+    ),
     "upkeep.consolidation.run": lambda lab, names: (
         lab.upkeep.consolidation.run(dry_run=True, older_than_days=0.0).frame
     ),
@@ -549,17 +635,62 @@ READERS: dict[str, Asked] = {
 
 NOT_READ = {
     "writes, and is refused": (
-        *("remember", "agents.observe", "feedback", "agents.verify", "edit", "forget", "restore", "purge"),
-        *("facts.add", "facts.retract", "facts.entities.declare", "facts.entities.merge", "facts.entities.split"),
+        *(
+            "remember",
+            "agents.observe",
+            "feedback",
+            "agents.verify",
+            "edit",
+            "forget",
+            "restore",
+            "purge",
+        ),
+        *(
+            "facts.add",
+            "facts.retract",
+            "facts.entities.declare",
+            "facts.entities.merge",
+            "facts.entities.split",
+        ),
         *("graph.link", "upkeep.schedule", "agents.conversation", "upkeep.operations.check_fall"),
         *("graph.tag", "graph.describe_tag"),
-        *("graph.clusters.find", "graph.clusters.refine", "upkeep.consolidation.undo", "upkeep.maintain"),
-        *("upkeep.review.deprecate", "upkeep.review.quarantine", "upkeep.review.release", "upkeep.review.close_gap"),
+        *(
+            "graph.clusters.find",
+            "graph.clusters.refine",
+            "upkeep.consolidation.undo",
+            "upkeep.maintain",
+        ),
+        *(
+            "upkeep.review.deprecate",
+            "upkeep.review.quarantine",
+            "upkeep.review.release",
+            "upkeep.review.close_gap",
+        ),
         *("agents.modules.touch", "upkeep.operations.adapt_policy"),
-        *("agents.credits.answer", "agents.credits.calibrate", "agents.credits.transcript", "agents.modules.scan"),
-        *("agents.modules.describe", "agents.commit", "agents.end_session", "agents.switch_off", "agents.switch_on"),
+        *(
+            "agents.credits.answer",
+            "agents.credits.calibrate",
+            "agents.credits.transcript",
+            "agents.modules.scan",
+        ),
+        *(
+            "agents.modules.describe",
+            "agents.commit",
+            "agents.end_session",
+            "agents.switch_off",
+            "agents.switch_on",
+        ),
         *("upkeep.thin", "upkeep.log_days", "upkeep.usage"),
-        *("upkeep.operations.run", "load", "io.move_to", "io.join", "io.reembed", "io.backup", "io.check", "challenge"),
+        *(
+            "upkeep.operations.run",
+            "load",
+            "io.move_to",
+            "io.join",
+            "io.reembed",
+            "io.backup",
+            "io.check",
+            "challenge",
+        ),
     ),
     "reads nothing that turns does not": ("graph.link_waiting", "io.snapshot", "close"),
     "speaks of no memory": (
@@ -612,7 +743,10 @@ def _as_agents(lab: memlab.Lab) -> Any:
     """What agents see of it: of another viewer's lab, nothing."""
     agents = [lab.agents(name, session="s1") for name in ("carol", "bob")]
     return [
-        [one.memories, _or_error(lambda one: str(one.recall("goat hay", log=False).frame.rows()), one)]
+        [
+            one.memories,
+            _or_error(lambda one: str(one.recall("goat hay", log=False).frame.rows()), one),
+        ]
         for one in agents
     ]
 
@@ -673,14 +807,24 @@ def compared(script: Script, report: Report, *, viewers: Sequence[str] = VIEWERS
                 names = tuple(_names(view, Path(folder)) for view in views)
                 for reader, ask in READERS.items():
                     report.asked[reader] += 1
-                    found = [_plain(_answer(ask, view, name), name) for view, name in zip(views, names, strict=True)]
+                    found = [
+                        _plain(_answer(ask, view, name), name)
+                        for view, name in zip(views, names, strict=True)
+                    ]
                     _differ(report, reader, f"{script.pack} {viewer}", *found)
                 if viewer == "bob":
                     report.hits.append(tuple(_recall_of(view) for view in views))  # type: ignore[arg-type]
                     report.asked["on the way"] += len(one.answers)
-                    for (verb, place, mine), (_, _, theirs) in zip(one.answers, other.answers, strict=True):
-                        found = [_plain(answer, name) for answer, name in zip((mine, theirs), names, strict=True)]
-                        _differ(report, f"on the way: {verb}", f"{script.pack} step {place}", *found)
+                    for (verb, place, mine), (_, _, theirs) in zip(
+                        one.answers, other.answers, strict=True
+                    ):
+                        found = [
+                            _plain(answer, name)
+                            for answer, name in zip((mine, theirs), names, strict=True)
+                        ]
+                        _differ(
+                            report, f"on the way: {verb}", f"{script.pack} step {place}", *found
+                        )
 
 
 def _answer(ask: Asked, lab: memlab.Lab, names: Names) -> Any:
@@ -693,7 +837,9 @@ def _answer(ask: Asked, lab: memlab.Lab, names: Names) -> Any:
 def _recall_of(lab: memlab.Lab) -> float:
     """Recall@5 of each memory asked for by its own words, two of them left out."""
     found, count = 0, 0
-    for row in lab.memories.filter(pl.col("status").is_in(["active", "confirmed", "staged"])).iter_rows(named=True):
+    for row in lab.memories.filter(
+        pl.col("status").is_in(["active", "confirmed", "staged"])
+    ).iter_rows(named=True):
         words = row["text"].split()
         hits = lab.recall(" ".join(words[1:-1] or words), limit=5)
         found, count = found + (row["id"] in hits.ids), count + 1
@@ -715,7 +861,9 @@ def _plain(value: Any, names: Names) -> Any:
         return [_plain(item, names) for item in value]
     if isinstance(value, str):
         for mark in _MARKS:
-            value = mark.sub(lambda found: found[1] + str(names.memories.get(int(found[2]), found[2])), value)
+            value = mark.sub(
+                lambda found: found[1] + str(names.memories.get(int(found[2]), found[2])), value
+            )
         return re.sub(r"[ ─]+", " ", _GIVEN.sub("[given]", value))
     return value
 
@@ -727,22 +875,38 @@ _KINDS_OF = {"source": "from_kind", "target": "to_kind", "to_id": "to_kind", "id
 def _column(name: str, values: list[Any], frame: pl.DataFrame | None, names: Names) -> list[Any]:
     columns = () if frame is None else frame.columns
     if name in _EVENTS or name == "edge":
-        return [_renamed(value, names.edges if name == "edge" else names.events) for value in values]
+        return [
+            _renamed(value, names.edges if name == "edge" else names.events) for value in values
+        ]
     if name == "id" and "aliases" in columns:
         return values
     if name == "cluster" and "refined" in columns:
         return [_renamed(value, names.clusters) for value in values]
-    if (frame is not None and _KINDS_OF.get(name) in columns and "activation" in columns) or "to_kind" in columns:
-        kinds = frame[_KINDS_OF[name]].to_list() if frame is not None and name in _KINDS_OF else [None] * len(values)
+    if (
+        frame is not None and _KINDS_OF.get(name) in columns and "activation" in columns
+    ) or "to_kind" in columns:
+        kinds = (
+            frame[_KINDS_OF[name]].to_list()
+            if frame is not None and name in _KINDS_OF
+            else [None] * len(values)
+        )
         pairs = zip(values, kinds, strict=True)
-        return [_renamed(value, names.memories) if kind == "memory" else _plain(value, names) for value, kind in pairs]
+        return [
+            _renamed(value, names.memories) if kind == "memory" else _plain(value, names)
+            for value, kind in pairs
+        ]
     if name == "node" and "memory_id" in columns:
         return [names.memories.get(value + 1, value) for value in values]
     if name == "cluster" and "query" in columns:
-        return [_renamed(int(value), names.events) if value.isdecimal() else _plain(value, names) for value in values]
+        return [
+            _renamed(int(value), names.events) if value.isdecimal() else _plain(value, names)
+            for value in values
+        ]
     if name in ("memories", "members") and not all(isinstance(value, list) for value in values):
         return values
-    if name in _MEMORIES or (name in ("source", "target") and all(isinstance(value, int | None) for value in values)):
+    if name in _MEMORIES or (
+        name in ("source", "target") and all(isinstance(value, int | None) for value in values)
+    ):
         return [_renamed(value, names.memories) for value in values]
     return [_plain(value, names) for value in values]
 
@@ -761,7 +925,9 @@ def _differ(report: Report, reader: str, where: str, one: Any, other: Any, path:
         if list(one) != list(other):
             report.note(reader, f"{where} {path}", list(one), list(other))
             return True
-        return any(_differ(report, reader, where, one[key], other[key], f"{path}/{key}") for key in one)
+        return any(
+            _differ(report, reader, where, one[key], other[key], f"{path}/{key}") for key in one
+        )
     if isinstance(one, list) and isinstance(other, list):
         if len(one) != len(other):
             report.note(reader, f"{where} {path}", one, other)
@@ -769,7 +935,9 @@ def _differ(report: Report, reader: str, where: str, one: Any, other: Any, path:
         pairs = enumerate(zip(one, other, strict=True))
         return any(_differ(report, reader, where, a, b, f"{path}/{at}") for at, (a, b) in pairs)
     if isinstance(one, float) and isinstance(other, float):
-        same = math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12) or (one != one and other != other)
+        same = math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12) or (
+            one != one and other != other
+        )
     else:
         same = one == other
     if not same:
@@ -780,12 +948,17 @@ def _differ(report: Report, reader: str, where: str, one: Any, other: Any, path:
 def _near(one: Any, other: Any) -> tuple[str, str]:
     """Two values as text, from shortly before they part."""
     texts = str(one), str(other)
-    parts = next((at for at, pair in enumerate(zip(*texts, strict=False)) if pair[0] != pair[1]), min(map(len, texts)))
+    parts = next(
+        (at for at, pair in enumerate(zip(*texts, strict=False)) if pair[0] != pair[1]),
+        min(map(len, texts)),
+    )
     return texts[0][max(0, parts - 80) : parts + 160], texts[1][max(0, parts - 80) : parts + 160]
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--lives", type=int, default=40)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--steps", type=int, default=40)
@@ -796,9 +969,13 @@ def main() -> None:
     warnings.simplefilter("ignore")
     for seed in range(given.seed, given.seed + given.lives):
         compared(written(seed, steps=given.steps, pack=given.pack), report)
-    print(f"{given.lives} lives from seed {given.seed}, {given.steps} steps, {len(VIEWERS)} viewers")
+    print(
+        f"{given.lives} lives from seed {given.seed}, {given.steps} steps, {len(VIEWERS)} viewers"
+    )
     for reader in [*READERS, *sorted(set(report.counts) - set(READERS))]:
-        print(f"  {reader:24s} asked {report.asked[reader]:5d}   differences {report.counts[reader]:5d}")
+        print(
+            f"  {reader:24s} asked {report.asked[reader]:5d}   differences {report.counts[reader]:5d}"
+        )
     print(f"differences: {sum(report.counts.values())}")
     without, present = (np.nanmean(column) for column in zip(*report.hits, strict=True))
     print(f"recall@5 as bob: {without:.6f} without the private rows, {present:.6f} with them")

@@ -34,12 +34,24 @@ from itertools import chain
 from pathlib import Path
 
 # Threads change the order in which floats are added.
-os.environ["POLARS_MAX_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["POLARS_MAX_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = os.environ[
+    "OMP_NUM_THREADS"
+] = "1"
 sys.path.insert(0, str(Path(__file__).parent))
 
 from recording.chats import CHATS
 from recording.labs import LABS
-from recording.record import Change, Record, compare, describe_machine, is_rounded, line_of, read, unlogged, write
+from recording.record import (
+    Change,
+    Record,
+    compare,
+    describe_machine,
+    is_rounded,
+    line_of,
+    read,
+    unlogged,
+    write,
+)
 from recording.shown import pack_thing, settled, things_of
 from recording.things import Thing, digest
 
@@ -72,10 +84,16 @@ def make(job: tuple[str, str, Path | None], keep: bool) -> list[Thing]:
 def expected(record: Record, data: Path | None, only: str) -> list[str]:
     """Return the names of the record that this run makes: a pack that is gone is a change."""
     run = {"hashes", *LABS, *(CHATS if data is not None else ())}
-    return [name for name in record.lines if name.startswith(only) and (_lab(name) in run or _lab(name) not in CHATS)]
+    return [
+        name
+        for name in record.lines
+        if name.startswith(only) and (_lab(name) in run or _lab(name) not in CHATS)
+    ]
 
 
-def rewritten(record: Record, things: Iterable[Thing], changes: Iterable[Change], machine: str) -> Record:
+def rewritten(
+    record: Record, things: Iterable[Thing], changes: Iterable[Change], machine: str
+) -> Record:
     """Return the record with the changed lines as they are now; the others stay as they were written."""
     lines, by_name = dict(record.lines), {thing.name: thing for thing in things}
     for change in changes:
@@ -90,19 +108,29 @@ def rewritten(record: Record, things: Iterable[Thing], changes: Iterable[Change]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="write what differs into the record; needs --reason")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="write what differs into the record; needs --reason"
+    )
     parser.add_argument("--reason", default="", help="why the lines changed")
     parser.add_argument("--data", type=Path, help=f"folder of the chats; {VARIABLE} unless given")
-    parser.add_argument("--only", default="", help="the things whose names begin so, as in demo/companion")
+    parser.add_argument(
+        "--only", default="", help="the things whose names begin so, as in demo/companion"
+    )
     parser.add_argument("--dump", type=Path, help="folder for every thing as text")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
     if given.write and not given.reason.strip():
-        parser.error("--write needs --reason: a changed line is committed together with its reason.")
+        parser.error(
+            "--write needs --reason: a changed line is committed together with its reason."
+        )
     named = given.data or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
     if named is not None and not named.is_dir():
-        parser.error(f"{named} is no folder. --data or {VARIABLE} names one with locomo/ and beam100k/.")
+        parser.error(
+            f"{named} is no folder. --data or {VARIABLE} names one with locomo/ and beam100k/."
+        )
     began, machine, record = time.monotonic(), describe_machine(), read(FOLDER)
     things = {}
     for thing in _made(jobs(named, given.only), given.processes, keep=given.dump is not None):
@@ -116,27 +144,48 @@ def main() -> int:
     changes = compare(record, things, machine, wanted)
     for change in changes:
         print(change)
-    to_the_bit = sum(record.lines[name].machine == digest(machine.encode()) for name in things if name in record.lines)
-    rounded = sum(is_rounded(record.lines[name], thing) for name, thing in things.items() if name in record.lines)
-    print(f"{len(things)} things, {len(changes)} changed; {to_the_bit} compared to the bit, the others to 1e-12")
+    to_the_bit = sum(
+        record.lines[name].machine == digest(machine.encode())
+        for name in things
+        if name in record.lines
+    )
+    rounded = sum(
+        is_rounded(record.lines[name], thing)
+        for name, thing in things.items()
+        if name in record.lines
+    )
+    print(
+        f"{len(things)} things, {len(changes)} changed; {to_the_bit} compared to the bit, the others to 1e-12"
+    )
     print(f"{rounded} have floats that differ from the record in at least one bit")
     print(f"{machine}\n{time.monotonic() - began:.0f} s")
     if named is None:
         left = sum(_lab(name) in CHATS for name in record.lines)
-        print(f"The data part did not run: {VARIABLE} names no folder. {left} lines of the record were not compared.")
+        print(
+            f"The data part did not run: {VARIABLE} names no folder. {left} lines of the record were not compared."
+        )
     if given.write:
         if changes:
-            write(FOLDER, rewritten(record, things.values(), changes, machine), changes, given.reason.strip())
+            write(
+                FOLDER,
+                rewritten(record, things.values(), changes, machine),
+                changes,
+                given.reason.strip(),
+            )
         print(f"{len(changes)} lines written")
         return 0
     if said := unlogged(FOLDER):
         print(said)
     if changes:
-        print('If this is meant, run it again with --write --reason "..." and commit the record with the change.')
+        print(
+            'If this is meant, run it again with --write --reason "..." and commit the record with the change.'
+        )
     return 1 if changes or said else 0
 
 
-def _made(jobs: list[tuple[str, str, Path | None]], processes: int, *, keep: bool) -> Iterator[Thing]:
+def _made(
+    jobs: list[tuple[str, str, Path | None]], processes: int, *, keep: bool
+) -> Iterator[Thing]:
     if processes == 1 or len(jobs) < 2:
         return chain.from_iterable(make(job, keep) for job in jobs)
     context = multiprocessing.get_context("spawn")  # a fork of threads of Polars hangs

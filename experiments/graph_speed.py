@@ -39,7 +39,9 @@ def least(call: Callable[[], object], times: int = 5) -> float:
 
 def row(what: str, seconds: float, baseline: float | None = None) -> None:
     shown = f"{seconds:10.3f} s " if seconds >= 1 else f"{1000 * seconds:10.3f} ms"
-    print(f"  {what:<50}{shown}" + (f"{seconds / baseline:10.2f} x" if baseline else ""), flush=True)
+    print(
+        f"  {what:<50}{shown}" + (f"{seconds / baseline:10.2f} x" if baseline else ""), flush=True
+    )
 
 
 def even(nodes: int, edges: int, dice: np.random.Generator) -> tuple[Ints, Ints]:
@@ -72,7 +74,9 @@ def measure(name: str, source: Ints, target: Ints, nodes: int, dice: np.random.G
     weight = dice.random(len(source))
     seeds = np.sort(dice.choice(nodes, 10, replace=False))
     matrix: list[csr_array] = []
-    built = least(lambda: matrix.append(csr_array((weight, (source, target)), shape=(nodes, nodes))), 1)
+    built = least(
+        lambda: matrix.append(csr_array((weight, (source, target)), shape=(nodes, nodes))), 1
+    )
     both = (matrix[0] + matrix[0].T).tocsr()
     multiplied = least(lambda: products(both, seeds, 3), 2)
 
@@ -110,19 +114,27 @@ def measure(name: str, source: Ints, target: Ints, nodes: int, dice: np.random.G
     count = 10_000
     row("append one edge", least(lambda: singles(False), 1) / count)
     row("append one edge, look up after each", least(lambda: singles(True), 1) / count)
-    row("append one edge, at most 1,000 of a relation", least(lambda: bounded(edges, nodes, count), 1) / count)
+    row(
+        "append one edge, at most 1,000 of a relation",
+        least(lambda: bounded(edges, nodes, count), 1) / count,
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "edges.bin"
         row("save", least(lambda: edges.save(path), 1))
         row("open", least(lambda: Edges.load(path)))
         loaded = Edges.load(path)
         row("open, first look-up", least(lambda: Edges.load(path).crossings(seeds)))
-        row("first append after opening", least(lambda: loaded.append([0], [1], 0, 0.5, nodes=nodes), 1))
+        row(
+            "first append after opening",
+            least(lambda: loaded.append([0], [1], 0, 0.5, nodes=nodes), 1),
+        )
         print(f"  bytes an edge on disk: {path.stat().st_blocks * 512 / len(edges):.1f}")
     print(f"  peak resident memory so far, the baseline's included: {peak():,} MB\n", flush=True)
 
 
-def grouped(dice: np.random.Generator, nodes: int = 100_000, edges: int = 1_000_000, groups: int = 500) -> None:
+def grouped(
+    dice: np.random.Generator, nodes: int = 100_000, edges: int = 1_000_000, groups: int = 500
+) -> None:
     """Communities of planted groups, seven of ten edges inside; igraph beside it where it is installed."""
     label = np.sort(dice.integers(0, groups, nodes))
     first = np.searchsorted(label, np.arange(groups + 1))
@@ -142,7 +154,10 @@ def grouped(dice: np.random.Generator, nodes: int = 100_000, edges: int = 1_000_
         graph = igraph.Graph(n=nodes, edges=np.c_[source, target])
         for name, split in (
             ("Louvain", lambda: graph.community_multilevel(weights=weight)),
-            ("Leiden", lambda: graph.community_leiden("modularity", weights=weight, n_iterations=2)),
+            (
+                "Leiden",
+                lambda: graph.community_leiden("modularity", weights=weight, n_iterations=2),
+            ),
         ):
             score = graph.modularity(split().membership, weights=weight)
             row(f"igraph {name}, modularity {score:.4f}", least(split, 2))

@@ -29,10 +29,16 @@ def main(folder: Path) -> None:
     from memlab.io.ingest import read_beam, read_locomo
 
     chats = {
-        chat.conversation.name: len(chat.conversation.turns) for chat in read_locomo(folder / "locomo/locomo-dev5.json")
+        chat.conversation.name: len(chat.conversation.turns)
+        for chat in read_locomo(folder / "locomo/locomo-dev5.json")
     }
-    print("LoCoMo set aside:", {name: chats[name] for name in LOCOMO_HELD_OUT}, "read:", LOCOMO_READ)
-    beam = {number: len(read_beam(folder / "beam100k" / str(number))[0].conversation.turns) for number in BEAM_HELD_OUT}
+    print(
+        "LoCoMo set aside:", {name: chats[name] for name in LOCOMO_HELD_OUT}, "read:", LOCOMO_READ
+    )
+    beam = {
+        number: len(read_beam(folder / "beam100k" / str(number))[0].conversation.turns)
+        for number in BEAM_HELD_OUT
+    }
     print("BEAM set aside:", beam, "read:", BEAM_READ)
 
 

@@ -99,7 +99,9 @@ WORLDS = (
     World("rate .5 logged as .6", False, rate=0.5, logged="rate"),
     World("tilt .7 logged as even", False, design="tilted", logged="tilt"),
     World("impressions without propensities", False, logged="none"),
-    World("40 users, Pareto, cluster forgotten", False, users=40, sizes="pareto", clusters="forgotten"),
+    World(
+        "40 users, Pareto, cluster forgotten", False, users=40, sizes="pareto", clusters="forgotten"
+    ),
     World("n = 60", False, recalls=60),
     World("n = 30", False, recalls=30),
     World("challenged, one extra", True, challenge="extra", recalls=1200),
@@ -107,7 +109,14 @@ WORLDS = (
     World("challenged by lot", True, challenge="lot", recalls=1200),
     World("A/B", True, challenge="ab", recalls=1200),
     World("A/B, a tie", True, challenge="ab", recalls=1200, target="tie"),
-    World("A/B, missing at random", True, challenge="ab", recalls=1200, silence="random", missing="censor"),
+    World(
+        "A/B, missing at random",
+        True,
+        challenge="ab",
+        recalls=1200,
+        silence="random",
+        missing="censor",
+    ),
     World("A/B, position bias", True, challenge="ab", recalls=1200, position=_BIASED),
     World("A/B, redundant items", True, challenge="ab", recalls=1200, redundant=True),
     World("lot, position bias", False, challenge="lot", recalls=1200, position=_BIASED),
@@ -161,7 +170,11 @@ def ranks(scores: Floats) -> NDArray[np.int64]:
 def forbidden(world: World, drawn: Drawn, dice: np.random.Generator) -> NDArray[np.bool_]:
     """Items of the other head that the logging system can never show."""
     head = ranks(drawn.other) < world.head
-    return head & (ranks(drawn.live) >= world.head) & (dice.random(head.shape) < min(1.0, world.share * 2.2))
+    return (
+        head
+        & (ranks(drawn.live) >= world.head)
+        & (dice.random(head.shape) < min(1.0, world.share * 2.2))
+    )
 
 
 def truth(world: World, seed: int = 99) -> tuple[float, float]:
@@ -171,7 +184,11 @@ def truth(world: World, seed: int = 99) -> tuple[float, float]:
         dice = np.random.default_rng((seed, part))
         users = replace(world, users=world.users if world.sizes == "pareto" else 500)
         drawn = draw(users, dice, 10_000)
-        dead = forbidden(world, drawn, dice) if world.unsupported != "none" else np.zeros(drawn.live.shape, bool)
+        dead = (
+            forbidden(world, drawn, dice)
+            if world.unsupported != "none"
+            else np.zeros(drawn.live.shape, bool)
+        )
         worth = drawn.worth
         if world.unsupported != "none":
             worth = np.where(dead, 0.02 if world.unsupported == "worthless" else 0.98, worth)
@@ -186,10 +203,17 @@ def truth(world: World, seed: int = 99) -> tuple[float, float]:
 
 
 def earned(
-    world: World, worth: Floats, shown: NDArray[Any], place: NDArray[Any], group: NDArray[Any], dice: Any
+    world: World,
+    worth: Floats,
+    shown: NDArray[Any],
+    place: NDArray[Any],
+    group: NDArray[Any],
+    dice: Any,
 ) -> Floats:
     """Rewards of what is shown at these places (from 0)."""
-    seen = np.array([*world.position, *([world.position[-1]] * worth.shape[1])])[np.minimum(place, worth.shape[1] - 1)]
+    seen = np.array([*world.position, *([world.position[-1]] * worth.shape[1])])[
+        np.minimum(place, worth.shape[1] - 1)
+    ]
     reward = (dice.random(worth.shape) < worth * seen) & shown
     if world.redundant:
         order = np.argsort(np.where(shown, place, 99), axis=1, kind="stable")
@@ -225,10 +249,14 @@ class Shown:
 def sampled(chance: Floats, dice: np.random.Generator) -> NDArray[np.bool_]:
     """Items of each row shown with their chance, as many as the chances sum to: systematic, in a random order."""
     order = np.argsort(np.where(chance > 0, dice.random(chance.shape), 2.0), axis=1)
-    ends = np.cumsum(np.take_along_axis(chance, order, axis=1), axis=1) - dice.random((len(chance), 1))
+    ends = np.cumsum(np.take_along_axis(chance, order, axis=1), axis=1) - dice.random(
+        (len(chance), 1)
+    )
     points = np.ceil(ends - 1e-12)
     found = np.zeros(chance.shape, dtype=np.bool_)
-    np.put_along_axis(found, order, np.diff(points, axis=1, prepend=np.zeros((len(chance), 1))) > 0, axis=1)
+    np.put_along_axis(
+        found, order, np.diff(points, axis=1, prepend=np.zeros((len(chance), 1))) > 0, axis=1
+    )
     return found
 
 
@@ -238,17 +266,28 @@ def show(world: World, seed: int) -> Shown:
     drawn = draw(world, dice, world.recalls)
     count, _ = drawn.live.shape
     place = ranks(drawn.live)
-    dead = forbidden(world, drawn, dice) if world.unsupported != "none" else np.zeros(place.shape, bool)
+    dead = (
+        forbidden(world, drawn, dice)
+        if world.unsupported != "none"
+        else np.zeros(place.shape, bool)
+    )
     worth = drawn.worth
     if world.unsupported != "none":
         worth = np.where(dead, 0.02 if world.unsupported == "worthless" else 0.98, worth)
     head = (place < world.head) & ~dead
     rate = np.full(count, world.rate)
     if world.design == "random":
-        certain, below, weight, wanted = np.zeros_like(head), ~dead, np.ones(place.shape), world.head + world.probes
+        certain, below, weight, wanted = (
+            np.zeros_like(head),
+            ~dead,
+            np.ones(place.shape),
+            world.head + world.probes,
+        )
     else:
         certain, below, wanted = head, ~head & ~dead, world.probes
-        weight = np.where(place < 18, 0.7, 0.3) if world.design == "tilted" else np.ones(place.shape)
+        weight = (
+            np.where(place < 18, 0.7, 0.3) if world.design == "tilted" else np.ones(place.shape)
+        )
         if world.drift:
             rate = np.where(np.arange(count) < count / 2, 1.0, 0.5)
     weight = np.where(below, weight, 0.0)
@@ -274,11 +313,20 @@ def show(world: World, seed: int) -> Shown:
         chance = np.where(left, (world.probes / np.maximum(below.sum(axis=1), 1))[:, None], chance)
     own = ranks(drawn.other) < world.head
     return Shown(
-        drawn, head, own, shown, np.where(shown, spot + 1, 0), chance, worth, np.where(answered, reward, np.nan)
+        drawn,
+        head,
+        own,
+        shown,
+        np.where(shown, spot + 1, 0),
+        chance,
+        worth,
+        np.where(answered, reward, np.nan),
     )
 
 
-def slates_of(world: World, log: Shown, seed: int, challenges: list[str] | None = None) -> memlab.Slates:
+def slates_of(
+    world: World, log: Shown, seed: int, challenges: list[str] | None = None
+) -> memlab.Slates:
     """The four tables of a log, as ``Slates.from_wide`` makes them of one frame; ``challenges`` is logged with it."""
     count, pool = log.shown.shape
     recall, item = np.repeat(np.arange(count), pool), np.tile(np.arange(pool), count)
@@ -289,36 +337,59 @@ def slates_of(world: World, log: Shown, seed: int, challenges: list[str] | None 
         # a reward comes within a week in four of five cases; what comes later is lost to the horizon
         dice = np.random.default_rng((8, seed))
         late = np.where(
-            dice.random(reward.shape) < 0.8, dice.random(reward.shape) * 6.9, 8 + dice.random(reward.shape) * 20
+            dice.random(reward.shape) < 0.8,
+            dice.random(reward.shape) * 6.9,
+            8 + dice.random(reward.shape) * 20,
         )
         when = day[:, None] + late
         answered = (reward == 1) & (when <= 60.0)
     known = world.logged != "none"
-    chance = pl.Series("propensity", log.chance.ravel() if known else np.full(recall.size, np.nan)).fill_nan(None)
+    chance = pl.Series(
+        "propensity", log.chance.ravel() if known else np.full(recall.size, np.nan)
+    ).fill_nan(None)
     candidates = pl.DataFrame(
-        {"decision": recall, "memory_id": item, "other": log.drawn.other.ravel(), "score": log.drawn.live.ravel()}
+        {
+            "decision": recall,
+            "memory_id": item,
+            "other": log.drawn.other.ravel(),
+            "score": log.drawn.live.ravel(),
+        }
     ).with_columns(chance)
     users = range(count) if world.clusters == "forgotten" else log.drawn.user
-    decisions = pl.DataFrame({"decision": np.arange(count), "at": _times(day), "limit": np.full(count, world.head)})
+    decisions = pl.DataFrame(
+        {"decision": np.arange(count), "at": _times(day), "limit": np.full(count, world.head)}
+    )
     sampler = pl.lit(_SAMPLERS[world.challenge] if known else "unknown")
-    decisions = decisions.with_columns(cluster=pl.Series([f"{user:06d}" for user in users]), sampler=sampler)
+    decisions = decisions.with_columns(
+        cluster=pl.Series([f"{user:06d}" for user in users]), sampler=sampler
+    )
     if challenges is not None:
         named = {"pack": "live", "pack_hash": "a"}
         decisions = decisions.with_columns(
-            *(pl.lit(value).alias(name) for name, value in named.items()), challenge=pl.Series(challenges)
+            *(pl.lit(value).alias(name) for name, value in named.items()),
+            challenge=pl.Series(challenges),
         )
     shown, answers = pl.Series(log.shown.ravel()), pl.Series(answered.ravel())
-    rows = candidates.select("decision", "memory_id", "propensity").with_columns(position=pl.Series(log.place.ravel()))
+    rows = candidates.select("decision", "memory_id", "propensity").with_columns(
+        position=pl.Series(log.place.ravel())
+    )
     feedback = candidates.select("decision", "memory_id").filter(answers)
     feedback = feedback.with_columns(reward=pl.Series(reward[answered]))
     if world.delay:
         feedback = feedback.with_columns(at=_times(when[answered]))
-    tables = (decisions, candidates if known else candidates.filter(shown), rows.filter(shown), feedback)
+    tables = (
+        decisions,
+        candidates if known else candidates.filter(shown),
+        rows.filter(shown),
+        feedback,
+    )
     return memlab.Slates(*(table.lazy() for table in tables), policies=("other",))
 
 
 def _times(day: Floats) -> pl.Series:
-    return pl.Series(_START + (day * 86_400e6).astype("timedelta64[us]")).dt.replace_time_zone("UTC")
+    return pl.Series(_START + (day * 86_400e6).astype("timedelta64[us]")).dt.replace_time_zone(
+        "UTC"
+    )
 
 
 def challenged(world: World, seed: int) -> tuple[Shown, list[str], Floats]:
@@ -339,7 +410,11 @@ def challenged(world: World, seed: int) -> tuple[Shown, list[str], Floats]:
     worth = [expected(world, drawn, place) for place in places]
     head, own = (place < world.head for place in places)
     place = np.where(shown, spot + 1, 0)
-    return Shown(drawn, head, own, shown, place, chance, drawn.worth, reward), logged, worth[1] - worth[0]
+    return (
+        Shown(drawn, head, own, shown, place, chance, drawn.worth, reward),
+        logged,
+        worth[1] - worth[0],
+    )
 
 
 def expected(world: World, drawn: Drawn, place: NDArray[np.int64]) -> Floats:
@@ -349,7 +424,9 @@ def expected(world: World, drawn: Drawn, place: NDArray[np.int64]) -> Floats:
     worth = np.where(head, drawn.worth * seen, 0.0)
     if not world.redundant:
         return np.asarray(worth.sum(axis=1))
-    return np.asarray(sum(1 - np.where(drawn.group % 3 == kind, 1 - worth, 1.0).prod(axis=1) for kind in range(3)))
+    return np.asarray(
+        sum(1 - np.where(drawn.group % 3 == kind, 1 - worth, 1.0).prod(axis=1) for kind in range(3))
+    )
 
 
 @dataclass(frozen=True)
@@ -396,13 +473,19 @@ def _verdict(world: World, seed: int, _: float, gap: float) -> Outcome:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--logs", type=int, default=2000)
-    parser.add_argument("--only", default="", help="worlds whose name holds one of these, by commas")
+    parser.add_argument(
+        "--only", default="", help="worlds whose name holds one of these, by commas"
+    )
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
     wanted = [part for part in given.only.split(",") if part]
-    print(f"{'world':<38}{'truth':>7}{'diff':>8}{'released':>9}{'cover v':>9}{'cover d':>9}{'right':>7}{'wrong':>7}")
+    print(
+        f"{'world':<38}{'truth':>7}{'diff':>8}{'released':>9}{'cover v':>9}{'cover d':>9}{'right':>7}{'wrong':>7}"
+    )
     bad = 0
     began = time.monotonic()
     with get_context("spawn").Pool(given.processes) as pool:
@@ -412,11 +495,15 @@ def main() -> None:
             value, gap = truth(world)
             if world.delay:
                 value, gap = value * 0.8, gap * 0.8
-            found = pool.map(judge, [(world, seed, value, gap) for seed in range(given.logs)], chunksize=4)
+            found = pool.map(
+                judge, [(world, seed, value, gap) for seed in range(given.logs)], chunksize=4
+            )
             out = [one for one in found if one.released]
             cover = [np.mean([one.held[at] for one in out]) if out else np.nan for at in (0, 1)]
             tie = world.target == "tie"
-            right = sum(one.verdict == ("better" if gap > 0 else "worse") and not tie for one in out)
+            right = sum(
+                one.verdict == ("better" if gap > 0 else "worse") and not tie for one in out
+            )
             wrong = sum(one.verdict in ("better", "worse") for one in out) - right
             why = Counter(one.why for one in found if one.why)
             reasons = "; ".join(f"{name} {count}" for name, count in why.most_common(3))

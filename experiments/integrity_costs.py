@@ -49,7 +49,9 @@ print(json.dumps(told))
 def run(checkout: Path, seed: int) -> dict[str, tuple[float, float]]:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-c", CHILD, str(Path(folder) / "lab"), str(seed)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(checkout)})
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(checkout)}
+        )
     return {name: (wall, cpu) for name, (wall, cpu) in json.loads(done.stdout).items()}
 
 
@@ -66,8 +68,12 @@ def main() -> None:
         found = {checkout: run(checkout, given.seed + round_) for checkout in order}
         own, other = found[HERE], found[given.other.resolve()]
         for name in own:
-            ratios.setdefault(name, []).append((own[name][0] / other[name][0], own[name][1] / other[name][1]))
-    print(f"{'':16} {'processor time':>16} {'wall time':>12}   (this / other, median of {given.rounds})")
+            ratios.setdefault(name, []).append(
+                (own[name][0] / other[name][0], own[name][1] / other[name][1])
+            )
+    print(
+        f"{'':16} {'processor time':>16} {'wall time':>12}   (this / other, median of {given.rounds})"
+    )
     for name, some in ratios.items():
         wall, cpu = (statistics.median(one[place] for one in some) for place in (0, 1))
         print(f"{name:16} {cpu:16.3f} {wall:12.3f}")

@@ -91,7 +91,10 @@ def _path(lab: memlab.Lab) -> Path:
 
 
 def _write_much(lab: memlab.Lab) -> None:
-    lab.remember([{"text": text, "session": "x", "tags": ["new"]} for text in texts(4, first=500)], chain=True)
+    lab.remember(
+        [{"text": text, "session": "x", "tags": ["new"]} for text in texts(4, first=500)],
+        chain=True,
+    )
     lab.facts.add("Bela", "lives-in", object="Porto")
     lab.facts.entities.declare("Bela Q", type="person")
     lab.facts.entities.merge("Bela Q", "Bela")
@@ -117,7 +120,9 @@ _DIFFERENT = itertools.count(2)
 
 
 def _consolidate(lab: memlab.Lab) -> None:
-    lab.upkeep.consolidation.run(older_than_days=0, keep=0, summarise=lambda texts: f"summary of {len(texts)}")
+    lab.upkeep.consolidation.run(
+        older_than_days=0, keep=0, summarise=lambda texts: f"summary of {len(texts)}"
+    )
 
 
 def _maintain(lab: memlab.Lab) -> None:
@@ -152,7 +157,10 @@ def _restore(lab: memlab.Lab) -> memlab.Lab:
 OPERATIONS = (
     Operation("fold", lambda lab: _nothing(len(lab)), _written_elsewhere),
     Operation("fold of a purge", lambda lab: _nothing(len(lab)), _purged_elsewhere),
-    Operation("remember", lambda lab: _nothing(lab.remember(texts(1, first=500)[0], session="x", tags=["new"]))),
+    Operation(
+        "remember",
+        lambda lab: _nothing(lab.remember(texts(1, first=500)[0], session="x", tags=["new"])),
+    ),
     Operation("remember_many", _remember_many),
     Operation("recall", lambda lab: _nothing(lab.recall(QUESTIONS[0]))),
     Operation("feedback", lambda lab: _nothing(lab.feedback(3, "success"))),
@@ -314,7 +322,9 @@ class _Look:
             except Exception as error:  # noqa: BLE001  whatever comes out is what is looked for
                 self.faults[what] = self.faults["raw"] = f"{type(error).__name__}: {error}"
                 return None
-        if told := [str(one.message) for one in said if not issubclass(one.category, ResourceWarning)]:
+        if told := [
+            str(one.message) for one in said if not issubclass(one.category, ResourceWarning)
+        ]:
             self.faults[what] = f"warned: {told[0]}"
         return seen
 
@@ -336,7 +346,9 @@ class _Look:
 
     def _same(self, lab: memlab.Lab, what: str) -> None:
         past = lab.at(event=_events(lab)[-1][0], progress=False)
-        if unlike := [n for n in ("memories", "edges") if not getattr(lab, n).equals(getattr(past, n))]:
+        if unlike := [
+            n for n in ("memories", "edges") if not getattr(lab, n).equals(getattr(past, n))
+        ]:
             self.faults["live"] = f"{', '.join(unlike)} not {what}"
 
     def _disk(self) -> Seen:
@@ -425,14 +437,18 @@ def _of_backup(base: Path) -> int:
     return max(int(path.name.split("-")[2]) for path in (base / "backups").glob("backup-*"))
 
 
-def interrupted_everywhere(operation: Operation, base: Path, *, most: int | None, seed: int, only: str = "") -> Tally:
+def interrupted_everywhere(
+    operation: Operation, base: Path, *, most: int | None, seed: int, only: str = ""
+) -> Tally:
     """Raise at every line of ``operation`` in turn, or at ``most``; ``only`` where the file or block holds this."""
     tally = Tally(operation)
     with tempfile.TemporaryDirectory(prefix="interruptions-") as name:
         scratch = Path(name)
         places = [place for place in lines_of(operation, base, scratch) if only in place[0]]
         if most is not None and most < len(places):
-            chosen = sorted(random.Random(f"{seed}/{operation.name}").sample(range(len(places)), most))
+            chosen = sorted(
+                random.Random(f"{seed}/{operation.name}").sample(range(len(places)), most)
+            )
             places = [places[n] for n in chosen]
         for file, line in places:
             where = f"{file.removeprefix(f'{Path(PACKAGE).parent}{os.sep}')}:{line}"
@@ -448,7 +464,10 @@ def interrupted_by_signals(operation: Operation, base: Path, *, times: int, seed
         seconds = _duration(operation, base, scratch)
         for _ in range(times):
             after = dice.uniform(0.00005, max(0.0001, seconds))
-            tally.add(f"{after:.4f} s of {seconds:.4f}", _interrupted(operation, base, scratch, _signalled(after)))
+            tally.add(
+                f"{after:.4f} s of {seconds:.4f}",
+                _interrupted(operation, base, scratch, _signalled(after)),
+            )
     return tally
 
 
@@ -463,13 +482,22 @@ def _duration(operation: Operation, base: Path, scratch: Path) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Interrupt a lab at every line, and look what is left.")
-    parser.add_argument("--most", type=int, help="at most so many lines of each operation (default: every line)")
-    parser.add_argument("--signals", type=int, default=20, help="signals at random instants of each operation")
+    parser = argparse.ArgumentParser(
+        description="Interrupt a lab at every line, and look what is left."
+    )
+    parser.add_argument(
+        "--most", type=int, help="at most so many lines of each operation (default: every line)"
+    )
+    parser.add_argument(
+        "--signals", type=int, default=20, help="signals at random instants of each operation"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only operations whose name contains this")
     given = parser.parse_args()
-    print(f"{'operation':<16}{'by':>9}{'tried':>7}{'missed':>8}" + "".join(f"{name:>8}" for name in COUNTS))
+    print(
+        f"{'operation':<16}{'by':>9}{'tried':>7}{'missed':>8}"
+        + "".join(f"{name:>8}" for name in COUNTS)
+    )
     totals = dict.fromkeys(COUNTS, 0)
     with tempfile.TemporaryDirectory(prefix="interruptions-") as name:
         base = Path(name) / "base"
@@ -479,9 +507,13 @@ def main() -> int:
                 continue
             for by in ("lines", "signals"):
                 if by == "lines":
-                    tally = interrupted_everywhere(operation, base, most=given.most, seed=given.seed)
+                    tally = interrupted_everywhere(
+                        operation, base, most=given.most, seed=given.seed
+                    )
                 else:
-                    tally = interrupted_by_signals(operation, base, times=given.signals, seed=given.seed)
+                    tally = interrupted_by_signals(
+                        operation, base, times=given.signals, seed=given.seed
+                    )
                 row = "".join(f"{tally.found[name]:>8}" for name in COUNTS)
                 told = f"{operation.name:<16}{by:>9}{tally.tried:>7}{tally.missed:>8}{row}"
                 tell(told, tally.problems, tally.found, totals)

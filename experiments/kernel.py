@@ -97,7 +97,12 @@ def run_child(checkout: Path, program: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(checkout.resolve())}
     environment.pop("PYTHONWARNINGS", None)
     ended = subprocess.run(
-        [sys.executable, "-c", program], cwd=checkout, env=environment, check=True, text=True, stdout=subprocess.PIPE
+        [sys.executable, "-c", program],
+        cwd=checkout,
+        env=environment,
+        check=True,
+        text=True,
+        stdout=subprocess.PIPE,
     )
     return ended.stdout.splitlines()[-1]
 
@@ -131,15 +136,23 @@ def _is_private_use(node: ast.Attribute) -> bool:
 def count_shape(before: Path, after: Path) -> Iterator[Figure]:
     """Yield everything that can be counted without timing."""
     sizes = [measure_tree(checkout / "memlab") for checkout in (before, after)]
-    kernels = [{path: size for path, size in tree.items() if path.parts[0] == "kernel"} for tree in sizes]
+    kernels = [
+        {path: size for path, size in tree.items() if path.parts[0] == "kernel"} for tree in sizes
+    ]
     whole = [add_sizes(list(tree.values())) for tree in sizes]
     kernel = [add_sizes(list(tree.values())) if tree else None for tree in kernels]
     small = kernel[1]
     assert small is not None, f"{after} has no memlab/kernel"
     yield Figure("tokens, whole", whole[0].tokens, whole[1].tokens, 500_000)
-    yield Figure("tokens, kernel", kernel[0].tokens if kernel[0] else float("nan"), small.tokens, 200_000)
-    yield Figure("tokens a line, whole", whole[0].tokens / whole[0].lines, whole[1].tokens / whole[1].lines)
-    yield Figure("tokens a line, kernel", whole[0].tokens / whole[0].lines, small.tokens / small.lines, 9.3)
+    yield Figure(
+        "tokens, kernel", kernel[0].tokens if kernel[0] else float("nan"), small.tokens, 200_000
+    )
+    yield Figure(
+        "tokens a line, whole", whole[0].tokens / whole[0].lines, whole[1].tokens / whole[1].lines
+    )
+    yield Figure(
+        "tokens a line, kernel", whole[0].tokens / whole[0].lines, small.tokens / small.lines, 9.3
+    )
     rates = [100 * size.nested / size.statements for size in whole]
     yield Figure("nested comprehensions in 100 statements", rates[0], rates[1], 0.2)
     yield Figure("files of Python", len(sizes[0]), len(sizes[1]))
@@ -147,7 +160,9 @@ def count_shape(before: Path, after: Path) -> Iterator[Figure]:
     yield Figure("entries at the top of memlab/", entries[0], entries[1], 9)
     old, new = (json.loads(run_child(checkout, PROFILE)) for checkout in (before, after))
     yield Figure("names of Lab", old["names of Lab"], new["names of Lab"], 24)
-    yield Figure("commands", *(int(run_child(checkout, COMMANDS)) for checkout in (before, after)), 20)
+    yield Figure(
+        "commands", *(int(run_child(checkout, COMMANDS)) for checkout in (before, after)), 20
+    )
     loaded = "modules loaded by memlab.open()"
     yield Figure(loaded, old[loaded], new[loaded], 200)
     recalls = [_profile_recall(checkout) for checkout in (before, after)]
@@ -163,16 +178,25 @@ def count_shape(before: Path, after: Path) -> Iterator[Figure]:
 
 def _count_mutants(campaigns: Path) -> Iterator[Figure]:
     for results in sorted(campaigns.glob("*.jsonl")):
-        caught = [json.loads(line)["caught"] for line in results.read_text(encoding="utf-8").splitlines()]
+        caught = [
+            json.loads(line)["caught"] for line in results.read_text(encoding="utf-8").splitlines()
+        ]
         name = results.name.partition(".")[0]
-        yield Figure(f"mutants that survive, {name}, of {len(caught)}", float("nan"), len(caught) - sum(caught))
+        yield Figure(
+            f"mutants that survive, {name}, of {len(caught)}",
+            float("nan"),
+            len(caught) - sum(caught),
+        )
 
 
 def _profile_recall(checkout: Path) -> dict[str, float]:
     """Return the files, functions and calls of a logged recall in projects of 600 memories."""
     tree = Tree(checkout, 1)
     tree.ask("recall, logged", 40)
-    counts = {name: float(value) for name, value in (part.split("=") for part in tree.ask("calls", 20).split("\t"))}
+    counts = {
+        name: float(value)
+        for name, value in (part.split("=") for part in tree.ask("calls", 20).split("\t"))
+    }
     tree.end()
     return counts | {"calls": counts["Python calls"] + counts["built-in calls"]}
 
@@ -183,14 +207,24 @@ def _count_entries(package: Path) -> int:
 
 def measure_times(before: Path, after: Path, runs: int, recalls: int) -> Iterator[Figure]:
     """Yield ratios of processor time, each a median over ``runs`` turns of ``recalls`` calls."""
-    limits = {"recall, logged": 0.6, "recall, not logged": 0.6, "remember": None, "remember_many": 1.0, "evaluate": 1.0}
+    limits = {
+        "recall, logged": 0.6,
+        "recall, not logged": 0.6,
+        "remember": None,
+        "remember_many": 1.0,
+        "evaluate": 1.0,
+    }
     trees = [Tree(before, 1), Tree(after, 1)]
     for operation, limit in limits.items():
-        yield Figure(f"{operation}: processor time", 1.0, _ratio(trees, operation, runs, recalls), limit)
+        yield Figure(
+            f"{operation}: processor time", 1.0, _ratio(trees, operation, runs, recalls), limit
+        )
     for tree in trees:
         tree.end()
     threads = [Tree(after, 1), Tree(after, None)]
-    yield Figure("default threads beside one", 1.0, _ratio(threads, "recall, logged", runs, recalls), 1.05)
+    yield Figure(
+        "default threads beside one", 1.0, _ratio(threads, "recall, logged", runs, recalls), 1.05
+    )
     for tree in threads:
         tree.end()
 
@@ -208,15 +242,22 @@ def _ratio(trees: list[Tree], operation: str, runs: int, recalls: int) -> float:
 def _print_row(figure: Figure) -> None:
     limit = "" if figure.limit is None else f"{figure.limit:>10,g}"
     verdict = "" if figure.limit is None else ("met" if figure.after <= figure.limit else "NOT MET")
-    print(f"{figure.name:<42}{figure.before:>12,.5g}{figure.after:>12,.5g}{limit:>10}  {verdict}".rstrip(), flush=True)
+    print(
+        f"{figure.name:<42}{figure.before:>12,.5g}{figure.after:>12,.5g}{limit:>10}  {verdict}".rstrip(),
+        flush=True,
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("before", type=Path, help="another checkout of memlab")
     parser.add_argument("after", type=Path, nargs="?", default=Path(__file__).resolve().parents[1])
     parser.add_argument("--shape", action="store_true", help="count only, without timing")
-    parser.add_argument("--log", action="store_true", help="measure a log of 10,000 recalls as well")
+    parser.add_argument(
+        "--log", action="store_true", help="measure a log of 10,000 recalls as well"
+    )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--runs", type=int, default=12)
     parser.add_argument("--recalls", type=int, default=25)
@@ -234,7 +275,9 @@ def main() -> None:
             if not options.json:
                 _print_row(figure)
     if options.log:
-        subprocess.run([sys.executable, str(Path(__file__).with_name("years_of_log.py"))], check=True)
+        subprocess.run(
+            [sys.executable, str(Path(__file__).with_name("years_of_log.py"))], check=True
+        )
     if options.json:
         print(json.dumps([figure._asdict() for figure in figures], indent=1))
 

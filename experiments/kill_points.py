@@ -95,7 +95,10 @@ def _remember(stage: Stage, n: int) -> None:
 
 
 def _remember_many(stage: Stage, n: int) -> None:
-    rows = [{"text": text, "session": "s", "tags": ["killed"]} for text in texts(200, first=1000 * (n + 1))]
+    rows = [
+        {"text": text, "session": "s", "tags": ["killed"]}
+        for text in texts(200, first=1000 * (n + 1))
+    ]
     stage.lab.remember(rows, chain=True)
 
 
@@ -165,7 +168,9 @@ def _install(stage: Stage, n: int) -> None:
     if n % 3 == 2:
         stage.lab.policies.rollback("recall-score")
     else:
-        stage.lab.policies.install("recall-score", f"(fn [similarity lexical] (+ similarity (* {n} lexical)))")
+        stage.lab.policies.install(
+            "recall-score", f"(fn [similarity lexical] (+ similarity (* {n} lexical)))"
+        )
 
 
 def _reembed(stage: Stage, n: int) -> None:
@@ -187,7 +192,10 @@ def _prepare_exports(path: Path) -> None:
     (path.parent / "exports").mkdir()
     for n in range(6):
         with memlab.open(embedder=embed) as other:
-            other.remember([{"text": text, "session": "s"} for text in texts(150, first=1000 * (n + 5))], chain=True)
+            other.remember(
+                [{"text": text, "session": "s"} for text in texts(150, first=1000 * (n + 5))],
+                chain=True,
+            )
             other.io.export(path.parent / "exports" / f"{n}.jsonl")
 
 
@@ -305,7 +313,9 @@ class _Trial:
             self.faults["bytes"] = found
         with opened_by_either(self.folder) as lab:
             count = len(lab)
-            if lab.remember("written after the kill").id != count + 1 or _look(lab).picture["memories"] != _past(lab):
+            if lab.remember("written after the kill").id != count + 1 or _look(lab).picture[
+                "memories"
+            ] != _past(lab):
                 self.faults["differ"] = "what is written after the kill"
             if self.operation.name == "index build":
                 lab.upkeep.index.rebuild()  # also waits for a builder that outlived its parent
@@ -314,8 +324,12 @@ class _Trial:
         if differ := [name for name in now.picture if now.picture[name] != anew.picture[name]]:
             self.faults["differ"] = f"{', '.join(differ)} differ from a fold from scratch"
         if not any(_begins(now.events, known.events) for known in (self.before, self.after)):
-            self.faults["lost"] = f"{len(self.before.events)} events were there, {len(now.events)} are"
-        elif now.picture not in (self.before.picture, self.after.picture) and not self._between(now):
+            self.faults["lost"] = (
+                f"{len(self.before.events)} events were there, {len(now.events)} are"
+            )
+        elif now.picture not in (self.before.picture, self.after.picture) and not self._between(
+            now
+        ):
             nearest = min((self.before, self.after), key=lambda known: len(_unlike(now, known)))
             self.faults["half"] = f"{', '.join(_unlike(now, nearest))} of neither before nor after"
 
@@ -331,7 +345,11 @@ class _Trial:
         """Where a word of a purged text still is."""
         words = [texts(30)[id - 1].split()[-1].encode() for id in PURGED if id in purged]
         files = [item for item in self.folder.rglob("*") if item.is_file()]
-        found = [str(item.relative_to(self.folder)) for item in files if any(w in item.read_bytes() for w in words)]
+        found = [
+            str(item.relative_to(self.folder))
+            for item in files
+            if any(w in item.read_bytes() for w in words)
+        ]
         return ", ".join(found)
 
 
@@ -387,10 +405,14 @@ class _Killer:
     def __init__(self) -> None:
         self._context = forking("kill_points")
 
-    def run(self, operation: Operation, folder: Path, *, wait: float | None, line: int | None) -> tuple[int, bytes]:
+    def run(
+        self, operation: Operation, folder: Path, *, wait: float | None, line: int | None
+    ) -> tuple[int, bytes]:
         """How many steps were acknowledged, and what a child that was let live has measured."""
         ours, its = self._context.Pipe()
-        child = self._context.Process(target=_child, args=(operation.name, folder, its, line), daemon=True)
+        child = self._context.Process(
+            target=_child, args=(operation.name, folder, its, line), daemon=True
+        )
         child.start()
         its.close()
         done, last = 0, b""
@@ -415,7 +437,9 @@ class _Killer:
         child.join()
         ours.close()
         if child.exitcode != -signal.SIGKILL:
-            raise RuntimeError(f"The child that does {operation.name} ended by itself ({child.exitcode}).")
+            raise RuntimeError(
+                f"The child that does {operation.name} ended by itself ({child.exitcode})."
+            )
         return done, last
 
 
@@ -431,7 +455,11 @@ def run(operation: Operation, *, points: int, seed: int) -> Tally:
             _look(lab)  # seals what is due, so that no later look does
         afters = _reference(operation, base, home)
         seconds, lines = (
-            float(killer.run(operation, copied(base, home / "lab"), wait=None, line=line)[1].split()[n])
+            float(
+                killer.run(operation, copied(base, home / "lab"), wait=None, line=line)[1].split()[
+                    n
+                ]
+            )
             for n, line in enumerate((None, 0))
         )
         for point in range(points):
@@ -443,7 +471,9 @@ def run(operation: Operation, *, points: int, seed: int) -> Tally:
             faults = _Trial(operation, folder, done, afters).look()
             tally.points += 1
             tally.acknowledged += done
-            where = f"line {line:,} of {lines:,.0f}" if by_line else f"{wait:.4f} s of {seconds:.4f}"
+            where = (
+                f"line {line:,} of {lines:,.0f}" if by_line else f"{wait:.4f} s of {seconds:.4f}"
+            )
             for fault, what in faults.items():
                 tally.found[fault] += 1
                 tally.problems.append(f"{fault} (point {point}, {where}, {done} steps): {what}")
@@ -456,14 +486,22 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only operations whose name contains this")
     given = parser.parse_args()
-    print(f"{'operation':<16}{'points':>7}{'acknowledged':>13}" + "".join(f"{name:>11}" for name in COUNTS))
+    print(
+        f"{'operation':<16}{'points':>7}{'acknowledged':>13}"
+        + "".join(f"{name:>11}" for name in COUNTS)
+    )
     totals = dict.fromkeys(COUNTS, 0)
     for operation in OPERATIONS:
         if given.only not in operation.name:
             continue
         tally = run(operation, points=given.points, seed=given.seed)
         row = "".join(f"{tally.found[name]:>11}" for name in COUNTS)
-        tell(f"{operation.name:<16}{tally.points:>7}{tally.acknowledged:>13}{row}", tally.problems, tally.found, totals)
+        tell(
+            f"{operation.name:<16}{tally.points:>7}{tally.acknowledged:>13}{row}",
+            tally.problems,
+            tally.found,
+            totals,
+        )
     return concluded(totals)
 
 

@@ -25,11 +25,17 @@ from memlab.kernel.journal import Journal
 
 memlab.load_pack("memlab")
 WORDS = ["goat", "sea", "bakery", "tabs", "deploy", "review", "swim", "village", "six", "branch"]
-POLICIES = ["(fn [similarity] similarity)", "(fn [lexical recency] (+ lexical recency))", "(fn [length] (- length))"]
+POLICIES = [
+    "(fn [similarity] similarity)",
+    "(fn [lexical recency] (+ lexical recency))",
+    "(fn [length] (- length))",
+]
 
 
 def _embed(texts: Sequence[str]) -> np.ndarray:
-    return np.array([[len(text), text.count("a"), text.count("e"), 1] for text in texts], dtype=float)
+    return np.array(
+        [[len(text), text.count("a"), text.count("e"), 1] for text in texts], dtype=float
+    )
 
 
 def _open(path: Path, synchronous: str) -> memlab.Lab:
@@ -41,7 +47,9 @@ def _open(path: Path, synchronous: str) -> memlab.Lab:
     return lab
 
 
-def write(path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, synchronous: str) -> None:
+def write(
+    path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, synchronous: str
+) -> None:
     """Live until killed."""
     dice = random.Random(seed)
 
@@ -54,7 +62,10 @@ def write(path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, sy
         if what == "one":
             lab.remember(text(), session="s", chain=True)
         elif what == "many":
-            lab.remember([{"text": text(), "session": str(turn)} for _ in range(dice.randint(2, 40))], chain=True)
+            lab.remember(
+                [{"text": text(), "session": str(turn)} for _ in range(dice.randint(2, 40))],
+                chain=True,
+            )
         elif what == "recall":
             decision = lab.recall(text()).decision
             assert decision is not None
@@ -97,7 +108,9 @@ def check(path: Path, acknowledged: Sequence[tuple[int, bool]], *, power_cut: bo
             count = len(lab)
             if lab.memories["text"].null_count() or len(lab.io.store.state.vectors) != count:
                 broken.append("a memory without its text or vector")
-            if sorted(lab.io.store.journal.texts(range(1, count + 1))) != sorted(lab.memories["text"]):
+            if sorted(lab.io.store.journal.texts(range(1, count + 1))) != sorted(
+                lab.memories["text"]
+            ):
                 broken.append("texts that are not those of the journal")
             if count:
                 lab.recall("goat by the sea")

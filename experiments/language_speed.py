@@ -46,7 +46,9 @@ SCORE = """(fn [similarity importance age-days access success fail kind pinned]
        (* 0.1 importance)
        (* 0.1 (saturate (log1p access) 3))
        (* 0.1 (success-rate success fail)))))"""
-SCALED = "(fn [similarity importance] (+ (* 0.7 (min-max similarity)) (* 0.3 (min-max importance))))"
+SCALED = (
+    "(fn [similarity importance] (+ (* 0.7 (min-max similarity)) (* 0.3 (min-max importance))))"
+)
 
 
 def by_hand() -> dict[str, tuple[str, pl.Expr]]:
@@ -129,7 +131,12 @@ def columns(sizes: list[int], runs: int, seed: int) -> list[dict[str, Any]]:
         )
         hand = min(times["eager"], times["lazy"])
         found.append(
-            {"policy": name, "rows": rows, **{k: 1000 * v for k, v in times.items()}, "ratio": times["compiled"] / hand}
+            {
+                "policy": name,
+                "rows": rows,
+                **{k: 1000 * v for k, v in times.items()},
+                "ratio": times["compiled"] / hand,
+            }
         )
     return found
 
@@ -137,7 +144,10 @@ def columns(sizes: list[int], runs: int, seed: int) -> list[dict[str, Any]]:
 def slate(policy: Policy, rows: int, seed: int) -> dict[str, Any]:
     dice = np.random.default_rng(seed)
     inputs = policy.signature.inputs
-    return {n: dice.random(rows) < 0.2 if inputs[n].type == "bool" else dice.random(rows) for n in policy.inputs}
+    return {
+        n: dice.random(rows) < 0.2 if inputs[n].type == "bool" else dice.random(rows)
+        for n in policy.inputs
+    }
 
 
 def numpy_by_hand(given: Mapping[str, Any]) -> Callable[[], Any]:
@@ -161,11 +171,18 @@ def arrays(runs: int, seed: int) -> list[dict[str, Any]]:
     """One slate of 300 candidates, in microseconds."""
     found = []
     default = load_pack(DEFAULT_PACK).policies["recall-score"]
-    for name, policy in (("default recall-score", default), ("eight features", compile_policy(SCORE, SLOT))):
+    for name, policy in (
+        ("default recall-score", default),
+        ("eight features", compile_policy(SCORE, SLOT)),
+    ):
         given = slate(policy, 300, seed)
         if "kind" in given:
-            given["kind"] = np.array(KINDS, object)[np.random.default_rng(seed).integers(0, len(KINDS), 300)]
-        contenders: dict[str, Callable[[], object]] = {"arrays": lambda p=policy, g=given: p.arrays(g)}
+            given["kind"] = np.array(KINDS, object)[
+                np.random.default_rng(seed).integers(0, len(KINDS), 300)
+            ]
+        contenders: dict[str, Callable[[], object]] = {
+            "arrays": lambda p=policy, g=given: p.arrays(g)
+        }
         table = pl.DataFrame({k: pl.Series(v.tolist()) for k, v in given.items()}).with_columns(
             memory_id=pl.int_range(300)
         )
@@ -204,10 +221,23 @@ def reading(runs: int) -> list[dict[str, Any]]:
 def swap(runs: int, seed: int) -> list[dict[str, Any]]:
     """A new policy in a running lab, up to the end of the next recall, in milliseconds."""
     dice = random.Random(seed)
-    words = ["tabs", "spaces", "python", "review", "deploy", "friday", "coffee", "train", "garden", "piano"]
+    words = [
+        "tabs",
+        "spaces",
+        "python",
+        "review",
+        "deploy",
+        "friday",
+        "coffee",
+        "train",
+        "garden",
+        "piano",
+    ]
     number = itertools.count(1)
     with memlab.open() as lab:
-        lab.remember([{"text": " ".join(dice.sample(words, 5)), "kind": "fact"} for _ in range(1000)])
+        lab.remember(
+            [{"text": " ".join(dice.sample(words, 5)), "kind": "fact"} for _ in range(1000)]
+        )
 
         def install() -> None:
             lab.policies.install("recall-score", f"(fn [similarity] (* {next(number)} similarity))")
@@ -233,7 +263,9 @@ def swap(runs: int, seed: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 100_000, 1_000_000])
     parser.add_argument("--runs", type=int, default=21)
     parser.add_argument("--seed", type=int, default=7)
@@ -250,11 +282,16 @@ def main() -> None:
         return
     print(f"{'columns, ms':<22}{'rows':>11}{'compiled':>11}{'eager':>9}{'lazy':>9}{'ratio':>9}")
     for row in results["columns"]:
-        numbers = "".join(f"{row[k]:>{w}.3f}" for k, w in (("compiled", 11), ("eager", 9), ("lazy", 9)))
+        numbers = "".join(
+            f"{row[k]:>{w}.3f}" for k, w in (("compiled", 11), ("eager", 9), ("lazy", 9))
+        )
         print(f"{row['policy']:<22}{row['rows']:>11,}{numbers}{row['ratio']:>9.2f}")
     print("\n300 candidates, microseconds")
     for row in results["arrays"]:
-        print(f"{row['policy']:<22}" + ", ".join(f"{k} {v:.1f}" for k, v in row.items() if k != "policy"))
+        print(
+            f"{row['policy']:<22}"
+            + ", ".join(f"{k} {v:.1f}" for k, v in row.items() if k != "policy")
+        )
     for title in ("reading", "swap"):
         print(f"\n{title}, ms")
         for row in results[title]:

@@ -38,17 +38,28 @@ def chats(folder: Path, *, held_out: bool) -> dict[str, list[dict[str, Any]]]:
     """The messages of each chat as rows: text, speaker, at."""
     locomo, beam = (LOCOMO_HELD_OUT, BEAM_HELD_OUT) if held_out else (LOCOMO_READ, BEAM_READ)
     found = [
-        one.conversation for one in read_locomo(folder / "locomo/locomo-dev5.json") if one.conversation.name in locomo
+        one.conversation
+        for one in read_locomo(folder / "locomo/locomo-dev5.json")
+        if one.conversation.name in locomo
     ]
     talks = {one.name: one for one in found}
-    talks |= {f"beam-{number}": read_beam(folder / "beam100k" / str(number))[0].conversation for number in beam}
+    talks |= {
+        f"beam-{number}": read_beam(folder / "beam100k" / str(number))[0].conversation
+        for number in beam
+    }
     return {
-        name: [{"text": turn.text, "speaker": turn.speaker, "at": turn.at} for turn in talk.turns if turn.text.strip()]
+        name: [
+            {"text": turn.text, "speaker": turn.speaker, "at": turn.at}
+            for turn in talk.turns
+            if turn.text.strip()
+        ]
         for name, talk in talks.items()
     }
 
 
-def decide(pack: str, rows: list[dict[str, Any]], embedder: Embedder) -> list[tuple[str, int, int, str]]:
+def decide(
+    pack: str, rows: list[dict[str, Any]], embedder: Embedder
+) -> list[tuple[str, int, int, str]]:
     """Decision, number of the later message, number of the earlier one, and why, for one chat."""
     last = max(row["at"] for row in rows)
     with memlab.open(pack=pack, embedder=embedder, clock=ManualClock(last)) as lab:
@@ -69,7 +80,9 @@ def decide(pack: str, rows: list[dict[str, Any]], embedder: Embedder) -> list[tu
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--pack", action="append", choices=list(KINDS))
@@ -109,17 +122,32 @@ def main() -> None:
         if given.judge is not None:
             with given.judge.open("a", encoding="utf-8") as out:
                 for name, decision, later, earlier, _ in chosen:
-                    line = {"data": name, "pack": pack, "decision": decision, "later": later, "earlier": earlier}
+                    line = {
+                        "data": name,
+                        "pack": pack,
+                        "decision": decision,
+                        "later": later,
+                        "earlier": earlier,
+                    }
                     out.write(json.dumps({**line, "judgement": None}) + "\n")
 
 
 def show(
-    pack: str, name: str, decision: str, rows: list[dict[str, Any]], later: int, earlier: int, why: str, most: int
+    pack: str,
+    name: str,
+    decision: str,
+    rows: list[dict[str, Any]],
+    later: int,
+    earlier: int,
+    why: str,
+    most: int,
 ) -> None:
     """Print the two messages of one decision."""
     print(f"--- {pack} {name} {decision} {later} of {earlier}: {why}")
     for number in (earlier, later):
-        print(f"    [{number}] {rows[number]['speaker']}: {' '.join(rows[number]['text'].split())[:most]}")
+        print(
+            f"    [{number}] {rows[number]['speaker']}: {' '.join(rows[number]['text'].split())[:most]}"
+        )
 
 
 def show_judged(path: Path, told: dict[str, list[dict[str, Any]]], most: int) -> None:

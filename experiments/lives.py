@@ -23,7 +23,9 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-os.environ.setdefault("POLARS_MAX_THREADS", "1")  # frames of a few rows: waking other threads costs more than it saves
+os.environ.setdefault(
+    "POLARS_MAX_THREADS", "1"
+)  # frames of a few rows: waking other threads costs more than it saves
 sys.path.insert(0, str(Path(__file__).parent))  # a child that is to be killed imports from here too
 
 from living.life import ACTS, Lived, live
@@ -82,12 +84,18 @@ def table(lives: Sequence[Lived], seconds: float) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--lives", type=int, default=200)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no life after so long")
-    parser.add_argument("--without", default="", help=f"of {', '.join([*ACTS, *VERBS])}: with commas between")
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="begin no life after so long"
+    )
+    parser.add_argument(
+        "--without", default="", help=f"of {', '.join([*ACTS, *VERBS])}: with commas between"
+    )
     parser.add_argument("--life", type=int, help="this life alone")
     parser.add_argument("--only", default="", help="these steps of it alone: with commas between")
     given = parser.parse_args()

@@ -21,7 +21,11 @@ from time import process_time
 import memlab
 from memlab.io.formats import Options, read_file
 
-WORDS = [f"{a}{b}" for a in ("re", "con", "pro", "dis", "in", "sub") for b in ("mit", "tain", "form", "sist", "pose")]
+WORDS = [
+    f"{a}{b}"
+    for a in ("re", "con", "pro", "dis", "in", "sub")
+    for b in ("mit", "tain", "form", "sist", "pose")
+]
 START = 1_767_225_600
 
 
@@ -53,10 +57,14 @@ def made(folder: Path, seed: int, size: int, mean: int) -> Iterator[tuple[str, P
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     yield "JSON Lines, messages", path
     path = folder / "transcript.jsonl"
-    path.write_text("".join(json.dumps(transcript(row, number)) + "\n" for number, row in enumerate(rows)))
+    path.write_text(
+        "".join(json.dumps(transcript(row, number)) + "\n" for number, row in enumerate(rows))
+    )
     yield "JSON Lines, transcript with calls of tools", path
     path = folder / "conversations.json"
-    path.write_text(json.dumps([conversation(rows[at : at + 40], at) for at in range(0, len(rows), 40)]))
+    path.write_text(
+        json.dumps([conversation(rows[at : at + 40], at) for at in range(0, len(rows), 40)])
+    )
     yield "JSON, tree of an export", path
     path = folder / "messages.csv"
     with path.open("w", newline="") as file:
@@ -65,7 +73,9 @@ def made(folder: Path, seed: int, size: int, mean: int) -> Iterator[tuple[str, P
         writer.writerows(rows)
     yield "CSV", path
     path = folder / "log.md"
-    path.write_text("".join(f"**{str(row['role']).title()}:** {row['content']}\n\n" for row in rows))
+    path.write_text(
+        "".join(f"**{str(row['role']).title()}:** {row['content']}\n\n" for row in rows)
+    )
     yield "Markdown log", path
 
 
@@ -73,7 +83,14 @@ def transcript(row: dict[str, object], number: int) -> dict[str, object]:
     """A line of a coding assistant's session."""
     parts: list[dict[str, object]] = [{"type": "text", "text": row["content"]}]
     if number % 4 == 1:
-        parts.append({"type": "tool_use", "id": f"t{number}", "name": "Read", "input": {"path": f"src/{number}.py"}})
+        parts.append(
+            {
+                "type": "tool_use",
+                "id": f"t{number}",
+                "name": "Read",
+                "input": {"path": f"src/{number}.py"},
+            }
+        )
     return {
         "type": row["role"],
         "message": {"role": row["role"], "content": parts},
@@ -94,13 +111,19 @@ def conversation(rows: list[dict[str, object]], at: int) -> dict[str, object]:
             "content": {"content_type": "text", "parts": [row["content"]]},
             "create_time": row["created_at"],
         }
-        tree[f"n{number}"] = {"id": f"n{number}", "message": message, "parent": f"n{number - 1}" if number else None}
+        tree[f"n{number}"] = {
+            "id": f"n{number}",
+            "message": message,
+            "parent": f"n{number - 1}" if number else None,
+        }
     return {"id": f"c{at}", "title": "talk", "mapping": tree, "current_node": f"n{len(rows) - 1}"}
 
 
 def main() -> None:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--megabytes", type=float, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--words", type=int, default=100, help="of a message, on average")
@@ -141,7 +164,9 @@ def compared(path: Path, seed: int, most: int, mean: int) -> None:
             again = process_time() - began
     print(f"loading {len(wanted):,} messages ({path.stat().st_size / 1e6:.1f} MB), best of 3")
     print(f"  remember_many {len(wanted) / min(writes):8,.0f} rows/s")
-    print(f"  load          {len(wanted) / min(loads):8,.0f} rows/s, ratio {min(writes) / min(loads):.2f}")
+    print(
+        f"  load          {len(wanted) / min(loads):8,.0f} rows/s, ratio {min(writes) / min(loads):.2f}"
+    )
     print(f"  load again    {len(wanted) / again:8,.0f} rows/s, nothing added")
 
 

@@ -71,7 +71,9 @@ class Failed(Exception):
     """A child ended without a result; the message is its last words."""
 
 
-def run_child(script: str, name: str, arguments: Mapping[str, Any], *, threads: int | None = None) -> dict[str, Any]:
+def run_child(
+    script: str, name: str, arguments: Mapping[str, Any], *, threads: int | None = None
+) -> dict[str, Any]:
     """Call the function ``name`` of ``script`` in a new process, without a network; what it returned.
 
     Arguments and result travel as JSON, in files, since libraries print. ``threads`` limits those of BLAS and OpenMP.
@@ -104,7 +106,9 @@ def serve_child(functions: Iterable[Callable[..., dict[str, Any]]]) -> bool:
     _refuse_network()
     answer = Path(returned)
 
-    def last_words(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    def last_words(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
         said = str(error).strip().splitlines() or [""]
         answer.write_text(json.dumps({"failed": f"{kind.__name__}: {said[0]}"}), encoding="utf-8")
         sys.__excepthook__(kind, error, trace)
@@ -134,7 +138,9 @@ def peak_mb() -> float:
     parent that started it.
     """
     status = Path("/proc/self/status")
-    if status.exists() and (found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii"))):
+    if status.exists() and (
+        found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii"))
+    ):
         return int(found[1]) * 1024 / 1e6
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
@@ -146,7 +152,9 @@ def disk_mb(path: Path) -> float:
     return sum(file.stat().st_blocks for file in files) * 512 / 1e6
 
 
-def timed(call: Callable[Given, Returned], *given: Given.args, **named: Given.kwargs) -> tuple[float, Returned]:
+def timed(
+    call: Callable[Given, Returned], *given: Given.args, **named: Given.kwargs
+) -> tuple[float, Returned]:
     """Seconds, and what the call returned."""
     started = time.perf_counter()
     returned = call(*given, **named)
@@ -217,7 +225,9 @@ def positive(text: str) -> int:
 
 def _processor() -> str:
     cpus = Path("/proc/cpuinfo")
-    if cpus.exists() and (found := re.search(r"model name\s*:\s*(.+)", cpus.read_text(encoding="utf-8"))):
+    if cpus.exists() and (
+        found := re.search(r"model name\s*:\s*(.+)", cpus.read_text(encoding="utf-8"))
+    ):
         return found[1].strip()
     return platform.processor() or "unknown processor"
 
@@ -234,7 +244,9 @@ def _commit() -> str:
     here = Path(found.origin).parent
 
     def git(*arguments: str) -> str:
-        return subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=False).stdout.strip()
+        return subprocess.run(
+            ["git", *arguments], cwd=here, capture_output=True, text=True, check=False
+        ).stdout.strip()
 
     head = git("rev-parse", "--short", "HEAD")
     changed = head and git("status", "--porcelain", "--untracked-files=no", "--", str(here))

@@ -29,17 +29,23 @@ BESIDE = 9
 FEATURES = ("closeness", "nearness")
 
 
-def measured(question: str, turns: list[Turn], pack: Pack, embedder: Embedder) -> NDArray[np.float64]:
+def measured(
+    question: str, turns: list[Turn], pack: Pack, embedder: Embedder
+) -> NDArray[np.float64]:
     """f64[turns, features] of a lab that holds these turns alone."""
     with memlab.open(pack=pack, embedder=embedder) as lab:
-        lab.remember([{"text": turn.content, "speaker": turn.speaker} for turn in turns], linking="off")
+        lab.remember(
+            [{"text": turn.content, "speaker": turn.speaker} for turn in turns], linking="off"
+        )
         slate = lab.recall(question, limit=len(turns), log=False).slate
     order = np.argsort(slate.ids)
     return np.stack([slate.numbers[name][order] for name in FEATURES], axis=1)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("locomo", type=Path)
     parser.add_argument("--seed", type=int, default=7)
     given = parser.parse_args()
@@ -48,12 +54,20 @@ def main() -> None:
     evidence, others = [], []
     for number, talk in enumerate(talks):
         turns = {turn.ref: turn for turn in talk.conversation.turns if turn.content.strip()}
-        asked = [one for one in talk.questions if one.evidence and all(ref in turns for ref in one.evidence)]
+        asked = [
+            one
+            for one in talk.questions
+            if one.evidence and all(ref in turns for ref in one.evidence)
+        ]
         for question in chance.sample(asked, min(MOST, len(asked))):
-            beside = chance.sample([turn for ref, turn in turns.items() if ref not in question.evidence], BESIDE)
+            beside = chance.sample(
+                [turn for ref, turn in turns.items() if ref not in question.evidence], BESIDE
+            )
             own = [turns[question.evidence[0]], *beside]
             evidence.append(measured(question.text, own, pack, embedder)[0])
-            other = talks[(number + 1 + chance.randrange(len(talks) - 1)) % len(talks)].conversation.turns
+            other = talks[
+                (number + 1 + chance.randrange(len(talks) - 1)) % len(talks)
+            ].conversation.turns
             strange = chance.sample([turn for turn in other if turn.content.strip()], BESIDE + 1)
             others.append(measured(question.text, strange, pack, embedder))
     found, false = np.array(evidence), np.array(others)

@@ -47,7 +47,9 @@ def weighted(texts: list[str]) -> NDArray[np.float32]:
     """Unit vectors times the number of words."""
     vectors = load_embedder().encode(texts).astype(np.float32)
     norms = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1)
-    scaled: NDArray[np.float32] = vectors / norms * np.array([[len(text.split())] for text in texts], dtype=np.float32)
+    scaled: NDArray[np.float32] = (
+        vectors / norms * np.array([[len(text.split())] for text in texts], dtype=np.float32)
+    )
     return scaled
 
 
@@ -62,7 +64,12 @@ def mixed(sentences: list[str], rows: int, seed: int) -> Vectors:
         count = min(_BLOCK, rows - start)
         drawn = dice.integers(0, len(sentences), (4, count))
         more = dice.integers(0, 3, count)[:, None]
-        summed = first[drawn[0]] + second[drawn[1]] + (more > 0) * wholes[drawn[2]] + (more > 1) * wholes[drawn[3]]
+        summed = (
+            first[drawn[0]]
+            + second[drawn[1]]
+            + (more > 0) * wholes[drawn[2]]
+            + (more > 1) * wholes[drawn[3]]
+        )
         largest = np.maximum(np.abs(summed).max(axis=1, keepdims=True), 1e-9)
         vectors.append(np.rint(summed * (127 / largest)).astype(np.int8))
     return vectors
@@ -105,8 +112,12 @@ def searched(folder: Path, kind: str, efforts: list[float]) -> None:
         base.effort = effort
         print(f"  {kind:6} effort {effort:<6g}  {search(vectors, queries, exact)}", flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    settings = ", ".join(f"{name} {value}" for name, value in base.settings.items() if name != "seed")
-    print(f"         {settings}; built in {base.header.seconds:.0f} s, {base.header.size >> 20} MB, rss {peak} MB")
+    settings = ", ".join(
+        f"{name} {value}" for name, value in base.settings.items() if name != "seed"
+    )
+    print(
+        f"         {settings}; built in {base.header.seconds:.0f} s, {base.header.size >> 20} MB, rss {peak} MB"
+    )
 
 
 def main() -> None:
@@ -124,17 +135,31 @@ def main() -> None:
     sentences, questions = pieces(options.path)
     dice = np.random.default_rng(options.seed)
     asked = dice.permutation(len(questions))[: options.queries]
-    print(f"{len(sentences):,} sentences, {len(asked):,} of {len(questions):,} questions, seed {options.seed}")
+    print(
+        f"{len(sentences):,} sentences, {len(asked):,} of {len(questions):,} questions, seed {options.seed}"
+    )
     for rows in options.rows:
         print(f"{rows:,} rows", flush=True)
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             mixed(sentences, rows, options.seed).save(folder / "vectors")
-            np.save(folder / "queries.npy", load_embedder().encode([questions[number] for number in asked]))
+            np.save(
+                folder / "queries.npy",
+                load_embedder().encode([questions[number] for number in asked]),
+            )
             for kind in ["exact", *(["annoy"] if rows >= 4096 else [])]:
                 efforts = [str(effort) for effort in options.efforts]
                 subprocess.run(
-                    [sys.executable, __file__, str(folder), "--searched", kind, "--efforts", *efforts], check=True
+                    [
+                        sys.executable,
+                        __file__,
+                        str(folder),
+                        "--searched",
+                        kind,
+                        "--efforts",
+                        *efforts,
+                    ],
+                    check=True,
                 )
 
 

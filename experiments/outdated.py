@@ -67,7 +67,9 @@ def lives(
         group = pairs[number : number + GROUP]
         rng = np.random.default_rng(number)
         early = [(f"{pair['id']}-{part}", pair[part]) for pair in group for part in ("old", "kept")]
-        late = [(f"{pair['id']}-{part}", pair[part]) for pair in group for part in ("new", "beside")]
+        late = [
+            (f"{pair['id']}-{part}", pair[part]) for pair in group for part in ("new", "beside")
+        ]
         chatter = [(f"talk-{at}", talk[at]) for at in rng.permutation(len(talk))]
         half = len(chatter) // 2
         turns = []
@@ -76,10 +78,18 @@ def lives(
             for place, at in enumerate(rng.permutation(len(mixed))):
                 ref, text = mixed[at]
                 day = part * 150 + 4 * (place // 2)
-                turns.append({"text": text, "ref": ref, "at": START + timedelta(days=day, minutes=7 * place)})
+                turns.append(
+                    {"text": text, "ref": ref, "at": START + timedelta(days=day, minutes=7 * place)}
+                )
         name = f"life-{number // GROUP + 1}"
         rows = [
-            turn | {"kind": "turn", "speaker": "user", "session": f"{name}/{turn['at']:%j}", "project": name}
+            turn
+            | {
+                "kind": "turn",
+                "speaker": "user",
+                "session": f"{name}/{turn['at']:%j}",
+                "project": name,
+            }
             for turn in turns
         ]
         yield name, rows, group
@@ -99,7 +109,10 @@ def asked_of_pairs(pack: str, split: str, *, progress: bool) -> tuple[list[Answe
                     (pair["question"], "new", "old", changed),
                     (pair["kept_question"], "kept", "beside", controls),
                 ):
-                    refs = [hit.ref for hit in lab.recall(question, limit=TEN, project=name, at=at, log=False)]
+                    refs = [
+                        hit.ref
+                        for hit in lab.recall(question, limit=TEN, project=name, at=at, log=False)
+                    ]
                     ranks = [rank(refs, [f"{pair['id']}-{part}"]) for part in (current, outdated)]
                     kept.append(Answer(name, pair["wording"], *ranks))
                     step(1)
@@ -122,9 +135,14 @@ def asked_of_beam(pack: str, folder: Path, *, progress: bool) -> dict[str, list[
                     second = [ref for ref in question.evidence if ref not in first]
                     at = talk.end + timedelta(days=1)
                     refs = [
-                        hit.ref for hit in lab.recall(question.text, limit=TEN, project=talk.name, at=at, log=False)
+                        hit.ref
+                        for hit in lab.recall(
+                            question.text, limit=TEN, project=talk.name, at=at, log=False
+                        )
                     ]
-                    found[str(question.category)].append(Answer(talk.name, "", rank(refs, second), rank(refs, first)))
+                    found[str(question.category)].append(
+                        Answer(talk.name, "", rank(refs, second), rank(refs, first))
+                    )
             step(1)
     return found
 
@@ -157,7 +175,9 @@ def measured(pack: str, split: str, beam: Path | None, *, progress: bool) -> lis
         f"controls, {split}": controls,
     }
     for ability, answers in (asked_of_beam(pack, beam, progress=progress) if beam else {}).items():
-        groups[f"BEAM {ability}"] = [answer for answer in answers if answer.current or answer.outdated]
+        groups[f"BEAM {ability}"] = [
+            answer for answer in answers if answer.current or answer.outdated
+        ]
     return [
         {"questions": name, "wrong": share(answers, "wrong"), "found": share(answers, "found")}
         for name, answers in groups.items()
@@ -165,7 +185,9 @@ def measured(pack: str, split: str, beam: Path | None, *, progress: bool) -> lis
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pack", default="memlab", help="a name or a .hy file")
     parser.add_argument("--split", choices=("dev", "held", "all"), default="dev")
     parser.add_argument("--beam", type=Path, help="a folder of BEAM's chats")
@@ -176,12 +198,16 @@ def main() -> None:
     if chosen.json:
         print(json.dumps({"pack": chosen.pack, "split": chosen.split, "rows": rows}, indent=1))
         return
-    print(f"{chosen.pack}: share whose outdated statement (of controls: the later one) leads, [95% by life or chat]")
+    print(
+        f"{chosen.pack}: share whose outdated statement (of controls: the later one) leads, [95% by life or chat]"
+    )
     print(f"{'':<32}{'n':>5}{'leads':>9}{'':>18}{'wanted found':>15}")
     for row in rows:
         wrong, found = row["wrong"], row["found"]
         interval = f"[{wrong['low']:.3f}, {wrong['high']:.3f}]" if wrong["low"] is not None else ""
-        shown = [f"{one['share']:.3f}" if one["share"] is not None else "-" for one in (wrong, found)]
+        shown = [
+            f"{one['share']:.3f}" if one["share"] is not None else "-" for one in (wrong, found)
+        ]
         print(f"{row['questions']:<32}{wrong['n']:>5}{shown[0]:>9}{interval:>18}{shown[1]:>15}")
 
 

@@ -38,7 +38,9 @@ class Store(Protocol):
 class MemlabStore:
     """A lab on disk."""
 
-    def __init__(self, folder: Path, embedder: Embedder | None, *, pack: str | None, log: bool) -> None:
+    def __init__(
+        self, folder: Path, embedder: Embedder | None, *, pack: str | None, log: bool
+    ) -> None:
         import memlab
 
         self.log = log
@@ -46,7 +48,9 @@ class MemlabStore:
 
     def add(self, rows: Sequence[Row]) -> None:
         fields = ("text", "speaker", "session", "ref", "at")
-        self.lab.remember([{"kind": "turn"} | {name: row[name] for name in fields} for row in rows], chain=True)
+        self.lab.remember(
+            [{"kind": "turn"} | {name: row[name] for name in fields} for row in rows], chain=True
+        )
 
     def save(self) -> None:
         pass
@@ -67,8 +71,12 @@ class ChromaStore:
         from chromadb.config import Settings
 
         self.lookup = lookup
-        self.client = chromadb.PersistentClient(str(folder / "chroma"), Settings(anonymized_telemetry=False))
-        self.turns = self.client.create_collection("turns", embedding_function=None, metadata={"hnsw:space": "cosine"})
+        self.client = chromadb.PersistentClient(
+            str(folder / "chroma"), Settings(anonymized_telemetry=False)
+        )
+        self.turns = self.client.create_collection(
+            "turns", embedding_function=None, metadata={"hnsw:space": "cosine"}
+        )
 
     def add(self, rows: Sequence[Row]) -> None:
         said = [row["said"] for row in rows]
@@ -96,7 +104,9 @@ class LangGraphStore:
     def __init__(self, folder: Path, lookup: Lookup) -> None:
         from langgraph.store.memory import InMemoryStore
 
-        self.store = InMemoryStore(index={"dims": DIM, "embed": lambda texts: list(lookup(texts)), "fields": ["said"]})
+        self.store = InMemoryStore(
+            index={"dims": DIM, "embed": lambda texts: list(lookup(texts)), "fields": ["said"]}
+        )
 
     def add(self, rows: Sequence[Row]) -> None:
         from langgraph.store.base import PutOp
@@ -105,7 +115,12 @@ class LangGraphStore:
         first: dict[str, Row] = {}
         again = [row for row in rows if first.setdefault(row["said"], row) is not row]
         for batch in (list(first.values()), *([row] for row in again)):
-            self.store.batch([PutOp(("turns",), row["ref"], {"said": row["said"], **labels(row)}) for row in batch])
+            self.store.batch(
+                [
+                    PutOp(("turns",), row["ref"], {"said": row["said"], **labels(row)})
+                    for row in batch
+                ]
+            )
 
     def save(self) -> None:
         pass
@@ -127,7 +142,9 @@ class TxtaiStore:
         self.index = Embeddings(method="external", transform=lookup, hybrid=True, content=True)
 
     def add(self, rows: Sequence[Row]) -> None:
-        self.index.upsert([(row["ref"], {"text": row["said"], **labels(row)}, None) for row in rows])
+        self.index.upsert(
+            [(row["ref"], {"text": row["said"], **labels(row)}, None) for row in rows]
+        )
 
     def save(self) -> None:
         self.index.save(self.path)
@@ -181,7 +198,9 @@ class _Mem0Embedder:
         vector: list[float] = self.lookup([text])[0].tolist()
         return vector
 
-    def embed_batch(self, texts: Sequence[str], memory_action: str | None = None) -> list[list[float]]:
+    def embed_batch(
+        self, texts: Sequence[str], memory_action: str | None = None
+    ) -> list[list[float]]:
         vectors: list[list[float]] = self.lookup(texts).tolist()
         return vectors
 

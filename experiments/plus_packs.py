@@ -62,11 +62,16 @@ class Asked:
     moved: bool
 
 
-def chats(locomo: Path | None, beam: Path | None) -> Iterator[tuple[str, list[LabelledConversation]]]:
+def chats(
+    locomo: Path | None, beam: Path | None
+) -> Iterator[tuple[str, list[LabelledConversation]]]:
     """Yield each data set with its conversations."""
     yield "demo", list(read_locomo(CONVERSATION))
     if locomo is not None:
-        yield "LoCoMo", [chat for chat in read_locomo(locomo) if chat.conversation.name in LOCOMO_READ]
+        yield (
+            "LoCoMo",
+            [chat for chat in read_locomo(locomo) if chat.conversation.name in LOCOMO_READ],
+        )
     if beam is not None:
         yield "BEAM", [chat for number in BEAM_READ for chat in read_beam(beam / str(number))]
 
@@ -87,7 +92,9 @@ def asked_of(chat: LabelledConversation, design: str, as_turns: bool, queries: i
         frame = lab.memories.filter(lab.memories["status"].is_in(IN_USE))
         kept = set(frame["ref"].to_list())
         found = []
-        wanted = [question for question in chat.questions if question.answerable and question.evidence]
+        wanted = [
+            question for question in chat.questions if question.answerable and question.evidence
+        ]
         for question in _sample(wanted, queries):
             evidence = set(question.evidence)
             left = evidence & kept
@@ -96,7 +103,11 @@ def asked_of(chat: LabelledConversation, design: str, as_turns: bool, queries: i
                 for each in (pack, default, without)
             ]
             own, others = (len(left & set(top)) / len(left) if left else None for top in tops[:2])
-            found.append(Asked(talk.name, own, others, len(evidence), len(evidence - kept), tops[0] != tops[2]))
+            found.append(
+                Asked(
+                    talk.name, own, others, len(evidence), len(evidence - kept), tops[0] != tops[2]
+                )
+            )
         return found
 
 
@@ -128,12 +139,22 @@ def summary(found: Sequence[Asked]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--locomo", type=Path, help="LoCoMo's file")
     parser.add_argument("--beam", type=Path, help="a folder of BEAM's chats")
-    parser.add_argument("--as", dest="kinds", choices=("turns", "memories"), nargs="+", default=["turns", "memories"])
+    parser.add_argument(
+        "--as",
+        dest="kinds",
+        choices=("turns", "memories"),
+        nargs="+",
+        default=["turns", "memories"],
+    )
     parser.add_argument("--designs", choices=DESIGNS, nargs="+", default=list(DESIGNS))
-    parser.add_argument("--queries", type=int, default=0, help="of each conversation, spread evenly; 0: all")
+    parser.add_argument(
+        "--queries", type=int, default=0, help="of each conversation, spread evenly; 0: all"
+    )
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
     rows = []
@@ -154,10 +175,14 @@ def main() -> None:
 
 def _say(row: dict[str, Any], *, head: bool) -> None:
     if head:
-        print(f"{'':<35}{'n':>5} {'pack':>6} {'default':>8} {'difference':>24} {'gone':>6} {'visible':>8}")
+        print(
+            f"{'':<35}{'n':>5} {'pack':>6} {'default':>8} {'difference':>24} {'gone':>6} {'visible':>8}"
+        )
     label = f"{row['data']:<8}{row['as']:<10}{row['pack']:<17}"
     if row["own"] is None:
-        print(f"{label}{row['judged']:>5} {'-':>6} {'-':>8} {'-':>24} {row['gone']:>6.3f} {row['visible']:>8.2f}")
+        print(
+            f"{label}{row['judged']:>5} {'-':>6} {'-':>8} {'-':>24} {row['gone']:>6.3f} {row['visible']:>8.2f}"
+        )
         return
     between = f"[{row['low']:+.3f}, {row['high']:+.3f}]" if row["low"] is not None else ""
     print(

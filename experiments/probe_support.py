@@ -20,7 +20,9 @@ OTHERS = {"bm25": "lexical", "dense": "similarity"}
 
 
 def pack(rate: float, depth: int) -> str:
-    return f"(pack probing :inherits memlab) (setting probe-rate {rate}) (setting probe-depth {depth})"
+    return (
+        f"(pack probing :inherits memlab) (setting probe-rate {rate}) (setting probe-depth {depth})"
+    )
 
 
 def ask(path: Path, rate: float, depth: int) -> dict[str, float]:
@@ -33,9 +35,13 @@ def ask(path: Path, rate: float, depth: int) -> dict[str, float]:
             for question in benchmark.questions:
                 if question.category == 5 or not question.evidence:
                     continue
-                hits = lab.recall(question.text, project="p", limit=10, at=benchmark.conversation.end)
+                hits = lab.recall(
+                    question.text, project="p", limit=10, at=benchmark.conversation.end
+                )
                 gold = {ids[ref] for ref in question.evidence}
-                told["head"].append(len(gold & {hit.id for hit in hits if not hit.probe}) / len(gold))
+                told["head"].append(
+                    len(gold & {hit.id for hit in hits if not hit.probe}) / len(gold)
+                )
                 told["shown"].append(len(gold & set(hits.ids)) / len(gold))
                 for name, feature in OTHERS.items():
                     ten = np.argsort(-hits.slate.numbers[feature], kind="stable")[:10]
@@ -47,7 +53,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path", type=Path)
     path = parser.parse_args().path
-    print(f"{'rate':>5}{'depth':>7}{'recall@10':>11}{'all shown':>11}{'bm25 supported':>16}{'dense supported':>17}")
+    print(
+        f"{'rate':>5}{'depth':>7}{'recall@10':>11}{'all shown':>11}{'bm25 supported':>16}{'dense supported':>17}"
+    )
     for rate, depth in ((0.0, 30), (0.2, 30), (1.0, 30), (1.0, 90)):
         told = ask(path, rate, depth)
         print(

@@ -40,10 +40,15 @@ def message(said: str, seed: str, asides: list[str]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--held-back", action="store_true")
-    parser.add_argument("--list", action="store_true", help="print what was missed, and controls that were noticed")
+    parser.add_argument(
+        "--list", action="store_true", help="print what was missed, and controls that were noticed"
+    )
     given = parser.parse_args()
     split = "held" if given.held_back else "dev"
-    rows = [json.loads(line) for line in (DATA / "put_right.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (DATA / "put_right.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     rows = [row for row in rows if row["split"] == split]
     asides = json.loads((DATA / "asides.json").read_text(encoding="utf-8"))
     embedder = load_embedder(None)
@@ -67,10 +72,16 @@ def main() -> None:
     print(f"{len(rows)} pairs and as many controls, {split}")
     print(stated("noticed", hit / len(rows), draws[:, 0] / len(rows)))
     print(stated("controls", wrong / len(rows), draws[:, 1] / len(rows)))
-    print(stated("precision", hit / max(hit + wrong, 1), draws[:, 0] / np.maximum(draws.sum(axis=1), 1)))
+    print(
+        stated(
+            "precision", hit / max(hit + wrong, 1), draws[:, 0] / np.maximum(draws.sum(axis=1), 1)
+        )
+    )
     for kind in dict.fromkeys(row["kind"] for row in rows):
         part = found[[row["kind"] == kind for row in rows]]
-        print(f"  {kind:10s}{len(part):4d}: {part[:, 0].sum()} noticed, {part[:, 1].sum()} controls")
+        print(
+            f"  {kind:10s}{len(part):4d}: {part[:, 0].sum()} noticed, {part[:, 1].sum()} controls"
+        )
     if given.list:
         for row, (right, control) in zip(rows, found, strict=True):
             for wrong, name, part in ((not right, "missed", "new"), (control, "control", "beside")):

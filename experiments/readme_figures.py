@@ -38,7 +38,13 @@ def main() -> None:
         before = lab.recall(QUESTION, limit=8, log=False)
         explanations = [hit.explain() for hit in before]
     texts = [hit.text for hit in before]
-    _one("explained", draw_terms(explanations, texts), f"“{QUESTION}”  why each was recalled", 9.6, 4.6)
+    _one(
+        "explained",
+        draw_terms(explanations, texts),
+        f"“{QUESTION}”  why each was recalled",
+        9.6,
+        4.6,
+    )
 
     quarter = live_quarter(progress=True)
     found = quarter.evaluation
@@ -49,11 +55,14 @@ def main() -> None:
         layout = board.get_layout_engine()
         layout.set(w_pad=0.12, h_pad=0.1)
         board.axes[0].set_title(
-            f"What {found.recalls} logged recalls say of {len(found.rows)} policies, one of them live", pad=28
+            f"What {found.recalls} logged recalls say of {len(found.rows)} policies, one of them live",
+            pad=28,
         )
         _save(board, "leaderboard")
     agreed = quarter.agreement
-    title = f"From the log alone, against the truth: {agreed.ordered} of {agreed.pairs} pairs in order"
+    title = (
+        f"From the log alone, against the truth: {agreed.ordered} of {agreed.pairs} pairs in order"
+    )
     _one("truth", draw_truth(quarter), title, 9.6, 5.4)
 
 

@@ -39,7 +39,13 @@ PACKS = ("memlab", "workbench", "companion", "associative", "factgraph", "actr",
 FILES = ("parser.py", "cache/index.rs", "docs/guide.md")
 TAGS = ("release", "ci", "design", "incident")
 KINDS = ("turn", "decision", "preference", "fact")
-QUESTIONS = ("What did Ana say about {}?", "{} on 5 November #ci", "Who changed parser.py, {}", "{} last week", "{}")
+QUESTIONS = (
+    "What did Ana say about {}?",
+    "{} on 5 November #ci",
+    "Who changed parser.py, {}",
+    "{} last week",
+    "{}",
+)
 
 
 def projects(dice: random.Random, count: int) -> list[list[dict[str, Any]]]:
@@ -88,7 +94,9 @@ class Bench:
         if operation == "remember_many":
             batch = rows(10 * count, self.dice)
             return _spent(lambda: self._remember_many(batch)) / len(batch)
-        return _spent(lambda: self.memlab.evaluate(self._slates(), ["memlab"], missing="zero") and None)
+        return _spent(
+            lambda: self.memlab.evaluate(self._slates(), ["memlab"], missing="zero") and None
+        )
 
     def _remember(self, count: int) -> None:
         for _ in range(count):
@@ -173,19 +181,32 @@ def digests(count: int) -> dict[str, str]:
         ):
             for given in projects(dice, 2):
                 for row in given:
-                    row |= {"tags": dice.sample(TAGS, dice.randrange(3)), "kind": dice.choice(KINDS)}
-                    row |= {"files": dice.sample(FILES, dice.randrange(2)), "importance": dice.random()}
+                    row |= {
+                        "tags": dice.sample(TAGS, dice.randrange(3)),
+                        "kind": dice.choice(KINDS),
+                    }
+                    row |= {
+                        "files": dice.sample(FILES, dice.randrange(2)),
+                        "importance": dice.random(),
+                    }
                 lab.remember(given[:400], chain=True, linking="off")
                 lab.remember(given[400:440], chain=True, linking="now")
             texts = lab.memories["text"].to_list()
             for number in range(count):
                 clock.advance(hours=dice.randrange(30))
                 about = dice.choice((sentence(dice, 6), " ".join(dice.choice(texts).split()[:5])))
-                asked = {"project": dice.choice((None, "p0", "p1")), "session": dice.choice((None, "s3"))}
+                asked = {
+                    "project": dice.choice((None, "p0", "p1")),
+                    "session": dice.choice((None, "s3")),
+                }
                 if number % 9 == 0:
                     asked["status"] = ["active", "superseded"]
-                hits = lab.recall(dice.choice(QUESTIONS).format(about), **asked, limit=dice.choice((None, 5)))
-                digest.update(repr([(hit.id, hit.score, hit.probe, hit.also) for hit in hits]).encode())
+                hits = lab.recall(
+                    dice.choice(QUESTIONS).format(about), **asked, limit=dice.choice((None, 5))
+                )
+                digest.update(
+                    repr([(hit.id, hit.score, hit.probe, hit.also) for hit in hits]).encode()
+                )
                 if number % 5 == 0 and hits:
                     lab.feedback(hits[0], dice.choice(("success", "fail")))
                 if number % 20 == 0:
@@ -251,7 +272,9 @@ def compare_calls(trees: Sequence[Tree]) -> None:
     """Print the calls of a logged recall in two trees, which have recalled before with what they hold now."""
     for tree in trees:
         tree.ask("recall, logged", 40)
-    before, after = (dict(part.split("=") for part in tree.ask("calls", 20).split("\t")) for tree in trees)
+    before, after = (
+        dict(part.split("=") for part in tree.ask("calls", 20).split("\t")) for tree in trees
+    )
     for name, value in before.items():
         print(f"{name:<24}{float(value):>9.0f}{float(after[name]):>9.0f}")
 
@@ -259,12 +282,20 @@ def compare_calls(trees: Sequence[Tree]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("before", type=Path, nargs="?", help="another checkout of memlab")
-    parser.add_argument("after", type=Path, nargs="?", help="the checkout compared with it; this one unless given")
-    parser.add_argument("--same", action="store_true", help="compare recalls instead of measuring them")
-    parser.add_argument("--threads", action="store_true", help="compare default threads with one, of AFTER alone")
+    parser.add_argument(
+        "after", type=Path, nargs="?", help="the checkout compared with it; this one unless given"
+    )
+    parser.add_argument(
+        "--same", action="store_true", help="compare recalls instead of measuring them"
+    )
+    parser.add_argument(
+        "--threads", action="store_true", help="compare default threads with one, of AFTER alone"
+    )
     parser.add_argument("--runs", type=int, default=12)
     parser.add_argument("--recalls", type=int, default=25)
-    parser.add_argument("--only", choices=OPERATIONS, action="append", help="measure this operation alone")
+    parser.add_argument(
+        "--only", choices=OPERATIONS, action="append", help="measure this operation alone"
+    )
     parser.add_argument("--child", choices=("cost", "same"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child == "cost":
@@ -278,11 +309,18 @@ def main() -> None:
         parser.error("name the other checkout")
     here = given.after or Path(__file__).resolve().parents[1]
     if given.same:
-        before, after = (_digests_of(checkout, 8 * given.recalls) for checkout in (given.before, here))
+        before, after = (
+            _digests_of(checkout, 8 * given.recalls) for checkout in (given.before, here)
+        )
         for pack in PACKS:
-            print(f"{pack:<14}{'the same' if before[pack] == after[pack] else 'ANOTHER'}  {after[pack][:16]}")
+            print(
+                f"{pack:<14}{'the same' if before[pack] == after[pack] else 'ANOTHER'}  {after[pack][:16]}"
+            )
         sys.exit(before != after)
-    trees = [Tree(here if given.threads else given.before, 1), Tree(here, None if given.threads else 1)]
+    trees = [
+        Tree(here if given.threads else given.before, 1),
+        Tree(here, None if given.threads else 1),
+    ]
     compare(trees, given.runs, given.recalls, given.only or OPERATIONS)
     compare_calls(trees)
     for tree in trees:

@@ -39,7 +39,11 @@ JOINTS = frozenset(_SMALL.split())
 _RARE, _OTHER = "\0", "\1"
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
-_SYLLABLES = [first + last for first in "bdfgklmnrstvz" for last in ("a", "e", "i", "o", "u", "ai", "or", "en")]
+_SYLLABLES = [
+    first + last
+    for first in "bdfgklmnrstvz"
+    for last in ("a", "e", "i", "o", "u", "ai", "or", "en")
+]
 
 
 @dataclass
@@ -67,9 +71,13 @@ class Recombined:
     def __init__(self, source: Sequence[LabelledConversation], seed: int) -> None:
         self.seed = seed
         said = [turn.text for one in source for turn in one.conversation.turns if turn.text]
-        held = Counter(word for text in said for word in {word.lower() for word in _WORD.findall(text)})
+        held = Counter(
+            word for text in said for word in {word.lower() for word in _WORD.findall(text)}
+        )
         self._speakers = {name.lower() for one in source for name in one.conversation.speakers}
-        self._once = {word for word, turns in held.items() if turns == 1 and len(word) > 3} - self._speakers
+        self._once = {
+            word for word, turns in held.items() if turns == 1 and len(word) > 3
+        } - self._speakers
         self._first_rank = len(held)
         self._further = [word for word in _embedder_words() if word not in held]
         self._lengths = [len(_SENTENCE.split(text)) for text in said]
@@ -128,7 +136,10 @@ class Recombined:
 
     def _rare(self, dice: random.Random) -> str:
         words = self._further
-        rank = int(self._first_rank * (LAST_RANK / self._first_rank) ** dice.random()) - self._first_rank
+        rank = (
+            int(self._first_rank * (LAST_RANK / self._first_rank) ** dice.random())
+            - self._first_rank
+        )
         if rank < len(words):
             return words[rank]
         return words[rank % len(words)] + words[rank * 7919 // len(words) % len(words)]
@@ -155,7 +166,9 @@ def _name(number: int) -> str:
 
 def _embedder_words() -> list[str]:
     """The whole words that the shipped embedder knows, in the order of its vocabulary: frequent ones come first."""
-    tokenizer = json.loads((files("memlab.kernel.embedding") / "model" / "tokenizer.json").read_text(encoding="utf-8"))
+    tokenizer = json.loads(
+        (files("memlab.kernel.embedding") / "model" / "tokenizer.json").read_text(encoding="utf-8")
+    )
     vocabulary: dict[str, int] = tokenizer["model"]["vocab"]
     known = sorted(vocabulary, key=vocabulary.__getitem__)
     return [word for word in known if word.isascii() and word.isalpha() and len(word) > 3]

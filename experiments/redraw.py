@@ -64,12 +64,16 @@ class Pools:
         order = ["decision", "score", "memory_id"]
         candidates = life.slates.candidates.sort(order, descending=[False, True, False]).collect()
         sizes = candidates.group_by("decision", maintain_order=True).len()
-        sizes = decisions.select("decision").join(sizes, on="decision", how="left", maintain_order="left")
+        sizes = decisions.select("decision").join(
+            sizes, on="decision", how="left", maintain_order="left"
+        )
         count = sizes["len"].fill_null(0).to_numpy().astype(np.int64)
         start = np.cumsum(count) - count
         if rate is None:
             if (decisions["sampler"] == "gumbel").any():
-                raise InputError("Logs of several probes cannot be redrawn as they were; give a rate for one probe.")
+                raise InputError(
+                    "Logs of several probes cannot be redrawn as they were; give a rate for one probe."
+                )
         else:
             for name, value in (("rate", rate), ("floor", floor)):
                 if not 0 <= value <= 1:
@@ -80,16 +84,27 @@ class Pools:
             limit = np.repeat(decisions["limit"].to_numpy(), count)
             finite = np.isfinite(candidates["score"].to_numpy())
             band = (rank > limit) & (rank <= limit + depth) & finite
-            weights = candidates.select((pl.lit(1.0) if explore is None else explore.cast(pl.Float64)).alias("w"))
-            weight = np.where(band, np.maximum(np.broadcast_to(weights["w"].to_numpy(), len(band)), 0.0), 0.0)
+            weights = candidates.select(
+                (pl.lit(1.0) if explore is None else explore.cast(pl.Float64)).alias("w")
+            )
+            weight = np.where(
+                band, np.maximum(np.broadcast_to(weights["w"].to_numpy(), len(band)), 0.0), 0.0
+            )
             total = np.repeat(_sums(weight, count), count)
             wide = np.repeat(_sums(band.astype(np.float64), count), count)
             even = band / np.maximum(wide, 1.0)
-            share = np.where(total > 0, (1 - floor) * weight / np.where(total > 0, total, 1.0) + floor * even, even)
+            share = np.where(
+                total > 0,
+                (1 - floor) * weight / np.where(total > 0, total, 1.0) + floor * even,
+                even,
+            )
             propensity = np.where((rank <= limit) & finite, 1.0, np.minimum(rate * share, 1.0))
-            candidates = candidates.with_columns(rank=pl.Series(rank), propensity=pl.Series(propensity))
+            candidates = candidates.with_columns(
+                rank=pl.Series(rank), propensity=pl.Series(propensity)
+            )
             decisions = decisions.with_columns(
-                sampler=pl.lit("probe" if rate else "deterministic"), kappa=pl.lit(None, dtype=pl.Float64)
+                sampler=pl.lit("probe" if rate else "deterministic"),
+                kappa=pl.lit(None, dtype=pl.Float64),
             )
         propensity = candidates["propensity"].to_numpy()
         key = ["decision", "memory_id"]
@@ -104,7 +119,9 @@ class Pools:
         With ``clusters`` the log has that many clusters (projects), drawn with replacement from the life's own and
         told apart: the truth that an interval should cover is then the life's. The same seed gives the same log.
         """
-        rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, zlib.crc32(b"redraw")])))
+        rng = np.random.Generator(
+            np.random.Philox(np.random.SeedSequence([seed, zlib.crc32(b"redraw")]))
+        )
         decisions, candidates = self.decisions, self.candidates.lazy()
         rows = np.arange(len(self.start))
         if clusters is not None:
@@ -113,7 +130,9 @@ class Pools:
                 decision=pl.int_range(1, len(rows) + 1, dtype=pl.Int64), cluster=pl.Series(names)
             )
         by_chance = pl.col("sampler") != "deterministic"
-        decisions = decisions.with_columns(seed=pl.when(by_chance).then(pl.lit(seed, dtype=pl.Int64)))
+        decisions = decisions.with_columns(
+            seed=pl.when(by_chance).then(pl.lit(seed, dtype=pl.Int64))
+        )
         count = self.count[rows]
         start = np.cumsum(count) - count
         owner = np.repeat(np.arange(len(rows)), count)
@@ -121,7 +140,9 @@ class Pools:
         if clusters is not None:
             # Lazily: of forty features an evaluation reads a few, and only those are gathered.
             named = pl.Series(decisions["decision"].to_numpy()[owner])
-            candidates = candidates.select(pl.all().gather(pl.lit(pl.Series(flat)))).with_columns(decision=named)
+            candidates = candidates.select(pl.all().gather(pl.lit(pl.Series(flat)))).with_columns(
+                decision=named
+            )
         propensity = self.propensity[flat]
         probe = _probes(propensity, start, count, rng)
         shown = np.sort(np.concatenate([np.flatnonzero(propensity == 1.0), probe]))
@@ -135,7 +156,9 @@ class Pools:
                 "position": _positions(owner[shown]),
                 "memory_id": ids,
                 "propensity": propensity[shown],
-                "conditional": np.where(flagged, propensity[shown] / np.where(flagged, rate[owner[shown]], 1), 1.0),
+                "conditional": np.where(
+                    flagged, propensity[shown] / np.where(flagged, rate[owner[shown]], 1), 1.0
+                ),
                 "probe": flagged,
             }
         )
@@ -154,7 +177,12 @@ class Pools:
         return np.concatenate(members), labels
 
     def _feedback(
-        self, utility: Floats, decision: NDArray[Any], memory: NDArray[Any], at: Ints, rng: np.random.Generator
+        self,
+        utility: Floats,
+        decision: NDArray[Any],
+        memory: NDArray[Any],
+        at: Ints,
+        rng: np.random.Generator,
     ) -> pl.DataFrame:
         """The feedback that comes before the life ends, by time."""
         reactions = self.life.world.user.react(utility, rng)
@@ -194,6 +222,10 @@ def _probes(propensity: Floats, start: Ints, count: Ints, rng: np.random.Generat
 
 def _positions(owner: Ints) -> Ints:
     """1, 2, ... within each run of the same owner."""
-    first = np.concatenate([[True], owner[1:] != owner[:-1]]) if len(owner) else np.zeros(0, dtype=np.bool_)
+    first = (
+        np.concatenate([[True], owner[1:] != owner[:-1]])
+        if len(owner)
+        else np.zeros(0, dtype=np.bool_)
+    )
     begin = np.flatnonzero(first)
     return np.arange(len(owner)) - np.repeat(begin, np.diff([*begin, len(owner)])) + 1

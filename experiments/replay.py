@@ -25,7 +25,20 @@ from memlab.kernel.base.progress import bar
 DAYS = 365
 PEOPLE = ("Ada", "Bo", "Chen", "Dara", "Efe", "Femi", "Gita", "Hugo", "Ines", "Jun")
 CITIES = ("Oslo", "Rome", "Lagos", "Quito", "Kyoto", "Porto", "Tallinn", "Accra")
-THINGS = ("tea", "chess", "hills", "trains", "jazz", "bread", "kites", "maps", "ferns", "radios", "clay", "tides")
+THINGS = (
+    "tea",
+    "chess",
+    "hills",
+    "trains",
+    "jazz",
+    "bread",
+    "kites",
+    "maps",
+    "ferns",
+    "radios",
+    "clay",
+    "tides",
+)
 MOODS = ("happy about", "tired of", "curious about", "worried about", "proud of", "done with")
 
 
@@ -61,7 +74,9 @@ def measured(events: int, packs: list[str], seed: int) -> dict[str, Any]:
     with memlab.open(clock=clock, seed=seed) as lab:
         began = time.process_time(), time.perf_counter()
         lived(lab, clock, events, seed)
-        rows = [{"pack": lab.policies.pack.name, "lived": True, **_since(began), "left": _live(lab)}]
+        rows = [
+            {"pack": lab.policies.pack.name, "lived": True, **_since(began), "left": _live(lab)}
+        ]
         for pack in packs:
             began = time.process_time(), time.perf_counter()
             again = memlab.replay(lab, pack, progress=sys.stderr.isatty())
@@ -79,7 +94,9 @@ def _live(lab: memlab.Lab) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     five = ["cascade", "companion", "workbench", "associative", "factgraph"]
     parser.add_argument("--events", type=positive, default=20_000)
     parser.add_argument("--packs", nargs="+", choices=memlab.packs(), default=five, metavar="NAME")
@@ -93,7 +110,9 @@ def main() -> None:
     print(stated(found))
     for row in found["rows"]:
         how = "lived under" if row["lived"] else "replayed under"
-        print(f"{how:>15} {row['pack']:12} {row['cpu_s']:7.1f} s CPU {row['wall_s']:7.1f} s   {row['left']:>7,} in use")
+        print(
+            f"{how:>15} {row['pack']:12} {row['cpu_s']:7.1f} s CPU {row['wall_s']:7.1f} s   {row['left']:>7,} in use"
+        )
 
 
 if __name__ == "__main__":

@@ -68,14 +68,20 @@ NAMED = {index.name: index for index in INDEXES}
 # -- children -------------------------------------------------------------------------------------------------
 
 
-def prepare(path: str, folder: str, count: int, sizes: list[int], questions: int, seed: int) -> dict[str, Any]:
+def prepare(
+    path: str, folder: str, count: int, sizes: list[int], questions: int, seed: int
+) -> dict[str, Any]:
     """Write the corpus, its vectors, and for each size the questions and how near their exact ten are."""
     from memlab.io.ingest import read_locomo
     from memlab.kernel.embedding import load_embedder
     from memlab.kernel.state import with_speaker
 
     where = Path(folder)
-    made_of = {"source": hashlib.sha256(Path(path).read_bytes()).hexdigest(), "seed": seed, "count": count}
+    made_of = {
+        "source": hashlib.sha256(Path(path).read_bytes()).hexdigest(),
+        "seed": seed,
+        "count": count,
+    }
     source = Recombined(read_locomo(path), seed)
     embedder = load_embedder()
     if not _kept(where, made_of):
@@ -83,7 +89,10 @@ def prepare(path: str, folder: str, count: int, sizes: list[int], questions: int
             where / "vectors.npy", mode="w+", dtype=np.int8, shape=(count, embedder.dim)
         )
         rows = source.rows(count)
-        with (where / "corpus.jsonl").open("w", encoding="utf-8") as file, _bar(count, "corpus") as step:
+        with (
+            (where / "corpus.jsonl").open("w", encoding="utf-8") as file,
+            _bar(count, "corpus") as step,
+        ):
             for start in range(0, count, BATCH):
                 batch = list(islice(rows, BATCH))
                 file.writelines(json.dumps(row) + "\n" for row in batch)
@@ -146,7 +155,10 @@ def recall(folder: str, lab: str, size: int) -> dict[str, Any]:
             for question in asked:
                 seconds.append(timed(ask, *question)[0])
                 step(1)
-            found |= {f"{name}_p50": percentile_ms(seconds, 50), f"{name}_p95": percentile_ms(seconds, 95)}
+            found |= {
+                f"{name}_p50": percentile_ms(seconds, 50),
+                f"{name}_p95": percentile_ms(seconds, 95),
+            }
     found["rss"] = peak_mb()
     vectors = opened.io.store.state.vectors
     ran = [timed(vectors.top, query, TEN) for query in given["vectors"]]
@@ -304,7 +316,12 @@ def compare(path: Path, folder: Path, chosen: argparse.Namespace) -> dict[str, A
     sizes = sorted(set(chosen.sizes))
     indexes = [index for index in INDEXES if index.name in chosen.indexes]
     out = {index.name: reason for index in indexes if (reason := missing([index.needs]))}
-    given = {"path": str(path.resolve()), "folder": str(folder), "seed": chosen.seed, "questions": chosen.questions}
+    given = {
+        "path": str(path.resolve()),
+        "folder": str(folder),
+        "seed": chosen.seed,
+        "questions": chosen.questions,
+    }
     run_child(__file__, "prepare", given | {"count": sizes[-1] + chosen.singles, "sizes": sizes})
     rows = []
     for size in sizes:
@@ -314,8 +331,12 @@ def compare(path: Path, folder: Path, chosen: argparse.Namespace) -> dict[str, A
                 continue
             about = {"folder": str(folder), "size": size, "name": index.name}
             try:
-                built = _once(folder / f"built-{index.name.replace(' ', '-')}-{size}.json", "build", about)
-                searched = run_child(__file__, "search", about | {"target": chosen.target}, threads=1)
+                built = _once(
+                    folder / f"built-{index.name.replace(' ', '-')}-{size}.json", "build", about
+                )
+                searched = run_child(
+                    __file__, "search", about | {"target": chosen.target}, threads=1
+                )
             except Failed as failed:
                 out[f"{index.name}, {size:,}"] = str(failed)
                 continue
@@ -383,7 +404,9 @@ def table(found: Mapping[str, Any]) -> str:
             f"   at most {row['singles_max']:,.0f} ms",
         ]
     if any(row.get("kept") for row in found["rows"]):
-        lines.append("Labs or indexes were kept from an earlier run: ingest and disk are of that run.")
+        lines.append(
+            "Labs or indexes were kept from an earlier run: ingest and disk are of that run."
+        )
     lines += [f"{name}: {reason}" for name, reason in found["left_out"].items()]
     return "\n".join(lines)
 
@@ -408,10 +431,18 @@ def drawing(found: Mapping[str, Any]) -> Figure:
     }
 
     def line(axes: Axes, system: str, measure: str, **style: Any) -> None:
-        points = [(row["size"], row.get(measure)) for row in found["rows"] if row["system"] == system]
+        points = [
+            (row["size"], row.get(measure)) for row in found["rows"] if row["system"] == system
+        ]
         kept = [(size, value) for size, value in points if value is not None]
         if kept:
-            axes.plot(*zip(*kept, strict=True), color=colours[system], marker=marks[system], markersize=4.5, **style)
+            axes.plot(
+                *zip(*kept, strict=True),
+                color=colours[system],
+                marker=marks[system],
+                markersize=4.5,
+                **style,
+            )
 
     with rc_context({**STYLE, "font.size": 9.0, "axes.titlesize": 9.5}):
         figure = Figure(figsize=(11.0, 6.4), layout="constrained", facecolor="white")
@@ -423,7 +454,9 @@ def drawing(found: Mapping[str, Any]) -> Figure:
                 line(axes, LAB, "index_p50", linestyle="--", linewidth=1.6)
             if measure == "rss":
                 sizes = sorted({row["size"] for row in found["rows"]})
-                axes.plot(sizes, [size * 256 * 4 / 1e6 for size in sizes], color=GREY, linewidth=1.0)
+                axes.plot(
+                    sizes, [size * 256 * 4 / 1e6 for size in sizes], color=GREY, linewidth=1.0
+                )
             axes.set_xscale("log")
             if measure == "recall":
                 axes.set_ylim(0, 1.04)
@@ -439,7 +472,9 @@ def drawing(found: Mapping[str, Any]) -> Figure:
 
 def main() -> None:
     names = list(NAMED)
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("path", type=Path, help="conversations in LoCoMo's format, to recombine")
     parser.add_argument(
         "--sizes",
@@ -447,13 +482,21 @@ def main() -> None:
         default=[1_000, 10_000, 100_000, 1_000_000],
         help="memories, with commas between",
     )
-    parser.add_argument("--folder", type=Path, help="keep the corpus, the labs and the indexes here")
+    parser.add_argument(
+        "--folder", type=Path, help="keep the corpus, the labs and the indexes here"
+    )
     parser.add_argument("--questions", type=positive, default=200)
     parser.add_argument("--singles", type=positive, default=1_000)
-    parser.add_argument("--target", type=float, default=0.9, help="the recall@10 that an index is to reach")
-    parser.add_argument("--indexes", nargs="*", choices=names, default=names, metavar="NAME", help=", ".join(names))
+    parser.add_argument(
+        "--target", type=float, default=0.9, help="the recall@10 that an index is to reach"
+    )
+    parser.add_argument(
+        "--indexes", nargs="*", choices=names, default=names, metavar="NAME", help=", ".join(names)
+    )
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--figures", type=Path, default=FIGURES, help="the folder that scale.svg is written to")
+    parser.add_argument(
+        "--figures", type=Path, default=FIGURES, help="the folder that scale.svg is written to"
+    )
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="scale-") as passing:

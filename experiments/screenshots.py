@@ -77,7 +77,9 @@ def challenged() -> memlab.Lab:
 def kept() -> memlab.Lab:
     """A month under a pack that stages and confirms facts, in which some were put right, merged and let go."""
     lab = live(
-        World("kept", days=30, projects=2, messages_per_day=6, questions_per_day=4), pack="factgraph", every_days=1.0
+        World("kept", days=30, projects=2, messages_per_day=6, questions_per_day=4),
+        pack="factgraph",
+        every_days=1.0,
     ).lab
     for id in (3, 17, 40, 58):
         lab.edit(id, text=f"{lab[id].text} (put right)")
@@ -152,14 +154,17 @@ def studio(lab: memlab.Lab) -> PolicyStudio:
     (labelled,) = read_locomo(CONVERSATION)
     questions = list(dict.fromkeys(one.text for one in labelled.questions))
     lab.policies.install("recall-score", POLICY, reason="four numbers to try")
-    return PolicyStudio(lab, questions=[QUESTION, *(one for one in questions if one != QUESTION)][:10])
+    return PolicyStudio(
+        lab, questions=[QUESTION, *(one for one in questions if one != QUESTION)][:10]
+    )
 
 
 async def slide(page: Any, name: str, value: float, *, wait: int = 250) -> None:
     """Drag a slider to a value, and wait for the ranks."""
     slider = page.get_by_role("slider", name=name)
     await slider.evaluate(
-        "(one, value) => { one.value = value; one.dispatchEvent(new Event('input', { bubbles: true })); }", value
+        "(one, value) => { one.value = value; one.dispatchEvent(new Event('input', { bubbles: true })); }",
+        value,
     )
     await page.wait_for_timeout(wait)
 
@@ -193,12 +198,18 @@ def versions(lab: memlab.Lab) -> VersionTimeline:
             lab.policies.end_challenge("companion")
         if day == 34:
             lab.policies.install(
-                "recall-score", fresh.replace(":half-life 60", ":half-life 20"), reason="fresher still"
+                "recall-score",
+                fresh.replace(":half-life 60", ":half-life 20"),
+                reason="fresher still",
             )
         for question in questions[day % 5 :: 5][:6]:
             hit = lab.recall(question)[0]
-            lab.feedback(hit, "success" if (hit.id * 7 + day * 3) % 10 < (6 if day < 20 else 8) else "fail")
-    return VersionTimeline(lab, questions=[QUESTION, *(one for one in questions if one != QUESTION)][:10])
+            lab.feedback(
+                hit, "success" if (hit.id * 7 + day * 3) % 10 < (6 if day < 20 else 8) else "fail"
+            )
+    return VersionTimeline(
+        lab, questions=[QUESTION, *(one for one in questions if one != QUESTION)][:10]
+    )
 
 
 async def compare(page: Any) -> None:
@@ -238,17 +249,27 @@ async def view(page: Any) -> None:
     await page.evaluate("document.activeElement.blur()")
 
 
-SCENES: dict[str, tuple[Callable[[memlab.Lab], Widget | Page], Callable[[Any], Awaitable[None]]]] = {
+SCENES: dict[
+    str, tuple[Callable[[memlab.Lab], Widget | Page], Callable[[Any], Awaitable[None]]]
+] = {
     "explorer": (lambda lab: RecallExplorer(lab, question=QUESTION, limit=6), explore),
     "studio": (studio, tune),
     "timeline": (versions, compare),
     "map": (lambda _: MemoryMap(lived(), colour="cluster"), chart),
     "table": (lambda _: MemoryTable(lived()), tabulate),
-    "board": (lambda lab: EvaluationBoard(lab, ["memlab", "companion", "cascade"], missing="zero"), evaluate),
+    "board": (
+        lambda lab: EvaluationBoard(lab, ["memlab", "companion", "cascade"], missing="zero"),
+        evaluate,
+    ),
     "player": (lambda lab: LifePlayer(lab, packs=[GENTLE, "companion"], until="2026-06-01"), scrub),
-    "view": (lambda lab: Page(KINDS, make=lambda kind: kind(lab), title="agent.memlab", note="writable"), view),
+    "view": (
+        lambda lab: Page(KINDS, make=lambda kind: kind(lab), title="agent.memlab", note="writable"),
+        view,
+    ),
 }
-KINDS = [getattr(widgets, name) for name in widgets.__all__ if name != "Widget"]  # the base has no bundle
+KINDS = [
+    getattr(widgets, name) for name in widgets.__all__ if name != "Widget"
+]  # the base has no bundle
 LABS = {"board": challenged, "player": kept}
 """Labs of scenes that need another than the bundled conversation."""
 
@@ -282,12 +303,16 @@ async def film(browser: Any, name: str) -> None:
     times: list[int] = []
     with talked() as lab:
         served = Page(SCENES[name][0](lab))
-        context = await browser.new_context(viewport={"width": WIDTH, "height": 900}, color_scheme="light")
+        context = await browser.new_context(
+            viewport={"width": WIDTH, "height": 900}, color_scheme="light"
+        )
         page = await context.new_page()
         await page.goto(served.url)
 
         async def draw(hundredths: int) -> None:
-            drawn = Image.open(io.BytesIO(await page.locator(".memlab").screenshot())).convert("RGB")
+            drawn = Image.open(io.BytesIO(await page.locator(".memlab").screenshot())).convert(
+                "RGB"
+            )
             if frames and ImageChops.difference(drawn, frames[-1]).getbbox() is None:
                 times[-1] += hundredths
             else:
@@ -298,12 +323,23 @@ async def film(browser: Any, name: str) -> None:
         await context.close()
         served.close()
     height = max(frame.height for frame in frames)
-    framed = [ImageOps.pad(frame, (frame.width, height), color="white", centering=(0, 0)) for frame in frames]
+    framed = [
+        ImageOps.pad(frame, (frame.width, height), color="white", centering=(0, 0))
+        for frame in frames
+    ]
     palette = framed[len(framed) // 2].quantize(128, dither=Image.Dither.NONE)
     first, *rest = (frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in framed)
     file = TARGET / f"{name}.gif"
     durations = [10 * time for time in times]
-    first.save(file, save_all=True, append_images=rest, duration=durations, loop=0, optimize=True, disposal=1)
+    first.save(
+        file,
+        save_all=True,
+        append_images=rest,
+        duration=durations,
+        loop=0,
+        optimize=True,
+        disposal=1,
+    )
     print(f"{file}: {len(frames)} frames, {file.stat().st_size / 1024:.0f} kB")
 
 
@@ -319,7 +355,9 @@ async def main(wanted: list[str]) -> None:
                     made = make(lab)
                     served = made if isinstance(made, Page) else Page(made)
                     context = await browser.new_context(
-                        viewport={"width": WIDTH, "height": 900}, color_scheme=scheme, device_scale_factor=1.5
+                        viewport={"width": WIDTH, "height": 900},
+                        color_scheme=scheme,
+                        device_scale_factor=1.5,
                     )
                     page = await context.new_page()
                     await page.goto(served.url)
@@ -329,9 +367,9 @@ async def main(wanted: list[str]) -> None:
                     await page.wait_for_timeout(400)
                     shown = page.locator("body" if name == "view" else ".memlab")
                     drawn = Image.open(io.BytesIO(await shown.screenshot()))
-                    drawn.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
-                        TARGET / file, optimize=True
-                    )
+                    drawn.convert("RGB").quantize(
+                        256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+                    ).save(TARGET / file, optimize=True)
                     await context.close()
                     served.close()
                 print(f"{TARGET / file}: {(TARGET / file).stat().st_size / 1024:.0f} kB")

@@ -34,7 +34,18 @@ def after(prefix: str, letters: str, count: int) -> Make:
 
 def password(rng: random.Random) -> str:
     """As people choose them: a word or two, digits, a sign."""
-    words = ("falcon", "Orchid", "tundra", "Pepper", "glacier", "Mustang", "violet", "Saturn", "maple", "Dragon")
+    words = (
+        "falcon",
+        "Orchid",
+        "tundra",
+        "Pepper",
+        "glacier",
+        "Mustang",
+        "violet",
+        "Saturn",
+        "maple",
+        "Dragon",
+    )
     return (
         rng.choice(words)
         + rng.choice("!#_.*-") * rng.randint(0, 1)
@@ -54,7 +65,8 @@ def b64url(data: bytes) -> str:
 def jwt(rng: random.Random) -> str:
     head = json.dumps({"alg": rng.choice(["HS256", "RS256"]), "typ": "JWT"}, separators=(",", ":"))
     body = json.dumps(
-        {"sub": str(rng.randint(1, 10**9)), "iat": rng.randint(1_600_000_000, 1_800_000_000)}, separators=(",", ":")
+        {"sub": str(rng.randint(1, 10**9)), "iat": rng.randint(1_600_000_000, 1_800_000_000)},
+        separators=(",", ":"),
     )
     return ".".join((b64url(head.encode()), b64url(body.encode()), b64url(rng.randbytes(32))))
 
@@ -235,7 +247,12 @@ class Form:
 
 
 _FREE = (
-    *("here it is: {}", "use {} for the staging build", "I pasted {} into the chat by mistake", "export TOKEN={}"),
+    *(
+        "here it is: {}",
+        "use {} for the staging build",
+        "I pasted {} into the chat by mistake",
+        "export TOKEN={}",
+    ),
     *(
         "the new one for the bot is {} since Monday",
         "config: {{ auth: '{}' }}",
@@ -337,13 +354,16 @@ _CYRILLIC = str.maketrans("aceopxyABCEHKMOPTX", "асеорхуАВСЕНКМО�
 
 
 def _every(letter: str) -> Callable[[str, random.Random], str]:
-    return lambda text, rng: letter.join(text[place : place + 4] for place in range(0, len(text), 4))
+    return lambda text, rng: letter.join(
+        text[place : place + 4] for place in range(0, len(text), 4)
+    )
 
 
 def _some_of(escape: Callable[[str], str]) -> Callable[[str, random.Random], str]:
     """Every sign escaped, and a few of the letters."""
     return lambda text, rng: "".join(
-        escape(one) if one != "\n" and (not one.isalnum() or rng.random() < 0.2) else one for one in text
+        escape(one) if one != "\n" and (not one.isalnum() or rng.random() < 0.2) else one
+        for one in text
     )
 
 
@@ -360,7 +380,9 @@ DISGUISES: dict[str, Callable[[str, random.Random], str]] = {
     "over two lines": _cut("\n"),
     "zero-width space": _every("\u200b"),
     "soft hyphen": _every("\u00ad"),
-    "full width": lambda text, rng: "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in text),
+    "full width": lambda text, rng: "".join(
+        chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in text
+    ),
     "Cyrillic letters": lambda text, rng: text.translate(_CYRILLIC),
     "percent escapes": _some_of(lambda one: f"%{ord(one):02X}"),
     "HTML entities": _some_of(lambda one: f"&#{ord(one)};"),
@@ -404,4 +426,6 @@ def leaks(secret: str, redacted: str) -> bool:
     """Whether a piece of the secret, a quarter of it or at least five characters, is left."""
     size = max(5, min(len(secret) // 4, 24))
     pieces = {secret[place : place + size] for place in range(len(secret) - size + 1)}
-    return any(redacted[place : place + size] in pieces for place in range(len(redacted) - size + 1))
+    return any(
+        redacted[place : place + size] in pieces for place in range(len(redacted) - size + 1)
+    )

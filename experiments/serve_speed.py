@@ -48,7 +48,9 @@ async def connected(folder: Path, *, http: bool) -> AsyncIterator[Client]:
         async with Client(stdio_client(process)) as client:
             yield client
         return
-    with subprocess.Popen([sys.executable, *command, "--http", "--json"], stdout=subprocess.PIPE) as server:
+    with subprocess.Popen(
+        [sys.executable, *command, "--http", "--json"], stdout=subprocess.PIPE
+    ) as server:
         assert server.stdout is not None
         told = json.loads(server.stdout.readline())
         try:
@@ -95,10 +97,14 @@ def recalls(lab: memlab.Lab, questions: Sequence[str], clock: Callable[[], float
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--memories", type=int, default=10_000)
     parser.add_argument("--recalls", type=int, default=300)
-    parser.add_argument("--http", action="store_true", help="streamable HTTP in place of standard input and output")
+    parser.add_argument(
+        "--http", action="store_true", help="streamable HTTP in place of standard input and output"
+    )
     given = parser.parse_args()
     dice = random.Random(SEED)
     with tempfile.TemporaryDirectory() as scratch:

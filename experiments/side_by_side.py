@@ -70,7 +70,9 @@ WARM = 10
 MEASURES = ("recall", "ndcg", "adds", "singles", "p50", "p95", "rss", "imports", "disk")
 
 
-def prepare(path: str, conversations: int | None, questions: int | None, folder: str) -> dict[str, Any]:
+def prepare(
+    path: str, conversations: int | None, questions: int | None, folder: str
+) -> dict[str, Any]:
     """Write what all systems are given: ``plan.json``, and ``vectors.npy`` of its texts."""
     from memlab.io.ingest import read_beam, read_locomo
     from memlab.kernel.embedding import load_embedder
@@ -89,13 +91,18 @@ def prepare(path: str, conversations: int | None, questions: int | None, folder:
                 "ref": row["ref"],
                 "at": turn.at.isoformat(),
             }
-            for row, turn in zip(talk.rows(), (turn for turn in talk.turns if turn.content), strict=True)
+            for row, turn in zip(
+                talk.rows(), (turn for turn in talk.turns if turn.content), strict=True
+            )
         ]
         for row in rows:
             row["said"] = with_speaker(row["text"], row["speaker"])
         kept = {row["ref"] for row in rows}
         asked = [
-            {"text": screen(question.text).text, "evidence": [ref for ref in question.evidence if ref in kept]}
+            {
+                "text": screen(question.text).text,
+                "evidence": [ref for ref in question.evidence if ref in kept],
+            }
             for question in labelled.questions
             if question.answerable and kept.intersection(question.evidence)
         ]
@@ -105,7 +112,9 @@ def prepare(path: str, conversations: int | None, questions: int | None, folder:
     texts += [question["text"] for talk in plan for question in talk["questions"]]
     texts = list(dict.fromkeys(texts))
     np.save(Path(folder) / "vectors.npy", load_embedder().encode(texts))
-    (Path(folder) / "plan.json").write_text(json.dumps({"talks": plan, "texts": texts}), encoding="utf-8")
+    (Path(folder) / "plan.json").write_text(
+        json.dumps({"talks": plan, "texts": texts}), encoding="utf-8"
+    )
     return {
         "conversations": len(plan),
         "turns": sum(len(talk["rows"]) for talk in plan),
@@ -186,16 +195,24 @@ def share(refs: Sequence[str], evidence: Sequence[str]) -> float:
 def gain(refs: Sequence[str], evidence: Sequence[str]) -> float:
     """nDCG of the first ten."""
     wanted = set(evidence)
-    found = sum(1 / math.log2(rank + 1) for rank, ref in enumerate(dict.fromkeys(refs[:TEN]), 1) if ref in wanted)
+    found = sum(
+        1 / math.log2(rank + 1)
+        for rank, ref in enumerate(dict.fromkeys(refs[:TEN]), 1)
+        if ref in wanted
+    )
     return found / sum(1 / math.log2(rank + 1) for rank in range(1, min(TEN, len(wanted)) + 1))
 
 
-def _opener(system: System, place: Mapping[str, int], integers: NDArray[np.int8]) -> Callable[[Path], Store]:
+def _opener(
+    system: System, place: Mapping[str, int], integers: NDArray[np.int8]
+) -> Callable[[Path], Store]:
     """What opens a new store of a system in a folder."""
     if system.name in PEERS:
         floats = integers.astype(np.float32)
         floats /= np.maximum(np.linalg.norm(floats, axis=1, keepdims=True), 1e-9)
-        return lambda folder: PEERS[system.name](folder, lambda texts: floats[[place[text] for text in texts]])
+        return lambda folder: PEERS[system.name](
+            folder, lambda texts: floats[[place[text] for text in texts]]
+        )
 
     from memlab.kernel.embedding import load_embedder
     from memlab.science.evaluation import BASELINES
@@ -204,7 +221,9 @@ def _opener(system: System, place: Mapping[str, int], integers: NDArray[np.int8]
     if system.options.get("embed"):
         load_embedder().encode([""])
     else:
-        embedder = replace(load_embedder(), _embed=lambda texts: integers[[place[text] for text in texts]])
+        embedder = replace(
+            load_embedder(), _embed=lambda texts: integers[[place[text] for text in texts]]
+        )
     pack = BASELINES["dense"] if system.options.get("dense") else None
     return lambda folder: MemlabStore(folder, embedder, pack=pack, log=system.options["log"])
 
@@ -215,14 +234,25 @@ def compare(
     """Every system in turn, ``runs`` times: medians, ratios to memlab, and who was left out and why."""
     chosen = [system for system in SYSTEMS if system.name in only]
     out = {system.name: reason for system in chosen if (reason := missing(system.needs))}
-    taken: dict[str, list[dict[str, Any]]] = {system.name: [] for system in chosen if system.name not in out}
+    taken: dict[str, list[dict[str, Any]]] = {
+        system.name: [] for system in chosen if system.name not in out
+    }
     with tempfile.TemporaryDirectory(prefix="side-by-side-") as folder:
-        given = {"path": str(path.resolve()), "conversations": conversations, "questions": questions, "folder": folder}
+        given = {
+            "path": str(path.resolve()),
+            "conversations": conversations,
+            "questions": questions,
+            "folder": folder,
+        }
         data = run_child(__file__, "prepare", given)
         for run in range(1, runs + 1):
             for name in list(taken):
                 try:
-                    taken[name].append(run_child(__file__, "measure", {"system": name, "folder": folder, "run": run}))
+                    taken[name].append(
+                        run_child(
+                            __file__, "measure", {"system": name, "folder": folder, "run": run}
+                        )
+                    )
                 except Failed as failed:
                     out[name] = str(failed)
                     del taken[name]
@@ -231,7 +261,10 @@ def compare(
             "system": system.name,
             "keeps": system.keeps,
             "searches": system.searches,
-            **{measure: statistics.median(run[measure] for run in taken[system.name]) for measure in MEASURES},
+            **{
+                measure: statistics.median(run[measure] for run in taken[system.name])
+                for measure in MEASURES
+            },
             "runs": taken[system.name],
         }
         for system in chosen
@@ -241,7 +274,13 @@ def compare(
     for row in rows:
         row["ratios"] = {m: row[m] / base[m] for m in MEASURES if base[m]} if base else {}
     distributions = dict.fromkeys(name for system in chosen for name in system.needs)
-    return {**provenance(distributions), **data, "dataset": path.stem, "rows": rows, "left_out": out}
+    return {
+        **provenance(distributions),
+        **data,
+        "dataset": path.stem,
+        "rows": rows,
+        "left_out": out,
+    }
 
 
 def table(found: Mapping[str, Any]) -> str:
@@ -287,13 +326,34 @@ def drawing(found: Mapping[str, Any]) -> Figure:
         for height, colour, row in zip(heights, colours, rows, strict=True):
             value = row[measure]
             if not value:
-                axes.text(0.02, height, row["keeps"], transform=axes.get_yaxis_transform(), va="center", color=GREY)
+                axes.text(
+                    0.02,
+                    height,
+                    row["keeps"],
+                    transform=axes.get_yaxis_transform(),
+                    va="center",
+                    color=GREY,
+                )
                 continue
             if measure == "p50":
-                axes.plot([value, row["p95"]], [height, height], color=colour, linewidth=1.6, zorder=2)
-            axes.scatter([value], [height], s=44, color=colour, marker="o" if colour == BLUE else "s", zorder=3)
+                axes.plot(
+                    [value, row["p95"]], [height, height], color=colour, linewidth=1.6, zorder=2
+                )
+            axes.scatter(
+                [value],
+                [height],
+                s=44,
+                color=colour,
+                marker="o" if colour == BLUE else "s",
+                zorder=3,
+            )
             axes.annotate(
-                format(value, shown), (value, height), (0, 7), textcoords="offset points", ha="center", color=INK
+                format(value, shown),
+                (value, height),
+                (0, 7),
+                textcoords="offset points",
+                ha="center",
+                color=INK,
             )
         if logarithmic:
             axes.set_xscale("log")
@@ -307,7 +367,9 @@ def drawing(found: Mapping[str, Any]) -> Figure:
         axes.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.6)
 
     with rc_context({**STYLE, "font.size": 9.0, "axes.titlesize": 9.5}):
-        figure = Figure(figsize=(12.0, 1.6 + 0.42 * len(rows)), layout="constrained", facecolor="white")
+        figure = Figure(
+            figsize=(12.0, 1.6 + 0.42 * len(rows)), layout="constrained", facecolor="white"
+        )
         panels = figure.subplots(1, 5, sharey=True)
         panel(panels[0], "recall", "recall@10", ".3f", logarithmic=False)
         panel(panels[1], "adds", "adds a second", ",.0f", logarithmic=True)
@@ -329,13 +391,24 @@ def drawing(found: Mapping[str, Any]) -> Figure:
 
 def main() -> None:
     names = [system.name for system in SYSTEMS]
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("paths", type=Path, nargs="+", help="files of LoCoMo's format, folders of BEAM's")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "paths", type=Path, nargs="+", help="files of LoCoMo's format, folders of BEAM's"
+    )
     parser.add_argument("--conversations", type=positive, help="only so many of each")
     parser.add_argument("--questions", type=positive, help="ask each conversation at most so many")
     parser.add_argument("--runs", type=positive, default=3)
-    parser.add_argument("--systems", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
-    parser.add_argument("--figures", type=Path, default=FIGURES, help="the folder that side-by-side.svg is written to")
+    parser.add_argument(
+        "--systems", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names)
+    )
+    parser.add_argument(
+        "--figures",
+        type=Path,
+        default=FIGURES,
+        help="the folder that side-by-side.svg is written to",
+    )
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
     sets = []
@@ -355,7 +428,11 @@ def main() -> None:
             print(table(found), end="\n\n", flush=True)
     if chosen.json:
         print(json.dumps(sets, indent=1))
-    if any(not reason.startswith("not installed") for found in sets for reason in found["left_out"].values()):
+    if any(
+        not reason.startswith("not installed")
+        for found in sets
+        for reason in found["left_out"].values()
+    ):
         raise SystemExit(1)
 
 

@@ -53,7 +53,9 @@ def measure_source(source: str) -> Size:
         if token.type not in _LAYOUT and token.start[0] not in docstrings
     ]
     lines = {line for token in tokens for line in range(token.start[0], token.end[0] + 1)}
-    statements = sum(isinstance(node, ast.stmt) for node in ast.walk(tree)) - _count_docstrings(tree)
+    statements = sum(isinstance(node, ast.stmt) for node in ast.walk(tree)) - _count_docstrings(
+        tree
+    )
     return Size(len(lines), len(tokens), statements, _count_nested(tree))
 
 
@@ -67,16 +69,24 @@ def add_sizes(sizes: list[Size]) -> Size:
 
 
 def _docstrings(tree: ast.AST) -> list[ast.Expr]:
-    firsts = [node.body[0] for node in ast.walk(tree) if isinstance(node, _DOCUMENTED) and node.body]
+    firsts = [
+        node.body[0] for node in ast.walk(tree) if isinstance(node, _DOCUMENTED) and node.body
+    ]
     return [
         first
         for first in firsts
-        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+        if isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
     ]
 
 
 def _docstring_lines(tree: ast.AST) -> set[int]:
-    return {line for text in _docstrings(tree) for line in range(text.lineno, (text.end_lineno or text.lineno) + 1)}
+    return {
+        line
+        for text in _docstrings(tree)
+        for line in range(text.lineno, (text.end_lineno or text.lineno) + 1)
+    }
 
 
 def _count_docstrings(tree: ast.AST) -> int:
@@ -87,7 +97,11 @@ def _count_nested(tree: ast.AST) -> int:
     inner: set[ast.AST] = set()
     for outer in ast.walk(tree):
         if isinstance(outer, _COMPREHENSION):
-            inner.update(node for node in ast.walk(outer) if node is not outer and isinstance(node, _COMPREHENSION))
+            inner.update(
+                node
+                for node in ast.walk(outer)
+                if node is not outer and isinstance(node, _COMPREHENSION)
+            )
     return len(inner)
 
 
@@ -104,12 +118,19 @@ def _row(size: Size, name: str) -> str:
 
 def measure_tree(root: Path) -> dict[Path, Size]:
     """Measure every Python file below ``root``, under its path from there."""
-    return {path.relative_to(root): measure_source(path.read_text(encoding="utf-8")) for path in root.rglob("*.py")}
+    return {
+        path.relative_to(root): measure_source(path.read_text(encoding="utf-8"))
+        for path in root.rglob("*.py")
+    }
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, nargs="?", default=Path(__file__).parent.parent / "memlab")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "folder", type=Path, nargs="?", default=Path(__file__).parent.parent / "memlab"
+    )
     root = parser.parse_args().folder
     sizes = measure_tree(root)
     packages: dict[str, list[Size]] = {}
@@ -120,13 +141,19 @@ def main() -> int:
     for name, size in sorted(totals.items(), key=lambda item: -item[1].lines):
         print(_row(size, name))
     for group in sorted({path.parts[0] for path in sizes if len(path.parts) > 1}):
-        print(_row(add_sizes([size for path, size in sizes.items() if path.parts[0] == group]), f"{group} in all"))
+        print(
+            _row(
+                add_sizes([size for path, size in sizes.items() if path.parts[0] == group]),
+                f"{group} in all",
+            )
+        )
     print(_row(add_sizes(list(sizes.values())), f"in {len(sizes)} files"))
     longest = sorted(sizes, key=lambda path: -sizes[path].lines)[:3]
     print("longest:", ", ".join(f"{path} {sizes[path].lines}" for path in longest))
     names = Counter(path.name for path in sizes if path.name != "__init__.py")
     print(
-        "one name for several files:", ", ".join(f"{name} x{count}" for name, count in names.most_common() if count > 1)
+        "one name for several files:",
+        ", ".join(f"{name} x{count}" for name, count in names.most_common() if count > 1),
     )
     return 0
 

@@ -80,7 +80,10 @@ def rows(count: int, dice: random.Random) -> list[dict[str, object]]:
 def measure(lab: memlab.Lab, questions: list[tuple[str, str | None]]) -> list[float]:
     for question, project in questions[:10]:
         lab.recall(question, project=project)
-    return [timed(lambda q=question, p=project: lab.recall(q, project=p)) for question, project in questions]
+    return [
+        timed(lambda q=question, p=project: lab.recall(q, project=p))
+        for question, project in questions
+    ]
 
 
 def parts(lab: memlab.Lab, questions: list[tuple[str, str | None]]) -> float:
@@ -99,7 +102,10 @@ def fresh_import() -> float:
     """Milliseconds that ``import memlab`` adds to a bare interpreter, best of five."""
 
     def run(code: str) -> float:
-        return min(timed(lambda: subprocess.run([sys.executable, "-c", code], check=True)) for _ in range(5))
+        return min(
+            timed(lambda: subprocess.run([sys.executable, "-c", code], check=True))
+            for _ in range(5)
+        )
 
     return 1000 * (run("import memlab") - run("pass"))
 
@@ -113,16 +119,24 @@ def main() -> None:
 
     print(f"import memlab            {fresh_import():8.1f} ms\n")
 
-    print(f"{'corpus':<14}{'turns':>9}{'turns/s':>9}{'reopen s':>10}{'p50 ms':>8}{'p95 ms':>8}{'p50 / parts':>13}")
+    print(
+        f"{'corpus':<14}{'turns':>9}{'turns/s':>9}{'reopen s':>10}{'p50 ms':>8}{'p95 ms':>8}{'p50 / parts':>13}"
+    )
     with tempfile.TemporaryDirectory() as folder:
         if chosen.locomo:
-            from memlab.io.ingest import conversation, read_locomo  # checkouts before 0.2 have it elsewhere
+            from memlab.io.ingest import (
+                conversation,
+                read_locomo,
+            )  # checkouts before 0.2 have it elsewhere
 
             path = Path(folder) / "locomo.memlab"
             benchmarks = read_locomo(chosen.locomo)
             with memlab.open(path) as lab:
                 spent = timed(
-                    lambda: [conversation(lab, b.conversation, project=b.conversation.name) for b in benchmarks]
+                    lambda: [
+                        conversation(lab, b.conversation, project=b.conversation.name)
+                        for b in benchmarks
+                    ]
                 )
                 rate = len(lab) / spent
             asked = [(q.text, b.conversation.name) for b in benchmarks for q in b.questions]
@@ -134,19 +148,25 @@ def main() -> None:
             with memlab.open(path) as lab:
                 lab.remember(given[:100], chain=True)
                 spent = timed(partial(remember_in_batches, lab, given, first=100))
-            questions: list[tuple[str, str | None]] = [(sentence(dice, 8), None) for _ in range(100)]
+            questions: list[tuple[str, str | None]] = [
+                (sentence(dice, 8), None) for _ in range(100)
+            ]
             report(f"{size:,}", path, (size - 100) / spent, questions)
             report("  one project", path, None, [(question, "p1") for question, _ in questions])
 
 
-def report(name: str, path: Path, rate: float | None, questions: list[tuple[str, str | None]]) -> None:
+def report(
+    name: str, path: Path, rate: float | None, questions: list[tuple[str, str | None]]
+) -> None:
     started = time.perf_counter()
     with memlab.open(path) as lab:
         opened = time.perf_counter() - started
         p50, p95 = quantiles(measure(lab, questions))
         rated = "" if rate is None else f"{rate:,.0f}"
         ratio = p50 / parts(lab, questions)
-        print(f"{name:<14}{len(lab):>9,}{rated:>9}{opened:>10.2f}{p50:>8.2f}{p95:>8.2f}{ratio:>13.1f}")
+        print(
+            f"{name:<14}{len(lab):>9,}{rated:>9}{opened:>10.2f}{p50:>8.2f}{p95:>8.2f}{ratio:>13.1f}"
+        )
 
 
 if __name__ == "__main__":

@@ -46,7 +46,9 @@ def run_tests(
         variables = {**os.environ, **environment, "HYPOTHESIS_STORAGE_DIRECTORY": folder}
         options = ["-q", "-p", "no:cacheprovider", f"--hypothesis-seed={seed}"]
         command = [sys.executable, "-m", "pytest", *options, "--tb=short", *arguments]
-        done = subprocess.run(command, cwd=_ROOT, env=variables, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=_ROOT, env=variables, capture_output=True, text=True, check=False
+        )
     said = done.stdout + done.stderr
     last = done.stdout.strip().splitlines()[-1:] or [""]
     counts = {name.rstrip("s"): int(number) for number, name in _COUNT.findall(last[0])}
@@ -56,12 +58,18 @@ def run_tests(
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--each", action="store_true", help="every seed on both processors")
-    parser.add_argument("--thorough", action="store_true", help="200 examples of every property, not 20")
-    parser.add_argument("--say", action="store_true", help="print what pytest said of a run that failed")
+    parser.add_argument(
+        "--thorough", action="store_true", help="200 examples of every property, not 20"
+    )
+    parser.add_argument(
+        "--say", action="store_true", help="print what pytest said of a run that failed"
+    )
     given, arguments = parser.parse_known_args()
     kinds = list(processors().items())
     runs = [
@@ -79,7 +87,10 @@ def main() -> int:
         seen.add(name)
         counts, failed, said = run_tests(seed, environment, [*profile, *chosen, *arguments])
         seconds, bad = time.monotonic() - began, counts.get("failed", 0) + counts.get("error", 0)
-        print(f"{seed:>4}  {name:<14}{counts.get('passed', 0):>8,}{bad:>8,}{seconds:>9,.0f}", flush=True)
+        print(
+            f"{seed:>4}  {name:<14}{counts.get('passed', 0):>8,}{bad:>8,}{seconds:>9,.0f}",
+            flush=True,
+        )
         for test in failed:
             failing[test].append(f"{seed} on {name}")
         if failed and given.say:

@@ -73,35 +73,60 @@ class Teacher:
             for length, places in sorted(of_length.items()):
                 for start in range(0, len(places), size := max(1, 512 // length)):
                     part = places[start : start + size]
-                    found[part] = self._states(np.array([ids[place] for place in part])).mean(axis=1)
+                    found[part] = self._states(np.array([ids[place] for place in part])).mean(
+                        axis=1
+                    )
                     step(len(part))
         return found
 
     def _states(self, ids: np.ndarray) -> np.ndarray:
         count, length = ids.shape
         of = self.weights
-        states = of["embeddings.word_embeddings.weight"][ids] + of["embeddings.position_embeddings.weight"][:length]
-        states = self._normed(states + of["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
+        states = (
+            of["embeddings.word_embeddings.weight"][ids]
+            + of["embeddings.position_embeddings.weight"][:length]
+        )
+        states = self._normed(
+            states + of["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm"
+        )
         for number in range(self.layers):
             layer = f"encoder.layer.{number}"
             query, key, value = (
-                self._dense(states, f"{layer}.attention.self.{part}").reshape(count, length, self.heads, -1)
+                self._dense(states, f"{layer}.attention.self.{part}").reshape(
+                    count, length, self.heads, -1
+                )
                 for part in ("query", "key", "value")
             )
-            scores = query.transpose(0, 2, 1, 3) @ key.transpose(0, 2, 3, 1) / np.float32(np.sqrt(query.shape[-1]))
+            scores = (
+                query.transpose(0, 2, 1, 3)
+                @ key.transpose(0, 2, 3, 1)
+                / np.float32(np.sqrt(query.shape[-1]))
+            )
             shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
             shares /= shares.sum(axis=-1, keepdims=True)
-            read = (shares @ value.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3).reshape(count, length, -1)
+            read = (
+                (shares @ value.transpose(0, 2, 1, 3))
+                .transpose(0, 2, 1, 3)
+                .reshape(count, length, -1)
+            )
             read = self._dense(read, f"{layer}.attention.output.dense")
             states = self._normed(states + read, f"{layer}.attention.output.LayerNorm")
             inner = self._dense(states, f"{layer}.intermediate.dense")
-            inner *= 0.5 * (1 + np.tanh(np.float32(0.7978845608) * inner * (1 + np.float32(0.044715) * inner * inner)))
+            inner *= 0.5 * (
+                1
+                + np.tanh(
+                    np.float32(0.7978845608) * inner * (1 + np.float32(0.044715) * inner * inner)
+                )
+            )
             inner = self._dense(inner, f"{layer}.output.dense")
             states = self._normed(states + inner, f"{layer}.output.LayerNorm")
         return states
 
     def _dense(self, states: np.ndarray, name: str) -> np.ndarray:
-        flat = states.reshape(-1, states.shape[-1]) @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
+        flat = (
+            states.reshape(-1, states.shape[-1]) @ self.weights[f"{name}.weight"].T
+            + self.weights[f"{name}.bias"]
+        )
         return flat.reshape(*states.shape[:-1], -1)
 
     def _normed(self, states: np.ndarray, name: str) -> np.ndarray:
@@ -124,7 +149,8 @@ class Table:
         ids = [[one for one in own.ids if one != self.unknown][:most] for own in read]
         stops = np.cumsum([0, *map(len, ids)])
         counts = csr_matrix(
-            (np.ones(stops[-1], dtype=np.float32), np.concatenate(ids), stops), shape=(len(ids), len(self.rows))
+            (np.ones(stops[-1], dtype=np.float32), np.concatenate(ids), stops),
+            shape=(len(ids), len(self.rows)),
         )
         return (diags(1 / np.maximum(np.diff(stops), 1).astype(np.float32)) @ counts).tocsr()
 
@@ -146,7 +172,9 @@ def sentences(count: int, seed: int = 7) -> list[str]:
     return [found[place] for place in np.random.default_rng(seed).permutation(len(found))[:count]]
 
 
-def trained(shares: csr_matrix, wanted: np.ndarray, rows: np.ndarray, ridge: float, steps: int = 30) -> np.ndarray:
+def trained(
+    shares: csr_matrix, wanted: np.ndarray, rows: np.ndarray, ridge: float, steps: int = 30
+) -> np.ndarray:
     """The table nearest to ``rows`` whose means meet ``wanted``: conjugate gradients for all columns at once."""
     moved = np.zeros_like(rows)
     rest = shares.T @ (wanted - shares @ rows)
@@ -173,7 +201,9 @@ class Asked:
         turns = list(labelled.conversation.rows())
         place = {turn["ref"]: number for number, turn in enumerate(turns)}
         answerable = [one for one in labelled.questions if one.answerable]
-        gold = [(one.text, [place[ref] for ref in one.evidence if ref in place]) for one in answerable]
+        gold = [
+            (one.text, [place[ref] for ref in one.evidence if ref in place]) for one in answerable
+        ]
         self.kind, self.name = kind, labelled.conversation.name
         self.gold = [wanted for _, wanted in gold if wanted]
         self.questions = table.shares([text for text, wanted in gold if wanted])
@@ -186,19 +216,27 @@ class Asked:
         found = []
         for values, wanted in zip(cosines, self.gold, strict=True):
             top = np.isin(np.argsort(-values, kind="stable")[:10], wanted)
-            found.append((top.sum() / len(wanted), (top * discount).sum() / discount[: len(wanted)].sum()))
+            found.append(
+                (top.sum() / len(wanted), (top * discount).sum() / discount[: len(wanted)].sum())
+            )
         return np.array(found)
 
 
 def shown(name: str, asked: list[Asked], rows: np.ndarray, before: list[np.ndarray]) -> None:
     line = f"{name:<28}"
     for kind in dict.fromkeys(one.kind for one in asked):
-        own = [(one, one.judged(rows), old) for one, old in zip(asked, before, strict=True) if one.kind == kind]
+        own = [
+            (one, one.judged(rows), old)
+            for one, old in zip(asked, before, strict=True)
+            if one.kind == kind
+        ]
         means = np.vstack([new for _, new, _ in own]).mean(axis=0)
         line += f"  {kind} {means[0]:.3f} / {means[1]:.3f}"
         names = [one.name for one, new, _ in own for _ in new]
         for place in (0, 1):
-            found = cluster_interval(np.concatenate([(new - old)[:, place] for _, new, old in own]), names)
+            found = cluster_interval(
+                np.concatenate([(new - old)[:, place] for _, new, old in own]), names
+            )
             line += f" {found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]" if found else ""
     print(line, flush=True)
 
@@ -208,7 +246,10 @@ def save(rows: np.ndarray, folder: Path) -> None:
     shutil.copytree(PACKAGED, folder)
     (folder / "SHA256SUMS").unlink()
     scale = 127 / np.quantile(np.abs(rows), 0.99999)
-    save_file({"embeddings": np.rint(rows * scale).clip(-127, 127).astype(np.int8)}, folder / "model.safetensors")
+    save_file(
+        {"embeddings": np.rint(rows * scale).clip(-127, 127).astype(np.int8)},
+        folder / "model.safetensors",
+    )
 
 
 def main() -> None:
@@ -226,9 +267,13 @@ def main() -> None:
     texts = sentences(given.sentences)
     shares = table.shares(texts, LONGEST - 2)
     tokens = sorted(table.tokenizer.get_vocab(), key=table.tokenizer.token_to_id)
-    wanted = teacher.encode(texts) @ directions_of(teacher.of_tokens(tokens).astype(np.float64)).astype(np.float32)
+    wanted = teacher.encode(texts) @ directions_of(
+        teacher.of_tokens(tokens).astype(np.float64)
+    ).astype(np.float32)
     means = shares @ table.rows
-    rows = table.rows * np.float32((means * wanted).sum() / (means**2).sum())  # on the scale of what is wanted
+    rows = table.rows * np.float32(
+        (means * wanted).sum() / (means**2).sum()
+    )  # on the scale of what is wanted
     for ridge in RIDGES:
         moved = trained(shares, wanted, rows, ridge) - rows
         for mix in MIXES:

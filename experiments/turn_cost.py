@@ -26,7 +26,9 @@ from memlab.subjects.verifiers import local
 SEED = 7
 
 
-def offered(lab: memlab.Lab, contexts: list[str], pause: float, **how: Any) -> tuple[list[float], int, int]:
+def offered(
+    lab: memlab.Lab, contexts: list[str], pause: float, **how: Any
+) -> tuple[list[float], int, int]:
     """Milliseconds of each offer, how many contexts were searched, and how many gave way to a newer one."""
     spent, searched, skipped = [], 0, 0
     with lab.agents.turns(**how) as turns:
@@ -54,7 +56,9 @@ def worked(lab: memlab.Lab, contexts: list[str]) -> list[float]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--memories", type=int, default=10_000)
     options.add_argument("--offers", type=int, default=3_000)
     options.add_argument("--pack", default="cascade")
@@ -67,13 +71,21 @@ def main() -> None:
         ended.wait()
         return hits
 
-    ways: dict[str, Callable[[memlab.Hits], Any] | None] = {"by default": local, "hangs": hangs, "none": None}
+    ways: dict[str, Callable[[memlab.Hits], Any] | None] = {
+        "by default": local,
+        "hangs": hangs,
+        "none": None,
+    }
     with memlab.open(pack=given.pack) as lab:
         lab.remember(rows(given.memories, dice), linking="off")
         contexts = [sentence(dice) for _ in range(given.offers)]
-        print(f"{given.memories:,} memories, pack {given.pack}, {given.offers:,} offers, {given.pause:g} ms apart")
+        print(
+            f"{given.memories:,} memories, pack {given.pack}, {given.offers:,} offers, {given.pause:g} ms apart"
+        )
         for name, verifier in ways.items():
-            spent, searched, skipped = offered(lab, contexts, given.pause, verifier=verifier, patience=0.5)
+            spent, searched, skipped = offered(
+                lab, contexts, given.pause, verifier=verifier, patience=0.5
+            )
             p50, p99, most = np.percentile(spent, [50, 99, 100])
             print(
                 f"  verifier {name:10s} offer p50 {p50:.3f}  p99 {p99:.3f}  max {most:.3f} ms; "
@@ -82,7 +94,9 @@ def main() -> None:
         ended.set()
         p50, p99 = np.percentile(worked(lab, contexts[:100]), [50, 99])
         refined = int((lab.log["kind"] == "refine").sum())
-        print(f"  from offer to idle, verified: p50 {p50:.1f}  p99 {p99:.1f} ms; refined {refined} times")
+        print(
+            f"  from offer to idle, verified: p50 {p50:.1f}  p99 {p99:.1f} ms; refined {refined} times"
+        )
 
 
 if __name__ == "__main__":

@@ -36,7 +36,9 @@ def lived(memories: int, edges: int, clock: memlab.ManualClock) -> memlab.Lab:
     """A lab with a past: ages up to a year, a third of it recalled, edges at random of which some are old and weak."""
     dice = np.random.default_rng(0)
     vectors = dice.normal(size=(64, 8))
-    lab = memlab.open(embedder=lambda texts: vectors[[len(text) % 64 for text in texts]], clock=clock)
+    lab = memlab.open(
+        embedder=lambda texts: vectors[[len(text) % 64 for text in texts]], clock=clock
+    )
     age = dice.uniform(0, 365, memories)
     kinds = np.array(["fact", "preference", "gotcha", "observation"])[dice.integers(0, 4, memories)]
     frame = pl.DataFrame(
@@ -63,7 +65,9 @@ def lived(memories: int, edges: int, clock: memlab.ManualClock) -> memlab.Lab:
         target = (source + dice.integers(1, memories, count)) % memories
         weight = dice.uniform(0, 1, count)
         with lab.io.store.writing() as tx:
-            body = edges_of((source + 1).tolist(), (target + 1).tolist(), "relates-to", weight.tolist())
+            body = edges_of(
+                (source + 1).tolist(), (target + 1).tolist(), "relates-to", weight.tolist()
+            )
             tx.event("link", Change(edges=body).body(), at=made)
     clock.set(NOW)
     return lab
@@ -73,17 +77,25 @@ def anew(lab: memlab.Lab) -> None:
     """Every memory active and without a label, as before the first pass."""
     with lab.io.store.writing() as tx:
         ids = list(range(1, len(lab) + 1))
-        tx.event("restore", Change(set=[values_of(ids, status="active", label=None, changed=None)]).body(), at=NOW)
+        tx.event(
+            "restore",
+            Change(set=[values_of(ids, status="active", label=None, changed=None)]).body(),
+            at=NOW,
+        )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--memories", type=positive, default=100_000)
     parser.add_argument("--edges", type=positive, default=1_000_000)
     given = parser.parse_args()
     clock = memlab.ManualClock(NOW)
     lab = lived(given.memories, given.edges, clock)
-    print(f"{len(lab):,} memories, {lab.io.store.state.edges.live:,} edges; CPU seconds, transitions and edges pruned")
+    print(
+        f"{len(lab):,} memories, {lab.io.store.state.edges.live:,} edges; CPU seconds, transitions and edges pruned"
+    )
     print(f"{'pack':<14}{'first pass':>28}{'nothing to do':>20}{'four hours later':>28}")
     for name in memlab.packs():
         lab.policies.use(name)

@@ -49,7 +49,9 @@ KERNEL, BROWSER = 150, 300
 def filled(count: int) -> memlab.Lab:
     chance = random.Random(7)
     lab = memlab.open()
-    lab.remember([{"text": f"{' '.join(chance.choices(WORDS, k=9))} {number}"} for number in range(count)])
+    lab.remember(
+        [{"text": f"{' '.join(chance.choices(WORDS, k=9))} {number}"} for number in range(count)]
+    )
     return lab
 
 
@@ -69,7 +71,9 @@ def in_kernel(studio: PolicyStudio, slot: str, text: Callable[[float], str]) -> 
     for step in range(ROUNDS + WARM):
         source = text(round(0.1 + 0.01 * step, 2))
         start = time.perf_counter()
-        reply, _ = studio.answer({"id": step, "verb": "check", "arguments": {"source": source, "view": "x"}})
+        reply, _ = studio.answer(
+            {"id": step, "verb": "check", "arguments": {"source": source, "view": "x"}}
+        )
         times.append(1e3 * (time.perf_counter() - start))
         assert "error" not in reply, reply
         assert studio._about["problem"] is None
@@ -102,7 +106,10 @@ async def in_browser(lab: memlab.Lab) -> list[float]:
         page: Any = await browser.new_page()
         await page.goto(served.url)
         await page.locator(".memlab .after .row").first.wait_for()
-        times = [await page.evaluate(_MEASURE, round(0.1 + 0.01 * step, 2)) for step in range(ROUNDS + WARM)]
+        times = [
+            await page.evaluate(_MEASURE, round(0.1 + 0.01 * step, 2))
+            for step in range(ROUNDS + WARM)
+        ]
         await browser.close()
     served.close()
     return times
@@ -151,7 +158,10 @@ def table_lab(count: int) -> memlab.Lab:
 
 def table_shown(what: str, times: list[float], limit: float = float("nan")) -> None:
     middle, high = np.percentile(times, [50, 95])
-    print(f"{what:<58} p50 {middle:7.1f} ms  p95 {high:7.1f} ms" + (f"  of {limit:g}" if limit == limit else ""))
+    print(
+        f"{what:<58} p50 {middle:7.1f} ms  p95 {high:7.1f} ms"
+        + (f"  of {limit:g}" if limit == limit else "")
+    )
 
 
 def table_timed(act: Callable[[int], object], rounds: int = LOOKS) -> list[float]:
@@ -172,25 +182,45 @@ def table_in_kernel(lab: memlab.Lab) -> None:
         assert "error" not in reply, reply
 
     rest = {"filters": {}, "search": "", "by": "word", "sort": []}
-    table_shown("a page of 100 rows", table_timed(lambda step: ask("page", start=997 * step, count=100)), 100)
+    table_shown(
+        "a page of 100 rows",
+        table_timed(lambda step: ask("page", start=997 * step, count=100)),
+        100,
+    )
     kinds = memlab.KINDS
-    table_shown("another kind", table_timed(lambda n: ask("show", **{**rest, "filters": {"kind": [kinds[n % 12]]}})))
+    table_shown(
+        "another kind",
+        table_timed(lambda n: ask("show", **{**rest, "filters": {"kind": [kinds[n % 12]]}})),
+    )
     table_shown(
         "another brush of time",
-        table_timed(lambda n: ask("show", **{**rest, "filters": {"created": [f"2025-0{1 + n % 9}-01", None]}})),
+        table_timed(
+            lambda n: ask(
+                "show", **{**rest, "filters": {"created": [f"2025-0{1 + n % 9}-01", None]}}
+            )
+        ),
     )
-    table_shown("search by word", table_timed(lambda n: ask("show", **{**rest, "search": table_word(n)})))
     table_shown(
-        "search by meaning", table_timed(lambda n: ask("show", **{**rest, "search": table_word(n), "by": "meaning"}))
+        "search by word", table_timed(lambda n: ask("show", **{**rest, "search": table_word(n)}))
     )
-    table_shown("another order", table_timed(lambda n: ask("show", **{**rest, "sort": ["kind", bool(n % 2)]})))
+    table_shown(
+        "search by meaning",
+        table_timed(lambda n: ask("show", **{**rest, "search": table_word(n), "by": "meaning"})),
+    )
+    table_shown(
+        "another order",
+        table_timed(lambda n: ask("show", **{**rest, "sort": ["kind", bool(n % 2)]})),
+    )
 
 
 def map_in_kernel(lab: memlab.Lab) -> None:
     table_shown("map opens", table_timed(lambda _: MemoryMap(lab), 5))
     chart = MemoryMap(lab)
     for colour in ("status", "retention", "recalled", "cluster"):
-        table_shown(f"map coloured by {colour}", table_timed(lambda _, to=colour: setattr(chart, "colour", to), 1))
+        table_shown(
+            f"map coloured by {colour}",
+            table_timed(lambda _, to=colour: setattr(chart, "colour", to), 1),
+        )
 
 
 async def table_and_map_in_browser(lab: memlab.Lab) -> None:
@@ -202,7 +232,11 @@ async def table_and_map_in_browser(lab: memlab.Lab) -> None:
         start = time.perf_counter()
         await page.goto(served.url)
         await page.locator(".scroll .row[data-memory]").first.wait_for()
-        table_shown("browser: table opens, without the reading", [1_000 * (time.perf_counter() - start)], 1_000)
+        table_shown(
+            "browser: table opens, without the reading",
+            [1_000 * (time.perf_counter() - start)],
+            1_000,
+        )
         times = [await page.evaluate(_JUMP, (0.07 + 0.618 * step) % 1) for step in range(LOOKS)]
         table_shown("browser: a jump to rows that were not read", times, 100)
         served.close()
@@ -249,24 +283,32 @@ async def graph_in_browser(chart: MemoryMap) -> None:
         await graph.wait_for()
         edges = (await graph.get_attribute("aria-label")).split(" and ")[1].split(";")[0]
         rate, since = "0", time.perf_counter()
-        while time.perf_counter() - since < 5:  # it says the rate anew each 30 frames, until it stands still
+        while (
+            time.perf_counter() - since < 5
+        ):  # it says the rate anew each 30 frames, until it stands still
             await page.wait_for_timeout(100)
             said = await graph.get_attribute("data-rate")
             if said != rate:
                 rate, since = said, time.perf_counter()
-        print(f"browser: graph of {NODES:,} nodes, {edges}, drawn in software: {rate} frames a second on average")
+        print(
+            f"browser: graph of {NODES:,} nodes, {edges}, drawn in software: {rate} frames a second on average"
+        )
         served.close()
         await browser.close()
 
 
 def graph_main() -> None:
     with memlab.open() as lab:
-        lab.remember([{"text": f"Row {n}", "tags": [f"t{n % 40}", "all"]} for n in range(NODES + 200)])
+        lab.remember(
+            [{"text": f"Row {n}", "tags": [f"t{n % 40}", "all"]} for n in range(NODES + 200)]
+        )
         chart = MemoryMap(lab)
         chart.focus = 1
 
         def ask(_: int) -> None:
-            reply, _tables = chart.answer({"id": 1, "verb": "graph", "arguments": {"seeds": 1, "most": NODES}})
+            reply, _tables = chart.answer(
+                {"id": 1, "verb": "graph", "arguments": {"seeds": 1, "most": NODES}}
+            )
             assert "error" not in reply, reply
 
         table_shown(f"kernel: a neighbourhood of {NODES:,} nodes", table_timed(ask))
@@ -276,7 +318,10 @@ def graph_main() -> None:
 def first_main() -> None:
     for name in memlab.widgets.__all__:
         command = [sys.executable, "-c", _FIRST.replace("WIDGET", name)]
-        runs = [float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(3)]
+        runs = [
+            float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+            for _ in range(3)
+        ]
         print(f"first widget: {name:<44} median {1e3 * sorted(runs)[1]:7.1f} ms  of 1000")
 
 
@@ -286,11 +331,21 @@ def main() -> None:
         start = time.perf_counter()
         studio = PolicyStudio(lab, questions=asked())
         print(f"{count:,} memories; opened in {time.perf_counter() - start:.2f} s, the first time")
-        shown("kernel, recall-score scored again", in_kernel(studio, "recall-score", SCORE.format), KERNEL)
-        shown("kernel, seed-score, each question asked again", in_kernel(studio, "seed-score", SEED.format), KERNEL)
+        shown(
+            "kernel, recall-score scored again",
+            in_kernel(studio, "recall-score", SCORE.format),
+            KERNEL,
+        )
+        shown(
+            "kernel, seed-score, each question asked again",
+            in_kernel(studio, "seed-score", SEED.format),
+            KERNEL,
+        )
         shown("browser, slider to ranks on the page", asyncio.run(in_browser(lab)), BROWSER)
     print(f"load average {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":
-    {"table": table_main, "graph": graph_main, "first": first_main}.get("".join(sys.argv[1:2]), main)()
+    {"table": table_main, "graph": graph_main, "first": first_main}.get(
+        "".join(sys.argv[1:2]), main
+    )()

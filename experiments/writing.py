@@ -41,8 +41,26 @@ NAMES = [
     "ledger",
     "gate",
 ]
-VERBS = ["reads", "writes", "drops", "keeps", "skips", "merges", "splits", "checks", "signs", "retries"]
-ENDS = ["at night", "on every push", "before a release", "when the disk is full", "for each tenant", "without a lock"]
+VERBS = [
+    "reads",
+    "writes",
+    "drops",
+    "keeps",
+    "skips",
+    "merges",
+    "splits",
+    "checks",
+    "signs",
+    "retries",
+]
+ENDS = [
+    "at night",
+    "on every push",
+    "before a release",
+    "when the disk is full",
+    "for each tenant",
+    "without a lock",
+]
 WAYS = ("off", "later", "now")
 
 
@@ -73,9 +91,12 @@ def measure(path: Path, pack: str, way: str, singles: int, seed: int) -> dict[st
             old = lab.memories["text"]
             project = lab.memories["project"].mode()[0] if len(lab) else None
             texts = [
-                old[drawn.randrange(len(old))] + " now" if drawn.random() < 0.2 else next(told) for _ in range(singles)
+                old[drawn.randrange(len(old))] + " now" if drawn.random() < 0.2 else next(told)
+                for _ in range(singles)
             ]
-            lab.recall(texts[0], project=project, log=False)  # whatever is read at the first question
+            lab.recall(
+                texts[0], project=project, log=False
+            )  # whatever is read at the first question
             lab.remember(next(told), project=project, linking="now")
             took, done, appear = [], [], []
             cpu, start = time.process_time(), time.perf_counter()
@@ -84,10 +105,16 @@ def measure(path: Path, pack: str, way: str, singles: int, seed: int) -> dict[st
                 lab.remember(text, project=project, linking=way)
                 done.append(time.perf_counter())
                 took.append(done[-1] - began)
-                appear += [time.perf_counter() - when for when in done[len(appear) : len(done) - lab.graph.waiting()]]
+                appear += [
+                    time.perf_counter() - when
+                    for when in done[len(appear) : len(done) - lab.graph.waiting()]
+                ]
             wrote = time.perf_counter() - start
             while len(appear) < len(done):
-                appear += [time.perf_counter() - when for when in done[len(appear) : len(done) - lab.graph.waiting()]]
+                appear += [
+                    time.perf_counter() - when
+                    for when in done[len(appear) : len(done) - lab.graph.waiting()]
+                ]
                 time.sleep(0.001)
             return {
                 "pack": pack,
@@ -122,10 +149,18 @@ def bulk(path: Path, pack: str, rows: int, seed: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--lab", type=Path, help="measure beside the memories of this lab; it is not changed")
-    parser.add_argument("--size", type=positive, default=100_000, help="memories of the lab that is made")
-    parser.add_argument("--singles", type=positive, default=300, help="memories that are remembered one by one")
-    parser.add_argument("--bulk", type=positive, default=2_000, help="memories that are remembered in one call")
+    parser.add_argument(
+        "--lab", type=Path, help="measure beside the memories of this lab; it is not changed"
+    )
+    parser.add_argument(
+        "--size", type=positive, default=100_000, help="memories of the lab that is made"
+    )
+    parser.add_argument(
+        "--singles", type=positive, default=300, help="memories that are remembered one by one"
+    )
+    parser.add_argument(
+        "--bulk", type=positive, default=2_000, help="memories that are remembered in one call"
+    )
     parser.add_argument("--packs", nargs="+", default=["workbench"], choices=memlab.packs())
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
@@ -135,7 +170,11 @@ def main() -> None:
         if path is None:
             path = Path(folder) / "made.memlab"
             fill(path, given.size, given.seed)
-        rows = [measure(path, pack, way, given.singles, given.seed) for pack in given.packs for way in WAYS]
+        rows = [
+            measure(path, pack, way, given.singles, given.seed)
+            for pack in given.packs
+            for way in WAYS
+        ]
         many = [bulk(path, pack, given.bulk, given.seed) for pack in given.packs]
     facts = provenance(["polars", "numpy", "hy"])
     if given.json:
@@ -145,7 +184,12 @@ def main() -> None:
     for table in (rows, many):
         print("\n" + "  ".join(table[0]))
         for row in table:
-            print("  ".join(f"{value:,.2f}" if isinstance(value, float) else str(value) for value in row.values()))
+            print(
+                "  ".join(
+                    f"{value:,.2f}" if isinstance(value, float) else str(value)
+                    for value in row.values()
+                )
+            )
 
 
 if __name__ == "__main__":

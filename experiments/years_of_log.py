@@ -62,31 +62,47 @@ def ask(lab: memlab.Lab, dice: random.Random, count: int) -> None:
 
 def concluded(lab: memlab.Lab) -> tuple[dict[str, Any], float]:
     """Estimates of three policies and the verdict on the challenger, as JSON, and the seconds of the estimates."""
-    policies = ["memlab", pl.col("similarity"), pl.col("lexical") + pl.col("use-1-days").fill_null(0)]
-    took, evaluation = spent(lambda: memlab.evaluate(lab.slates(), policies, missing="censor", cluster="day"))
+    policies = [
+        "memlab",
+        pl.col("similarity"),
+        pl.col("lexical") + pl.col("use-1-days").fill_null(0),
+    ]
+    took, evaluation = spent(
+        lambda: memlab.evaluate(lab.slates(), policies, missing="censor", cluster="day")
+    )
     verdict = lab.verdict(missing="censor", cluster="day")
     return {"estimates": repr(evaluation.to_dict()), "verdict": str(verdict)}, took
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--recalls", type=int, default=10_000)
     parser.add_argument("--compared", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--folder", type=Path, help="where the lab stays; without it, it is removed")
+    parser.add_argument(
+        "--folder", type=Path, help="where the lab stays; without it, it is removed"
+    )
     given = parser.parse_args()
     folder = given.folder or Path(tempfile.mkdtemp())
     shutil.rmtree(folder / "lab", ignore_errors=True)
     dice = random.Random(given.seed)
     every, at = store._SEAL_EVERY, store._SEAL_AT
-    found: dict[str, Any] = {"recalls": given.recalls, "compared": given.compared, "memories": MEMORIES}
+    found: dict[str, Any] = {
+        "recalls": given.recalls,
+        "compared": given.compared,
+        "memories": MEMORIES,
+    }
     with memlab.open(folder / "lab", pack="memlab", clock=clock) as lab:
         lab.remember(rows(MEMORIES, dice), chain=True)
     empty = size(folder)
     store._SEAL_EVERY = store._SEAL_AT = NEVER
     with memlab.open(folder / "lab", clock=clock) as lab:
         lab.challenge("workbench")
-        found["logged, challenged, ms"] = 1000 * spent(lambda: ask(lab, dice, given.compared))[0] / given.compared
+        found["logged, challenged, ms"] = (
+            1000 * spent(lambda: ask(lab, dice, given.compared))[0] / given.compared
+        )
     found["full, bytes"] = (size(folder) - empty) / given.compared
     with memlab.open(folder / "lab", clock=clock) as lab:
         before, found["evaluate before, s"] = concluded(lab)

@@ -154,7 +154,9 @@ class UnknownName(InputError, LookupError):
     UnknownName('There is no pack "associatve". Did you mean associative?')
     """
 
-    def __init__(self, what: str, name: object, known: Iterable[str] = (), *, where: str = "") -> None:
+    def __init__(
+        self, what: str, name: object, known: Iterable[str] = (), *, where: str = ""
+    ) -> None:
         self.what, self.name = what, name
         super().__init__(f'{where}There is no {what} "{name}". {did_you_mean(str(name), known)}')
 
@@ -211,7 +213,9 @@ class PolicyError(MemlabError):
         stop = self.end_column if self.end_column and self.end_column > start else start + 1
         window = max(0, start - 60)
         caret = " " * (start - window) + "^" * max(1, min(stop, len(shown)) - start)
-        return printable(f"{where}: {self.message}\n  {shown[window : window + 120]}\n  {caret[:120]}")
+        return printable(
+            f"{where}: {self.message}\n  {shown[window : window + 120]}\n  {caret[:120]}"
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.args, self.__dict__))
@@ -245,7 +249,9 @@ class NewerLab(LabError):
     """The lab was written by a later version of memlab."""
 
     @classmethod
-    def of_format(cls, what: str, number: int, known: int, *, written_by: str = "", noun: str = "format") -> NewerLab:
+    def of_format(
+        cls, what: str, number: int, known: int, *, written_by: str = "", noun: str = "format"
+    ) -> NewerLab:
         """Return the error for ``what``, which has the format ``number`` where this memlab reads up to ``known``.
 
         ``written_by`` is the version of memlab that wrote it, where that is known.
@@ -259,7 +265,9 @@ class NewerLab(LabError):
     @classmethod
     def of_word(cls, what: str) -> NewerLab:
         """Return the error for ``what``, a clause that names something unknown here, such as a kind of event."""
-        return cls(f"{what}, which memlab {__version__} does not know: a later memlab wrote it. Upgrade memlab.")
+        return cls(
+            f"{what}, which memlab {__version__} does not know: a later memlab wrote it. Upgrade memlab."
+        )
 
 
 class DamagedLab(LabError):
@@ -380,10 +388,14 @@ class MissingExtra(MemlabError, ImportError):
     """A feature needs an optional dependency; the message gives the pip command."""
 
     def __init__(self, feature: str, package: str, extra: str) -> None:
-        super().__init__(f"{feature} needs {package}. Install it with: pip install 'memlab[{extra}]'")
+        super().__init__(
+            f"{feature} needs {package}. Install it with: pip install 'memlab[{extra}]'"
+        )
 
 
-def _rebuild(cls: type[MemlabError], args: tuple[object, ...], state: dict[str, object]) -> MemlabError:
+def _rebuild(
+    cls: type[MemlabError], args: tuple[object, ...], state: dict[str, object]
+) -> MemlabError:
     error = cls.__new__(cls)
     error.args = args
     error.__dict__.update(state)

@@ -11,7 +11,11 @@ __all__ = ["completion", "serving"]
 def completion(content, *, tokens=None, finish="stop"):
     """The body of a completion with these words; what is no text is written as JSON."""
     words = content if isinstance(content, str) or content is None else json.dumps(content)
-    choice = {"index": 0, "message": {"role": "assistant", "content": words}, "finish_reason": finish}
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": words},
+        "finish_reason": finish,
+    }
     usage = {} if tokens is None else {"usage": {"total_tokens": tokens}}
     return json.dumps({"object": "chat.completion", "choices": [choice], **usage}).encode()
 
@@ -48,7 +52,9 @@ def serving(answer):
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+    )
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/v1", requests

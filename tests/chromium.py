@@ -27,6 +27,8 @@ def launched():
     if path is None:
         absent("No Chromium was found; MEMLAB_BROWSER may be its path.")
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        opened = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
+        )
         yield opened
         opened.close()

@@ -19,7 +19,9 @@ from memlab.ui.cli import main
 Store.strict = True
 
 # Tests assert what is right, never how long it takes: machines are noisy.
-settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=10)
+settings.register_profile(
+    "quick", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=10
+)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=200)
 settings.load_profile("quick")
 
@@ -116,7 +118,9 @@ def execute_notebook(tmp_path):
 
     def execute(source):
         notebook = nbformat.reads(source, as_version=4)
-        nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+        nbclient.NotebookClient(
+            notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}
+        ).execute()
         return notebook
 
     return execute

@@ -18,7 +18,9 @@ def letters(texts):
     out = np.zeros((len(texts), 32))
     for row, text in enumerate(texts):
         padded = f"  {text.lower()}  "
-        for trigram, count in Counter(map("".join, zip(padded, padded[1:], padded[2:], strict=False))).items():
+        for trigram, count in Counter(
+            map("".join, zip(padded, padded[1:], padded[2:], strict=False))
+        ).items():
             place, sign = _placed(trigram)
             out[row, place] += sign * count
     return out

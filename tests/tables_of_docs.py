@@ -24,13 +24,21 @@ def rows(head: str, lines: Iterable[Iterable[object]]) -> str:
     """Return a table in Markdown."""
     names = [name.strip() for name in head.split("|")]
     rule = "|".join("---" for _ in names)
-    return "\n".join([f"| {' | '.join(names)} |", f"|{rule}|", *(f"| {' | '.join(map(str, one))} |" for one in lines)])
+    return "\n".join(
+        [
+            f"| {' | '.join(names)} |",
+            f"|{rule}|",
+            *(f"| {' | '.join(map(str, one))} |" for one in lines),
+        ]
+    )
 
 
 def values_of(column: Column) -> str:
     """Return the words or the range of a column."""
     if column.words:
-        return " ".join(f"`{word}`" for word in column.words) + (" or any short word where `open-words`" * column.open)
+        return " ".join(f"`{word}`" for word in column.words) + (
+            " or any short word where `open-words`" * column.open
+        )
     if column.storage != "num":
         return ""
     high = "" if column.high == float("inf") else f"{column.high:g}"
@@ -54,7 +62,9 @@ def type_in(frame: object, name: str) -> str:
 def fields() -> str:
     frame = memlab.open().memories
     given = [MEMORY[name] for name in FIELDS]
-    lines = [(f"`{c.name}`", type_in(frame, c.name), values_of(c), default_of(c), c.doc) for c in given]
+    lines = [
+        (f"`{c.name}`", type_in(frame, c.name), values_of(c), default_of(c), c.doc) for c in given
+    ]
     lines[0] = (*lines[0][:3], "needed", lines[0][4])
     return rows("field | type | values | default | what it is", lines)
 
@@ -62,13 +72,22 @@ def fields() -> str:
 def kept() -> str:
     frame = memlab.open().memories
     own = [column for column in MEMORY.values() if column.name not in FIELDS]
-    return rows("column | type | what it is", [(f"`{c.name}`", type_in(frame, c.name), c.doc) for c in own])
+    return rows(
+        "column | type | what it is", [(f"`{c.name}`", type_in(frame, c.name), c.doc) for c in own]
+    )
 
 
 def edges() -> str:
     frame = memlab.open().edges
     lines = [
-        (f"`{c.name}`", type_in(frame, c.name), values_of(c), default_of(c), "yes" if c.given else "no", c.doc)
+        (
+            f"`{c.name}`",
+            type_in(frame, c.name),
+            values_of(c),
+            default_of(c),
+            "yes" if c.given else "no",
+            c.doc,
+        )
         for c in EDGE.values()
     ]
     return rows("column | type | values | default | may be given | what it is", lines)
@@ -88,7 +107,9 @@ def settings() -> str:
     lines = []
     for name in SETTINGS:
         default, *others = (written(pack.settings[name]) for pack in packs)
-        lines.append((f"`{name}`", default, *("" if other == default else other for other in others)))
+        lines.append(
+            (f"`{name}`", default, *("" if other == default else other for other in others))
+        )
     return rows(" | ".join(("setting", *(pack.name for pack in packs))), lines)
 
 
@@ -99,14 +120,23 @@ def other_packs() -> str:
             continue
         base = name.removesuffix("-plus") if name.endswith("-plus") else "memlab"
         own, other = load_pack(name).settings, load_pack(base).settings
-        differs = [f"`{one}` {written(own[one]).replace('<br>', ' ')}" for one in SETTINGS if own[one] != other[one]]
+        differs = [
+            f"`{one}` {written(own[one]).replace('<br>', ' ')}"
+            for one in SETTINGS
+            if own[one] != other[one]
+        ]
         lines.append((f"`{name}`", f"`{base}`", ", ".join(differs) or "nothing"))
     return rows("pack | as | but for", lines)
 
 
 def operations() -> str:
     lines = [
-        (f"`{name}`", *(" ".join(f"`{one}`" for one in part) for part in (o.required, o.optional)), o.does, o.doc)
+        (
+            f"`{name}`",
+            *(" ".join(f"`{one}`" for one in part) for part in (o.required, o.optional)),
+            o.does,
+            o.doc,
+        )
         for name, o in OPERATIONS.items()
     ]
     return rows("operation | needed | optional | it | what it does", lines)
@@ -117,7 +147,9 @@ def arguments() -> str:
     for tool in TOOLS:
         for name, field in tool.form.model_fields.items():
             needed = field.is_required()
-            default = "needed" if needed else "none" if field.default is None else f"`{field.default}`"
+            default = (
+                "needed" if needed else "none" if field.default is None else f"`{field.default}`"
+            )
             lines.append((f"`{tool.name}`", f"`{name}`", default, field.description or ""))
     return rows("verb | argument | default | what it is", lines)
 
@@ -125,7 +157,8 @@ def arguments() -> str:
 def answers() -> str:
     models = {f"`{tool.name}`": tool.answer for tool in TOOLS} | {"a hit": Found}
     return rows(
-        "of | attributes", [(who, " ".join(f"`{name}`" for name in one.model_fields)) for who, one in models.items()]
+        "of | attributes",
+        [(who, " ".join(f"`{name}`" for name in one.model_fields)) for who, one in models.items()],
     )
 
 

@@ -17,11 +17,23 @@ from tests.displays import html_of
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 FACTS = {
-    "harbour": ["The ferry to Texel leaves at noon.", "My boat is called Albatross.", "Herring season opens in June."],
-    "kitchen": ["The sourdough needs salt.", "Grandmother's tureen is cracked.", "Saffron is kept in the blue tin."],
+    "harbour": [
+        "The ferry to Texel leaves at noon.",
+        "My boat is called Albatross.",
+        "Herring season opens in June.",
+    ],
+    "kitchen": [
+        "The sourdough needs salt.",
+        "Grandmother's tureen is cracked.",
+        "Saffron is kept in the blue tin.",
+    ],
 }
 QUESTIONS = {
-    "harbour": ["When does the ferry to Texel leave?", "What is the boat called?", "When does herring season open?"],
+    "harbour": [
+        "When does the ferry to Texel leave?",
+        "What is the boat called?",
+        "When does herring season open?",
+    ],
     "kitchen": ["What does the sourdough need?", "What is cracked?", "Where is the saffron kept?"],
 }
 
@@ -31,7 +43,9 @@ def labelled(name, *, extra=()):
         Turn(f"D1:{number}", "Ida", text, "session_1", START + timedelta(minutes=number))
         for number, text in enumerate(FACTS[name], 1)
     ]
-    questions = [Question(text, 1 + at % 2, (f"D1:{at + 1}",)) for at, text in enumerate(QUESTIONS[name])]
+    questions = [
+        Question(text, 1 + at % 2, (f"D1:{at + 1}",)) for at, text in enumerate(QUESTIONS[name])
+    ]
     return LabelledConversation(Conversation(name, tuple(turns)), (*questions, *extra))
 
 
@@ -59,7 +73,11 @@ def test_the_json_has_the_agreed_shape(result):
     for system in told["systems"]:
         told_of = {"name", "hash", "labels", "questions", "metrics", "by_category", "intervals"}
         assert set(system) == told_of | {"latency_ms", "ingest_per_s"}
-        names = {f"{kind}@{cut}" for kind in ("recall", "recall_any", "recall_all") for cut in (5, 10, 20)}
+        names = {
+            f"{kind}@{cut}"
+            for kind in ("recall", "recall_any", "recall_all")
+            for cut in (5, 10, 20)
+        }
         assert set(system["metrics"]) == set(system["intervals"]) == names | {"mrr@10", "ndcg@10"}
         assert set(system["by_category"]) == {"1", "2"}
         assert set(system["by_category"]["1"]) == set(system["metrics"])
@@ -72,23 +90,31 @@ def relabelled(conversations, *evidence):
     """The same questions with other evidence, in order."""
     given = iter(evidence)
     return [
-        replace(one, questions=tuple(replace(asked, evidence=next(given)) for asked in one.questions))
+        replace(
+            one, questions=tuple(replace(asked, evidence=next(given)) for asked in one.questions)
+        )
         for one in conversations
     ]
 
 
 def test_two_sets_of_labels_judge_the_same_rankings(result):
     other = relabelled(BOTH, ("D1:1",), ("D1:1", "D1:2"), (), ("D1:1",), ("D1:2",), ("D1:3",))
-    both = bench_conversations(BOTH, packs=["memlab", "cascade"], labels={"corrected": other}, dataset="tiny")
+    both = bench_conversations(
+        BOTH, packs=["memlab", "cascade"], labels={"corrected": other}, dataset="tiny"
+    )
     assert [system.labels for system in both.systems] == ["published"] * 4 + ["corrected"] * 4
     assert [system.questions for system in both.systems] == [6] * 4 + [5] * 4
     told = steady(both)["systems"]
     assert told[:4] == steady(result)["systems"]
-    first = next(system for system in both.systems if (system.labels, system.name) == ("corrected", "memlab"))
+    first = next(
+        system for system in both.systems if (system.labels, system.name) == ("corrected", "memlab")
+    )
     assert first.counts == {1: 3, 2: 2}
     assert "published and corrected labels" in repr(both)
     assert repr(both).splitlines()[2].split()[:2] == ["system", "labels"]
-    assert both.frame.filter(pl.col("category").is_null())["labels"].unique(maintain_order=True).to_list() == [
+    assert both.frame.filter(pl.col("category").is_null())["labels"].unique(
+        maintain_order=True
+    ).to_list() == [
         "published",
         "corrected",
     ]
@@ -104,12 +130,19 @@ def test_ir_measures_gives_the_same_figures():
     import ir_measures
     from ir_measures import RR, R, Success, nDCG
 
-    other = relabelled(BOTH, ("D1:1",), ("D1:1", "D1:2"), ("D1:3",), ("D1:1",), ("D1:2",), ("D1:1", "D1:3"))
+    other = relabelled(
+        BOTH, ("D1:1",), ("D1:1", "D1:2"), ("D1:3",), ("D1:1",), ("D1:2",), ("D1:1", "D1:3")
+    )
     trap = Question("What is the ferry called?", 5, ("D1:2",))
     given = [labelled("harbour", extra=[trap]), BOTH[1]]
     other = [replace(other[0], questions=(*other[0].questions, trap)), other[1]]
     found = bench_conversations(given, packs=["memlab", "cascade"], labels={"corrected": other})
-    measures = {"recall@5": R @ 5, "recall_any@5": Success @ 5, "mrr@10": RR @ 10, "ndcg@10": nDCG @ 10}
+    measures = {
+        "recall@5": R @ 5,
+        "recall_any@5": Success @ 5,
+        "mrr@10": RR @ 10,
+        "ndcg@10": nDCG @ 10,
+    }
     answerable = found.queries[: found.questions]
     for system in found.systems:
         evidence = found.evidence[system.labels][: found.questions]
@@ -136,7 +169,9 @@ def test_every_conversation_is_its_own_project(result):
 
 
 def test_two_runs_give_the_same_numbers(result):
-    assert steady(bench_conversations(BOTH, packs=["memlab", "cascade"], dataset="tiny")) == steady(result)
+    assert steady(bench_conversations(BOTH, packs=["memlab", "cascade"], dataset="tiny")) == steady(
+        result
+    )
 
 
 def test_no_packs_run_reaches_anothers_scores(result):
@@ -148,7 +183,9 @@ def test_no_packs_run_reaches_anothers_scores(result):
 def test_category_5_is_asked_last_and_counted_apart(result):
     trap = Question("What is the ferry called?", 5, ("D1:2",))
     apart = bench_conversations(
-        [labelled("harbour", extra=[trap]), labelled("kitchen")], packs=["memlab", "cascade"], dataset="tiny"
+        [labelled("harbour", extra=[trap]), labelled("kitchen")],
+        packs=["memlab", "cascade"],
+        dataset="tiny",
     )
     assert apart.questions == 6
     for system, before in zip(apart.systems, result.systems, strict=True):
@@ -159,7 +196,9 @@ def test_category_5_is_asked_last_and_counted_apart(result):
 
 def test_questions_without_evidence_are_left_out_and_counted():
     open_question = Question("Would Ida like a lighthouse?", 3, ())
-    found = bench_conversations([labelled("harbour", extra=[open_question])], packs=["memlab"], baselines=False)
+    found = bench_conversations(
+        [labelled("harbour", extra=[open_question])], packs=["memlab"], baselines=False
+    )
     assert (found.questions, found.unjudged) == (3, 1)
     assert 3 not in found.systems[0].by_category
     assert "1 without evidence left out" in repr(found)
@@ -176,7 +215,9 @@ def test_the_frame_has_a_row_for_each_system_and_category(result):
     assert frame.height == len(result.systems) * 3
     whole = frame.filter(pl.col("category").is_null())
     assert whole["system"].to_list() == [system.name for system in result.systems]
-    assert whole["recall@10"].to_list() == [system.metrics["recall@10"] for system in result.systems]
+    assert whole["recall@10"].to_list() == [
+        system.metrics["recall@10"] for system in result.systems
+    ]
     assert whole["ndcg@10"].is_sorted(descending=True)
     assert frame.filter(pl.col("category") == 1)["questions"].unique().to_list() == [4]
 
@@ -184,11 +225,15 @@ def test_the_frame_has_a_row_for_each_system_and_category(result):
 def test_it_reads_well_in_a_terminal_and_a_notebook(result):
     lines = repr(result).splitlines()
     assert lines[0].endswith("[95% interval by conversation]")
-    assert lines[0].startswith("tiny: 6 questions that can be answered on 2 conversations; turn level, published")
+    assert lines[0].startswith(
+        "tiny: 6 questions that can be answered on 2 conversations; turn level, published"
+    )
     assert lines[2].split()[:3] == ["system", "recall@5", "recall@10"]
     assert max(len(line) for line in lines[2:7]) <= 150
     assert html_of(result).count("<tr>") == 2 * (1 + len(result.systems))
-    assert "&lt;b&gt;" in html_of(bench_conversations(BOTH, packs=["memlab"], baselines=False, dataset="<b>"))
+    assert "&lt;b&gt;" in html_of(
+        bench_conversations(BOTH, packs=["memlab"], baselines=False, dataset="<b>")
+    )
 
 
 def test_packs_may_be_paths(tmp_path):
@@ -200,14 +245,18 @@ def test_packs_may_be_paths(tmp_path):
 
 
 def test_conversations_that_a_file_held():
-    found = bench_conversations(read_locomo(CONVERSATION), packs=["memlab"], baselines=False, dataset="noor")
+    found = bench_conversations(
+        read_locomo(CONVERSATION), packs=["memlab"], baselines=False, dataset="noor"
+    )
     assert (found.dataset, found.conversations, found.questions) == ("noor", 1, 36)
     assert found.systems[0].counts == {1: 7, 2: 7, 3: 3, 4: 19, 5: 3}
     assert found.systems[0].metrics["recall@10"] > 0.6
 
 
 def test_a_path_is_refused_with_the_way_to_read_it():
-    with pytest.raises(InputError, match=r"what memlab.ingest.read_locomo\(path\) returns, not 'talk.json'"):
+    with pytest.raises(
+        InputError, match=r"what memlab.ingest.read_locomo\(path\) returns, not 'talk.json'"
+    ):
         bench_conversations("talk.json")
 
 
@@ -227,7 +276,9 @@ def test_unknown_packs_and_broken_policies_are_refused_before_anything_runs(tmp_
 
 
 def test_without_judged_questions_there_is_nothing_to_measure():
-    silent = LabelledConversation(BOTH[0].conversation, (Question("Why?", 5, ("D1:1",)), Question("Who?", 1, ())))
+    silent = LabelledConversation(
+        BOTH[0].conversation, (Question("Why?", 5, ("D1:1",)), Question("Who?", 1, ()))
+    )
     with pytest.raises(DatasetError, match="No answerable question has evidence"):
         bench_conversations([silent], packs=["memlab"])
     with pytest.raises(DatasetError):

@@ -16,7 +16,9 @@ BUDGET = tomllib.loads((ROOT.parent / ".ci/budget.toml").read_text(encoding="utf
 
 @pytest.fixture(scope="module")
 def tokens():
-    specification = importlib.util.spec_from_file_location("size", ROOT.parent / "experiments/size.py")
+    specification = importlib.util.spec_from_file_location(
+        "size", ROOT.parent / "experiments/size.py"
+    )
     size = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(size)
     return {path: found.tokens for path, found in size.measure_tree(ROOT).items()}
@@ -27,11 +29,17 @@ def test_the_whole_keeps_to_its_tokens(tokens):
 
 
 def test_the_kernel_keeps_to_its_tokens(tokens):
-    assert sum(count for path, count in tokens.items() if path.parts[0] == "kernel") <= BUDGET["tokens"]["kernel"]
+    assert (
+        sum(count for path, count in tokens.items() if path.parts[0] == "kernel")
+        <= BUDGET["tokens"]["kernel"]
+    )
 
 
 def test_a_lab_keeps_to_its_names():
-    assert len([name for name in dir(memlab.Lab) if not name.startswith("_")]) <= BUDGET["names"]["lab"]
+    assert (
+        len([name for name in dir(memlab.Lab) if not name.startswith("_")])
+        <= BUDGET["names"]["lab"]
+    )
 
 
 def test_the_command_line_keeps_to_its_commands():
@@ -39,4 +47,7 @@ def test_the_command_line_keeps_to_its_commands():
 
 
 def test_the_package_keeps_to_its_entries():
-    assert len([path for path in ROOT.iterdir() if path.name != "__pycache__"]) <= BUDGET["names"]["package"]
+    assert (
+        len([path for path in ROOT.iterdir() if path.name != "__pycache__"])
+        <= BUDGET["names"]["package"]
+    )

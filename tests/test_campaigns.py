@@ -44,24 +44,33 @@ def test_kill_points_in_every_operation(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["fold", "remember_many", "purge", "maintain"])
-def test_an_interrupt_at_any_line_leaves_the_lab_whole_live_and_on_disk(name: str, base: Path) -> None:
+def test_an_interrupt_at_any_line_leaves_the_lab_whole_live_and_on_disk(
+    name: str, base: Path
+) -> None:
     tally = interruptions.interrupted_everywhere(named(interruptions, name), base, most=3, seed=1)
     assert tally.tried
     assert not tally.problems
 
 
 @pytest.mark.parametrize(
-    ("name", "block"), [("remember", "__exit__ of WriterLock"), ("re-embedding", "__exit__ of Store")]
+    ("name", "block"),
+    [("remember", "__exit__ of WriterLock"), ("re-embedding", "__exit__ of Store")],
 )
-def test_an_interrupt_as_a_block_closes_leaves_no_lock_behind(name: str, block: str, base: Path) -> None:
-    tally = interruptions.interrupted_everywhere(named(interruptions, name), base, most=None, seed=1, only=block)
+def test_an_interrupt_as_a_block_closes_leaves_no_lock_behind(
+    name: str, block: str, base: Path
+) -> None:
+    tally = interruptions.interrupted_everywhere(
+        named(interruptions, name), base, most=None, seed=1, only=block
+    )
     assert tally.tried
     assert not tally.problems
 
 
 def test_an_interrupted_restore_leaves_the_backup_in_place_or_what_was_there(base: Path) -> None:
     operation = named(interruptions, "restore")
-    tally = interruptions.interrupted_everywhere(operation, base, most=4, seed=1, only="_journal.py")
+    tally = interruptions.interrupted_everywhere(
+        operation, base, most=4, seed=1, only="_journal.py"
+    )
     assert tally.tried
     assert not tally.problems
 
@@ -69,11 +78,15 @@ def test_an_interrupted_restore_leaves_the_backup_in_place_or_what_was_there(bas
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [operation.name for operation in interruptions.OPERATIONS])
 def test_interrupts_in_every_operation(name: str, base: Path) -> None:
-    assert not interruptions.interrupted_everywhere(named(interruptions, name), base, most=200, seed=2).problems
+    assert not interruptions.interrupted_everywhere(
+        named(interruptions, name), base, most=200, seed=2
+    ).problems
 
 
 def test_a_signal_at_any_instant_leaves_the_lab_whole_live_and_on_disk(base: Path) -> None:
-    tally = interruptions.interrupted_by_signals(named(interruptions, "remember_many"), base, times=3, seed=1)
+    tally = interruptions.interrupted_by_signals(
+        named(interruptions, "remember_many"), base, times=3, seed=1
+    )
     assert not tally.problems
 
 

@@ -32,7 +32,9 @@ def change(folder, statement, *values):
 
 
 def states(checked):
-    return dict(checked.frame.filter(pl.col("state") != "sound").select("part", "state").iter_rows())
+    return dict(
+        checked.frame.filter(pl.col("state") != "sound").select("part", "state").iter_rows()
+    )
 
 
 def test_a_lab_that_nothing_happened_to_is_sound(folder):
@@ -64,7 +66,10 @@ def test_there_must_be_a_lab(tmp_path):
 
 
 DAMAGES = {
-    "text of memory 3": ("UPDATE payload SET text = 'transfer 900' WHERE id = 3", "the text of memory 3"),
+    "text of memory 3": (
+        "UPDATE payload SET text = 'transfer 900' WHERE id = 3",
+        "the text of memory 3",
+    ),
     "event 3": ("UPDATE event SET at = at + 1 WHERE seq = 3", "event 3"),
     "slate of event 5": ("UPDATE slate SET data = x'00'", "the slate of event 5"),
     "vectors of embedder 1 from memory 1": (
@@ -79,7 +84,10 @@ def test_a_changed_row_is_noticed_when_it_is_read(folder, disk, part):
     statement, told = DAMAGES[part]
     change(folder, statement)
     shutil.rmtree(folder / "snapshots")
-    with pytest.raises(DamagedLab, match=f"{told}.* not what was written"), disk(read_only=True) as lab:
+    with (
+        pytest.raises(DamagedLab, match=f"{told}.* not what was written"),
+        disk(read_only=True) as lab,
+    ):
         lab.slates().collect()
 
 

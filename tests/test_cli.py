@@ -23,7 +23,9 @@ def commands(group=main, path=()):
 
 
 @pytest.mark.parametrize(
-    ("path", "command"), list(commands()), ids=lambda item: " ".join(item) if isinstance(item, tuple) else ""
+    ("path", "command"),
+    list(commands()),
+    ids=lambda item: " ".join(item) if isinstance(item, tuple) else "",
 )
 def test_every_command_is_documented_and_speaks_json(path, command):
     assert command.help
@@ -32,14 +34,23 @@ def test_every_command_is_documented_and_speaks_json(path, command):
 
 def test_the_help_lists_every_command_once_in_80_columns(run):
     listed = [name for commands in SECTIONS.values() for name in commands]
-    assert sorted(listed) == sorted(name for name, command in main.commands.items() if not command.hidden)
+    assert sorted(listed) == sorted(
+        name for name, command in main.commands.items() if not command.hidden
+    )
     lines = run("--help").output.splitlines()
     assert max(map(len, lines)) <= 80
-    assert [line.split()[0] for line in lines if line.startswith("  ") and line.split()[0] in listed] == listed
+    assert [
+        line.split()[0] for line in lines if line.startswith("  ") and line.split()[0] in listed
+    ] == listed
 
 
 def test_a_day_with_a_lab(json_of):
-    assert json_of("remember", "a.memlab", "The bakery opens at six.", "--kind", "fact", "--tag", "town")["id"] == 1
+    assert (
+        json_of(
+            "remember", "a.memlab", "The bakery opens at six.", "--kind", "fact", "--tag", "town"
+        )["id"]
+        == 1
+    )
     json_of("remember", "a.memlab", "My sister lives in Oslo.")
     hits = json_of("recall", "a.memlab", "When does the bakery open?", "--explain")
     best = hits["hits"][0]
@@ -71,7 +82,10 @@ def test_policies_from_the_command_line(json_of, run, tmp_path):
 def test_packs_and_files(json_of, run):
     names = {pack["name"] for pack in json_of("policy", "packs")}
     assert names == set(memlab.packs())
-    assert json_of("policy", "check", "cascade")["hash"] == json_of("policy", "hash", "cascade")["hash"]
+    assert (
+        json_of("policy", "check", "cascade")["hash"]
+        == json_of("policy", "hash", "cascade")["hash"]
+    )
     assert run("policy", "diff", "memlab", "memlab").exit_code == 0
     differs = run("policy", "diff", "memlab", "cascade", "--json")
     assert differs.exit_code == 1
@@ -136,7 +150,18 @@ def log(tmp_path):
 
 @pytest.mark.long
 def test_two_score_columns_of_a_csv(json_of, run, log):
-    words = ("evaluate", log, "-p", "mine", "-p", "theirs", "--decision", "query_id", "--shown", "rank")
+    words = (
+        "evaluate",
+        log,
+        "-p",
+        "mine",
+        "-p",
+        "theirs",
+        "--decision",
+        "query_id",
+        "--shown",
+        "rank",
+    )
     words += ("--reward", "clicked", "--propensity", "p", "--cluster", "query_id", "--limit", 1)
     found = json_of(*words, "--report", "out.html")
     value = {row["policy"]: row["value"] for row in found["policies"]}
@@ -159,7 +184,9 @@ def test_the_table_fits_the_terminal(log, width):
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     command = [sys.executable, "-m", "memlab", *words.split(), "--limit", "1"]
-    done = subprocess.run(command, stdin=theirs, stdout=theirs, check=True, cwd=log.parent, env=environment)
+    done = subprocess.run(
+        command, stdin=theirs, stdout=theirs, check=True, cwd=log.parent, env=environment
+    )
     os.close(theirs)
     lines = os.read(ours, 100_000).decode().splitlines()
     os.close(ours)
@@ -169,7 +196,18 @@ def test_the_table_fits_the_terminal(log, width):
 
 
 def test_a_log_without_probabilities_is_refused_with_status_1(run, log):
-    words = ("evaluate", log, "-p", "mine", "-p", "theirs", "--decision", "query_id", "--reward", "clicked")
+    words = (
+        "evaluate",
+        log,
+        "-p",
+        "mine",
+        "-p",
+        "theirs",
+        "--decision",
+        "query_id",
+        "--reward",
+        "clicked",
+    )
     result = run(*words)
     assert result.exit_code == 1
     assert "propensit" in result.output
@@ -177,26 +215,66 @@ def test_a_log_without_probabilities_is_refused_with_status_1(run, log):
 
 def test_json_holds_every_reason_of_the_text(run, log):
     """A log without probabilities, and without what a pack is computed from."""
-    words = ("evaluate", log, "-p", "mine", "-p", "cascade", "--decision", "query_id", "--shown", "rank")
+    words = (
+        "evaluate",
+        log,
+        "-p",
+        "mine",
+        "-p",
+        "cascade",
+        "--decision",
+        "query_id",
+        "--shown",
+        "rank",
+    )
     words += ("--reward", "clicked", "--limit", 1)
     text = run(*words).output
     found = json.loads(run(*words, "--json").stdout)
     assert found["headline"] in text
     assert [one["policy"] for one in found["refusals"]] == ["cascade"]
     assert found["withheld"]
-    for one in [*found["refusals"], *found["withheld"], *({"reason": note} for note in found["notes"])]:
+    for one in [
+        *found["refusals"],
+        *found["withheld"],
+        *({"reason": note} for note in found["notes"]),
+    ]:
         assert one["reason"] in text
 
 
 @pytest.mark.long
 def test_every_setting_of_an_evaluation(json_of, run, log, tmp_path):
-    words = ("evaluate", log, "-p", "mine", "-p", "theirs", "--decision", "query_id", "--shown", "rank")
+    words = (
+        "evaluate",
+        log,
+        "-p",
+        "mine",
+        "-p",
+        "theirs",
+        "--decision",
+        "query_id",
+        "--shown",
+        "rank",
+    )
     words += ("--reward", "clicked", "--propensity", "p", "--cluster", "query_id", "--limit", 1)
     plain = json_of(*words)
-    wide = json_of(*words, "--level", 0.99, "--baseline", "theirs", "--missing", "bounds", "--reward-range", 0, 2)
+    wide = json_of(
+        *words,
+        "--level",
+        0.99,
+        "--baseline",
+        "theirs",
+        "--missing",
+        "bounds",
+        "--reward-range",
+        0,
+        2,
+    )
     rows = [{row["policy"]: row for row in found["policies"]} for found in (plain, wide)]
     assert rows[1]["theirs"]["verdict"] == "baseline"
-    assert rows[1]["mine"]["high"] - rows[1]["mine"]["low"] > rows[0]["mine"]["high"] - rows[0]["mine"]["low"]
+    assert (
+        rows[1]["mine"]["high"] - rows[1]["mine"]["low"]
+        > rows[0]["mine"]["high"] - rows[0]["mine"]["low"]
+    )
     for kind in ("censor", "inverse", "zero"):
         assert json_of(*words, "--missing", kind)["policies"]
     assert run(*words, "--missing", "never").exit_code == 2
@@ -217,7 +295,18 @@ def test_times_of_a_file(json_of, run, tmp_path):
             won, p = int(dice.random() < 0.5) if rank else "", 0.5 if item else 1
             rows.append(f"{query},{item},{rank},{won},{p},{item},{day}T10:00:00,{answer}")
     (tmp_path / "log.csv").write_text("\n".join(rows))
-    words = ("evaluate", "log.csv", "-p", "good", "--propensity", "p", "--limit", 1, "--missing", "zero")
+    words = (
+        "evaluate",
+        "log.csv",
+        "-p",
+        "good",
+        "--propensity",
+        "p",
+        "--limit",
+        1,
+        "--missing",
+        "zero",
+    )
     words += ("--at", "said", "--feedback-at", "answered")
     found = json_of(*words, "--horizon", "2h", "--cluster", "day")
     assert "clusters (day)" in found["method"]
@@ -232,31 +321,68 @@ def test_times_of_a_file(json_of, run, tmp_path):
 def test_labels_in_a_file(json_of, run, log, tmp_path):
     labels = ["decision,memory_id,relevance", *(f"{query},3,1" for query in range(400))]
     (tmp_path / "labels.csv").write_text("\n".join(labels))
-    words = ("evaluate", log, "-p", "mine", "-p", "theirs", "--decision", "query_id", "--shown", "rank")
+    words = (
+        "evaluate",
+        log,
+        "-p",
+        "mine",
+        "-p",
+        "theirs",
+        "--decision",
+        "query_id",
+        "--shown",
+        "rank",
+    )
     found = json_of(*words, "--limit", 1, "--labels", "labels.csv")
-    assert {row["policy"]: row["value"] for row in found["policies"]} == {"theirs": 1.0, "mine": 0.0}
+    assert {row["policy"]: row["value"] for row in found["policies"]} == {
+        "theirs": 1.0,
+        "mine": 0.0,
+    }
     assert run(*words, "--labels", "labels.txt").exit_code == 1
 
 
 @pytest.mark.long
 def test_a_challenger_from_the_command_line(json_of, run):
-    texts = [f"The user likes {drink} on day {day}" for day in range(8) for drink in ("tea", "cocoa", "milk", "juice")]
+    texts = [
+        f"The user likes {drink} on day {day}"
+        for day in range(8)
+        for drink in ("tea", "cocoa", "milk", "juice")
+    ]
     with memlab.open("a.memlab") as lab:
         lab.remember(texts)
     json_of("recall", "a.memlab", "tea")
     assert run("policy", "verdict", "a.memlab").exit_code == 1
     assert "No recall here was challenged" in run("policy", "verdict", "a.memlab").output
     made = json_of(
-        "policy", "challenge", "a.memlab", "cascade", "--reason", "does it spread?", "--extra", 2, "--rate", 1
+        "policy",
+        "challenge",
+        "a.memlab",
+        "cascade",
+        "--reason",
+        "does it spread?",
+        "--extra",
+        2,
+        "--rate",
+        1,
     )
-    assert (made["name"], made["design"], made["extra"], made["reason"]) == ("cascade", "extra", 2, "does it spread?")
+    assert (made["name"], made["design"], made["extra"], made["reason"]) == (
+        "cascade",
+        "extra",
+        2,
+        "does it spread?",
+    )
     with memlab.open("a.memlab") as lab:
         for query in range(60):
             for hit in lab.recall(f"what does the user like on day {query % 8}?", limit=3):
                 lab.feedback(hit, "success" if "cocoa" in hit.text or query % 3 == 0 else "fail")
-    found = json_of("policy", "verdict", "a.memlab", "cascade", "--cluster", "decision", "--level", 0.9)
+    found = json_of(
+        "policy", "verdict", "a.memlab", "cascade", "--cluster", "decision", "--level", 0.9
+    )
     assert found["verdicts"][0]["recalls"] == 60
-    assert found["verdicts"][0]["sentence"] in run("policy", "verdict", "a.memlab", "--level", 0.9).output
+    assert (
+        found["verdicts"][0]["sentence"]
+        in run("policy", "verdict", "a.memlab", "--level", 0.9).output
+    )
     planned = json_of("policy", "plan", "a.memlab", "cascade", "companion")
     assert {row["policy"] for row in planned["designs"]} >= {"cascade"}
     assert set(planned["best"]) <= {"cascade", "companion"}
@@ -273,7 +399,12 @@ def test_a_lab_without_recalls(run):
 
 def test_policy_from_standard_input(json_of):
     json_of("remember", "a.memlab", "x")
-    assert json_of("policy", "install", "a.memlab", "recall-score", "-", input="(fn [length] length)")["version"] == 2
+    assert (
+        json_of("policy", "install", "a.memlab", "recall-score", "-", input="(fn [length] length)")[
+            "version"
+        ]
+        == 2
+    )
 
 
 def test_the_policies_of_a_lab(run, json_of, tmp_path):
@@ -285,19 +416,27 @@ def test_the_policies_of_a_lab(run, json_of, tmp_path):
     refused = run("policy", "rollback", "a.memlab", "recall-score")
     assert (refused.exit_code, "unpin" in refused.output) == (1, True)
     json_of("policy", "use", "a.memlab", "cascade")
-    assert {row["slot"] for row in json_of("policy", "history", "a.memlab")} >= {"recall-score", "spread"}
+    assert {row["slot"] for row in json_of("policy", "history", "a.memlab")} >= {
+        "recall-score",
+        "spread",
+    }
     assert json_of("policy", "unpin", "a.memlab", "recall-score")["pack"] == "cascade"
     assert json_of("policy", "rollback", "a.memlab")["pack"] == "memlab"
     assert sum(row["recalls"] for row in json_of("policy", "attribution", "a.memlab")) == 1
     (tmp_path / "mine.hy").write_text("(fn [similarity] similarity)")
-    changes = json_of("policy", "watch", "a.memlab", "mine.hy", "--slot", "recall-score", "--seconds", "0")
+    changes = json_of(
+        "policy", "watch", "a.memlab", "mine.hy", "--slot", "recall-score", "--seconds", "0"
+    )
     assert [row["outcome"] for row in changes] == ["live"]
 
 
 def test_what_a_memory_is_joined_to(json_of, run):
     json_of("remember", "a.memlab", "The borrow checker", "--tag", "rust")
     json_of("remember", "a.memlab", "Tea is at four", "--tag", "rust")
-    assert [row["to"] for row in json_of("graph", "trace", "a.memlab", 1)] == ["tag rust", "2: Tea is at four"]
+    assert [row["to"] for row in json_of("graph", "trace", "a.memlab", 1)] == [
+        "tag rust",
+        "2: Tea is at four",
+    ]
     assert "has-tag" in run("graph", "trace", "a.memlab", 1).output
     assert [row["memory_id"] for row in json_of("graph", "similar", "a.memlab", 1)] == [2]
 
@@ -306,9 +445,13 @@ def test_a_judgement_belongs_to_the_recall_that_is_named(run, json_of):
     json_of("remember", "a.memlab", "The user indents with tabs", "--at", "2026-01-10")
     hits = json_of("recall", "a.memlab", "tabs", "--at", "2026-02-10")
     assert json_of("show", "a.memlab", 1)["created"].startswith("2026-01-10")
-    assert json_of("feedback", "a.memlab", 1, "success", "--decision", hits["decision"])["decision"] == hits["decision"]
     assert (
-        f"of recall {hits['decision']}" in run("feedback", "a.memlab", 1, "fail", "--decision", hits["decision"]).stdout
+        json_of("feedback", "a.memlab", 1, "success", "--decision", hits["decision"])["decision"]
+        == hits["decision"]
+    )
+    assert (
+        f"of recall {hits['decision']}"
+        in run("feedback", "a.memlab", 1, "fail", "--decision", hits["decision"]).stdout
     )
     refused = run("feedback", "a.memlab", 1, "fail", "--decision", 99)
     assert refused.exit_code == 1
@@ -328,18 +471,38 @@ def test_an_answer_is_attributed(run, json_of, tmp_path):
     asked = json_of("recall", "a.memlab", "Who approves deploys?")
     (tmp_path / "reply.txt").write_text("No, that is wrong.")
     found = json_of(
-        "attribute", "a.memlab", "--recall", asked["decision"], "--answer", "-", input="Priya Natarajan does."
+        "attribute",
+        "a.memlab",
+        "--recall",
+        asked["decision"],
+        "--answer",
+        "-",
+        input="Priya Natarajan does.",
     )
     assert found["logged"] == 2
     best = max(found["memories"], key=lambda row: row["credit"])
     assert best["memory_id"] == 1
     again = run(
-        "agent", "attribute", "a.memlab", "--recall", asked["decision"], "--answer", "-", input="Priya Natarajan does."
+        "agent",
+        "attribute",
+        "a.memlab",
+        "--recall",
+        asked["decision"],
+        "--answer",
+        "-",
+        input="Priya Natarajan does.",
     )
     assert "0 of 2 shown memories got a reward" in again.output
     more = ("--reply", tmp_path / "reply.txt")
     found = json_of(
-        "attribute", "a.memlab", "--recall", asked["decision"], "--answer", "-", *more, input="Priya Natarajan."
+        "attribute",
+        "a.memlab",
+        "--recall",
+        asked["decision"],
+        "--answer",
+        "-",
+        *more,
+        input="Priya Natarajan.",
     )
     assert found["memories"][0]["credit"] < 0
     refused = run("agent", "attribute", "a.memlab", "--recall", 99, "--answer", "-", input="x")

@@ -14,12 +14,27 @@ def lab(json_of):
 
 def test_a_field_in_place_and_a_text_anew(json_of, run, lab):
     edited = json_of(
-        "edit", lab, 2, "--set", "importance=0.9", "--set", "summary=tabs", "--set", "pinned=true", "--tag", "x"
+        "edit",
+        lab,
+        2,
+        "--set",
+        "importance=0.9",
+        "--set",
+        "summary=tabs",
+        "--set",
+        "pinned=true",
+        "--tag",
+        "x",
     )
     told = {"rebuilt": [], "dropped": [], "notes": []}
     assert edited == {"id": 2, "text": "tabs, not spaces", "supersedes": None, **told}
     row = json_of("show", lab, 2)
-    assert (row["importance"], row["summary"], row["pinned"], row["tags"]) == (0.9, "tabs", True, ["x"])
+    assert (row["importance"], row["summary"], row["pinned"], row["tags"]) == (
+        0.9,
+        "tabs",
+        True,
+        ["x"],
+    )
     json_of("edit", lab, 2, "--set", "summary=null")
     assert json_of("show", lab, 2)["summary"] is None
     assert json_of("edit", lab, 1, "--text", "deploys on Fridays") == {
@@ -29,7 +44,10 @@ def test_a_field_in_place_and_a_text_anew(json_of, run, lab):
         **told,
     }
     said = run("edit", lab, 1, "--text", "deploys on Mondays").stdout.splitlines()
-    assert said == ["#5 supersedes #1: deploys on Mondays", "  Memory 1 was edited before: the edit is of memory 4."]
+    assert said == [
+        "#5 supersedes #1: deploys on Mondays",
+        "  Memory 1 was edited before: the edit is of memory 4.",
+    ]
     assert run("edit", lab, 1).exit_code == 1
     assert run("edit", lab, 1, "--set", "importance").exit_code == 2
     wrong = run("edit", lab, 1, "--set", "importance=high")
@@ -46,7 +64,10 @@ def test_flag_delete_and_restore(json_of, run, lab):
         "#4 is active (was deprecated)",
         "review #1 (superseded by it: #4) deploys on Tuesdays",
     ]
-    assert [row["memory_id"] for row in json_of("forget", "--how", "delete", lab, "--project", "api")["changed"]] == [
+    assert [
+        row["memory_id"]
+        for row in json_of("forget", "--how", "delete", lab, "--project", "api")["changed"]
+    ] == [
         1,
         2,
         3,
@@ -55,7 +76,9 @@ def test_flag_delete_and_restore(json_of, run, lab):
     assert run("forget", "--how", "delete", lab, "--project", "api").stdout == "nothing to change\n"
     restored = json_of("restore", lab, "--project", "api")["changed"]
     assert [row["status"] for row in restored] == ["superseded", "active", "active", "active"]
-    assert [row["memory_id"] for row in json_of("forget", "--how", "delete", lab, 2, 3)["changed"]] == [2, 3]
+    assert [
+        row["memory_id"] for row in json_of("forget", "--how", "delete", lab, 2, 3)["changed"]
+    ] == [2, 3]
     assert run("forget", "--how", "delete", lab).exit_code == 1
     assert run("restore", lab, 99).exit_code == 1
 
@@ -66,7 +89,9 @@ def test_a_purge_has_to_be_meant(json_of, run, lab, tmp_path):
     assert refused.exit_code == 1
     assert "--yes" in refused.stderr
     assert json_of("purge", lab, 3, "--yes", "--reason", "asked for")["purged"] == [3]
-    held = [file for file in tmp_path.rglob("*") if file.is_file() and b"quokka" in file.read_bytes()]
+    held = [
+        file for file in tmp_path.rglob("*") if file.is_file() and b"quokka" in file.read_bytes()
+    ]
     assert held == []
     assert json_of("purge", lab, "--overdue", "--yes")["purged"] == []
     assert "Purged 3 memories" not in run("purge", lab, "--project", "nobody", "--yes").stdout
@@ -98,5 +123,9 @@ def test_a_purge_prints_its_receipt(json_of, run, lab, tmp_path):
     json_of("remember", lab, "Hay for the rabbit", "--session", "friday")
     json_of("upkeep", "export", lab, tmp_path / "again.md")
     done = json_of("purge", lab, "--session", "friday", "--remove-exports", "--yes")
-    assert [row["where"] for row in done["receipt"] if row["what"] == "exports"] == [str(tmp_path / "again.md")]
-    assert not [row for row in done["receipt"] if row["step"] == "found" and "again" in row["where"]]
+    assert [row["where"] for row in done["receipt"] if row["what"] == "exports"] == [
+        str(tmp_path / "again.md")
+    ]
+    assert not [
+        row for row in done["receipt"] if row["step"] == "found" and "again" in row["where"]
+    ]

@@ -58,7 +58,13 @@ def test_standard_input_is_read_once(tmp_path):
     assert piped("[]", "load", tmp_path / "lab", "-", "-").exit_code == 2
 
 
-URLS = ["postgresql://x/y", "http://x.org/lab", "s3://bucket/key", "sqlite:///x.db", "file:///tmp/x"]
+URLS = [
+    "postgresql://x/y",
+    "http://x.org/lab",
+    "s3://bucket/key",
+    "sqlite:///x.db",
+    "file:///tmp/x",
+]
 
 
 @pytest.mark.parametrize("url", URLS)

@@ -19,7 +19,11 @@ def old(run):
 def test_upkeep_tells_what_changed_and_then_nothing(json_of, run, old):
     first = json_of("upkeep", "maintain", old, "--at", "2020-01-10")
     assert {"what": "status", "from": "active", "to": "expired", "memories": 1} in first["changes"]
-    assert (first["at"], first["pack"], len(first["events"])) == ("2020-01-10T00:00:00+00:00", "memlab", 1)
+    assert (first["at"], first["pack"], len(first["events"])) == (
+        "2020-01-10T00:00:00+00:00",
+        "memlab",
+        1,
+    )
     assert json_of("upkeep", "maintain", old, "--at", "2020-01-10")["events"] == []
     assert "nothing changed" in run("upkeep", "maintain", old, "--at", "2020-01-10").output
 
@@ -27,7 +31,11 @@ def test_upkeep_tells_what_changed_and_then_nothing(json_of, run, old):
 def test_consolidation_there_and_back(json_of, run, old):
     before = json_of("show", old)
     dry = json_of("upkeep", "consolidate", old, "--dry-run")
-    assert (dry["dry_run"], dry["event"], {one["summary"] for one in dry["summaries"]}) == (True, None, {None})
+    assert (dry["dry_run"], dry["event"], {one["summary"] for one in dry["summaries"]}) == (
+        True,
+        None,
+        {None},
+    )
     assert "would become" in run("upkeep", "consolidate", old, "--dry-run").output
     assert json_of("show", old) == before
     made = json_of("upkeep", "consolidate", old)["summaries"]
@@ -36,7 +44,9 @@ def test_consolidation_there_and_back(json_of, run, old):
     json_of("restore", old, made[0]["summary"])
     assert json_of("show", old, made[0]["summary"])["status"] == "forgotten"
     assert {json_of("show", old, id)["status"] for id in made[0]["members"]} == {"active"}
-    assert "0 memories" in run("upkeep", "consolidate", old, "--project", "farm", "--keep", 100).output
+    assert (
+        "0 memories" in run("upkeep", "consolidate", old, "--project", "farm", "--keep", 100).output
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ import memlab
 @pytest.fixture
 def day(tmp_path):
     path = tmp_path / "day.hy"
-    path.write_text('(remember "tabs are better" "preference" 0.8 "30d" ["style"])\n(recall "tabs" 1)\n')
+    path.write_text(
+        '(remember "tabs are better" "preference" 0.8 "30d" ["style"])\n(recall "tabs" 1)\n'
+    )
     return path
 
 
@@ -21,15 +23,21 @@ def test_out_of_one_lab_and_into_another(json_of, run):
         loaded = json_of("load", f"{path}.memlab", path)
         assert (loaded["added"], loaded["known"]) == (2, 0)
         assert json_of("load", f"{path}.memlab", path)["known"] == 2
-    assert json_of("upkeep", "export", "a.memlab", "town.jsonl", "--project", "town")["memories"] == 1
+    assert (
+        json_of("upkeep", "export", "a.memlab", "town.jsonl", "--project", "town")["memories"] == 1
+    )
     assert json_of("load", "b.memlab", "a.memlab", "--project", "all")["added"] == 2
     assert {row["project"] for row in json_of("show", "b.memlab")} == {"all"}
-    assert run("load", "b.memlab", "a.memlab").stdout.startswith("0 memories and 0 edges from a.memlab; 2 were here")
+    assert run("load", "b.memlab", "a.memlab").stdout.startswith(
+        "0 memories and 0 edges from a.memlab; 2 were here"
+    )
     taken = run("upkeep", "export", "a.memlab", "a.md")
     assert taken.exit_code == 1
     assert "--overwrite" not in taken.stdout
     assert "overwrite=True" in taken.stderr
-    assert run("upkeep", "export", "a.memlab", "a.md", "--overwrite").stdout == "2 memories in a.md\n"
+    assert (
+        run("upkeep", "export", "a.memlab", "a.md", "--overwrite").stdout == "2 memories in a.md\n"
+    )
 
 
 def test_two_copies_are_joined(json_of, run):
@@ -42,7 +50,10 @@ def test_two_copies_are_joined(json_of, run):
     assert (told["added"], told["status"], told["dry_run"]) == (1, 1, True)
     joined = json_of("upkeep", "join", "a.memlab", "b.memlab")
     assert (joined["rows"], joined["dry_run"]) == (told["rows"], False)
-    assert {row["id"]: row["status"] for row in json_of("show", "a.memlab")} == {1: "forgotten", 2: "active"}
+    assert {row["id"]: row["status"] for row in json_of("show", "a.memlab")} == {
+        1: "forgotten",
+        2: "active",
+    }
     assert run("upkeep", "join", "a.memlab", "b.memlab").stdout.startswith(
         "joined b.memlab: 0 memories and 0 edges added"
     )
@@ -63,7 +74,9 @@ def test_a_pack_goes_along_when_it_is_wanted(json_of):
 
 
 def test_a_bad_file_says_where(run, tmp_path):
-    (tmp_path / "bad.jsonl").write_text('{"memlab": {"schema": 1, "lab": "x"}}\n{"memory": {"id": 1, "text": 3}}\n')
+    (tmp_path / "bad.jsonl").write_text(
+        '{"memlab": {"schema": 1, "lab": "x"}}\n{"memory": {"id": 1, "text": 3}}\n'
+    )
     result = run("load", "a.memlab", "bad.jsonl")
     assert result.exit_code == 1
     assert result.stderr == "memlab: bad.jsonl, line 2, field text: A text stands here, not 3.\n"
@@ -97,6 +110,9 @@ def test_operations_that_are_wrong_run_nothing(run, day):
 def test_a_mirror(json_of, run, tmp_path):
     json_of("remember", "a.memlab", "Tabs.")
     assert json_of("upkeep", "mirror", "a.memlab", "copy") == {"folder": "copy", "memories": 1}
-    assert sorted(item.name for item in (tmp_path / "copy").iterdir()) == ["0000001-tabs.md", "index.json"]
+    assert sorted(item.name for item in (tmp_path / "copy").iterdir()) == [
+        "0000001-tabs.md",
+        "index.json",
+    ]
     (tmp_path / "copy" / "mine.txt").write_text("x")
     assert "it holds mine.txt" in run("upkeep", "mirror", "a.memlab", "copy").stderr

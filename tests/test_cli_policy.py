@@ -45,11 +45,15 @@ def file(tmp_path):
 def test_a_file_is_a_pack_or_a_policy_that_names_its_slot(json_of, run, file):
     assert json_of("check", "cascade")["ok"]
     assert list(json_of("check", file(NEAR))["slots"]) == ["recall-score"]
-    assert json_of("check", file("; mine\n(require memlab.dialect *)\n(pack mine)"))["pack"] == "mine"
+    assert (
+        json_of("check", file("; mine\n(require memlab.dialect *)\n(pack mine)"))["pack"] == "mine"
+    )
     bare = file("(fn [similarity] similarity)", "bare.hy")
     assert "--slot" in run("check", bare, status=1).stderr
     assert list(json_of("check", bare, "--slot", "seed-score")["slots"]) == ["seed-score"]
-    assert "Did you mean recall-score" in run("check", bare, "--slot", "recal-score", status=1).stderr
+    assert (
+        "Did you mean recall-score" in run("check", bare, "--slot", "recal-score", status=1).stderr
+    )
 
 
 def test_check_tells_every_error_with_file_line_and_column(run, json_of, file):
@@ -60,14 +64,23 @@ def test_check_tells_every_error_with_file_line_and_column(run, json_of, file):
         "(defpolicy spread [weight] weight)\n"
     )
     lines = run("check", broken, status=1).stderr.splitlines()
-    assert [line.split(" ")[0] for line in lines if line.startswith("mine.hy")] == ["mine.hy:2:26:", "mine.hy:4:14:"]
+    assert [line.split(" ")[0] for line in lines if line.startswith("mine.hy")] == [
+        "mine.hy:2:26:",
+        "mine.hy:4:14:",
+    ]
     assert "  (defpolicy recall-score [similarty] similarty)" in lines
     assert "                           ^^^^^^^^^" in lines
     assert lines[-1] == "memlab: mine.hy has 2 errors"
     found = json_of("check", broken, status=1)
     assert found["ok"] is False
     assert [(error["line"], error["column"]) for error in found["errors"]] == [(2, 26), (4, 14)]
-    one = json_of("check", file("(fn [similarity]\n  (+ similarity)", "single.hy"), "--slot", "recall-score", status=1)
+    one = json_of(
+        "check",
+        file("(fn [similarity]\n  (+ similarity)", "single.hy"),
+        "--slot",
+        "recall-score",
+        status=1,
+    )
     assert [(error["file"], error["line"]) for error in one["errors"]] == [("single.hy", 1)]
     assert json_of("check", file("(pack p)\n(setting limit 0)"), status=1)["errors"][0]["line"] == 2
 
@@ -79,7 +92,9 @@ def test_show_is_coloured_on_demand_and_its_text_is_the_source(run, file):
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
     assert "\x1b[" not in run("show", "cascade").stdout
     assert "\x1b" not in run("show", file(NEAR.replace("\n", ' "\x1b[2J"\n', 1))).stdout
-    settings = [line for line in run("show", "memlab").stdout.splitlines() if line.startswith("(setting")]
+    settings = [
+        line for line in run("show", "memlab").stdout.splitlines() if line.startswith("(setting")
+    ]
     assert '(setting spread-mode "cascade")' in settings
 
 
@@ -94,20 +109,26 @@ def test_hashes(json_of, run, file):
         "meaning": policy.meaning_hash,
     }
     first, second = (
-        json_of("hash", file(text))["slots"]["recall-score"] for text in (NEAR, NEAR.replace("0.7", "0.70"))
+        json_of("hash", file(text))["slots"]["recall-score"]
+        for text in (NEAR, NEAR.replace("0.7", "0.70"))
     )
     assert first == second
     assert run("hash", "cascade").stdout.splitlines()[0] == pack.hash
 
 
 def test_diff_of_policies_is_by_form(run, json_of, file):
-    old, new = file(NEAR, "a.hy"), file("; other\n" + NEAR.replace("0.7", "0.6").replace("  (", " ("), "b.hy")
+    old, new = (
+        file(NEAR, "a.hy"),
+        file("; other\n" + NEAR.replace("0.7", "0.6").replace("  (", " ("), "b.hy"),
+    )
     assert "(* [-0.7-]{+0.6+} similarity)" in run("diff", old, new, status=1).stdout
     assert "\x1b[31" in run("diff", old, new, "--color", status=1).stdout
     (change,) = json_of("diff", old, new, status=1)["changes"]
     assert (change["kind"], change["before"], change["after"]) == ("changed", "0.7", "0.6")
     assert run("diff", old, old).stdout == "no difference\n"
-    whole, point = (file(f"(defpolicy recall-score [recency] (* {n} recency))", f"{n}.hy") for n in ("2", "2.0"))
+    whole, point = (
+        file(f"(defpolicy recall-score [recency] (* {n} recency))", f"{n}.hy") for n in ("2", "2.0")
+    )
     assert "the same forms, spelled otherwise" in run("diff", whole, point, status=1).stdout
 
 
@@ -117,7 +138,9 @@ def test_diff_of_packs_and_of_a_pack_with_a_policy(json_of, run, file):
     assert found["settings"]["spread-steps"] == {"before": 1, "after": 2}
     assert {change["place"] for change in found["changes"]} >= {"settings", "recall-score"}
     assert "recall-score" in json_of("diff", "memlab", file(NEAR), status=1)["slots"]
-    assert list(json_of("diff", "memlab", "cascade", "--slot", "spread", status=1)["slots"]) == ["spread"]
+    assert list(json_of("diff", "memlab", "cascade", "--slot", "spread", status=1)["slots"]) == [
+        "spread"
+    ]
 
 
 VALUES = '{"similarity": 0.8, "recency": 0.5}'
@@ -131,9 +154,9 @@ def test_explain_takes_json_or_pairs(json_of, run, file):
     assert {term["text"]: term["value"] for term in item["terms"]} == pytest.approx(
         {"(* 0.7 similarity)": 0.56, "(* 0.3 recency)": 0.15}
     )
-    assert json_of("explain", name, "--values", "similarity=0.8", "--values", "recency=0.5")["explained"] == {
-        "recall-score": item
-    }
+    assert json_of("explain", name, "--values", "similarity=0.8", "--values", "recency=0.5")[
+        "explained"
+    ] == {"recall-score": item}
     text = run("explain", name, "--values", VALUES).stdout
     assert "recall-score = 0.71" in text
     assert "(* 0.7 similarity)" in text
@@ -159,19 +182,25 @@ def test_explain_of_a_pack_needs_a_slot(run):
     assert "--slot" in run("explain", "cascade", "--values", "x=1", status=1).stderr
 
 
-SLATE = pl.DataFrame({"memory_id": [1, 2, 3], "similarity": [0.2, 0.6, 1.0], "recency": [1.0, 0.5, 0.0]})
+SLATE = pl.DataFrame(
+    {"memory_id": [1, 2, 3], "similarity": [0.2, 0.6, 1.0], "recency": [1.0, 0.5, 0.0]}
+)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_aggregates_come_from_a_frame(json_of, run, file, tmp_path, suffix):
     name = file("(fn [similarity recency] (+ (min-max similarity) recency))")
-    write = {"parquet": SLATE.write_parquet, "csv": SLATE.write_csv, "jsonl": SLATE.write_ndjson}[suffix]
+    write = {"parquet": SLATE.write_parquet, "csv": SLATE.write_csv, "jsonl": SLATE.write_ndjson}[
+        suffix
+    ]
     write(tmp_path / f"slate.{suffix}")
     words = ("explain", name, "--slot", "recall-score")
     (item,) = json_of(*words, "--frame", f"slate.{suffix}", "--row", 1)["explained"].values()
     assert item["value"] == pytest.approx(1.0)
     assert "no row 3" in run(*words, "--frame", f"slate.{suffix}", "--row", 3, status=1).stderr
-    assert "slate" in run(*words, "--values", "similarity=1", "--values", "recency=1", status=1).stderr
+    assert (
+        "slate" in run(*words, "--values", "similarity=1", "--values", "recency=1", status=1).stderr
+    )
 
 
 def test_a_record_is_explained_field_by_field(json_of):

@@ -29,7 +29,9 @@ def test_what_came_from_a_session_goes_out_and_comes_back(json_of, run):
     released = run("release", "a.memlab", done["event"])
     assert released.stdout == "#2 is active (was quarantined)\n"
     assert run("release", "a.memlab", done["event"]).stdout == "nothing to change\n"
-    text = run("forget", "--how", "quarantine", "a.memlab", "--source", "conversation", "--replay", 0).stdout
+    text = run(
+        "forget", "--how", "quarantine", "a.memlab", "--source", "conversation", "--replay", 0
+    ).stdout
     assert "2 memories go out of recall" in text
     assert "undo: memlab restore LAB --quarantine" in text
 
@@ -40,5 +42,10 @@ def test_wrong_calls_are_refused(json_of, run):
     assert (named.exit_code, "--session and --creator" in named.output) == (2, True)
     assert run("forget", "--how", "quarantine", "a.memlab", "--session", "web").exit_code == 1
     assert run("forget", "--how", "quarantine", "a.memlab", "--source", "web").exit_code == 2
-    assert run("forget", "--how", "quarantine", "a.memlab", "--creator", "x", "--since", "soon").exit_code == 1
+    assert (
+        run(
+            "forget", "--how", "quarantine", "a.memlab", "--creator", "x", "--since", "soon"
+        ).exit_code
+        == 1
+    )
     assert run("release", "a.memlab", 1).exit_code == 1

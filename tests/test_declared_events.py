@@ -39,7 +39,11 @@ STRINGS = [
         for held in ("memories", "reference")
     ),
 ]
-ASKED = {"question": Field("text", asked=True), "vector": Field("vector"), "project": Field("project")}
+ASKED = {
+    "question": Field("text", asked=True),
+    "vector": Field("vector"),
+    "project": Field("project"),
+}
 NAMED_BY = {"project": "project", "session": "session", "entity": "subject", "tag": "tag"}
 
 
@@ -73,8 +77,12 @@ def members(depth: int) -> st.SearchStrategy[Field]:
         leaves,
         item.map(mapping),
         st.builds(lambda fields, drops: listed(mapping(fields), drops=drops), own, st.booleans()),
-        st.lists(inner, min_size=1, max_size=3).map(lambda fields: listed(Field("memory"), *fields)),
-        st.sampled_from(STRINGS).map(lambda field: rows({"memory": Field("memory"), "said": field})),
+        st.lists(inner, min_size=1, max_size=3).map(
+            lambda fields: listed(Field("memory"), *fields)
+        ),
+        st.sampled_from(STRINGS).map(
+            lambda field: rows({"memory": Field("memory"), "said": field})
+        ),
         st.just(mapping({"*": Field("number")}, keys="project")),
         st.just(mapping(ASKED)),
     )
@@ -93,7 +101,11 @@ class Values:
         self._draw, self._sources = data.draw, sources
 
     def sources(self) -> list[Source]:
-        return self._draw(st.lists(st.sampled_from(self._sources), min_size=1, max_size=3, unique_by=lambda s: s.id))
+        return self._draw(
+            st.lists(
+                st.sampled_from(self._sources), min_size=1, max_size=3, unique_by=lambda s: s.id
+            )
+        )
 
     def of(self, field: Field, about: list[Source]) -> Any:
         made = getattr(self, f"_{field.role.replace('-', '_')}", None)
@@ -161,7 +173,10 @@ class Values:
 def body_of(fields: Mapping[str, Field]) -> Field:
     """The body of the event: its texts speak of the memories in ``about``."""
     texts = ("text", "note", "label")
-    own = {name: replace(field, of="about") if field.role in texts else field for name, field in fields.items()}
+    own = {
+        name: replace(field, of="about") if field.role in texts else field
+        for name, field in fields.items()
+    }
     return mapping({"about": Field("memory"), **own})
 
 
@@ -203,7 +218,12 @@ def remember(lab: memlab.Lab, fate: str, number: int) -> Source:
         "subject": f"Ent Qp{stem}",
         "tag": f"Tag Rl{stem}",
     }
-    row = {"text": text, "project": names["project"], "session": names["session"], "subject": names["subject"]}
+    row = {
+        "text": text,
+        "project": names["project"],
+        "session": names["session"],
+        "subject": names["subject"],
+    }
     row |= {"predicate": "keeps", "object": f"Obj{stem}", "tags": [names["tag"]], "creator": "bob"}
     if fate == PRIVATE:
         row["visibility"] = "private"
@@ -242,16 +262,22 @@ def strings(value: Any) -> Iterator[str]:
 def traces(value: Any, sources: list[Source], fate: str) -> list[str]:
     """The secrets of memories of this fate that are in a value."""
     held = "\n".join(strings(value))
-    return [secret for one in sources if one.fate == fate for secret in one.secrets if secret in held]
+    return [
+        secret for one in sources if one.fate == fate for secret in one.secrets if secret in held
+    ]
 
 
 def open_lab(path: Path | None = None) -> memlab.Lab:
-    return memlab.open(path, embedder=load_embedder(letters), clock=memlab.ManualClock("2026-03-01"))
+    return memlab.open(
+        path, embedder=load_embedder(letters), clock=memlab.ManualClock("2026-03-01")
+    )
 
 
 @examples(60, 12)
 @given(bodies, st.data())
-def test_another_viewer_sees_nothing_of_private_memories(fields: dict[str, Field], data: st.DataObject) -> None:
+def test_another_viewer_sees_nothing_of_private_memories(
+    fields: dict[str, Field], data: st.DataObject
+) -> None:
     kept = declare(fields)
     with open_lab() as lab, tempfile.TemporaryDirectory() as folder:
         sources = [remember(lab, fate, number) for number in range(2) for fate in (OPEN, PRIVATE)]
@@ -264,19 +290,29 @@ def test_another_viewer_sees_nothing_of_private_memories(fields: dict[str, Field
         body = body_of(fields)
         assert not any(hidden & set(body.ids(one)) for one in dumped)
         exported = seen.io.export(Path(folder) / "lab.jsonl").read_text()
-        assert not [secret for one in sources if one.fate == PRIVATE for secret in one.secrets if secret in exported]
+        assert not [
+            secret
+            for one in sources
+            if one.fate == PRIVATE
+            for secret in one.secrets
+            if secret in exported
+        ]
         own = lab.at(viewer="bob").io.store.state.projection(kept).dump()
         assert own == lab.io.store.state.projection(kept).dump()
 
 
 @examples(40, 8)
 @given(bodies, st.data())
-def test_no_file_of_the_lab_holds_anything_of_purged_memories(fields: dict[str, Field], data: st.DataObject) -> None:
+def test_no_file_of_the_lab_holds_anything_of_purged_memories(
+    fields: dict[str, Field], data: st.DataObject
+) -> None:
     declare(fields)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lab"
         with open_lab(path) as lab:
-            sources = [remember(lab, fate, number) for number in range(2) for fate in (OPEN, PURGED)]
+            sources = [
+                remember(lab, fate, number) for number in range(2) for fate in (OPEN, PURGED)
+            ]
             write(lab, fields, Values(data, sources), 3)
             lab.io.store.snapshot()
             done = lab.purge([one.id for one in sources if one.fate == PURGED])
@@ -287,14 +323,18 @@ def test_no_file_of_the_lab_holds_anything_of_purged_memories(fields: dict[str, 
         files = [file for file in Path(folder).rglob("*") if file.is_file()]
         assert len(files) > 3
         held = {file: file.read_bytes() for file in files}
-        assert [(file.name, secret) for file in files for secret in gone if secret in held[file]] == []
+        assert [
+            (file.name, secret) for file in files for secret in gone if secret in held[file]
+        ] == []
         with open_lab(path) as lab:
             assert len(lab.memories) == 2 + 2
 
 
 @examples(40, 8)
 @given(bodies, st.data(), st.integers(0, 12))
-def test_a_prefix_and_the_rest_fold_to_the_same(fields: dict[str, Field], data: st.DataObject, cut: int) -> None:
+def test_a_prefix_and_the_rest_fold_to_the_same(
+    fields: dict[str, Field], data: st.DataObject, cut: int
+) -> None:
     kept = declare(fields)
     with open_lab() as lab:
         sources = [remember(lab, fate, number) for number in range(2) for fate in (OPEN, PRIVATE)]
@@ -326,9 +366,15 @@ def copy_of(state: State) -> State:
 def test_a_field_that_is_not_declared_is_refused() -> None:
     declare({"why": Field("text")})
     with open_lab() as lab:
-        with pytest.raises(LabError, match=r"sightings/seen\.whose is not declared"), lab.io.store.writing() as tx:
+        with (
+            pytest.raises(LabError, match=r"sightings/seen\.whose is not declared"),
+            lab.io.store.writing() as tx,
+        ):
             tx.event(KIND, {"about": [], "whose": "nobody's"}, at=0)
-        with pytest.raises(LabError, match=r"sightings/seen\.why is not declared"), lab.io.store.writing() as tx:
+        with (
+            pytest.raises(LabError, match=r"sightings/seen\.why is not declared"),
+            lab.io.store.writing() as tx,
+        ):
             tx.event(KIND, {"about": [], "why": {"deep": "text"}}, at=0)
 
 
@@ -340,7 +386,9 @@ def test_what_is_not_declared_is_private_and_purged_nevertheless() -> None:
         with lab.io.store.writing() as tx:
             body = {"about": [one.id for one in sources], "note": [{"of": sources[1].text}]}
             tx.event(KIND, body, at=0)
-        assert not traces(lab.at(viewer="ann").io.store.state.projection(kept).dump(), sources, PRIVATE)
+        assert not traces(
+            lab.at(viewer="ann").io.store.state.projection(kept).dump(), sources, PRIVATE
+        )
         lab.purge([sources[1].id])
         assert not traces(lab.io.store.state.projection(kept).dump(), sources, PRIVATE)
 
@@ -364,7 +412,9 @@ def test_events_of_an_extension_that_is_missing_tell_nobody_anything(tmp_path: P
     forget_extension("sightings")
     with open_lab(tmp_path / "lab") as lab:
         seen = lab.at(viewer="ann").io.store
-        body = seen.state.visible_body(next(lab.io.store.journal.events(after=event - 1, upto=event)))
+        body = seen.state.visible_body(
+            next(lab.io.store.journal.events(after=event - 1, upto=event))
+        )
         assert not traces(body, sources, PRIVATE)
         with pytest.raises(MissingExtension, match="sightings"):
             lab.purge([sources[1].id])
@@ -378,12 +428,20 @@ def test_a_kind_of_memlab_cannot_be_declared_again() -> None:
 def test_a_purge_takes_the_name_of_a_creator_out_of_their_private_clusters(tmp_path: Path) -> None:
     creator, words = "agent:robert-quux", ("goat hay meadow", "deploy release ships")
     with open_lab(tmp_path / "lab") as lab:
-        rows = [{"text": f"{words[row % 2]}{' in public' * (row >= 30)} {row}"} for row in range(60)]
+        rows = [
+            {"text": f"{words[row % 2]}{' in public' * (row >= 30)} {row}"} for row in range(60)
+        ]
         own = [{**row, "creator": creator, "visibility": "private"} for row in rows[:30]]
         lab.remember([*own, *rows[30:]], linking="off")
         lab.graph.clusters.find()
         kept = next(lab.io.store.journal.events(kinds=["cluster"])).body["clusters"]
-        assert [event.body.get("of") for event in lab.io.store.journal.events(kinds=["cluster"])] == [None, creator]
+        assert [
+            event.body.get("of") for event in lab.io.store.journal.events(kinds=["cluster"])
+        ] == [None, creator]
         assert lab.purge(creator=creator).found.is_empty()
         assert next(lab.io.store.journal.events(kinds=["cluster"])).body["clusters"] == kept
-    assert not [file for file in tmp_path.rglob("*") if file.is_file() and creator.encode() in file.read_bytes()]
+    assert not [
+        file
+        for file in tmp_path.rglob("*")
+        if file.is_file() and creator.encode() in file.read_bytes()
+    ]

@@ -34,7 +34,9 @@ of_the_quarter = pytest.mark.parametrize("ran", [QUARTER], indirect=True, ids=["
 def ran(request, tmp_path_factory):
     """What a run returned, and what it printed."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        done = run_demo(output=tmp_path_factory.mktemp("demo") / "page.html", full=True, world=request.param)
+        done = run_demo(
+            output=tmp_path_factory.mktemp("demo") / "page.html", full=True, world=request.param
+        )
     return done, printed.getvalue()
 
 
@@ -96,7 +98,10 @@ def test_the_conversation_is_whole():
     assert [turn.at for turn in talk.turns] == sorted(turn.at for turn in talk.turns)
     assert len({turn.ref for turn in talk.turns}) == 171
     assert len(labelled.questions) == 39
-    assert all(question.evidence and not question.dropped and question.answer for question in labelled.questions)
+    assert all(
+        question.evidence and not question.dropped and question.answer
+        for question in labelled.questions
+    )
 
 
 @pytest.mark.long
@@ -153,7 +158,11 @@ def test_the_result_is_json(run):
     assert {row["policy"] for row in quarter["policies"]} == {
         name for name in memlab.packs() if not name.endswith("-plus")
     }
-    assert all(row["low"] <= row["value"] <= row["high"] for row in quarter["policies"] if row["value"] is not None)
+    assert all(
+        row["low"] <= row["value"] <= row["high"]
+        for row in quarter["policies"]
+        if row["value"] is not None
+    )
 
 
 @of_the_quarter
@@ -171,14 +180,18 @@ def test_the_log_of_the_quarter_tells_what_is_true(run):
     assert quarter.truth[worst.policy] == min(quarter.truth[row.policy] for row in valued)
 
 
-def test_the_report_of_the_evaluation_stands_beside_the_page_which_names_but_does_not_need_it(run, html):
+def test_the_report_of_the_evaluation_stands_beside_the_page_which_names_but_does_not_need_it(
+    run, html
+):
     assert run.report.parent == run.output.parent
     assert run.report.name == "page-evaluation.html"
     assert run.report.name in html
     assert "memlab.evaluate(" in run.report.read_text(encoding="utf-8")
 
 
-def test_without_the_quarter_it_is_the_same_story_and_a_page_of_its_own(run, tmp_path, capsys, monkeypatch):
+def test_without_the_quarter_it_is_the_same_story_and_a_page_of_its_own(
+    run, tmp_path, capsys, monkeypatch
+):
     monkeypatch.setattr("memlab.science.bench.bench_conversations", lambda *_, **__: run.bench)
     short = run_demo(output=tmp_path / "short.html", progress=True)
     captured = capsys.readouterr()
@@ -203,7 +216,9 @@ def test_agreement_counts_pairs_in_order_and_intervals_that_hold(run):
         replace(rows[0], policy=name, value=Estimate(value, low, high, 0.05, 0.0))
         for name, (value, low, high) in values.items()
     ]
-    evaluation = replace(run.quarter.evaluation, rows=(*made, replace(rows[0], policy="d", value=None)))
+    evaluation = replace(
+        run.quarter.evaluation, rows=(*made, replace(rows[0], policy="d", value=None))
+    )
     found = agreement(evaluation, {"a": 0.85, "b": 0.1, "c": 0.25, "d": 5.0})
     assert (found.pairs, found.ordered) == (3, 2)
     assert (found.intervals, found.holding) == (3, 2)

@@ -81,12 +81,20 @@ def test_hy_imports_a_pack_and_its_policies_can_be_called(imported) -> None:
         assert module.ratio(1, 0) == 0.5
         assert module.ratio.doc == "a of both."
         assert module.resolve(new_confidence=1, old_confidence=0.5) == "keep-new"
-        assert module.explore.arrays({"access": np.array([3.0, 1.0, 2.0])})[0].tolist() == [0.0, 1.0, 0.0]
+        assert module.explore.arrays({"access": np.array([3.0, 1.0, 2.0])})[0].tolist() == [
+            0.0,
+            1.0,
+            0.0,
+        ]
         assert module.circle > 6
 
 
 def test_the_same_text_is_a_pack_of_the_safe_compiler(imported) -> None:
-    text = textwrap.dedent(PACK).replace("(import math)\n", "").replace("(setv circle (* 2 math.pi))\n", "")
+    text = (
+        textwrap.dedent(PACK)
+        .replace("(import math)\n", "")
+        .replace("(setv circle (* 2 math.pi))\n", "")
+    )
     assert load_pack(text).policies["recall-score"] == imported(text, "tiny_twin").recall_score
 
 
@@ -112,11 +120,16 @@ def test_a_lambda_is_a_policy_and_a_policy_of_no_slot_has_features_and_numbers(i
     [
         ("(defpolicy recall-score [similarity] (similar))", 'There is no function "similar"'),
         ("(defpolicy recall-score [similarity] (.upper similarity))", "dotted name"),
-        ("(defpolicy label [kind] (= kind 'fct))", '"fct" is not a value of kind. Did you mean fact'),
+        (
+            "(defpolicy label [kind] (= kind 'fct))",
+            '"fct" is not a value of kind. Did you mean fact',
+        ),
         ("(setting dampin 0.7)", "Did you mean damping"),
     ],
 )
-def test_what_the_safe_compiler_refuses_is_refused_with_its_place(form: str, said: str, imported) -> None:
+def test_what_the_safe_compiler_refuses_is_refused_with_its_place(
+    form: str, said: str, imported
+) -> None:
     with pytest.raises((PolicyError, memlab.MemlabError), match=said) as caught:
         imported(f"(require memlab.dialect *)\n(pack wrong)\n\n{form}\n", "wrong_pack")
     if isinstance(caught.value, PolicyError):

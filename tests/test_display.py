@@ -34,7 +34,11 @@ class Found(Report):
         self.words = text
 
     def _display(self):
-        return self.words, Table(self.words, [self.words, "n"], [[self.words, 1]], notes=[self.words]), [self.words]
+        return (
+            self.words,
+            Table(self.words, [self.words, "n"], [[self.words, 1]], notes=[self.words]),
+            [self.words],
+        )
 
 
 class Held(Displayed):
@@ -111,4 +115,7 @@ class TestRows:
             {"low": None, "high": 1.0, "n": 2},
             {"low": float("nan"), "high": 1.0, "n": 3},
         ]
-        assert format_rows(rows, columns) == (["both", "n"], [["0.2..1.0", "2"], ["", "3"], ["", "4"]])
+        assert format_rows(rows, columns) == (
+            ["both", "n"],
+            [["0.2..1.0", "2"], ["", "3"], ["", "4"]],
+        )

@@ -11,7 +11,9 @@ MADE_BY_A_READER = re.compile(r"_?counter\b")  # the widget that widgets.md show
 NAMED = re.compile(r"`((?:memlab|experiments|tests|policies|notebooks|docs)/[\w./-]+)`")
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name
+)
 def test_a_page_names_files_that_exist(page: Path) -> None:
     named = set(NAMED.findall(page.read_text(encoding="utf-8")))
     missing = [name for name in named if not (ROOT / name).exists()]

@@ -21,7 +21,9 @@ MODULES = [
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_a_module(name):
-    found = doctest.testmod(importlib.import_module(name), extraglobs={"np": np, "pl": pl, "memlab": memlab})
+    found = doctest.testmod(
+        importlib.import_module(name), extraglobs={"np": np, "pl": pl, "memlab": memlab}
+    )
     assert found.failed == 0
 
 

@@ -45,7 +45,17 @@ def turns() -> Any:
 
 @pytest.mark.slow
 def test_side_by_side_measures_memlab_and_names_who_is_not_installed(tmp_path: Path) -> None:
-    (told,) = run("side_by_side.py", tmp_path, "--runs", "1", "--questions", "5", "--systems", "memlab", "mem0")
+    (told,) = run(
+        "side_by_side.py",
+        tmp_path,
+        "--runs",
+        "1",
+        "--questions",
+        "5",
+        "--systems",
+        "memlab",
+        "mem0",
+    )
     names = [row["system"] for row in told["rows"]]
     assert names[0] == "memlab"
     assert set(names) | set(told["left_out"]) == {"memlab", "mem0"}
@@ -62,14 +72,19 @@ SMALL = ("--sizes", "60", "--questions", "5", "--singles", "3", "--indexes", "nu
 @pytest.mark.slow
 def test_scale_measures_a_size(tmp_path: Path) -> None:
     told = run("scale.py", tmp_path, *SMALL)
-    assert [(row["size"], row["system"]) for row in told["rows"]] == [(60, "memlab"), (60, "numpy exact")]
+    assert [(row["size"], row["system"]) for row in told["rows"]] == [
+        (60, "memlab"),
+        (60, "numpy exact"),
+    ]
     assert all(row["recall"] == 1 for row in told["rows"]), "exact search finds all"
     assert (tmp_path / "scale.svg").read_text(encoding="utf-8").count("<svg") == 1
 
 
 @pytest.mark.slow
 def test_scale_keeps_what_it_built(tmp_path: Path) -> None:
-    first, second = (run("scale.py", tmp_path, *SMALL, "--folder", str(tmp_path / "kept")) for _ in range(2))
+    first, second = (
+        run("scale.py", tmp_path, *SMALL, "--folder", str(tmp_path / "kept")) for _ in range(2)
+    )
     assert [row["ingest"] for row in first["rows"]] == [row["ingest"] for row in second["rows"]]
     assert all(row["kept"] for row in second["rows"])
 
@@ -87,7 +102,10 @@ def test_a_turn_is_made_of_real_words_and_has_no_mark_left(turns: Any) -> None:
     rows = list(turns.rows(300))
     assert all(row["text"] and not {"\0", "\1"} & set(row["text"]) for row in rows)
     real = {
-        word for held in read_locomo(CONVERSATION) for turn in held.conversation.turns for word in turn.text.split()
+        word
+        for held in read_locomo(CONVERSATION)
+        for turn in held.conversation.turns
+        for word in turn.text.split()
     }
     words = [word for row in rows for word in row["text"].split()]
     assert sum(word in real for word in words) > 0.8 * len(words)
@@ -101,7 +119,9 @@ def test_questions_name_someone_who_speaks(turns: Any) -> None:
     assert not any("\1" in text for text, _ in asked)
 
 
-@pytest.mark.parametrize("name", [index.name for index in bare_indexes.INDEXES if not index.lexical])
+@pytest.mark.parametrize(
+    "name", [index.name for index in bare_indexes.INDEXES if not index.lexical]
+)
 def test_a_bare_index_finds_a_vector_itself(name: str, tmp_path: Path) -> None:
     [index] = [one for one in bare_indexes.INDEXES if one.name == name]
     if (reason := measuring.missing([index.needs])) is not None:

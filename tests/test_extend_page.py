@@ -15,7 +15,9 @@ import memlab
 ROOT = Path(memlab.__file__).parent.parent
 PAGE = (ROOT / "docs" / "howto" / "extend.md").read_text(encoding="utf-8")
 MODULES = [
-    text for text in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL) if "extension = Extension(" in text
+    text
+    for text in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    if "extension = Extension(" in text
 ]
 (PROJECT,) = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
 
@@ -151,7 +153,17 @@ def installed(tmp_path_factory):
     # The environment reads what memlab needs from that of the tests, and memlab from this tree.
     (site / "tested.pth").write_text(f"{ROOT}\n{sysconfig.get_path('purelib')}\n", encoding="utf-8")
     projects = [write_project(module, folder / name_of(module)) for module in MODULES]
-    command = [sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps", "--no-compile"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--no-index",
+        "--no-deps",
+        "--no-compile",
+    ]
     subprocess.run([*command, "--no-build-isolation", *projects], check=True, capture_output=True)
     return python
 
@@ -159,7 +171,9 @@ def installed(tmp_path_factory):
 def run(python, code, folder):
     known = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment = {**known, "PYTHONWARNINGS": "error::UserWarning"}
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, cwd=folder, env=environment)
+    done = subprocess.run(
+        [python, "-c", code], capture_output=True, text=True, cwd=folder, env=environment
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.strip()
 

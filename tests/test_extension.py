@@ -41,7 +41,14 @@ def size(pool):
 
 
 def feature(name="size", compute=size, **more):
-    return Feature(name, more.pop("type", "num"), more.pop("stage", "memory"), "length", compute=compute, **more)
+    return Feature(
+        name,
+        more.pop("type", "num"),
+        more.pop("stage", "memory"),
+        "length",
+        compute=compute,
+        **more,
+    )
 
 
 def a_lab(path=None, **more):
@@ -60,7 +67,9 @@ def test_a_feature_can_be_read_by_a_policy_and_is_logged_only_where_it_is():
         assert [hit.text for hit in hits] == ["four spaces for every level", "tabs"]
         candidates = lab.slates().candidates.collect()
         by_recall = candidates["size"].to_list()
-        fingerprints = [json.loads(text) for text in lab.slates().decisions.collect()["fingerprints"]]
+        fingerprints = [
+            json.loads(text) for text in lab.slates().decisions.collect()["fingerprints"]
+        ]
     assert by_recall == [None, None, 4.0, 27.0]
     assert "size" not in fingerprints[0]
     assert fingerprints[1]["size"].endswith(" sizes 1.0")
@@ -75,7 +84,15 @@ def test_what_is_built_in_keeps_its_fingerprints_and_packs_their_hashes():
             "2",
             features=(feature(),),
             settings=(Setting("pace", "num", "how fast", default=1.0),),
-            slots=(Slot("urgent", "whether it is urgent", returns="bool", stages=("memory",), source="(fn [] False)"),),
+            slots=(
+                Slot(
+                    "urgent",
+                    "whether it is urgent",
+                    returns="bool",
+                    stages=("memory",),
+                    source="(fn [] False)",
+                ),
+            ),
         )
     )
     assert {name: load_pack(name).hash for name in memlab.packs()} == before
@@ -88,14 +105,21 @@ def test_name_and_version_of_an_extension_enter_the_hash_of_a_pack_that_sets_wha
     text = '(pack mine "faster" :inherits memlab) (setting pace 2)'
     hashes = set()
     for version in ("1", "2"):
-        memlab.extend(Extension("paces", version, settings=(Setting("pace", "num", "how fast", default=1.0),)))
+        memlab.extend(
+            Extension("paces", version, settings=(Setting("pace", "num", "how fast", default=1.0),))
+        )
         hashes.add(load_pack(text).hash)
     assert len(hashes) == 2
-    assert load_pack('(pack mine "as fast" :inherits memlab) (setting pace 1)').hash == load_pack("memlab").hash
+    assert (
+        load_pack('(pack mine "as fast" :inherits memlab) (setting pace 1)').hash
+        == load_pack("memlab").hash
+    )
 
 
 def test_a_slot_at_its_default_adds_nothing_and_another_policy_does():
-    slot = Slot("urgent", "whether it is urgent", returns="bool", stages=("memory",), source="(fn [] False)")
+    slot = Slot(
+        "urgent", "whether it is urgent", returns="bool", stages=("memory",), source="(fn [] False)"
+    )
     memlab.extend(Extension("urgency", "1", slots=(slot,)))
     pack = load_pack("memlab")
     assert pack.policy("urgent").row({}) is False
@@ -127,7 +151,8 @@ def test_a_declaration_that_is_refused_leaves_nothing_behind(declared, said):
 
 
 @pytest.mark.parametrize(
-    ("name", "version"), [("", "1"), ("A", "1"), ("a b", "1"), ("a" * 99, "1"), ("a", ""), ("a", "1 2"), ("a", 1)]
+    ("name", "version"),
+    [("", "1"), ("A", "1"), ("a b", "1"), ("a" * 99, "1"), ("a", ""), ("a", "1 2"), ("a", 1)],
 )
 def test_names_and_versions_are_words(name, version):
     with pytest.raises(InputError):
@@ -183,7 +208,9 @@ def test_a_nullable_feature_may_be_null_and_words_are_checked():
             "1",
             features=(
                 feature(compute=lambda pool: [None, 2.0], nullable=True),
-                feature("mood", compute=lambda pool: ["glad", "odd"], type="str", words=("glad", "sad")),
+                feature(
+                    "mood", compute=lambda pool: ["glad", "odd"], type="str", words=("glad", "sad")
+                ),
             ),
         )
     )
@@ -206,7 +233,9 @@ def test_a_feature_that_takes_ten_seconds_is_reported(monkeypatch):
     with a_lab() as lab:
         lab.policies.install("recall-score", BY_LENGTH)
         monkeypatch.setattr("time.monotonic", lambda: passed[0])
-        with pytest.warns(ExtensionWarning, match="feature size of the extension sizes 1 took 10 seconds"):
+        with pytest.warns(
+            ExtensionWarning, match="feature size of the extension sizes 1 took 10 seconds"
+        ):
             assert lab.recall("tabs")
 
 
@@ -233,7 +262,11 @@ def test_a_lab_opens_without_an_extension_and_what_depends_on_it_says_so(tmp_pat
     forget_extension("sizes")
     with memlab.open(tmp_path / "a.memlab") as lab:
         assert len(lab.memories) == 2
-        for asks in (lambda: lab.recall("tabs"), lambda: lab.policies.pack, lambda: lab.context("tabs")):
+        for asks in (
+            lambda: lab.recall("tabs"),
+            lambda: lab.policies.pack,
+            lambda: lab.context("tabs"),
+        ):
             with pytest.raises(MissingExtension, match="sizes 1 is not registered"):
                 asks()
         history = lab.policies.history("recall-score")
@@ -275,7 +308,9 @@ def test_a_log_that_used_a_missing_extension_is_refused_by_name(tmp_path):
     with memlab.open(tmp_path / "a.memlab") as lab:
         lab.feedback(lab.recall("spaces")[0], "success")
         slates = lab.slates().collect()
-        slates = memlab.Slates.from_frames(slates.decisions, slates.candidates, slates.exposures, slates.feedback)
+        slates = memlab.Slates.from_frames(
+            slates.decisions, slates.candidates, slates.exposures, slates.feedback
+        )
     forget_extension("sizes")
     result = memlab.evaluate(slates, ["(fn [size] size)"], missing="zero")
     assert "a feature of the extension sizes 1, which is not registered" in str(result)
@@ -290,7 +325,9 @@ def stage_of(change):
     def run(recall):
         own_stage("select").run(recall)
         ranking = recall.selected.ranking
-        recall.selected = replace(recall.selected, ranking=replace(ranking, order=change(ranking.order)))
+        recall.selected = replace(
+            recall.selected, ranking=replace(ranking, order=change(ranking.order))
+        )
 
     return Stage("select", "Another order.", ("scores", "known"), ("selected",), run)
 
@@ -322,7 +359,9 @@ def test_a_selection_in_another_order_is_shown_in_that_order():
         assert [hit.id for hit in lab.recall("tabs", log=False)] == turned[::-1]
 
 
-@pytest.mark.parametrize("source", ["(fn [score] null)", "(fn [score] (/ 0 0))", "(fn [score] (log -1))"])
+@pytest.mark.parametrize(
+    "source", ["(fn [score] null)", "(fn [score] (/ 0 0))", "(fn [score] (log -1))"]
+)
 def test_a_policy_of_selection_that_takes_nothing_shows_nothing(source):
     with a_lab() as lab:
         lab.policies.install("select", source)
@@ -373,7 +412,11 @@ def test_a_function_of_query_and_texts_is_asked_once_a_recall():
         (pl.col("importance").mean().over("project"), InputError, "reads other rows"),
         (pl.col("colour") == 1, UnknownName, "colour"),
         (pl.col("tags"), InputError, "type List"),
-        (pl.col("importance").map_elements(abs, return_dtype=pl.Float64), InputError, "give that function"),
+        (
+            pl.col("importance").map_elements(abs, return_dtype=pl.Float64),
+            InputError,
+            "give that function",
+        ),
         ("importance * 2", InputError, "a Polars expression or a function"),
         (len, InputError, "version"),
     ],
@@ -429,7 +472,11 @@ def test_a_reader_of_files_goes_through_everything_that_load_does(tmp_path):
     [(lambda path: 1 / 0, ExtensionError), (lambda path: ["text"], memlab.errors.DatasetError)],
 )
 def test_a_reader_that_fails_adds_nothing(tmp_path, read, error):
-    memlab.extend(Extension("captions", "1", readers=(Reader("vtt", "captions", suffixes=(".vtt",), read=read),)))
+    memlab.extend(
+        Extension(
+            "captions", "1", readers=(Reader("vtt", "captions", suffixes=(".vtt",), read=read),)
+        )
+    )
     (tmp_path / "talk.vtt").write_text("WEBVTT")
     with memlab.open() as lab:
         with pytest.raises(error, match="reader vtt of the extension captions 1"):
@@ -441,7 +488,11 @@ def test_an_embedder_is_opened_by_its_name(tmp_path):
     def embed(texts):
         return np.array([[len(text), 1.0] for text in texts])
 
-    memlab.extend(Extension("lengths", "1", embedders=(EmbedderSource("lengths", "by length", lambda: embed),)))
+    memlab.extend(
+        Extension(
+            "lengths", "1", embedders=(EmbedderSource("lengths", "by length", lambda: embed),)
+        )
+    )
     with memlab.open(tmp_path / "a.memlab", embedder="lengths") as lab:
         lab.remember("tabs")
     with pytest.raises(memlab.errors.EmbedderMismatch, match="vectors of lengths"):
@@ -486,7 +537,9 @@ SIZES = """
 
 def test_the_extensions_of_installed_packages_are_found(tmp_path, run_python):
     write_package(tmp_path, "sizes", SIZES)
-    said = run_python("import memlab; print('size' in memlab.FEATURES, memlab.extensions())", path=tmp_path)
+    said = run_python(
+        "import memlab; print('size' in memlab.FEATURES, memlab.extensions())", path=tmp_path
+    )
     assert said == "True {'sizes': <Extension sizes 1.0: 1 features>}"
 
 
@@ -527,7 +580,9 @@ def run_python():
     def run(code, *, path):
         root = Path(memlab.__file__).parent.parent
         known = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (path, root)))}
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=known, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=known, check=True
+        )
         return done.stdout.strip()
 
     return run
@@ -550,7 +605,11 @@ class Pins(Projection):
             {"memory": Field("memory"), "note": Field("text", of="memory")},
         ),
     )
-    dumped = Field("list", items=(Field("mapping", {"memory": Field("memory"), "note": Field("text")}),), drops=True)
+    dumped = Field(
+        "list",
+        items=(Field("mapping", {"memory": Field("memory"), "note": Field("text")}),),
+        drops=True,
+    )
 
     def __init__(self):
         self.notes = {}
@@ -581,9 +640,19 @@ class Notes:
 
 
 URGENT = Slot(
-    "urgent", "Whether it is urgent.", returns="bool", stages=("memory",), source="(fn [importance] (> importance 0.7))"
+    "urgent",
+    "Whether it is urgent.",
+    returns="bool",
+    stages=("memory",),
+    source="(fn [importance] (> importance 0.7))",
 )
-NOTES = Extension("notes", "1.0", slots=(URGENT,), projections=(Pins,), accessors=(Accessor("notes", "Notes.", Notes),))
+NOTES = Extension(
+    "notes",
+    "1.0",
+    slots=(URGENT,),
+    projections=(Pins,),
+    accessors=(Accessor("notes", "Notes.", Notes),),
+)
 
 
 def test_events_of_an_extension_are_folded_viewed_and_purged(tmp_path):
@@ -602,7 +671,9 @@ def test_events_of_an_extension_are_folded_viewed_and_purged(tmp_path):
     with memlab.open(tmp_path / "a.memlab") as lab:
         assert lab.notes.all == {3: "", 4: "fine"}
     assert not [
-        path for path in (tmp_path / "a.memlab").rglob("*") if path.is_file() and REMARK.encode() in path.read_bytes()
+        path
+        for path in (tmp_path / "a.memlab").rglob("*")
+        if path.is_file() and REMARK.encode() in path.read_bytes()
     ]
 
 
@@ -650,7 +721,11 @@ def test_an_accessor_asks_its_slot_of_all_memories():
         ("notes/other", {}, InputError),
         ("remember", {"count": 0}, InputError),
         ("notes/pin", {"memory": 1, "colour": "red"}, InputError),
-        ("notes/pin", {"memory": 1, "note": "ghp_16C7e42F292c6912E7710c838347Ae178B4a"}, memlab.errors.PrivacyError),
+        (
+            "notes/pin",
+            {"memory": 1, "note": "ghp_16C7e42F292c6912E7710c838347Ae178B4a"},
+            memlab.errors.PrivacyError,
+        ),
     ],
 )
 def test_what_an_extension_may_not_write_is_refused(kind, body, error):
@@ -665,10 +740,19 @@ def test_what_an_extension_may_not_write_is_refused(kind, body, error):
 @pytest.mark.parametrize(
     ("declared", "said"),
     [
-        ({"events": (EventType("pin", "A note."),)}, "begins with the name of its extension: worse/pin"),
+        (
+            {"events": (EventType("pin", "A note."),)},
+            "begins with the name of its extension: worse/pin",
+        ),
         ({"events": (EventType("worse/add", "Memories.", adds=True),)}, "only memlab's own do"),
         (
-            {"events": (EventType("worse/pin", "A note.", {"memory": Field("memory"), "note": Field("text")}),)},
+            {
+                "events": (
+                    EventType(
+                        "worse/pin", "A note.", {"memory": Field("memory"), "note": Field("text")}
+                    ),
+                )
+            },
             "does not say of which memory it speaks",
         ),
         ({"accessors": (Accessor("recall", "Another.", Notes),)}, "Lab has an attribute recall"),
@@ -691,10 +775,19 @@ def test_two_extensions_cannot_have_an_event_a_projection_or_an_accessor_of_one_
         name, kinds, fold, dump, load = "notes-pins", (), None, None, None
 
     for declared, said in (
-        ({"events": (EventType("notes/pin", "Another note."),)}, "begins with the name of its extension"),
+        (
+            {"events": (EventType("notes/pin", "Another note."),)},
+            "begins with the name of its extension",
+        ),
         ({"projections": (Others,)}, r"notes-pins is declared by the extension notes 1\.0"),
-        ({"accessors": (Accessor("notes", "Others.", Notes),)}, r"notes is declared by the extension notes 1\.0"),
-        ({"events": (EventType("others/add", "One."), EventType("others/add", "Two."))}, "declares others/add twice"),
+        (
+            {"accessors": (Accessor("notes", "Others.", Notes),)},
+            r"notes is declared by the extension notes 1\.0",
+        ),
+        (
+            {"events": (EventType("others/add", "One."), EventType("others/add", "Two."))},
+            "declares others/add twice",
+        ),
     ):
         with pytest.raises(InputError, match=said):
             memlab.extend(Extension("others", "1", **declared))
@@ -714,7 +807,9 @@ def test_a_projection_that_raises_writes_nothing():
     memlab.extend(Extension("notes", "1.0", projections=(Broken,), accessors=NOTES.accessors))
     with a_lab() as lab:
         head = lab.io.store.journal.head
-        with pytest.raises(ExtensionError, match=r"projection notes-pins of the extension notes 1\.0.*ZeroDiv"):
+        with pytest.raises(
+            ExtensionError, match=r"projection notes-pins of the extension notes 1\.0.*ZeroDiv"
+        ):
             lab.notes.pin(lab.memories["id"][0] and lab.remember("plain"), "fine")
         assert lab.io.store.journal.head == head + 1
         assert lab.recall("tabs")
@@ -770,11 +865,17 @@ class Echoes(Dependents):
 
     def find(self, state, row, new, others):
         said = f"echo: {state.texts.at(row)}"
-        return [one for one in range(len(state)) if state.texts.at(one) == said and one + 1 not in others]
+        return [
+            one
+            for one in range(len(state))
+            if state.texts.at(one) == said and one + 1 not in others
+        ]
 
     def revise(self, editor, row, text, rows, outcome):
         for one in rows:
-            editor.write("forget", {"set": [{"ids": [one + 1], "columns": {"status": "forgotten"}}]})
+            editor.write(
+                "forget", {"set": [{"ids": [one + 1], "columns": {"status": "forgotten"}}]}
+            )
             outcome.dropped.append(self.label)
 
 
@@ -801,7 +902,11 @@ def test_a_hook_is_refused(hook, why):
 
 
 def test_a_hook_may_be_named_and_is_imported_when_it_is_called():
-    memlab.extend(Extension("chess", "1", hooks=[Hook("late", "facts-stored", "chess_that_is_not_there:ends")]))
+    memlab.extend(
+        Extension(
+            "chess", "1", hooks=[Hook("late", "facts-stored", "chess_that_is_not_there:ends")]
+        )
+    )
     with memlab.open() as lab:
         lab.remember("tabs")
     with pytest.raises(ModuleNotFoundError):
@@ -815,11 +920,20 @@ class Gardens:
         self.modules = {"orchard": {}, "pond": {}}
 
     def find(self, task, *, limit):
-        known = {"description": "apples and pears", "files": ["trees.csv"], "tests": [], "depends_on": []}
+        known = {
+            "description": "apples and pears",
+            "files": ["trees.csv"],
+            "tests": [],
+            "depends_on": [],
+        }
         return [NamedPart("orchard", known)][:limit] if "apple" in task else []
 
     def rows(self, state, project, names):
-        return np.flatnonzero(state.names["project"].among([project]))[:1] if names else np.empty(0, dtype=np.int64)
+        return (
+            np.flatnonzero(state.names["project"].among([project]))[:1]
+            if names
+            else np.empty(0, dtype=np.int64)
+        )
 
 
 class NamedPart(NamedTuple):
@@ -839,7 +953,9 @@ def test_a_context_says_what_an_extension_knows_of_a_project():
         assert "Modules of garden: orchard, pond" in made.text
         assert "orchard: apples and pears; files trees.csv" in made.text
         assert made.frame["reason"].to_list() == ["file"]
-        assert "Modules" not in lab.context("when are the apple trees pruned?", project="kitchen").text
+        assert (
+            "Modules" not in lab.context("when are the apple trees pruned?", project="kitchen").text
+        )
 
 
 def test_what_follows_a_pass_of_upkeep_is_told_by_its_events():
@@ -861,7 +977,11 @@ def test_what_stands_for_quarantined_memories_goes_with_them():
         was: dict
 
     memlab.extend(
-        Extension("digests", "1", hooks=[Hook("digests", "stand-ins", lambda state: {3: Digest([1], {"active": [1]})})])
+        Extension(
+            "digests",
+            "1",
+            hooks=[Hook("digests", "stand-ins", lambda state: {3: Digest([1], {"active": [1]})})],
+        )
     )
     with memlab.open() as lab:
         lab.remember([{"text": "tabs", "session": "odd"}, "four spaces", "in short: tabs"])

@@ -28,7 +28,9 @@ def test_a_module_within_a_former_package_is_not_loaded_twice():
 
 def test_the_dialect_is_required_by_its_name_without_a_warning():
     script = "import warnings; warnings.simplefilter('error'); import hy, memlab.dialect as d; print(d.__name__)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "memlab.subjects.lens.dialect"
 
 

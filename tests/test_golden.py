@@ -26,7 +26,9 @@ def frame(**columns):
 def changed(was, now, machine=HERE):
     """The parts that differ, where the record was written here and compared on ``machine``."""
     line = record.line_of(was, HERE)
-    (*changes,) = record.compare(record.Record({line.name: line}, {}), {now.name: now}, machine, [line.name])
+    (*changes,) = record.compare(
+        record.Record({line.name: line}, {}), {now.name: now}, machine, [line.name]
+    )
     return set(changes[0].parts) if changes else set()
 
 
@@ -88,7 +90,9 @@ def test_rows_and_columns_that_come_and_go():
 @pytest.mark.parametrize("place", [0, 63, 64, 191, 299])
 @pytest.mark.parametrize("difference", [1e-9, -1e-9, 1.0, 1e12])
 def test_a_float_that_differs_is_found_on_every_machine(place, difference):
-    assert everywhere(frame(score=SCORES), with_score(place, SCORES[place] + difference)) == {"score"}
+    assert everywhere(frame(score=SCORES), with_score(place, SCORES[place] + difference)) == {
+        "score"
+    }
 
 
 def test_the_last_bits_count_on_the_machine_that_wrote_the_record_alone():
@@ -161,7 +165,9 @@ def test_what_is_missing_or_new_is_a_change():
 def written(folder, thing, reason="because"):
     was = record.read(folder)
     changes = record.compare(was, {thing.name: thing}, HERE, [thing.name] if was.lines else [])
-    held = record.Record({thing.name: record.line_of(thing, HERE)}, {things.digest(HERE.encode()): HERE})
+    held = record.Record(
+        {thing.name: record.line_of(thing, HERE)}, {things.digest(HERE.encode()): HERE}
+    )
     record.write(folder, held, changes, reason)
 
 

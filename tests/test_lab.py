@@ -25,7 +25,9 @@ TALK = [
 
 class TestRemember:
     def test_returns_the_memory(self, lab):
-        memory = lab.remember("The user prefers tabs", kind="preference", tags=["style"], ref="note-1")
+        memory = lab.remember(
+            "The user prefers tabs", kind="preference", tags=["style"], ref="note-1"
+        )
         assert (memory.id, memory.text, memory.kind, memory.tags, memory.ref) == (
             1,
             "The user prefers tabs",
@@ -130,7 +132,9 @@ class TestRecall:
 
     def test_a_neighbour_comes_along(self, lab):
         lab.remember(TALK, chain=True)
-        received = lab.recall("goats", limit=4).frame.filter(pl.col("memory_id") == 1)["received"].item()
+        received = (
+            lab.recall("goats", limit=4).frame.filter(pl.col("memory_id") == 1)["received"].item()
+        )
         assert received > 0
 
     def test_each_recall_is_an_access(self, lab, clock):
@@ -184,7 +188,12 @@ class TestFeedback:
         assert (logged.decision, logged.memory) == (hit.decision, 1)
         assert lab.memories["success"].item() == 1
         row = lab.slates().feedback.collect().row(0, named=True)
-        assert (row["decision"], row["memory_id"], row["outcome"], row["reward"]) == (hit.decision, 1, "success", 0.8)
+        assert (row["decision"], row["memory_id"], row["outcome"], row["reward"]) == (
+            hit.decision,
+            1,
+            "success",
+            0.8,
+        )
 
     @pytest.mark.parametrize(
         ("call", "error"),
@@ -247,7 +256,9 @@ class TestPolicies:
         assert lab.policies.pack.hash == before
 
     def test_rollback_across_packs_keeps_helpers(self, lab):
-        lab.policies.use("(pack mine) (defn twice [x] (* 2 x)) (defpolicy recall-score [length] (twice length))")
+        lab.policies.use(
+            "(pack mine) (defn twice [x] (* 2 x)) (defpolicy recall-score [length] (twice length))"
+        )
         mine = lab.policies["recall-score"].hash
         lab.policies.install("recall-score", "(fn [length] length)")
         lab.policies.rollback("recall-score")
@@ -261,7 +272,12 @@ class TestOnDisk:
             lab.policies.use("associative", reason="to see")
             lab.policies.install("recall-score", "(fn [activation] activation)")
             lab.feedback(lab.recall("goats")[0], "success")
-            before = lab.memories, lab.edges, lab.policies.pack.hash, lab.recall("sea", log=False).frame
+            before = (
+                lab.memories,
+                lab.edges,
+                lab.policies.pack.hash,
+                lab.recall("sea", log=False).frame,
+            )
         with disk() as lab:
             assert lab.memories.equals(before[0])
             assert lab.edges.equals(before[1])
@@ -331,7 +347,12 @@ class TestLink:
     def test_an_edge_is_made(self, lab):
         one, two = lab.remember(["a", "b"])
         lab.graph.link(one, two, "supersedes", weight=0.5)
-        assert lab.edges.select("source", "target", "relation", "weight").row(0) == (1, 2, "supersedes", 0.5)
+        assert lab.edges.select("source", "target", "relation", "weight").row(0) == (
+            1,
+            2,
+            "supersedes",
+            0.5,
+        )
 
     @pytest.mark.parametrize(
         ("ends", "more", "error"),

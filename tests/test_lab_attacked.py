@@ -32,7 +32,9 @@ def texts(folder, disk):
 def test_a_purge_keeps_names_that_are_not_the_purged_text(disk):
     with disk() as lab:
         lab.remember("precious")
-        fact = lab.facts.add("Adele Quuxley", "likes", "cheese")  # its text begins with the name, which is an entity's
+        fact = lab.facts.add(
+            "Adele Quuxley", "likes", "cheese"
+        )  # its text begins with the name, which is an entity's
         lab.facts.entities.declare("Adele Quuxley", type="person")
         lab.io.backup()
         lab.purge(fact)
@@ -78,21 +80,27 @@ def test_an_interrupt_within_a_fold_is_as_if_it_had_not_been(folder, disk, texts
 # -- snapshots that are of another lab, or damaged ------------------------------------------------------------------
 
 
-def test_the_snapshots_of_another_lab_are_not_believed(folder, disk, texts, tmp_path, trigrams, clock):
+def test_the_snapshots_of_another_lab_are_not_believed(
+    folder, disk, texts, tmp_path, trigrams, clock
+):
     with memlab.open(tmp_path / "other", embedder=trigrams, clock=clock) as other:
         other.remember([f"alpha {n}" for n in range(21)])
         other.io.snapshot()
     shutil.rmtree(folder / "snapshots")
     shutil.copytree(tmp_path / "other" / "snapshots", folder / "snapshots")
     for name in (folder / "snapshots").iterdir():
-        name.rename(name.with_name("snapshot-000000000003"))  # of an event that this journal has, too
+        name.rename(
+            name.with_name("snapshot-000000000003")
+        )  # of an event that this journal has, too
     with pytest.warns(memlab.DamageWarning, match="another history"):
         lab = disk()
     with lab:
         assert lab.memories["text"].to_list() == texts
 
 
-@pytest.mark.parametrize("file", ["memories.parquet", "vectors.bin", "registers.msgpack", "manifest.json", "words.npz"])
+@pytest.mark.parametrize(
+    "file", ["memories.parquet", "vectors.bin", "registers.msgpack", "manifest.json", "words.npz"]
+)
 def test_a_flipped_bit_anywhere_in_a_snapshot_is_noticed(folder, disk, texts, file):
     for share in (0.01, 0.35, 0.7, 0.99):
         [path] = (folder / "snapshots").glob(f"*/{file}")
@@ -107,7 +115,10 @@ def test_a_flipped_bit_anywhere_in_a_snapshot_is_noticed(folder, disk, texts, fi
 
 
 def test_drafts_of_killed_processes_are_swept_on_opening(folder, disk):
-    drafts = [folder / "snapshots" / ".draft-1-000000000003", folder / "backups" / ".draft-1-000001"]
+    drafts = [
+        folder / "snapshots" / ".draft-1-000000000003",
+        folder / "backups" / ".draft-1-000001",
+    ]
     for draft in drafts:
         draft.mkdir(parents=True)
         (draft / "memories.parquet").write_bytes(b"half")

@@ -116,7 +116,12 @@ def test_a_date_is_a_time(kept):
 
 def test_a_fact_says_what_it_says(kept):
     fact = kept.facts.add("Ada", "Lives in", object="Oslo")
-    assert (fact.subject, fact.predicate, fact.object, fact.value) == ("Ada", "lives-in", "Oslo", None)
+    assert (fact.subject, fact.predicate, fact.object, fact.value) == (
+        "Ada",
+        "lives-in",
+        "Oslo",
+        None,
+    )
 
 
 def test_what_is_global_reaches_every_project(lab):
@@ -130,7 +135,10 @@ def test_a_fact_that_was_told_late_held_from_its_time_on(trigrams):
     with memlab.open(embedder=trigrams, clock=clock, pack="factgraph") as lab:
         lab.facts.add("Ada", "lives-in", object="Oslo", at="2020-01-01", confidence=0.95)
         lab.facts.add("Ada", "lives in", object="Bergen", at="2024-05-01", confidence=0.95)
-        homes = {year: lab.facts.frame(at=f"{year}-01-01")["object"].to_list() for year in (2021, 2025, 2026)}
+        homes = {
+            year: lab.facts.frame(at=f"{year}-01-01")["object"].to_list()
+            for year in (2021, 2025, 2026)
+        }
     assert homes == {2021: ["Oslo"], 2025: ["Bergen"], 2026: ["Bergen"]}
 
 
@@ -140,7 +148,10 @@ class TestConflictsOfCompanion:
     @pytest.fixture
     def friend(self, clock):
         def near(texts):
-            return [[0.83, 0.5578, 0.0] if "not" in text or "Oslo" in text else [1.0, 0.0, 0.0] for text in texts]
+            return [
+                [0.83, 0.5578, 0.0] if "not" in text or "Oslo" in text else [1.0, 0.0, 0.0]
+                for text in texts
+            ]
 
         with memlab.open(embedder=near, clock=clock, pack="companion") as lab:
             yield lab
@@ -177,7 +188,9 @@ def test_a_faded_memory_that_is_restored_is_not_vivid(lab, clock):
     assert lab.memories["strength"].to_list() == [5.0]
 
 
-@pytest.mark.parametrize("ask", [memlab.open, memlab.load, memlab.check, memlab.restore], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "ask", [memlab.open, memlab.load, memlab.check, memlab.restore], ids=lambda one: one.__name__
+)
 def test_the_home_of_nobody_is_no_path(ask):
     with pytest.raises(InputError, match="user"):
         ask("~nobody-of-that-name/x.memlab")

@@ -17,7 +17,9 @@ CLOSED = '(pack closed "Lets nothing pass that was of use.") (defpolicy eligible
 def asked(lab, clock):
     """A lab of forty notes that was asked twenty questions while words alone were a challenger."""
     topics = ["harbour", "boat", "tide", "rope", "sail"]
-    lab.remember([f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)])
+    lab.remember(
+        [f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)]
+    )
     lab.challenge(WORDS, reason="are words enough?")
     for number in range(20):
         clock.advance(hours=1)
@@ -39,7 +41,10 @@ def test_a_challenge_is_an_event_that_survives_reopening_and_ends(disk):
         assert (again.pack.hash, again.extra, again.at) == (made.pack.hash, 2, made.at)
         lab.policies.end_challenge("companion", reason="seen enough")
         assert lab.policies.challenges == ()
-        assert [row["kind"] for row in lab.log.tail(2).iter_rows(named=True)] == ["challenge", "end-challenge"]
+        assert [row["kind"] for row in lab.log.tail(2).iter_rows(named=True)] == [
+            "challenge",
+            "end-challenge",
+        ]
     with disk() as lab:
         assert lab.policies.challenges == ()
 
@@ -48,7 +53,11 @@ def test_a_challenge_is_an_event_that_survives_reopening_and_ends(disk):
     ("ask", "error", "reason"),
     [
         (lambda lab: lab.challenge("companion"), InputError, "is a challenger already"),
-        (lambda lab: lab.challenge("cascade", design="lot"), InputError, "all challengers share one design"),
+        (
+            lambda lab: lab.challenge("cascade", design="lot"),
+            InputError,
+            "all challengers share one design",
+        ),
         (lambda lab: lab.challenge(lab.policies.pack), InputError, "is the live pack"),
         (lambda lab: lab.challenge("compagnon"), UnknownName, "companion"),
         (lambda lab: lab.policies.end_challenge("cascade"), UnknownName, "There is no challenger "),
@@ -75,9 +84,9 @@ def test_the_agent_keeps_its_head_and_sees_one_more(asked):
     assert set(hits.slate.probes) <= own
     assert len(shown) == 4 + bool(own)
     frame = hits.slate.frame
-    assert frame.filter(pl.col("memory_id").is_in(list(own)))["propensity"].to_list() == pytest.approx(
-        [1 / len(own)] * len(own)
-    )
+    assert frame.filter(pl.col("memory_id").is_in(list(own)))[
+        "propensity"
+    ].to_list() == pytest.approx([1 / len(own)] * len(own))
     assert frame["propensity"].sum() == pytest.approx(len(shown))
 
 
@@ -116,7 +125,12 @@ def test_an_observation_is_the_weighted_difference(asked):
     """Recall by recall, by a plain loop over what was shown."""
     slates = asked.slates()
     track = asked.verdict("words")["words"].track
-    rewards = {(d, m): r for d, m, r in slates.feedback.select("decision", "memory_id", "reward").collect().iter_rows()}
+    rewards = {
+        (d, m): r
+        for d, m, r in slates.feedback.select("decision", "memory_id", "reward")
+        .collect()
+        .iter_rows()
+    }
     total, means = 0.0, []
     for number, (_, blob) in enumerate(asked.io.store.journal.slates(), 1):
         slate = memlab.kernel.slates.decode(blob, decision=_)
@@ -162,7 +176,10 @@ def test_several_challengers_share_the_error(asked):
     assert [one.number for one in found] == [1, 2]
     assert found["words"].level < found["companion"].level
     alone = asked.verdict("words")["words"].difference
-    assert (alone.low, alone.high) == (found["words"].difference.low, found["words"].difference.high)
+    assert (alone.low, alone.high) == (
+        found["words"].difference.low,
+        found["words"].difference.high,
+    )
     with pytest.raises(UnknownName, match="There is no challenger "):
         asked.verdict("companyon")
 
@@ -189,7 +206,9 @@ def test_silence_is_asked_about_and_may_mean_anything(asked):
         asked.recall(f"tide and sail {number}", limit=4)
     with pytest.raises(InputError, match="say what silence means"):
         asked.verdict("words")
-    zero, bounds = (asked.verdict("words", missing=how)["words"].difference for how in ("zero", "bounds"))
+    zero, bounds = (
+        asked.verdict("words", missing=how)["words"].difference for how in ("zero", "bounds")
+    )
     assert bounds.low <= zero.low
     assert bounds.high >= zero.high
     with pytest.raises(InputError, match="a sequence may look at the past alone"):
@@ -199,7 +218,9 @@ def test_silence_is_asked_about_and_may_mean_anything(asked):
 def test_a_slate_with_a_challenge_is_the_same_after_its_bytes(asked):
     (_, blob), *_ = asked.io.store.journal.slates()
     slate = memlab.kernel.slates.decode(blob)
-    assert memlab.kernel.slates.decode(memlab.kernel.slates.encode(slate)).challenge == slate.challenge
+    assert (
+        memlab.kernel.slates.decode(memlab.kernel.slates.encode(slate)).challenge == slate.challenge
+    )
     assert np.isfinite(slate.propensity).all()
 
 
@@ -214,7 +235,13 @@ def twice_told(trigrams):
         clock = memlab.ManualClock("2026-03-01T12:00:00")
         with memlab.open(embedder=trigrams, clock=clock, pack=live) as lab:
             texts = [f"the {topic} is kept by keeper {n}" for n, topic in enumerate(TOPICS)]
-            lab.remember([{"text": f"{text}, copy {copy}", "kind": "turn"} for text in texts for copy in range(5)])
+            lab.remember(
+                [
+                    {"text": f"{text}, copy {copy}", "kind": "turn"}
+                    for text in texts
+                    for copy in range(5)
+                ]
+            )
             lab.challenge(challenger, design=design)
             truth = []
             for number in range(300):
@@ -222,7 +249,10 @@ def twice_told(trigrams):
                 question = f"who keeps the {TOPICS[number % 8]}?"
                 wanted = f"keeper {number % 8},"
                 served = {
-                    pack: any(wanted in hit.text for hit in lab.recall(question, limit=4, pack=pack, log=False))
+                    pack: any(
+                        wanted in hit.text
+                        for hit in lab.recall(question, limit=4, pack=pack, log=False)
+                    )
                     for pack in (live, challenger)
                 }
                 truth.append(served[challenger] - served[live])

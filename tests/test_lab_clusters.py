@@ -43,7 +43,9 @@ class TestCascade:
         assert [(hit.id, hit.score) for hit in herd.recall("goat hay", log=False)] == before
 
     def test_a_private_memory_of_another_stays_out(self, herd):
-        herd.remember("The goat on meadow 77 wants hay and salt", visibility="private", creator="ann")
+        herd.remember(
+            "The goat on meadow 77 wants hay and salt", visibility="private", creator="ann"
+        )
         herd.policies.use(self.PACK)
         herd.graph.clusters.find()
         seen = {hit.id for hit in herd.recall(GOATS[3], log=False, viewer="bob")}
@@ -58,10 +60,19 @@ class TestResults:
         assert len(found) == 2
         assert repr(found) == "<Clusters 2 of 20 memories: 2 new>"
         assert found.figure().axes[0].get_title(loc="left") == "2 clusters"
-        assert herd.graph.clusters.frame().columns == ["cluster", "name", "members", "radius", "created", "refined"]
+        assert herd.graph.clusters.frame().columns == [
+            "cluster",
+            "name",
+            "members",
+            "radius",
+            "created",
+            "refined",
+        ]
 
     def test_what_is_shown_is_escaped(self, lab, clock):
-        lab.remember([{"text": f"<script>x{n}</script> goat hay meadow", "kind": "event"} for n in range(12)])
+        lab.remember(
+            [{"text": f"<script>x{n}</script> goat hay meadow", "kind": "event"} for n in range(12)]
+        )
         lab.remember([{"text": text, "kind": "event"} for text in SHIPS])
         clock.advance(days=100)
         shown = html_of(lab.graph.clusters.find()) + html_of(lab.upkeep.consolidation.run())
@@ -77,7 +88,9 @@ class TestResults:
         assert frame["memory_id"].to_list() == made.ids
         assert frame["undone"].is_null().to_list() == [False, True]
         assert frame["by"].to_list() == ["clusters", "clusters"]
-        assert frame["of"].to_list() == herd.graph.clusters.frame().sort("cluster")["name"].to_list()
+        assert (
+            frame["of"].to_list() == herd.graph.clusters.frame().sort("cluster")["name"].to_list()
+        )
 
     def test_restore_brings_one_member_back_beside_its_summary(self, herd, clock):
         clock.advance(days=100)
@@ -176,4 +189,6 @@ def test_a_purged_member_takes_its_edge_along(herd, clock):
     herd.purge(1)
     joined = herd.edges.filter(pl.col("relation") == "in-cluster")
     assert 1 not in joined["source"].to_list()
-    assert herd.graph.clusters.refine().frame.filter(pl.col("cluster") == 1)["members"].to_list() == [9]
+    assert herd.graph.clusters.refine().frame.filter(pl.col("cluster") == 1)[
+        "members"
+    ].to_list() == [9]

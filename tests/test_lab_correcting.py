@@ -30,18 +30,35 @@ def row(lab, id):
 def test_a_field_is_changed_in_place(lab, clock):
     memory = lab.remember("tabs, not spaces", tags=["style"], importance=0.2)
     clock.advance(days=1)
-    edited = lab.edit(memory, tags=["style", "editor"], importance=0.9, summary="tabs", branch="main", pinned=True)
+    edited = lab.edit(
+        memory, tags=["style", "editor"], importance=0.9, summary="tabs", branch="main", pinned=True
+    )
     assert (edited.id, edited.tags, edited.superseded_by) == (1, ("style", "editor"), None)
     found = row(lab, 1)
-    assert (found["importance"], found["summary"], found["branch"], found["pinned"]) == (0.9, "tabs", "main", True)
+    assert (found["importance"], found["summary"], found["branch"], found["pinned"]) == (
+        0.9,
+        "tabs",
+        "main",
+        True,
+    )
     assert found["changed"] > found["created"]
     assert kinds(lab)[-1] == "edit"
     assert lab.edges["to"].to_list() == ["style", "editor"]
 
 
 def test_none_takes_a_value_away(lab):
-    memory = lab.remember("tabs", tags=["x"], summary="s", branch="main", ttl_days=3, valid_from="2026-01-01")
-    lab.edit(memory, tags=None, summary=None, branch=None, ttl_days=None, valid_from=None, importance=None)
+    memory = lab.remember(
+        "tabs", tags=["x"], summary="s", branch="main", ttl_days=3, valid_from="2026-01-01"
+    )
+    lab.edit(
+        memory,
+        tags=None,
+        summary=None,
+        branch=None,
+        ttl_days=None,
+        valid_from=None,
+        importance=None,
+    )
     found = row(lab, 1)
     assert found["tags"] == []
     assert [found[name] for name in ("summary", "branch", "ttl_days", "valid_from")] == [None] * 4
@@ -50,7 +67,12 @@ def test_none_takes_a_value_away(lab):
 
 def test_another_text_is_another_memory_that_supersedes_the_old(lab, clock):
     old = lab.remember(
-        "deploys on Tuesdays", kind="convention", tags=["ci"], project="api", importance=0.9, summary="s"
+        "deploys on Tuesdays",
+        kind="convention",
+        tags=["ci"],
+        project="api",
+        importance=0.9,
+        summary="s",
     )
     clock.advance(days=2)
     new = lab.edit(old, text="deploys on Wednesdays", tags=["ci", "release"])
@@ -61,9 +83,17 @@ def test_another_text_is_another_memory_that_supersedes_the_old(lab, clock):
         "api",
         ("ci", "release"),
     )
-    assert (lab[1].status, lab[1].superseded_by, lab[1].text) == ("superseded", 2, "deploys on Tuesdays")
+    assert (lab[1].status, lab[1].superseded_by, lab[1].text) == (
+        "superseded",
+        2,
+        "deploys on Tuesdays",
+    )
     found = row(lab, 2)
-    assert (found["provenance"], found["source"], found["importance"]) == ("user-corrected", "user-edit", 0.9)
+    assert (found["provenance"], found["source"], found["importance"]) == (
+        "user-corrected",
+        "user-edit",
+        0.9,
+    )
     assert (found["summary"], new.dropped) == (None, ("summary",)), "it told the old words"
     assert found["created"].day == 3
     edge = lab.edges.filter(relation="supersedes").row(0, named=True)
@@ -106,7 +136,9 @@ def test_every_field_is_carried_over(lab):
         elif column.storage == "num":
             given[name] = max(column.low, 1.0)
         else:
-            given[name] = '(recall "tabs?")' if name == "operations" else values.get(column.storage, "x")
+            given[name] = (
+                '(recall "tabs?")' if name == "operations" else values.get(column.storage, "x")
+            )
     lab.remember("a text", **given)
     of_its_words = ("summary", "subject", "predicate", "object", "value")
     assert set(lab.edit(1, text="another").dropped) == set(of_its_words)
@@ -203,7 +235,9 @@ def test_what_is_flagged_leaves_recall_and_its_succession_is_up_for_review(lab):
     done = lab.forget(2, how="deprecate", reason="it never moved")
     assert done.ids == (2,)
     assert done.frame.row(0, named=True)["before"] == "active"
-    assert done.review.select("memory_id", "how", "text").rows() == [(1, "superseded by it", "the office is in Rome")]
+    assert done.review.select("memory_id", "how", "text").rows() == [
+        (1, "superseded by it", "the office is in Rome")
+    ]
     assert lab.upkeep.review.related().equals(done.review)
     assert lab.upkeep.review.related(1).height == 1
     assert (row(lab, 2)["reason"], lab[2].status) == ("it never moved", "deprecated")
@@ -217,7 +251,11 @@ def test_what_is_flagged_leaves_recall_and_its_succession_is_up_for_review(lab):
 def test_each_is_restored_to_what_it_was(lab):
     lab.remember(["a", "b", "c"])
     with lab.io.store.writing() as tx:
-        tx.event("maintain", {"set": [{"ids": [1, 2], "columns": {"status": ["confirmed", "staged"]}}]}, at=0)
+        tx.event(
+            "maintain",
+            {"set": [{"ids": [1, 2], "columns": {"status": ["confirmed", "staged"]}}]},
+            at=0,
+        )
     lab.forget(2, how="deprecate", reason="doubtful")
     lab.forget([1, 2, 3], how="delete")
     assert lab.restore([1, 2, 3]).frame["status"].to_list() == ["confirmed", "deprecated", "active"]
@@ -309,7 +347,9 @@ def test_two_processes_edit_one_memory_the_last_counts_and_both_are_kept(tmp_pat
     path, barrier = tmp_path / "agent.memlab", spawn.Barrier(2)
     with memlab.open(path, embedder=letters) as lab:
         lab.remember("as it was")
-    workers = [spawn.Process(target=edit_many, args=(path, name, barrier)) for name in ("ada", "bob")]
+    workers = [
+        spawn.Process(target=edit_many, args=(path, name, barrier)) for name in ("ada", "bob")
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -358,9 +398,14 @@ def test_a_lab_in_memory_is_saved_by_a_backup(lab, trigrams, tmp_path):
         assert copy.memories.equals(lab.memories)
 
 
-def test_backups_are_made_on_opening_once_a_day_and_on_closing_if_there_is_something_new(disk, tmp_path, clock):
+def test_backups_are_made_on_opening_once_a_day_and_on_closing_if_there_is_something_new(
+    disk, tmp_path, clock
+):
     def kept():
-        return sorted(int(path.name.split("-")[1]) for path in (tmp_path / "agent.memlab" / "backups").iterdir())
+        return sorted(
+            int(path.name.split("-")[1])
+            for path in (tmp_path / "agent.memlab" / "backups").iterdir()
+        )
 
     with disk(backups=True) as lab:
         assert kept() == [1]

@@ -29,7 +29,11 @@ def test_the_value_of_a_fact_follows_its_text_and_the_other_way_round():
     moved = lab.edit(told, object="Oslo")
     assert (moved.id, moved.text, moved.object) == (3, "The user lives in Oslo", "Oslo")
     worker = lab.edit(moved, text="The user works at Acme")
-    assert (worker.subject, worker.predicate, worker.object or worker.value) == ("user", "works-at", "Acme")
+    assert (worker.subject, worker.predicate, worker.object or worker.value) == (
+        "user",
+        "works-at",
+        "Acme",
+    )
 
 
 @pytest.mark.parametrize("text", ["The user no longer lives in Rome", "The user went there once"])
@@ -37,14 +41,21 @@ def test_a_fact_that_the_new_text_does_not_state_is_dropped(text):
     lab = memlab.open(pack="companion")
     fact = lab.facts.add("user", "lives-in", object="Rome", text="The user lives in Rome")
     edited = lab.edit(fact, text=text)
-    assert (edited.subject, edited.predicate, edited.object, edited.value) == (None, None, None, None)
+    assert (edited.subject, edited.predicate, edited.object, edited.value) == (
+        None,
+        None,
+        None,
+        None,
+    )
     assert edited.dropped == ("subject", "predicate", "object")
     assert "Rome" not in lab.facts.profile(budget_tokens=1000).text
 
 
 def test_tags_by_path_follow_the_paths():
     lab = memlab.open(pack="cascade")
-    memory = lab.remember("It fails at times", kind="gotcha", files=["src/auth/handler.rs"], tags=["mine"])
+    memory = lab.remember(
+        "It fails at times", kind="gotcha", files=["src/auth/handler.rs"], tags=["mine"]
+    )
     assert set(lab[1].tags) >= {"mine", "rust", "auth"}
     assert set(lab.edit(memory, files=["src/billing/run.py"]).tags) == {"mine", "python", "billing"}
     edges = lab.edges.filter(relation="has-tag")["to"].to_list()
@@ -53,12 +64,16 @@ def test_tags_by_path_follow_the_paths():
 
 def test_edges_of_the_old_words_go_and_stated_edges_stay():
     lab = memlab.open(pack="workbench")
-    lab.remember(["Tests run on every push", "Tests run on every push to main", "Ada owns the tests"])
+    lab.remember(
+        ["Tests run on every push", "Tests run on every push to main", "Ada owns the tests"]
+    )
     lab.graph.link(2, 3, "caused-by", weight=0.5)
     lab.graph.link(2, 3, "relates-to", weight=0.4)
     lab.graph.link(1, 2, "contradicts", weight=0.9)
     edited = lab.edit(2, text="Lunch is at noon on Fridays")
-    joined = lab.edges.filter(pl.col("relation").is_in(["caused-by", "relates-to", "contradicts", "similar-to"]))
+    joined = lab.edges.filter(
+        pl.col("relation").is_in(["caused-by", "relates-to", "contradicts", "similar-to"])
+    )
     of_the_new = joined.filter(pl.col("source") == edited.id)
     assert set(of_the_new.select("target", "relation", "weight").rows()) == {
         (3, "caused-by", 0.5),
@@ -84,7 +99,11 @@ def test_facts_and_observations_that_were_read_from_it_are_read_again():
     lab.agents.commit(lab.agents.extract(said, session="s"))
     edited = lab.edit(turn, text="I live in Milan")
     now = lab.memories.filter(pl.col("status") == "active")["text"].to_list()
-    assert set(now) == {"I live in Milan", 'The user shared: "I live in Milan"', "The user lives in Milan"}
+    assert set(now) == {
+        "I live in Milan",
+        'The user shared: "I live in Milan"',
+        "The user lives in Milan",
+    }
     assert (edited.rebuilt, edited.dropped) == (("extracted",), ("extracted",))
     assert lab.facts.profile().text == "The user lives in Milan."
 
@@ -100,8 +119,14 @@ def test_what_somebody_else_said_too_is_not_read_again():
 
 def test_a_summary_that_quotes_it_is_undone():
     lab = memlab.open(embedder=letters, clock=(clock := memlab.ManualClock("2026-01-01")))
-    goats = [f"the goat ate the {what} in the barn" for what in ("oats", "hay", "corn", "straw", "bread", "apples")]
-    ships = [f"a ship of {what} sails tonight" for what in ("iron", "coal", "sand", "wine", "salt", "wool")]
+    goats = [
+        f"the goat ate the {what} in the barn"
+        for what in ("oats", "hay", "corn", "straw", "bread", "apples")
+    ]
+    ships = [
+        f"a ship of {what} sails tonight"
+        for what in ("iron", "coal", "sand", "wine", "salt", "wool")
+    ]
     lab.remember([{"text": text, "kind": "observation"} for text in (*goats, *ships)])
     clock.advance(days=300)
     lab.graph.clusters.find()
@@ -109,7 +134,11 @@ def test_a_summary_that_quotes_it_is_undone():
     summary = made.frame["summary"][0]
     member = made.frame["members"][0][0]
     edited = lab.edit(member, text="the horse slept")
-    assert (edited.status, lab[summary].status, lab[member].status) == ("active", "forgotten", "superseded")
+    assert (edited.status, lab[summary].status, lab[member].status) == (
+        "active",
+        "forgotten",
+        "superseded",
+    )
     assert "consolidation" in edited.dropped
     assert lab.upkeep.consolidation.frame()["undone"].null_count() == len(made.frame) - 1
 
@@ -208,7 +237,9 @@ def test_what_the_caller_may_not_change_is_not_edited(lab):
     unchanged(lab, lambda: coder.edit(2, text="other"), UnknownName, "memory")
     lab.edit(mine, text="the parser has three owners", creator="user", visibility="project")
     unchanged(lab, lambda: coder.edit(mine.id, text="other"), NotPermitted, "changes its own alone")
-    unchanged(lab, lambda: lab.at(viewer="agent:coder").edit(2, text="other"), ReadOnlyLab, "view|read")
+    unchanged(
+        lab, lambda: lab.at(viewer="agent:coder").edit(2, text="other"), ReadOnlyLab, "view|read"
+    )
 
 
 def test_the_same_edit_twice_changes_nothing_and_says_so(lab, clock):

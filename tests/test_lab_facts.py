@@ -15,7 +15,12 @@ from tests.displays import html_of
 
 def edges(lab):
     """Who mentions whom."""
-    return lab.edges.filter(pl.col("relation") == "mentions").select("source", "to").sort("source", "to").rows()
+    return (
+        lab.edges.filter(pl.col("relation") == "mentions")
+        .select("source", "to")
+        .sort("source", "to")
+        .rows()
+    )
 
 
 def ends(lab):
@@ -33,10 +38,22 @@ def people(lab):
 
 class TestFact:
     def test_is_a_memory_with_a_text_and_edges_to_its_entities(self, lab):
-        memory = lab.facts.add("Ada", "lives-in", object="Oslo", confidence=0.95, source="user-edit", project="p")
-        assert (memory.text, memory.kind, memory.project, memory.status) == ("Ada lives in Oslo", "fact", "p", "active")
+        memory = lab.facts.add(
+            "Ada", "lives-in", object="Oslo", confidence=0.95, source="user-edit", project="p"
+        )
+        assert (memory.text, memory.kind, memory.project, memory.status) == (
+            "Ada lives in Oslo",
+            "fact",
+            "p",
+            "active",
+        )
         row = lab.facts.frame().row(0, named=True)
-        assert (row["subject"], row["predicate"], row["object"], row["value"]) == ("Ada", "lives-in", "Oslo", None)
+        assert (row["subject"], row["predicate"], row["object"], row["value"]) == (
+            "Ada",
+            "lives-in",
+            "Oslo",
+            None,
+        )
         assert (row["confidence"], row["source"]) == (0.95, "user-edit")
         assert edges(lab) == [(1, "Ada"), (1, "Oslo")]
 
@@ -45,7 +62,9 @@ class TestFact:
         assert edges(lab) == [(1, "user")]
         assert lab.facts.entities.frame()["name"].to_list() == ["user"]
 
-    @pytest.mark.parametrize(("value", "kept"), [(36, "36"), (1.5, "1.5"), (0.1, "0.1"), (True, "true"), ("36", "36")])
+    @pytest.mark.parametrize(
+        ("value", "kept"), [(36, "36"), (1.5, "1.5"), (0.1, "0.1"), (True, "true"), ("36", "36")]
+    )
     def test_values_are_kept_as_words(self, lab, value, kept):
         lab.facts.add("Ada", "age", value)
         assert lab.facts.frame()["value"].to_list() == [kept]
@@ -79,7 +98,9 @@ class TestFact:
         lab.policies.use("factgraph")
         assert lab.facts.add("Ada", "uses", "x").status == "staged"
         assert lab.facts.add("Ada", "uses", "y", status="confirmed").status == "confirmed"
-        lab.remember([{"text": "a", "subject": "Ada", "predicate": "uses", "value": "z"}, {"text": "b"}])
+        lab.remember(
+            [{"text": "a", "subject": "Ada", "predicate": "uses", "value": "z"}, {"text": "b"}]
+        )
         assert lab.memories["status"].to_list()[2:] == ["staged", "active"]
 
     @pytest.mark.parametrize(
@@ -121,13 +142,18 @@ class TestFacts:
         people.facts.entities.merge("A. Lovelace", into="Ada Lovelace")
         people.facts.retract(1)
         assert people.facts.frame(subject="a. lovelace")["id"].to_list() == [1, 2, 4]
-        assert people.facts.frame(subject="Ada Lovelace", predicate="knows")["id"].to_list() == [2, 4]
+        assert people.facts.frame(subject="Ada Lovelace", predicate="knows")["id"].to_list() == [
+            2,
+            4,
+        ]
         assert people.facts.frame(status="retracted")["id"].to_list() == [1]
         assert people.facts.frame(status=("active", "retracted"))["id"].to_list() == [1, 2, 3, 4]
         assert people.facts.frame(predicate="likes").is_empty()
 
     def test_unknown_names_are_told_the_nearest(self, people):
-        with pytest.raises(UnknownName, match=r'no entity "Ada Lovelac". Did you mean Ada Lovelace'):
+        with pytest.raises(
+            UnknownName, match=r'no entity "Ada Lovelac". Did you mean Ada Lovelace'
+        ):
             people.facts.frame(subject="Ada Lovelac")
         with pytest.raises(UnknownName, match="retracted"):
             people.facts.frame(status="retractd")
@@ -176,7 +202,10 @@ class TestRetracting:
         first = lab.facts.add("Ada", "lives-in", object="Oslo")
         lab.facts.retract(first)
         again = lab.facts.add("Ada", "lives-in", object="Oslo")
-        assert lab.facts.frame().select("id", "status").rows() == [(first.id, "retracted"), (again.id, "staged")]
+        assert lab.facts.frame().select("id", "status").rows() == [
+            (first.id, "retracted"),
+            (again.id, "staged"),
+        ]
 
     def test_only_facts(self, lab):
         lab.remember("Deploys go out on Tuesdays")
@@ -197,7 +226,12 @@ class TestEntities:
         made = lab.facts.entities.declare(
             "Ada Lovelace", type="person", aliases=["Countess", "COUNTESS", "ada lovelace"]
         )
-        assert (made.name, made.type, made.aliases, made.mentions) == ("Ada Lovelace", "person", ("Countess",), 0)
+        assert (made.name, made.type, made.aliases, made.mentions) == (
+            "Ada Lovelace",
+            "person",
+            ("Countess",),
+            0,
+        )
         assert made.last_mentioned is None
         assert lab.facts.entities.declare("countess") == made
         lab.facts.add("COUNTESS", "lives-in", object="London")
@@ -213,13 +247,17 @@ class TestEntities:
     def test_a_name_belongs_to_one(self, lab):
         lab.facts.entities.declare("Ada", aliases=["Countess"])
         lab.facts.entities.declare("Grace")
-        with pytest.raises(InputError, match=r'"Countess" is Ada already: merge_entities\("Countess", "Grace"\)'):
+        with pytest.raises(
+            InputError, match=r'"Countess" is Ada already: merge_entities\("Countess", "Grace"\)'
+        ):
             lab.facts.entities.declare("Grace", aliases=["Countess"])
         with pytest.raises(InputError, match="Grace already"):
             lab.facts.entities.declare("New", aliases=["grace"])
         assert lab.facts.entities.frame()["name"].to_list() == ["Ada", "Grace"]
 
-    @pytest.mark.parametrize("bad", [{"name": ""}, {"type": "robot"}, {"aliases": "Al"}, {"aliases": [""]}])
+    @pytest.mark.parametrize(
+        "bad", [{"name": ""}, {"type": "robot"}, {"aliases": "Al"}, {"aliases": [""]}]
+    )
     def test_bad_input(self, lab, bad):
         with pytest.raises(InputError):
             lab.facts.entities.declare(**{"name": "Ada"} | bad)
@@ -236,7 +274,9 @@ class TestEntities:
     def test_what_is_shown_is_escaped(self, lab):
         assert "<b>" not in html_of(lab.facts.entities.declare("<b>Ada</b>"))
 
-    @pytest.mark.parametrize("name", ["נועה", "نور الهدى", "🦊🔥", "👩‍🚀", "王明", "Żółć", "a" * 1000])
+    @pytest.mark.parametrize(
+        "name", ["נועה", "نور الهدى", "🦊🔥", "👩‍🚀", "王明", "Żółć", "a" * 1000]
+    )
     def test_names_of_all_scripts(self, lab, name):
         lab.facts.add(name, "lives-in", object="Oslo")
         assert lab.facts.frame(subject=name)["text"].to_list() == [f"{name} lives in Oslo"]
@@ -299,7 +339,11 @@ class TestMerging:
 
     def test_no_circles(self, people):
         people.facts.entities.merge("A. Lovelace", into="Ada Lovelace")
-        for one, other in (("Ada Lovelace", "A. Lovelace"), ("A. Lovelace", "ada lovelace"), ("London", "london")):
+        for one, other in (
+            ("Ada Lovelace", "A. Lovelace"),
+            ("A. Lovelace", "ada lovelace"),
+            ("London", "london"),
+        ):
             with pytest.raises(InputError, match="one entity already"):
                 people.facts.entities.merge(one, into=other)
         with pytest.raises(UnknownName, match="Charles Babbage"):
@@ -397,7 +441,11 @@ class TestNarrative:
     def test_of_a_question_or_its_hits(self, lab):
         lab.facts.add("Ada", "lives-in", object="Oslo")
         hits = lab.recall("Where does Ada live?", log=False)
-        assert lab.facts.narrative("Where does Ada live?", log=False).text == lab.facts.narrative(hits).text != ""
+        assert (
+            lab.facts.narrative("Where does Ada live?", log=False).text
+            == lab.facts.narrative(hits).text
+            != ""
+        )
 
     def test_what_is_over_or_withdrawn_is_left_out(self, lab, clock):
         lab.facts.add("Ada", "lives-in", object="Rome", valid_until=clock() + 10)
@@ -418,7 +466,9 @@ class TestNarrative:
         told = lab.facts.narrative([1, 2], budget_tokens=10)
         assert (told.text, told.left_out, told.budget) == ("ADA CONTEXT: uses ink.", 1, 10)
         assert told.tokens == 6
-        assert lab.facts.narrative([2], budget_tokens=5).text == "", "the name of the entity counts too"
+        assert lab.facts.narrative([2], budget_tokens=5).text == "", (
+            "the name of the entity counts too"
+        )
         assert lab.facts.narrative([1, 2]).budget == 1200
         assert lab.facts.narrative([1], budget_tokens=1).text == ""
         assert "1 left out" in html_of(told)
@@ -426,7 +476,10 @@ class TestNarrative:
     @pytest.mark.parametrize("bad", [0, -1, True, 1.5, "many"])
     def test_a_budget_is_a_count(self, lab, bad):
         lab.remember("x")
-        for told in (lambda: lab.facts.narrative([1], budget_tokens=bad), lambda: lab.facts.profile(budget_tokens=bad)):
+        for told in (
+            lambda: lab.facts.narrative([1], budget_tokens=bad),
+            lambda: lab.facts.profile(budget_tokens=bad),
+        ):
             with pytest.raises(InputError, match="budget_tokens"):
                 told()
 
@@ -455,7 +508,10 @@ class TestNarrative:
         with disk() as lab:
             for number in range(20):
                 lab.facts.add(f"E{number % 3}", "uses", f"thing {number}")
-            told = lab.facts.narrative(list(range(1, 21)), budget_tokens=60), lab.facts.profile("E1", budget_tokens=30)
+            told = (
+                lab.facts.narrative(list(range(1, 21)), budget_tokens=60),
+                lab.facts.profile("E1", budget_tokens=30),
+            )
         with disk(read_only=True) as lab:
             assert lab.facts.narrative(list(range(1, 21)), budget_tokens=60).text == told[0].text
             assert lab.facts.profile("E1", budget_tokens=30).text == told[1].text
@@ -495,7 +551,10 @@ class TestProfile:
         lab.facts.add("Ada", "uses", "lead", project="b")
         lab.facts.add("Ada", "uses", "chalk", scope="session", session="s")
         assert lab.facts.profile("Ada", project="a").text == "Ada uses ink."
-        assert lab.facts.profile("Ada", project="b", session="s").text == "Ada uses chalk and uses lead."
+        assert (
+            lab.facts.profile("Ada", project="b", session="s").text
+            == "Ada uses chalk and uses lead."
+        )
 
 
 def test_a_lab_opened_again_knows_its_entities(disk):
@@ -515,10 +574,15 @@ def test_a_lab_opened_again_knows_its_entities(disk):
 
 @pytest.mark.long
 @settings(max_examples=25)
-@given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")), min_size=1, max_size=6), st.data())
+@given(
+    st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")), min_size=1, max_size=6),
+    st.data(),
+)
 def test_merges_undone_in_any_order_leave_every_fact_as_it_was(trigrams, pairs, data):
     with memlab.open(embedder=trigrams, clock=memlab.ManualClock(5)) as lab:
-        lab.remember([{"text": "x", "subject": one, "predicate": "p", "object": two} for one, two in pairs])
+        lab.remember(
+            [{"text": "x", "subject": one, "predicate": "p", "object": two} for one, two in pairs]
+        )
         before = ends(lab), edges(lab), lab.facts.entities.frame()
         names = lab.facts.entities.frame()["name"].to_list()
         merged = []

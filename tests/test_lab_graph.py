@@ -10,7 +10,13 @@ from tests.displays import html_of
 
 def test_tags_are_nodes_that_memories_share():
     lab = memlab.open()
-    lab.remember([{"text": "a", "tags": ["rust", "style"]}, {"text": "b"}, {"text": "c", "tags": ["style", "style"]}])
+    lab.remember(
+        [
+            {"text": "a", "tags": ["rust", "style"]},
+            {"text": "b"},
+            {"text": "c", "tags": ["style", "style"]},
+        ]
+    )
     edges = lab.edges.select("source", "target", "relation", "from_kind", "to_kind", "to").rows()
     assert edges == [
         (1, 1, "has-tag", "memory", "tag", "rust"),
@@ -34,7 +40,10 @@ def test_a_cascade_reaches_what_shares_a_tag_and_no_word(tmp_path):
         assert before.ids[:2] == (1, 2)  # memory, tag, memory: two hops
         assert before.frame.filter(memory_id=2)["hops"].item() == 2
         edges = lab.edges
-        assert edges.filter(to="rust").select("source", "relation").rows() == [(1, "has-tag"), (2, "has-tag")]
+        assert edges.filter(to="rust").select("source", "relation").rows() == [
+            (1, "has-tag"),
+            (2, "has-tag"),
+        ]
         assert set(edges["to"]) == {"rust", "food"}, "cascade infers tags of topics"
         lab.io.snapshot()
     with memlab.open(path) as lab:  # the tags are in the snapshot
@@ -45,7 +54,10 @@ def test_a_cascade_reaches_what_shares_a_tag_and_no_word(tmp_path):
 @pytest.fixture
 def lab():
     with memlab.open() as lab:
-        rows = [{"text": "The borrow checker", "tags": ["rust"]}, {"text": "Tea is at four", "tags": ["rust", "tea"]}]
+        rows = [
+            {"text": "The borrow checker", "tags": ["rust"]},
+            {"text": "Tea is at four", "tags": ["rust", "tea"]},
+        ]
         lab.remember([*rows, "Coffee is at nine"])
         lab.graph.link(1, 3, "relates-to", weight=0.5)
         yield lab
@@ -60,10 +72,23 @@ def test_activation_adds_up_in_both_directions(lab):
         for (a, b), weight in edges.items():
             for here, there in ((a, b), (b, a)):
                 arrived[there] = arrived.get(there, 0.0) + active.get(here, 0.0) * weight * 0.7
-        active = {node: active.get(node, 0.0) + arrived.get(node, 0.0) for node in {*active, *arrived}}
-    names = {"m1": ("memory", 1), "m2": ("memory", 2), "m3": ("memory", 3), "rust": ("tag", 1), "tea": ("tag", 2)}
-    found = {(kind, id): value for kind, id, value in lab.graph.activate(1).select("kind", "id", "activation").rows()}
-    assert found == pytest.approx({names[node]: value for node, value in active.items() if value > 0})
+        active = {
+            node: active.get(node, 0.0) + arrived.get(node, 0.0) for node in {*active, *arrived}
+        }
+    names = {
+        "m1": ("memory", 1),
+        "m2": ("memory", 2),
+        "m3": ("memory", 3),
+        "rust": ("tag", 1),
+        "tea": ("tag", 2),
+    }
+    found = {
+        (kind, id): value
+        for kind, id, value in lab.graph.activate(1).select("kind", "id", "activation").rows()
+    }
+    assert found == pytest.approx(
+        {names[node]: value for node, value in active.items() if value > 0}
+    )
 
 
 def test_a_trace_tells_the_paths_and_is_cut(lab):

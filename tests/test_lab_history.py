@@ -92,7 +92,10 @@ def test_before_the_beginning_there_was_no_lab(moved):
 
 
 def test_a_lab_on_disk_has_a_past_while_others_write_to_it(tmp_path, clock):
-    with memlab.open(tmp_path / "a", clock=clock) as lab, memlab.open(tmp_path / "a", clock=clock) as other:
+    with (
+        memlab.open(tmp_path / "a", clock=clock) as lab,
+        memlab.open(tmp_path / "a", clock=clock) as other,
+    ):
         lab.remember("Ada lives in Rome")
         event = lab.log["event"].max()
         other.remember("Ada lives in Oslo")
@@ -110,7 +113,11 @@ def test_the_log_says_whom_an_event_concerned(moved, clock):
     about_the_first = log.filter(pl.col("memories").list.contains(1))
     assert about_the_first["kind"].to_list() == ["remember", "forget"]
     assert "status -> forgotten" in about_the_first["what"][1]
-    assert log.filter(pl.col("memories").list.contains(2))["kind"].to_list() == ["remember", "recall", "feedback"]
+    assert log.filter(pl.col("memories").list.contains(2))["kind"].to_list() == [
+        "remember",
+        "recall",
+        "feedback",
+    ]
 
 
 STEPS = st.sampled_from(["remember", "recall", "feedback", "forget", "link"])

@@ -119,7 +119,9 @@ def form(value):
 @pytest.mark.parametrize("value", [_Whole(3), _Real(0.5)], ids=["int", "float"])
 def test_a_number_of_a_subclass_is_its_own_value(lab, value):
     source = lab.policies.check("recall-score", form(value)).source
-    assert source == lab.policies.check("recall-score", hy.read(f"(fn [similarity] {value!r})")).source
+    assert (
+        source == lab.policies.check("recall-score", hy.read(f"(fn [similarity] {value!r})")).source
+    )
 
 
 def test_the_designs_word_related_to_is_relates_to():

@@ -42,7 +42,9 @@ class TestMaintain:
         assert found.frame.columns == ["id", "what", "from", "to", "at"]
         assert found.frame["at"].unique().to_list() == [datetime(2026, 3, 6, 12, tzinfo=UTC)]
         assert (found.pack, found.pack_hash) == ("quiet", lab.policies.pack.hash)
-        assert [event.kind for event in lab.io.store.journal.events(after=found.events[0] - 1)] == ["maintain"]
+        assert [event.kind for event in lab.io.store.journal.events(after=found.events[0] - 1)] == [
+            "maintain"
+        ]
         assert repr(found) == "<Upkeep 2026-03-06 12:00 UTC, pack quiet: 3 label none -> clear>"
 
     def test_where_nothing_changed_nothing_is_written(self, lab):
@@ -238,7 +240,9 @@ class TestSchedule:
         assert "stopped before its end" in repr(found)
         assert lab.upkeep.maintain().frame["id"].to_list() == [2, 3]
 
-    @pytest.mark.parametrize("every", [4, 0.5, timedelta(0), timedelta(days=-1), timedelta(days=366), "4h", True])
+    @pytest.mark.parametrize(
+        "every", [4, 0.5, timedelta(0), timedelta(days=-1), timedelta(days=366), "4h", True]
+    )
     def test_another_kind_of_time_is_refused(self, lab, every):
         with pytest.raises(InputError, match="every is a timedelta"):
             lab.upkeep.schedule(every=every)
@@ -262,7 +266,9 @@ class TestPace:
         pace = Pace(1000, 50)
         awake = (1000 + 8 * 3600, 51)
         assert pace.left(3600, *awake) < 0
-        assert Pace(*awake).left(3600, *awake) == 3600, "the next is an hour away, and none is made up for"
+        assert Pace(*awake).left(3600, *awake) == 3600, (
+            "the next is an hour away, and none is made up for"
+        )
 
     def test_a_clock_that_was_set_back_holds_up_nothing(self):
         assert Pace(1000, 50).left(60, -86_400, 110) == 0

@@ -21,7 +21,11 @@ def chat(tmp_path):
 
     def written(count, name="chat.jsonl", timed=True):
         rows = [
-            {"role": ("user", "assistant")[n % 2], "content": f"message {n // 3}", "session_id": f"s{n % 2}"}
+            {
+                "role": ("user", "assistant")[n % 2],
+                "content": f"message {n // 3}",
+                "session_id": f"s{n % 2}",
+            }
             | ({"created_at": 1_767_225_600 + n // 4} if timed else {})
             for n in range(count)
         ]
@@ -49,11 +53,19 @@ def test_the_same_twice_adds_nothing(lab, chat):
 
 
 @pytest.mark.long
-@given(timed=st.booleans(), rows=st.integers(1, 40), size=st.integers(1, 15), cut=st.integers(0, 40))
-def test_any_split_into_batches_and_any_cut_gives_the_same_lab(trigrams, tmp_path_factory, timed, rows, size, cut):
+@given(
+    timed=st.booleans(), rows=st.integers(1, 40), size=st.integers(1, 15), cut=st.integers(0, 40)
+)
+def test_any_split_into_batches_and_any_cut_gives_the_same_lab(
+    trigrams, tmp_path_factory, timed, rows, size, cut
+):
     folder = tmp_path_factory.mktemp("split")
     every = [
-        {"role": ("user", "assistant")[n % 2], "content": f"message {n // 3}", "session_id": f"s{n % 2}"}
+        {
+            "role": ("user", "assistant")[n % 2],
+            "content": f"message {n // 3}",
+            "session_id": f"s{n % 2}",
+        }
         | ({"created_at": 1_767_225_600 + n // 4} if timed and n % 5 else {})
         for n in range(rows)
     ]
@@ -63,7 +75,10 @@ def test_any_split_into_batches_and_any_cut_gives_the_same_lab(trigrams, tmp_pat
     part.mkdir()
     (part / "chat.jsonl").write_text("".join(json.dumps(row) + "\n" for row in every[:cut]))
     clock = memlab.ManualClock("2026-03-01")
-    with memlab.open(embedder=trigrams, clock=clock) as whole, memlab.open(embedder=trigrams, clock=clock) as split:
+    with (
+        memlab.open(embedder=trigrams, clock=clock) as whole,
+        memlab.open(embedder=trigrams, clock=clock) as split,
+    ):
         whole.load(path)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(loading, "_ROWS", size)
@@ -111,7 +126,10 @@ def test_two_at_once_add_nothing_twice(tmp_path, trigrams, clock, chat, monkeypa
                 other.load(path, linking="off")
                 return embedder.encode(texts)
 
-            double = {"encode": staticmethod(meanwhile), "__getattr__": lambda _, name: getattr(embedder, name)}
+            double = {
+                "encode": staticmethod(meanwhile),
+                "__getattr__": lambda _, name: getattr(embedder, name),
+            }
             monkeypatch.setattr(lab.io.store, "embedder", type("E", (), double)())
             loaded = lab.load(path)
         assert (loaded.count("known"), loaded.count("added")) == (12, 0)
@@ -120,7 +138,9 @@ def test_two_at_once_add_nothing_twice(tmp_path, trigrams, clock, chat, monkeypa
 
 def test_a_purge_forgets_what_was_loaded_and_it_stays_away(tmp_path, trigrams, clock):
     path = tmp_path / "chat.jsonl"
-    path.write_text('{"role": "user", "content": "my diagnosis is private", "session_id": "s"}\n' * 2)
+    path.write_text(
+        '{"role": "user", "content": "my diagnosis is private", "session_id": "s"}\n' * 2
+    )
     with memlab.open(tmp_path / "lab", embedder=trigrams, clock=clock) as lab:
         lab.load(path)
         lab.purge(session="s")
@@ -133,7 +153,15 @@ def test_a_purge_forgets_what_was_loaded_and_it_stays_away(tmp_path, trigrams, c
 def test_turns_are_in_the_order_of_their_session(lab, chat):
     lab.load(chat(9))
     edges = lab.edges.filter(pl.col("relation") == "next")
-    assert edges.select("source", "target").rows() == [(1, 3), (2, 4), (3, 5), (4, 6), (5, 7), (6, 8), (7, 9)]
+    assert edges.select("source", "target").rows() == [
+        (1, 3),
+        (2, 4),
+        (3, 5),
+        (4, 6),
+        (5, 7),
+        (6, 8),
+        (7, 9),
+    ]
     assert set(lab.memories["kind"]) == {"turn"}
 
 
@@ -228,12 +256,27 @@ def test_a_long_load_shows_that_it_goes_on(lab, chat, monkeypatch, capsys):
     content=st.binary(max_size=200)
     | st.lists(
         st.sampled_from(
-            ['{"role":', '"user"', ',"content":', '"x"', "[", "]", "}", "\n", "User: ", "**B:** ", "a,b", "- "]
+            [
+                '{"role":',
+                '"user"',
+                ',"content":',
+                '"x"',
+                "[",
+                "]",
+                "}",
+                "\n",
+                "User: ",
+                "**B:** ",
+                "a,b",
+                "- ",
+            ]
         ),
         max_size=20,
     ).map(lambda parts: "".join(parts).encode()),
 )
-def test_any_file_is_loaded_or_refused_and_again_adds_nothing(trigrams, tmp_path_factory, name, content):
+def test_any_file_is_loaded_or_refused_and_again_adds_nothing(
+    trigrams, tmp_path_factory, name, content
+):
     path = tmp_path_factory.mktemp("any") / name
     path.write_bytes(content)
     with memlab.open(embedder=trigrams, clock=memlab.ManualClock("2026-03-01")) as lab:

@@ -14,8 +14,12 @@ KEY = "AKIAIOSFODNN7EXAMPLE"
 
 @pytest.fixture
 def held(lab):
-    first = lab.remember("Deploys go out on Tuesdays", project="api", kind="convention", tags=["deploys"])
-    second = lab.remember("Call ida@example.com before a deploy", project="api", creator="ida", visibility="private")
+    first = lab.remember(
+        "Deploys go out on Tuesdays", project="api", kind="convention", tags=["deploys"]
+    )
+    second = lab.remember(
+        "Call ida@example.com before a deploy", project="api", creator="ida", visibility="private"
+    )
     third = lab.remember("Dear diary, today was fine", project="diary")
     lab.remember("Tabs over spaces", kind="preference", summary="tabs")
     lab.graph.link(first, second, relation="relates-to")
@@ -52,7 +56,13 @@ def test_a_preview_says_by_project_what_would_go(held, unscreened):
     rows = {row["project"]: row for row in seen.frame.to_dicts()}
     assert list(rows) == [None, "api", "diary"]
     api = rows["api"]
-    assert (api["memories"], api["live"], api["private"], api["secrets"], api["personal"]) == (4, 3, 1, 1, 1)
+    assert (api["memories"], api["live"], api["private"], api["secrets"], api["personal"]) == (
+        4,
+        3,
+        1,
+        1,
+        1,
+    )
     assert (api["would_go"], api["why"]) == (True, None)
     assert (rows["diary"]["would_go"], rows["diary"]["why"]) == (False, "memory is off")
     assert rows[None]["characters"] == len("Tabs over spaces") + len("tabs")
@@ -74,7 +84,9 @@ def test_what_is_not_excluded_goes_and_a_second_time_adds_nothing(held, tmp_path
         assert "gone for good" not in frame["text"].to_list()
         assert "forgotten" in frame["status"].to_list()
         assert there.edges.filter(relation="relates-to").height == 1
-        assert there.recall("deploys", project="api", viewer="agent:x")[0].text.startswith("Deploys")
+        assert there.recall("deploys", project="api", viewer="agent:x")[0].text.startswith(
+            "Deploys"
+        )
         texts = frame.height
     assert held.at(viewer="agent:x").io.synced().is_empty()
     synced = held.io.synced().row(0, named=True)
@@ -104,7 +116,9 @@ def test_a_lab_goes_whole_where_nothing_is_excluded(held, tmp_path, clock):
         assert there.memories.select(same).equals(held.memories.select(same))
 
 
-def test_secrets_are_redacted_on_the_way_and_embedded_without_them(held, unscreened, tmp_path, clock):
+def test_secrets_are_redacted_on_the_way_and_embedded_without_them(
+    held, unscreened, tmp_path, clock
+):
     unscreened(held, f"the key is {KEY}", project="api")
     sent = []
 
@@ -168,7 +182,9 @@ def test_what_cannot_be_moved(disk, held, tmp_path):
 def test_a_purge_leaves_no_project_in_a_mark(held, tmp_path):
     held.io.move_to(tmp_path / "there", exclude=["diary"], embedder=letters)
     held.purge(project="diary")
-    assert "diary" not in str([event.body for event in held.io.store.journal.events(kinds=("synced",))])
+    assert "diary" not in str(
+        [event.body for event in held.io.store.journal.events(kinds=("synced",))]
+    )
 
 
 def test_from_the_command_line(json_of, run):

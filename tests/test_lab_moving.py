@@ -9,13 +9,18 @@ from tests.displays import html_of
 
 def test_a_lab_that_was_imported_goes_on_living(disk, tmp_path, trigrams, clock):
     with memlab.open(embedder=trigrams, clock=clock) as source:
-        source.remember([{"text": "one", "session": "s"}, {"text": "two", "session": "s"}], chain=True)
+        source.remember(
+            [{"text": "one", "session": "s"}, {"text": "two", "session": "s"}], chain=True
+        )
         source.feedback(source.recall("one")[0], "success")
         path = source.io.export(tmp_path / "a.jsonl")
     with disk() as lab:
         lab.load(path)
         lab.remember("three", session="s", chain=True)
-        assert lab.edges.select("source", "target", "relation").rows() == [(1, 2, "next"), (2, 3, "next")]
+        assert lab.edges.select("source", "target", "relation").rows() == [
+            (1, 2, "next"),
+            (2, 3, "next"),
+        ]
         before = (lab.memories, lab.edges)
     with disk() as lab:
         # Folded again from the journal, and then from a snapshot.

@@ -6,7 +6,9 @@ import memlab
 from memlab.kernel.base.clock import ManualClock
 from tests.displays import html_of
 
-FILLER = " ".join(f"The garden of house {number} has a fence and a <gate> & a pond." for number in range(30))
+FILLER = " ".join(
+    f"The garden of house {number} has a fence and a <gate> & a pond." for number in range(30)
+)
 ANSWER = "The boiler was serviced by Ottokar Quint, whose bill was <b>ninety</b> crowns."
 LONG = f"{FILLER} {ANSWER} {FILLER}"
 SHORT = ("I like tea.", "ok thanks!", "The boiler is in the cellar.")
@@ -15,7 +17,9 @@ QUESTION = "Who serviced the boiler, and what was the bill?"
 
 def filled(path=None, **given):
     lab = memlab.open(path, clock=ManualClock("2026-01-01"), **given)
-    lab.remember([{"text": text, "speaker": "Ann", "session": "s"} for text in (*SHORT, LONG)], chain=True)
+    lab.remember(
+        [{"text": text, "speaker": "Ann", "session": "s"} for text in (*SHORT, LONG)], chain=True
+    )
     return lab
 
 
@@ -59,7 +63,9 @@ class TestShown:
 
     def test_a_short_text_and_one_without_a_word_of_the_question_have_none(self):
         with filled() as lab:
-            assert {hit.passage for hit in lab.recall(QUESTION, log=False) if hit.text != LONG} == {None}
+            assert {hit.passage for hit in lab.recall(QUESTION, log=False) if hit.text != LONG} == {
+                None
+            }
             hits = lab.recall("zebra", log=False)
             assert [hit.passage for hit in hits] == [None] * len(hits)
             assert "<mark>" not in html_of(hits)
@@ -73,7 +79,9 @@ class TestGone:
             assert lab.io.store.state.words.passages is None
             after = scores(lab)
         files = [path for path in (tmp_path / "lab").rglob("*") if path.is_file()]
-        assert not [path for path in files if b"Quint" in path.read_bytes() or b"quint" in path.read_bytes()]
+        assert not [
+            path for path in files if b"Quint" in path.read_bytes() or b"quint" in path.read_bytes()
+        ]
         with memlab.open(tmp_path / "lab", clock=ManualClock("2026-01-01")) as lab:
             assert scores(lab) == after
 

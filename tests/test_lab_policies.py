@@ -50,8 +50,13 @@ class TestPinning:
     def test_what_is_pinned_is_neither_installed_nor_rolled_back(self, lab):
         lab.policies.install(SLOT, LONG)
         lab.policies.pin(SLOT)
-        for change in (lambda: lab.policies.install(SLOT, SHORT), lambda: lab.policies.rollback(SLOT)):
-            with pytest.raises(InputError, match=r'pinned to version 2 .*lab\.policies\.unpin\("recall-score"\)'):
+        for change in (
+            lambda: lab.policies.install(SLOT, SHORT),
+            lambda: lab.policies.rollback(SLOT),
+        ):
+            with pytest.raises(
+                InputError, match=r'pinned to version 2 .*lab\.policies\.unpin\("recall-score"\)'
+            ):
                 change()
         assert lab.policies[SLOT].source == LONG
 
@@ -63,7 +68,12 @@ class TestPinning:
             lab.policies.unpin(SLOT)
 
     def test_a_slot_that_does_not_exist(self, lab):
-        for verb in (lab.policies.pin, lab.policies.unpin, lab.policies.rollback, lab.policies.history):
+        for verb in (
+            lab.policies.pin,
+            lab.policies.unpin,
+            lab.policies.rollback,
+            lab.policies.history,
+        ):
             with pytest.raises(UnknownName, match="Did you mean recall-score"):
                 verb("recal-score")
 
@@ -88,7 +98,12 @@ class TestPinning:
         lab.policies.pin(SLOT, reason="it is good")
         history = lab.policies.history()
         [row] = history.filter(pl.col("action") == "pin").to_dicts()
-        assert (row["slot"], row["version"], row["pinned"], row["reason"]) == (SLOT, 1, True, "it is good")
+        assert (row["slot"], row["version"], row["pinned"], row["reason"]) == (
+            SLOT,
+            1,
+            True,
+            "it is good",
+        )
         assert history["event"].is_sorted()
 
 
@@ -106,7 +121,9 @@ def _embed(texts):
 def test_another_process_pins(tmp_path):
     with memlab.open(tmp_path / "lab", embedder=_embed) as lab:
         policies = lab.policies
-        other = multiprocessing.get_context("spawn").Process(target=pin_it, args=(tmp_path / "lab",))
+        other = multiprocessing.get_context("spawn").Process(
+            target=pin_it, args=(tmp_path / "lab",)
+        )
         other.start()
         other.join()
         assert other.exitcode == 0
@@ -145,7 +162,12 @@ class TestRollingBackPacks:
             lab.policies.rollback()
         with disk() as lab:
             assert lab.policies.pack.hash == before
-            assert lab.policies.history(SLOT)["action"].to_list() == ["use", "install", "use", "rollback"]
+            assert lab.policies.history(SLOT)["action"].to_list() == [
+                "use",
+                "install",
+                "use",
+                "rollback",
+            ]
 
 
 class TestEvents:
@@ -195,7 +217,9 @@ class TestEvents:
         old = VersionLog()
         for event in events(lab, "use", "install", "rollback"):
             body = {key: event.body[key] for key in ("pack", "hash", "sources", "reason")}
-            old.fold(type(event)(event.seq, event.at, event.kind, body), lab.io.store.journal.source)
+            old.fold(
+                type(event)(event.seq, event.at, event.kind, body), lab.io.store.journal.source
+            )
         assert old.pack.hash == lab.policies.pack.hash
         with lab.io.store.writing() as tx:
             tx.event("recall", {"ids": [1]}, at=0)
@@ -207,7 +231,9 @@ def test_a_policy_that_this_version_cannot_read_is_not_passed_over(disk):
     with disk() as lab, disk() as later:
         with later.io.store.journal.write() as tx:
             tx.source("later", "(fn [telepathy] telepathy)")
-            tx.event("install", {"slot": SLOT, "source": "later", "helpers": [], "reason": ""}, at=0)
+            tx.event(
+                "install", {"slot": SLOT, "source": "later", "helpers": [], "reason": ""}, at=0
+            )
         for _ in range(2):
             with pytest.raises(PolicyError, match="telepathy"):
                 lab.recall("text")
@@ -215,7 +241,9 @@ def test_a_policy_that_this_version_cannot_read_is_not_passed_over(disk):
 
 class TestUsing:
     def test_parameters_of_a_changed_pack_are_kept(self, disk):
-        tuned = load_pack("(pack mine) (defpolicy recall-score [length] (* length (param :weight 0.5)))")
+        tuned = load_pack(
+            "(pack mine) (defpolicy recall-score [length] (* length (param :weight 0.5)))"
+        )
         tuned = tuned.with_policy(SLOT, tuned.policies[SLOT].with_params({"weight": 0.7}))
         with disk() as lab:
             assert lab.policies.use(tuned).hash == tuned.hash
@@ -266,7 +294,12 @@ class TestLooking:
         version = lab.policies.pin(SLOT)
         lab.policies.use("cascade")
         [line] = [line for line in repr(lab.policies).splitlines() if line.split()[0] == SLOT]
-        assert line.split()[1:5] == [str(version.number), f"[{version.hash[:12]}]", "associative", "pinned"]
+        assert line.split()[1:5] == [
+            str(version.number),
+            f"[{version.hash[:12]}]",
+            "associative",
+            "pinned",
+        ]
         page = html_of(lab.policies)
         assert page.count("<tr>") == len(SLOTS) + 1
         assert page.count("pinned") == 1
@@ -312,7 +345,9 @@ class TestAttribution:
 
     def test_probes_are_counted_apart_also_where_events_did_not_tell(self, lab):
         lab.remember([f"goat number {number}" for number in range(40)])
-        lab.policies.use("(pack probing :inherits memlab) (setting probe-rate 1) (setting probe-depth 20)")
+        lab.policies.use(
+            "(pack probing :inherits memlab) (setting probe-rate 1) (setting probe-depth 20)"
+        )
         hits = lab.recall("goat", limit=5)
         (probe,) = (hit for hit in hits if hit.probe)
         lab.feedback(probe, "success")
@@ -425,9 +460,13 @@ class Changes(RuleBasedStateMachine):
     @invariant()
     def the_model_agrees(self):
         assert self.hashes(self.lab.policies.pack) == self.live
-        assert {slot: version.hash for slot, version in self.lab.policies.pins.items()} == self.pinned
+        assert {
+            slot: version.hash for slot, version in self.lab.policies.pins.items()
+        } == self.pinned
         for slot in (SLOT, "seed-score"):
-            assert self.lab.policies.history(slot).filter("live")["hash"].unique().to_list() == [self.live[slot]]
+            assert self.lab.policies.history(slot).filter("live")["hash"].unique().to_list() == [
+                self.live[slot]
+            ]
 
     def teardown(self):
         again = VersionLog()
@@ -437,7 +476,9 @@ class Changes(RuleBasedStateMachine):
         assert again.pack.hash == self.lab.policies.pack.hash
         for live in again._lives:
             versions = again.deciders(live.hash)
-            assert {slot: version.hash for slot, version in versions.items()} == self.hashes(live.pack)
+            assert {slot: version.hash for slot, version in versions.items()} == self.hashes(
+                live.pack
+            )
         self.lab.close()
 
 

@@ -51,7 +51,16 @@ FIELDS = {
     "creator": "agent:quokka",
 }
 WORDS = (
-    *("xylophon", "zanzibarov", "quokka", "wombat", "bettongia", "pademelon", "numbatson", "quollina"),
+    *(
+        "xylophon",
+        "zanzibarov",
+        "quokka",
+        "wombat",
+        "bettongia",
+        "pademelon",
+        "numbatson",
+        "quollina",
+    ),
     *("secretsession", "ottokarla", "acmeproj"),
 )
 
@@ -67,9 +76,13 @@ def contents(file: Path) -> bytes:
     if file.suffix == ".db":
         found = [data]
         with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
-            for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            for (table,) in connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table'"
+            ).fetchall():
                 for row in connection.execute(f"SELECT * FROM {table}"):
-                    found += [value if isinstance(value, bytes) else str(value).encode() for value in row]
+                    found += [
+                        value if isinstance(value, bytes) else str(value).encode() for value in row
+                    ]
         return b"\n".join(found)
     return data
 
@@ -80,7 +93,9 @@ def traces(folder: Path, words=WORDS) -> set[str]:
     for file in folder.rglob("*"):
         if file.is_file():
             held = contents(file).lower()
-            found |= {f"{word} in {file.relative_to(folder)}" for word in words if word.encode() in held}
+            found |= {
+                f"{word} in {file.relative_to(folder)}" for word in words if word.encode() in held
+            }
     return found
 
 
@@ -173,7 +188,10 @@ def test_what_tells_of_it_and_stays_is_named(lab):
     lab.remember("a summary of two")
     lab.graph.link(3, 2, "derived-from")
     done = lab.purge(2)
-    assert sorted(done.review.select("memory_id", "how").rows()) == [(1, "superseded by it"), (3, "derived from it")]
+    assert sorted(done.review.select("memory_id", "how").rows()) == [
+        (1, "superseded by it"),
+        (3, "derived from it"),
+    ]
     assert "2 to review" in repr(done)
     assert done.frame.filter(step="removed", what="memories")["count"].to_list() == [1]
     assert "review" in html_of(done)
@@ -233,7 +251,11 @@ def asked(lab):
 def test_a_question_that_quotes_a_part_goes_and_one_that_another_memory_explains_stays(lab):
     lab.remember("The xylophonist Zanzibarov keeps 17 quokkas in a shed in Ghent")
     lab.remember("There is a shed in Ghent with a leaking roof")
-    quoting = ["who keeps 17 QUOKKAS in there?", "where does zanzibarov live", "is the xylophonist  zanz"]
+    quoting = [
+        "who keeps 17 QUOKKAS in there?",
+        "where does zanzibarov live",
+        "is the xylophonist  zanz",
+    ]
     staying = ["what about a shed in Ghent with a roof", "who keeps anything", "quokkas"]
     for question in (*quoting, *staying):
         lab.recall(question)
@@ -338,7 +360,12 @@ def test_twice_is_once(lab):
     assert lab.io.store.journal.head == head
     lab.remember("b")
     linked = (lambda: lab.graph.link(1, 2), lambda: lab.graph.link(2, 1, "supersedes"))
-    for verb in (lambda: lab.restore(1), lambda: lab.edit(1, text="b"), lambda: lab.forget(1), *linked):
+    for verb in (
+        lambda: lab.restore(1),
+        lambda: lab.edit(1, text="b"),
+        lambda: lab.forget(1),
+        *linked,
+    ):
         with pytest.raises(InputError, match="is purged"):
             verb()
     assert len(lab.forget(1, how="delete")) == 0
@@ -346,7 +373,13 @@ def test_twice_is_once(lab):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{}, {"memory": 1, "overdue": True}, {"project": "x", "overdue": True}, {"memory": 1, "session": "x"}]
+    "wrong",
+    [
+        {},
+        {"memory": 1, "overdue": True},
+        {"project": "x", "overdue": True},
+        {"memory": 1, "session": "x"},
+    ],
 )
 def test_it_is_said_exactly_what_is_to_go(lab, wrong):
     lab.remember("a", project="x")
@@ -360,7 +393,8 @@ def test_it_is_said_exactly_what_is_to_go(lab, wrong):
 
 
 @pytest.mark.parametrize(
-    "text", ["ab", "🐐 quokkagoat שלום", pytest.param("quokkaword " * 90_000, marks=pytest.mark.slow)]
+    "text",
+    ["ab", "🐐 quokkagoat שלום", pytest.param("quokkaword " * 90_000, marks=pytest.mark.slow)],
 )
 def test_texts_of_any_length_and_script(disk, folder, text):
     with disk() as lab:
@@ -399,14 +433,19 @@ def test_a_snapshot_from_before_is_not_believed(disk, folder, tmp_path):
         lab.purge([1, 4])
     shutil.rmtree(folder / "snapshots", ignore_errors=True)
     shutil.copytree(tmp_path / "old", folder / "snapshots")
-    with pytest.warns(memlab.DamageWarning, match="of another history"), disk(read_only=True) as lab:
+    with (
+        pytest.warns(memlab.DamageWarning, match="of another history"),
+        disk(read_only=True) as lab,
+    ):
         assert lab[1].text == ""
 
 
 # -- the receipt ----------------------------------------------------------------------------------------------------
 
 
-def test_the_receipt_says_what_went_from_where_and_that_a_search_found_nothing(disk, monkeypatch, tmp_path):
+def test_the_receipt_says_what_went_from_where_and_that_a_search_found_nothing(
+    disk, monkeypatch, tmp_path
+):
     with disk() as lab:
         fill(lab)
         everywhere(lab, monkeypatch)
@@ -417,7 +456,9 @@ def test_the_receipt_says_what_went_from_where_and_that_a_search_found_nothing(d
         files = sum(file.is_file() for file in tmp_path.rglob("*"))
         assert done.found.is_empty()
         assert traces(tmp_path) == set()
-        counts = dict(done.frame.filter(step="removed").group_by("what").agg(pl.col("count").sum()).rows())
+        counts = dict(
+            done.frame.filter(step="removed").group_by("what").agg(pl.col("count").sum()).rows()
+        )
         some = {what: counts.pop(what) for what in ("edges", "names")}
         assert min(some.values()) > 0
         assert counts == {
@@ -446,9 +487,13 @@ def test_an_export_is_known_and_named_or_removed(disk, tmp_path, name):
         fill(lab)
         path = lab.io.export(tmp_path / name, format="parquet" if name == "tables" else None)
         lab.io.export(tmp_path / "other.md", where=pl.col("id") == 3)
-        (tmp_path / f".{name}.999999999.draft").write_text(TEXT)  # left by a process that was killed
+        (tmp_path / f".{name}.999999999.draft").write_text(
+            TEXT
+        )  # left by a process that was killed
         done = lab.purge(4)
-        assert {Path(where).relative_to(tmp_path).parts[0] for where in done.found["where"]} == {name}
+        assert {Path(where).relative_to(tmp_path).parts[0] for where in done.found["where"]} == {
+            name
+        }
         assert all("an export, which is kept" in how for how in done.found["how"])
         assert path.exists()
         assert not list(tmp_path.glob(".*.draft"))
@@ -466,7 +511,9 @@ def test_an_export_that_is_gone_is_told_and_one_that_failed_is_not_listed(lab, t
     with pytest.raises(InputError):
         lab.io.export(tmp_path)
     done = lab.purge(1)
-    assert done.found["how"].to_list() == ["not there: moved, renamed or removed since it was written"]
+    assert done.found["how"].to_list() == [
+        "not there: moved, renamed or removed since it was written"
+    ]
 
 
 def test_a_memory_that_says_the_same_is_told(lab):
@@ -484,8 +531,15 @@ def test_a_mirror_that_cannot_be_written_or_is_not_there_is_told_and_reached_lat
         (tmp_path / "away").rename(tmp_path / "moved")
         (tmp_path / "copy" / "diary.txt").write_text("mine")
         done = lab.purge([1, 4])
-        assert done.frame["step"].unique(maintain_order=True).to_list() == ["removed", "searched", "found"]
-        problems = {Path(row["where"]).name: row["how"] for row in done.found.filter(what="mirror").to_dicts()}
+        assert done.frame["step"].unique(maintain_order=True).to_list() == [
+            "removed",
+            "searched",
+            "found",
+        ]
+        problems = {
+            Path(row["where"]).name: row["how"]
+            for row in done.found.filter(what="mirror").to_dicts()
+        }
         assert problems["away"] == "not there"
         assert "holds diary.txt" in problems["copy"]
         assert "file" in done.found.filter(what="text of memory 4")["how"].to_list()
@@ -519,7 +573,9 @@ def test_a_search_finds_a_part_of_a_text_and_a_name_in_every_form(tmp_path, kind
             opened.writestr("a.json", f'{{"acmeproj": 1, "of": "acmeproj", "said": "{held}"}}')
     else:
         value = {"acmeproj": 1, "of": "acmeproj", "said": held}
-        file.write_bytes(msgspec.msgpack.encode(value) if kind == "msgpack" else msgspec.json.encode(value))
+        file.write_bytes(
+            msgspec.msgpack.encode(value) if kind == "msgpack" else msgspec.json.encode(value)
+        )
     (tmp_path / "keys.json").write_text('{"acmeproj": 1, "sedan": "acmeprojects"}')
     stays = pl.DataFrame({"id": [2], "text": ["nothing of the sort"]})
     done = search_files([tmp_path], search_terms({4: TEXT}, ["acmeproj"], stays, ()))
@@ -528,7 +584,9 @@ def test_a_search_finds_a_part_of_a_text_and_a_name_in_every_form(tmp_path, kind
     assert what == ({"text of memory 4"} if kind == "free" else {"text of memory 4", "a name"})
     assert (done.files, done.opaque) == (2, 0)
     same = pl.DataFrame({"id": [2], "text": [f"as he says: {TEXT}"]})
-    assert search_terms({4: TEXT}, ["acmeproj"], same, {"acmeproj"}).stated == ((2, "text of memory 4"),)
+    assert search_terms({4: TEXT}, ["acmeproj"], same, {"acmeproj"}).stated == (
+        (2, "text of memory 4"),
+    )
 
 
 # -- several processes ----------------------------------------------------------------------------------------------
@@ -545,7 +603,9 @@ lab = memlab.open({path!r}, embedder=letters)
 
 def child(path: Path, work: str) -> subprocess.Popen:
     code = CHILD.format(tests=str(Path(__file__).parent), path=str(path), work=work)
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def ended(process: subprocess.Popen) -> int:
@@ -590,9 +650,12 @@ sys.exit(0)
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "step", [3, 24, *(pytest.param(step, marks=pytest.mark.slow) for step in (2, 6, 14, 19, 28, 30, 33))]
+    "step",
+    [3, 24, *(pytest.param(step, marks=pytest.mark.slow) for step in (2, 6, 14, 19, 28, 30, 33))],
 )
-def test_killed_anywhere_it_is_not_begun_or_is_ended_by_the_next_opening(disk, folder, monkeypatch, step):
+def test_killed_anywhere_it_is_not_begun_or_is_ended_by_the_next_opening(
+    disk, folder, monkeypatch, step
+):
     with disk() as lab:
         fill(lab)
         everywhere(lab, monkeypatch)
@@ -610,7 +673,9 @@ def test_killed_anywhere_it_is_not_begun_or_is_ended_by_the_next_opening(disk, f
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("delay", [0.01, *(pytest.param(delay, marks=pytest.mark.slow) for delay in (0.0, 0.03, 0.06))])
+@pytest.mark.parametrize(
+    "delay", [0.01, *(pytest.param(delay, marks=pytest.mark.slow) for delay in (0.0, 0.03, 0.06))]
+)
 def test_killed_at_any_moment(disk, folder, monkeypatch, delay):
     with disk() as lab:
         fill(lab)
@@ -642,7 +707,18 @@ def test_who_writes_a_snapshot_meanwhile_is_waited_for(disk, monkeypatch):
 # -- any life -------------------------------------------------------------------------------------------------------
 
 verbs = st.sampled_from(
-    ["remember", "remember", "text", "fields", "forget", "delete", "restore", "purge", "link", "say"]
+    [
+        "remember",
+        "remember",
+        "text",
+        "fields",
+        "forget",
+        "delete",
+        "restore",
+        "purge",
+        "link",
+        "say",
+    ]
 )
 names = st.sampled_from(["goat", "sea", "bakery", "tabs"])
 
@@ -659,7 +735,10 @@ def stands_for(lab, id: int) -> int:
 
 
 def content_of(state: State):
-    registers = {name: msgspec.msgpack.encode(register.dump()) for name, register in state.projections.items()}
+    registers = {
+        name: msgspec.msgpack.encode(register.dump())
+        for name, register in state.projections.items()
+    }
     rows = np.arange(len(state))
     return (
         state.memories().to_dicts(),
@@ -673,9 +752,15 @@ def content_of(state: State):
 
 
 @pytest.mark.long
-@given(st.lists(st.tuples(verbs, st.integers(0, 9), names, names), min_size=3, max_size=14), st.data())
-@examples(25, quick=8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
-def test_after_any_corrections_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_all(trigrams, life, data):
+@given(
+    st.lists(st.tuples(verbs, st.integers(0, 9), names, names), min_size=3, max_size=14), st.data()
+)
+@examples(
+    25, quick=8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+def test_after_any_corrections_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_all(
+    trigrams, life, data
+):
     clock = memlab.ManualClock("2026-03-01")
     with memlab.open(embedder=trigrams, clock=clock) as lab:
         purged: set[int] = set()
@@ -702,11 +787,16 @@ def test_after_any_corrections_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_
                 lab.purge(ids)
                 purged.update(ids)
                 assert lab.memories.filter(rest).equals(before)
-                lived = (pl.col("to_kind") != "memory") | pl.col("target").is_in(list(purged)).not_()
+                lived = (pl.col("to_kind") != "memory") | pl.col("target").is_in(
+                    list(purged)
+                ).not_()
                 lived &= pl.col("source").is_in(list(purged)).not_()
                 kept = ["edge", "source", "relation", "weight", "reinforcements", "created", "to"]
                 assert lab.edges.select(kept).equals(edges.filter(lived).select(kept))
-            elif verb != "restore" and {"purged", "deleted"} & {status, lab[stands_for(lab, id)].status}:
+            elif verb != "restore" and {"purged", "deleted"} & {
+                status,
+                lab[stands_for(lab, id)].status,
+            }:
                 continue
             elif verb == "text":
                 lab.edit(id, text=f"{two} {one}", tags=[one])

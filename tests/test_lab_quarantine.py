@@ -106,7 +106,10 @@ def test_what_something_else_superseded_since_stays_superseded(facts):
     done = facts.forget(session="web", how="quarantine")
     assert statuses(facts) == ["superseded", "quarantined", "staged"]
     assert done.back == ()
-    assert dict(done.derived.select("memory_id", "how").rows()) == {1: "superseded by it", 3: "supersedes it"}
+    assert dict(done.derived.select("memory_id", "how").rows()) == {
+        1: "superseded by it",
+        3: "supersedes it",
+    }
 
 
 def test_a_chain_of_planted_facts_ends_where_the_true_one_was(facts):
@@ -132,9 +135,13 @@ def herd(trigrams, clock):
     """Old talk of two sorts, each in a summary; a web page is part of the first."""
     with memlab.open(embedder=trigrams, clock=clock) as lab:
         goats = [
-            {"text": f"The goat on meadow {n} wants hay", "session": "web" if n > 7 else "talk"} for n in range(10)
+            {"text": f"The goat on meadow {n} wants hay", "session": "web" if n > 7 else "talk"}
+            for n in range(10)
         ]
-        ships = [{"text": f"Deploy {n} ships the release to staging", "session": "talk"} for n in range(10)]
+        ships = [
+            {"text": f"Deploy {n} ships the release to staging", "session": "talk"}
+            for n in range(10)
+        ]
         lab.remember([{**row, "kind": "observation"} for row in (*goats, *ships)])
         clock.advance(days=100)
         first, _ = lab.upkeep.consolidation.run().ids
@@ -221,7 +228,10 @@ def test_the_result_says_which_recalls_showed_it_and_what_they_answer_without(la
     done = lab.forget(session="web", how="quarantine")
     assert done.replay.equals(seen.replay)
     assert done.shown.equals(seen.shown)
-    assert {*lab.recall("tabs for what?", limit=3, log=False).ids} == {*hits.ids[:3], *asked["came"]} - {4}
+    assert {*lab.recall("tabs for what?", limit=3, log=False).ids} == {
+        *hits.ids[:3],
+        *asked["came"],
+    } - {4}
 
 
 def test_a_question_asked_again_finds_what_was_superseded_then(facts):
@@ -235,7 +245,9 @@ def test_only_the_newest_are_asked_again_and_none_that_the_log_cannot_repeat(lab
     lab.remember("tabs", session="web")
     for _ in range(3):
         lab.recall("tabs")
-    lab.recall("tabs", where=pl.col("text").map_elements(lambda text: True, return_dtype=pl.Boolean))
+    lab.recall(
+        "tabs", where=pl.col("text").map_elements(lambda text: True, return_dtype=pl.Boolean)
+    )
     last = lab.recall("tabs").decision
     assert lab.forget(session="web", dry_run=True, replay=0, how="quarantine").replay.height == 0
     asked = lab.forget(session="web", dry_run=True, replay=2, how="quarantine").replay
@@ -250,7 +262,10 @@ def test_edges_and_contributions_are_told(lab):
     done = lab.forget(creator="agent:web", how="quarantine")
     assert done.derived.select("memory_id", "how").rows() == [(1, "contributed to")]
     content_of = done.edges.select("relation", "outgoing", "kind", "other", "name").rows()
-    assert sorted(content_of) == [("has-tag", True, "tag", 1, "herd"), ("relates-to", True, "memory", 1, None)]
+    assert sorted(content_of) == [
+        ("has-tag", True, "tag", 1, "herd"),
+        ("relates-to", True, "memory", 1, None),
+    ]
     assert lab.edges.height == 2
 
 
@@ -328,7 +343,10 @@ def test_a_lab_that_is_read_only_tells_what_would_be_done(disk):
 
 
 def content_of(state: State):
-    registers = {name: msgspec.msgpack.encode(register.dump()) for name, register in state.projections.items()}
+    registers = {
+        name: msgspec.msgpack.encode(register.dump())
+        for name, register in state.projections.items()
+    }
     return state.memories().to_dicts(), state.edge_frame().to_dicts(), registers
 
 
@@ -340,16 +358,44 @@ def fold_of(lab, *cuts) -> State:
 
 
 verbs = st.sampled_from(
-    ["fact", "fact", "fact", "edit", "forget", "restore", "quarantine", "release", "delete", "purge"]
+    [
+        "fact",
+        "fact",
+        "fact",
+        "edit",
+        "forget",
+        "restore",
+        "quarantine",
+        "release",
+        "delete",
+        "purge",
+    ]
 )
 
 
 @pytest.mark.long
 @given(st.lists(st.tuples(verbs, st.integers(0, 9)), min_size=4, max_size=14), st.data())
-@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
-@example([("fact", 1), ("fact", 1), ("delete", 1), ("quarantine", 1)], None)  # what displaced a memory was deleted
-@example([("fact", 0), ("fact", 7), ("quarantine", 0), ("quarantine", 3), ("restore", 4), ("quarantine", 9)], None)
-def test_a_quarantine_that_is_released_at_once_leaves_what_was_and_folds_in_parts(trigrams, life, data):
+@settings(
+    max_examples=12,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@example(
+    [("fact", 1), ("fact", 1), ("delete", 1), ("quarantine", 1)], None
+)  # what displaced a memory was deleted
+@example(
+    [
+        ("fact", 0),
+        ("fact", 7),
+        ("quarantine", 0),
+        ("quarantine", 3),
+        ("restore", 4),
+        ("quarantine", 9),
+    ],
+    None,
+)
+def test_a_quarantine_that_is_released_at_once_leaves_what_was_and_folds_in_parts(
+    trigrams, life, data
+):
     clock = memlab.ManualClock("2026-03-01")
     with memlab.open(embedder=trigrams, clock=clock, pack="factgraph") as lab:
         fact(lab, "dark", session="a")
@@ -381,4 +427,8 @@ def test_a_quarantine_that_is_released_at_once_leaves_what_was_and_folds_in_part
                 lab.restore(quarantine=events[which % len(events)])
         head = lab.io.store.journal.head
         cuts = [] if data is None else sorted(data.draw(st.lists(st.integers(0, head), max_size=2)))
-        assert content_of(fold_of(lab, *cuts)) == content_of(fold_of(lab)) == content_of(lab.io.store.state)
+        assert (
+            content_of(fold_of(lab, *cuts))
+            == content_of(fold_of(lab))
+            == content_of(lab.io.store.state)
+        )

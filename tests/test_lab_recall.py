@@ -17,7 +17,12 @@ NOTES = [
     {"text": "The user prefers tabs", "kind": "preference", "tags": ["style"], "importance": 0.9},
     {"text": "The user prefers tabs!", "kind": "preference", "importance": 0.4},
     {"text": "Deploys go out on Tuesdays", "kind": "convention", "project": "api"},
-    {"text": "The bakery opens at six", "kind": "fact", "visibility": "private", "creator": "agent:a"},
+    {
+        "text": "The bakery opens at six",
+        "kind": "fact",
+        "visibility": "private",
+        "creator": "agent:a",
+    },
     {"text": "Tabs were tried on a branch", "kind": "fact", "branch": "fix"},
 ]
 
@@ -43,7 +48,10 @@ def past(lab):
 class TestFilters:
     def test_every_argument_narrows(self, noted):
         assert set(noted.recall("tabs", log=False).ids) == {1, 2, 3, 4, 5}
-        assert set(noted.recall("tabs", log=False, where=pl.col("kind") == "preference").ids) == {1, 2}
+        assert set(noted.recall("tabs", log=False, where=pl.col("kind") == "preference").ids) == {
+            1,
+            2,
+        }
         assert set(noted.recall("tabs", log=False, visibility="private").ids) == {4}
         assert set(noted.recall("tabs", log=False, branch="main").ids) == {1, 2, 3, 4}
         assert set(noted.recall("tabs", log=False, branch=["main", "fix"]).ids) == {1, 2, 3, 4, 5}
@@ -73,8 +81,13 @@ class TestFilters:
     def test_frames_that_say_what_was_admitted_are_read_back(self, noted):
         noted.recall("tabs", **FILTERS)
         tables = noted.slates().collect()
-        again = memlab.Slates.from_frames(tables.decisions, tables.candidates, tables.exposures, tables.feedback)
-        assert again.decisions.collect()["filters"].to_list() == tables.decisions.collect()["filters"].to_list()
+        again = memlab.Slates.from_frames(
+            tables.decisions, tables.candidates, tables.exposures, tables.feedback
+        )
+        assert (
+            again.decisions.collect()["filters"].to_list()
+            == tables.decisions.collect()["filters"].to_list()
+        )
 
     def test_a_lab_on_disk_keeps_them(self, disk):
         with disk() as lab:
@@ -96,18 +109,30 @@ class TestAskingAgain:
         second = noted.recall("tabs", limit=1, where=pl.col("access") == 0)
         assert first.ids[0] not in second.slate.ids
         again = past(noted)
-        assert again.recall(second.decision, noted.policies.pack).ids.tolist() == second.slate.ids.tolist()
-        assert again.recall(first.decision, noted.policies.pack).ids.tolist() == first.slate.ids.tolist()
+        assert (
+            again.recall(second.decision, noted.policies.pack).ids.tolist()
+            == second.slate.ids.tolist()
+        )
+        assert (
+            again.recall(first.decision, noted.policies.pack).ids.tolist()
+            == first.slate.ids.tolist()
+        )
 
     def test_what_a_log_cannot_hold_is_refused_by_name(self, noted):
-        shout = pl.col("text").map_batches(lambda texts: texts.str.to_uppercase() != "", return_dtype=pl.Boolean)
+        shout = pl.col("text").map_batches(
+            lambda texts: texts.str.to_uppercase() != "", return_dtype=pl.Boolean
+        )
         decision = noted.recall("tabs", where=shout).decision
         assert not past(noted).repeats(decision)
-        with pytest.raises(memlab.InputError, match=f"recall {decision} cannot be repeated.*expression"):
+        with pytest.raises(
+            memlab.InputError, match=f"recall {decision} cannot be repeated.*expression"
+        ):
             past(noted).recall(decision, noted.policies.pack)
 
     def test_evaluate_refuses_the_policy_and_not_the_log(self, noted):
-        shout = pl.col("text").map_batches(lambda texts: texts.str.to_uppercase() != "", return_dtype=pl.Boolean)
+        shout = pl.col("text").map_batches(
+            lambda texts: texts.str.to_uppercase() != "", return_dtype=pl.Boolean
+        )
         for number in range(4):
             hits = noted.recall("tabs", where=shout)
             noted.feedback(hits[0], "success" if number % 2 else "fail")
@@ -123,7 +148,9 @@ class TestAskingAgain:
             def __reduce__(self):
                 return (proof.write_text, ("ran",))
 
-        tree = json.loads(pl.col("text").map_batches(str, return_dtype=pl.Boolean).meta.serialize(format="json"))
+        tree = json.loads(
+            pl.col("text").map_batches(str, return_dtype=pl.Boolean).meta.serialize(format="json")
+        )
         tree["AnonymousFunction"]["function"] = list(b"PLPYFN" + pickle.dumps(Bomb()))
         forged = decode(encode(slate)).filters | {"where": json.dumps(tree)}
         with pytest.raises(memlab.InputError, match="not read back"):
@@ -168,19 +195,27 @@ class TestDiversity:
         assert hits.slate.ranks.tolist() == [1, 3, 4, 2]
 
     def test_the_log_holds_the_order_that_was_used(self, echo):
-        echo.policies.use(f"(pack diverse) {self.SCORE} (setting mmr-weight 0.5) (setting collapse-above 0.8)")
+        echo.policies.use(
+            f"(pack diverse) {self.SCORE} (setting mmr-weight 0.5) (setting collapse-above 0.8)"
+        )
         hits = echo.recall("deploy", limit=1)
         candidates = echo.slates().candidates.collect()
         assert candidates.sort("rank")["memory_id"].to_list() == [1, 4, 2, 3]
         assert candidates.filter(pl.col("propensity") == 1)["memory_id"].to_list() == [1]
-        assert candidates.filter(pl.col("memory_id").is_in([2, 3]))["propensity"].to_list() == [0, 0]
+        assert candidates.filter(pl.col("memory_id").is_in([2, 3]))["propensity"].to_list() == [
+            0,
+            0,
+        ]
         assert json.loads(echo.slates().decisions.collect()["settings"][0])["mmr-weight"] == 0.5
         repeated = past(echo).recall(hits.decision, echo.policies.pack)
         assert repeated.ranking.tolist() == hits.slate.ranking.tolist()
 
     def test_the_default_pack_orders_by_score(self, noted):
         slate = noted.recall("tabs", log=False).slate
-        assert slate.ranking.tolist() == (1 + np.argsort(np.lexsort((slate.ids, -slate.scores)))).tolist()
+        assert (
+            slate.ranking.tolist()
+            == (1 + np.argsort(np.lexsort((slate.ids, -slate.scores)))).tolist()
+        )
         assert slate.also == {}
 
 
@@ -193,7 +228,9 @@ class TestSimilar:
         vectors = noted.io.store.state.vectors.take().astype(float)
         norms = np.linalg.norm(vectors, axis=1)
         expected = vectors @ vectors[0] / (norms * norms[0])
-        assert found["similarity"].to_list() == pytest.approx(expected[found["memory_id"].to_numpy() - 1].tolist())
+        assert found["similarity"].to_list() == pytest.approx(
+            expected[found["memory_id"].to_numpy() - 1].tolist()
+        )
         assert found["similarity"].is_sorted(descending=True)
 
     def test_it_reads_and_writes_nothing(self, noted):
@@ -207,7 +244,9 @@ class TestSimilar:
         assert 2 not in noted.graph.similar(1)["memory_id"]
         assert noted.graph.similar(2)["memory_id"].to_list()[0] == 1
         assert noted.graph.similar(1, project="web")["memory_id"].sort().to_list() == [4, 5]
-        assert noted.graph.similar(1, where=pl.col("kind") == "convention")["memory_id"].to_list() == [3]
+        assert noted.graph.similar(1, where=pl.col("kind") == "convention")[
+            "memory_id"
+        ].to_list() == [3]
 
     def test_a_hit_a_memory_or_an_id(self, noted):
         hit = noted.recall("tabs", log=False)[0]
@@ -220,7 +259,9 @@ class TestSimilar:
         assert found.height == 0
         assert found.schema["similarity"] == pl.Float64()
 
-    @pytest.mark.parametrize(("memory", "more"), [(9, {}), (True, {}), (1, {"limit": 0}), (1, {"limit": 2.5})])
+    @pytest.mark.parametrize(
+        ("memory", "more"), [(9, {}), (True, {}), (1, {"limit": 0}), (1, {"limit": 2.5})]
+    )
     def test_what_is_wrong_is_said(self, noted, memory, more):
         with pytest.raises(memlab.InputError, match=r"memory|limit"):
             noted.graph.similar(memory, **more)

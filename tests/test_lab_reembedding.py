@@ -81,7 +81,12 @@ def shut():
 
 def filled(path, clock, texts=TEXTS):
     with memlab.open(path, embedder=letters, clock=clock) as lab:
-        lab.remember([{"text": text, "speaker": "Ida" if row % 3 else None} for row, text in enumerate(texts)])
+        lab.remember(
+            [
+                {"text": text, "speaker": "Ida" if row % 3 else None}
+                for row, text in enumerate(texts)
+            ]
+        )
     return path
 
 
@@ -100,13 +105,23 @@ def contents(lab):
 
 
 def scores(lab):
-    queries = ["where is the kettle?", "the market behind the bridge", "Ida", "said B", "quite another thing"]
-    return [lab.recall(query, log=False).frame.drop("age", strict=False).rows() for query in queries]
+    queries = [
+        "where is the kettle?",
+        "the market behind the bridge",
+        "Ida",
+        "said B",
+        "quite another thing",
+    ]
+    return [
+        lab.recall(query, log=False).frame.drop("age", strict=False).rows() for query in queries
+    ]
 
 
 @pytest.mark.parametrize("way", ["thread", "foreground", "again"])
 def test_the_end_is_that_of_the_foreground_to_the_bit(tmp_path, clock, small, way):
-    with memlab.open(filled(tmp_path / "one", clock), embedder=named(initials), clock=clock, reembed=True) as lab:
+    with memlab.open(
+        filled(tmp_path / "one", clock), embedder=named(initials), clock=clock, reembed=True
+    ) as lab:
         wanted, ranked = contents(lab), scores(lab)
     path = filled(tmp_path / "two", clock)
     with memlab.open(path, embedder=named(initials), clock=clock, reembed="background") as lab:
@@ -123,7 +138,9 @@ def test_the_end_is_that_of_the_foreground_to_the_bit(tmp_path, clock, small, wa
 
 
 @pytest.mark.parametrize("all_at_once", [True, False])
-def test_meanwhile_words_find_what_has_no_vector(tmp_path, clock, small, shut, monkeypatch, all_at_once):
+def test_meanwhile_words_find_what_has_no_vector(
+    tmp_path, clock, small, shut, monkeypatch, all_at_once
+):
     if not all_at_once:
         monkeypatch.setattr("memlab.kernel.recall._query._ALL", 10)
     embedder, gate = shut
@@ -167,7 +184,11 @@ def test_nobody_mixes_two_models(tmp_path, clock, small, shut):
     with memlab.open(path, embedder=letters, clock=clock) as before:
         before.recall("kettle")
         with memlab.open(path, embedder=embedder, clock=clock, reembed="background") as lab:
-            for call in (lambda: before.recall("kettle"), lambda: before.remember("a quince"), lambda: before.memories):
+            for call in (
+                lambda: before.recall("kettle"),
+                lambda: before.remember("a quince"),
+                lambda: before.memories,
+            ):
                 with pytest.raises(EmbedderMismatch, match="embedded anew by another process"):
                     call()
             with pytest.raises(EmbedderMismatch, match="background"):
@@ -200,15 +221,21 @@ def test_a_killed_process_goes_on_where_it_was(tmp_path, clock, small):
         lab = memlab.open({str(path)!r}, embedder=named(dying), reembed="background")
         lab.io.reembed()
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], check=False, capture_output=True
+    )
     assert done.returncode == 9, done.stderr.decode()
     with memlab.open(path, embedder=named(initials), clock=clock, read_only=True) as lab:
         assert 0 < lab.io.reembedding().done < 75
-    with memlab.open(path, embedder=named(initials), clock=clock) as lab:  # no word of reembed: it goes on by itself
+    with memlab.open(
+        path, embedder=named(initials), clock=clock
+    ) as lab:  # no word of reembed: it goes on by itself
         while not lab.io.reembedding().finished:
             threading.Event().wait(0.01)
         found = contents(lab)
-    with memlab.open(filled(tmp_path / "one", clock), embedder=named(initials), clock=clock, reembed=True) as lab:
+    with memlab.open(
+        filled(tmp_path / "one", clock), embedder=named(initials), clock=clock, reembed=True
+    ) as lab:
         assert found == contents(lab)
 
 
@@ -247,7 +274,9 @@ def test_the_past_knows_no_vector_that_came_later(tmp_path, clock, small):
             going_on.fold(journal.events(after=going_on.seq, upto=event.seq), journal)
             for one in (state, going_on):
                 assert one.unembedded == left
-                assert (one.vectors.take() == np.where(np.arange(75)[:, None] < left, 0, whole)).all()
+                assert (
+                    one.vectors.take() == np.where(np.arange(75)[:, None] < left, 0, whole)
+                ).all()
 
 
 def test_who_sees_a_part_of_the_lab_sees_the_same(tmp_path, clock, small, shut):
@@ -255,12 +284,16 @@ def test_who_sees_a_part_of_the_lab_sees_the_same(tmp_path, clock, small, shut):
     path = filled(tmp_path / "lab", clock)
     with memlab.open(path, embedder=embedder, clock=clock, reembed="background") as lab:
         lab.remember("A quince hangs over the fence", creator="agent:one", visibility="private")
-        mine = lab.remember("A quince lies below the fence", creator="agent:two", visibility="private")
+        mine = lab.remember(
+            "A quince lies below the fence", creator="agent:two", visibility="private"
+        )
         two = lab.agents("two")
         near = two.recall("a q l o t f", log=False)
         assert (near[0].id, near.frame["similarity"][0] > 0.5) == (mine.id, True)
         assert 76 not in near.frame["memory_id"]
-        assert repr(lab.at(viewer="agent:two").io.reembedding()) == "<Reembedding: 1 of 76 memories>"
+        assert (
+            repr(lab.at(viewer="agent:two").io.reembedding()) == "<Reembedding: 1 of 76 memories>"
+        )
         with pytest.raises(ReadOnlyLab):
             lab.at(viewer="agent:two").io.reembed()
         assert set(two.recall("kettle", log=False).frame["similarity"][:5]) == {0.0}
@@ -337,7 +370,9 @@ def test_back_and_forth_and_an_empty_lab(tmp_path, clock, small):
         assert contents(lab)["vectors"] == before
     with memlab.open(tmp_path / "empty", embedder=letters, clock=clock) as lab:
         assert lab.io.reembedding().finished
-    with memlab.open(tmp_path / "empty", embedder=named(initials), clock=clock, reembed="background") as lab:
+    with memlab.open(
+        tmp_path / "empty", embedder=named(initials), clock=clock, reembed="background"
+    ) as lab:
         assert lab.io.reembed()
         lab.remember("a quince")
         assert lab.io.reembedding().finished

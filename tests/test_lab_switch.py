@@ -30,7 +30,10 @@ def test_off_for_all(noted, clock):
         lambda: noted.agents("coder").remember("x"),
         lambda: noted.agents.commit(noted.agents.extract("I live in Rome")),
     ):
-        with pytest.raises(MemoryOff, match=r"off for all since .*: under audit. Nothing .* lab.agents.switch_on\(\)"):
+        with pytest.raises(
+            MemoryOff,
+            match=r"off for all since .*: under audit. Nothing .* lab.agents.switch_on\(\)",
+        ):
             write()
     hits = noted.recall("deploys")
     assert (len(hits), len(hits.slate), hits.decision) == (0, 0, None)
@@ -54,7 +57,9 @@ def test_off_for_all(noted, clock):
 
 def test_off_for_a_project(noted, tmp_path):
     noted.agents.switch_off("api")
-    with pytest.raises(MemoryOff, match=r'off for the project "api" .* lab.agents.switch_on\(project=\'api\'\)'):
+    with pytest.raises(
+        MemoryOff, match=r'off for the project "api" .* lab.agents.switch_on\(project=\'api\'\)'
+    ):
         noted.remember(["x", {"text": "y", "project": "api"}])
     (tmp_path / "module.py").write_text("import os\n")
     with pytest.raises(MemoryOff):
@@ -67,7 +72,11 @@ def test_off_for_a_project(noted, tmp_path):
     noted.remember("z", project="web")
     noted.agents.switch_on("api")
     assert 1 in noted.recall("deploys", project="api").ids
-    assert set(noted.policies.recall_again({"decision": everywhere.decision}, noted.policies.pack)["memory_id"]) == {
+    assert set(
+        noted.policies.recall_again({"decision": everywhere.decision}, noted.policies.pack)[
+            "memory_id"
+        ]
+    ) == {
         2,
         3,
     }, "a question of the past is asked again as it was"
@@ -131,7 +140,9 @@ def test_a_replay_switches_as_it_was_switched(noted):
 def test_a_purged_projects_name_is_gone_from_it(noted):
     noted.agents.switch_off("web")
     noted.purge(project="web")
-    assert noted.agents.switched_off().height == 1, "its name has gone, and it is the switch of nobody"
+    assert noted.agents.switched_off().height == 1, (
+        "its name has gone, and it is the switch of nobody"
+    )
     assert "web" not in str(noted.agents.switched_off().rows())
 
 
@@ -145,7 +156,8 @@ def test_from_the_command_line(tmp_path, run, json_of):
     folder = tmp_path / "agent.memlab"
     memlab.open(folder).close()
     assert (
-        "Memory is off for api." in run("agent", "switch-off", folder, "--project", "api", "--reason", "audit").stdout
+        "Memory is off for api."
+        in run("agent", "switch-off", folder, "--project", "api", "--reason", "audit").stdout
     )
     assert json_of("agent", "switch-off", folder)["off"][0]["project"] is None
     assert "Memory is off for api." in run("agent", "switch-on", folder).stdout
@@ -172,7 +184,9 @@ NEEDED = '(pack careful) (setting consent "needed")'
 def test_under_a_pack_that_needs_consent_a_project_is_off_until_somebody_consents(lab, clock):
     lab.remember("deploys are frozen", project="old")
     lab.policies.use(NEEDED)
-    with pytest.raises(MemoryOff, match=r'off for the project "api" until somebody consents .*project=\'api'):
+    with pytest.raises(
+        MemoryOff, match=r'off for the project "api" until somebody consents .*project=\'api'
+    ):
         lab.remember("deploys go out on Tuesdays", project="api")
     hits = lab.recall("deploys", project="api")
     assert (len(hits), "until somebody consents" in hits.off, hits.decision) == (0, True, None)
@@ -188,12 +202,17 @@ def test_under_a_pack_that_needs_consent_a_project_is_off_until_somebody_consent
     assert "consent of ida" in lab.log.filter(pl.col("kind") == "switch")["what"][0]
     lab.remember("deploys go out on Tuesdays", project="api")
     assert len(lab.recall("deploys", project="api")) == 1
-    with pytest.raises(MemoryOff, match=r"off for what belongs to no project .* lab.agents.switch_on\(\)"):
+    with pytest.raises(
+        MemoryOff, match=r"off for what belongs to no project .* lab.agents.switch_on\(\)"
+    ):
         lab.remember("deploys are announced")
     assert lab.recall("deploys").off is not None
     lab.agents.switch_on()
     lab.remember("deploys are announced")
-    assert {hit.text for hit in lab.recall("deploys")} == {"deploys go out on Tuesdays", "deploys are announced"}
+    assert {hit.text for hit in lab.recall("deploys")} == {
+        "deploys go out on Tuesdays",
+        "deploys are announced",
+    }
     lab.agents.switch_off("api")
     assert lab.agents.consents()["project"].to_list() == [None]
     lab.policies.use("memlab")
@@ -234,7 +253,9 @@ def test_nothing_is_sent_elsewhere_before_consent_and_the_place_is_disclosed(clo
 
 def test_consent_is_not_one_to_another_place(tmp_path, clock):
     def opened(embedder):
-        return memlab.open(tmp_path / "lab", embedder=load_embedder(embedder, name="letters"), clock=clock)
+        return memlab.open(
+            tmp_path / "lab", embedder=load_embedder(embedder, name="letters"), clock=clock
+        )
 
     with opened(letters) as lab:
         lab.policies.use(NEEDED)
@@ -291,6 +312,9 @@ def test_what_cannot_be_a_place(remote):
 def test_consent_from_the_command_line(tmp_path, run):
     with memlab.open(tmp_path / "lab", pack=NEEDED):
         pass
-    assert run("agent", "switch-on", tmp_path / "lab", "--project", "api", "--by", "ida").exit_code == 0
+    assert (
+        run("agent", "switch-on", tmp_path / "lab", "--project", "api", "--by", "ida").exit_code
+        == 0
+    )
     with memlab.open(tmp_path / "lab") as lab:
         assert lab.agents.consents()["creator"].to_list() == ["ida"]

@@ -11,7 +11,12 @@ import memlab
 from memlab.subjects import verifiers
 from tests.displays import html_of
 
-NOTES = ["the bakery opens at six", "the bakery opens at noon", "deploys go out on Tuesdays", "deploys need a review"]
+NOTES = [
+    "the bakery opens at six",
+    "the bakery opens at noon",
+    "deploys go out on Tuesdays",
+    "deploys need a review",
+]
 
 
 @pytest.fixture
@@ -64,7 +69,12 @@ def test_a_new_topic_clears_what_came_up(cascade):
 def test_the_turn_says_where_a_topic_begins(cascade):
     turns = cascade.agents.turns()
     told = []
-    for context in ("the bakery opens at six", "the bakery opens at noon", "deploys go out on Tuesdays", "deploys"):
+    for context in (
+        "the bakery opens at six",
+        "the bakery opens at noon",
+        "deploys go out on Tuesdays",
+        "deploys",
+    ):
         told.append(turns.offer(context).new_topic)
         assert turns.wait(30)
     told.append(turns.offer("the end").new_topic)
@@ -96,7 +106,9 @@ def test_filters_are_those_of_recall(cascade):
     cascade.remember("the bakery is closed", season="holidays", linking="off")
     assert 5 not in taken(cascade.agents.turns(), "the bakery is closed")[0]
     assert 5 in taken(cascade.agents.turns(season="holidays"), "the bakery is closed")[0]
-    assert taken(cascade.agents.turns(limit=1, where=pl.col("text") == NOTES[1]), "the bakery") == [[2]]
+    assert taken(cascade.agents.turns(limit=1, where=pl.col("text") == NOTES[1]), "the bakery") == [
+        [2]
+    ]
 
 
 def test_the_agent_never_waits_and_the_newest_context_wins(cascade):
@@ -227,7 +239,9 @@ def test_turns_that_are_left_end_their_thread(cascade):
     turns = cascade.agents.turns()
     turns.offer("the bakery")
     assert turns.wait(30)
-    (thread,) = [thread for thread in threading.enumerate() if thread.name.startswith("memlab turns")]
+    (thread,) = [
+        thread for thread in threading.enumerate() if thread.name.startswith("memlab turns")
+    ]
     del turns
     gc.collect()
     thread.join(30)
@@ -249,7 +263,9 @@ def test_closing_the_lab_ends_all_turns(trigrams, clock):
     lab.close()
     with pytest.raises(memlab.LabError, match="have ended"):
         turns.offer("the bakery")
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("memlab turns")]
+    assert not [
+        thread for thread in threading.enumerate() if thread.name.startswith("memlab turns")
+    ]
 
 
 def test_with_ends_them_too(cascade):
@@ -280,4 +296,6 @@ def test_a_lab_that_is_only_read_has_turns_too(disk):
     with disk(pack="cascade") as lab:
         lab.remember(NOTES, linking="off")
     with disk(read_only=True) as lab:
-        assert sorted(taken(lab.agents.turns(verifier=verifiers.overlap), "the bakery opens at six")[0]) == [1, 2]
+        assert sorted(
+            taken(lab.agents.turns(verifier=verifiers.overlap), "the bakery opens at six")[0]
+        ) == [1, 2]

@@ -69,7 +69,9 @@ def test_every_call_says_that_memory_is_unavailable_and_goes_on_when_it_is_back(
         for call in asked:
             with pytest.raises(LabUnavailable, match=AWAY):
                 call()
-        assert sorted(file.name for file in share.iterdir()) == before, "no folder was made elsewhere"
+        assert sorted(file.name for file in share.iterdir()) == before, (
+            "no folder was made elsewhere"
+        )
         back()
         assert lab.io.store.journal.head == head, "nothing was written while it was away"
         assert len(lab.recall("deploys")) == 1
@@ -150,7 +152,9 @@ def test_no_permission(path, share):
 
 def test_a_disk_that_answers_with_an_error(path, monkeypatch):
     opened(path).close()
-    monkeypatch.setattr("pathlib.Path.exists", lambda self: (_ for _ in ()).throw(OSError(116, "Stale file handle")))
+    monkeypatch.setattr(
+        "pathlib.Path.exists", lambda self: (_ for _ in ()).throw(OSError(116, "Stale file handle"))
+    )
     with pytest.raises(LabUnavailable, match="Stale file handle"):
         opened(path)
 

@@ -14,7 +14,12 @@ from memlab.subjects.clusters.registers import refine_due
 from memlab.subjects.verifiers import Verdict
 from tests.displays import html_of
 
-NOTES = ["the bakery opens at six", "the bakery opens at noon", "the bakery opens at ten", "tabs in the editor"]
+NOTES = [
+    "the bakery opens at six",
+    "the bakery opens at noon",
+    "the bakery opens at ten",
+    "tabs in the editor",
+]
 
 
 @pytest.fixture
@@ -29,7 +34,9 @@ def confidence(lab):
 
 
 class TestVerdict:
-    def test_what_passes_keeps_its_access_and_gains_confidence_and_the_rest_loses_both(self, cascade, clock):
+    def test_what_passes_keeps_its_access_and_gains_confidence_and_the_rest_loses_both(
+        self, cascade, clock
+    ):
         hits = cascade.recall("the bakery opens", limit=3)
         clock.advance(hours=2)
         verified = cascade.agents.verify(hits, [hits[0], hits[1].id])
@@ -40,7 +47,9 @@ class TestVerdict:
         access = dict(zip(cascade.memories["id"], cascade.memories["access"], strict=True))
         assert [access[id] for id in (best, second, third)] == [1, 1, 0]
         # it fades from the recall on: a late verdict does not make it fresh
-        assert cascade.memories["accessed"][best - 1] == memlab.kernel.base.clock.from_micros(hits.slate.at)
+        assert cascade.memories["accessed"][best - 1] == memlab.kernel.base.clock.from_micros(
+            hits.slate.at
+        )
 
     def test_two_that_pass_are_joined_and_strengthened_to_at_most_one(self, cascade):
         for count in range(1, 13):
@@ -60,7 +69,11 @@ class TestVerdict:
         cascade.agents.verify(hits, says, relations={(c, a): "contradicts"})
         between = cascade.edges.filter(pl.col("relation") != "has-tag")
         found = set(between.select("source", "target", "relation").rows())
-        assert found == {(a, b, "supersedes"), (c, a, "contradicts"), (min(b, c), max(b, c), "relates-to")}
+        assert found == {
+            (a, b, "supersedes"),
+            (c, a, "contradicts"),
+            (min(b, c), max(b, c), "relates-to"),
+        }
 
     def test_some_may_be_left_undecided(self, cascade):
         hits = cascade.recall("the bakery opens", limit=3)
@@ -95,7 +108,8 @@ class TestVerdict:
     def test_the_same_journal_gives_the_same_state(self, disk):
         with disk(pack="cascade") as lab:
             lab.remember(
-                [{"text": text, "tags": ["town"] if i < 2 else []} for i, text in enumerate(NOTES)], linking="off"
+                [{"text": text, "tags": ["town"] if i < 2 else []} for i, text in enumerate(NOTES)],
+                linking="off",
             )
             for words in ("the bakery opens", "the bakery at ten", "tabs"):
                 hits = lab.recall(words)
@@ -152,7 +166,9 @@ class TestOverlap:
     def test_what_holds_the_words_of_the_question_passes(self, cascade):
         hits = cascade.recall("when does the bakery open?", limit=4)
         passing = {hit.id for hit in verifiers.overlap(hits).accepted}
-        coverage = dict(zip(hits.slate.ids.tolist(), hits.slate.numbers["coverage"].tolist(), strict=True))
+        coverage = dict(
+            zip(hits.slate.ids.tolist(), hits.slate.numbers["coverage"].tolist(), strict=True)
+        )
         assert passing == {id for id in hits.ids if coverage[id] >= 0.25} == {1, 2, 3}
 
     def test_its_threshold_is_a_setting(self, trigrams, clock):
@@ -184,7 +200,11 @@ class TestSeasons:
     def test_a_memory_with_a_season_takes_part_only_while_it_is_named(self, seasonal):
         assert set(seasonal.recall("the bakery").ids) == {3}
         assert set(seasonal.recall("the bakery", season="release-week").ids) == {1, 3}
-        assert set(seasonal.recall("the bakery", season=["holidays", "release-week"]).ids) == {1, 2, 3}
+        assert set(seasonal.recall("the bakery", season=["holidays", "release-week"]).ids) == {
+            1,
+            2,
+            3,
+        }
         assert set(seasonal.recall("the bakery", season="summer").ids) == {3}
         assert set(seasonal.graph.similar(3)["memory_id"]) == set()
 
@@ -234,7 +254,12 @@ class TestRefineDue:
 
     def test_when_results_span_clusters(self, cascade):
         joined = [
-            {"source": [1, 2, 3], "kind": "cluster", "target": ["c1", "c1", "c2"], "relation": "in-cluster"}
+            {
+                "source": [1, 2, 3],
+                "kind": "cluster",
+                "target": ["c1", "c1", "c2"],
+                "relation": "in-cluster",
+            }
             | {"weight": [1.0] * 3}
         ]
         with cascade.io.store.writing() as tx:

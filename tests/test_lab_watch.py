@@ -60,7 +60,9 @@ def settled(watch):
 
 
 class TestSaving:
-    @pytest.mark.parametrize("save", [lambda path, text: path.write_text(text), replaced], ids=["in place", "replaced"])
+    @pytest.mark.parametrize(
+        "save", [lambda path, text: path.write_text(text), replaced], ids=["in place", "replaced"]
+    )
     def test_a_save_decides_the_next_recall(self, lab, file, seen, save):
         lab.remember(["short", "a rather longer text than the other"])
         with lab.policies.watch(file, SLOT, every=0.01, on_change=seen) as watch:
@@ -74,7 +76,12 @@ class TestSaving:
             assert watch.error is None
         history = lab.policies.history(SLOT)
         assert history["action"].to_list() == ["use", "install", "install", "install"]
-        assert history["reason"].to_list() == ["", "watching mine.hy", "saved mine.hy", "saved mine.hy"]
+        assert history["reason"].to_list() == [
+            "",
+            "watching mine.hy",
+            "saved mine.hy",
+            "saved mine.hy",
+        ]
 
     def test_a_pack(self, lab, file, seen):
         file.write_text(PACK)
@@ -354,7 +361,9 @@ def test_saves_while_another_thread_recalls(disk, file, seen):
         assert len(known) == 3
         assert {slate.policies[SLOT] for slate in slates} <= known
         hashes = [slate.pack_hash for slate in slates]
-        assert [event.body["pack"] for event in lab.io.store.journal.events(kinds=["recall"])] == hashes
+        assert [
+            event.body["pack"] for event in lab.io.store.journal.events(kinds=["recall"])
+        ] == hashes
         assert lab.policies.attribution(SLOT).frame["recalls"].sum() == len(slates)
 
 
@@ -367,7 +376,9 @@ def test_outside_a_notebook_errors_go_to_standard_error(lab, file, capfd):
 
 # the kernel's own start-up, in threads of jupyter_client, is not ours to keep silent
 @pytest.mark.long
-@pytest.mark.filterwarnings("default::DeprecationWarning", "default::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings(
+    "default::DeprecationWarning", "default::pytest.PytestUnraisableExceptionWarning"
+)
 def test_a_notebook_shows_a_broken_save_at_once(execute_notebook):
     source = f"""
 import memlab, pathlib, time
@@ -382,9 +393,19 @@ for _ in range(1000):
     time.sleep(0.01)
 watch.stop()
 """
-    cell = {"cell_type": "code", "source": source, "metadata": {}, "outputs": [], "execution_count": None}
-    notebook = execute_notebook(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}))
-    [shown] = [output for output in notebook.cells[0].outputs if output.output_type == "display_data"]
+    cell = {
+        "cell_type": "code",
+        "source": source,
+        "metadata": {},
+        "outputs": [],
+        "execution_count": None,
+    }
+    notebook = execute_notebook(
+        json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4})
+    )
+    [shown] = [
+        output for output in notebook.cells[0].outputs if output.output_type == "display_data"
+    ]
     assert "Did you mean length" in shown["data"]["text/html"]
 
 

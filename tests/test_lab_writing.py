@@ -38,10 +38,23 @@ class TestAdmit:
     def test_it_says_why_and_how_sure_it_is(self, lab: memlab.Lab) -> None:
         lab.policies.use("companion")
         found = lab.agents.admit("I prefer tabs, thanks")
-        assert (found.worth, found.admitted, found.reasons, found.confidence) == (0.8, True, ("tells-preference",), 0.8)
-        assert (found.pack, found.pack_hash, found.threshold) == ("companion", lab.policies.pack.hash, 0.5)
+        assert (found.worth, found.admitted, found.reasons, found.confidence) == (
+            0.8,
+            True,
+            ("tells-preference",),
+            0.8,
+        )
+        assert (found.pack, found.pack_hash, found.threshold) == (
+            "companion",
+            lab.policies.pack.hash,
+            0.5,
+        )
         skipped = lab.agents.admit("How do I rename a branch?")
-        assert (skipped.admitted, skipped.reasons, skipped.confidence) == (False, ("asks-plainly",), 1.0)
+        assert (skipped.admitted, skipped.reasons, skipped.confidence) == (
+            False,
+            ("asks-plainly",),
+            1.0,
+        )
         assert found.frame.height == 1
 
     def test_an_extract_pattern_wins_over_a_skip_pattern(self, lab: memlab.Lab) -> None:
@@ -56,20 +69,26 @@ class TestAdmit:
         assert lab.io.store.journal.head == head
 
     @pytest.mark.parametrize("pack", memlab.packs())
-    def test_every_pack_admits_something_and_not_everything(self, lab: memlab.Lab, pack: str) -> None:
+    def test_every_pack_admits_something_and_not_everything(
+        self, lab: memlab.Lab, pack: str
+    ) -> None:
         lab.policies.use(pack)
         assert lab.agents.admit("My name is Ada").admitted
         assert not lab.agents.admit("What is a monad?").admitted
 
     def test_a_policy_may_ask_for_the_nearest(self, lab: memlab.Lab) -> None:
-        lab.policies.install("admit", "(fn [nearest] (- 1 (if-null nearest 0)))", reason="only what is new")
+        lab.policies.install(
+            "admit", "(fn [nearest] (- 1 (if-null nearest 0)))", reason="only what is new"
+        )
         assert lab.agents.admit("goats by the sea").worth == 1
         lab.remember("goats by the sea", project="a")
         assert lab.agents.admit("goats by the sea", project="a").worth == 0
         assert lab.agents.admit("goats by the sea", project="b").worth == 1
 
     def test_role_and_length_are_features(self, lab: memlab.Lab) -> None:
-        lab.policies.install("admit", '(fn [role length] (if (= role "user") (/ length 10) 0))', reason="")
+        lab.policies.install(
+            "admit", '(fn [role length] (if (= role "user") (/ length 10) 0))', reason=""
+        )
         assert lab.agents.admit("one two three").worth == pytest.approx(0.3)
         assert lab.agents.admit("one two three", role="tool").worth == 0
 
@@ -95,7 +114,11 @@ class TestHear:
 
     def test_kind_and_provenance_follow_from_what_was_said(self, lab: memlab.Lab) -> None:
         lab.policies.use("companion")
-        said = [("user", "I prefer tea"), ("user", "Actually, I am a nurse"), ("assistant", "The user wants to move")]
+        said = [
+            ("user", "I prefer tea"),
+            ("user", "Actually, I am a nurse"),
+            ("assistant", "The user wants to move"),
+        ]
         for role, text in said:
             assert lab.agents.observe(text, role=role, linking="off")
         assert lab.memories["kind"].to_list() == ["preference", "correction", "goal"]
@@ -137,7 +160,9 @@ class TestWhoseMemoriesAreCompared:
         sees = known == "project" or (creator == "agent:a" and said == "private")
         assert (heard.memory is None) == sees
 
-    def test_what_the_pack_makes_private_is_compared_with_the_creators_own(self, lab: memlab.Lab) -> None:
+    def test_what_the_pack_makes_private_is_compared_with_the_creators_own(
+        self, lab: memlab.Lab
+    ) -> None:
         lab.policies.use(self.NEW.format("workbench") + self.ADMIT)
         assert lab.agents.observe(self.SAID, creator="user", linking="off")
         assert lab.memories["visibility"].to_list() == ["private"]
@@ -148,7 +173,13 @@ class TestWhoseMemoriesAreCompared:
 class TestConfidence:
     def test_the_pack_says_with_which_a_memory_begins(self, lab: memlab.Lab) -> None:
         lab.policies.use("workbench")
-        lab.remember([{"text": "goats"}, {"text": "a bakery", "confidence": 0.9}, {"text": "tabs", "confidence": None}])
+        lab.remember(
+            [
+                {"text": "goats"},
+                {"text": "a bakery", "confidence": 0.9},
+                {"text": "tabs", "confidence": None},
+            ]
+        )
         assert lab.memories["confidence"].to_list() == [0.5, 0.9, 0.5]
 
 
@@ -165,7 +196,9 @@ class TestLimits:
         few.remember("goats", **{**self.AGENT, "session": "t"})
         few.remember("goats", **{**self.AGENT, "creator": "agent:other"})
         few.remember("goats", **{**self.AGENT, "creator": "user"})
-        with pytest.raises(InputError, match=r'agent:coder has written 3 memories in session "s" and gives 1 more'):
+        with pytest.raises(
+            InputError, match=r'agent:coder has written 3 memories in session "s" and gives 1 more'
+        ):
             few.remember("goats", **self.AGENT)
         assert len(few) == 6
 
@@ -226,7 +259,9 @@ class TestLater:
         assert lab.io.store.journal.head == head
 
     @pytest.mark.long
-    def test_blocks_and_their_timing_change_nothing(self, trigrams: Any, clock: memlab.ManualClock) -> None:
+    def test_blocks_and_their_timing_change_nothing(
+        self, trigrams: Any, clock: memlab.ManualClock
+    ) -> None:
         rows = [f"goats number {row}" for row in range(150)]
 
         def life(sizes: list[int]) -> pl.DataFrame:
@@ -363,11 +398,20 @@ class TestProcesses:
 class TestRemembered:
     def test_off_is_as_it_was(self, lab: memlab.Lab) -> None:
         added = lab.remember(["goats", "goats"])
-        assert added.outcomes.rows() == [(0, 1, "added", None, None, "new"), (1, 2, "added", None, None, "new")]
-        assert (added.standing, list(added.ids), repr(added)) == ((1, 2), [1, 2], "<Remembered 2 memories (ids 1-2)>")
+        assert added.outcomes.rows() == [
+            (0, 1, "added", None, None, "new"),
+            (1, 2, "added", None, None, "new"),
+        ]
+        assert (added.standing, list(added.ids), repr(added)) == (
+            (1, 2),
+            [1, 2],
+            "<Remembered 2 memories (ids 1-2)>",
+        )
 
     def test_nothing_gives_an_empty_frame_of_the_same_columns(self, lab: memlab.Lab) -> None:
-        assert lab.remember([], linking="now").outcomes.schema == lab.remember(["a"]).outcomes.schema
+        assert (
+            lab.remember([], linking="now").outcomes.schema == lab.remember(["a"]).outcomes.schema
+        )
 
     def test_an_unknown_way_of_linking(self, lab: memlab.Lab) -> None:
         with pytest.raises(UnknownName, match="Did you mean later"):
@@ -383,9 +427,13 @@ class TestRemembered:
         assert (len(lab), lab.io.store.journal.head) == (1, head)
 
     @pytest.mark.long
-    @pytest.mark.parametrize("text", ["ab", "\U0001f410" * 500, "\u0645\u0631\u062d\u0628\u0627", "goats " * 20_000])
+    @pytest.mark.parametrize(
+        "text", ["ab", "\U0001f410" * 500, "\u0645\u0631\u062d\u0628\u0627", "goats " * 20_000]
+    )
     @pytest.mark.parametrize("at", ["1850-01-01", "2300-06-01"])
-    def test_any_text_at_any_time(self, lab: memlab.Lab, clock: memlab.ManualClock, text: str, at: str) -> None:
+    def test_any_text_at_any_time(
+        self, lab: memlab.Lab, clock: memlab.ManualClock, text: str, at: str
+    ) -> None:
         lab.policies.use("cascade")
         lab.remember(text, at=at, tags=[f"t{number}" for number in range(50)])
         clock.advance(days=-400)

@@ -27,9 +27,9 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-CONTRACTS = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
-    "contracts"
-]
+CONTRACTS = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+    "importlinter"
+]["contracts"]
 EXTENSIONS = {
     name.rpartition(".")[2]
     for contract in CONTRACTS
@@ -83,20 +83,36 @@ def private(name: str) -> bool:
 
 
 def test_every_package_stands_in_a_layer():
-    contracts = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
-    listed = {name.strip() for line in contracts["contracts"][0]["layers"] for name in re.split(r"[|:]", line)}
-    groups = {"memlab", *(f"memlab.{name}" for name in ("io", "kernel", "science", "subjects", "ui"))}
+    contracts = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "importlinter"
+    ]
+    listed = {
+        name.strip()
+        for line in contracts["contracts"][0]["layers"]
+        for name in re.split(r"[|:]", line)
+    }
+    groups = {
+        "memlab",
+        *(f"memlab.{name}" for name in ("io", "kernel", "science", "subjects", "ui")),
+    }
     packages = {".".join(module.split(".")[:3]) for module in MODULES} - groups
     assert packages - listed == set()
 
 
 def test_the_layers_of_pyproject_hold():
-    assert lint_imports(config_filename=str(ROOT.parent / "pyproject.toml"), no_cache=True, is_debug_mode=False) == 0
+    assert (
+        lint_imports(
+            config_filename=str(ROOT.parent / "pyproject.toml"), no_cache=True, is_debug_mode=False
+        )
+        == 0
+    )
 
 
 @pytest.mark.long
 def test_no_module_imports_itself_by_way_of_others():
-    graph = {module: {found for found, _ in imports(module) if found != module} for module in MODULES}
+    graph = {
+        module: {found for found, _ in imports(module) if found != module} for module in MODULES
+    }
     assert cycles(graph) == []
 
 
@@ -107,7 +123,9 @@ def test_a_cycle_would_be_found():
 
 def test_every_extension_is_independent_of_the_others():
     """But for agent_verbs, which composes them."""
-    independent = next(contract["modules"] for contract in CONTRACTS if contract["id"] == "independence")
+    independent = next(
+        contract["modules"] for contract in CONTRACTS if contract["id"] == "independence"
+    )
     assert {name.rpartition(".")[2] for name in independent} == EXTENSIONS - {"agent_verbs"}
 
 
@@ -117,7 +135,11 @@ def test_a_subject_is_named_in_at_most_three_files_outside_its_folder(subject):
     named = re.compile(rf"\bmemlab\.subjects\.{subject}\b")
     own = ROOT / "subjects" / subject
     files = [path for path in ROOT.rglob("*.py") if own not in path.parents]
-    naming = [str(path.relative_to(ROOT)) for path in files if named.search(path.read_text(encoding="utf-8"))]
+    naming = [
+        str(path.relative_to(ROOT))
+        for path in files
+        if named.search(path.read_text(encoding="utf-8"))
+    ]
     allowed = {"subjects/__init__.py", "subjects/agent_verbs/agents.py", "subjects/lab.py"}
     assert set(naming) - {"kernel/former_paths.py"} <= allowed
 
@@ -128,9 +150,14 @@ def test_no_slot_of_a_subject_stands_in_the_kernel():
     Settings are the kernel's: a slate lists them in the order in which they are declared.
     """
     own = [name for module in PACK_DECLARATIONS for name in _declared_by(module)]
-    sources = {path: path.read_text(encoding="utf-8") for path in (ROOT / "kernel" / "policies").glob("*.py")}
+    sources = {
+        path: path.read_text(encoding="utf-8")
+        for path in (ROOT / "kernel" / "policies").glob("*.py")
+    }
     assert own
-    assert [(str(path), name) for path, text in sources.items() for name in own if f'"{name}"' in text] == []
+    assert [
+        (str(path), name) for path, text in sources.items() for name in own if f'"{name}"' in text
+    ] == []
 
 
 def _declared_by(module):
@@ -150,7 +177,9 @@ def test_a_lab_imports_extensions_for_type_checkers_alone():
     found = {
         node.module.split(".")[2]
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node not in types and (node.module or "").startswith("memlab.subjects.")
+        if isinstance(node, ast.ImportFrom)
+        and node not in types
+        and (node.module or "").startswith("memlab.subjects.")
     }
     assert found & EXTENSIONS == set()
 
@@ -170,11 +199,14 @@ def test_nothing_private_of_another_package_is_imported():
         f"{module} imports {name or 'all'} of {other}"
         for module in MODULES
         for other, name in imports(module)
-        if package_of(other) != package_of(module) and (private(name) or any(map(private, other.split("."))))
+        if package_of(other) != package_of(module)
+        and (private(name) or any(map(private, other.split("."))))
     ]
     assert found == []
 
 
 def test_every_folder_of_modules_is_a_package():
     """Else import-linter does not see what is in it."""
-    assert [str(path.parent) for path in MODULES.values() if not (path.parent / "__init__.py").exists()] == []
+    assert [
+        str(path.parent) for path in MODULES.values() if not (path.parent / "__init__.py").exists()
+    ] == []

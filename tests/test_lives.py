@@ -22,7 +22,17 @@ def test_a_life(number):
 
 def test_lives_of_purges_and_entities_alone():
     """Names, texts and beginnings of texts coincide, and what is purged was merged, split, imported and clustered."""
-    kept = {"remember", "fact", "entity", "merge_entities", "split_entity", "edit", "cluster", "consolidate", "load"}
+    kept = {
+        "remember",
+        "fact",
+        "entity",
+        "merge_entities",
+        "split_entity",
+        "edit",
+        "cluster",
+        "consolidate",
+        "load",
+    }
     without = set(life.VERBS) - kept - {"purge", "conversation", "verify"} | {"kill", "reopen"}
     for number in range(4):
         lived = life.live(f"purge-{number}", range(25), without=without)

@@ -5,7 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.campaigns.edits import Mutant, MutantError, draw_mutants, mutate, read_mutants, write_mutants
+from tests.campaigns.edits import (
+    Mutant,
+    MutantError,
+    draw_mutants,
+    mutate,
+    read_mutants,
+    write_mutants,
+)
 from tests.campaigns.mutants import ROOT, check_list
 from tests.campaigns.reach import ReachMap, function_name
 
@@ -38,10 +45,20 @@ def changed(function, old, new, **more):
 @pytest.mark.parametrize(
     ("function", "old", "new", "line"),
     [
-        ("Store.admits", "age<limit", "age <= limit", "        kept = [age for age in ages if (age <= limit)"),
+        (
+            "Store.admits",
+            "age<limit",
+            "age <= limit",
+            "        kept = [age for age in ages if (age <= limit)",
+        ),
         ("Store.admits", "'tab\\'s'", "''", "        return kept, ('')"),
         ("Store.admits", "kept.sort()", "pass", "        pass"),
-        ("Store.admits", 'return kept, "tab\'s"', "kept.clear()\nreturn kept, ''", "        kept.clear()"),
+        (
+            "Store.admits",
+            'return kept, "tab\'s"',
+            "kept.clear()\nreturn kept, ''",
+            "        kept.clear()",
+        ),
         ("Store.other.inner", "age < limit", "not age", "            return (not age)"),
         ("Store.admits", "LIMIT", "LIMIT + 1", "    def admits(self, ages, limit=(LIMIT + 1)):"),
         ("", "LIMIT = 5", "LIMIT = 6", "LIMIT = 6"),
@@ -96,7 +113,12 @@ def test_a_function_is_named_by_its_module_and_what_is_around_it():
 @pytest.fixture
 def reach(tmp_path):
     """Three tests: one narrow and one broad that reach ``f``, and one of the same file that does not."""
-    tests = ["tests/a.py::narrow", "tests/a.py::beside", "tests/b.py::broad[1]", "tests/b.py::broad[2]"]
+    tests = [
+        "tests/a.py::narrow",
+        "tests/a.py::beside",
+        "tests/b.py::broad[1]",
+        "tests/b.py::broad[2]",
+    ]
     reached = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1]], dtype=bool)
     made = ReachMap(tests, np.array([0.1, 0.1, 0.1, 0.1]), ["m:f", "m:g", "n:h"], reached)
     made.save(tmp_path / "map.npz")

@@ -40,12 +40,18 @@ def later(tmp_path_factory):
         pytest.skip("hatchling, which builds the wheel, is not installed: pip install hatchling")
     tree, built = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("wheel")
     ignored = shutil.ignore_patterns("__pycache__", "node_modules")
-    shutil.copytree(ROOT / "memlab", tree / "memlab", ignore=ignored)  # with the folders that its links lead to
+    shutil.copytree(
+        ROOT / "memlab", tree / "memlab", ignore=ignored
+    )  # with the folders that its links lead to
     for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
         shutil.copy(ROOT / name, tree)
     replace(tree / "pyproject.toml", f'version = "{memlab.__version__}"', f'version = "{LATER}"')
     replace(tree / "memlab/kernel/version.py", f'"{memlab.__version__}"', f'"{LATER}"')
-    replace(tree / "memlab/kernel/journal/_database.py", f"\nVERSION = {VERSION}\n", f"\nVERSION = {VERSION + 1}\n")
+    replace(
+        tree / "memlab/kernel/journal/_database.py",
+        f"\nVERSION = {VERSION}\n",
+        f"\nVERSION = {VERSION + 1}\n",
+    )
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(built)]
     subprocess.run(command, cwd=tree, check=True, capture_output=True)
     (wheel,) = built.glob(f"memlab-{LATER}-*.whl")
@@ -63,9 +69,14 @@ def replace(path, before, after):
 def run(package, *words):
     """Run Python with the memlab in the folder ``package``."""
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    paths = [str(package), *(path for path in known if path and not (Path(path) / "memlab").exists())]
+    paths = [
+        str(package),
+        *(path for path in known if path and not (Path(path) / "memlab").exists()),
+    ]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    done = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True, cwd=package)
+    done = subprocess.run(
+        [sys.executable, *words], env=environment, capture_output=True, text=True, cwd=package
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -74,7 +85,11 @@ def test_a_lab_of_a_later_memlab_is_refused_with_one_sentence_and_not_touched(la
     folder = tmp_path / "agent.memlab"
     backup = Path(run(later, "-c", _WRITE, str(folder), "companion"))
     assert format_of(folder) == (VERSION + 1, LATER)
-    files = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "lock" not in path.name}
+    files = {
+        path: path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and "lock" not in path.name
+    }
     said = (
         f"{folder} has format {VERSION + 1}, written by memlab {LATER}. This is memlab {memlab.__version__}, which "
         f"reads formats up to {VERSION}. Upgrade memlab."
@@ -91,12 +106,17 @@ def test_a_lab_of_a_later_memlab_is_refused_with_one_sentence_and_not_touched(la
         with pytest.raises(NewerLab) as caught:
             call()
         assert str(caught.value) == said
-    with memlab.open(tmp_path / "other.memlab") as lab, pytest.raises(NewerLab, match=re.escape(said)):
+    with (
+        memlab.open(tmp_path / "other.memlab") as lab,
+        pytest.raises(NewerLab, match=re.escape(said)),
+    ):
         lab.load(folder)
     assert files == {path: path.read_bytes() for path in files}
 
 
-def test_a_lab_of_this_memlab_is_raised_by_the_later_one_and_refused_here_from_then_on(later, tmp_path):
+def test_a_lab_of_this_memlab_is_raised_by_the_later_one_and_refused_here_from_then_on(
+    later, tmp_path
+):
     folder = tmp_path / "agent.memlab"
     with memlab.open(folder) as lab:
         lab.remember("The office is in Rome")
@@ -111,7 +131,11 @@ def test_a_pack_in_a_later_vocabulary_is_not_blamed(later, tmp_path):
     """The format of the journal is that of today; a setting was added, and the number of the vocabulary raised."""
     package, folder = tmp_path / "package", tmp_path / "agent.memlab"
     shutil.copytree(later, package)
-    replace(package / "memlab/kernel/journal/_database.py", f"\nVERSION = {VERSION + 1}\n", f"\nVERSION = {VERSION}\n")
+    replace(
+        package / "memlab/kernel/journal/_database.py",
+        f"\nVERSION = {VERSION + 1}\n",
+        f"\nVERSION = {VERSION}\n",
+    )
     replace(
         package / "memlab/kernel/policies/_versions.py",
         f"POLICY_FORMAT = {POLICY_FORMAT}",

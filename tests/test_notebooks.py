@@ -34,9 +34,13 @@ LONG = [
 ]
 
 
-@pytest.mark.parametrize(("path", "short"), [*(pytest.param(path, True, id=path.stem) for path in NOTEBOOKS), *LONG])
+@pytest.mark.parametrize(
+    ("path", "short"), [*(pytest.param(path, True, id=path.stem) for path in NOTEBOOKS), *LONG]
+)
 # the kernel's own start-up, in threads of jupyter_client, is not ours to keep silent
-@pytest.mark.filterwarnings("default::DeprecationWarning", "default::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings(
+    "default::DeprecationWarning", "default::pytest.PytestUnraisableExceptionWarning"
+)
 def test_runs_from_top_to_bottom(path, short, execute_notebook):
     source = path.read_text(encoding="utf-8")
     for long, shorter in SHORTER.get(path.stem, {}).items() if short else ():

@@ -72,7 +72,11 @@ def test_slates_are_the_same_sealed_or_not(disk, monkeypatch):
         lab.recall("bakery")
         second = lab.slates().collect()
         assert len(second) == len(first) + 1
-        assert second.candidates.collect().head(first.candidates.collect().height).equals(first.candidates.collect())
+        assert (
+            second.candidates.collect()
+            .head(first.candidates.collect().height)
+            .equals(first.candidates.collect())
+        )
     with disk() as lab:
         assert lab.slates().collect().candidates.collect().equals(second.candidates.collect())
 
@@ -87,5 +91,7 @@ def test_probes_are_marked_and_last(trigrams):
         assert shown["probe"].to_list() == [False, False, True]
         probability = shown["propensity"][2]
         pool = lab.slates().candidates.collect()
-        assert pool.filter(pl.col("memory_id") == hits[2].id)["propensity"].item() == probability < 1
+        assert (
+            pool.filter(pl.col("memory_id") == hits[2].id)["propensity"].item() == probability < 1
+        )
         assert "?" in repr(hits)

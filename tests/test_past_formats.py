@@ -50,7 +50,9 @@ def check_same(lab, said):
     """The lab is what the version that wrote it says."""
     assert rows_of(lab.memories, like=said["memories"]) == said["memories"]
     edges = rows_of(lab.edges, like=said["edges"])
-    if not any(edge["relation"] == "has-tag" for edge in said["edges"]):  # the column tags had no edges yet
+    if not any(
+        edge["relation"] == "has-tag" for edge in said["edges"]
+    ):  # the column tags had no edges yet
         edges = [edge for edge in edges if edge["relation"] != "has-tag"]
     assert edges == said["edges"]
     assert lab.policies.pack.name == said["pack"]
@@ -66,7 +68,9 @@ def test_it_is_read_as_it_was_and_nothing_is_changed(folder, said):
     assert number < VERSION
     with opened(folder, read_only=True) as lab:
         check_same(lab, said)
-        assert {query: sorted(hit.id for hit in lab.recall(query)) for query in said["recalled"]} == said["recalled"]
+        assert {
+            query: sorted(hit.id for hit in lab.recall(query)) for query in said["recalled"]
+        } == said["recalled"]
         assert lab.log["event"].to_list() == list(range(1, lab.io.store.journal.head + 1))
         past = lab.at(event=lab.io.store.journal.head - 1)
         assert past.memories["text"].to_list() == lab.memories["text"].to_list()[:-1]

@@ -16,7 +16,15 @@ pytestmark = pytest.mark.long
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 poisoning: Any = importlib.import_module("poisoning")
 
-ATTACKS = ("instructions", "corrections", "near_duplicates", "user_corrections", "stuffing", "weighty", "dormant")
+ATTACKS = (
+    "instructions",
+    "corrections",
+    "near_duplicates",
+    "user_corrections",
+    "stuffing",
+    "weighty",
+    "dormant",
+)
 """All but those that ask and praise, that write more than some packs let an agent write, and what is foretold."""
 
 
@@ -34,7 +42,9 @@ def test_what_is_found_out_at_once_leaves_no_trace_in_any_answer(trigrams, pack)
     assert (after.touched, after.lost) == (0, 0)
 
 
-def test_a_pack_that_reinforces_nothing_answers_so_even_where_the_planted_were_recalled_and_praised(month, trigrams):
+def test_a_pack_that_reinforces_nothing_answers_so_even_where_the_planted_were_recalled_and_praised(
+    month, trigrams
+):
     clean = month.lived("memlab", embedder=trigrams)
     attacked = month.lived("memlab", ["boosted"], embedder=trigrams)
     after = month.lived("memlab", ["boosted"], quarantined=True, embedder=trigrams)
@@ -44,13 +54,17 @@ def test_a_pack_that_reinforces_nothing_answers_so_even_where_the_planted_were_r
 
 def test_what_was_decided_in_the_presence_of_what_was_planted_stays(month, trigrams):
     """Facts that were told while a planted one stood for the true one have no edge to it; all are there again."""
-    after = month.lived("factgraph", ["near_duplicates"], quarantined=True, embedder=trigrams, logged=False)
+    after = month.lived(
+        "factgraph", ["near_duplicates"], quarantined=True, embedder=trigrams, logged=False
+    )
     assert after.back > 0
     assert not any(after.planted)
     assert after.touched == 0
 
 
 def test_what_was_not_stored_because_it_was_planted_before_is_lost(month, trigrams):
-    after = month.lived("workbench", ["foretold"], quarantined=True, embedder=trigrams, logged=False)
+    after = month.lived(
+        "workbench", ["foretold"], quarantined=True, embedder=trigrams, logged=False
+    )
     assert not any(after.planted)
     assert after.lost > 0

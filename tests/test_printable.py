@@ -37,8 +37,20 @@ def test_what_steers_nothing_stays(text):
 
 def fill(lab):
     """Hostile text wherever a caller may put any."""
-    words = {"speaker": EVIL, "title": EVIL, "summary": EVIL, "tags": [f"tag {EVIL}"], "context": EVIL}
-    lab.remember(f"first {EVIL}", **words, project=f"project {EVIL}", session=f"session {EVIL}", creator=f"who {EVIL}")
+    words = {
+        "speaker": EVIL,
+        "title": EVIL,
+        "summary": EVIL,
+        "tags": [f"tag {EVIL}"],
+        "context": EVIL,
+    }
+    lab.remember(
+        f"first {EVIL}",
+        **words,
+        project=f"project {EVIL}",
+        session=f"session {EVIL}",
+        creator=f"who {EVIL}",
+    )
     lab.remember(f"second {EVIL}", triggers=[EVIL], reason=EVIL)
     lab.facts.add(f"Ada {EVIL}", "likes", f"tea {EVIL}")
     lab.facts.entities.declare(f"Ada {EVIL}", type="person", aliases=[f"Countess {EVIL}"])
@@ -121,13 +133,25 @@ AS_JSON = (
     "upkeep thin",
     "upkeep du",
 )
-BESIDE = {"demo", "notebook", "bench locomo", "bench beam", "bench longmemeval", "bench lmeb", "serve"}
+BESIDE = {
+    "demo",
+    "notebook",
+    "bench locomo",
+    "bench beam",
+    "bench longmemeval",
+    "bench lmeb",
+    "serve",
+}
 """They show no lab of the caller's, or show it to programs: tests/serving."""
 
 
 def commands(group=main, path=""):
     for name, command in group.commands.items():
-        yield from commands(command, f"{path}{name} ") if isinstance(command, click.Group) else [f"{path}{name}"]
+        yield from (
+            commands(command, f"{path}{name} ")
+            if isinstance(command, click.Group)
+            else [f"{path}{name}"]
+        )
 
 
 @pytest.mark.long
@@ -141,7 +165,9 @@ def test_no_command_prints_what_steers_a_terminal(run, tmp_path):
     (tmp_path / "said.txt").write_text(f"I live in Rome {EVIL} and I like tea.", encoding="utf-8")
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "x.py").write_text(f'"""What {EVIL} is."""', encoding="utf-8")
-    (tmp_path / "evil.hy").write_text(f'(remember "told {EVIL}" "no kind" {EVIL})', encoding="utf-8")
+    (tmp_path / "evil.hy").write_text(
+        f'(remember "told {EVIL}" "no kind" {EVIL})', encoding="utf-8"
+    )
     said = ""
     forgetting = [
         ("forget", [LAB, "--how", "quarantine", "--creator", f"who {EVIL}"]),
@@ -160,7 +186,11 @@ def test_no_command_prints_what_steers_a_terminal(run, tmp_path):
         for more in ([], ["--json"])[: 1 + (name in AS_JSON)]:
             done = run(*name.split(), *words, *more)
             assert done.exit_code in (0, 1, 2), (name, done.output, done.exception)
-            shown = re.sub("\x1b\\[[0-9;]*m", "", done.output) if "--color" in words and not more else done.output
+            shown = (
+                re.sub("\x1b\\[[0-9;]*m", "", done.output)
+                if "--color" in words and not more
+                else done.output
+            )
             assert not ACTIVE.search(shown), (name, more)
             said += "" if more else done.output
     assert said.count("owned") > 10
@@ -168,7 +198,9 @@ def test_no_command_prints_what_steers_a_terminal(run, tmp_path):
 
 def test_only_one_place_of_the_command_line_prints():
     folder = Path(memlab.__file__).parent / "ui" / "cli"
-    assert [file.name for file in folder.glob("*.py") if "echo(" in file.read_text()] == ["_base.py"]
+    assert [file.name for file in folder.glob("*.py") if "echo(" in file.read_text()] == [
+        "_base.py"
+    ]
 
 
 # -- representations ------------------------------------------------------------------------------------------------
@@ -208,7 +240,9 @@ def test_every_class_that_says_how_it_is_shown_makes_it_printable():
         for found in ast.walk(ast.parse(source)) if re.search("def __(repr|str)__", source) else ():
             for method in found.body if isinstance(found, ast.ClassDef) else ():
                 if isinstance(method, ast.FunctionDef) and method.name in ("__repr__", "__str__"):
-                    given = [node.value for node in ast.walk(method) if isinstance(node, ast.Return)]
+                    given = [
+                        node.value for node in ast.walk(method) if isinstance(node, ast.Return)
+                    ]
                     if not all(map(is_made_printable, given)):
                         raw.add(found.name)
     assert raw == OF_NUMBERS | RENDERED | {"Hit"}
@@ -262,7 +296,11 @@ def test_what_the_verbs_return_is_shown_without_control_characters(lab, tmp_path
             refused.value,
             lab.forget(2, how="deprecate", reason=EVIL),
         ),
-        *(lab.remember([f"third {EVIL}"]), lab.upkeep.maintain(progress=False), lab.feedback(1, "success")),
+        *(
+            lab.remember([f"third {EVIL}"]),
+            lab.upkeep.maintain(progress=False),
+            lab.feedback(1, "success"),
+        ),
         *(
             lab.agents.observe(f"hear {EVIL}"),
             lab.io.mirror(tmp_path / "copy"),
@@ -272,7 +310,9 @@ def test_what_the_verbs_return_is_shown_without_control_characters(lab, tmp_path
         *(
             lab.upkeep.usage(),
             lab.upkeep.thin(full_days=1, thin_days=2),
-            Thinning(pl.DataFrame({"act": ["thin"], "recalls": [3], "bytes": [9]}), (f"pack {EVIL}",)),
+            Thinning(
+                pl.DataFrame({"act": ["thin"], "recalls": [3], "bytes": [9]}), (f"pack {EVIL}",)
+            ),
         ),
         *(lab.upkeep.operations.run('(recall "first" 2)'), lab.purge(2, reason=EVIL)),
     ]

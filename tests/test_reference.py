@@ -18,7 +18,11 @@ from memlab.subjects.programs.watch import Watch
 from tests.tables_of_docs import TABLES, between
 
 DOCS = Path(__file__).parents[1] / "docs"
-DIRECTIVES = [name for page in DOCS.rglob("*.md") for name in re.findall(r"^::: (\S+)$", page.read_text(), flags=re.M)]
+DIRECTIVES = [
+    name
+    for page in DOCS.rglob("*.md")
+    for name in re.findall(r"^::: (\S+)$", page.read_text(), flags=re.M)
+]
 MODULES = (
     "io.adapters",
     "errors",
@@ -32,10 +36,23 @@ MODULES = (
 )
 NO_ENTRY = {
     "memlab.__version__",
-    *(f"memlab.{name}" for name in ("adapters", "examples", "ingest", "simulation", "verifiers", "widgets")),
+    *(
+        f"memlab.{name}"
+        for name in ("adapters", "examples", "ingest", "simulation", "verifiers", "widgets")
+    ),
 }
 """A number, and modules, which have pages."""
-INTERNAL = {"Change", "Store", "State", "Transaction", "Words", "Projection", "Query", "Event", "Path"}
+INTERNAL = {
+    "Change",
+    "Store",
+    "State",
+    "Transaction",
+    "Words",
+    "Projection",
+    "Query",
+    "Event",
+    "Path",
+}
 """What tools get from ``lab.io.store``; and pathlib's Path, whose name a class within memlab has too."""
 
 
@@ -64,7 +81,12 @@ def members(cls):
     """The public methods and properties of a class, as they stand there."""
     for name, value in vars(cls).items():
         function = next(
-            (one for one in (getattr(value, part, None) for part in ("fget", "func", "__func__")) if one), value
+            (
+                one
+                for one in (getattr(value, part, None) for part in ("fget", "func", "__func__"))
+                if one
+            ),
+            value,
         )
         if not name.startswith("_") and inspect.isroutine(function):
             yield name, inspect.unwrap(function)
@@ -79,7 +101,11 @@ def classes():
                 module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
             except MissingExtra:
                 continue
-            own = (one for one in vars(module).values() if getattr(one, "__module__", "") == module.__name__)
+            own = (
+                one
+                for one in vars(module).values()
+                if getattr(one, "__module__", "") == module.__name__
+            )
             yield from ((one.__name__, one) for one in own if inspect.isclass(one))
 
 
@@ -94,7 +120,9 @@ def returned():
         seen.add(cls)
         for _, function in members(cls):
             words = re.findall(r"\w+", str(function.__annotations__.get("return", "")))
-            todo += [by_name[word] for word in words if word in by_name and not word.startswith("_")]
+            todo += [
+                by_name[word] for word in words if word in by_name and not word.startswith("_")
+            ]
     return seen
 
 
@@ -107,62 +135,95 @@ def test_every_public_name_has_an_entry(module):
     package = importlib.import_module(f"memlab.{module}".rstrip("."))
     names = {f"{package.__name__}.{name}": getattr(package, name) for name in package.__all__}
     entries = {id(value) for value in ENTRIES.values()}
-    assert [name for name, value in names.items() if name not in NO_ENTRY and id(value) not in entries] == []
+    assert [
+        name for name, value in names.items() if name not in NO_ENTRY and id(value) not in entries
+    ] == []
 
 
 def test_every_class_that_a_lab_returns_has_an_entry():
-    assert {cls.__qualname__ for cls in returned() - {c for c in ENTRIES.values() if inspect.isclass(c)}} == set()
+    assert {
+        cls.__qualname__ for cls in returned() - {c for c in ENTRIES.values() if inspect.isclass(c)}
+    } == set()
 
 
 def test_the_first_line_of_every_docstring_is_a_sentence():
-    told = {name: value for name, value in ENTRIES.items() if inspect.isclass(value) or inspect.isroutine(value)}
+    told = {
+        name: value
+        for name, value in ENTRIES.items()
+        if inspect.isclass(value) or inspect.isroutine(value)
+    }
     for name, value in list(told.items()):
         if inspect.isclass(value):
             told |= {f"{name}.{member}": function for member, function in members(value)}
     first = {name: (inspect.getdoc(value) or "").split("\n")[0] for name, value in told.items()}
-    assert {name: line for name, line in first.items() if not re.fullmatch(r"[A-Z`\"'0-9].*[.?]", line)} == {}
+    assert {
+        name: line for name, line in first.items() if not re.fullmatch(r"[A-Z`\"'0-9].*[.?]", line)
+    } == {}
 
 
-@pytest.mark.parametrize(("page", "name"), [(page, name) for page, tables in TABLES.items() for name in tables])
+@pytest.mark.parametrize(
+    ("page", "name"), [(page, name) for page, tables in TABLES.items() for name in tables]
+)
 def test_a_table_says_what_is_declared(page, name):
     match = between(name).search((DOCS / page).read_text(encoding="utf-8"))
     assert match is not None
-    assert match.group() == TABLES[page][name]() + "\n", "write it again: python tests/tables_of_docs.py"
+    assert match.group() == TABLES[page][name]() + "\n", (
+        "write it again: python tests/tables_of_docs.py"
+    )
 
 
 def test_every_column_of_a_lab_is_documented():
     lab = memlab.open()
     page = (DOCS / "reference" / "memories.md").read_text(encoding="utf-8")
-    assert [name for name in (*lab.memories.columns, *lab.edges.columns) if f"`{name}`" not in page] == []
+    assert [
+        name for name in (*lab.memories.columns, *lab.edges.columns) if f"`{name}`" not in page
+    ] == []
 
 
 def attributes(cls):
     """The names in the section ``Attributes`` of a docstring; none without one."""
-    match = re.search(r"^Attributes\n-+\n(.*?)(?=\n\n\S|\Z)", inspect.getdoc(cls) or "", flags=re.M | re.S)
+    match = re.search(
+        r"^Attributes\n-+\n(.*?)(?=\n\n\S|\Z)", inspect.getdoc(cls) or "", flags=re.M | re.S
+    )
     return [] if match is None else re.findall(r"^(\w+)$", match[1], flags=re.M)
 
 
 def test_a_section_of_attributes_names_every_field():
-    results = [cls for cls in ENTRIES.values() if inspect.isclass(cls) and dataclasses.is_dataclass(cls)]
+    results = [
+        cls for cls in ENTRIES.values() if inspect.isclass(cls) and dataclasses.is_dataclass(cls)
+    ]
     listed = {cls: names for cls in results if (names := attributes(cls))}
-    own = {cls: [name for name in inspect.get_annotations(cls) if not name.startswith("_")] for cls in listed}
+    own = {
+        cls: [name for name in inspect.get_annotations(cls) if not name.startswith("_")]
+        for cls in listed
+    }
     assert len(listed) > 10
     assert {cls: names for cls, names in listed.items() if names != own[cls]} == {}
 
 
 def test_every_page_that_a_docstring_names_is_there():
-    sources = [file.read_text(encoding="utf-8") for file in Path(memlab.__file__).parent.rglob("*.py")]
-    named = {match for source in sources for match in re.findall(r"\bdocs/([\w/-]+\.md)(#[\w-]+)?", source)}
+    sources = [
+        file.read_text(encoding="utf-8") for file in Path(memlab.__file__).parent.rglob("*.py")
+    ]
+    named = {
+        match
+        for source in sources
+        for match in re.findall(r"\bdocs/([\w/-]+\.md)(#[\w-]+)?", source)
+    }
     assert [page for page, _ in named if not (DOCS / page).is_file()] == []
     for page, anchor in named:
         headings = re.findall(r"^#+ (.+)$", (DOCS / page).read_text(encoding="utf-8"), flags=re.M)
-        anchors = {"#" + re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+        anchors = {
+            "#" + re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings
+        }
         assert not anchor or anchor in anchors, f"{page}{anchor}"
 
 
 def test_every_page_is_in_the_navigation():
     listed = (DOCS.parent / "mkdocs.yml").read_text().split()
-    assert [page for file in DOCS.rglob("*.md") if (page := str(file.relative_to(DOCS))) not in listed] == []
+    assert [
+        page for file in DOCS.rglob("*.md") if (page := str(file.relative_to(DOCS))) not in listed
+    ] == []
 
 
 def test_the_columns_of_stats_and_metrics_are_documented():
@@ -170,9 +231,15 @@ def test_the_columns_of_stats_and_metrics_are_documented():
     lab.graph.link(lab.remember("Use tabs"), lab.remember("Run the tests"))
     stats, metrics = lab.graph.stats(), lab.agents.metrics()
     listed = re.sub(r"\s+", " ", inspect.getdoc(type(stats)))
-    lines = {name: f"``{name}``: {', '.join(frame.columns)} " for name, frame in stats.frames.items()}
+    lines = {
+        name: f"``{name}``: {', '.join(frame.columns)} " for name, frame in stats.frames.items()
+    }
     assert [name for name, line in lines.items() if line not in listed] == []
     told = re.sub(r" \([^()]*\)", "", re.sub(r"\s+", " ", inspect.getdoc(type(metrics))))
-    assert [name for name in metrics.frame["metric"] if not re.search(rf"(?<![\w-]){name}(?![\w-])", told)] == []
+    assert [
+        name
+        for name in metrics.frame["metric"]
+        if not re.search(rf"(?<![\w-]){name}(?![\w-])", told)
+    ] == []
     frames = metrics.frame, metrics.contexts, metrics.memories
     assert [frame.columns for frame in frames if f": {', '.join(frame.columns)}." not in told] == []

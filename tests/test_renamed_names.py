@@ -28,10 +28,14 @@ def test_what_is_no_name_is_an_attribute_error(lab):
 def test_former_names_do_what_they_did(lab):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RenamedWarning)
-        assert tuple(lab.remember_many(["tabs", {"text": "spaces", "kind": "preference"}], chain=True).ids) == (1, 2)
+        assert tuple(
+            lab.remember_many(["tabs", {"text": "spaces", "kind": "preference"}], chain=True).ids
+        ) == (1, 2)
         assert tuple(lab.remember_many(rows=["tea"]).ids) == (3,)
         assert tuple(lab.agent("coder").remember_many(["coffee"]).ids) == (4,)
-        assert [one.memory for one in lab.feedback_many([{"memory": 1, "outcome": "success"}])] == [1]
+        assert [one.memory for one in lab.feedback_many([{"memory": 1, "outcome": "success"}])] == [
+            1
+        ]
         assert lab.delete(3).frame["status"].to_list() == ["deleted"]
         assert 4 not in lab.viewed_by("agent:tester").memories["id"].to_list()
         assert lab.pack.hash == lab.policies.pack.hash
@@ -75,7 +79,12 @@ class TestOneVerbForSeveral:
 class TestForget:
     @pytest.fixture
     def kept(self, lab):
-        lab.remember([{"text": text, "project": "api", "session": "web"} for text in ("tabs", "spaces", "tea")])
+        lab.remember(
+            [
+                {"text": text, "project": "api", "session": "web"}
+                for text in ("tabs", "spaces", "tea")
+            ]
+        )
         return lab
 
     @pytest.mark.parametrize(
@@ -159,14 +168,22 @@ class TestCommands:
     def test_former_commands_do_what_they_did(self, json_of, run, filled):
         assert [row["id"] for row in json_of("list", filled)] == [1, 2, 3]
         assert json_of("delete", filled, 1)["changed"][0]["status"] == "deleted"
-        assert json_of("deprecate", filled, 2, "it is wrong")["changed"][0]["status"] == "deprecated"
-        assert [row["status"] for row in json_of("undelete", filled, 1, 2)["changed"]] == ["active", "active"]
+        assert (
+            json_of("deprecate", filled, 2, "it is wrong")["changed"][0]["status"] == "deprecated"
+        )
+        assert [row["status"] for row in json_of("undelete", filled, 1, 2)["changed"]] == [
+            "active",
+            "active",
+        ]
         event = json_of("quarantine", filled, "--session", "web")["event"]
         assert len(json_of("release", filled, event)["changed"]) == 3
         assert json_of("use", filled, "cascade")["pack"] == "cascade"
         assert json_of("check", filled)["sound"]
         made = json_of("backup", filled)["path"]
-        assert json_of("restore", filled, made).keys() == json_of("upkeep", "restore", filled, made).keys()
+        assert (
+            json_of("restore", filled, made).keys()
+            == json_of("upkeep", "restore", filled, made).keys()
+        )
         assert run("deprecate", filled).exit_code == 2
 
     def test_restore_brings_back_memories_by_their_ids(self, json_of, run, filled):

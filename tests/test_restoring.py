@@ -43,7 +43,11 @@ def folder(disk, tmp_path):
 def left(trigrams, tmp_path_factory):
     """A lab with a write-ahead log that a killed process left."""
     path = tmp_path_factory.mktemp("killed") / "agent.memlab"
-    made(functools.partial(memlab.open, path, embedder=trigrams, clock=memlab.ManualClock("2026-03-01T12:00:00")))
+    made(
+        functools.partial(
+            memlab.open, path, embedder=trigrams, clock=memlab.ManualClock("2026-03-01T12:00:00")
+        )
+    )
     script = WRITE.format(tests=str(Path(__file__).parent), path=str(path))
     assert subprocess.run([sys.executable, "-c", script]).returncode == -signal.SIGKILL
     assert (path / "journal.db-wal").stat().st_size
@@ -74,7 +78,9 @@ def test_acknowledged_events_that_are_gone_are_told_until_they_are_settled(kille
         data[len(data) // 2] ^= 1
         log.write_bytes(data)
     for _ in range(2):
-        with pytest.warns(memlab.DamageWarning, match=r"events [57] to 9 were acknowledged and are gone"):
+        with pytest.warns(
+            memlab.DamageWarning, match=r"events [57] to 9 were acknowledged and are gone"
+        ):
             lab = disk()
         with lab:
             lab.remember("it goes on")
@@ -197,7 +203,10 @@ def test_a_journal_put_back_beside_what_was_made_of_a_later_one(folder, disk):
     shutil.copyfile(backup / "journal.db", folder / "journal.db")
     with pytest.warns(memlab.DamageWarning) as told:
         lab = disk()
-    assert [str(warning.message).partition(": ")[2][:10] for warning in told] == ["events 4 t", "The snapsh"]
+    assert [str(warning.message).partition(": ")[2][:10] for warning in told] == [
+        "events 4 t",
+        "The snapsh",
+    ]
     with lab:
         lab.remember([f"true {number}" for number in range(8)])
     with pytest.warns(memlab.DamageWarning, match="are gone"):

@@ -26,7 +26,10 @@ def ask(lab, queries=QUERIES):
 
 def tables(lab):
     slates = lab.slates()
-    return [getattr(slates, name).collect() for name in ("decisions", "candidates", "exposures", "feedback")]
+    return [
+        getattr(slates, name).collect()
+        for name in ("decisions", "candidates", "exposures", "feedback")
+    ]
 
 
 def alike(one, other):
@@ -53,18 +56,25 @@ def test_sealed_or_not_the_tables_and_the_slates_are_the_same(disk, folder):
         before, slates = tables(lab), list(read_slates(lab.io.store.journal))
         assert lab.io.store.seal(every=3) == 6
         assert alike(tables(lab), before)
-        assert all(same_slates(one, two) for one, two in zip(slates, read_slates(lab.io.store.journal), strict=True))
+        assert all(
+            same_slates(one, two)
+            for one, two in zip(slates, read_slates(lab.io.store.journal), strict=True)
+        )
         assert lab.recall("goat", log=False).ids
         ask(lab, ["goat", "salt"])
         assert lab.io.store.seal(every=3) == 3
     with disk(read_only=True) as lab:
-        assert all(new.head(old.height).equals(old) for new, old in zip(tables(lab), before, strict=True))
+        assert all(
+            new.head(old.height).equals(old) for new, old in zip(tables(lab), before, strict=True)
+        )
         assert len(lab.io.store.journal.segments()) == 3
 
 
 def test_estimates_are_the_same_to_the_last_digit(disk, folder):
     def concluded(lab):
-        found = memlab.evaluate(lab.slates(), ["memlab", pl.col("similarity")], missing="censor", cluster="decision")
+        found = memlab.evaluate(
+            lab.slates(), ["memlab", pl.col("similarity")], missing="censor", cluster="decision"
+        )
         return repr(found.to_dict())
 
     with disk() as lab:
@@ -191,7 +201,10 @@ def test_a_damaged_segment_is_told_and_the_lab_still_opens(disk, folder, harm):
         assert lab[1].text == SAID[0]
     checked = memlab.check(folder)
     assert not checked.sound
-    assert f"sealed slates up to event {first}" in checked.frame.filter(state="damaged")["part"].to_list()
+    assert (
+        f"sealed slates up to event {first}"
+        in checked.frame.filter(state="damaged")["part"].to_list()
+    )
 
 
 def test_a_damaged_segment_comes_from_a_backup(disk, folder):
@@ -283,19 +296,26 @@ def test_a_lab_says_how_long_it_keeps_its_log(old, disk):
 
 def test_a_thinned_log_is_refused_by_name_and_keeps_what_it_says(old, folder):
     policies = {"by score": pl.col("score"), "same": "memlab"}
-    before = memlab.evaluate(old.slates(), policies["by score"], missing="censor", cluster="decision")
+    before = memlab.evaluate(
+        old.slates(), policies["by score"], missing="censor", cluster="decision"
+    )
     whole = tables(old)
     done = old.upkeep.thin(full_days=5, consent=True)
     assert done.done
     found = tables(old)
     assert found[2].equals(whole[2])
     assert found[3].equals(whole[3])
-    after = memlab.evaluate(old.slates(), policies["by score"], missing="censor", cluster="decision")
+    after = memlab.evaluate(
+        old.slates(), policies["by score"], missing="censor", cluster="decision"
+    )
     assert [repr(one.to_dict()["policies"]) for one in (after,)] == [
         repr(one.to_dict()["policies"]) for one in (before,)
     ]
     refused = memlab.evaluate(
-        old.slates(), {"kept": pl.col("score"), "gone": pl.col("similarity")}, missing="censor", cluster="decision"
+        old.slates(),
+        {"kept": pl.col("score"), "gone": pl.col("similarity")},
+        missing="censor",
+        cluster="decision",
     )
     assert "lab.upkeep.thin" in repr(refused)
     assert "similarity" in repr(refused)

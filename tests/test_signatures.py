@@ -19,7 +19,14 @@ from experiments.fuzzing.examples import EXAMPLES, Desk
 from experiments.fuzzing.signatures import Case, fuzz, sampled
 
 SEED = 20261122
-REFUSED = {"LabConsolidation.undo", "LabIndex.rebuild", "bench_lab", "correct_evidence", "read_beam", "read_lmeb"} | {
+REFUSED = {
+    "LabConsolidation.undo",
+    "LabIndex.rebuild",
+    "bench_lab",
+    "correct_evidence",
+    "read_beam",
+    "read_lmeb",
+} | {
     "read_locomo",
     "read_longmemeval",
     "read_questions",
@@ -47,7 +54,9 @@ def test_every_public_callable_has_an_example():
 
 def test_every_public_callable_checks_its_arguments():
     """By ``memlab.kernel.base.arguments.checked``, which marks it."""
-    unchecked = {name for name, call in public_callables().items() if not getattr(call, "__checked__", False)}
+    unchecked = {
+        name for name, call in public_callables().items() if not getattr(call, "__checked__", False)
+    }
     assert unchecked == CHECKED_WHERE_THEY_FAIL | {"Verdict"}
 
 

@@ -13,20 +13,33 @@ import memlab
 from memlab.kernel.index import segment_of
 from memlab.kernel.storage.store import Store
 
-steps = st.tuples(st.integers(0, 1), st.sampled_from(["remember", "several", "recall", "forget", "feedback", "use"]))
+steps = st.tuples(
+    st.integers(0, 1),
+    st.sampled_from(["remember", "several", "recall", "forget", "feedback", "use"]),
+)
 
 
 def do(lab, what, number):
     if what == "remember":
-        lab.remember(f"note {number}: what about tabs?", session="s", chain=True, tags=["style"], speaker="Ana")
+        lab.remember(
+            f"note {number}: what about tabs?",
+            session="s",
+            chain=True,
+            tags=["style"],
+            speaker="Ana",
+        )
     elif what == "several":
-        lab.remember([{"text": f"turn {number} {part}", "session": "s"} for part in "ab"], chain=True)
+        lab.remember(
+            [{"text": f"turn {number} {part}", "session": "s"} for part in "ab"], chain=True
+        )
     elif what == "recall":
         lab.recall("tabs in a note", limit=3)
     elif what == "use":
         lab.policies.use("workbench" if number % 2 else "memlab")
     elif len(lab):
-        (lab.forget if what == "forget" else lambda memory: lab.feedback(memory, "success"))(1 + number % len(lab))
+        (lab.forget if what == "forget" else lambda memory: lab.feedback(memory, "success"))(
+            1 + number % len(lab)
+        )
 
 
 def content_of(lab):
@@ -37,7 +50,9 @@ def content_of(lab):
         "edges": lab.edges.to_dicts(),
         "vectors": state.vectors.take().tolist(),
         "lengths": words.lengths.tolist(),
-        "hits": [rows.tolist() for rows, _ in words.hits(words.query("tabs about note turn")).parts],
+        "hits": [
+            rows.tolist() for rows, _ in words.hits(words.query("tabs about note turn")).parts
+        ],
         "uses": state.uses.values.tolist(),
         "last": state.last_of(None, "s"),
         "seq": state.seq,
@@ -88,7 +103,9 @@ def test_a_block_that_an_interrupt_left_open_holds_up_nobody(where):
     seen: set[tuple[int, int]] = set()
 
     def inside(frame, event, argument):
-        if event == "line" and (id(frame), frame.f_lineno) in seen:  # the line of a ``with``, on the way out
+        if (
+            event == "line" and (id(frame), frame.f_lineno) in seen
+        ):  # the line of a ``with``, on the way out
             seen.clear()
             sys.settrace(None)
             raise KeyboardInterrupt

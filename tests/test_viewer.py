@@ -41,8 +41,14 @@ class TestView:
     def test_nothing_leads_to_what_is_hidden(self, farm: memlab.Lab) -> None:
         view = farm.at(viewer="bob")
         assert "2" not in str(view.graph.trace(1, 3).frame["to_id"].to_list())
-        assert set(view.graph.activate(1)["name"]) == {"1: The goat eats hay", "3: The horse eats oats", "tag farm"}
-        assert view.edges.filter(relation="relates-to").select("source", "target").rows() == [(1, 3)]
+        assert set(view.graph.activate(1)["name"]) == {
+            "1: The goat eats hay",
+            "3: The horse eats oats",
+            "tag farm",
+        }
+        assert view.edges.filter(relation="relates-to").select("source", "target").rows() == [
+            (1, 3)
+        ]
         assert view.log.filter(kind="link")["memories"].to_list() == [[1, 3]]
         with pytest.raises(UnknownName):
             view[2]
@@ -55,7 +61,9 @@ class TestView:
         assert view.memories["id"].to_list() == [1, 3, 4, 6]
         assert view[3].tags == ("new",)
 
-    def test_what_is_made_public_is_seen_and_what_is_made_private_is_not(self, farm: memlab.Lab) -> None:
+    def test_what_is_made_public_is_seen_and_what_is_made_private_is_not(
+        self, farm: memlab.Lab
+    ) -> None:
         view = farm.at(viewer="bob")
         farm.edit(2, visibility="project")
         assert view[2].text == "The goat of Ann eats gold"
@@ -116,10 +124,14 @@ class TestView:
         with pytest.raises(InputError, match="viewer is who asks"):
             farm.at(viewer="")
 
-    def test_a_viewer_reads_the_recalls_that_were_asked_as_that_viewer(self, farm: memlab.Lab) -> None:
+    def test_a_viewer_reads_the_recalls_that_were_asked_as_that_viewer(
+        self, farm: memlab.Lab
+    ) -> None:
         for viewer in ("ann", "bob", None):
             farm.recall(f"goat for {viewer}", viewer=viewer)
-        assert farm.at(viewer="bob").slates().decisions.collect()["query"].to_list() == ["goat for bob"]
+        assert farm.at(viewer="bob").slates().decisions.collect()["query"].to_list() == [
+            "goat for bob"
+        ]
 
     def test_beyond_the_exact_limit_no_index_is_asked(self, farm: memlab.Lab) -> None:
         farm.remember([{"text": f"goat hay {n % 7}", **SECRET} for n in range(40)])
@@ -146,7 +158,9 @@ class Nothing:
 class TestDecisions:
     """What everyone sees is decided by what everyone sees."""
 
-    def test_a_memory_for_all_is_not_merged_into_what_one_keeps_private(self, lab: memlab.Lab) -> None:
+    def test_a_memory_for_all_is_not_merged_into_what_one_keeps_private(
+        self, lab: memlab.Lab
+    ) -> None:
         lab.policies.use("workbench")
         lab.remember("The build fails without a cache", **SECRET)
         kept = lab.remember("The build fails without a cache", visibility="project", creator="ann")
@@ -158,7 +172,9 @@ class TestDecisions:
         assert lab.edges.select("source", "target").rows() == [(1, 2), (1, 3)]
 
     def test_clusters_of_all_hold_nothing_private(self, lab: memlab.Lab) -> None:
-        texts = [f"The goat on meadow {n} wants hay" for n in range(9)] + [f"Deploy {n} ships it" for n in range(9)]
+        texts = [f"The goat on meadow {n} wants hay" for n in range(9)] + [
+            f"Deploy {n} ships it" for n in range(9)
+        ]
         lab.remember(texts)
         lab.remember([{"text": text, **SECRET} for text in texts])
         lab.graph.clusters.find()
@@ -177,16 +193,24 @@ class TestVisibilityOfAPack:
             ("team", ["team", "team", "project"]),
         ],
     )
-    def test_it_is_that_of_what_says_none(self, lab: memlab.Lab, setting: str, expected: list[str]) -> None:
-        lab.policies.use(f'(require memlab.dialect *)\n(pack mine)\n(setting visibility "{setting}")')
-        lab.remember([{"text": "a", "creator": "user"}, {"text": "b", "creator": "agent:coder"}, "c"])
+    def test_it_is_that_of_what_says_none(
+        self, lab: memlab.Lab, setting: str, expected: list[str]
+    ) -> None:
+        lab.policies.use(
+            f'(require memlab.dialect *)\n(pack mine)\n(setting visibility "{setting}")'
+        )
+        lab.remember(
+            [{"text": "a", "creator": "user"}, {"text": "b", "creator": "agent:coder"}, "c"]
+        )
         assert lab.memories["visibility"].to_list() == expected
         lab.remember("d", creator="user", visibility="team")
         assert lab.memories["visibility"][3] == "team"
 
     def test_a_pack_that_does_not_say_is_what_it_was(self) -> None:
         assert memlab.load_pack("memlab").settings["visibility"] == "project"
-        named = memlab.load_pack('(require memlab.dialect *)\n(pack memlab)\n(setting visibility "project")')
+        named = memlab.load_pack(
+            '(require memlab.dialect *)\n(pack memlab)\n(setting visibility "project")'
+        )
         assert named.hash == memlab.load_pack("memlab").hash
 
 
@@ -230,7 +254,12 @@ class TestPurge:
             # the second was asked by nobody in particular, and what it says all may see
             assert [snippet != "" for snippet in gaps["snippet"]] == [kept, False], viewer
             assert [project == "zoo" for project in gaps["project"]] == [kept, False], viewer
-        assert [question != "" for question, _ in self.questions(asked)] == [False, True, False, True]
+        assert [question != "" for question, _ in self.questions(asked)] == [
+            False,
+            True,
+            False,
+            True,
+        ]
 
     def test_the_recall_of_the_purged_lab_is_the_same_without_it(self, asked: memlab.Lab) -> None:
         assert asked.recall("quokkas", viewer="bob").ids == (3,)
@@ -239,10 +268,14 @@ class TestPurge:
 
 class TestDifferential:
     def test_every_public_name_is_read_or_said_why_not(self) -> None:
-        known = {name.split()[0] for name in READERS} | {name for names in NOT_READ.values() for name in names}
+        known = {name.split()[0] for name in READERS} | {
+            name for names in NOT_READ.values() for name in names
+        }
         assert known == public_names() | {"len", "repr", "getitem"}
 
-    @pytest.mark.parametrize(("seed", "pack"), [(1, "associative"), pytest.param(2, "cascade", marks=pytest.mark.slow)])
+    @pytest.mark.parametrize(
+        ("seed", "pack"), [(1, "associative"), pytest.param(2, "cascade", marks=pytest.mark.slow)]
+    )
     def test_what_somebody_keeps_private_changes_nothing(self, seed: int, pack: str) -> None:
         """The short form of experiments/fuzz_viewer.py."""
         report = Report()

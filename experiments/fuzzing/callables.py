@@ -92,7 +92,9 @@ def public_callables() -> dict[str, Callable[..., Any]]:
         seen.add(cls)
         for name, function in _methods(cls):
             classes += _returned(function)
-            owner = "Report" if function is Report.text else cls.__name__  # which every report inherits
+            owner = (
+                "Report" if function is Report.text else cls.__name__
+            )  # which every report inherits
             found[f"{owner}.{name}"] = function
         for base in cls.__mro__:
             for name, hint in vars(base).get("__annotations__", {}).items():
@@ -101,7 +103,9 @@ def public_callables() -> dict[str, Callable[..., Any]]:
     return {
         name: function
         for name, function in sorted(found.items())
-        if parameters(function) and name not in MADE_BY_MEMLAB and name.partition(".")[0] not in _INTERNAL
+        if parameters(function)
+        and name not in MADE_BY_MEMLAB
+        and name.partition(".")[0] not in _INTERNAL
     }
 
 
@@ -125,7 +129,9 @@ def _methods(cls: type) -> Iterator[tuple[str, Callable[..., Any]]]:
         elif isinstance(value, classmethod | staticmethod):
             value = value.__func__
         asked = (
-            not name.startswith("_") or name == "__getitem__" or (name == "__call__" and cls.__name__.startswith("Lab"))
+            not name.startswith("_")
+            or name == "__getitem__"
+            or (name == "__call__" and cls.__name__.startswith("Lab"))
         )
         if asked and inspect.isfunction(value) and value.__module__.startswith("memlab"):
             yield name, value
@@ -160,7 +166,9 @@ def _everything() -> dict[str, Any]:
                     importlib.import_module(found.name)
         for name, module in list(sys.modules.items()):
             if name.startswith("memlab"):
-                _KNOWN.update({one: value for one, value in vars(module).items() if inspect.isclass(value)})
+                _KNOWN.update(
+                    {one: value for one, value in vars(module).items() if inspect.isclass(value)}
+                )
     return _KNOWN
 
 

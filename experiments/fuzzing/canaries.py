@@ -27,7 +27,7 @@ class Canaries:
         self.listening = False
         self.song: list[str] = []
         self.file = folder / "canary"
-        setattr(builtins, "memlab_canary", lambda *a, **k: self.song.append("the canary in builtins"))  # noqa: B010
+        builtins.memlab_canary = lambda *a, **k: self.song.append("the canary in builtins")
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:

@@ -81,7 +81,11 @@ class Crew:
                 hung = time.monotonic() - self.heard[number] > HANG + CHUNK * SLOW
                 if self.left[number] and (hung or not process.is_alive()):
                     text, slot = self.text(number)
-                    what = "took too long" if hung else f"ended the process with status {process.exitcode}"
+                    what = (
+                        "took too long"
+                        if hung
+                        else f"ended the process with status {process.exitcode}"
+                    )
                     process.kill()
                     process.join()
                     self.left[number].pop(0)

@@ -61,7 +61,10 @@ Example = tuple[Callable[..., Any], dict[str, Any]]
 
 RULE = "(fn [similarity recency] (+ similarity (* (param :d 0.5 :low 0.0 :high 1.0) recency)))"
 FACTS = {"similarity": 0.5, "recency": 0.25}
-TALK = [{"role": "user", "content": "tabs or spaces?"}, {"role": "assistant", "content": "You prefer tabs."}]
+TALK = [
+    {"role": "user", "content": "tabs or spaces?"},
+    {"role": "assistant", "content": "You prefer tabs."},
+]
 JUDGED = pl.DataFrame({"credit": [0.1, 0.9] * 20, "useful": [0.0, 1.0] * 20})
 SAID = datetime.datetime(2026, 1, 5, tzinfo=datetime.UTC)
 
@@ -69,7 +72,8 @@ SAID = datetime.datetime(2026, 1, 5, tzinfo=datetime.UTC)
 def hashed(texts: Sequence[str]) -> np.ndarray:
     """Vectors that cost nothing: fuzzing is not about what they mean."""
     return np.array(
-        [np.frombuffer(hashlib.blake2b(text.encode()).digest(), dtype=np.int8) for text in texts], dtype=float
+        [np.frombuffer(hashlib.blake2b(text.encode()).digest(), dtype=np.int8) for text in texts],
+        dtype=float,
     )
 
 
@@ -86,8 +90,18 @@ class Desk:
         self.lab = memlab.open(embedder=EMBEDDER, clock=self.clock)
         self.lab.remember(
             [
-                {"text": "The user prefers tabs", "kind": "preference", "project": "api", "session": "s1"},
-                {"text": "Deploys go out on Tuesdays", "kind": "convention", "project": "api", "tags": ["release"]},
+                {
+                    "text": "The user prefers tabs",
+                    "kind": "preference",
+                    "project": "api",
+                    "session": "s1",
+                },
+                {
+                    "text": "Deploys go out on Tuesdays",
+                    "kind": "convention",
+                    "project": "api",
+                    "tags": ["release"],
+                },
                 {"text": "a note with operations", "operations": '(remember "done")'},
             ]
         )
@@ -132,8 +146,12 @@ class Desk:
                     "score": [0.9, 0.4, 0.2, 0.3],
                 }
             ),
-            "exposures": pl.DataFrame({"decision": ["q1", "q2"], "memory_id": [1, 2], "propensity": [1.0, 0.5]}),
-            "feedback": pl.DataFrame({"decision": ["q1"], "memory_id": [1], "outcome": ["success"]}),
+            "exposures": pl.DataFrame(
+                {"decision": ["q1", "q2"], "memory_id": [1, 2], "propensity": [1.0, 0.5]}
+            ),
+            "feedback": pl.DataFrame(
+                {"decision": ["q1"], "memory_id": [1], "outcome": ["success"]}
+            ),
         }
 
     @cached_property
@@ -167,13 +185,17 @@ class Desk:
         inputs = self.updating.signature.inputs
         given = {"num": np.array([0.5]), "bool": np.array([True])}
         return {
-            name: given.get(inputs[name].type, np.array([next(iter(inputs[name].words), "x")], dtype=object))
+            name: given.get(
+                inputs[name].type, np.array([next(iter(inputs[name].words), "x")], dtype=object)
+            )
             for name in self.updating.inputs
         }
 
     @cached_property
     def rows(self) -> pl.DataFrame:
-        return pl.DataFrame({"memory_id": [1, 2], **{name: [value, 0.1] for name, value in FACTS.items()}})
+        return pl.DataFrame(
+            {"memory_id": [1, 2], **{name: [value, 0.1] for name, value in FACTS.items()}}
+        )
 
     @cached_property
     def talk(self) -> Conversation:
@@ -185,7 +207,10 @@ class Desk:
 
     @cached_property
     def life(self) -> Any:
-        return live(World("tiny", days=2, projects=2, messages_per_day=4, questions_per_day=3), embedder=EMBEDDER)
+        return live(
+            World("tiny", days=2, projects=2, messages_per_day=4, questions_per_day=3),
+            embedder=EMBEDDER,
+        )
 
     @cached_property
     def quarantined(self) -> int:
@@ -233,7 +258,13 @@ class Desk:
     def rewarded(self) -> memlab.Slates:
         """Sixty recalls of three items with a score and a probe, which a model of rewards can learn from."""
         rows = [
-            {"q": q, "m": m, "rank": (m < 2) * (m + 1), "won": float((q + m) % 3 == 0), "p": (1.0, 0.5, 0.5)[m]}
+            {
+                "q": q,
+                "m": m,
+                "rank": (m < 2) * (m + 1),
+                "won": float((q + m) % 3 == 0),
+                "p": (1.0, 0.5, 0.5)[m],
+            }
             | {"near": float(m) + q % 5, "far": float(-m)}
             for q in range(60)
             for m in range(3)
@@ -292,25 +323,49 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "ManualClock.set": lambda d: (memlab.ManualClock(0).set, {"when": "2026-01-01"}),
     # -- remembering --------------------------------------------------------------------------------------------------
     "Lab.remember": lambda d: (d.lab.remember, {"text": "new", "kind": "fact"}),
-    "Lab.load": lambda d: (d.lab.load, {"x": [{"role": "user", "content": "hello"}], "progress": False}),
+    "Lab.load": lambda d: (
+        d.lab.load,
+        {"x": [{"role": "user", "content": "hello"}], "progress": False},
+    ),
     "LabAgents.admit": lambda d: (d.lab.agents.admit, {"text": "I prefer tabs"}),
     "LabAgents.observe": lambda d: (d.lab.agents.observe, {"text": "How are you?"}),
     "LabAgents.extract": lambda d: (d.lab.agents.extract, {"messages": "I live in Rome"}),
-    "Extracted.__getitem__": lambda d: (d.lab.agents.extract("I live in Rome").__getitem__, {"index": 0}),
-    "LanguageModel": lambda d: (memlab.LanguageModel, {"url": "http://127.0.0.1:9/v1", "name": "small"}),
+    "Extracted.__getitem__": lambda d: (
+        d.lab.agents.extract("I live in Rome").__getitem__,
+        {"index": 0},
+    ),
+    "LanguageModel": lambda d: (
+        memlab.LanguageModel,
+        {"url": "http://127.0.0.1:9/v1", "name": "small"},
+    ),
     "LanguageModel.ask": lambda d: (
         memlab.LanguageModel("http://127.0.0.1:9/v1", "small").ask,  # where nobody listens
         {"instructions": "Answer", "text": "What?"},
     ),
-    "LabAgents.commit": lambda d: (d.lab.agents.commit, {"extracted": d.lab.agents.extract("I live in Rome")}),
-    "LabAgents.end_session": lambda d: (d.lab.agents.end_session, {"session": "s9", "messages": ["I live in Rome"]}),
-    "LabFeatures.add": lambda d: (d.lab.features.add, {"name": "own", "given": pl.col("importance")}),
+    "LabAgents.commit": lambda d: (
+        d.lab.agents.commit,
+        {"extracted": d.lab.agents.extract("I live in Rome")},
+    ),
+    "LabAgents.end_session": lambda d: (
+        d.lab.agents.end_session,
+        {"session": "s9", "messages": ["I live in Rome"]},
+    ),
+    "LabFeatures.add": lambda d: (
+        d.lab.features.add,
+        {"name": "own", "given": pl.col("importance")},
+    ),
     "LabFeatures.remove": lambda d: (
         d.lab.features.remove,
         {"name": d.lab.features.add("own", pl.col("importance")).name},
     ),
-    "LabFacts.add": lambda d: (d.lab.facts.add, {"subject": "Ada", "predicate": "likes", "value": "tea"}),
-    "LabGraph.describe_tag": lambda d: (d.lab.graph.describe_tag, {"tag": "release", "description": "what it is for"}),
+    "LabFacts.add": lambda d: (
+        d.lab.facts.add,
+        {"subject": "Ada", "predicate": "likes", "value": "tea"},
+    ),
+    "LabGraph.describe_tag": lambda d: (
+        d.lab.graph.describe_tag,
+        {"tag": "release", "description": "what it is for"},
+    ),
     "LabGraph.tag": lambda d: (d.lab.graph.tag, {"memories": 1, "tags": "ci"}),
     "LabGraph.link": lambda d: (d.lab.graph.link, {"source": 1, "target": 2}),
     "LabGraph.link_waiting": lambda d: (d.lab.graph.link_waiting, {"timeout": 0.0}),
@@ -321,17 +376,26 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Lab.context": lambda d: (d.lab.context, {"task": "tabs in api.py", "files": ["api.py"]}),
     "LabAgents.metrics": lambda d: (d.lab.agents.metrics, {}),
     "Metrics.__getitem__": lambda d: (d.lab.agents.metrics().__getitem__, {"metric": "coverage"}),
-    "Metrics.report": lambda d: (d.lab.agents.metrics().report, {"path": d.folder / "metrics.html"}),
+    "Metrics.report": lambda d: (
+        d.lab.agents.metrics().report,
+        {"path": d.folder / "metrics.html"},
+    ),
     "LabGraph.similar": lambda d: (d.lab.graph.similar, {"memory": 1}),
     "LabPolicies.recall_again": lambda d: (
         d.lab.policies.recall_again,
         {"decision": {"decision": d.hits.decision}, "pack": d.lab.policies.pack},
     ),
     "LabAgents.turns": lambda d: (d.lab.agents.turns, {}),
-    "LabAgents.switch_off": lambda d: (d.lab.agents.switch_off, {"project": "api", "reason": "under audit"}),
+    "LabAgents.switch_off": lambda d: (
+        d.lab.agents.switch_off,
+        {"project": "api", "reason": "under audit"},
+    ),
     "LabAgents.switch_on": lambda d: (d.lab.agents.switch_on, {"project": "api", "by": "ida"}),
     "LabAgents.__call__": lambda d: (d.lab.agents, {"name": "tutor", "project": "api"}),
-    "Agent.remember": lambda d: (d.agent.remember, {"text": "Fractions went badly", "kind": "learning"}),
+    "Agent.remember": lambda d: (
+        d.agent.remember,
+        {"text": "Fractions went badly", "kind": "learning"},
+    ),
     "Agent.recall": lambda d: (d.agent.recall, {"query": "tabs"}),
     "Agent.context": lambda d: (d.agent.context, {"task": "tabs in api.py", "files": ["api.py"]}),
     "Agent.feedback": lambda d: (d.agent.feedback, {"hit": d.hits[0], "outcome": "success"}),
@@ -355,7 +419,10 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Lab.at": lambda d: (d.lab.at, {"when": "2026-03-01"}),
     "LabReview.provenance": lambda d: (d.lab.upkeep.review.provenance, {"memory": 1}),
     "LabReview.related": lambda d: (d.lab.upkeep.review.related, {}),
-    "LabUpkeep.forecast": lambda d: (d.lab.upkeep.forecast, {"memories": 1, "until": "2026-04-01", "points": 3}),
+    "LabUpkeep.forecast": lambda d: (
+        d.lab.upkeep.forecast,
+        {"memories": 1, "until": "2026-04-01", "points": 3},
+    ),
     "Hits.__getitem__": lambda d: (d.hits.__getitem__, {"index": 0}),
     "Hits.explain": lambda d: (d.hits.explain, {"memory": d.hits[0]}),
     "Hits.why": lambda d: (d.hits.why, {"a": d.hits[0].id}),
@@ -363,38 +430,65 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Tree.text": lambda d: (d.hits.explain(d.hits[0]).tree.text, {}),
     # -- use ----------------------------------------------------------------------------------------------------------
     "Lab.feedback": lambda d: (d.lab.feedback, {"hit": d.hits[0], "outcome": "success"}),
-    "LabCredits.answer": lambda d: (d.lab.agents.credits.answer, {"answer": "You prefer tabs", "hits": d.hits}),
+    "LabCredits.answer": lambda d: (
+        d.lab.agents.credits.answer,
+        {"answer": "You prefer tabs", "hits": d.hits},
+    ),
     "LabCredits.transcript": lambda d: (d.lab.agents.credits.transcript, {"messages": TALK}),
     "LabCredits.calibrate": lambda d: (d.lab.agents.credits.calibrate, {"judged": JUDGED}),
-    "Calibration.chance": lambda d: (d.lab.agents.credits.calibration.chance, {"credit": np.array([0.5])}),
-    "Calibration.confidence": lambda d: (d.lab.agents.credits.calibration.confidence, {"credit": np.array([0.5])}),
+    "Calibration.chance": lambda d: (
+        d.lab.agents.credits.calibration.chance,
+        {"credit": np.array([0.5])},
+    ),
+    "Calibration.confidence": lambda d: (
+        d.lab.agents.credits.calibration.confidence,
+        {"credit": np.array([0.5])},
+    ),
     "LabAgents.verify": lambda d: (d.lab.agents.verify, {"hits": d.hits, "accepted": d.hits[:1]}),
     "overlap": lambda d: (overlap, {"hits": d.hits}),
     "local": lambda d: (local, {"hits": d.hits}),
     "Verdict": lambda d: (Verdict, {"accepted": [1]}),
-    "LabReview.close_gap": lambda d: (d.lab.upkeep.review.close_gap, {"gap": d.verified, "reason": "told"}),
+    "LabReview.close_gap": lambda d: (
+        d.lab.upkeep.review.close_gap,
+        {"gap": d.verified, "reason": "told"},
+    ),
     "LabAgents.conversation": lambda d: (d.lab.agents.conversation, {"agent": "coder"}),
     # -- correcting ---------------------------------------------------------------------------------------------------
     "Lab.edit": lambda d: (d.lab.edit, {"memory": 1, "importance": 0.75}),
-    "LabReview.deprecate": lambda d: (d.lab.upkeep.review.deprecate, {"memory": 1, "reason": "wrong"}),
+    "LabReview.deprecate": lambda d: (
+        d.lab.upkeep.review.deprecate,
+        {"memory": 1, "reason": "wrong"},
+    ),
     "Lab.forget": lambda d: (d.lab.forget, {"memory": 1}),
     "Lab.restore": lambda d: (d.lab.restore, {"memory": 5}),
     "LabFacts.retract": lambda d: (d.lab.facts.retract, {"fact": 4}),
     "Lab.purge": lambda d: (d.lab.purge, {"memory": 2}),
     "LabEntities.declare": lambda d: (d.lab.facts.entities.declare, {"name": "Carol"}),
     "LabEntities.merge": lambda d: (d.lab.facts.entities.merge, {"entity": "Bob", "into": "Ada"}),
-    "LabEntities.split": lambda d: (d.lab.facts.entities.split, {"entity": "Ada", "name": "Ada (Oslo)", "facts": [4]}),
+    "LabEntities.split": lambda d: (
+        d.lab.facts.entities.split,
+        {"entity": "Ada", "name": "Ada (Oslo)", "facts": [4]},
+    ),
     # -- living -------------------------------------------------------------------------------------------------------
     "LabUpkeep.maintain": lambda d: (d.lab.upkeep.maintain, {"progress": False}),
     "LabUpkeep.log_days": lambda d: (d.lab.upkeep.log_days, {"full_days": 9.0, "thin_days": 99.0}),
-    "LabUpkeep.thin": lambda d: (d.lab.upkeep.thin, {"full_days": 9.0, "thin_days": 99.0, "consent": False}),
+    "LabUpkeep.thin": lambda d: (
+        d.lab.upkeep.thin,
+        {"full_days": 9.0, "thin_days": 99.0, "consent": False},
+    ),
     "LabUpkeep.schedule": lambda d: (d.lab.upkeep.schedule, {"every": datetime.timedelta(hours=1)}),
     "LabClusters.find": lambda d: (d.lab.graph.clusters.find, {}),
     "Clustered.figure": lambda d: (d.lab.graph.clusters.find().figure, {"axes": None}),
     "Comparison.figure": lambda d: (memlab.compare(d.lab, d.lab, points=2).figure, {"axes": None}),
-    "Forecast.figure": lambda d: (d.lab.upkeep.forecast(1, "2026-04-01", points=3).figure, {"axes": None}),
+    "Forecast.figure": lambda d: (
+        d.lab.upkeep.forecast(1, "2026-04-01", points=3).figure,
+        {"axes": None},
+    ),
     "Stats.figure": lambda d: (d.lab.graph.stats().figure, {"axes": None}),
-    "LabConsolidation.run": lambda d: (d.lab.upkeep.consolidation.run, {"older_than_days": 0, "keep": 0}),
+    "LabConsolidation.run": lambda d: (
+        d.lab.upkeep.consolidation.run,
+        {"older_than_days": 0, "keep": 0},
+    ),
     "LabConsolidation.undo": lambda d: (d.lab.upkeep.consolidation.undo, {"summary": 1}),
     # -- moving -------------------------------------------------------------------------------------------------------
     "LabIO.check": lambda d: (d.lab.io.check, {}),
@@ -410,7 +504,10 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     ),
     "LabIO.reembed": lambda d: (d.lab.io.reembed, {"timeout": 0.0}),
     "LabIO.scan": lambda d: (d.lab.io.scan, {"table": "edges"}),
-    "LabIO.export": lambda d: (d.lab.io.export, {"path": d.folder / "out.jsonl", "overwrite": True}),
+    "LabIO.export": lambda d: (
+        d.lab.io.export,
+        {"path": d.folder / "out.jsonl", "overwrite": True},
+    ),
     "LabIO.mirror": lambda d: (d.lab.io.mirror, {"folder": d.folder / "mirror"}),
     "LabIO.join": lambda d: (d.lab.io.join, {"other": d.exported, "dry_run": True}),
     "Joined.count": lambda d: (d.lab.io.join(d.exported, dry_run=True).count, {"what": "added"}),
@@ -422,13 +519,25 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "LabOperations.proposals": lambda d: (d.lab.upkeep.operations.proposals, {"memories": [3]}),
     "Ran.__getitem__": lambda d: (d.lab.upkeep.operations.run("(stats)").__getitem__, {"index": 0}),
     # -- deciding -----------------------------------------------------------------------------------------------------
-    "LabPolicies.watch": lambda d: (d.lab.policies.watch, {"path": d.pack_file, "on_change": print}),
+    "LabPolicies.watch": lambda d: (
+        d.lab.policies.watch,
+        {"path": d.pack_file, "on_change": print},
+    ),
     "LabPolicies.use": lambda d: (d.lab.policies.use, {"pack": "companion"}),
     "LabPolicies.check": lambda d: (d.lab.policies.check, {"slot": "recall-score", "source": RULE}),
-    "LabPolicies.install": lambda d: (d.lab.policies.install, {"slot": "recall-score", "source": RULE}),
-    "LabPolicies.rollback": lambda d: (d.rule and d.lab.policies.rollback, {"slot": "recall-score"}),
+    "LabPolicies.install": lambda d: (
+        d.lab.policies.install,
+        {"slot": "recall-score", "source": RULE},
+    ),
+    "LabPolicies.rollback": lambda d: (
+        d.rule and d.lab.policies.rollback,
+        {"slot": "recall-score"},
+    ),
     "LabPolicies.pin": lambda d: (d.lab.policies.pin, {"slot": "recall-score"}),
-    "LabPolicies.unpin": lambda d: (d.lab.policies.pin("link") and d.lab.policies.unpin, {"slot": "link"}),
+    "LabPolicies.unpin": lambda d: (
+        d.lab.policies.pin("link") and d.lab.policies.unpin,
+        {"slot": "link"},
+    ),
     "LabPolicies.history": lambda d: (d.lab.policies.history, {}),
     "LabPolicies.diff": lambda d: (d.rule and d.lab.policies.diff, {"slot": "recall-score"}),
     "LabPolicies.deciders": lambda d: (d.lab.policies.deciders, {"pack": d.lab.policies.pack.hash}),
@@ -440,22 +549,40 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Pack.policy": lambda d: (d.lab.policies.pack.policy, {"slot": "recall-score"}),
     "Pack.unit": lambda d: (d.lab.policies.pack.unit, {"slot": "recall-score"}),
     "Pack.fingerprints": lambda d: (d.lab.policies.pack.fingerprints, {"embedder": "x"}),
-    "Pack.with_params": lambda d: (memlab.load_pack("companion").with_params, {"values": {"near": 0.5}}),
-    "Pack.with_policy": lambda d: (d.lab.policies.pack.with_policy, {"slot": "recall-score", "policy": d.policy}),
+    "Pack.with_params": lambda d: (
+        memlab.load_pack("companion").with_params,
+        {"values": {"near": 0.5}},
+    ),
+    "Pack.with_policy": lambda d: (
+        d.lab.policies.pack.with_policy,
+        {"slot": "recall-score", "policy": d.policy},
+    ),
     "Policy.with_params": lambda d: (d.rule.with_params, {"values": {"d": 0.25}}),
     "Policy.field": lambda d: (d.updating.field, {"name": "strength"}),
     "Policy.columns": lambda d: (d.rule.columns, {"frame": d.rows}),
     "Policy.aggregates": lambda d: (d.rule.aggregates, {"frame": d.rows}),
-    "Policy.arrays": lambda d: (d.rule.arrays, {"columns": {n: np.array([v]) for n, v in FACTS.items()}}),
+    "Policy.arrays": lambda d: (
+        d.rule.arrays,
+        {"columns": {n: np.array([v]) for n, v in FACTS.items()}},
+    ),
     "Policy.updates": lambda d: (d.updating.updates, {"columns": d.updated}),
     "Policy.row": lambda d: (d.rule.row, {"values": FACTS}),
     "Policy.explain": lambda d: (d.rule.explain, {"values": FACTS}),
     "Policy.why": lambda d: (d.rule.why, {"a": FACTS, "b": {**FACTS, "recency": 0.0}}),
     # -- the index ----------------------------------------------------------------------------------------------------
-    "LabModules.scan": lambda d: (d.lab.agents.modules.scan, {"path": d.folder, "project": "api", "progress": False}),
+    "LabModules.scan": lambda d: (
+        d.lab.agents.modules.scan,
+        {"path": d.folder, "project": "api", "progress": False},
+    ),
     "LabModules.map": lambda d: (d.scanned.map, {"project": "api"}),
-    "LabModules.find": lambda d: (d.scanned.find, {"task": "deploys", "project": "api", "limit": 2}),
-    "LabModules.touch": lambda d: (d.scanned.touch, {"files": ["deploys/x.py"], "project": "api", "session": "s"}),
+    "LabModules.find": lambda d: (
+        d.scanned.find,
+        {"task": "deploys", "project": "api", "limit": 2},
+    ),
+    "LabModules.touch": lambda d: (
+        d.scanned.touch,
+        {"files": ["deploys/x.py"], "project": "api", "session": "s"},
+    ),
     "ModuleMap.to_html": lambda d: (d.scanned.map("api").to_html, {"path": d.folder / "map.html"}),
     "LabModules.describe": lambda d: (
         d.scanned.describe,
@@ -489,19 +616,40 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         memlab.failures,
         {"slates": d.log, "labels": pl.DataFrame({"decision": ["q1", "q2"], "memory_id": [1, 1]})},
     ),
-    "evaluate": lambda d: (memlab.evaluate, {"slates": d.log, "policies": ["similarity"], "missing": "zero"}),
+    "evaluate": lambda d: (
+        memlab.evaluate,
+        {"slates": d.log, "policies": ["similarity"], "missing": "zero"},
+    ),
     "verdict": lambda d: (memlab.verdict, {"slates": d.challenged, "missing": "zero"}),
-    "Verdicts.report": lambda d: (memlab.verdict(d.challenged).report, {"path": d.folder / "verdict.html"}),
+    "Verdicts.report": lambda d: (
+        memlab.verdict(d.challenged).report,
+        {"path": d.folder / "verdict.html"},
+    ),
     "Verdicts.figure": lambda d: (memlab.verdict(d.challenged).figure, {"axes": None}),
-    "Verdicts.__getitem__": lambda d: (memlab.verdict(d.challenged).__getitem__, {"challenger": "associative"}),
+    "Verdicts.__getitem__": lambda d: (
+        memlab.verdict(d.challenged).__getitem__,
+        {"challenger": "associative"},
+    ),
     "Lab.verdict": lambda d: (d.challenged.verdict, {"missing": "zero"}),
     "Lab.challenge": lambda d: (d.lab.challenge, {"pack": "cascade", "reason": "is it better?"}),
     "LabPolicies.challenge": lambda d: (d.lab.policies.challenge, {"pack": "cascade"}),
-    "LabPolicies.end_challenge": lambda d: (d.challenged.policies.end_challenge, {"name": "associative"}),
+    "LabPolicies.end_challenge": lambda d: (
+        d.challenged.policies.end_challenge,
+        {"name": "associative"},
+    ),
     "extend": lambda d: (memlab.extend, {"extension": memlab.Extension("fuzzed", "1.0")}),
-    "plan": lambda d: (memlab.plan, {"slates": d.rewarded, "policies": ["near", "far"], "baseline": "near"}),
-    "tune": lambda d: (memlab.tune, {"slates": d.slates, "policy": RULE, "missing": "zero", "budget": 20, "folds": 2}),
-    "Evaluation.disagreements": lambda d: (d.evaluation().disagreements, {"a": "similarity", "b": "recency"}),
+    "plan": lambda d: (
+        memlab.plan,
+        {"slates": d.rewarded, "policies": ["near", "far"], "baseline": "near"},
+    ),
+    "tune": lambda d: (
+        memlab.tune,
+        {"slates": d.slates, "policy": RULE, "missing": "zero", "budget": 20, "folds": 2},
+    ),
+    "Evaluation.disagreements": lambda d: (
+        d.evaluation().disagreements,
+        {"a": "similarity", "b": "recency"},
+    ),
     "Evaluation.pairs": lambda d: (d.evaluation().pairs, {"adjust": "bh"}),
     "Evaluation.figure": lambda d: (d.evaluation().figure, {"kind": "leaderboard", "axes": None}),
     "Report.text": lambda d: (d.evaluation().text, {"width": 60}),
@@ -516,7 +664,12 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "replay": lambda d: (memlab.replay, {"lab": d.lab, "pack": "companion", "progress": False}),
     "bench_conversations": lambda d: (
         memlab.bench_conversations,
-        {"conversations": [d.labelled], "packs": ["memlab"], "baselines": False, "embedder": EMBEDDER},
+        {
+            "conversations": [d.labelled],
+            "packs": ["memlab"],
+            "baselines": False,
+            "embedder": EMBEDDER,
+        },
     ),
     "bench_dynamics": lambda d: (
         memlab.bench_dynamics,
@@ -533,11 +686,17 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         },
     ),
     # -- conversations and lives --------------------------------------------------------------------------------------
-    "Turn": lambda d: (Turn, {"ref": "D1:1", "speaker": "Ada", "text": "hi", "session": "s", "at": SAID}),
+    "Turn": lambda d: (
+        Turn,
+        {"ref": "D1:1", "speaker": "Ada", "text": "hi", "session": "s", "at": SAID},
+    ),
     "Question": lambda d: (Question, {"text": "Where?", "category": 1, "evidence": ("D1:1",)}),
     "Conversation": lambda d: (Conversation, {"name": "talk", "turns": d.talk.turns}),
     "Conversation.rows": lambda d: (d.talk.rows, {}),
-    "LabelledConversation": lambda d: (LabelledConversation, {"conversation": d.talk, "questions": ()}),
+    "LabelledConversation": lambda d: (
+        LabelledConversation,
+        {"conversation": d.talk, "questions": ()},
+    ),
     "download_locomo": lambda d: (
         download_locomo,
         {"target": d.downloaded[0], "sha256": d.downloaded[1], "url": "file:///nowhere"},
@@ -560,7 +719,10 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "World": lambda d: (World, {"name": "tiny", "days": 1, "projects": 1}),
     "World.phase": lambda d: (World("tiny", days=2).phase, {"day": 0}),
     "User": lambda d: (User, {}),
-    "User.react": lambda d: (User().react, {"utility": np.array([0.5]), "rng": np.random.default_rng(1)}),
+    "User.react": lambda d: (
+        User().react,
+        {"utility": np.array([0.5]), "rng": np.random.default_rng(1)},
+    ),
     "User.reward": lambda d: (User().reward, {"utility": np.array([0.5])}),
     "Transcript": lambda d: (Transcript, {"name": "t", "script": (MessageEvent(0, "r", "tabs"),)}),
     "from_conversations": lambda d: (
@@ -570,7 +732,10 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
             "questions": {"talk": [{"text": "Where?", "evidence": ["D1:1"]}]},
         },
     ),
-    "live": lambda d: (live, {"world": World("tiny", days=1, projects=1, messages_per_day=2), "embedder": EMBEDDER}),
+    "live": lambda d: (
+        live,
+        {"world": World("tiny", days=1, projects=1, messages_per_day=2), "embedder": EMBEDDER},
+    ),
     "Life.earned": lambda d: (d.life.earned, {"of": "utility"}),
     "trial": lambda d: (
         trial,
@@ -584,7 +749,10 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Life.truth": lambda d: (d.life.truth, {"policy": "memlab", "how": "rescore"}),
     # -- other frameworks' interfaces ---------------------------------------------------------------------------------
     "LabSession": lambda d: (LabSession, {"session_id": "s1", "lab": d.lab}),
-    "LabSession.add_items": lambda d: (d.session("add_items"), {"items": [{"role": "user", "content": "tabs"}]}),
+    "LabSession.add_items": lambda d: (
+        d.session("add_items"),
+        {"items": [{"role": "user", "content": "tabs"}]},
+    ),
     "LabSession.get_items": lambda d: (d.session("get_items"), {}),
     "Mem0Memory": lambda d: (Mem0Memory, {"lab": d.lab}),
     "Mem0Memory.add": lambda d: (d.mem0.add, {"messages": TALK, "user_id": "ada"}),
@@ -594,7 +762,10 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Mem0Memory.get_all": lambda d: (d.mem0.get_all, {"filters": {"user_id": "ada"}}),
     "Mem0Memory.history": lambda d: (d.mem0.history, {"memory_id": d.mem0_id}),
     "Mem0Memory.search": lambda d: (d.mem0.search, {"query": "tea", "filters": {"user_id": "ada"}}),
-    "Mem0Memory.update": lambda d: (d.mem0.update, {"memory_id": d.mem0_id, "text": "I prefer mate"}),
+    "Mem0Memory.update": lambda d: (
+        d.mem0.update,
+        {"memory_id": d.mem0_id, "text": "I prefer mate"},
+    ),
     "MemoryFiles": lambda d: (MemoryFiles, {"lab": d.lab}),
     "MemoryFiles.create": lambda d: (d.files.create, {"path": "/memories/b.md", "file_text": "b"}),
     "MemoryFiles.delete": lambda d: (d.files.delete, {"path": "/memories/a.md"}),
@@ -602,8 +773,14 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         d.files.insert,
         {"path": "/memories/a.md", "insert_line": 0, "insert_text": "zero"},
     ),
-    "MemoryFiles.rename": lambda d: (d.files.rename, {"old_path": "/memories/a.md", "new_path": "/memories/b.md"}),
-    "MemoryFiles.run": lambda d: (d.files.run, {"command": {"command": "view", "path": "/memories"}}),
+    "MemoryFiles.rename": lambda d: (
+        d.files.rename,
+        {"old_path": "/memories/a.md", "new_path": "/memories/b.md"},
+    ),
+    "MemoryFiles.run": lambda d: (
+        d.files.run,
+        {"command": {"command": "view", "path": "/memories"}},
+    ),
     "MemoryFiles.str_replace": lambda d: (
         d.files.str_replace,
         {"path": "/memories/a.md", "old_str": "one", "new_str": "a"},

@@ -22,7 +22,9 @@ class Spiteful:
     def _refuse(self, *_: object, **__: object) -> Any:
         raise RuntimeError("spite")
 
-    __str__ = __repr__ = __eq__ = __len__ = __hash__ = __iter__ = __bool__ = __int__ = __float__ = _refuse
+    __str__ = __repr__ = __eq__ = __len__ = __hash__ = __iter__ = __bool__ = __int__ = __float__ = (
+        _refuse
+    )
     __index__ = __lt__ = __getitem__ = __contains__ = __fspath__ = __array__ = _refuse
 
 
@@ -142,7 +144,9 @@ JUNK: dict[str, Callable[[], Any]] = {
     "a date": lambda: datetime.date(2026, 1, 1),
     "the last date": lambda: datetime.date.max,
     "the first time": lambda: datetime.datetime.min,
-    "the last time": lambda: datetime.datetime.max.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=-23))),
+    "the last time": lambda: datetime.datetime.max.replace(
+        tzinfo=datetime.timezone(datetime.timedelta(hours=-23))
+    ),
     "a time": lambda: datetime.time(12),
     "no time at all": lambda: datetime.timedelta(0),
     "a long time": lambda: datetime.timedelta.max,
@@ -151,7 +155,9 @@ JUNK: dict[str, Callable[[], Any]] = {
     "a frame": lambda: pl.DataFrame({"x": [1, None], "y": ["a", "b"]}),
     "no frame": pl.DataFrame,
     "a frame of texts": lambda: pl.DataFrame({"text": ["a", None]}),
-    "a frame of wrong types": lambda: pl.DataFrame({"decision": [[1]], "memory_id": [{"a": 1}], "text": [b"x"]}),
+    "a frame of wrong types": lambda: pl.DataFrame(
+        {"decision": [[1]], "memory_id": [{"a": 1}], "text": [b"x"]}
+    ),
     "a lazy frame": lambda: pl.LazyFrame({"decision": [1.5], "memory_id": ["x"]}),
     "a broken lazy frame": lambda: pl.LazyFrame({"decision": [1]}).select(pl.col("nowhere")),
     "a Series": lambda: pl.Series("ids", [1, 2]),
@@ -160,6 +166,8 @@ JUNK: dict[str, Callable[[], Any]] = {
     "an unknown column": lambda: pl.col("nowhere") > 1,
     "a number for true": lambda: pl.lit(1),
     "an expression that fails": lambda: pl.col("text").cast(pl.Int64) > 1,
-    "an expression that raises": lambda: pl.col("text").map_elements(lambda _: 1 / 0, return_dtype=pl.Boolean),
+    "an expression that raises": lambda: pl.col("text").map_elements(
+        lambda _: 1 / 0, return_dtype=pl.Boolean
+    ),
     "all columns": pl.all,
 }

@@ -55,7 +55,9 @@ def trouble(session: Session, text: str, slot: str) -> list[Finding]:
             policy = read_and_check(text, slot, whole=True)
         if policy is not None:
             found += [
-                Finding("disagreement", d, text, slot) for d in [disagreements(policy, session.rows[slot][:200])] if d
+                Finding("disagreement", d, text, slot)
+                for d in [disagreements(policy, session.rows[slot][:200])]
+                if d
             ]
     except (PolicyError, InputError):
         pass

@@ -92,7 +92,9 @@ def corrupt(text: str, other: str, dice: random.Random) -> str:
     characters = list(text)
     for _ in range(dice.choice((1, 1, 2, 8))):
         i = dice.randrange(len(characters) + 1)
-        strange = chr(dice.choice((dice.randrange(128), dice.randrange(0x3000), dice.randrange(0x110000))))
+        strange = chr(
+            dice.choice((dice.randrange(128), dice.randrange(0x3000), dice.randrange(0x110000)))
+        )
         characters[i : i + dice.choice((0, 0, 1, 1, 3))] = [strange] * dice.choice((0, 1, 1, 1, 40))
     return "".join(characters)
 

@@ -63,16 +63,26 @@ class Session:
         self.packs = [(text, "pack") for text in shipped]
         slots = [slot for slot in SLOTS if slot != "list"]
         self.hostile = [(text, slots[i % len(slots)]) for i, text in enumerate(attacks())]
-        live = [(slot, policy) for name in pack_names() for slot, policy in load_pack(name).policies.items()]
-        self.policies = [("\n".join([*policy.helpers, policy.source]), f"slot {slot}") for slot, policy in live]
+        live = [
+            (slot, policy)
+            for name in pack_names()
+            for slot, policy in load_pack(name).policies.items()
+        ]
+        self.policies = [
+            ("\n".join([*policy.helpers, policy.source]), f"slot {slot}") for slot, policy in live
+        ]
         self.drawn: collections.deque[tuple[str, str]] = collections.deque(maxlen=400)
         self.reached: list[tuple[str, str]] = []
-        self.rows = {name: records(self.dice, 300, s.inputs.values()) for name, s in SIGNATURES.items()}
+        self.rows = {
+            name: records(self.dice, 300, s.inputs.values()) for name, s in SIGNATURES.items()
+        }
         for _ in range(50):  # lazy imports and caches, before anyone listens
             program = self.grammar.policy()
             self.drawn.append((program.source, program.slot))
             with contextlib.suppress(Exception):
-                disagreements(compile_policy(program.source, program.signature), self.rows[program.slot][:3])
+                disagreements(
+                    compile_policy(program.source, program.signature), self.rows[program.slot][:3]
+                )
         gc.collect()
         gc.freeze()
 
@@ -103,7 +113,9 @@ class Session:
             slot = dice.choice(list(SIGNATURES))
         return kind, text[:30_000], slot
 
-    def run(self, count: int, before: Callable[[str, str], None] = lambda text, slot: None) -> Tally:
+    def run(
+        self, count: int, before: Callable[[str, str], None] = lambda text, slot: None
+    ) -> Tally:
         """Tries ``count`` inputs; ``before`` hears of each one first."""
         tally = Tally()
         for _ in range(count):
@@ -143,15 +155,21 @@ class Session:
             source = getattr(error, "source", None) or text
             line = getattr(error, "line", None)
             if line is not None and not 1 <= line <= source.count("\n") + 1:
-                tally.findings.append(Finding("crash", f"line {line} is not in the text: {message}", text, slot))
+                tally.findings.append(
+                    Finding("crash", f"line {line} is not in the text: {message}", text, slot)
+                )
         except Exception as error:  # noqa: BLE001 - any other exception is what is being looked for
             tally.findings.append(self.crash(error, text, slot))
             outcome = "crash"
         seconds = time.thread_time() - started
         if len(message) > 2000:
-            tally.findings.append(Finding("crash", f"a message of {len(message)} characters", text, slot))
+            tally.findings.append(
+                Finding("crash", f"a message of {len(message)} characters", text, slot)
+            )
         if self.canaries.song:
-            tally.findings.append(Finding("execution", "; ".join(self.canaries.song[:5]), text, slot))
+            tally.findings.append(
+                Finding("execution", "; ".join(self.canaries.song[:5]), text, slot)
+            )
             self.canaries.song.clear()
         if outcome == "valid":
             tally.valid += 1
@@ -189,5 +207,12 @@ class Session:
     @staticmethod
     def crash(error: BaseException, text: str, slot: str) -> Finding:
         frames = traceback.extract_tb(error.__traceback__)
-        inner = [f"{Path(f.filename).name}:{f.lineno}" for f in frames if "memlab" in f.filename][-2:]
-        return Finding("crash", f"{type(error).__name__}: {str(error)[:300]} at {' > '.join(inner)}", text, slot)
+        inner = [f"{Path(f.filename).name}:{f.lineno}" for f in frames if "memlab" in f.filename][
+            -2:
+        ]
+        return Finding(
+            "crash",
+            f"{type(error).__name__}: {str(error)[:300]} at {' > '.join(inner)}",
+            text,
+            slot,
+        )

@@ -62,7 +62,9 @@ class Report:
         ]
         for where, found in sorted(self.raw.items(), key=lambda item: -len(item[1])):
             lines += [f"{len(found):>5} {where}", *(f"        {case}" for case in found[:3])]
-        lines += [f"accepted: {case}" for case in self.nonsense] + [f"changed: {case}" for case in self.changed]
+        lines += [f"accepted: {case}" for case in self.nonsense] + [
+            f"changed: {case}" for case in self.changed
+        ]
         return "\n".join(lines)
 
 
@@ -98,7 +100,9 @@ def fuzz(chosen: list[Case], seen: Callable[[Case], None] = lambda _: None) -> R
 
 def _parameters(function: Callable[..., Any]) -> Iterator[str]:
     for name, parameter in parameters(function).items():
-        yield from (*FIELDS, "at", "unknown") if parameter.kind is parameter.VAR_KEYWORD else (name,)
+        yield from (
+            (*FIELDS, "at", "unknown") if parameter.kind is parameter.VAR_KEYWORD else (name,)
+        )
 
 
 def _tried(case: Case, desk: Desk, function: Callable[..., Any], report: Report) -> bool:
@@ -159,7 +163,9 @@ def _end(made: Any) -> None:
 
 
 def _place(error: BaseException) -> str:
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/memlab/" in frame.filename]
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if "/memlab/" in frame.filename
+    ]
     last = frames[-1] if frames else None
     where = f"{last.filename.rpartition('/memlab/')[2]}:{last.lineno} {last.name}" if last else "?"
     try:
@@ -172,7 +178,18 @@ def _place(error: BaseException) -> str:
 # -- what must not be accepted ----------------------------------------------------------------------------------------
 
 _NUMBERS = {"0", "1", "7", "-1", "np.int64"}
-_FLOATS = {*_NUMBERS, "1.0", "1.5", "-0.0", "1e308", "2**63", "-10**30", "10**30", "np.float32", "a Fraction"}
+_FLOATS = {
+    *_NUMBERS,
+    "1.0",
+    "1.5",
+    "-0.0",
+    "1e308",
+    "2**63",
+    "-10**30",
+    "10**30",
+    "np.float32",
+    "a Fraction",
+}
 _TEXTS = {name for name, make in JUNK.items() if name != "a file" and isinstance(make(), str)}
 _KINDS = {
     "bool": {"True", "False", "np.bool"},
@@ -184,11 +201,24 @@ _KINDS = {
     "float": _FLOATS,
     "str": _TEXTS - {"a lone surrogate"},
     "When": {"0", "1", "7", "-1", "np.int64", "a date", "the first time", "a date as text"},
-    "pl.Expr": {name for name in JUNK if "expression" in name or "column" in name or name == "a number for true"},
+    "pl.Expr": {
+        name
+        for name in JUNK
+        if "expression" in name or "column" in name or name == "a number for true"
+    },
 }
 """What may be accepted where an annotation says no more than this: told anew here, without asking the rules."""
 
-_NEVER = {"object()", "spite", "a Decimal", "1j", "an exception", "{'x': spite}", "[spite]", "10**400"}
+_NEVER = {
+    "object()",
+    "spite",
+    "a Decimal",
+    "1j",
+    "an exception",
+    "{'x': spite}",
+    "[spite]",
+    "10**400",
+}
 _ANYTHING = {
     ("Slates", "lab"),
     ("Slates.from_frames", "lab"),
@@ -207,7 +237,9 @@ def _is_nonsense(case: Case, function: Callable[..., Any]) -> bool:
         return case.junk in _NEVER
     told = str(parameter.annotation)
     kinds = [kind.strip() for kind in told.split("|")]
-    if parameter.kind is not parameter.VAR_POSITIONAL and all(kind in _KINDS or kind == "None" for kind in kinds):
+    if parameter.kind is not parameter.VAR_POSITIONAL and all(
+        kind in _KINDS or kind == "None" for kind in kinds
+    ):
         allowed = set().union(*(_KINDS[kind] for kind in kinds if kind != "None"))
         return case.junk not in (allowed | {"None"} if "None" in kinds else allowed)
     return case.junk in _NEVER

@@ -83,10 +83,16 @@ class _Unlike(Exception):
         self.kind = kind
 
 
-def live(seed: str, steps: Sequence[int], *, without: Iterable[str] = (), folder: Path | None = None) -> Lived:
+def live(
+    seed: str, steps: Sequence[int], *, without: Iterable[str] = (), folder: Path | None = None
+) -> Lived:
     """Live the steps of a seed, each with dice of its own, so that any of them may be left out. Stops at a trouble."""
     lived = Lived(seed, tuple(steps))
-    with tempfile.TemporaryDirectory(prefix="memlab-life-") as made, warnings.catch_warnings(), _hanging():
+    with (
+        tempfile.TemporaryDirectory(prefix="memlab-life-") as made,
+        warnings.catch_warnings(),
+        _hanging(),
+    ):
         warnings.simplefilter("ignore")
         life = _Life(lived, Path(made) if folder is None else folder, frozenset(without))
         number: int | None = None
@@ -103,7 +109,9 @@ def live(seed: str, steps: Sequence[int], *, without: Iterable[str] = (), folder
         except (Exception, pl.exceptions.PanicException) as error:  # noqa: BLE001  what comes here is what is looked for
             where = traceback.extract_tb(error.__traceback__)[-1]
             at = f"{Path(where.filename).name}:{where.name}"
-            lived.troubles.append(Trouble("raw", f"{type(error).__name__} in {at}: {error}", number))
+            lived.troubles.append(
+                Trouble("raw", f"{type(error).__name__} in {at}: {error}", number)
+            )
         finally:
             life.end()
     return lived
@@ -170,7 +178,9 @@ class _Life:
         after = self.lab.io.store.state
         if verb == "purge" and after is not before:
             self.lived.purged += 1
-            was, now = (state.names["status"].series("").to_numpy() == "purged" for state in (before, after))
+            was, now = (
+                state.names["status"].series("").to_numpy() == "purged" for state in (before, after)
+            )
             wrong = differences(before, after, np.flatnonzero(now & ~was))
             if wrong:
                 raise _Unlike("purge", "; ".join(wrong))
@@ -186,7 +196,15 @@ class _Life:
         self.lab.close()
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["living.life"])
-        arguments = (self.path, self.files, self.lived.seed, verb, dice.getstate(), self.clock(), lines)
+        arguments = (
+            self.path,
+            self.files,
+            self.lived.seed,
+            verb,
+            dice.getstate(),
+            self.clock(),
+            lines,
+        )
         child = context.Process(target=_die, args=arguments)
         child.start()
         child.join(_LONGEST)
@@ -257,8 +275,13 @@ def content_of(lab: memlab.Lab) -> dict[str, Any]:
         "pins": {slot: version.hash for slot, version in lab.policies.pins.items()},
         "log": lab.log,
     }
-    shown |= {name: getattr(slates, name).collect() for name in ("decisions", "candidates", "feedback")}
-    shown |= {f"register {name}": msgspec.msgpack.encode(one.dump()) for name, one in state.projections.items()}
+    shown |= {
+        name: getattr(slates, name).collect() for name in ("decisions", "candidates", "feedback")
+    }
+    shown |= {
+        f"register {name}": msgspec.msgpack.encode(one.dump())
+        for name, one in state.projections.items()
+    }
     rows = np.arange(len(state))
     shown["uses"] = state.uses.values.tolist()
     shown["vectors"] = state.vectors.take(rows).tobytes()
@@ -273,7 +296,11 @@ def _unlike(one: Any, other: Any) -> str:
         return f"{one.shape} and {other.shape}"
     columns = [name for name in one.columns if not one[name].equals(other[name])]
     column = columns[0]
-    rows = [row for row in range(one.height) if not one[column][row : row + 1].equals(other[column][row : row + 1])]
+    rows = [
+        row
+        for row in range(one.height)
+        if not one[column][row : row + 1].equals(other[column][row : row + 1])
+    ]
     return f"{columns} in rows {rows[:5]}: {one[column][rows[0]]!r} and {other[column][rows[0]]!r}"
 
 

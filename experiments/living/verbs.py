@@ -77,7 +77,9 @@ def _fields(dice: random.Random, words: Words) -> dict[str, Any]:
         "operations": lambda: f'(remember "{words.text(dice)}")',
     }
     assert every.keys() <= set(FIELDS)
-    return {name: every[name]() for name in dice.sample(sorted(every), dice.choice([0, 0, 1, 2, 4, 8]))}
+    return {
+        name: every[name]() for name in dice.sample(sorted(every), dice.choice([0, 0, 1, 2, 4, 8]))
+    }
 
 
 # -- remembering ------------------------------------------------------------------------------------------------------
@@ -91,14 +93,18 @@ def remember(lab, dice, words, folder):
 @verb(3)
 def remember_many(lab, dice, words, folder):
     rows = [{"text": words.text(dice), **_fields(dice, words)} for _ in range(dice.randint(0, 8))]
-    done = lab.remember(rows, chain=dice.random() < 0.3, linking=dice.choice([None, "off", "now", "later"]))
+    done = lab.remember(
+        rows, chain=dice.random() < 0.3, linking=dice.choice([None, "off", "now", "later"])
+    )
     lab.graph.link_waiting()
     return done
 
 
 @verb(1)
 def hear(lab, dice, words, folder):
-    return lab.agents.observe(f"I prefer {words.text(dice)}", role=dice.choice(["user", "assistant"]))
+    return lab.agents.observe(
+        f"I prefer {words.text(dice)}", role=dice.choice(["user", "assistant"])
+    )
 
 
 @verb(2)
@@ -113,7 +119,9 @@ def link(lab, dice, words, folder):
 @verb(5)
 def fact(lab, dice, words, folder):
     what = {dice.choice(["value", "object"]): words.one(dice)}
-    return lab.facts.add(words.one(dice), dice.choice(["lives-in", "likes", words.one(dice)]), **what)
+    return lab.facts.add(
+        words.one(dice), dice.choice(["lives-in", "likes", words.one(dice)]), **what
+    )
 
 
 @verb(1)
@@ -187,7 +195,11 @@ def purge(lab, dice, words, folder):
 
 
 def _which(lab: memlab.Lab, dice: random.Random, words: Words) -> dict[str, Any]:
-    return {"project": dice.choice(words.all[:2])} if dice.random() < 0.15 else {"memory": _ids(lab, dice)}
+    return (
+        {"project": dice.choice(words.all[:2])}
+        if dice.random() < 0.15
+        else {"memory": _ids(lab, dice)}
+    )
 
 
 # -- using ------------------------------------------------------------------------------------------------------------
@@ -208,7 +220,9 @@ def feedback(lab, dice, words, folder):
     hits = list(lab.recall(words.text(dice)))
     shown = dice.choice(hits) if hits else _id(lab, dice)
     agent = words.one(dice) if dice.random() < 0.4 else None
-    return lab.feedback(shown, dice.choice(OUTCOMES), agent=agent, source=dice.choice(["user", words.one(dice)]))
+    return lab.feedback(
+        shown, dice.choice(OUTCOMES), agent=agent, source=dice.choice(["user", words.one(dice)])
+    )
 
 
 @verb(2)
@@ -231,8 +245,16 @@ def conversation(lab, dice, words, folder):
 
 @verb(1)
 def agent(lab, dice, words, folder):
-    one = lab.agents(dice.choice(["tutor", "coach"]), project=dice.choice([None, words.all[0]]), session=words.all[0])
-    fields = {name: value for name, value in _fields(dice, words).items() if name not in ("creator", "project")}
+    one = lab.agents(
+        dice.choice(["tutor", "coach"]),
+        project=dice.choice([None, words.all[0]]),
+        session=words.all[0],
+    )
+    fields = {
+        name: value
+        for name, value in _fields(dice, words).items()
+        if name not in ("creator", "project")
+    }
     made = one.remember(words.text(dice), **fields)
     hits = one.recall(words.text(dice))
     if hits and dice.random() < 0.5:
@@ -259,7 +281,9 @@ def turns(lab, dice, words, folder):
 
 @verb(0.5)
 def run(lab, dice, words, folder):
-    return lab.upkeep.operations.run(f'(remember "{words.text(dice)}") (recall "{words.one(dice)}" 2)')
+    return lab.upkeep.operations.run(
+        f'(remember "{words.text(dice)}") (recall "{words.one(dice)}" 2)'
+    )
 
 
 # -- upkeep -----------------------------------------------------------------------------------------------------------
@@ -312,7 +336,11 @@ def rollback(lab, dice, words, folder):
 
 @verb(0.5)
 def pin(lab, dice, words, folder):
-    return lab.policies.unpin("recall-score") if lab.policies.pins else lab.policies.pin("recall-score")
+    return (
+        lab.policies.unpin("recall-score")
+        if lab.policies.pins
+        else lab.policies.pin("recall-score")
+    )
 
 
 # -- moving, looking back ---------------------------------------------------------------------------------------------
@@ -324,7 +352,18 @@ def load(lab, dice, words, folder):
     target = folder / f"other.{dice.choice(['jsonl', 'parquet'])}"
     with memlab.open(embedder=letters, clock=memlab.ManualClock("2026-02-01")) as other:
         for _ in range(dice.randint(1, 12)):
-            name = dice.choice([*[remember] * 3, fact, entity, merge_entities, cluster, purge, recall, conversation])
+            name = dice.choice(
+                [
+                    *[remember] * 3,
+                    fact,
+                    entity,
+                    merge_entities,
+                    cluster,
+                    purge,
+                    recall,
+                    conversation,
+                ]
+            )
             try:
                 name(other, dice, words, folder)
             except memlab.MemlabError:

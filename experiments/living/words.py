@@ -35,7 +35,15 @@ _STEMS = (
     "Trondheim harbour",
     "stra\u00dfenbahn",
 )
-_TAILS = ("likes cheese", "lives in Oslo", "keeps goats", "has status done", "and others", "ab", "goat")
+_TAILS = (
+    "likes cheese",
+    "lives in Oslo",
+    "keeps goats",
+    "has status done",
+    "and others",
+    "ab",
+    "goat",
+)
 
 
 class Words:
@@ -53,7 +61,9 @@ class Words:
     def text(self, dice: random.Random) -> str:
         """A whole word, what begins with one, what holds one, or several."""
         one, two = self.one(dice), self.one(dice)
-        return dice.choice([one, one, f"{one} {two}", f"so {one}. {two}", f"{one}\u2026", f" {one}  {two} "])
+        return dice.choice(
+            [one, one, f"{one} {two}", f"so {one}. {two}", f"{one}\u2026", f" {one}  {two} "]
+        )
 
     def some(self, dice: random.Random) -> list[str]:
         return [self.one(dice) for _ in range(dice.randint(0, 3))]

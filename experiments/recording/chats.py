@@ -24,7 +24,9 @@ CHATS: dict[str, Callable[[str, Path], Any]] = {}
 
 @cache
 def _locomo(folder: Path) -> dict[str, LabelledConversation]:
-    return {one.conversation.name: one for one in read_locomo(folder / "locomo" / "locomo-dev5.json")}
+    return {
+        one.conversation.name: one for one in read_locomo(folder / "locomo" / "locomo-dev5.json")
+    }
 
 
 def _asked(labelled: LabelledConversation, pack: str) -> Iterator[Built]:
@@ -53,4 +55,7 @@ def _add(name: str, read: Callable[[Path], LabelledConversation]) -> None:
 for _name in LOCOMO:
     _add(f"locomo-{_name}", lambda folder, name=_name: _locomo(folder)[name])
 for _number in BEAM:
-    _add(f"beam-{_number}", lambda folder, number=_number: read_beam(folder / "beam100k" / str(number))[0])
+    _add(
+        f"beam-{_number}",
+        lambda folder, number=_number: read_beam(folder / "beam100k" / str(number))[0],
+    )

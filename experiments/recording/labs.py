@@ -67,7 +67,12 @@ def demo(pack: str, folder: Path) -> Iterator[Built]:
         ask_labelled(lab, labelled, 2)
         clock.advance(days=20)
         done = lab.upkeep.maintain(progress=False)
-        yield Built(lab, "Plan a morning with Noor at the river", (4, 17), {"upkeep": done.counts.to_dicts()})
+        yield Built(
+            lab,
+            "Plan a morning with Noor at the river",
+            (4, 17),
+            {"upkeep": done.counts.to_dicts()},
+        )
 
 
 # -- a random life ----------------------------------------------------------------------------------------------------
@@ -99,7 +104,10 @@ def life(pack: str, folder: Path) -> Iterator[Built]:
             except memlab.MemlabError as error:
                 said.append(f"{name}: {type(error).__name__} {error}")
             lab.graph.link_waiting()
-        shown = {"steps": [one.replace(str(folder), "FOLDER") for one in said], "log": lab.log.to_dicts()}
+        shown = {
+            "steps": [one.replace(str(folder), "FOLDER") for one in said],
+            "log": lab.log.to_dicts(),
+        }
         kept = lab.memories.filter(~lab.memories["status"].is_in(["purged"]))["id"].to_list()
         yield Built(lab, words.text(random.Random("task")), tuple(kept[:2]), shown)
 
@@ -168,13 +176,33 @@ def table(pack: str, folder: Path) -> Iterator[Built]:
         rows.writerow(["body", "author", "created_at", "topic", "kind"])
         for number, (speaker, text) in enumerate(_TOLD):
             kind = ["note", "decision", "preference"][number % 3]
-            rows.writerow([text, speaker, (start + timedelta(days=3 * number)).isoformat(), f"team-{number % 2}", kind])
+            rows.writerow(
+                [
+                    text,
+                    speaker,
+                    (start + timedelta(days=3 * number)).isoformat(),
+                    f"team-{number % 2}",
+                    kind,
+                ]
+            )
     with memlab.open(pack=pack, clock=clock) as lab:
-        columns = {"text": "body", "speaker": "author", "at": "created_at", "project": "topic", "kind": None}
+        columns = {
+            "text": "body",
+            "speaker": "author",
+            "at": "created_at",
+            "project": "topic",
+            "kind": None,
+        }
         loaded = lab.load(path, columns=columns, linking="now", progress=False)
         _ask(lab, clock)
-        edited = lab.edit(4, text="We deploy with canaries, never in place.", reason="decided in May")
-        beside = {"loaded": loaded.frame.to_dicts(), "guessed": str(loaded.guessed), "edited": edited.id}
+        edited = lab.edit(
+            4, text="We deploy with canaries, never in place.", reason="decided in May"
+        )
+        beside = {
+            "loaded": loaded.frame.to_dicts(),
+            "guessed": str(loaded.guessed),
+            "edited": edited.id,
+        }
         yield Built(lab, "Prepare the release of the team", (6, 12), beside)
 
 
@@ -194,7 +222,14 @@ def chat(pack: str, folder: Path) -> Iterator[Built]:
                 message = {"id": key, "author": {"role": role}, "create_time": at, "content": said}
                 tree[key] = {"id": key, "parent": last, "message": message}
                 last = key
-        talks.append({"title": f"Day {day}", "conversation_id": f"c-{day}", "mapping": tree, "current_node": last})
+        talks.append(
+            {
+                "title": f"Day {day}",
+                "conversation_id": f"c-{day}",
+                "mapping": tree,
+                "current_node": last,
+            }
+        )
     path = folder / "conversations.json"
     path.write_text(json.dumps(talks))
     clock = memlab.ManualClock("2026-06-01T08:00:00")
@@ -226,8 +261,12 @@ _WORLD = World("golden", seed=5, days=20, projects=3, messages_per_day=6, questi
 @_named
 def simulated(pack: str, folder: Path) -> Iterator[Built]:
     """Twenty simulated days under the pack, with probes, late feedback and weekly upkeep, and a challenger."""
-    with live(_WORLD, pack=pack, challengers=["workbench" if pack == "memlab" else "memlab"], every_days=7) as lived:
-        yield Built(lived.lab, "Plan the launch of Otter", (3, 5), {"earned": lived.earned().to_dicts()})
+    with live(
+        _WORLD, pack=pack, challengers=["workbench" if pack == "memlab" else "memlab"], every_days=7
+    ) as lived:
+        yield Built(
+            lived.lab, "Plan the launch of Otter", (3, 5), {"earned": lived.earned().to_dicts()}
+        )
 
 
 _AGENTS = (
@@ -242,11 +281,16 @@ _VIEWERS = ("agent:tutor", "agent:coder", "agent:guest", "user")
 @_named
 def agents(pack: str, folder: Path) -> Iterator[Built]:
     """Four agents of three roles in two projects; what each of them may do, and what each viewer sees."""
-    events = World("crew", seed=9, days=12, projects=2, messages_per_day=6, questions_per_day=2).events()
+    events = World(
+        "crew", seed=9, days=12, projects=2, messages_per_day=6, questions_per_day=2
+    ).events()
     clock = memlab.ManualClock(events[0].at)
     done: list[str] = []
     with memlab.open(pack=pack, clock=clock) as lab:
-        crew = [lab.agents(name, project=project, session=f"{name}-1", role=role) for name, project, role in _AGENTS]
+        crew = [
+            lab.agents(name, project=project, session=f"{name}-1", role=role)
+            for name, project, role in _AGENTS
+        ]
 
         def attempt(what: str, verb: Callable[[], Any]) -> Any:
             """Do it, and note what came of it."""
@@ -264,10 +308,15 @@ def agents(pack: str, folder: Path) -> Iterator[Built]:
             clock.set(event.at)
             agent = crew[number % len(crew)]
             if isinstance(event, QuestionEvent):
-                hits = attempt(f"{agent.name} recalls", lambda one=agent, text=event.text: one.recall(text))
+                hits = attempt(
+                    f"{agent.name} recalls", lambda one=agent, text=event.text: one.recall(text)
+                )
                 if hits:
                     outcome = "success" if number % 3 else "fail"
-                    attempt(f"{agent.name} judges", lambda one=agent, hit=hits[0], how=outcome: one.feedback(hit, how))
+                    attempt(
+                        f"{agent.name} judges",
+                        lambda one=agent, hit=hits[0], how=outcome: one.feedback(hit, how),
+                    )
             elif isinstance(event, MessageEvent):
                 fields: dict[str, Any] = {"kind": event.kind, "importance": event.importance}
                 if number % 5 == 0:
@@ -283,11 +332,17 @@ def agents(pack: str, folder: Path) -> Iterator[Built]:
                     lambda one=agent, text=event.text, more=fields: one.remember(text, **more),
                 )
         lab.agents.observe(
-            "I prefer short answers in the morning.", creator="user", visibility="private", linking="now"
+            "I prefer short answers in the morning.",
+            creator="user",
+            visibility="private",
+            linking="now",
         )
         for number in range(1, 13):
             for agent in crew[:2]:
-                attempt(f"{agent.name} edits {number}", lambda one=agent, at=number: one.edit(at, importance=0.7))
+                attempt(
+                    f"{agent.name} edits {number}",
+                    lambda one=agent, at=number: one.edit(at, importance=0.7),
+                )
             attempt(f"guest forgets {number}", lambda at=number: crew[3].forget(at))
         attempt("chief forgets", lambda: crew[2].forget([2, 5]))
         lab.agents.switch_off("beta", reason="an audit")

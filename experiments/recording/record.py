@@ -43,11 +43,15 @@ def describe_machine() -> str:
     from numpy._core import _multiarray_umath as built
     from threadpoolctl import threadpool_info
 
-    kernels = sorted({f"{one['internal_api']} {one.get('architecture', '')}" for one in threadpool_info()})
+    kernels = sorted(
+        {f"{one['internal_api']} {one.get('architecture', '')}" for one in threadpool_info()}
+    )
     units = [name for name, there in sorted(built.__cpu_features__.items()) if there]
     processor = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
-    if info.exists() and (model := re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE)):
+    if info.exists() and (
+        model := re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE)
+    ):
         processor = model[1]
     packages = ", ".join(f"{name} {version(name)}" for name in _NUMERIC)
     libc = " ".join(platform.libc_ver())
@@ -97,14 +101,18 @@ def line_of(thing: Thing, machine: str) -> Line:
 # -- comparing --------------------------------------------------------------------------------------------------------
 
 
-def compare(record: Record, things: Mapping[str, Thing], machine: str, expected: Iterable[str]) -> list[Change]:
+def compare(
+    record: Record, things: Mapping[str, Thing], machine: str, expected: Iterable[str]
+) -> list[Change]:
     """Return what differs between the record and things computed here.
 
     ``expected`` are the names of the record that should have been computed; those that were not are changes.
     """
     here = digest(machine.encode())
     changes = [
-        Change(name, {"(thing)": "is in the record and was not made"}) for name in expected if name not in things
+        Change(name, {"(thing)": "is in the record and was not made"})
+        for name in expected
+        if name not in things
     ]
     for name, thing in things.items():
         if (line := record.lines.get(name)) is None:
@@ -116,7 +124,9 @@ def compare(record: Record, things: Mapping[str, Thing], machine: str, expected:
 
 def is_rounded(line: Line, thing: Thing) -> bool:
     """Whether any floats of a thing differ from its line, be it in the last bit."""
-    return any(line.parts.get(name, ("", part.bits))[1] != part.bits for name, part in thing.parts.items())
+    return any(
+        line.parts.get(name, ("", part.bits))[1] != part.bits for name, part in thing.parts.items()
+    )
 
 
 def _changed_parts(line: Line, thing: Thing, *, to_the_bit: bool) -> dict[str, str]:
@@ -166,8 +176,14 @@ def read(folder: Path) -> Record:
         sums[name][part] = np.array(values)
     lines = {}
     for row in rest:
-        parts = {part: (exact, bits) for part, both in row["parts"].items() for exact, _, bits in [both.partition("/")]}
-        lines[row["name"]] = Line(row["name"], row["rows"], parts, row["machine"], sums[row["name"]])
+        parts = {
+            part: (exact, bits)
+            for part, both in row["parts"].items()
+            for exact, _, bits in [both.partition("/")]
+        }
+        lines[row["name"]] = Line(
+            row["name"], row["rows"], parts, row["machine"], sums[row["name"]]
+        )
     return Record(lines, head["machines"])
 
 
@@ -176,8 +192,14 @@ def write(folder: Path, record: Record, changes: Iterable[Change], reason: str) 
     lines = [json.dumps({"machines": dict(record.machines)})]
     rows: list[tuple[str, str, list[float]]] = []
     for line in record.lines.values():
-        parts = {part: f"{exact}/{bits}" if bits else exact for part, (exact, bits) in line.parts.items()}
-        lines.append(json.dumps({"name": line.name, "rows": line.rows, "machine": line.machine, "parts": parts}))
+        parts = {
+            part: f"{exact}/{bits}" if bits else exact for part, (exact, bits) in line.parts.items()
+        }
+        lines.append(
+            json.dumps(
+                {"name": line.name, "rows": line.rows, "machine": line.machine, "parts": parts}
+            )
+        )
         rows += [(line.name, part, values.tolist()) for part, values in line.sums.items()]
     (folder / RECORD).write_text("\n".join(lines) + "\n")
     schema = {"name": pl.String, "part": pl.String, "sums": pl.List(pl.Float64)}
@@ -192,7 +214,9 @@ def write(folder: Path, record: Record, changes: Iterable[Change], reason: str) 
 def unlogged(folder: Path) -> str:
     """Return a sentence if the record is not the one that the last entry of the log describes, else nothing."""
     log = folder / CHANGES
-    entries = re.findall(r"^Record ([0-9a-f]+)$", log.read_text(), re.MULTILINE) if log.exists() else []
+    entries = (
+        re.findall(r"^Record ([0-9a-f]+)$", log.read_text(), re.MULTILINE) if log.exists() else []
+    )
     if (folder / RECORD).exists() and (not entries or entries[-1] != _content(folder)):
         return f"{RECORD} is not the record of the last entry of {CHANGES}: run --write --reason after every change."
     return ""
@@ -209,7 +233,9 @@ def _content(folder: Path) -> str:
 
 def _summary(changes: Iterable[Change]) -> str:
     """One line for each set of changed parts and kind of thing; labs stand together, and the packs of a lab."""
-    packs_of: defaultdict[tuple[str, str], defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    packs_of: defaultdict[tuple[str, str], defaultdict[str, list[str]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for change in changes:
         lab, pack, kind = _split(change.name)
         packs_of[kind, _joined(change.parts)][lab].append(pack)

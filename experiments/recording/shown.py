@@ -31,7 +31,9 @@ def pack_thing(pack: str, *, keep: bool) -> Thing:
     loaded = load_pack(pack)
     policies = dict(sorted(loaded.policy_hashes.items()))
     settings = dict(sorted(loaded.settings.items()))
-    return json_thing(f"hashes/{pack}/pack", {"pack": loaded.hash, **policies, "settings": settings}, keep=keep)
+    return json_thing(
+        f"hashes/{pack}/pack", {"pack": loaded.hash, **policies, "settings": settings}, keep=keep
+    )
 
 
 def things_of(name: str, pack: str, built: Built, folder: Path, *, keep: bool) -> Iterator[Thing]:
@@ -62,12 +64,21 @@ def things_of(name: str, pack: str, built: Built, folder: Path, *, keep: bool) -
         path = lab.io.export(exports / f"all.{suffix}")
         if suffix == "parquet":
             tables = pl.read_parquet(path)
-            bodies = pl.col("event").struct.field("body").str.replace_all(str(folder), "FOLDER", literal=True)
+            bodies = (
+                pl.col("event")
+                .struct.field("body")
+                .str.replace_all(str(folder), "FOLDER", literal=True)
+            )
             yield frame(
-                "export-parquet", tables.with_columns(pl.col("event").struct.with_fields(body=_unnumbered(bodies)))
+                "export-parquet",
+                tables.with_columns(pl.col("event").struct.with_fields(body=_unnumbered(bodies))),
             )
         else:
-            yield text_thing(called(f"export-{suffix}"), path.read_text().replace(str(folder), "FOLDER"), keep=keep)
+            yield text_thing(
+                called(f"export-{suffix}"),
+                path.read_text().replace(str(folder), "FOLDER"),
+                keep=keep,
+            )
     yield json_thing(called("receipt"), _receipt(lab, built, folder), keep=keep)
     yield frame("memories-after-purge", lab.memories)
 

@@ -61,7 +61,11 @@ class Part:
     @property
     def bits(self) -> str:
         """Digest of the floats to the bit; empty without floats."""
-        return digest(np.ascontiguousarray(self.floats, dtype="<f8").tobytes()) if len(self.floats) else ""
+        return (
+            digest(np.ascontiguousarray(self.floats, dtype="<f8").tobytes())
+            if len(self.floats)
+            else ""
+        )
 
     def sums(self) -> Floats:
         """Return the weighted sum of each run of floats."""
@@ -69,7 +73,9 @@ class Part:
 
     def bounds(self) -> Floats:
         """Return how far each sum may differ if every float is within the tolerance."""
-        return _run_sums(np.maximum(np.abs(self.floats), 1.0) * _weights(len(self.floats)) * TOLERANCE)
+        return _run_sums(
+            np.maximum(np.abs(self.floats), 1.0) * _weights(len(self.floats)) * TOLERANCE
+        )
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,12 @@ def frame_thing(name: str, frame: pl.DataFrame, *, keep: bool = False) -> Thing:
 def json_thing(name: str, value: Mapping[str, Any], *, keep: bool = False) -> Thing:
     """Split a JSON object into its keys."""
     parts = {str(key): _json_part(one) for key, one in value.items()}
-    return Thing(name, len(parts), parts, json.dumps(value, indent=1, default=str, ensure_ascii=False) if keep else "")
+    return Thing(
+        name,
+        len(parts),
+        parts,
+        json.dumps(value, indent=1, default=str, ensure_ascii=False) if keep else "",
+    )
 
 
 def text_thing(name: str, text: str, *, keep: bool = False) -> Thing:
@@ -113,16 +124,22 @@ def _column(series: pl.Series) -> Part:
         return _text_part(series.cast(pl.String).to_list(), kind)
     if series.dtype.is_nested():
         return _json_part(series.to_list(), kind)
-    return Part(digest(f"{kind} {json.dumps(series.to_physical().to_list())}".encode()), np.empty(0))
+    return Part(
+        digest(f"{kind} {json.dumps(series.to_physical().to_list())}".encode()), np.empty(0)
+    )
 
 
 def _float_part(series: pl.Series) -> Part:
     values = series.cast(pl.Float64)
     numbers = values.fill_null(0.0).to_numpy()
     kinds = np.select(
-        [values.is_null().to_numpy(), np.isnan(numbers), numbers == np.inf, numbers == -np.inf], [1, 2, 3, 4], 0
+        [values.is_null().to_numpy(), np.isnan(numbers), numbers == np.inf, numbers == -np.inf],
+        [1, 2, 3, 4],
+        0,
     )
-    return Part(digest(f"{series.dtype} ".encode() + kinds.astype(np.uint8).tobytes()), numbers[kinds == 0])
+    return Part(
+        digest(f"{series.dtype} ".encode() + kinds.astype(np.uint8).tobytes()), numbers[kinds == 0]
+    )
 
 
 def _text_part(texts: Iterable[str | None], kind: str = "text") -> Part:

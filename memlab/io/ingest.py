@@ -18,7 +18,13 @@ from memlab.io.formats.labelled import (
     digest,
     read_questions,
 )
-from memlab.io.formats.locomo import LOCOMO_SHA256, LOCOMO_URL, correct_evidence, download_locomo, read_locomo
+from memlab.io.formats.locomo import (
+    LOCOMO_SHA256,
+    LOCOMO_URL,
+    correct_evidence,
+    download_locomo,
+    read_locomo,
+)
 
 __all__ = [
     "LOCOMO_SHA256",

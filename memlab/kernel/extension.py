@@ -135,7 +135,9 @@ class Extension:
 
     def __repr__(self) -> str:
         counts = [
-            f"{len(getattr(self, kind))} {kind}" for kind in _HOMES if kind != "registers" and getattr(self, kind)
+            f"{len(getattr(self, kind))} {kind}"
+            for kind in _HOMES
+            if kind != "registers" and getattr(self, kind)
         ]
         return printable(f"<Extension {self.label}: {', '.join(counts) or 'nothing'}>")
 
@@ -215,14 +217,21 @@ def register_own(*kinds: str) -> None:
 def _with_owner(extension: Extension) -> Extension:
     """Return the extension with each of its declarations naming it as the owner."""
     declared = {kind: getattr(extension, kind) for kind in _HOMES}
-    declared["events"] = [*extension.events, *(event for one in extension.projections for event in _events_of(one))]
-    declared["registers"] = [one.register() for one in extension.projections if hasattr(one, "register")]
+    declared["events"] = [
+        *extension.events,
+        *(event for one in extension.projections for event in _events_of(one)),
+    ]
+    declared["registers"] = [
+        one.register() for one in extension.projections if hasattr(one, "register")
+    ]
     changed: dict[str, Any] = {}
     for kind, items in declared.items():
         changed[kind] = own = tuple(_owned(item, extension) for item in items)
         names = [item.name for item in own]
         if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
-            raise InputError(f"The extension {extension.label} declares {twice} twice among its {kind}.")
+            raise InputError(
+                f"The extension {extension.label} declares {twice} twice among its {kind}."
+            )
     registers = changed.pop("registers")
     owned = replace(extension, **changed)
     object.__setattr__(owned, "registers", registers)
@@ -236,11 +245,15 @@ def _events_of(projection: Any) -> Sequence[Any]:
 
 
 def _owned(item: Any, extension: Extension) -> Any:
-    if hasattr(type(item), "__dataclass_fields__") and "owner" in {one.name for one in fields(item)}:
+    if hasattr(type(item), "__dataclass_fields__") and "owner" in {
+        one.name for one in fields(item)
+    }:
         return replace(item, owner=extension.label)
     name = getattr(item, "name", None) or getattr(item, "__name__", None)
     if not isinstance(name, str):
-        raise InputError(f"The extension {extension.label} declares something without a name: {item!r:.80}.")
+        raise InputError(
+            f"The extension {extension.label} declares something without a name: {item!r:.80}."
+        )
     return Owned(name, item, extension.label)
 
 
@@ -280,7 +293,9 @@ def _load(entry: EntryPoint) -> None:
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a package raises at import, memlab starts
         reason = f"{type(error).__name__}: {error}"
         warnings.warn(
-            f"The extension {entry.name} ({entry.value}) was not loaded. {reason}", ExtensionWarning, stacklevel=4
+            f"The extension {entry.name} ({entry.value}) was not loaded. {reason}",
+            ExtensionWarning,
+            stacklevel=4,
         )
 
 

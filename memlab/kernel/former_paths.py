@@ -19,7 +19,17 @@ __all__ = ["FORMER_PATHS", "moved_name", "present_path", "redirect_former_paths"
 
 _PACKAGES = {
     "kernel": (
-        *("embedding", "english", "extension", "graph", "index", "journal", "language", "policies", "privacy"),
+        *(
+            "embedding",
+            "english",
+            "extension",
+            "graph",
+            "index",
+            "journal",
+            "language",
+            "policies",
+            "privacy",
+        ),
         *("recall", "registry", "schema", "slates", "state", "storage", "version"),
     ),
     "kernel.base": ("arguments", "clock", "disk", "display", "printable", "progress", "scratch"),
@@ -29,10 +39,23 @@ _PACKAGES = {
     "ui": ("cli", "demo", "notebook", "widgets"),
 }
 
-_VERBS = ("core", "corrections", "features", "feedback", "graph", "policies", "recalling", "remembering")
+_VERBS = (
+    "core",
+    "corrections",
+    "features",
+    "feedback",
+    "graph",
+    "policies",
+    "recalling",
+    "remembering",
+)
 
 FORMER_PATHS = {
-    **{f"memlab.{name}": f"memlab.{group}.{name}" for group, names in _PACKAGES.items() for name in names},
+    **{
+        f"memlab.{name}": f"memlab.{group}.{name}"
+        for group, names in _PACKAGES.items()
+        for name in names
+    },
     **dict.fromkeys(("memlab.interrupts", "memlab.worker"), "memlab.kernel.base.threads"),
     "memlab.latencies": "memlab.kernel.verbs.core",
     "memlab.moving": "memlab.io.formats",
@@ -45,7 +68,10 @@ FORMER_PATHS = {
     "memlab.reading": "memlab.io.formats",
     "memlab.subjects.retention.curves": "memlab.subjects.retention.forecast",
     "memlab.subjects.retention.schedule": "memlab.subjects.retention.retention",
-    **{f"memlab.subjects.{name}": f"memlab.kernel.verbs.{name}" for name in (*_VERBS, "results", "seam")},
+    **{
+        f"memlab.subjects.{name}": f"memlab.kernel.verbs.{name}"
+        for name in (*_VERBS, "results", "seam")
+    },
 }
 """Each former path of a package or module, and its present path."""
 

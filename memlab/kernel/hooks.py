@@ -63,10 +63,16 @@ class Hook:
 def _refusal(hook: Hook) -> str | None:
     """Return why an extension's hook is refused."""
     if hook.point not in POINTS:
-        return f"The hook {hook.name} names the point {hook.point!r}; there are {', '.join(POINTS)}."
+        return (
+            f"The hook {hook.name} names the point {hook.point!r}; there are {', '.join(POINTS)}."
+        )
     if hook.point == "feedback":
         return f"The hook {hook.name} gives fields of memlab's event feedback: declare an event of your own."
-    return None if callable(hook.call) or isinstance(hook.call, str) else f"The hook {hook.name} is no function."
+    return (
+        None
+        if callable(hook.call) or isinstance(hook.call, str)
+        else f"The hook {hook.name} is no function."
+    )
 
 
 HOOKS: Registry[Hook] = Registry("hook", kind="hooks", about="point", check=_refusal)

@@ -38,7 +38,9 @@ class Owned:
     @property
     def doc(self) -> str:
         """The first line of its documentation."""
-        return (getattr(self.value, "help", None) or getattr(self.value, "__doc__", None) or "").split("\n")[0]
+        return (
+            getattr(self.value, "help", None) or getattr(self.value, "__doc__", None) or ""
+        ).split("\n")[0]
 
 
 D = TypeVar("D", bound=Declaration)
@@ -99,7 +101,9 @@ class Registry(Mapping[str, D], Displayed):
         return name in self._items
 
     def __setitem__(self, name: str, value: object) -> None:
-        raise TypeError(f"A {self.noun} is declared with memlab.extend(...); this mapping is read-only.")
+        raise TypeError(
+            f"A {self.noun} is declared with memlab.extend(...); this mapping is read-only."
+        )
 
     def __delitem__(self, name: str) -> None:
         raise TypeError(f"The {self.noun} {name} cannot be removed: this mapping is read-only.")
@@ -137,7 +141,11 @@ class Registry(Mapping[str, D], Displayed):
 
     def remove(self, extension: str) -> None:
         """Remove whatever the extension of this name declared."""
-        kept = {name: item for name, item in self._items.items() if not item.owner or _name_of(item.owner) != extension}
+        kept = {
+            name: item
+            for name, item in self._items.items()
+            if not item.owner or _name_of(item.owner) != extension
+        }
         if len(kept) < len(self._items):
             self._items = kept
             self.changes += 1
@@ -149,12 +157,17 @@ class Registry(Mapping[str, D], Displayed):
 
     def __repr__(self) -> str:
         width = max(map(len, self._items), default=0)
-        lines = [f"{name:<{width}}  {clip(description, 100)}" for name, description in self._descriptions()]
+        lines = [
+            f"{name:<{width}}  {clip(description, 100)}"
+            for name, description in self._descriptions()
+        ]
         return printable("\n".join(lines))
 
     def _display(self) -> object:
         parts = [
-            details(Markup("<b>{}</b> {}").format(name, description), _fields(self._known(self[name])))
+            details(
+                Markup("<b>{}</b> {}").format(name, description), _fields(self._known(self[name]))
+            )
             for name, description in self._descriptions()
         ]
         return f"{len(self)} declared", box(parts)

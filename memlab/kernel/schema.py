@@ -165,14 +165,24 @@ MEMORY: dict[str, Column] = {
         Column("speaker", "name", "Who said it."),
         Column("branch", "name", "The branch of the code base it was learned on."),
         Column("creator", "name", "Who wrote it: user, agent:coder, ..."),
-        Column("scope", "word", "How far it reaches: everywhere, its project, its session.", "project", words=SCOPES),
+        Column(
+            "scope",
+            "word",
+            "How far it reaches: everywhere, its project, its session.",
+            "project",
+            words=SCOPES,
+        ),
         Column("provenance", "word", "How it came to be known.", "user-stated", words=PROVENANCES),
         Column("visibility", "word", "Who may see it.", "project", words=VISIBILITIES),
         Column("source", "word", "What it was learned from.", "conversation", words=SOURCES),
         Column("tags", "list", "Free labels."),
         Column("files", "list", "Paths that it is about."),
         Column("agents", "list", "Who contributed to it."),
-        Column("triggers", "list", "What brings it up: it surfaces when one of these occurs in the question."),
+        Column(
+            "triggers",
+            "list",
+            "What brings it up: it surfaces when one of these occurs in the question.",
+        ),
         Column("title", "name", "What a procedure is called."),
         Column("steps", "list", "What a procedure does, in order."),
         Column("prerequisites", "list", "What a procedure needs."),
@@ -191,36 +201,89 @@ MEMORY: dict[str, Column] = {
         Column("value", "name", "The value that the predicate has, where it is no entity."),
         Column("season", "name", "It takes part only while this season is on: release-week."),
         Column("origin", "name", "Where an imported memory comes from: a lab and its id there."),
-        Column("first_message", "num", "The first message of its session that it comes from.", None, "", 0),
+        Column(
+            "first_message",
+            "num",
+            "The first message of its session that it comes from.",
+            None,
+            "",
+            0,
+        ),
         Column("last_message", "num", "The last one.", None, "", 0),
         Column("importance", "num", "How much it matters.", 0.5, "share", 0, 1),
         Column("confidence", "num", "How sure it is.", 0.8, "share", 0, 1),
         Column(
-            "strength", "num", "Vividness when last recalled, in percent, or how often it was confirmed.", 100.0, "", 0
+            "strength",
+            "num",
+            "Vividness when last recalled, in percent, or how often it was confirmed.",
+            100.0,
+            "",
+            0,
         ),
         Column("emotional_weight", "num", "How much feeling it carries.", 5.0, "percent", 0, 100),
-        Column("recency_weight", "num", "How much its own recency may add to a score.", 0.5, "share", 0, 1),
+        Column(
+            "recency_weight",
+            "num",
+            "How much its own recency may add to a score.",
+            0.5,
+            "share",
+            0,
+            1,
+        ),
         Column("energy", "num", "Energy when last used; it decays from there.", 1.0, "share", 0, 1),
-        Column("stability", "num", "Days until the chance of recalling it falls to 0.9.", None, "days", 0),
+        Column(
+            "stability",
+            "num",
+            "Days until the chance of recalling it falls to 0.9.",
+            None,
+            "days",
+            0,
+        ),
         Column("difficulty", "num", "How hard it is to keep, 1 to 10.", None, "", 1, 10),
         Column("ttl_days", "num", "Days that it is to live; none means for good.", None, "days", 0),
-        Column("trust", "num", "Trust in where it comes from; none: by its provenance.", None, "share", 0, 1),
+        Column(
+            "trust",
+            "num",
+            "Trust in where it comes from; none: by its provenance.",
+            None,
+            "share",
+            0,
+            1,
+        ),
         Column("pinned", "bool", "Kept fresh whatever its age.", False),
         Column("valid_from", "time", "Since when it holds; none: since it was created."),
         Column("valid_until", "time", "Until when it held; none: it still does."),
         Column("created", "time", "When it was remembered, or `at` if given.", "now"),
         Column("status", "word", "Whether it takes part in recall.", "active", words=STATUSES),
         Column("label", "name", "The word that the label policy last had for it.", given=False),
-        Column("superseded_by", "num", "The memory that stands in its place, by id.", None, "", 1, given=False),
-        Column("changed", "time", "When its status, label or fields were last changed.", given=False),
-        Column("accessed", "time", "When it was last recalled; at first its creation.", "now", given=False),
+        Column(
+            "superseded_by",
+            "num",
+            "The memory that stands in its place, by id.",
+            None,
+            "",
+            1,
+            given=False,
+        ),
+        Column(
+            "changed", "time", "When its status, label or fields were last changed.", given=False
+        ),
+        Column(
+            "accessed",
+            "time",
+            "When it was last recalled; at first its creation.",
+            "now",
+            given=False,
+        ),
         Column("access", "num", "How often it was recalled.", 0.0, "count", 0, given=False),
         Column("success", "num", "Feedback of success so far.", 0.0, "count", 0, given=False),
         Column("fail", "num", "Feedback of failure so far.", 0.0, "count", 0, given=False),
     )
 }
 
-FIELDS: tuple[str, ...] = tuple(name for name, column in MEMORY.items() if column.given and name != "created")
+FIELDS: tuple[str, ...] = tuple(
+    name for name, column in MEMORY.items() if column.given and name != "created"
+)
 """What ``lab.remember`` takes beside ``at``: docs/reference/memories.md#fields-of-a-memory."""
 
 FIXED = ("text", "ref", "speaker", "project", "session", "created")
@@ -233,7 +296,9 @@ EDGE: dict[str, Column] = {
         Column("target", "num", "The memory it enters, by id."),
         Column("relation", "word", "What joins them.", "relates-to", words=RELATIONS, open=True),
         Column("weight", "num", "How strongly.", 1.0, "share", 0, 1),
-        Column("reinforcements", "num", "How often it was strengthened.", 0.0, "count", 0, given=False),
+        Column(
+            "reinforcements", "num", "How often it was strengthened.", 0.0, "count", 0, given=False
+        ),
         Column("created", "time", "When it was made.", given=False),
     )
 }
@@ -275,7 +340,9 @@ def single_valued(predicate: str, declared: str) -> bool:
     (True, False)
     """
     names = declared.split()
-    return any(predicate.startswith(one[:-1]) if one.endswith("*") else predicate == one for one in names)
+    return any(
+        predicate.startswith(one[:-1]) if one.endswith("*") else predicate == one for one in names
+    )
 
 
 _ROLE_NAMES = {

@@ -70,7 +70,18 @@ INK = "#010203"
 GREY = "#8a8f98"
 BLUE = "#3b7dd8"
 ORANGE = "#e07b39"
-CYCLE = (BLUE, ORANGE, "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#7a5fc0", "#b5485d", "#6b8e23", "#4f6d7a")
+CYCLE = (
+    BLUE,
+    ORANGE,
+    "#009e73",
+    "#cc79a7",
+    "#8a6d00",
+    "#56b4e9",
+    "#7a5fc0",
+    "#b5485d",
+    "#6b8e23",
+    "#4f6d7a",
+)
 """The first six are Okabe and Ito's (2008), the first two in a shade of ours."""
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -130,7 +141,9 @@ def panelled(
             if len(axes) != count or len({one.get_figure(root=True) for one in axes}) != 1:
                 grid = f"plt.subplots({shape[0]}, {shape[1]})[1]"
                 near = f", such as {grid}" if shape[0] * shape[1] == count else ""
-                raise InputError(f"axes: {count} of one figure are needed, one for each panel{near}, not {len(axes)}.")
+                raise InputError(
+                    f"axes: {count} of one figure are needed, one for each panel{near}, not {len(axes)}."
+                )
             panels = list(axes)
         draw(panels)
     return _figure_of(panels[0])
@@ -161,14 +174,18 @@ def _figure_of(axes: Axes) -> Figure:
     return figure
 
 
-def legend_of(panels: Sequence[Axes], *, alone: bool, ncols: int, title: str | None = None, **how: Any) -> None:
+def legend_of(
+    panels: Sequence[Axes], *, alone: bool, ncols: int, title: str | None = None, **how: Any
+) -> None:
     """One legend for all panels, whose lines are the same: below them, or ``alone``, on the caller's, in the first."""
     handles, names = panels[0].get_legend_handles_labels()
     how |= {"frameon": False, "title": title}
     if alone:
         legend = panels[0].legend(handles, names, **how)
     else:
-        legend = _figure_of(panels[0]).legend(handles, names, loc="outside lower center", ncols=ncols, **how)
+        legend = _figure_of(panels[0]).legend(
+            handles, names, loc="outside lower center", ncols=ncols, **how
+        )
     if "fontsize" in how:
         legend.get_title().set_fontsize(how["fontsize"])
     for text in legend.get_texts():
@@ -186,16 +203,25 @@ def element(figure: Figure, *, name: str) -> str:
 
     with rc_context({**STYLE, "svg.hashsalt": name}):
         out = io.StringIO()
-        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        figure.savefig(
+            out, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
+        )
     text = out.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
-    text = text.replace(INK, "currentColor").replace(' xmlns:xlink="http://www.w3.org/1999/xlink"', "")
+    text = text.replace(INK, "currentColor").replace(
+        ' xmlns:xlink="http://www.w3.org/1999/xlink"', ""
+    )
     text = text.replace(' xmlns="http://www.w3.org/2000/svg"', "").replace("xlink:href", "href")
     text = re.sub(r"(font: (?:\w+ )*[\d.]+px) [^;\"]+", r"\1 var(--face)", text)
     text = re.sub(r'id="([^"]+)"', rf'id="{name}-\1"', text)
     text = re.sub(r'(href="|url\()#', rf"\1#{name}-", text)
-    return re.sub(r'<svg height="[^"]+" ', "<svg ", re.sub(r' (?:width|height)="[\d.]+pt"', "", text, count=2), count=1)
+    return re.sub(
+        r'<svg height="[^"]+" ',
+        "<svg ",
+        re.sub(r' (?:width|height)="[\d.]+pt"', "", text, count=2),
+        count=1,
+    )
 
 
 def draw_ranks(
@@ -219,7 +245,14 @@ def draw_ranks(
             start, stop = left or foot, right or foot
             if left and right:
                 colour = ORANGE if start > stop else BLUE if start < stop else GREY
-                axes.plot([0, 1], [start, stop], color=colour, linewidth=2.2, solid_capstyle="round", zorder=2)
+                axes.plot(
+                    [0, 1],
+                    [start, stop],
+                    color=colour,
+                    linewidth=2.2,
+                    solid_capstyle="round",
+                    zorder=2,
+                )
             else:
                 axes.plot([0, 1], [start, stop], color=GREY, linewidth=0.8, alpha=0.5, zorder=1)
             if left:
@@ -261,5 +294,7 @@ def write_page(html: str, path: str | Path) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(html, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"The page cannot be written to {target}: {error.strerror}. Name another path.") from None
+        raise InputError(
+            f"The page cannot be written to {target}: {error.strerror}. Name another path."
+        ) from None
     return target

@@ -19,7 +19,17 @@ from memlab.kernel.journal import Event
 from memlab.kernel.policies import FEATURES, Pack
 from memlab.kernel.recall import Moment
 from memlab.kernel.schema import NEVER, RECALLABLE
-from memlab.kernel.state import MEMORY_ID, TIME, Change, Field, Projection, State, listed, stamps, values_of
+from memlab.kernel.state import (
+    MEMORY_ID,
+    TIME,
+    Change,
+    Field,
+    Projection,
+    State,
+    listed,
+    stamps,
+    values_of,
+)
 
 __all__ = [
     "FactTimes",
@@ -42,7 +52,9 @@ Flags = NDArray[np.bool_]
 _TOOK_PART = (*RECALLABLE, "superseded")
 """The statuses of what was true at some time; what was retracted or flagged never was."""
 
-_LINKS = frozenset(["about", "as", "at", "by", "for", "from", "in", "into", "of", "on", "to", "with"])
+_LINKS = frozenset(
+    ["about", "as", "at", "by", "for", "from", "in", "into", "of", "on", "to", "with"]
+)
 _PAST = ("quit", "sold", "left", "lost", "got", "gave", "broke")
 _NO_VERBS = ("us", "ss", "is")
 _PARTS = re.compile(r"[-_\s]+")
@@ -69,7 +81,10 @@ class FactTimes(Projection):
             self.gaps[id] = [(start, stop) for start, stop in gaps]
 
     def dump(self) -> Any:
-        return [[id, told, [list(gap) for gap in self.gaps.get(id, [])]] for id, told in self.told.items()]
+        return [
+            [id, told, [list(gap) for gap in self.gaps.get(id, [])]]
+            for id, told in self.told.items()
+        ]
 
     def load(self, dumped: Any) -> None:
         self.told = {id: list(told) for id, told, _ in dumped}
@@ -123,11 +138,19 @@ def fact_text(subject: str, predicate: str, value: str) -> str:
 def _is_verb(words: Sequence[str]) -> bool:
     """lives, was, moved, born in; not status, address, age."""
     first, last = words[0].lower(), words[-1].lower()
-    if first in ("is", "was", "has") or tuple(words[:2]) in (("no", "longer"), ("gave", "up"), ("broke", "up")):
+    if first in ("is", "was", "has") or tuple(words[:2]) in (
+        ("no", "longer"),
+        ("gave", "up"),
+        ("broke", "up"),
+    ):
         return True
     if first in _PAST:
         return True
-    return first.endswith("ed") or (first.endswith("s") and not first.endswith(_NO_VERBS)) or last in _LINKS
+    return (
+        first.endswith("ed")
+        or (first.endswith("s") and not first.endswith(_NO_VERBS))
+        or last in _LINKS
+    )
 
 
 def facts_of(state: State, *, subject: str | None = None) -> Rows:
@@ -152,7 +175,8 @@ def held_at(state: State, rows: Rows, at: int) -> Flags:
     gaps = fact_times_of(state).gaps
     if gaps:
         held &= ~np.array(
-            [any(low <= at < high for low, high in gaps.get(row + 1, ())) for row in rows.tolist()], dtype=np.bool_
+            [any(low <= at < high for low, high in gaps.get(row + 1, ())) for row in rows.tolist()],
+            dtype=np.bool_,
         )
     return held
 
@@ -171,22 +195,39 @@ def intervals(state: State, rows: Rows) -> tuple[Rows, Rows]:
 def relevance(state: State, pack: Pack, rows: Rows, now: int) -> NDArray[np.float64]:
     """The ``recall-score`` of memories at full activation; NaN throughout if the policy reads more of a query."""
     policy = pack.policies["recall-score"]
-    reads = [item for name in policy.inputs for item in getattr(policy.derived.get(name), "sets", (name,))]
-    if not len(rows) or not all(FEATURES[name].stage == "memory" or name == "activation" for name in reads):
+    reads = [
+        item
+        for name in policy.inputs
+        for item in getattr(policy.derived.get(name), "sets", (name,))
+    ]
+    if not len(rows) or not all(
+        FEATURES[name].stage == "memory" or name == "activation" for name in reads
+    ):
         return np.full(len(rows), np.nan)
-    values, nulls = Moment(state, pack, rows, now).ask(policy, given={"activation": lambda: np.ones(len(rows))})
-    return np.asarray(values if nulls is None else np.where(nulls, np.nan, values), dtype=np.float64)
+    values, nulls = Moment(state, pack, rows, now).ask(
+        policy, given={"activation": lambda: np.ones(len(rows))}
+    )
+    return np.asarray(
+        values if nulls is None else np.where(nulls, np.nan, values), dtype=np.float64
+    )
 
 
 def facts_frame(state: State, pack: Pack, rows: Rows, now: int) -> pl.DataFrame:
     """The columns that ``Lab.facts`` lists."""
     start, stop = intervals(state, rows)
     score = pl.Series("relevance", relevance(state, pack, rows, now)).fill_nan(None)
-    by = pl.Series("superseded_by", state.numbers["superseded_by"].values[rows]).fill_nan(None).cast(pl.Int64)
+    by = (
+        pl.Series("superseded_by", state.numbers["superseded_by"].values[rows])
+        .fill_nan(None)
+        .cast(pl.Int64)
+    )
     return pl.DataFrame(
         [
             pl.Series("id", rows + 1),
-            *(state.names[name].series(name, rows) for name in ("subject", "predicate", "object", "value")),
+            *(
+                state.names[name].series(name, rows)
+                for name in ("subject", "predicate", "object", "value")
+            ),
             pl.Series("confidence", state.numbers["confidence"].values[rows]),
             *(state.names[name].series(name, rows) for name in ("status", "source")),
             stamps("valid_from", start),
@@ -203,7 +244,9 @@ def retracted(state: State, row: int, now: int, reason: str | None) -> Change:
     """A fact that was never true. InputError if the memory is no fact, or is gone."""
     names = state.names
     if names["subject"].at(row) is None or names["predicate"].at(row) is None:
-        raise InputError(f"Memory {row + 1} is no fact: it has no subject and predicate. deprecate takes any memory.")
+        raise InputError(
+            f"Memory {row + 1} is no fact: it has no subject and predicate. deprecate takes any memory."
+        )
     status = names["status"].at(row)
     if status in ("deleted", "purged"):
         raise InputError(f"Fact {row + 1} is {status}; there is nothing to retract.")

@@ -50,10 +50,18 @@ class Identity:
         if self.role not in ROLES:
             raise UnknownName("role", self.role, ROLES)
         if self.name is None and self.role == "member":
-            raise InputError('A member is somebody, such as "agent:coder", who has memories of its own: say who.')
-        for what, text in (("name", self.name), ("project", self.project), ("session", self.session)):
+            raise InputError(
+                'A member is somebody, such as "agent:coder", who has memories of its own: say who.'
+            )
+        for what, text in (
+            ("name", self.name),
+            ("project", self.project),
+            ("session", self.session),
+        ):
             if text is not None and (not text or len(text) > _LONGEST):
-                raise InputError(f"The {what} of an agent or viewer has 1 to {_LONGEST} characters, not {text!r:.60}.")
+                raise InputError(
+                    f"The {what} of an agent or viewer has 1 to {_LONGEST} characters, not {text!r:.60}."
+                )
             if text is not None:
                 refuse(checked_text(text, where=what), what)
 
@@ -65,7 +73,9 @@ class Identity:
     def check_writes(self) -> None:
         """NotPermitted for a reader."""
         if not self.writes:
-            raise NotPermitted(f"{self._called} is a reader here: it recalls, and only a member or an owner writes.")
+            raise NotPermitted(
+                f"{self._called} is a reader here: it recalls, and only a member or an owner writes."
+            )
 
     def place(self, project: str | None) -> str | None:
         """The project of a call that names this one or none. NotPermitted for another project than its own."""
@@ -130,7 +140,11 @@ class Identity:
             creator = state.names["creator"].at(row)
             others = [one for one in state.lists["agents"].at(row) if one != self.name]
             if creator != self.name or others:
-                whose = f"shared with {others[0]}" if creator == self.name else f"of {creator or 'nobody'}"
+                whose = (
+                    f"shared with {others[0]}"
+                    if creator == self.name
+                    else f"of {creator or 'nobody'}"
+                )
                 raise NotPermitted(
                     printable(
                         f"Memory {row + 1} is {whose[:80]}, and {self._called} changes its own alone: remember what is "

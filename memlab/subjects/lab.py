@@ -93,7 +93,9 @@ class Lab(Displayed):
         if backups and (folder is None or read_only):
             raise InputError("backups=True needs a lab in a directory that is opened for writing.")
         if not create and folder is None:
-            raise InputError("create=False is for a lab in a directory: one in memory is always new.")
+            raise InputError(
+                "create=False is for a lab in a directory: one in memory is always new."
+            )
         if not create and folder is not None and not present(folder):
             raise LabUnavailable.at(folder, "no lab is there")
         store = Store(
@@ -140,7 +142,11 @@ class Lab(Displayed):
             return self._questions
         kept = KEPT.get(name)
         if kept is None:
-            return MADE[name](self._verbs(self._held, self._made)) if name in MADE else getattr(self, name)
+            return (
+                MADE[name](self._verbs(self._held, self._made))
+                if name in MADE
+                else getattr(self, name)
+            )
         made = self._kept[name] = kept(self._verbs(self._core, _kept_alone))
         if hasattr(made, "stop_soon"):
             weakref.finalize(self, made.stop_soon)
@@ -210,7 +216,13 @@ class Lab(Displayed):
 
     @overload
     def remember(  # type: ignore[overload-overlap]  # a text is an iterable of texts
-        self, text: str, *, at: When | None = None, chain: bool = False, linking: str | None = None, **fields: Any
+        self,
+        text: str,
+        *,
+        at: When | None = None,
+        chain: bool = False,
+        linking: str | None = None,
+        **fields: Any,
     ) -> Memory: ...
     @overload
     def remember(
@@ -345,7 +357,13 @@ class Lab(Displayed):
 
         >>> lab.recall("release", where=pl.col("tags").list.contains("ci"), status="superseded")  # doctest: +SKIP
         """
-        words = {"branch": branch, "scope": scope, "visibility": visibility, "status": status, "season": season}
+        words = {
+            "branch": branch,
+            "scope": scope,
+            "visibility": visibility,
+            "status": status,
+            "season": season,
+        }
         filters = Filters.of(**words, viewer=viewer, where=where)
         return self._questions.ask(
             query,
@@ -381,7 +399,14 @@ class Lab(Displayed):
         >>> lab.context("fix the token refresh", project="api", files=["src/auth.py"]).text  # doctest: +SKIP
         """
         return self._made("contexts").make(
-            task, budget=budget, session=session, project=project, files=files, viewer=viewer, at=at, log=log
+            task,
+            budget=budget,
+            session=session,
+            project=project,
+            files=files,
+            viewer=viewer,
+            at=at,
+            log=log,
         )
 
     # -- judging ----------------------------------------------------------------------------------------------
@@ -436,7 +461,9 @@ class Lab(Displayed):
         """
         if isinstance(hit, pl.DataFrame | list):
             if (outcome, rating, reward, agent, at, decision, source) != (*[None] * 6, "user"):
-                raise InputError("Several judgements say it all, in dicts or columns: give nothing beside them.")
+                raise InputError(
+                    "Several judgements say it all, in dicts or columns: give nothing beside them."
+                )
             return self._with_notice(self._judgements.feedback_many(hit))
         assert isinstance(hit, Memory | Hit | int)
         now = self._core.instant(at)
@@ -486,7 +513,9 @@ class Lab(Displayed):
         """
         if isinstance(memory, pl.DataFrame):
             if text is not None or fields:
-                raise InputError("A frame of edits says itself what changes: give no text or fields beside it.")
+                raise InputError(
+                    "A frame of edits says itself what changes: give no text or fields beside it."
+                )
             return self._corrections.edit_frame(memory)
         return self._corrections.edit(memory, text=text, fields=fields)
 
@@ -550,19 +579,29 @@ class Lab(Displayed):
         >>> lab.forget(how="quarantine", session="web 17", dry_run=True).shown             # doctest: +SKIP
         """
         if how != "deprecate" and how != "quarantine" and reason:
-            raise InputError(f'forget(how="{how}") keeps no reason: use how="deprecate", which does.')
+            raise InputError(
+                f'forget(how="{how}") keeps no reason: use how="deprecate", which does.'
+            )
         if how != "delete" and project is not None:
-            raise InputError(f'forget(how="{how}") takes no project=: use how="delete", which does.')
+            raise InputError(
+                f'forget(how="{how}") takes no project=: use how="delete", which does.'
+            )
         if how == "quarantine":
             if memory is not None:
-                raise InputError("A quarantine takes source=, session= or creator=, and no memories.")
+                raise InputError(
+                    "A quarantine takes source=, session= or creator=, and no memories."
+                )
             return self.upkeep.review.quarantine(reason=reason, **origin)
         if origin:
-            raise InputError(f'forget(how="{how}") takes no {next(iter(origin))}=: use how="quarantine", which does.')
+            raise InputError(
+                f'forget(how="{how}") takes no {next(iter(origin))}=: use how="quarantine", which does.'
+            )
         if how == "delete":
             return self._corrections.delete(memory, project=project)
         if memory is None:
-            raise InputError(f'forget(how="{how}") takes memories: an id, a hit, a list of these, or a frame.')
+            raise InputError(
+                f'forget(how="{how}") takes memories: an id, a hit, a list of these, or a frame.'
+            )
         if how == "deprecate":
             return self._corrections.deprecate(memory, reason)
         return self._corrections.forget(memory)
@@ -732,10 +771,16 @@ class Lab(Displayed):
     @checked
     def __repr__(self) -> str:
         with self._core.reading() as state:
-            where, pack, embedder = self._core.store.where, self._core.pack, self._core.store.embedder
+            where, pack, embedder = (
+                self._core.store.where,
+                self._core.pack,
+                self._core.store.embedder,
+            )
             count, edges = f"{self._core.count():,} memories", f"{state.edges.live:,} edges"
             embeds = "" if embedder.remote is None else f", embedded by {embedder.remote}"
-        return printable(f"<Lab {where}: {count}, {edges}, pack {pack.name} [{pack.hash[:12]}]{embeds}>")
+        return printable(
+            f"<Lab {where}: {count}, {edges}, pack {pack.name} [{pack.hash[:12]}]{embeds}>"
+        )
 
     @checked
     def _display(self) -> object:
@@ -803,7 +848,10 @@ class Lab(Displayed):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -816,7 +864,9 @@ def _wake_linker(lab: weakref.ref[Lab]) -> None:
 
 
 def _kept_alone(name: str) -> Any:
-    raise LookupError(f"What is kept with a lab is made without {name}: that would keep the lab alive.")
+    raise LookupError(
+        f"What is kept with a lab is made without {name}: that would keep the lab alive."
+    )
 
 
 RENAMED: dict[str, str | tuple[str, Callable[[Lab], Any]]] = {

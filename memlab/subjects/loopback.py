@@ -35,7 +35,9 @@ def listening(port: int, host: str = HOST) -> socket.socket:
     InputError for a port that is taken or reserved, and for an address that other machines can reach.
     """
     if not is_loopback(host):
-        raise InputError(f"{host!r} is not an address of this machine alone, such as {HOST}, ::1 or localhost.")
+        raise InputError(
+            f"{host!r} is not an address of this machine alone, such as {HOST}, ::1 or localhost."
+        )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         found = socket.create_server((host, port), family=family)
@@ -43,7 +45,9 @@ def listening(port: int, host: str = HOST) -> socket.socket:
         if error.errno not in (errno.EADDRINUSE, errno.EACCES):
             raise
         what = "taken" if error.errno == errno.EADDRINUSE else "reserved"
-        raise InputError(f"Port {port} of this machine is {what}: choose another, or 0 for any free one.") from None
+        raise InputError(
+            f"Port {port} of this machine is {what}: choose another, or 0 for any free one."
+        ) from None
     # connections inherit it: asyncio sets it on sockets of its own making alone, and an answer would wait for 40 ms
     found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return found

@@ -43,7 +43,10 @@ def without_gap(event: Event, following: int) -> dict[str, Any] | None:
     if gap <= 0:
         return None
     columns = {"status": MEMORY["status"].default, **body["columns"]}
-    absent = {name: None if column.storage == "name" else column.default for name, column in MEMORY.items()}
+    absent = {
+        name: None if column.storage == "name" else column.default
+        for name, column in MEMORY.items()
+    }
     absent |= {"status": "purged", "created": event.at}
     padded = {
         name: [absent[name]] * gap + (given if isinstance(given, list) else [given] * body["count"])
@@ -63,11 +66,15 @@ def mended(event: Event) -> dict[str, Any] | None:
         body |= _declared(event, body)
     if "clusters" in body:
         body["clusters"] = [
-            {**cluster, "name": _called(cluster["name"], event, cluster["id"])} if "name" in cluster else cluster
+            {**cluster, "name": _called(cluster["name"], event, cluster["id"])}
+            if "name" in cluster
+            else cluster
             for cluster in body["clusters"]
         ]
     if "registers" in body:
-        body["registers"] = {name: _MEND.get(name, _unchanged)(one, event) for name, one in body["registers"].items()}
+        body["registers"] = {
+            name: _MEND.get(name, _unchanged)(one, event) for name, one in body["registers"].items()
+        }
     return None if body == event.body else body
 
 
@@ -84,7 +91,9 @@ def _declared(event: Event, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _declared_fields(event: Event, body: dict[str, Any]) -> list[str]:
-    return [name for name in declared_names(event.kind, "entity") if name in body and name != "aliases"]
+    return [
+        name for name in declared_names(event.kind, "entity") if name in body and name != "aliases"
+    ]
 
 
 def _called(name: str, event: Event, number: int) -> str:
@@ -92,13 +101,24 @@ def _called(name: str, event: Event, number: int) -> str:
 
 
 def _entities(dumped: dict[str, Any], event: Event) -> dict[str, Any]:
-    entries = [[_called(name, event, number), *rest] for number, (name, *rest) in enumerate(dumped["entries"])]
-    names = [_called(name, event, owner) for name, owner in zip(dumped["names"], dumped["owners"], strict=True)]
+    entries = [
+        [_called(name, event, number), *rest]
+        for number, (name, *rest) in enumerate(dumped["entries"])
+    ]
+    names = [
+        _called(name, event, owner)
+        for name, owner in zip(dumped["names"], dumped["owners"], strict=True)
+    ]
     return {**dumped, "entries": entries, "names": names}
 
 
 def _centroids(dumped: dict[str, Any], event: Event) -> dict[str, Any]:
-    return {**dumped, "clusters": [[id, _called(name, event, id), *rest] for id, name, *rest in dumped["clusters"]]}
+    return {
+        **dumped,
+        "clusters": [
+            [id, _called(name, event, id), *rest] for id, name, *rest in dumped["clusters"]
+        ],
+    }
 
 
 def _unchanged(dumped: Any, event: Event) -> Any:
@@ -113,9 +133,13 @@ def _name_in_event(event: Event, field: str, body: dict[str, Any]) -> str | None
     if event.kind == "entity" and body["aliases"]:
         return str(body["aliases"].pop(0))
     gains = (event.kind, field) in (("merge-entity", "into"), ("split-entity", "entity"))
-    joined = [name for part in body.get("join", ()) if part["kind"] == "entity" for name in part["target"]]
+    joined = [
+        name for part in body.get("join", ()) if part["kind"] == "entity" for name in part["target"]
+    ]
     renamed = [part["columns"][name] for part in body.get("set", ()) for name in part["columns"]]
-    found = (name for name in (*joined, *renamed) if gains and isinstance(name, str) and _is_name(name))
+    found = (
+        name for name in (*joined, *renamed) if gains and isinstance(name, str) and _is_name(name)
+    )
     return next((name for name in found if not name.startswith(PLACEHOLDER)), None)
 
 

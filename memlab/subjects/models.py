@@ -70,7 +70,12 @@ class Reply(NamedTuple):
 
 
 def posted(
-    url: SplitResult, body: bytes, headers: dict[str, str], seconds: float, *, max_bytes: int = MOST_BYTES
+    url: SplitResult,
+    body: bytes,
+    headers: dict[str, str],
+    seconds: float,
+    *,
+    max_bytes: int = MOST_BYTES,
 ) -> Reply:
     """What a server replies to a POST. Redirections are not followed, and no proxy is used.
 
@@ -89,7 +94,9 @@ def posted(
 
     def stop() -> None:
         late.set()
-        with suppress(OSError):  # a server may send a byte now and then: no time limit of one read ends that
+        with suppress(
+            OSError
+        ):  # a server may send a byte now and then: no time limit of one read ends that
             socket.socket.shutdown(connected, socket.SHUT_RDWR)
 
     timer = threading.Timer(max(end - time.monotonic(), 0.0), stop)
@@ -98,7 +105,9 @@ def posted(
     try:
         reply = _exchanged(connected, url, body, headers, max_bytes)
     except (OSError, HTTPException, ValueError) as error:
-        if not late.is_set() and not isinstance(error, TimeoutError):  # the socket's own limit may come first
+        if not late.is_set() and not isinstance(
+            error, TimeoutError
+        ):  # the socket's own limit may come first
             raise Broken(f"The connection to {where} broke: {type(error).__name__}.") from None
     else:
         if not late.is_set():
@@ -112,10 +121,14 @@ def posted(
 def _connected(url: SplitResult, seconds: float) -> socket.socket:
     assert url.hostname is not None
     secure = url.scheme == "https"
-    found = socket.create_connection((url.hostname, url.port or (443 if secure else 80)), timeout=seconds)
+    found = socket.create_connection(
+        (url.hostname, url.port or (443 if secure else 80)), timeout=seconds
+    )
     if secure:  # the handshake comes when the time is watched
         context = ssl.create_default_context()
-        return context.wrap_socket(found, server_hostname=url.hostname, do_handshake_on_connect=False)
+        return context.wrap_socket(
+            found, server_hostname=url.hostname, do_handshake_on_connect=False
+        )
     return found
 
 
@@ -126,7 +139,9 @@ def _exchanged(
         try:
             connected.do_handshake()
         except ssl.SSLCertVerificationError as error:
-            raise Unreached(f"{url.netloc} has no certificate that is trusted here: {error.verify_message}.") from None
+            raise Unreached(
+                f"{url.netloc} has no certificate that is trusted here: {error.verify_message}."
+            ) from None
     assert url.hostname is not None
     connection = HTTPConnection(url.hostname, url.port)
     connection.sock = connected
@@ -244,7 +259,9 @@ class Usage:
 
     def __sub__(self, before: Usage) -> Usage:
         """What was asked since an earlier usage of the same model."""
-        return Usage(self.calls - before.calls, self.tokens - before.tokens, self.kept - before.kept)
+        return Usage(
+            self.calls - before.calls, self.tokens - before.tokens, self.kept - before.kept
+        )
 
 
 class _Message(msgspec.Struct):
@@ -304,7 +321,10 @@ class LanguageModel:
         self._most_calls, self._most_tokens = calls, tokens
         self._timeout, self._retries = float(timeout), retries
         self._options = _options(options or {})
-        self._room = max((one for name in _ROOM if type(one := self._options.get(name)) is int), default=_ANSWER_TOKENS)
+        self._room = max(
+            (one for name in _ROOM if type(one := self._options.get(name)) is int),
+            default=_ANSWER_TOKENS,
+        )
         self._answers = Answers(None if cache is None else Path(cache))
         self._usage = Usage()
         self._lock = ThreadLock()
@@ -332,7 +352,12 @@ class LanguageModel:
         'Blue'
         """
         said = [{"role": "system", "content": instructions}, {"role": "user", "content": text}]
-        fields: dict[str, Any] = {"model": self.name, "messages": said, "temperature": 0, "max_tokens": _ANSWER_TOKENS}
+        fields: dict[str, Any] = {
+            "model": self.name,
+            "messages": said,
+            "temperature": 0,
+            "max_tokens": _ANSWER_TOKENS,
+        }
         if schema is not None:
             form = {"name": "answer", "strict": True, "schema": dict(schema)}
             fields["response_format"] = {"type": "json_schema", "json_schema": form}
@@ -362,7 +387,9 @@ class LanguageModel:
         if choice is None or not choice.message.content or not choice.message.content.strip():
             raise BadAnswer(f"The answer of {self.name} holds no words.")
         if choice.finish_reason == "length":
-            raise BadAnswer(f'The answer of {self.name} is cut off: options={{"max_tokens": ...}} allows a longer one.')
+            raise BadAnswer(
+                f'The answer of {self.name} is cut off: options={{"max_tokens": ...}} allows a longer one.'
+            )
         return screen(self._without_key(choice.message.content)).text
 
     def _replied(self, request: bytes) -> Reply:
@@ -388,11 +415,19 @@ class LanguageModel:
     def _refused(self, reply: Reply) -> str:
         """What a server says that gives no answer, in few characters and without secrets."""
         said: object = reply.body.decode(errors="replace")
-        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError, LookupError, TypeError):
+        with suppress(
+            msgspec.DecodeError, UnicodeDecodeError, RecursionError, LookupError, TypeError
+        ):
             said = msgspec.json.decode(reply.body)["error"]["message"]
         said = clip(screen(self._without_key(str(said))[:2_000]).text, 200) or "no word"
-        moved = " Redirections are not followed: give the address itself." if 300 <= reply.status < 400 else ""
-        return f"{self._post.netloc} answers {reply.status} for the model {self.name}: {said}.{moved}"
+        moved = (
+            " Redirections are not followed: give the address itself."
+            if 300 <= reply.status < 400
+            else ""
+        )
+        return (
+            f"{self._post.netloc} answers {reply.status} for the model {self.name}: {said}.{moved}"
+        )
 
     def _without_key(self, said: str) -> str:
         return said if self._secret is None else said.replace(self._secret, "[REDACTED: key]")
@@ -400,7 +435,9 @@ class LanguageModel:
     def _check_budget(self, request: bytes) -> None:
         spent = self._usage
         if self._most_calls is not None and spent.calls >= self._most_calls:
-            raise OverBudget(f"All {self._most_calls:,} calls of {self.name} are made. Give more: calls=.")
+            raise OverBudget(
+                f"All {self._most_calls:,} calls of {self.name} are made. Give more: calls=."
+            )
         if self._most_tokens is None:
             return
         may, left = _tokens(request) + self._room, max(self._most_tokens - spent.tokens, 0)
@@ -411,7 +448,9 @@ class LanguageModel:
             )
 
     def _spend(self, *, calls: int = 0, tokens: int = 0) -> None:
-        self._usage = replace(self._usage, calls=self._usage.calls + calls, tokens=self._usage.tokens + tokens)
+        self._usage = replace(
+            self._usage, calls=self._usage.calls + calls, tokens=self._usage.tokens + tokens
+        )
 
     def __repr__(self) -> str:
         spent = [
@@ -442,7 +481,9 @@ def _options(options: Mapping[str, Any]) -> dict[str, Any]:
     try:
         msgspec.json.encode(options)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"LanguageModel(options=...): options are fields of a request in JSON: {error}.") from None
+        raise InputError(
+            f"LanguageModel(options=...): options are fields of a request in JSON: {error}."
+        ) from None
     return dict(options)
 
 
@@ -451,7 +492,9 @@ def _request(fields: Mapping[str, Any], options: Mapping[str, Any]) -> bytes:
     try:
         return msgspec.json.encode(whole, order="sorted")
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"LanguageModel.ask(schema=...): a schema is an object of JSON: {error}.") from None
+        raise InputError(
+            f"LanguageModel.ask(schema=...): a schema is an object of JSON: {error}."
+        ) from None
 
 
 def _name(name: str) -> str:
@@ -470,10 +513,20 @@ def _address(url: str) -> SplitResult:
     except ValueError as error:
         raise InputError(f"LanguageModel(url=...): {shown(url)} is no address: {error}.") from None
     known = parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
-    if not known or parts.query or parts.fragment or not url.isascii() or any(one <= " " for one in url):
-        raise InputError(f"LanguageModel(url=...): an address is such as http://127.0.0.1:8080/v1, not {shown(url)}.")
+    if (
+        not known
+        or parts.query
+        or parts.fragment
+        or not url.isascii()
+        or any(one <= " " for one in url)
+    ):
+        raise InputError(
+            f"LanguageModel(url=...): an address is such as http://127.0.0.1:8080/v1, not {shown(url)}."
+        )
     if parts.username is not None or parts.password is not None:
-        raise InputError("LanguageModel(url=...): an address holds no user and no password. Give a key: key=.")
+        raise InputError(
+            "LanguageModel(url=...): an address holds no user and no password. Give a key: key=."
+        )
     return parts._replace(path=f"{parts.path}/chat/completions")
 
 

@@ -60,7 +60,9 @@ def overlap(hits: Hits) -> Verdict:
     ['The user prefers tabs']
     """
     slate = hits.slate
-    passes = (slate.numbers["coverage"] >= hits.pack.number("verify-coverage")) | (slate.numbers["triggered"] > 0)
+    passes = (slate.numbers["coverage"] >= hits.pack.number("verify-coverage")) | (
+        slate.numbers["triggered"] > 0
+    )
     passing = set(slate.ids[np.flatnonzero(passes)].tolist())
     return Verdict([hit for hit in hits if hit.id in passing])
 

@@ -20,9 +20,9 @@ def files(lab):
 
 
 def test_a_file_is_a_memory_and_a_view_of_it_leaves_a_slate(lab, files):
-    assert files.run({"command": "create", "path": "/memories/ada.md", "file_text": "Ada likes tea.\nAnd rain."}) == (
-        "File created successfully at: /memories/ada.md"
-    )
+    assert files.run(
+        {"command": "create", "path": "/memories/ada.md", "file_text": "Ada likes tea.\nAnd rain."}
+    ) == ("File created successfully at: /memories/ada.md")
     assert lab[1].text == "Ada likes tea.\nAnd rain."
     seen = files.run({"command": "view", "path": "/memories/ada.md"})
     assert seen == (
@@ -121,17 +121,56 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(lab, files):
     refused = [
         ({"command": "create", "path": "/memories/notes.md", "file_text": ""}, "already exists"),
         ({"command": "create", "path": "/memories/d", "file_text": ""}, "is a folder"),
-        ({"command": "create", "path": "/memories/notes.md/x", "file_text": ""}, "is a file, not a folder"),
+        (
+            {"command": "create", "path": "/memories/notes.md/x", "file_text": ""},
+            "is a file, not a folder",
+        ),
         ({"command": "create", "path": "/memories", "file_text": ""}, "itself is no file"),
         ({"command": "view", "path": "/memories/note.md"}, "Did you mean /memories/notes.md?"),
-        ({"command": "view", "path": "/memories/notes.md", "view_range": [9, 10]}, "view_range lies in 1 to 1"),
-        ({"command": "str_replace", "path": "/memories/notes.md", "old_str": "tea", "new_str": ""}, "stands 2 times"),
-        ({"command": "str_replace", "path": "/memories/notes.md", "old_str": "mate", "new_str": ""}, "verbatim"),
-        ({"command": "str_replace", "path": "/memories/d", "old_str": "x", "new_str": ""}, "is a folder, not a file"),
-        ({"command": "insert", "path": "/memories/notes.md", "insert_line": 5, "insert_text": ""}, "lies in 0 to 1"),
+        (
+            {"command": "view", "path": "/memories/notes.md", "view_range": [9, 10]},
+            "view_range lies in 1 to 1",
+        ),
+        (
+            {
+                "command": "str_replace",
+                "path": "/memories/notes.md",
+                "old_str": "tea",
+                "new_str": "",
+            },
+            "stands 2 times",
+        ),
+        (
+            {
+                "command": "str_replace",
+                "path": "/memories/notes.md",
+                "old_str": "mate",
+                "new_str": "",
+            },
+            "verbatim",
+        ),
+        (
+            {"command": "str_replace", "path": "/memories/d", "old_str": "x", "new_str": ""},
+            "is a folder, not a file",
+        ),
+        (
+            {
+                "command": "insert",
+                "path": "/memories/notes.md",
+                "insert_line": 5,
+                "insert_text": "",
+            },
+            "lies in 0 to 1",
+        ),
         ({"command": "delete", "path": "/memories"}, "itself is no file"),
-        ({"command": "rename", "old_path": "/memories/d", "new_path": "/memories/d/e"}, "into itself"),
-        ({"command": "rename", "old_path": "/memories/d", "new_path": "/memories/notes.md"}, "already exists"),
+        (
+            {"command": "rename", "old_path": "/memories/d", "new_path": "/memories/d/e"},
+            "into itself",
+        ),
+        (
+            {"command": "rename", "old_path": "/memories/d", "new_path": "/memories/notes.md"},
+            "already exists",
+        ),
         ({"command": "erase", "path": "/memories/d"}, "no command"),
         ({"command": "view"}, "needs path"),
         ({"command": "view", "path": "/memories", "recursive": True}, "no argument"),
@@ -145,7 +184,9 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(lab, files):
 
 
 def test_a_secret_in_a_file_is_redacted(files):
-    files.create("/memories/keys.md", "The key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD, keep it.")
+    files.create(
+        "/memories/keys.md", "The key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD, keep it."
+    )
     assert "[REDACTED: OpenAI key]" in files.view("/memories/keys.md")
 
 

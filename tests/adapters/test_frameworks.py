@@ -39,18 +39,28 @@ def test_openai_agents_keeps_a_conversation(agents, lab):
 
         async def get_response(self, system_instructions, input, *args, **kwargs):
             self.given.append(list(input) if isinstance(input, list) else [input])
-            asked = any(isinstance(item, dict) and item.get("type") == "function_call" for item in self.given[-1])
+            asked = any(
+                isinstance(item, dict) and item.get("type") == "function_call"
+                for item in self.given[-1]
+            )
             output = (
                 ResponseOutputMessage(
                     id="msg_1",
                     type="message",
                     role="assistant",
                     status="completed",
-                    content=[ResponseOutputText(type="output_text", text="It snows in Oslo.", annotations=[])],
+                    content=[
+                        ResponseOutputText(
+                            type="output_text", text="It snows in Oslo.", annotations=[]
+                        )
+                    ],
                 )
                 if asked
                 else ResponseFunctionToolCall(
-                    type="function_call", call_id="call_1", name="weather", arguments='{"city": "Oslo"}'
+                    type="function_call",
+                    call_id="call_1",
+                    name="weather",
+                    arguments='{"city": "Oslo"}',
                 )
             )
             return ModelResponse(output=[output], usage=Usage(), response_id=None)
@@ -86,8 +96,14 @@ def test_openai_agents_session_does_what_the_sqlite_session_does(agents, lab):
     async def live(session):
         seen = [await session.pop_item(), await session.get_items()]
         await session.add_items([{"role": "user", "content": str(n)} for n in range(5)])
-        seen += [await session.get_items(), await session.get_items(limit=2), await session.pop_item()]
-        await session.add_items([{"role": "assistant", "content": [{"type": "output_text", "text": "é\ud83c"}]}])
+        seen += [
+            await session.get_items(),
+            await session.get_items(limit=2),
+            await session.pop_item(),
+        ]
+        await session.add_items(
+            [{"role": "assistant", "content": [{"type": "output_text", "text": "é\ud83c"}]}]
+        )
         seen += [await session.get_items(), await session.get_items(limit=99)]
         await session.clear_session()
         seen += [await session.get_items(), await session.pop_item()]
@@ -112,8 +128,17 @@ def test_claude_works_in_the_files(lab):
         {"command": "view", "path": "/memories"},
         {"command": "create", "path": "/memories/ada.md", "file_text": "Ada likes tea."},
         {"command": "str_replace", "path": "/memories/ada.md", "old_str": "tea", "new_str": "mate"},
-        {"command": "insert", "path": "/memories/ada.md", "insert_line": 1, "insert_text": "And rain."},
-        {"command": "rename", "old_path": "/memories/ada.md", "new_path": "/memories/people/ada.md"},
+        {
+            "command": "insert",
+            "path": "/memories/ada.md",
+            "insert_line": 1,
+            "insert_text": "And rain.",
+        },
+        {
+            "command": "rename",
+            "old_path": "/memories/ada.md",
+            "new_path": "/memories/people/ada.md",
+        },
         {"command": "view", "path": "/memories/people/ada.md", "view_range": [1, 2]},
         {"command": "view", "path": "/memories/../etc"},
         {"command": "delete", "path": "/memories/people"},
@@ -167,13 +192,21 @@ def test_claude_files_answer_as_the_files_of_the_sdk(lab, tmp_path):
     tools = pytest.importorskip("anthropic.lib.tools._beta_builtin_memory_tool")
     from memlab.io.adapters.claude_tool import LabMemoryTool
 
-    ours, theirs = LabMemoryTool(MemoryFiles(lab)), tools.BetaLocalFilesystemMemoryTool(str(tmp_path))
+    ours, theirs = (
+        LabMemoryTool(MemoryFiles(lab)),
+        tools.BetaLocalFilesystemMemoryTool(str(tmp_path)),
+    )
     for command in [
         {"command": "create", "path": "/memories/a/x.md", "file_text": "one\ntwo\nthree\n"},
         {"command": "view", "path": "/memories/a/x.md"},
         {"command": "view", "path": "/memories/a/x.md", "view_range": [2, 3]},
         {"command": "str_replace", "path": "/memories/a/x.md", "old_str": "two", "new_str": "2\n2"},
-        {"command": "insert", "path": "/memories/a/x.md", "insert_line": 0, "insert_text": "zero\n"},
+        {
+            "command": "insert",
+            "path": "/memories/a/x.md",
+            "insert_line": 0,
+            "insert_text": "zero\n",
+        },
         {"command": "insert", "path": "/memories/a/x.md", "insert_line": 5, "insert_text": "last"},
         {"command": "view", "path": "/memories/a/x.md"},
         {"command": "rename", "old_path": "/memories/a/x.md", "new_path": "/memories/y.md"},
@@ -195,7 +228,8 @@ def test_agent_framework_recalls_attributes_and_remembers(lab):
         async def _inner_get_response(self, *, messages, stream=False, options=None, **kwargs):
             given.append([message.text for message in messages])
             return framework.ChatResponse(
-                messages=[framework.Message("assistant", ["Order the pizza with olives for Ada."])], response_id="r"
+                messages=[framework.Message("assistant", ["Order the pizza with olives for Ada."])],
+                response_id="r",
             )
 
     lab.remember("Ada likes pizza with olives")

@@ -38,7 +38,13 @@ VALUES = [
     {"text": "", "quote": '"],["', "nul": "\x00"},
 ]
 LABELS = ["a", "b", "a,b", '"', "ä", " ", "\\"]
-FILTERS = [None, {"n": 1}, {"n": {"$gte": 2}}, {"n": {"$lt": 2, "$ne": 0}}, {"deep": {"a": [1, {"b": None}]}}]
+FILTERS = [
+    None,
+    {"n": 1},
+    {"n": {"$gte": 2}},
+    {"n": {"$lt": 2, "$ne": 0}},
+    {"deep": {"a": [1, {"b": None}]}},
+]
 
 
 def as_data(results):
@@ -116,7 +122,9 @@ def test_a_search_with_a_question_is_a_recall(store, lab):
     decisions = lab.slates().decisions.collect()
     assert decisions.height == 1
     assert lab.feedback(store.hits[0], "success").decision == store.hits.decision
-    assert [item.key for item in store.search(("users",), query="city", filter={"city": "Oslo"})] == ["home"]
+    assert [
+        item.key for item in store.search(("users",), query="city", filter={"city": "Oslo"})
+    ] == ["home"]
     assert store.search(("users", "ad"), query="pizza") == []
     assert store.search(("users",), query="pizza", limit=0) == []
     assert len(store.search((), query="pizza", limit=2)) <= 2
@@ -166,7 +174,14 @@ def test_what_the_contract_refuses(base, store, lab):
         asyncio.run(store.aput(("a",), "k", {"x": 1}, ttl=5))
     with pytest.raises(memlab.InputError, match="ttl_days"):
         store.batch([base.PutOp(("a",), "k", {"x": 1}, ttl=0.5)])
-    for value in [{"x": object()}, {1: "x"}, {"x": float("inf")}, {"x": {"y": {1, 2}}}, ["x"], {"x": "\ud83c\udf55"}]:
+    for value in [
+        {"x": object()},
+        {1: "x"},
+        {"x": float("inf")},
+        {"x": {"y": {1, 2}}},
+        ["x"],
+        {"x": "\ud83c\udf55"},
+    ]:
         with pytest.raises(ValueError, match=r"JSON|string|dict|UTF-16"):
             store.put(("a",), "k", value)
     with pytest.raises(memlab.errors.PrivacyError, match="OpenAI key"):
@@ -185,7 +200,11 @@ def test_what_the_contract_refuses(base, store, lab):
 
 def test_a_batch_reads_first_and_the_last_put_counts(base, store, lab):
     results = store.batch(
-        [base.PutOp(("a",), "k", {"n": 1}), base.GetOp(("a",), "k"), base.PutOp(("a",), "k", {"n": 2})]
+        [
+            base.PutOp(("a",), "k", {"n": 1}),
+            base.GetOp(("a",), "k"),
+            base.PutOp(("a",), "k", {"n": 2}),
+        ]
     )
     assert results == [None, None, None]
     assert store.get(("a",), "k").value == {"n": 2}
@@ -221,7 +240,9 @@ def test_a_graph_remembers_from_one_thread_to_another(store):
     builder.add_edge(graph.START, "answer")
     built = builder.compile(store=store)
     assert built.invoke({"said": "I like pizza with olives"})["known"] == []
-    assert built.invoke({"said": "order pizza with olives"})["known"] == ["I like pizza with olives"]
+    assert built.invoke({"said": "order pizza with olives"})["known"] == [
+        "I like pizza with olives"
+    ]
 
 
 def test_the_asynchronous_half(store):
@@ -229,7 +250,9 @@ def test_the_asynchronous_half(store):
         await asyncio.gather(*(store.aput(("a", str(n % 3)), str(n), {"n": n}) for n in range(12)))
         await store.adelete(("a", "0"), "0")
         return await asyncio.gather(
-            store.aget(("a", "1"), "1"), store.asearch(("a",), limit=50), store.alist_namespaces(prefix=("a",))
+            store.aget(("a", "1"), "1"),
+            store.asearch(("a",), limit=50),
+            store.alist_namespaces(prefix=("a",)),
         )
 
     one, every, namespaces = asyncio.run(talk())

@@ -18,14 +18,18 @@ def texts(found):
 
 
 def test_the_life_of_a_memory(lab, memory):
-    added = memory.add("I prefer tea over coffee", user_id="ada", metadata={"category": "drinks"})["results"]
+    added = memory.add("I prefer tea over coffee", user_id="ada", metadata={"category": "drinks"})[
+        "results"
+    ]
     assert [(item["memory"], item["event"], item["role"]) for item in added] == [
         ("I prefer tea over coffee", "ADD", "user")
     ]
     id = added[0]["id"]
     assert memory.get(id)["metadata"] == {"category": "drinks"}
     assert memory.get(id)["user_id"] == "ada"
-    assert memory.update(id, text="I prefer mate over coffee") == {"message": "Memory updated successfully!"}
+    assert memory.update(id, text="I prefer mate over coffee") == {
+        "message": "Memory updated successfully!"
+    }
     memory.update(id, metadata={"sure": True})
     assert memory.get(id)["memory"] == "I prefer mate over coffee"
     assert memory.get(id)["metadata"] == {"category": "drinks", "sure": True}
@@ -62,12 +66,20 @@ def test_infer_leaves_out_what_is_not_worth_it(memory):
         {"role": "assistant", "content": "How are you?"},
     ]
     assert texts(memory.add(said, user_id="ada")) == ["I prefer tea over coffee"]
-    assert texts(memory.add(said, user_id="bob", infer=False)) == ["I prefer tea over coffee", "How are you?"]
+    assert texts(memory.add(said, user_id="bob", infer=False)) == [
+        "I prefer tea over coffee",
+        "How are you?",
+    ]
 
 
 def test_filters_as_mem0_writes_them(memory):
     for number in range(4):
-        memory.add(f"note {number}", user_id="ada", infer=False, metadata={"n": number, "tag": f"t{number % 2}"})
+        memory.add(
+            f"note {number}",
+            user_id="ada",
+            infer=False,
+            metadata={"n": number, "tag": f"t{number % 2}"},
+        )
 
     def found(**narrower):
         return texts(memory.get_all(filters={"user_id": "ada", **narrower}))
@@ -85,7 +97,9 @@ def test_filters_as_mem0_writes_them(memory):
 
 
 def test_identity_is_what_the_arguments_say(memory):
-    id = memory.add("tea", user_id="ada", infer=False, metadata={"user_id": "bob", "role": "x"})["results"][0]["id"]
+    id = memory.add("tea", user_id="ada", infer=False, metadata={"user_id": "bob", "role": "x"})[
+        "results"
+    ][0]["id"]
     memory.update(id, metadata={"user_id": "bob"})
     assert memory.get(id)["user_id"] == "ada"
     assert not memory.get_all(filters={"user_id": "bob"})["results"]
@@ -106,17 +120,24 @@ def test_identity_is_what_the_arguments_say(memory):
 
 
 def test_what_expired_is_hidden():
-    with memlab.open(embedder=load_embedder(letters, name="letters"), clock=memlab.ManualClock("2026-05-05")) as lab:
+    with memlab.open(
+        embedder=load_embedder(letters, name="letters"), clock=memlab.ManualClock("2026-05-05")
+    ) as lab:
         memory = Mem0Memory(lab)
         memory.add("old", user_id="ada", infer=False, expiration_date="2026-05-04")
         memory.add("new", user_id="ada", infer=False, expiration_date="2026-05-05")
         assert texts(memory.get_all(filters={"user_id": "ada"})) == ["new"]
-        assert texts(memory.get_all(filters={"user_id": "ada"}, show_expired=True)) == ["old", "new"]
+        assert texts(memory.get_all(filters={"user_id": "ada"}, show_expired=True)) == [
+            "old",
+            "new",
+        ]
 
 
 def test_a_secret_is_redacted_in_a_text_and_refused_in_metadata(lab, memory):
     key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
-    assert texts(memory.add(f"the key is {key}", user_id="ada", infer=False)) == ["the key is [REDACTED: OpenAI key]"]
+    assert texts(memory.add(f"the key is {key}", user_id="ada", infer=False)) == [
+        "the key is [REDACTED: OpenAI key]"
+    ]
     with pytest.raises(memlab.MemlabError, match="OpenAI key"):
         memory.add("tea", user_id="ada", infer=False, metadata={"key": key})
     assert len(lab) == 1
@@ -127,7 +148,11 @@ def test_a_name_that_quotes_is_nobody_else(lab, memory):
     for name in ['x,"user_id=ada",y', '"user_id=ada"', "ada,", "ADA", 'ada"']:
         memory.add("of another", user_id=name, infer=False)
         assert texts(memory.search("mine or of another", filters={"user_id": "ada"})) == ["mine"]
-        assert texts(memory.search("mine or of another", filters={"user_id": name})) == ["of another"]
+        assert texts(memory.search("mine or of another", filters={"user_id": name})) == [
+            "of another"
+        ]
     memory.add("both", user_id="ada", run_id="r1", infer=False)
-    assert texts(memory.search("both or mine", filters={"user_id": "ada", "run_id": "r1"})) == ["both"]
+    assert texts(memory.search("both or mine", filters={"user_id": "ada", "run_id": "r1"})) == [
+        "both"
+    ]
     assert "r1" not in lab.slates().decisions.collect()["query"].to_list()

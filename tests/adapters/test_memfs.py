@@ -24,7 +24,9 @@ def laid(folder, files):
 
 def held(folder):
     return {
-        path.relative_to(folder).as_posix(): path.read_bytes().decode() for path in folder.rglob("*") if path.is_file()
+        path.relative_to(folder).as_posix(): path.read_bytes().decode()
+        for path in folder.rglob("*")
+        if path.is_file()
     }
 
 
@@ -50,13 +52,20 @@ def test_a_changed_file_is_an_edit_and_a_missing_one_is_deleted_if_asked(lab, tm
     (tmp_path / "plain.md").write_text("Another text.")
     (tmp_path / "system/persona.md").unlink()
     again = read_memfs(lab, tmp_path)
-    assert (again.changed, again.same, again.deleted) == (("plain.md",), ("reference/api/notes.md",), ())
+    assert (again.changed, again.same, again.deleted) == (
+        ("plain.md",),
+        ("reference/api/notes.md",),
+        (),
+    )
     assert read_memfs(lab, tmp_path, delete=True).deleted == ("system/persona.md",)
     assert sorted(lab.memories["status"]) == ["active", "active", "deleted", "superseded"]
 
 
 def test_links_hidden_folders_and_other_files_are_left(lab, tmp_path):
-    laid(tmp_path / "a", {"x.md": "x", ".git/y.md": "y", "z.txt": "z", "empty.md": "---\ndescription: e\n---\n"})
+    laid(
+        tmp_path / "a",
+        {"x.md": "x", ".git/y.md": "y", "z.txt": "z", "empty.md": "---\ndescription: e\n---\n"},
+    )
     laid(tmp_path / "outside", {"secret.md": "s"})
     (tmp_path / "a" / "link").symlink_to(tmp_path / "outside")
     (tmp_path / "a" / "l.md").symlink_to(tmp_path / "outside" / "secret.md")
@@ -83,9 +92,14 @@ def test_other_memories_are_copies_that_are_known_again(lab, tmp_path):
     lab.remember("I am Ada", pinned=True)
     lab.forget(lab.remember("out of use"))
     done = write_memfs(lab, tmp_path, memories=[1, 2, 3])
-    assert done.added == ("reference/convention/0000001-deploys-go-out-on-tuesdays.md", "system/0000002-i-am-ada.md")
+    assert done.added == (
+        "reference/convention/0000001-deploys-go-out-on-tuesdays.md",
+        "system/0000002-i-am-ada.md",
+    )
     first = tmp_path / done.added[0]
-    assert first.read_text().startswith('---\ndescription: "when \\"deploys\\" go out"\nmemlab: "1 ')
+    assert first.read_text().startswith(
+        '---\ndescription: "when \\"deploys\\" go out"\nmemlab: "1 '
+    )
     read = read_memfs(lab, tmp_path)
     assert not read.added
     assert len(read.skipped) == 2

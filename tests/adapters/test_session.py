@@ -11,15 +11,28 @@ from memlab.kernel.embedding import load_embedder
 
 ITEMS = [
     {"role": "user", "content": "What is the weather in Oslo?"},
-    {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAAABo" + "xY9z" * 40},
-    {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "weather", "arguments": '{"city": "Oslo"}'},
+    {
+        "type": "reasoning",
+        "id": "rs_1",
+        "summary": [],
+        "encrypted_content": "gAAAAABo" + "xY9z" * 40,
+    },
+    {
+        "type": "function_call",
+        "id": "fc_1",
+        "call_id": "call_1",
+        "name": "weather",
+        "arguments": '{"city": "Oslo"}',
+    },
     {"type": "function_call_output", "call_id": "call_1", "output": "Snow, -3°"},
     {
         "type": "message",
         "role": "assistant",
         "id": "msg_1",
         "status": "completed",
-        "content": [{"type": "output_text", "text": "It snows.", "annotations": [], "logprobs": []}],
+        "content": [
+            {"type": "output_text", "text": "It snows.", "annotations": [], "logprobs": []}
+        ],
     },
 ]
 
@@ -40,8 +53,18 @@ def test_items_come_back_in_order_as_they_were(tmp_path):
         assert asyncio.run(session.get_items(2)) == ITEMS[-2:]
         assert asyncio.run(session.get_items(0)) == []
         assert asyncio.run(LabSession("ada-2", lab).get_items()) == []
-        assert lab.memories["speaker"].to_list() == ["user", "assistant", "assistant", "tool", "assistant"]
-        assert lab.memories["text"].to_list()[2:] == ['weather({"city": "Oslo"})', "Snow, -3°", "It snows."]
+        assert lab.memories["speaker"].to_list() == [
+            "user",
+            "assistant",
+            "assistant",
+            "tool",
+            "assistant",
+        ]
+        assert lab.memories["text"].to_list()[2:] == [
+            'weather({"city": "Oslo"})',
+            "Snow, -3°",
+            "It snows.",
+        ]
         assert "Oslo" in lab.recall("the weather in Oslo", session="ada-1")[0].text
         assert "reasoning" not in [hit.text for hit in lab.recall("reasoning", limit=9)]
 
@@ -67,7 +90,9 @@ def test_a_secret_is_replaced_and_what_json_cannot_say_is_refused():
         session = LabSession("s", lab)
         key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
         asyncio.run(session.add_items([{"role": "user", "content": f"my key is {key}"}]))
-        assert asyncio.run(session.get_items()) == [{"role": "user", "content": "my key is [REDACTED: OpenAI key]"}]
+        assert asyncio.run(session.get_items()) == [
+            {"role": "user", "content": "my key is [REDACTED: OpenAI key]"}
+        ]
         for bad in ["text", {1: "x"}, {"x": object()}, {"x": float("nan")}]:
             with pytest.raises(memlab.InputError):
                 asyncio.run(session.add_items([{"role": "user", "content": "fine"}, bad]))

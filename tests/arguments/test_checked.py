@@ -10,7 +10,17 @@ import polars as pl
 import pytest
 
 from memlab.errors import InputError, LabError, NoSuchItem, UnknownName
-from memlab.kernel.base.arguments import Called, Count, Seed, Share, Taken, Within, checked, item, shown
+from memlab.kernel.base.arguments import (
+    Called,
+    Count,
+    Seed,
+    Share,
+    Taken,
+    Within,
+    checked,
+    item,
+    shown,
+)
 from memlab.kernel.base.clock import When
 
 
@@ -63,7 +73,10 @@ def call(
         ({"by": 3}, 'by is "time" or "cluster", not 3.'),
         ({"path": "a\0b"}, "path is a path, not one with a NUL character."),
         ({"at": 10**30}, "a time lies in the years 1 to 9998"),
-        ({"where": "x"}, 'where is a Polars expression, such as pl.col("kind") == "fact", not \'x\'.'),
+        (
+            {"where": "x"},
+            'where is a Polars expression, such as pl.col("kind") == "fact", not \'x\'.',
+        ),
         ({"every": 3}, "every is a timedelta, such as timedelta(hours=4), not 3."),
         ({"then": 3}, "then is a function, not 3."),
         ({"depth": 6}, "depth is a whole number from 1 to 5, not 6."),
@@ -77,12 +90,22 @@ def test_what_does_not_fit_is_told_with_what_would(given, told):
 
 
 def test_a_word_that_is_not_known_is_told_with_the_nearest():
-    with pytest.raises(UnknownName, match=r"There is no by of call .*clustre.* Did you mean cluster"):
+    with pytest.raises(
+        UnknownName, match=r"There is no by of call .*clustre.* Did you mean cluster"
+    ):
         call(by="clustre")
 
 
 def test_what_fits_is_passed_on():
-    given = {"limit": 5, "words": ["a"], "anything": object(), "field": 3, "depth": 1, "at": 0, "every": None}
+    given = {
+        "limit": 5,
+        "words": ["a"],
+        "anything": object(),
+        "field": 3,
+        "depth": 1,
+        "at": 0,
+        "every": None,
+    }
     made = call("x", 1, 2, **given)
     assert made["rest"] == (1, 2)
     assert made["fields"] == {"field": 3}
@@ -90,9 +113,26 @@ def test_what_fits_is_passed_on():
 
 
 def test_what_numpy_calls_a_number_is_one():
-    made = call(limit=np.int64(3), share=np.float32(0.5), log=np.bool_(False), text=np.str_("x"), ids=np.array([1, 2]))
-    assert [made[name] for name in ("limit", "share", "log", "text", "ids")] == [3, 0.5, False, "x", [1, 2]]
-    assert [type(made[name]) for name in ("limit", "share", "log", "text")] == [int, float, bool, str]
+    made = call(
+        limit=np.int64(3),
+        share=np.float32(0.5),
+        log=np.bool_(False),
+        text=np.str_("x"),
+        ids=np.array([1, 2]),
+    )
+    assert [made[name] for name in ("limit", "share", "log", "text", "ids")] == [
+        3,
+        0.5,
+        False,
+        "x",
+        [1, 2],
+    ]
+    assert [type(made[name]) for name in ("limit", "share", "log", "text")] == [
+        int,
+        float,
+        bool,
+        str,
+    ]
 
 
 def test_several_are_read_once():
@@ -164,7 +204,9 @@ def test_what_is_shown_is_short():
 def test_a_callers_function_is_called_with_its_errors_told():
     then = call(then=lambda number: 1 // number)["then"]
     assert then(1) == 1
-    with pytest.raises(InputError, match=r"call\(then=\.\.\.\): .* raised ZeroDivisionError") as error:
+    with pytest.raises(
+        InputError, match=r"call\(then=\.\.\.\): .* raised ZeroDivisionError"
+    ) as error:
         then(0)
     assert isinstance(error.value.__cause__, ZeroDivisionError)
     with pytest.raises(UnknownName):

@@ -20,7 +20,9 @@ def heard(call):
     [
         lambda lab: lab.remember("the key is AKIAIOSFODNN7EXAMPLE"),
         lambda lab: lab.agents("coder").remember("the key is AKIAIOSFODNN7EXAMPLE"),
-        lambda lab: lab.edit(lab.remember("the key is in the vault"), text="the key is AKIAIOSFODNN7EXAMPLE"),
+        lambda lab: lab.edit(
+            lab.remember("the key is in the vault"), text="the key is AKIAIOSFODNN7EXAMPLE"
+        ),
     ],
     ids=["remember", "agent", "edit"],
 )

@@ -25,7 +25,11 @@ def test_each_language_has_a_hundred_different_questions_with_evidence(code):
 
 def recall(code, language):
     pack = load_pack(in_language(BASELINES["bm25"], language))
-    return bench_conversations(talk(code), packs=[pack], baselines=False).systems[0].metrics["recall@10"]
+    return (
+        bench_conversations(talk(code), packs=[pack], baselines=False)
+        .systems[0]
+        .metrics["recall@10"]
+    )
 
 
 @pytest.mark.long

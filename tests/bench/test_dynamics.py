@@ -33,7 +33,9 @@ REPLACES = """(pack replaces "What is denied goes." :inherits memlab)
 
 @pytest.fixture(scope="module")
 def found(trigrams):
-    return memlab.bench_dynamics([TALK], packs=[REPLACES], limit=3, dataset="moves", embedder=trigrams)
+    return memlab.bench_dynamics(
+        [TALK], packs=[REPLACES], limit=3, dataset="moves", embedder=trigrams
+    )
 
 
 def test_what_was_put_right_is_shown_no_more_once_it_was_lived(found):

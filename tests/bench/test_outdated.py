@@ -17,12 +17,20 @@ from experiments.outdated import DATA, Answer, asked_of_pairs, lives, rank
 
 @pytest.fixture(scope="module")
 def pairs():
-    return [json.loads(line) for line in (DATA / "outdated.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (DATA / "outdated.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def test_the_pairs_are_a_hundred_in_two_splits_and_two_wordings(pairs):
     counts = Counter((pair["split"], pair["wording"]) for pair in pairs)
-    assert counts == {("dev", "cue"): 30, ("dev", "plain"): 30, ("held", "cue"): 20, ("held", "plain"): 20}
+    assert counts == {
+        ("dev", "cue"): 30,
+        ("dev", "plain"): 30,
+        ("held", "cue"): 20,
+        ("held", "plain"): 20,
+    }
     for part in ("old", "new", "question", "kept", "beside", "kept_question"):
         assert len({pair[part] for pair in pairs}) == 100
 
@@ -36,7 +44,9 @@ def test_what_replaces_is_said_later_in_every_life(pairs):
             assert said[f"{pair['id']}-beside"] > said[f"{pair['id']}-kept"]
 
 
-@pytest.mark.parametrize(("current", "outdated", "wrong"), [(1, 2, False), (2, 1, True), (0, 3, True), (3, 0, False)])
+@pytest.mark.parametrize(
+    ("current", "outdated", "wrong"), [(1, 2, False), (2, 1, True), (0, 3, True), (3, 0, False)]
+)
 def test_the_outdated_statement_leads_if_it_stands_above_or_alone(current, outdated, wrong):
     assert Answer("life-1", "cue", current, outdated).wrong is wrong
     assert rank(["a", None, "b"], ["b", "c"]) == 3
@@ -61,7 +71,11 @@ def test_the_auc_is_the_share_of_pairs_in_order():
 def test_known_is_compared_with_the_best_raw_score():
     rng = np.random.default_rng(3)
     asked = [
-        Asked({"top score": float(rng.normal(yes)), "hits.known": float(rng.normal(3 * yes))}, yes, f"c{at % 4}")
+        Asked(
+            {"top score": float(rng.normal(yes)), "hits.known": float(rng.normal(3 * yes))},
+            yes,
+            f"c{at % 4}",
+        )
         for at in range(200)
         for yes in (True, False)
     ]

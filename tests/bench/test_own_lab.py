@@ -9,7 +9,11 @@ from memlab.errors import DatasetError, NotALab
 from memlab.io.ingest import WantedMemories, read_questions
 from memlab.science.bench import bench_lab
 
-TEXTS = ["The spare key hangs in the boiler room.", "Rent is due on the third.", "The cat is called Mangold."]
+TEXTS = [
+    "The spare key hangs in the boiler room.",
+    "Rent is due on the third.",
+    "The cat is called Mangold.",
+]
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +21,10 @@ def lab(tmp_path_factory):
     path = tmp_path_factory.mktemp("own") / "mine.memlab"
     with memlab.open(path) as made:
         made.remember(
-            [{"text": text, "ref": f"n{number}", "project": "home"} for number, text in enumerate(TEXTS)]
+            [
+                {"text": text, "ref": f"n{number}", "project": "home"}
+                for number, text in enumerate(TEXTS)
+            ]
             + [{"text": "The key of the van is with Ola.", "ref": "n0", "project": "work"}]
         )
     return path
@@ -42,7 +49,10 @@ def test_what_is_wanted_may_be_an_id_a_ref_or_a_text(lab):
     assert found.systems[0].counts == {"all": 2, "names": 1}
     assert found.systems[0].ingest_per_s is None
     assert found.systems[0].intervals["recall@10"] is not None
-    assert "mine.memlab: 3 questions that can be answered, 1 without evidence left out; memory level" in repr(found)
+    assert (
+        "mine.memlab: 3 questions that can be answered, 1 without evidence left out; memory level"
+        in repr(found)
+    )
 
 
 def test_the_lab_is_left_as_it_was(lab):
@@ -58,13 +68,16 @@ def test_the_lab_is_left_as_it_was(lab):
 def test_a_ref_is_one_of_its_project(lab):
     found = bench_lab(lab, [asked("Where is the key?", "n0")], packs=["memlab"], baselines=False)
     assert len(found.evidence["published"][0]) == 2
-    found = bench_lab(lab, [asked("Where is the key?", "n0", project="work")], packs=["memlab"], baselines=False)
+    found = bench_lab(
+        lab, [asked("Where is the key?", "n0", project="work")], packs=["memlab"], baselines=False
+    )
     assert len(found.evidence["published"][0]) == 1
 
 
 def test_what_the_lab_does_not_hold_is_named_with_the_nearest(lab):
     with pytest.raises(
-        DatasetError, match=r'wants "The cat is called Mango\.", which is no id.*nearest text is "The cat'
+        DatasetError,
+        match=r'wants "The cat is called Mango\.", which is no id.*nearest text is "The cat',
     ):
         bench_lab(lab, [asked("Which cat?", "The cat is called Mango.")], packs=["memlab"])
     with pytest.raises(DatasetError, match="No question wants a memory"):
@@ -90,7 +103,9 @@ def test_files_of_questions(tmp_path):
     ]
     assert found[1].at.hour == 9
     table = tmp_path / "wanted.csv"
-    table.write_text('\ufeffquestion,wanted,project\nWhere?,17,\n"Where, then?","a ""b""\nc",home\nWhere?,n3,\n')
+    table.write_text(
+        '\ufeffquestion,wanted,project\nWhere?,17,\n"Where, then?","a ""b""\nc",home\nWhere?,n3,\n'
+    )
     assert [(one.text, one.wanted) for one in read_questions(table)] == [
         ("Where?", ("17", "n3")),
         ("Where, then?", ('a "b"\nc',)),
@@ -105,7 +120,11 @@ def test_files_of_questions(tmp_path):
         ("a.jsonl", '{"question": "a"}\n{', "line 2, column 2: not JSON"),
         ("a.jsonl", "[1]", r"line 1, field \(itself\): expected an object"),
         ("a.jsonl", '{"question": 3}', "field question: expected text, found the number 3"),
-        ("a.jsonl", '{"question": "a", "wantd": 3}', "wantd: there is no such field. Did you mean wanted"),
+        (
+            "a.jsonl",
+            '{"question": "a", "wantd": 3}',
+            "wantd: there is no such field. Did you mean wanted",
+        ),
         (
             "a.jsonl",
             '{"question": "a", "wanted": [{}]}',

@@ -22,7 +22,10 @@ def instance(id="q1", **more):
         "haystack_session_ids": ["s2", "s1"],
         "haystack_dates": ["2023/05/21 (Sun) 02:21", "2023/05/20 (Sat) 11:00"],
         "haystack_sessions": [
-            [{"role": "user", "content": "What rhymes with hive?"}, {"role": "assistant", "content": "Five."}],
+            [
+                {"role": "user", "content": "What rhymes with hive?"},
+                {"role": "assistant", "content": "Five."},
+            ],
             [{"role": "user", "content": "I keep bees behind the mill.", "has_answer": True}],
         ],
         "answer_session_ids": ["s1"],
@@ -56,7 +59,11 @@ def test_longmemeval_is_a_conversation_for_each_question(written):
         ("s2:2", "assistant", 21),
     ]
     (question,) = first.questions
-    assert (question.evidence, question.category, question.answer) == (("s1:1",), "single-session-user", "3")
+    assert (question.evidence, question.category, question.answer) == (
+        ("s1:1",),
+        "single-session-user",
+        "3",
+    )
     assert question.at == datetime(2023, 6, 1, 9, 30, tzinfo=UTC)
     assert not gone.questions[0].answerable
 
@@ -83,11 +90,20 @@ def test_a_session_that_stands_twice_in_a_haystack_keeps_its_turns_apart(written
             [instance(haystack_dates=["2023/05/20"])],
             r"instance 1 \(q1\).*lists differ in length: 2 haystack_session_ids, 1",
         ),
-        ([instance(haystack_dates=["x", "y"])], r'haystack_dates\[0\]: "x" is not a time such as "2023/05/20'),
+        (
+            [instance(haystack_dates=["x", "y"])],
+            r'haystack_dates\[0\]: "x" is not a time such as "2023/05/20',
+        ),
         ([instance(haystack_dates=["2023/13/20", "2023/05/20"])], "is not a time"),
-        ([instance(haystack_sessions=[{}, {}])], r"haystack_sessions\[0\]: expected a list of turns"),
+        (
+            [instance(haystack_sessions=[{}, {}])],
+            r"haystack_sessions\[0\]: expected a list of turns",
+        ),
         ([instance(haystack_sessions=[[], []])], "no session has a turn"),
-        ([instance(haystack_sessions=[[{"role": 1}], []])], r"haystack_sessions\[0\]\[0\].role: expected text"),
+        (
+            [instance(haystack_sessions=[[{"role": 1}], []])],
+            r"haystack_sessions\[0\]\[0\].role: expected text",
+        ),
         ([instance(haystack_session_ids=[1, 2])], r"haystack_session_ids\[0\]: expected text"),
         ([instance(answer={})], "field answer: expected text or a number"),
         ([instance(question_date=None)], "question_date: nothing is not a time"),
@@ -121,7 +137,9 @@ def lmeb(tmp_path):
     }
     for name, values in lines.items():
         (task / name).write_text("".join(json.dumps(value) + "\n" for value in values))
-    (task / "single" / "qrels.tsv").write_text("c_1_q1\tc_1_1\t1\nc_2_q1\tc_2_1\t1\nc_1_q1\tc_1_2\t0\n")
+    (task / "single" / "qrels.tsv").write_text(
+        "c_1_q1\tc_1_1\t1\nc_2_q1\tc_2_1\t1\nc_1_q1\tc_1_2\t0\n"
+    )
     (task / "multi" / "qrels.tsv").write_text("c_1_q9\tc_1_2\t1\nc_1_q9\tc_2_1\t1\n")
     return task
 
@@ -150,9 +168,21 @@ def test_lmeb_without_candidates_is_one_scene(lmeb):
     [
         ("corpus.jsonl", '{"id": 3}', "line 1, field id: expected text, found the number 3"),
         ("corpus.jsonl", '{"id": "a"', "line 1, column 11: not JSON"),
-        ("candidates.jsonl", '{"scene_id": "c_1", "candidate_doc_ids": ["x"]}', "corpus has no document 'x'"),
-        ("candidates.jsonl", '{"scene_id": "c_9", "candidate_doc_ids": []}', '"c_1_q9" is of no scene'),
-        ("single/qrels.tsv", "c_1_q1 c_1_1 1", "qrels.tsv, line 1: expected query, document and a whole score"),
+        (
+            "candidates.jsonl",
+            '{"scene_id": "c_1", "candidate_doc_ids": ["x"]}',
+            "corpus has no document 'x'",
+        ),
+        (
+            "candidates.jsonl",
+            '{"scene_id": "c_9", "candidate_doc_ids": []}',
+            '"c_1_q9" is of no scene',
+        ),
+        (
+            "single/qrels.tsv",
+            "c_1_q1 c_1_1 1",
+            "qrels.tsv, line 1: expected query, document and a whole score",
+        ),
         ("single/qrels.tsv", "a\tb\thigh", "expected query, document and a whole score"),
         ("single/queries.jsonl", '{"id": "c_1_q1"}', "field text: expected text, found nothing"),
     ],
@@ -184,12 +214,22 @@ TALK = [
         "qa": [{"question": "Where are the bees?", "category": 4, "evidence": ["D1:2"]}],
     }
 ]
-MENDED = [{"sample_id": "talk", "qa": 0, "question": "Where are the bees?", "correct": ["D1:1"], "error_type": "X"}]
+MENDED = [
+    {
+        "sample_id": "talk",
+        "qa": 0,
+        "question": "Where are the bees?",
+        "correct": ["D1:1"],
+        "error_type": "X",
+    }
+]
 
 
 def test_corrections_take_the_place_of_what_was_cited(written):
     read = read_locomo(written(TALK))
-    (mended,) = correct_evidence(read, written([*MENDED, MENDED[0] | {"sample_id": "absent"}], "mended.json"))
+    (mended,) = correct_evidence(
+        read, written([*MENDED, MENDED[0] | {"sample_id": "absent"}], "mended.json")
+    )
     assert mended.questions[0].evidence == ("D1:1",)
     assert read[0].questions[0].evidence == ("D1:2",)
 
@@ -227,31 +267,52 @@ def test_data_of_another_digest_is_refused(written, command):
 
 def test_the_digest_of_a_folder_is_that_of_its_list(lmeb):
     files = sorted(path.relative_to(lmeb).as_posix() for path in lmeb.rglob("*") if path.is_file())
-    listed = "".join(f"{hashlib.sha256((lmeb / name).read_bytes()).hexdigest()}  {name}\n" for name in files)
+    listed = "".join(
+        f"{hashlib.sha256((lmeb / name).read_bytes()).hexdigest()}  {name}\n" for name in files
+    )
     assert digest(lmeb) == hashlib.sha256(listed.encode()).hexdigest()
 
 
 def test_longmemeval_and_lmeb_are_benched(written, command, lmeb):
-    done = command("longmemeval", written([instance(), instance("q2_abs")]), "--packs", "memlab", "--json")
+    done = command(
+        "longmemeval", written([instance(), instance("q2_abs")]), "--packs", "memlab", "--json"
+    )
     assert done.exit_code == 0, done.output
     told = json.loads(done.output)
     assert told["questions"] == 1
     assert set(told["systems"][0]["by_category"]) == {"single-session-user", "abstention"}
     done = command("lmeb", lmeb, "--packs", "memlab")
     assert done.exit_code == 0, done.output
-    assert "Talks: 3 questions that can be answered on 2 conversations; document level" in done.output
+    assert (
+        "Talks: 3 questions that can be answered on 2 conversations; document level" in done.output
+    )
 
 
 def test_beam_is_benched_by_ability(tmp_path, command):
-    chat = [{"turns": [[{"id": 0, "role": "user", "content": "I keep bees."}, {"id": 1, "role": "assistant"}]]}]
-    asked = {"information_extraction": [{"question": "What is kept?", "source_chat_ids": [0]}], "abstention": []}
+    chat = [
+        {
+            "turns": [
+                [
+                    {"id": 0, "role": "user", "content": "I keep bees."},
+                    {"id": 1, "role": "assistant"},
+                ]
+            ]
+        }
+    ]
+    asked = {
+        "information_extraction": [{"question": "What is kept?", "source_chat_ids": [0]}],
+        "abstention": [],
+    }
     folder = tmp_path / "beam" / "1" / "probing_questions"
     folder.mkdir(parents=True)
     (folder / "probing_questions.json").write_text(json.dumps(asked))
     (folder.parent / "chat.json").write_text(json.dumps(chat))
     done = command("beam", tmp_path / "beam", "--packs", "memlab", "--json")
     assert done.exit_code == 0, done.output
-    assert json.loads(done.output)["systems"][0]["by_category"]["information_extraction"]["recall@10"] == 1.0
+    assert (
+        json.loads(done.output)["systems"][0]["by_category"]["information_extraction"]["recall@10"]
+        == 1.0
+    )
 
 
 def test_one_s_own_lab_is_benched(tmp_path, command):

@@ -21,16 +21,30 @@ from tests.language.programs import ARGUMENTS, BOOL, NUM, SCHEMA, STR, program
 QUICK = examples(60, quick=8, suppress_health_check=list(HealthCheck))
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
 typed = st.sampled_from(["num", "bool", "str"])
-parents = typed.flatmap(lambda t: st.tuples(st.just(t), program(t, 2, inexact=True), program(t, 2, inexact=True)))
+parents = typed.flatmap(
+    lambda t: st.tuples(st.just(t), program(t, 2, inexact=True), program(t, 2, inexact=True))
+)
 seeds = st.integers(0, 2**32)
 
-INPUTS = [Input("x"), Input("y"), Input("z"), Input("kind", "str", words=("fact", "event")), Input("tags", "set")]
+INPUTS = [
+    Input("x"),
+    Input("y"),
+    Input("z"),
+    Input("kind", "str", words=("fact", "event")),
+    Input("tags", "set"),
+]
 SLOT = Signature("recall-score", INPUTS, aggregates=True)
-RECORD = Signature("reinforce", [*INPUTS, Input("pinned", "bool")], returns="record", fields=["x", "kind"])
+RECORD = Signature(
+    "reinforce", [*INPUTS, Input("pinned", "bool")], returns="record", fields=["x", "kind"]
+)
 WORDS = Signature("label", INPUTS, "str", words=("vivid", "hazy"))
 ITEM = {"x": 1.0, "y": -2.0, "z": 0.0, "kind": "fact", "tags": ["a"], "pinned": True}
-FRAME = pl.DataFrame({"x": [1.0, None, math.nan], "y": [0.0, -1.0, 2.0], "z": [1e300, 3.0, 0.5]}).with_columns(
-    kind=pl.Series(["fact", "event", None]), tags=pl.Series([["a"], [], ["b"]]), memory_id=pl.Series([1, 2, 3])
+FRAME = pl.DataFrame(
+    {"x": [1.0, None, math.nan], "y": [0.0, -1.0, 2.0], "z": [1e300, 3.0, 0.5]}
+).with_columns(
+    kind=pl.Series(["fact", "event", None]),
+    tags=pl.Series([["a"], [], ["b"]]),
+    memory_id=pl.Series([1, 2, 3]),
 )
 
 
@@ -125,7 +139,10 @@ def test_constants_are_shaken_log_normally() -> None:
 
 def test_parameters_keep_their_bounds() -> None:
     parent = policy("(fn [x] (* (param :w 0.9 :low 0.8 :high 1) x))")
-    values = [mutate(parent, rng(s), kinds=["parameter"], scale=3).policy.params["w"].value for s in range(50)]
+    values = [
+        mutate(parent, rng(s), kinds=["parameter"], scale=3).policy.params["w"].value
+        for s in range(50)
+    ]
     assert min(values) == 0.8
     assert max(values) == 1.0
 
@@ -146,7 +163,9 @@ def test_layout_and_comments_outside_the_change_stay() -> None:
 
 
 def test_records_are_bred_expression_by_expression() -> None:
-    a = policy('(fn [x y kind pinned] (if pinned (update :x (+ x y)) (update :kind "fact" :x 1)))', RECORD)
+    a = policy(
+        '(fn [x y kind pinned] (if pinned (update :x (+ x y)) (update :kind "fact" :x 1)))', RECORD
+    )
     b = policy('(fn [x z kind] (update :kind (if (> z 1) kind "event") :x (* z x)))', RECORD)
     for seed in range(150):
         for child in (mutate(a, rng(seed)), crossover(a, b, rng(seed))):
@@ -169,16 +188,22 @@ def test_bindings_and_helpers_come_along() -> None:
         "(pack p) (defn half [a] (/ a 2)) (defn quarter [a] (half (half a)))"
         "(defpolicy recall-score [y] (let [a (quarter y) b (+ a 1)] (* (param :w 3) (exp b))))"
     )
-    donor = compile_policy(pack.policies["recall-score"], SLOT, helpers=pack.helpers).with_params({"w": 7})
+    donor = compile_policy(pack.policies["recall-score"], SLOT, helpers=pack.helpers).with_params(
+        {"w": 7}
+    )
     parent, found = policy("(fn [x] x)"), set()
     for seed in range(100):
         child = crossover(parent, donor, rng(seed)).policy
         found |= {
-            word for word in ("let [a (quarter y) b", "let [a (quarter y)]", "(quarter y)") if word in child.source
+            word
+            for word in ("let [a (quarter y) b", "let [a (quarter y)]", "(quarter y)")
+            if word in child.source
         }
         if ":w" in child.source:
             assert child.params["w"].value == 7.0
-        check(parent, Offspring(child, ("",), 1) if child != parent else Offspring(child, (), 1), 200)
+        check(
+            parent, Offspring(child, ("",), 1) if child != parent else Offspring(child, (), 1), 200
+        )
     assert len(found) == 3
 
 
@@ -194,13 +219,17 @@ def test_helpers_of_one_name_and_two_meanings_do_not_mix() -> None:
 def test_a_policy_that_nothing_fits_comes_back_as_it_is() -> None:
     parent = policy("(fn [x] x)")
     assert mutate(parent, rng(), kinds=["constant"], tries=5) == Offspring(parent, (), 5)
-    assert mutate(parent, rng(), kinds=["grow"], max_nodes=1, tries=5).policy.root.op in ("input", "const")
+    assert mutate(parent, rng(), kinds=["grow"], max_nodes=1, tries=5).policy.root.op in (
+        "input",
+        "const",
+    )
     assert crossover(parent, parent, rng(), tries=3) == Offspring(parent, (), 3)
 
 
 def test_refusals() -> None:
     lists = compile_policy(
-        "(lambda (acts) (first (range (length acts))))", Signature("explore", INPUTS, lists={"acts": "x"})
+        "(lambda (acts) (first (range (length acts))))",
+        Signature("explore", INPUTS, lists={"acts": "x"}),
     )
     with pytest.raises(InputError, match="goes through lists"):
         mutate(lists, rng())

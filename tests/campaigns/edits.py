@@ -69,7 +69,11 @@ def write_mutants(mutants: Iterable[Mutant], path: Path, head: str) -> None:
     """Write a list of mutants, under a comment."""
     blocks = [f"# {line}" for line in head.splitlines()]
     for mutant in mutants:
-        lines = ["", "[[mutant]]", *(f"{name} = {_quoted(value)}" for name, value in vars(mutant).items() if value)]
+        lines = [
+            "",
+            "[[mutant]]",
+            *(f"{name} = {_quoted(value)}" for name, value in vars(mutant).items() if value),
+        ]
         blocks.append("\n".join(lines))
     path.write_text("\n".join(blocks) + "\n", encoding="utf-8")
 
@@ -78,7 +82,11 @@ def _quoted(value: str | int) -> str:
     if isinstance(value, int):
         return str(value)
     if "\n" in value or '"' in value or "\\" in value:
-        return f"'''\n{value}'''" if "'''" not in value else '"""\n' + value.replace("\\", "\\\\") + '"""'
+        return (
+            f"'''\n{value}'''"
+            if "'''" not in value
+            else '"""\n' + value.replace("\\", "\\\\") + '"""'
+        )
     return f'"{value}"'
 
 
@@ -123,7 +131,9 @@ def mutate(mutant: Mutant, source: str) -> str:
     try:
         compile(changed, mutant.at, "exec")
     except SyntaxError as error:
-        raise MutantError(f"{mutant.at}: {_flat(mutant.new)!r} gives no code that compiles ({error}).") from None
+        raise MutantError(
+            f"{mutant.at}: {_flat(mutant.new)!r} gives no code that compiles ({error})."
+        ) from None
     if ast.dump(ast.parse(changed)) == ast.dump(ast.parse(source)):
         raise MutantError(f"{mutant.at}: {_flat(mutant.new)!r} changes nothing.")
     return changed
@@ -153,7 +163,9 @@ def _same_code(node: ast.AST, code: str) -> bool:
         return False
     (wanted, *more) = ast.parse(textwrap.dedent(code).strip()).body
     if more:
-        raise MutantError(f"{_flat(code)!r} is several statements; old is one statement or expression.")
+        raise MutantError(
+            f"{_flat(code)!r} is several statements; old is one statement or expression."
+        )
     if isinstance(wanted, ast.Expr):
         return isinstance(node, ast.expr) and _shape(node) == _shape(wanted.value)
     return isinstance(node, ast.stmt) and _shape(node) == _shape(wanted)
@@ -166,7 +178,10 @@ def _shape(node: ast.AST) -> str:
 
 def _replace(source: str, node: ast.AST, new: str) -> str:
     lines = source.encode().splitlines(keepends=True)
-    start, end = _offset(lines, node.lineno, node.col_offset), _offset(lines, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+    start, end = (
+        _offset(lines, node.lineno, node.col_offset),
+        _offset(lines, node.end_lineno, node.end_col_offset),
+    )  # type: ignore[attr-defined]
     text = textwrap.dedent(new).strip()
     if isinstance(node, ast.stmt):
         text = text.replace("\n", "\n" + " " * node.col_offset)
@@ -211,7 +226,14 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitAnd: ast.BitOr,
     ast.BitOr: ast.BitAnd,
 }
-_NAMES = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": "maximum", "maximum": "minimum"}
+_NAMES = {
+    "min": "max",
+    "max": "min",
+    "any": "all",
+    "all": "any",
+    "minimum": "maximum",
+    "maximum": "minimum",
+}
 
 Change = Callable[[ast.AST], Iterator[ast.AST | str]]
 
@@ -267,7 +289,9 @@ def _extreme(node: ast.AST) -> Iterator[ast.AST]:
 def _removal(node: ast.AST) -> Iterator[str]:
     removable = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     removable |= isinstance(node, ast.AugAssign | ast.Raise | ast.Continue)
-    removable |= isinstance(node, ast.Assign) and not any(isinstance(one, ast.Name | ast.Tuple) for one in node.targets)
+    removable |= isinstance(node, ast.Assign) and not any(
+        isinstance(one, ast.Name | ast.Tuple) for one in node.targets
+    )
     if removable:
         yield "pass"
 
@@ -292,7 +316,12 @@ OPERATORS: dict[str, Change] = {
 
 
 def draw_mutants(
-    modules: Sequence[str], root: Path, *, seed: int, count: int, operators: Sequence[str] = tuple(OPERATORS)
+    modules: Sequence[str],
+    root: Path,
+    *,
+    seed: int,
+    count: int,
+    operators: Sequence[str] = tuple(OPERATORS),
 ) -> list[Mutant]:
     """Draw mutants of modules: first an operator and a function by chance, then one of their mutants.
 
@@ -342,7 +371,10 @@ def _modules_within(modules: Sequence[str], root: Path) -> list[str]:
         path = root.joinpath(*module.split("."))
         file = module_path(module, root)
         files = sorted(path.rglob("*.py")) if file.name == "__init__.py" else [file]
-        names += [".".join(file.relative_to(root).with_suffix("").parts).removesuffix(".__init__") for file in files]
+        names += [
+            ".".join(file.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+            for file in files
+        ]
     return sorted(set(names))
 
 
@@ -360,7 +392,9 @@ def _sites_of(module: str, root: Path) -> Iterator[_Site]:
                     yield _Site(name, at, function, target, changed, source)
 
 
-def _functions(scope: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+def _functions(
+    scope: ast.AST, prefix: str
+) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     for node in _definitions(scope):
         at = f"{prefix}{node.name}"
         if isinstance(node, ast.ClassDef):
@@ -371,16 +405,29 @@ def _functions(scope: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionD
 
 
 def _is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return all(isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) for one in function.body)
+    return all(
+        isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) for one in function.body
+    )
 
 
 def _mutable_nodes(function: ast.AST) -> Iterator[ast.AST]:
     """Yield the expressions and statements of a function, without those of the functions within it."""
     for name, value in ast.iter_fields(function):
-        if name in ("annotation", "returns", "decorator_list", "type_params", "exc", "cause", "msg", "format_spec"):
+        if name in (
+            "annotation",
+            "returns",
+            "decorator_list",
+            "type_params",
+            "exc",
+            "cause",
+            "msg",
+            "format_spec",
+        ):
             continue
         for node in value if isinstance(value, list) else [value]:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.JoinedStr):
+            if isinstance(
+                node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.JoinedStr
+            ):
                 continue
             if isinstance(node, ast.AST):
                 if isinstance(node, ast.expr | ast.stmt):

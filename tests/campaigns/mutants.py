@@ -88,7 +88,16 @@ class Outcome:
 
 def tree_files() -> list[Path]:
     """Return the files of the working tree that git knows or would add, relative to the root."""
-    command = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    command = [
+        "git",
+        "-C",
+        str(ROOT),
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ]
     listed = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split("\0")
     paths = [Path(name) for name in listed if name]
     return [path for path in paths if (ROOT / path).is_file() or (ROOT / path).is_symlink()]
@@ -140,11 +149,27 @@ def run_pytest(
     tree: Path, words: Sequence[str], *, seconds: float | None = None, **environment: str
 ) -> tuple[int, str]:
     """Run pytest in a tree; return its exit code and what it prints, or -1 after ``seconds``."""
-    known = {name: value for name, value in os.environ.items() if not name.startswith(("MEMLAB_", "PYTEST_"))}
+    known = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("MEMLAB_", "PYTEST_"))
+    }
     known |= {"PYTHONPATH": str(tree), "PYTHONHASHSEED": "0", **environment}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.campaigns.reach", "-p", "no:cacheprovider", *words]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "tests.campaigns.reach",
+        "-p",
+        "no:cacheprovider",
+        *words,
+    ]
     try:
-        done = subprocess.run(command, cwd=tree, env=known, capture_output=True, text=True, timeout=seconds)
+        done = subprocess.run(
+            command, cwd=tree, env=known, capture_output=True, text=True, timeout=seconds
+        )
     except subprocess.TimeoutExpired:
         return -1, ""
     return done.returncode, done.stdout + done.stderr
@@ -172,7 +197,9 @@ def newest_map() -> ReachMap:
     """Return the map of this tree, else the newest one."""
     maps = sorted(WORK.glob("map-*.npz"), key=lambda path: path.stat().st_mtime)
     if not maps:
-        raise SystemExit("There is no map of the tests. Make one: python tests/campaigns/mutants.py map")
+        raise SystemExit(
+            "There is no map of the tests. Make one: python tests/campaigns/mutants.py map"
+        )
     own = WORK / f"map-{tree_hash()}.npz"
     if own not in maps:
         print(f"The map is that of an earlier tree: {maps[-1].name}")
@@ -289,7 +316,9 @@ def _line(mutant: Mutant, outcome: Outcome) -> str:
 
 
 def _summary(mutants: list[Mutant], equivalent: list[Mutant], known: dict[str, Outcome]) -> int:
-    outcomes = [known[mutant.id] for mutant in mutants if mutant.id in known and not mutant.equivalent]
+    outcomes = [
+        known[mutant.id] for mutant in mutants if mutant.id in known and not mutant.equivalent
+    ]
     survived = [mutant for mutant in mutants if mutant.id in known and not known[mutant.id].caught]
     survived = [mutant for mutant in survived if not mutant.equivalent]
     print(f"\n{len(outcomes) - len(survived)} of {len(outcomes)} caught", end="")
@@ -300,7 +329,9 @@ def _summary(mutants: list[Mutant], equivalent: list[Mutant], known: dict[str, O
     lacking = len(mutants) - len(outcomes) - len(equivalent)
     print(f"; {lacking} not applied" if lacking else "")
     for mutant in survived:
-        print(f"  survived: {mutant}\n            {known[mutant.id].by or mutant.breaks or mutant.id}")
+        print(
+            f"  survived: {mutant}\n            {known[mutant.id].by or mutant.breaks or mutant.id}"
+        )
     return len(survived)
 
 
@@ -318,10 +349,14 @@ def check_list(path: Path) -> int:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     verbs = parser.add_subparsers(dest="verb", required=True)
     verb = verbs.add_parser("map", help="record which functions each test reaches")
-    verb.add_argument("tests", nargs="*", help="files or folders of tests; all of the quick suite unless given")
+    verb.add_argument(
+        "tests", nargs="*", help="files or folders of tests; all of the quick suite unless given"
+    )
     verb.add_argument("--jobs", type=int, default=2)
     verb = verbs.add_parser("draw", help="draw mutants of modules by chance, and write the list")
     verb.add_argument("list", type=Path)
@@ -334,14 +369,18 @@ def main(words: Sequence[str] | None = None) -> int:
     verb = verbs.add_parser("run", help="run the mutants of a list")
     verb.add_argument("list", type=Path)
     verb.add_argument("--jobs", type=int, default=1)
-    verb.add_argument("--seconds", type=float, default=60.0, help="how long the tests of one mutant may take")
+    verb.add_argument(
+        "--seconds", type=float, default=60.0, help="how long the tests of one mutant may take"
+    )
     verb.add_argument("--again", action="store_true", help="forget the results of earlier runs")
     given = parser.parse_args(words)
     if given.verb == "map":
         make_map(given.jobs, given.tests)
         return 0
     if given.verb == "draw":
-        drawn = draw_mutants(given.modules, ROOT, seed=given.seed, count=given.count, operators=given.operators)
+        drawn = draw_mutants(
+            given.modules, ROOT, seed=given.seed, count=given.count, operators=given.operators
+        )
         head = f"Drawn by mutants.py draw --seed {given.seed} --count {given.count} {' '.join(given.modules)}"
         write_mutants(drawn, given.list, head)
         print(f"{given.list}: {len(drawn)} mutants")

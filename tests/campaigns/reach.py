@@ -63,7 +63,9 @@ class Recorder:
     def _take(self) -> set[CodeType]:
         """Return the code of each function that was called since this was asked last."""
         self._profiler.disable()
-        taken = {entry.code for entry in self._profiler.getstats() if isinstance(entry.code, CodeType)}
+        taken = {
+            entry.code for entry in self._profiler.getstats() if isinstance(entry.code, CodeType)
+        }
         taken |= self._of_threads
         self._profiler.clear()
         self._of_threads.clear()
@@ -76,7 +78,9 @@ class Recorder:
         def note(frame: FrameType, event: str, argument: object) -> None:
             add(frame.f_code)
 
-        threading.settrace(note)  # the profiler records its own thread; in others each call is noted
+        threading.settrace(
+            note
+        )  # the profiler records its own thread; in others each call is noted
         self._profiler.enable(subcalls=False, builtins=False)
 
     @pytest.hookimpl(wrapper=True)
@@ -94,7 +98,12 @@ class Recorder:
             seconds = time.perf_counter() - began
             self._seen |= self._take()
             reached = sorted(self._reached(item))
-            entry = {"test": item.nodeid, "seconds": round(seconds, 4), "failed": self._failed, "reached": reached}
+            entry = {
+                "test": item.nodeid,
+                "seconds": round(seconds, 4),
+                "failed": self._failed,
+                "reached": reached,
+            }
             self._tests.append(entry)
 
     def _reached(self, item: pytest.Item) -> set[str]:
@@ -115,7 +124,9 @@ class Recorder:
             return (yield)
         finally:
             of_fixture = self._take()
-            self._of_fixtures.setdefault((fixturedef.argname, fixturedef.baseid), set()).update(of_fixture)
+            self._of_fixtures.setdefault((fixturedef.argname, fixturedef.baseid), set()).update(
+                of_fixture
+            )
             self._seen |= of_fixture
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -123,7 +134,9 @@ class Recorder:
 
     def pytest_sessionfinish(self) -> None:
         if self._tests:
-            (self._folder / f"part-{os.getpid()}.json").write_text(json.dumps(self._tests), encoding="utf-8")
+            (self._folder / f"part-{os.getpid()}.json").write_text(
+                json.dumps(self._tests), encoding="utf-8"
+            )
 
 
 def _empty_caches() -> None:
@@ -140,12 +153,18 @@ class Selector:
     """The plugin that runs only some tests, in a given order."""
 
     def __init__(self, file: Path) -> None:
-        self._places = {line: place for place, line in enumerate(file.read_text(encoding="utf-8").splitlines())}
+        self._places = {
+            line: place for place, line in enumerate(file.read_text(encoding="utf-8").splitlines())
+        }
 
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
         kept = [item for item in items if item.nodeid in self._places]
-        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in self._places])
+        config.hook.pytest_deselected(
+            items=[item for item in items if item.nodeid not in self._places]
+        )
         items[:] = sorted(kept, key=lambda item: self._places[item.nodeid])
 
 
@@ -154,7 +173,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Recorder(Path(folder)))
     if file := os.environ.get("MEMLAB_SELECTED"):
         with suppress(ValueError, OSError):  # a mutant may fill whatever memory there is
-            resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+            resource.setrlimit(
+                resource.RLIMIT_AS, (_MOST_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1])
+            )
         config.pluginmanager.register(Selector(Path(file)))
 
 
@@ -173,7 +194,9 @@ class ReachMap:
         A matrix of booleans: a row for each test, a column for each function.
     """
 
-    def __init__(self, tests: list[str], seconds: np.ndarray, functions: list[str], reached: np.ndarray) -> None:
+    def __init__(
+        self, tests: list[str], seconds: np.ndarray, functions: list[str], reached: np.ndarray
+    ) -> None:
         self.tests, self.seconds, self.functions, self.reached = tests, seconds, functions, reached
         self._breadth = reached.sum(axis=1)
         self._files = np.array([test.partition("::")[0] for test in tests])
@@ -181,7 +204,10 @@ class ReachMap:
     @classmethod
     def of_parts(cls, folder: Path) -> ReachMap:
         """Return the map of what the processes of one run recorded; tests that failed are left out."""
-        parts = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("part-*.json"))]
+        parts = [
+            json.loads(path.read_text(encoding="utf-8"))
+            for path in sorted(folder.glob("part-*.json"))
+        ]
         entries = [entry for part in parts for entry in part if not entry["failed"]]
         functions = sorted({name for entry in entries for name in entry["reached"]})
         columns = {name: column for column, name in enumerate(functions)}
@@ -195,7 +221,13 @@ class ReachMap:
         """Write the map to a file."""
         packed = np.packbits(self.reached, axis=1)
         with path.open("wb") as file:
-            np.savez_compressed(file, tests=self.tests, seconds=self.seconds, functions=self.functions, reached=packed)
+            np.savez_compressed(
+                file,
+                tests=self.tests,
+                seconds=self.seconds,
+                functions=self.functions,
+                reached=packed,
+            )
 
     @classmethod
     def load(cls, path: Path) -> ReachMap:
@@ -230,7 +262,9 @@ class ReachMap:
 
     def _reaching(self, chosen: Callable[[str], bool]) -> np.ndarray:
         """Return which tests reach any of the functions of a choice."""
-        return self.reached[:, [column for column, key in enumerate(self.functions) if chosen(key)]].any(axis=1)
+        return self.reached[
+            :, [column for column, key in enumerate(self.functions) if chosen(key)]
+        ].any(axis=1)
 
     def _ordered(self, chosen: np.ndarray) -> list[int]:
         """Order tests by how few functions they reach; of several cases of one test the first comes first."""

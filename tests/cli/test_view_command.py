@@ -42,8 +42,19 @@ def viewed(agent):
     started = []
 
     def start(*words):
-        command = [sys.executable, "-m", "memlab", "view", str(agent), "--no-open", "--json", *words]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        command = [
+            sys.executable,
+            "-m",
+            "memlab",
+            "view",
+            str(agent),
+            "--no-open",
+            "--json",
+            *words,
+        ]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         started.append(process)
         line = process.stdout.readline()
         assert line, process.stderr.read()
@@ -162,7 +173,9 @@ def test_it_reads_unless_it_may_write(viewed, agent):
     assert "logged recall" in tab.ask("feedback", memory=1, outcome="success")["error"]
     tab.close()
     board = Tab(told["url"], "board")
-    refused = board.ask("challenge", policy="companion", design="extra", extra=1, rate=1.0, reason="")
+    refused = board.ask(
+        "challenge", policy="companion", design="extra", extra=1, rate=1.0, reason=""
+    )
     assert "read" in refused["error"]
     board.close()
     process.send_signal(signal.SIGINT)
@@ -206,7 +219,9 @@ def test_a_port_that_is_taken_is_said(run, agent):
     assert "is taken: choose another" in result.output
 
 
-@pytest.mark.parametrize(("words", "code"), [(["nowhere"], 1), (["{agent}", "--bundle", "x", "--write"], 2)])
+@pytest.mark.parametrize(
+    ("words", "code"), [(["nowhere"], 1), (["{agent}", "--bundle", "x", "--write"], 2)]
+)
 def test_wrong_calls_are_refused(run, agent, words, code):
     assert run("view", *(word.format(agent=agent) for word in words), "--no-open").exit_code == code
 
@@ -216,12 +231,22 @@ def test_a_folder_holds_the_bundles_as_they_are_and_what_the_widgets_show(json_o
     assert made == tmp_path / "out" / "index.html"
     names = [getattr(widgets, name).bundle for name in widgets.SHIPPED]
     for name in ("page", *names):
-        assert (made.parent / "static" / f"{name}.js").read_bytes() == (STATIC / f"{name}.js").read_bytes()
+        assert (made.parent / "static" / f"{name}.js").read_bytes() == (
+            STATIC / f"{name}.js"
+        ).read_bytes()
     texts = json.loads(
-        (made.parent / "bundles.js").read_text().removeprefix("globalThis.memlabBundles = ").rstrip(";\n")
+        (made.parent / "bundles.js")
+        .read_text()
+        .removeprefix("globalThis.memlabBundles = ")
+        .rstrip(";\n")
     )
     assert texts == {name: (STATIC / f"{name}.js").read_text() for name in names}
-    state = json.loads((made.parent / "state.js").read_text().removeprefix("globalThis.memlabState = ").rstrip(";\n"))
+    state = json.loads(
+        (made.parent / "state.js")
+        .read_text()
+        .removeprefix("globalThis.memlabState = ")
+        .rstrip(";\n")
+    )
     hits = pl.read_ipc_stream(io.BytesIO(base64.b64decode(state["explorer"]["tables"]["_hits"])))
     assert hits["id"][0] == 1
     assert state["explorer"]["values"]["question"] == "tabs or spaces?"

@@ -16,7 +16,11 @@ def counts(texts):
 
 def of_matrix(matrix):
     """An embedder that gives the rows of a matrix, after three ones for the first texts it sees."""
-    return lambda texts: matrix[: len(texts)] if len(texts) <= len(matrix) else np.ones((len(texts), matrix.shape[1]))
+    return lambda texts: (
+        matrix[: len(texts)]
+        if len(texts) <= len(matrix)
+        else np.ones((len(texts), matrix.shape[1]))
+    )
 
 
 @settings(deadline=None)
@@ -35,7 +39,8 @@ def test_scale_does_not_matter():
     matrix = np.array([[1.0, -2.0, 3.0, 0.5]])
     for factor in (1e-320, 1e-30, 1.0, 1e300):
         assert (
-            load_embedder(of_matrix(matrix * factor)).encode(["x"]).tolist() == [[42, -85, 127, 21]] or factor < 1e-300
+            load_embedder(of_matrix(matrix * factor)).encode(["x"]).tolist() == [[42, -85, 127, 21]]
+            or factor < 1e-300
         )
 
 
@@ -109,11 +114,19 @@ class TestRefusals:
                 "nan in component 0 .* text 1",
             ),
             (
-                lambda texts: [[1, 1, np.inf, 1, 1] if "bad" in text else [1] * 5 for text in texts],
+                lambda texts: [
+                    [1, 1, np.inf, 1, 1] if "bad" in text else [1] * 5 for text in texts
+                ],
                 "inf in component 2",
             ),
-            (lambda texts: [[1] * 4 if "bad" in text else [1] * 5 for text in texts], r"an array \(4,\) for text 1"),
-            (lambda texts: [["x"] if "bad" in text else [1] * 5 for text in texts], "no vector of numbers for text 1"),
+            (
+                lambda texts: [[1] * 4 if "bad" in text else [1] * 5 for text in texts],
+                r"an array \(4,\) for text 1",
+            ),
+            (
+                lambda texts: [["x"] if "bad" in text else [1] * 5 for text in texts],
+                "no vector of numbers for text 1",
+            ),
             (lambda texts: [None if "bad" in text else [1] * 5 for text in texts], "text 1"),
             (lambda texts: [[1] * 6 for _ in texts], "6 dimensions .* and 5 before"),
             (lambda texts: [[1] * 5], r"an array \(1, 5\) for 2 texts"),

@@ -73,12 +73,16 @@ class TestShipped:
         embedder = load_embedder()
         texts = [*TEXTS, *(f"{text} {number}" for text in TEXTS for number in range(150))]
         together = embedder.encode(texts)
-        assert (together[::7] == np.concatenate([embedder.encode([text]) for text in texts[::7]])).all()
+        assert (
+            together[::7] == np.concatenate([embedder.encode([text]) for text in texts[::7]])
+        ).all()
 
     @settings(deadline=None)
     @given(st.text(max_size=60) | st.sampled_from([*TEXTS, "long " * 4000, "x" * 4000]))
     def test_a_text_alone_is_to_the_bit_what_it_is_in_company(self, shipped, text):
-        assert shipped.encode([text]).tobytes() == shipped.encode([text, "and another"])[:1].tobytes()
+        assert (
+            shipped.encode([text]).tobytes() == shipped.encode([text, "and another"])[:1].tobytes()
+        )
 
     def test_only_texts_without_a_known_token_are_zero(self):
         # 300 letters without a space are one unknown word
@@ -87,7 +91,9 @@ class TestShipped:
     def test_near_is_near(self):
         ask, tabs, cat = (
             load_embedder()
-            .encode(["how should I indent my code?", "I indent with tabs", "The cat sleeps on the sofa"])
+            .encode(
+                ["how should I indent my code?", "I indent with tabs", "The cat sleeps on the sofa"]
+            )
             .astype(float)
         )
         assert np.linalg.norm(ask - tabs) < 0.7 * np.linalg.norm(ask - cat)
@@ -104,7 +110,9 @@ class TestShipped:
         assert (whole == embedder.encode([page])).all()
 
     def test_its_files_are_those_that_were_built(self):
-        recorded = dict(line.split()[::-1] for line in (SHIPPED / "SHA256SUMS").read_text().splitlines())
+        recorded = dict(
+            line.split()[::-1] for line in (SHIPPED / "SHA256SUMS").read_text().splitlines()
+        )
         assert set(recorded) == {"config.json", "model.safetensors", "tokenizer.json"}
         for name, digest in recorded.items():
             assert hashlib.sha256((SHIPPED / name).read_bytes()).hexdigest() == digest
@@ -115,7 +123,11 @@ class TestShipped:
     def test_it_is_loaded_once_and_is_its_folder(self):
         assert load_embedder() is load_embedder(None)
         by_path = load_embedder(SHIPPED)
-        assert by_path.fingerprint == load_embedder().fingerprint == load_embedder(str(SHIPPED)).fingerprint
+        assert (
+            by_path.fingerprint
+            == load_embedder().fingerprint
+            == load_embedder(str(SHIPPED)).fingerprint
+        )
         assert (by_path.name, load_embedder().name) == ("model", "memlab-minilm-256")
         assert (by_path.encode(TEXTS) == load_embedder().encode(TEXTS)).all()
 
@@ -135,7 +147,9 @@ assert embedder.encode(["offline"]).any()
 assert "torch" not in sys.modules
 print("done")
 """
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=False
+        )
         assert (done.stdout, done.stderr) == ("done\n", "")
 
 
@@ -217,7 +231,9 @@ class TestFolders:
 
     def test_a_name_that_the_hub_does_not_give_says_so(self, monkeypatch):
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-        with pytest.raises(InputError, match=r'no folder "memlab/no-such-model".* None for the model that ships'):
+        with pytest.raises(
+            InputError, match=r'no folder "memlab/no-such-model".* None for the model that ships'
+        ):
             load_embedder("memlab/no-such-model")
         with pytest.raises(InputError, match="no folder"):
             load_embedder("neither a folder nor a name?")

@@ -43,7 +43,11 @@ def test_words_are_the_tokens_of_shape_word() -> None:
 
 
 def test_numbers_below_a_hundred_are_read_as_they_are_written() -> None:
-    tens = {number: word for word, number in NUMBER_WORDS.items() if number % 10 == 0 and 20 <= number < 100}
+    tens = {
+        number: word
+        for word, number in NUMBER_WORDS.items()
+        if number % 10 == 0 and 20 <= number < 100
+    }
     ones = {number: word for word, number in NUMBER_WORDS.items() if 1 <= number < 10}
     for number in range(21, 100):
         if number % 10:
@@ -98,11 +102,15 @@ def test_a_mixed_sentence_states_what_stands_before_its_question() -> None:
     text = "I met Carla at the festival in May, and she gave me notes, but how can I use them?"
     (sentence,) = read_sentences(text)
     assert sentence.act == "question"
-    assert text[slice(*sentence.stated[0])].rstrip(" ,") == "I met Carla at the festival in May, and she gave me notes"
+    assert (
+        text[slice(*sentence.stated[0])].rstrip(" ,")
+        == "I met Carla at the festival in May, and she gave me notes"
+    )
 
 
 @pytest.mark.parametrize(
-    ("sentence", "person"), [("I moved", "first"), ("Your dog barks", "second"), ("The dog died", "third"), ("", None)]
+    ("sentence", "person"),
+    [("I moved", "first"), ("Your dog barks", "second"), ("The dog died", "third"), ("", None)],
 )
 def test_of_whom_a_sentence_speaks(sentence: str, person: str | None) -> None:
     assert subject_person(sentence) == person
@@ -110,7 +118,9 @@ def test_of_whom_a_sentence_speaks(sentence: str, person: str | None) -> None:
 
 def test_a_greeting_stands_in_one_table() -> None:
     tables = lexicon()
-    lists = [named["greetings"] for named in tables.values() if isinstance(named.get("greetings"), list)]
+    lists = [
+        named["greetings"] for named in tables.values() if isinstance(named.get("greetings"), list)
+    ]
     lists += tables.get("greetings", {}).values()
     every = [phrase for phrases in lists for phrase in phrases]
     assert len(every) > 100

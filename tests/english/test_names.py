@@ -31,7 +31,10 @@ def test_a_text_in_markdown_names_what_its_sentences_name():
         ("my Fam has a Sofa and i like Meiosis and Statistics", []),
         ("i study Human Development as a Junior and a Product Intern", []),
         ("then i had CS and HS and some PB", []),
-        ("i love Back to the Future and Pride and Prejudice", ["Back to the Future", "Pride and Prejudice"]),
+        (
+            "i love Back to the Future and Pride and Prejudice",
+            ["Back to the Future", "Pride and Prejudice"],
+        ),
         ("we read Goblet of Fire by Mt. Timp", ["Goblet of Fire", "Mt. Timp"]),
         ("well, Dear Anna-Lena and Emily Blunt XD", ["Anna-Lena", "Emily Blunt"]),
         ("i just Googled John Mayer at BYU", ["John Mayer", "BYU"]),

@@ -19,7 +19,9 @@ class World:
     ``far`` looks outside head and band.
     """
 
-    def __init__(self, *, clusters=10, recalls=20, pool=30, limit=5, depth=10, rate=1.0, seed=0, spread=0.3):
+    def __init__(
+        self, *, clusters=10, recalls=20, pool=30, limit=5, depth=10, rate=1.0, seed=0, spread=0.3
+    ):
         dice = np.random.default_rng(seed)
         count = clusters * recalls
         self.limit, self.count, self.pool = limit, count, pool
@@ -51,7 +53,9 @@ class World:
         return float(np.take_along_axis(self.truth, top, axis=1).sum(axis=1).mean())
 
     def frames(self):
-        decision, item = np.meshgrid(np.arange(1, self.count + 1), np.arange(1, self.pool + 1), indexing="ij")
+        decision, item = np.meshgrid(
+            np.arange(1, self.count + 1), np.arange(1, self.pool + 1), indexing="ij"
+        )
         decisions = pl.DataFrame(
             {
                 "decision": np.arange(1, self.count + 1),
@@ -77,16 +81,27 @@ class World:
             }
         )
         at = self.shown.ravel()
-        exposures = candidates.filter(pl.Series(at)).select("decision", "memory_id", "propensity", position="rank")
+        exposures = candidates.filter(pl.Series(at)).select(
+            "decision", "memory_id", "propensity", position="rank"
+        )
         feedback = exposures.select("decision", "memory_id").with_columns(
-            reward=pl.Series(self.reward.ravel()[at]), outcome=pl.lit(None, dtype=pl.String), source=pl.lit("user")
+            reward=pl.Series(self.reward.ravel()[at]),
+            outcome=pl.lit(None, dtype=pl.String),
+            source=pl.lit("user"),
         )
         feedback = feedback.join(decisions.select("decision", "at"), on="decision").with_columns(
             pl.col("at") + timedelta(minutes=5)
         )
-        return {"decisions": decisions, "candidates": candidates, "exposures": exposures, "feedback": feedback}
+        return {
+            "decisions": decisions,
+            "candidates": candidates,
+            "exposures": exposures,
+            "feedback": feedback,
+        }
 
     def slates(self, **changed):
         """The log; ``changed`` replaces tables."""
         frames = self.frames() | changed
-        return Slates(*(frames[name].lazy() for name in ("decisions", "candidates", "exposures", "feedback")))
+        return Slates(
+            *(frames[name].lazy() for name in ("decisions", "candidates", "exposures", "feedback"))
+        )

@@ -67,7 +67,11 @@ def bell_mccaffrey(sizes):
     for size in sizes:
         part = slice(start, start + int(size))
         values, vectors = np.linalg.eigh(np.eye(int(size)) - hat[part, part])
-        adjusted = vectors @ np.diag(np.where(values > 1e-9, 1 / np.sqrt(np.maximum(values, 1e-9)), 0)) @ vectors.T
+        adjusted = (
+            vectors
+            @ np.diag(np.where(values > 1e-9, 1 / np.sqrt(np.maximum(values, 1e-9)), 0))
+            @ vectors.T
+        )
         columns.append(rest[:, part] @ adjusted @ design[part][:, 0] / total)
         start += int(size)
     spread = np.array(columns) @ np.array(columns).T
@@ -98,7 +102,9 @@ def test_an_interval_of_bounds_holds_every_point_between_them_and_not_both_at_on
     assert spread.low < point.value - 0.5
     # what lies far apart needs one side only: 1.685 standard errors and not 2.023
     far = sample.estimate(*within(-50, 50))
-    assert point.value - 50 - far.low == pytest.approx(stats.t.ppf(0.95, 39) * point.error, rel=1e-6)
+    assert point.value - 50 - far.low == pytest.approx(
+        stats.t.ppf(0.95, 39) * point.error, rel=1e-6
+    )
     none = sample.estimate(*within(0, 0))
     assert (none.low, none.high) == pytest.approx((point.low, point.high))
 
@@ -129,7 +135,9 @@ def test_an_interval_of_bounds_covers_both_ends(clusters):
 def test_a_statistic_is_paired_with_another_of_the_same_clusters():
     sums = np.random.default_rng(3).uniform(size=(40, 2))
     sample = Sample(np.concatenate([sums, 2 * sums], axis=1))
-    gap = sample.estimate(lambda totals: totals[..., 3] / totals[..., 2] - totals[..., 1] / totals[..., 0])
+    gap = sample.estimate(
+        lambda totals: totals[..., 3] / totals[..., 2] - totals[..., 1] / totals[..., 0]
+    )
     assert (gap.low, gap.value, gap.high) == pytest.approx((0, 0, 0), abs=1e-12)
 
 
@@ -193,7 +201,9 @@ def between(low, high):
 
 
 @given(st.integers(0, 1000), st.floats(0.05, 1), st.floats(0, 1), st.floats(0.2, 5))
-def test_a_bounded_difference_is_as_surely_negative_as_its_opposite_is_positive(seed, near, width, ratio):
+def test_a_bounded_difference_is_as_surely_negative_as_its_opposite_is_positive(
+    seed, near, width, ratio
+):
     """The bound that is nearer to zero decides with its own error, on either side."""
     dice = np.random.default_rng(seed)
     sums = np.stack([np.ones(25), dice.normal(size=25), ratio * dice.normal(size=25)], axis=1)

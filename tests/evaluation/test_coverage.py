@@ -24,18 +24,27 @@ def over_logs(clusters, logs, truth, estimator="snips"):
     """Covered shares of value and difference, and the mean and standard error of what they missed by."""
     covered, errors = [], []
     for seed in range(logs):
-        ev = evaluate(World(clusters=clusters, seed=seed, **SHAPE).slates(), ["good"], estimator=estimator)
+        ev = evaluate(
+            World(clusters=clusters, seed=seed, **SHAPE).slates(), ["good"], estimator=estimator
+        )
         good = next(row for row in ev.rows if row.policy == "good")
         if good.value is None:
             continue
         gap = truth["good"] - truth["plain"]
         covered.append(
-            (good.value.low <= truth["good"] <= good.value.high, good.difference.low <= gap <= good.difference.high)
+            (
+                good.value.low <= truth["good"] <= good.value.high,
+                good.difference.low <= gap <= good.difference.high,
+            )
         )
         errors.append((good.value.value - truth["good"], good.difference.value - gap))
     assert len(covered) > 0.9 * logs
     errors = np.array(errors)
-    return np.mean(covered, axis=0), errors.mean(axis=0), errors.std(axis=0, ddof=1) / len(errors) ** 0.5
+    return (
+        np.mean(covered, axis=0),
+        errors.mean(axis=0),
+        errors.std(axis=0, ddof=1) / len(errors) ** 0.5,
+    )
 
 
 @pytest.mark.parametrize("clusters", [5, 12])

@@ -53,7 +53,11 @@ def test_a_tenth_that_was_judged_sets_the_rest_right(world):
 def test_the_line_is_that_of_what_was_read_on_what_was_judged_turned_round(world):
     slates, true, given, by_hand = log_of(world, 0.2)
     slope, start = np.polyfit(true[by_hand], given[by_hand], 1)
-    note = next(note for note in evaluate(slates, ["good"], missing="censor").notes if "times what was read" in note)
+    note = next(
+        note
+        for note in evaluate(slates, ["good"], missing="censor").notes
+        if "times what was read" in note
+    )
     assert f"counts {-start / slope:+.2f} {1 / slope:+.2f} times" in note
     assert f"{by_hand.sum():,} that were judged" in note
 
@@ -61,7 +65,9 @@ def test_the_line_is_that_of_what_was_read_on_what_was_judged_turned_round(world
 def test_fewer_judged_make_wider_intervals(world):
     few, many = (row(log_of(world, share)[0]) for share in (0.05, 0.5))
     assert few.difference.high - few.difference.low > many.difference.high - many.difference.low
-    assert few.value.error > 2.5 * row(world.slates()).value.error  # 1.8 times if the line were taken as certain
+    assert (
+        few.value.error > 2.5 * row(world.slates()).value.error
+    )  # 1.8 times if the line were taken as certain
 
 
 def test_where_all_was_judged_nothing_changes(world):

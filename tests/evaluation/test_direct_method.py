@@ -20,7 +20,9 @@ def data(*, clusters=6, rows=400, seed=0, binary=True):
 @pytest.mark.parametrize("binary", [True, False])
 def test_it_finds_what_rewards_depend_on(binary):
     features, reward, answered, cluster, chance = data(binary=binary)
-    expected = predicted_rewards(features, np.where(answered, reward, np.nan), answered, cluster, (0, 1))
+    expected = predicted_rewards(
+        features, np.where(answered, reward, np.nan), answered, cluster, (0, 1)
+    )
     assert np.corrcoef(expected, chance)[0, 1] > 0.95
     assert ((expected >= 0) & (expected <= 1)).all()
 
@@ -29,7 +31,9 @@ def test_no_prediction_has_seen_its_own_cluster():
     features, reward, answered, cluster, _ = data()
     plain = predicted_rewards(features, reward, answered, cluster, (0, 1))
     own = cluster == 2
-    changed = predicted_rewards(features, np.where(own, 1 - reward, reward), answered, cluster, (0, 1))
+    changed = predicted_rewards(
+        features, np.where(own, 1 - reward, reward), answered, cluster, (0, 1)
+    )
     np.testing.assert_array_equal(plain[own], changed[own])
     assert (plain[~own] != changed[~own]).any()
 

@@ -47,9 +47,15 @@ def test_they_are_the_recalls_whose_heads_are_furthest_apart(ev):
     for entry in found:
         assert entry.distance == pytest.approx(distance(one[entry.decision], other[entry.decision]))
         assert entry.shared == len(set(one[entry.decision]) & set(other[entry.decision]))
-        assert {item.memory for item in entry.items} == set(one[entry.decision]) | set(other[entry.decision])
+        assert {item.memory for item in entry.items} == set(one[entry.decision]) | set(
+            other[entry.decision]
+        )
         for item in entry.items:
-            at = one[entry.decision].index(item.memory) + 1 if item.memory in one[entry.decision] else None
+            at = (
+                one[entry.decision].index(item.memory) + 1
+                if item.memory in one[entry.decision]
+                else None
+            )
             assert item.ranks[0] == at
             assert item.text == f"what item {item.memory} says <b>"
             assert item.shown == WORLD.shown[entry.decision - 1, item.memory - 1]

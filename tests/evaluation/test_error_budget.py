@@ -38,7 +38,14 @@ def first(slates, count):
 
 
 def figures(one):
-    return one.sentence, one.better, one.difference, one.planned, one.needed, one.track.to_dict(as_series=False)
+    return (
+        one.sentence,
+        one.better,
+        one.difference,
+        one.planned,
+        one.needed,
+        one.track.to_dict(as_series=False),
+    )
 
 
 def test_the_shares_are_fixed_and_sum_to_the_error():
@@ -71,7 +78,9 @@ def test_a_longer_log_keeps_the_share_of_each_comparison():
     slates = with_second(challenged("extra"), after=100)
     for length in (50, 101, 300):
         found = memlab.verdict(first(slates, length))
-        assert {one.challenger: one.number for one in found} == ({"b": 1} if length < 101 else {"b": 1, "c": 2})
+        assert {one.challenger: one.number for one in found} == (
+            {"b": 1} if length < 101 else {"b": 1, "c": 2}
+        )
 
 
 def test_another_version_is_another_comparison_and_the_old_one_goes_on_with_its_share():
@@ -81,7 +90,9 @@ def test_another_version_is_another_comparison_and_the_old_one_goes_on_with_its_
     def of(hashes):
         lives = np.repeat(hashes, 30).tolist()
         changed = decisions.with_columns(pack_hash=pl.Series(lives))
-        return memlab.verdict(Slates(changed.lazy(), slates.candidates, slates.exposures, slates.feedback))["b"]
+        return memlab.verdict(
+            Slates(changed.lazy(), slates.candidates, slates.exposures, slates.feedback)
+        )["b"]
 
     assert (of(["a", "a", "z"]).number, of(["a", "a", "z"]).recalls) == (2, 30)
     assert (of(["a", "z", "a"]).number, of(["a", "z", "a"]).recalls) == (1, 60)

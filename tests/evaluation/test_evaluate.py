@@ -53,7 +53,9 @@ def test_the_value_is_that_of_a_loop_over_recalls(estimator):
     ev = evaluate(FEW.slates(), ["good"], estimator=estimator)
     certain = weighted = weight = probes = 0.0
     for recall in range(FEW.count):
-        best = sorted(range(FEW.pool), key=lambda item: (-FEW.good[recall, item], item))[: FEW.limit]
+        best = sorted(range(FEW.pool), key=lambda item: (-FEW.good[recall, item], item))[
+            : FEW.limit
+        ]
         for item in best:
             chance = FEW.propensity[recall, item]
             if chance == 1:
@@ -112,9 +114,13 @@ def test_bounds_decide_when_even_the_worst_case_is_better():
     world = World(clusters=10, recalls=30, limit=4, depth=4)
     head, tail = world.rank <= 4, world.rank > 8
     world.reward, world.plain = np.where(head, 0.0, 1.0), -world.rank.astype(float)
-    score = np.where(tail & (world.rank == 9), 9.0, np.where((world.rank > 4) & (world.rank <= 8), 5.0, 0.0))
+    score = np.where(
+        tail & (world.rank == 9), 9.0, np.where((world.rank > 4) & (world.rank <= 8), 5.0, 0.0)
+    )
     frames = world.frames()
-    frames["candidates"] = frames["candidates"].with_columns(below=pl.Series((score - 0.01 * world.rank).ravel()))
+    frames["candidates"] = frames["candidates"].with_columns(
+        below=pl.Series((score - 0.01 * world.rank).ravel())
+    )
     ev = evaluate(world.slates(**frames), ["below"])
     # a quarter of it could not have been shown; the other three quarters earn 1 where the head earns 0
     assert row(ev, "below").measured.unsupported == 0.25
@@ -156,7 +162,9 @@ def test_a_log_that_knows_only_what_it_showed_does_not_know_what_is_unsupported(
 def test_propensities_that_are_not_those_of_the_draws_are_found_out():
     frames = FEW.frames()
     wrong = pl.when(pl.col("propensity") < 1).then(pl.col("propensity") / 3).otherwise("propensity")
-    changed = {name: frames[name].with_columns(propensity=wrong) for name in ("candidates", "exposures")}
+    changed = {
+        name: frames[name].with_columns(propensity=wrong) for name in ("candidates", "exposures")
+    }
     assert "balance" in closed(evaluate(FEW.slates(**changed), ["good"]), "good")
 
 
@@ -188,7 +196,9 @@ def test_a_log_of_one_cluster_falls_into_days():
 def test_recalls_that_earn_alike_are_not_taken_as_independent():
     world = World(clusters=12, recalls=40, spread=2.0, seed=4)
     frames = world.frames()
-    alone = evaluate(world.slates(**{**frames, "decisions": frames["decisions"].drop("cluster")}), ["good"])
+    alone = evaluate(
+        world.slates(**{**frames, "decisions": frames["decisions"].drop("cluster")}), ["good"]
+    )
     assert "independence" in closed(alone, "good")
     assert "independence" not in closed(evaluate(world.slates(), ["good"]), "good")
 
@@ -233,8 +243,14 @@ def test_what_a_withheld_policy_needs_is_told_once():
     assert withheld.needed > 0
     assert short.needed == ("good", "logged", 48 + withheld.needed)
     assert repr(short).count("recalls at this probe rate") == 1
-    assert repr(short).splitlines()[-1].startswith("Next: show now and then, with its probability logged, what good")
-    bare = evaluate(World(clusters=8, recalls=6, limit=2, rate=0.9, seed=3).slates(), ["good", "far"])
+    assert (
+        repr(short)
+        .splitlines()[-1]
+        .startswith("Next: show now and then, with its probability logged, what good")
+    )
+    bare = evaluate(
+        World(clusters=8, recalls=6, limit=2, rate=0.9, seed=3).slates(), ["good", "far"]
+    )
     told = bare.to_dict()
     assert {(one["policy"], one["gate"]) for one in told["withheld"]} == {
         (one.policy, gate.name) for one in bare.rows for gate in one.closed
@@ -245,7 +261,9 @@ def test_what_a_withheld_policy_needs_is_told_once():
 
 
 def test_a_level_widens_intervals():
-    narrow, wide = (row(evaluate(FEW.slates(), ["good"], level=level), "good").value for level in (0.8, 0.99))
+    narrow, wide = (
+        row(evaluate(FEW.slates(), ["good"], level=level), "good").value for level in (0.8, 0.99)
+    )
     assert narrow.value == wide.value
     assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
 
@@ -258,18 +276,24 @@ def heard(share, seed=5):
 
 @pytest.mark.long
 def test_silence_is_not_a_no_unless_said():
-    with pytest.raises(InputError, match="30% of what was shown has no reward: say what silence means"):
+    with pytest.raises(
+        InputError, match="30% of what was shown has no reward: say what silence means"
+    ):
         evaluate(MANY.slates(**heard(0.7)), ["good"])
     censored = evaluate(MANY.slates(**heard(0.7)), ["good"], missing="censor")
     assert censored.silent == pytest.approx(0.3, abs=0.02)
     assert row(censored, "good").value.low < MANY.value("good") < row(censored, "good").value.high
     zero = evaluate(MANY.slates(**heard(0.7)), ["good"], missing="zero")
-    assert row(zero, "good").value.value == pytest.approx(0.7 * row(censored, "good").value.value, rel=0.05)
+    assert row(zero, "good").value.value == pytest.approx(
+        0.7 * row(censored, "good").value.value, rel=0.05
+    )
     bounds = evaluate(MANY.slates(**heard(0.7)), ["good"], missing="bounds")
     assert row(bounds, "good").lower <= row(zero, "good").value.value + 0.05
     assert row(bounds, "good").value.low < row(censored, "good").value.low
     assert row(bounds, "good").value.high > row(censored, "good").value.high
-    with pytest.raises(InputError, match="30% of what was shown has no known reward, and Horvitz-Thompson's sum"):
+    with pytest.raises(
+        InputError, match="30% of what was shown has no known reward, and Horvitz-Thompson's sum"
+    ):
         evaluate(MANY.slates(**heard(0.7)), ["good"], estimator="ht", missing="censor")
     few = evaluate(MANY.slates(**heard(0.95)), ["good"])
     assert few.silent == pytest.approx(0.05, abs=0.02)
@@ -279,7 +303,9 @@ def test_a_log_of_one_reward_does_not_say_what_silence_means():
     clicks = {"feedback": MANY.frames()["feedback"].filter(pl.col("reward") == 1)}
     with pytest.raises(InputError, match="Every reward in the log is 1"):
         evaluate(MANY.slates(**clicks), ["good"])
-    assert row(evaluate(MANY.slates(**clicks), ["good"], missing="zero"), "good").value.low < MANY.value("good")
+    assert row(
+        evaluate(MANY.slates(**clicks), ["good"], missing="zero"), "good"
+    ).value.low < MANY.value("good")
 
 
 def test_silence_that_follows_the_score_is_not_left_out_but_weighed():
@@ -293,7 +319,9 @@ def test_silence_that_follows_the_score_is_not_left_out_but_weighed():
             "chance": chance.ravel(),
         }
     )
-    kept = frames["feedback"].join(odds, on=["decision", "memory_id"], how="left", maintain_order="left")
+    kept = frames["feedback"].join(
+        odds, on=["decision", "memory_id"], how="left", maintain_order="left"
+    )
     kept = kept.filter(pl.Series(dice.random(kept.height)) < pl.col("chance")).drop("chance")
     censored = evaluate(MANY.slates(feedback=kept), ["good"], missing="censor")
     assert "silence" in closed(censored, "good")
@@ -323,7 +351,11 @@ def test_frames_diagnostics_and_settings():
         *("lower", "upper", "probes", "unsupported", "untested", "kind", "estimator", "verdict"),
     ]
     assert ev.diagnostics.height == 3 * len(GATES)
-    assert (ev.settings.horizon, ev.settings.missing, ev.settings.estimator) == ("1h", "zero", "snips")
+    assert (ev.settings.horizon, ev.settings.missing, ev.settings.estimator) == (
+        "1h",
+        "zero",
+        "snips",
+    )
     with pytest.raises(AttributeError):
         ev.baseline = "good"
 
@@ -355,20 +387,25 @@ def test_a_declared_range_of_rewards_is_kept_to():
     declared = Slates.from_frames(**frames, reward_range=(0, 5))
     ev = evaluate(declared, ["good"])
     assert ev.settings.reward_range == (0.0, 5.0)
-    assert row(ev, "good").value.value == pytest.approx(5 * row(evaluate(FEW.slates(), ["good"]), "good").value.value)
+    assert row(ev, "good").value.value == pytest.approx(
+        5 * row(evaluate(FEW.slates(), ["good"]), "good").value.value
+    )
 
 
 def test_two_columns_of_anybodys_csv(tmp_path):
     frames = FEW.frames()
     wide = frames["candidates"].join(
-        frames["feedback"].select("decision", "memory_id", "reward"), on=["decision", "memory_id"], how="left"
+        frames["feedback"].select("decision", "memory_id", "reward"),
+        on=["decision", "memory_id"],
+        how="left",
     )
     wide = wide.with_columns(
-        rank=pl.Series(np.where(FEW.shown, FEW.rank, 0).ravel()), cluster=pl.Series(np.repeat(FEW.cluster, FEW.pool))
+        rank=pl.Series(np.where(FEW.shown, FEW.rank, 0).ravel()),
+        cluster=pl.Series(np.repeat(FEW.cluster, FEW.pool)),
     )
-    wide.select("decision", "memory_id", "rank", "reward", "propensity", "cluster", "good", "noise").write_csv(
-        tmp_path / "log.csv"
-    )
+    wide.select(
+        "decision", "memory_id", "rank", "reward", "propensity", "cluster", "good", "noise"
+    ).write_csv(tmp_path / "log.csv")
     slates = Slates.from_wide(
         pl.read_csv(tmp_path / "log.csv"),
         decision="decision",
@@ -381,7 +418,9 @@ def test_two_columns_of_anybodys_csv(tmp_path):
         limit=FEW.limit,
     )
     ev = evaluate(slates, ["good", "noise"])
-    assert row(ev, "good").value.value == pytest.approx(row(evaluate(FEW.slates(), ["good"]), "good").value.value)
+    assert row(ev, "good").value.value == pytest.approx(
+        row(evaluate(FEW.slates(), ["good"]), "good").value.value
+    )
 
 
 def test_a_lab_recalls_again_what_it_would_have_recalled(lab, clock):
@@ -398,7 +437,10 @@ def test_a_lab_recalls_again_what_it_would_have_recalled(lab, clock):
         lab.remember("a later note about the harbour boat 7")
     other = '(pack other "Other.") (setting damping 0.9) (defpolicy recall-score [activation] activation)'
     ev = evaluate(lab.slates(), {"same": lab.policies.pack, "other": other})
-    assert {one.policy: one.kind for one in ev.rows} == {"same": "re-scored", "other": "re-recalled"}
+    assert {one.policy: one.kind for one in ev.rows} == {
+        "same": "re-scored",
+        "other": "re-recalled",
+    }
     assert ev.target("other").memory.to_list() == ev.target("same").memory.to_list()
     assert ev.target("other").row.tolist() == ev.target("same").row.tolist()
 
@@ -428,13 +470,18 @@ def test_one_next_step_closes_the_text():
     better = evaluate(MANY.slates(), ["good"])
     assert "Next:" not in repr(better)
     assert better.to_dict()["next"] is None
-    few = evaluate(World(clusters=8, recalls=6, limit=2, rate=0.9, seed=3).slates(), ["good", "far"])
+    few = evaluate(
+        World(clusters=8, recalls=6, limit=2, rate=0.9, seed=3).slates(), ["good", "far"]
+    )
     assert repr(few).count("Next:") == 1
     assert few.to_dict()["next"] in repr(few)
     frames = World(clusters=8, recalls=6).frames()
     unknown = frames["exposures"].with_columns(propensity=pl.lit(None, dtype=pl.Float64))
     blind = frames["candidates"].drop("propensity")
     bare = evaluate(
-        World(clusters=8, recalls=6).slates(**{**frames, "exposures": unknown, "candidates": blind}), ["good"]
+        World(clusters=8, recalls=6).slates(
+            **{**frames, "exposures": unknown, "candidates": blind}
+        ),
+        ["good"],
     )
     assert repr(bare).splitlines()[-1].startswith("Next: Log the probability")

@@ -14,7 +14,14 @@ PACK = """(pack few "The default pack, two memories, a pool of four." :inherits 
 (setting limit 2) (setting pool 4) (setting dense-candidates 4) (setting lexical-candidates 4)
 (defpolicy recall-score [importance] importance)
 """
-HELD = ["tea with milk", "tea with lemon", "tea of herbs", "green tea", "the sea is cold", "a goat in the hills"]
+HELD = [
+    "tea with milk",
+    "tea with lemon",
+    "tea of herbs",
+    "green tea",
+    "the sea is cold",
+    "a goat in the hills",
+]
 
 
 @pytest.fixture
@@ -22,7 +29,13 @@ def agent(trigrams, clock):
     with memlab.open(embedder=trigrams, clock=clock, pack=PACK) as lab:
         lab.remember(
             [
-                {"text": text, "ref": f"t{n}", "importance": 1 - n / 10, "project": "api", "session": "s"}
+                {
+                    "text": text,
+                    "ref": f"t{n}",
+                    "importance": 1 - n / 10,
+                    "project": "api",
+                    "session": "s",
+                }
                 for n, text in enumerate(HELD, 1)
             ]
         )
@@ -77,7 +90,9 @@ def test_shares_are_those_of_wanted_memories_with_intervals_by_cluster(agent, cl
         orient="row",
     )
     found = memlab.failures(agent, labels, cluster="decision")
-    assert found.shares["found"].value == pytest.approx(sum(p == "found" for p in found.rows["place"]) / 8)
+    assert found.shares["found"].value == pytest.approx(
+        sum(p == "found" for p in found.rows["place"]) / 8
+    )
     assert found.frame["low"].min() >= 0
     assert found.frame["high"].max() <= 1
     assert "4 clusters (decision)" in found.method
@@ -85,7 +100,9 @@ def test_shares_are_those_of_wanted_memories_with_intervals_by_cluster(agent, cl
 
 def test_nothing_known_is_counted_and_no_failure(agent, clock):
     asked(agent, clock, "tea", "who is Ada?", "milk")
-    found = memlab.failures(agent, pl.DataFrame({"question": ["tea", "who is Ada?"], "ref": ["t1", None]}))
+    found = memlab.failures(
+        agent, pl.DataFrame({"question": ["tea", "who is Ada?"], "ref": ["t1", None]})
+    )
     assert (found.known, found.unknown, found.unlabelled) == (1, 1, 1)
     assert found.rows.height == 1
     assert "of 1 nothing was known" in repr(found)
@@ -93,7 +110,9 @@ def test_nothing_known_is_counted_and_no_failure(agent, clock):
 
 def test_judged_labels_of_relevance_0_are_not_wanted(agent, clock):
     (hits,) = asked(agent, clock, "tea")
-    labels = pl.DataFrame({"decision": [hits.decision] * 2, "memory_id": [1, 2], "relevance": [1, 0]})
+    labels = pl.DataFrame(
+        {"decision": [hits.decision] * 2, "memory_id": [1, 2], "relevance": [1, 0]}
+    )
     assert memlab.failures(agent, labels).rows["memory_id"].to_list() == [1]
 
 
@@ -137,7 +156,10 @@ def test_slates_alone_do_with_ids(agent, clock):
     (hits,) = asked(agent, clock, "tea")
     tables = agent.slates()
     log = memlab.Slates.from_frames(
-        *(table.collect() for table in (tables.decisions, tables.candidates, tables.exposures, tables.feedback))
+        *(
+            table.collect()
+            for table in (tables.decisions, tables.candidates, tables.exposures, tables.feedback)
+        )
     )
     labels = pl.DataFrame({"decision": [hits.decision] * 2, "memory_id": [hits.ids[0], 77]})
     found = memlab.failures(log, labels)
@@ -171,7 +193,10 @@ def test_the_command(run, json_of, tmp_path):
     (tmp_path / "labels.csv").write_text("question,memory_id\ntea,1\ntea,9\n")
     told = json_of("bench", "failures", "day.memlab", "--labels", "labels.csv")
     assert {row["place"]: row["count"] for row in told["places"]}["never stored"] == 1
-    assert "1 of 2 wanted memories were lost" in run("bench", "failures", "day.memlab", "--labels", "labels.csv").stdout
+    assert (
+        "1 of 2 wanted memories were lost"
+        in run("bench", "failures", "day.memlab", "--labels", "labels.csv").stdout
+    )
     (tmp_path / "labels.txt").write_text("x")
     refused = run("bench", "failures", "day.memlab", "--labels", "labels.txt")
     assert "give a .parquet, .csv or .jsonl file" in refused.stderr

@@ -18,7 +18,9 @@ def day(number):
     return DAY0 + timedelta(days=number)
 
 
-DECISIONS = pl.DataFrame({"decision": [1, 2, 3], "at": [day(0), day(5), day(9)]}, schema_overrides={"at": STAMP})
+DECISIONS = pl.DataFrame(
+    {"decision": [1, 2, 3], "at": [day(0), day(5), day(9)]}, schema_overrides={"at": STAMP}
+)
 EXPOSURES = pl.DataFrame({"decision": [1, 1, 2, 3], "memory_id": [7, 8, 7, 9]})
 
 
@@ -37,7 +39,9 @@ def judgements(*rows):
 
 
 def answers(*rows, horizon=None, reward_range=(0.0, 1.0)):
-    return read_answers(judgements(*rows), EXPOSURES, DECISIONS, horizon=horizon, reward_range=reward_range)
+    return read_answers(
+        judgements(*rows), EXPOSURES, DECISIONS, horizon=horizon, reward_range=reward_range
+    )
 
 
 def rewards(found):
@@ -45,13 +49,18 @@ def rewards(found):
 
 
 def test_an_outcome_is_worth_one_or_nothing_unless_a_reward_is_given():
-    found = answers((1, 7, None, "success", day(1)), (1, 8, None, "fail", day(1)), (2, 7, 0.3, "success", day(6)))
+    found = answers(
+        (1, 7, None, "success", day(1)),
+        (1, 8, None, "fail", day(1)),
+        (2, 7, 0.3, "success", day(6)),
+    )
     assert rewards(found) == {(1, 7): 1.0, (1, 8): 0.0, (2, 7): 0.3}
     assert found.notes == ()
 
 
 @pytest.mark.parametrize(
-    ("span", "days"), [("7d", 7), ("12h", 0.5), ("90m", 1 / 16), ("2w", 14), ("1.5d", 1.5), (timedelta(days=3), 3)]
+    ("span", "days"),
+    [("7d", 7), ("12h", 0.5), ("90m", 1 / 16), ("2w", 14), ("1.5d", 1.5), (timedelta(days=3), 3)],
 )
 def test_a_horizon_is_a_number_and_a_unit(span, days):
     assert horizon_micros(span) == days * 86_400_000_000
@@ -88,7 +97,9 @@ def test_a_horizon_needs_times():
 
 
 def test_what_came_after_the_horizon_is_left_out_and_said():
-    found = answers((1, 7, 1.0, None, day(3)), (1, 8, 1.0, None, day(4)), horizon=horizon_micros("3d"))
+    found = answers(
+        (1, 7, 1.0, None, day(3)), (1, 8, 1.0, None, day(4)), horizon=horizon_micros("3d")
+    )
     assert rewards(found) == {(1, 7): 1.0}
     assert found.notes == ("1 feedbacks came after the horizon: left out.",)
 
@@ -126,7 +137,9 @@ def test_a_contradiction_without_an_order_is_refused(at):
 
 @pytest.mark.parametrize("reward", [1.5, -0.1, float("nan"), float("inf")])
 def test_a_reward_outside_its_range_is_refused_by_row(reward):
-    with pytest.raises(InputError, match=r"Row 1 of feedback \(recall 2, memory 7\) has the reward .* outside 0..1"):
+    with pytest.raises(
+        InputError, match=r"Row 1 of feedback \(recall 2, memory 7\) has the reward .* outside 0..1"
+    ):
         answers((1, 7, 1.0, None, day(1)), (2, 7, reward, None, day(6)))
 
 

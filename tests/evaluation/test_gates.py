@@ -48,15 +48,26 @@ TESTED = ("independence", "balance", "influence", "silence", "position", "redund
 @pytest.mark.parametrize("name", TESTED)
 def test_an_untested_gate_withholds_nothing_and_is_not_open(name):
     gate = found(**{"effective" if name == "influence" else name: NAN})[name]
-    assert (gate.state, gate.shown, gate.open, gate.closed, gate.more) == ("untested", "untested", False, False, 0)
+    assert (gate.state, gate.shown, gate.open, gate.closed, gate.more) == (
+        "untested",
+        "untested",
+        False,
+        False,
+        0,
+    )
     assert "was not tested" in str(gate)
     assert untested_sentence([gate]) == f"Untested: {name}."
 
 
 def test_a_gate_that_is_not_needed_is_neither_open_nor_untested():
-    unasked = dict.fromkeys(("independence", "balance", "silence", "position", "redundancy", "probes", "effective"))
+    unasked = dict.fromkeys(
+        ("independence", "balance", "silence", "position", "redundancy", "probes", "effective")
+    )
     states = {name: gate.state for name, gate in found(**unasked).items()}
-    assert states == dict.fromkeys(GATES, "not needed") | {"propensities": "open", "clusters": "open"}
+    assert states == dict.fromkeys(GATES, "not needed") | {
+        "propensities": "open",
+        "clusters": "open",
+    }
     assert untested_sentence(list(found(**unasked).values())) == ""
 
 
@@ -96,13 +107,16 @@ def test_equal_parts_count_as_many_and_one_great_part_as_one():
     assert np.isnan(effective_count(np.zeros(4)))
 
 
-@pytest.mark.parametrize(("count", "shown"), [(0.2, "1"), (7.1, "8"), (99, "99"), (1234, "1,300"), (45_678, "46,000")])
+@pytest.mark.parametrize(
+    ("count", "shown"), [(0.2, "1"), (7.1, "8"), (99, "99"), (1234, "1,300"), (45_678, "46,000")]
+)
 def test_extrapolations_have_two_digits(count, shown):
     assert rounded(count) == shown
 
 
 @pytest.mark.parametrize(
-    ("logged", "right"), [(1 / 7, True), (float(np.float32(1 / 7)), True), (0.143, True), (0.2, False)]
+    ("logged", "right"),
+    [(1 / 7, True), (float(np.float32(1 / 7)), True), (0.143, True), (0.2, False)],
 )
 def test_one_probe_in_every_recall_is_no_chance_but_what_was_logged_of_it_is(logged, right):
     """The number of probes never varies: rounding of the propensities is nothing, another number is wrong."""
@@ -135,5 +149,7 @@ def test_recalls_that_earn_alike_weakly_and_for_long_are_not_independent():
     dice = np.random.default_rng(5)
     noise = dice.normal(size=(100, 600))
     moods = np.repeat(dice.normal(0, 0.4, (100, 30)), 20, axis=1)
-    assert np.mean([independence_p(earned) < 0.01 for earned in moods + noise]) > 0.9  # .70 by the recall before alone
+    assert (
+        np.mean([independence_p(earned) < 0.01 for earned in moods + noise]) > 0.9
+    )  # .70 by the recall before alone
     assert np.mean([independence_p(earned) < 0.01 for earned in noise]) <= 0.05

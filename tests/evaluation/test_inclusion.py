@@ -50,7 +50,9 @@ def test_one_item_a_recall_is_vws_ips_and_snips(rows):
 
 
 @given(items, sures, st.integers(1, 5))
-def test_a_value_is_the_sum_of_what_is_certain_and_the_weighted_mean_of_what_is_not(rows, sure, recalls):
+def test_a_value_is_the_sum_of_what_is_certain_and_the_weighted_mean_of_what_is_not(
+    rows, sure, recalls
+):
     found = totals(recalls, arm(rows, sure))
     shown = [(1 / chance, reward) for matches, chance, reward in rows if matches]
     weight, earned = sum(w for w, _ in shown), sum(w * r for w, r in shown)
@@ -59,7 +61,11 @@ def test_a_value_is_the_sum_of_what_is_certain_and_the_weighted_mean_of_what_is_
         expected = (sum(sure) + len(rows) * earned / weight) / recalls
         assert value_statistic("snips", 0.0)(found) == pytest.approx(expected)
         # it never leaves the range of the rewards
-        assert -1e-9 <= value_statistic("snips", 0.0)(found) <= (len(rows) + len(sure)) / recalls + 1e-9
+        assert (
+            -1e-9
+            <= value_statistic("snips", 0.0)(found)
+            <= (len(rows) + len(sure)) / recalls + 1e-9
+        )
 
 
 def test_horvitz_thompson_is_right_on_average():
@@ -68,7 +74,9 @@ def test_horvitz_thompson_is_right_on_average():
     expected = 0.0
     for probed, probability in ((None, 0.5), (1, 0.3), (2, 0.1), (3, 0.1)):
         rows = [(at == probed, chance[at], rewards[at]) for at in target]
-        expected += probability * float(value_statistic("ht", 0.0)(totals(1, arm(rows, rewards[:1]))))
+        expected += probability * float(
+            value_statistic("ht", 0.0)(totals(1, arm(rows, rewards[:1])))
+        )
     assert expected == pytest.approx(rewards[0] + rewards[2])
 
 
@@ -116,7 +124,10 @@ def test_where_nothing_was_shown_there_is_no_typical_value():
     nothing = totals(2, arm(unsupported=4))
     with np.errstate(divide="ignore", invalid="ignore"):
         assert np.isnan(value_statistic("snips", np.nan)(nothing))
-        assert (value_statistic("snips", 0.0)(nothing), value_statistic("snips", 1.0)(nothing)) == (0, 2)
+        assert (value_statistic("snips", 0.0)(nothing), value_statistic("snips", 1.0)(nothing)) == (
+            0,
+            2,
+        )
 
 
 def test_statistics_take_a_stack_of_totals():

@@ -40,7 +40,9 @@ def test_the_metrics_are_those_of_ir_measures():
         ]
         assert set(row.metrics) == {f"{name}@5" for name in METRICS}
         for name, oracle in ORACLES.items():
-            by_query = {m.query_id: m.value for m in ir_measures.iter_calc([oracle @ 5], qrels, run)}
+            by_query = {
+                m.query_id: m.value for m in ir_measures.iter_calc([oracle @ 5], qrels, run)
+            }
             expected = np.mean([by_query[query] for query in asked])
             assert row.metrics[f"{name}@5"] == pytest.approx(expected, abs=1e-9)
         assert row.value.value == row.metrics["recall@5"]
@@ -59,7 +61,9 @@ def test_a_recall_without_relevant_items_has_no_value():
 def test_evidence_outside_the_pool_counts_against_every_policy():
     far = pl.DataFrame({"decision": [1], "memory_id": [999], "relevance": [1]})
     ev = evaluate(
-        WORLD.slates(), ["good"], labels=pl.concat([labels().with_columns(pl.col("relevance").cast(int)), far])
+        WORLD.slates(),
+        ["good"],
+        labels=pl.concat([labels().with_columns(pl.col("relevance").cast(int)), far]),
     )
     assert next(row for row in ev.rows if row.policy == "good").metrics["recall_all@5"] < 1
 
@@ -97,9 +101,15 @@ def test_one_cluster_is_no_ranking():
     [
         (pl.DataFrame({"decision": [1], "memory_id": [1]}), "The labels have no column relevance"),
         (labels().clear(), "The labels are empty"),
-        (labels().with_columns(pl.lit(2).alias("relevance")), "Row 0 of the labels has relevance 2.0; it is 1 or 0"),
+        (
+            labels().with_columns(pl.lit(2).alias("relevance")),
+            "Row 0 of the labels has relevance 2.0; it is 1 or 0",
+        ),
         (labels().with_columns(pl.lit(None).alias("relevance")), "relevance None"),
-        (labels().with_columns(pl.col("decision").cast(pl.String)), "decision is String in the labels and Int64"),
+        (
+            labels().with_columns(pl.col("decision").cast(pl.String)),
+            "decision is String in the labels and Int64",
+        ),
         (pl.concat([labels(), labels().head(1)]), "The labels name recall 1, memory 1 twice"),
     ],
 )

@@ -22,7 +22,9 @@ def altered(name, row, **values):
     for column, value in values.items():
         series = frame[column].to_list()
         series[row] = value
-        frame = frame.with_columns(pl.Series(column, series, dtype=frame.schema[column], strict=False))
+        frame = frame.with_columns(
+            pl.Series(column, series, dtype=frame.schema[column], strict=False)
+        )
     return {name: frame}
 
 
@@ -40,7 +42,10 @@ def test_the_arrays_hold_what_the_tables_say():
 
 def test_the_order_of_rows_does_not_matter():
     plain = read()
-    frames = {name: frame.sample(fraction=1.0, shuffle=True, seed=7) for name, frame in WORLD.frames().items()}
+    frames = {
+        name: frame.sample(fraction=1.0, shuffle=True, seed=7)
+        for name, frame in WORLD.frames().items()
+    }
     mixed = read(**frames)
     for name in ("recall", "propensity", "shown", "reward", "limit", "cluster"):
         np.testing.assert_array_equal(getattr(mixed, name), getattr(plain, name))
@@ -48,7 +53,10 @@ def test_the_order_of_rows_does_not_matter():
 
 
 def test_ids_may_be_text():
-    text = [pl.col("decision").cast(pl.String).str.zfill(4), pl.col("memory_id").cast(pl.String).str.zfill(3)]
+    text = [
+        pl.col("decision").cast(pl.String).str.zfill(4),
+        pl.col("memory_id").cast(pl.String).str.zfill(3),
+    ]
     frames = {
         name: frame.with_columns(text if "memory_id" in frame.columns else text[0])
         for name, frame in WORLD.frames().items()
@@ -94,7 +102,10 @@ def test_recalls_whose_window_is_open_are_left_out_whole():
 
 def test_a_recall_without_candidates_is_reported():
     frames = WORLD.frames()
-    gone = {name: frames[name].filter(pl.col("decision") != 3) for name in ("candidates", "exposures", "feedback")}
+    gone = {
+        name: frames[name].filter(pl.col("decision") != 3)
+        for name in ("candidates", "exposures", "feedback")
+    }
     assert read(**gone).notes == (
         "1 recalls have no candidates: whatever a policy says, they show nothing and earn 0.",
     )
@@ -103,21 +114,42 @@ def test_a_recall_without_candidates_is_reported():
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        (altered("exposures", 3, propensity=0.0), r"Row 3 of exposures \(recall .*, memory .*\) was shown with prop"),
+        (
+            altered("exposures", 3, propensity=0.0),
+            r"Row 3 of exposures \(recall .*, memory .*\) was shown with prop",
+        ),
         (altered("exposures", 3, propensity=1.01), "Row 3 of exposures .* propensity 1.01"),
         (altered("exposures", 3, propensity=-0.1), "Row 3 of exposures .* propensity -0.1"),
         (altered("exposures", 3, propensity=float("nan")), "Row 3 of exposures .* propensity nan"),
-        (altered("candidates", 5, propensity=1.5), r"Row 5 of candidates .* propensity 1.5; a probability lies in 0"),
-        (altered("candidates", 5, propensity=float("nan")), "Row 5 of candidates .* propensity nan"),
-        (altered("decisions", 1, decision=1), "Row 0 of decisions has the id 1; ids are present and unique"),
+        (
+            altered("candidates", 5, propensity=1.5),
+            r"Row 5 of candidates .* propensity 1.5; a probability lies in 0",
+        ),
+        (
+            altered("candidates", 5, propensity=float("nan")),
+            "Row 5 of candidates .* propensity nan",
+        ),
+        (
+            altered("decisions", 1, decision=1),
+            "Row 0 of decisions has the id 1; ids are present and unique",
+        ),
         (altered("decisions", 1, decision=None), "Row 1 of decisions has the id None"),
         (altered("decisions", 1, limit=0), "Recall 2 has the limit 0"),
         (altered("decisions", 1, limit=None), "Recall 2 has the limit None"),
         (altered("candidates", 1, memory_id=1), "Memory 1 is a candidate of recall 1 twice"),
         (altered("candidates", 1, memory_id=None), "A candidate of recall 1 has no id"),
-        (altered("candidates", 0, decision=99), "candidates names recall 99, which decisions does not hold"),
-        (altered("exposures", 0, decision=99), "exposures names recall 99, which decisions does not hold"),
-        (altered("exposures", 0, memory_id=99), "Recall 1 shows memory 99, which is not among its candidates"),
+        (
+            altered("candidates", 0, decision=99),
+            "candidates names recall 99, which decisions does not hold",
+        ),
+        (
+            altered("exposures", 0, decision=99),
+            "exposures names recall 99, which decisions does not hold",
+        ),
+        (
+            altered("exposures", 0, memory_id=99),
+            "Recall 1 shows memory 99, which is not among its candidates",
+        ),
     ],
 )
 def test_a_log_that_contradicts_itself_is_refused(changed, reason):
@@ -136,7 +168,9 @@ def test_what_was_shown_could_have_been_shown():
     exposures = frames["exposures"].with_columns(propensity=pl.lit(None, dtype=pl.Float64))
     first = exposures.row(0, named=True)
     hit = (pl.col("decision") == first["decision"]) & (pl.col("memory_id") == first["memory_id"])
-    candidates = frames["candidates"].with_columns(propensity=pl.when(hit).then(0.0).otherwise("propensity"))
+    candidates = frames["candidates"].with_columns(
+        propensity=pl.when(hit).then(0.0).otherwise("propensity")
+    )
     with pytest.raises(InputError, match="to which candidates gives propensity 0"):
         read(exposures=exposures, candidates=candidates)
 
@@ -155,7 +189,8 @@ def test_empty_tables_are_refused(table, reason):
 
 
 @pytest.mark.parametrize(
-    ("table", "column"), [("decisions", "limit"), ("candidates", "memory_id"), ("exposures", "decision")]
+    ("table", "column"),
+    [("decisions", "limit"), ("candidates", "memory_id"), ("exposures", "decision")],
 )
 def test_missing_columns_are_named(table, column):
     with pytest.raises(InputError, match=f"The table {table} has no column {column}"):
@@ -178,6 +213,7 @@ def test_tables_may_be_lazy_scans(tmp_path):
     for name, frame in frames.items():
         frame.write_parquet(tmp_path / f"{name}.parquet")
     scans = (
-        pl.scan_parquet(tmp_path / f"{name}.parquet") for name in ("decisions", "candidates", "exposures", "feedback")
+        pl.scan_parquet(tmp_path / f"{name}.parquet")
+        for name in ("decisions", "candidates", "exposures", "feedback")
     )
     np.testing.assert_array_equal(read_log(Slates(*scans)).reward, read().reward)

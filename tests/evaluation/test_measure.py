@@ -6,11 +6,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from memlab.science.evaluation.parts import Compared, Credited, Estimate, Head, recalls_for, recalls_needed
+from memlab.science.evaluation.parts import (
+    Compared,
+    Credited,
+    Estimate,
+    Head,
+    recalls_for,
+    recalls_needed,
+)
 
 GAP = Estimate(value=0.1, low=0.0, high=0.2, error=0.05, p=0.05)
 HEAD = Head("new", np.arange(2), np.zeros(1))
-COMPARED = Compared(HEAD, HEAD, np.zeros((1, 1)), GAP, 0.1, 0.1, difference=GAP, least=0.08, most=0.12)
+COMPARED = Compared(
+    HEAD, HEAD, np.zeros((1, 1)), GAP, 0.1, 0.1, difference=GAP, least=0.08, most=0.12
+)
 
 
 @pytest.mark.parametrize("gap", [replace(GAP, value=0.0), replace(GAP, error=math.nan)])
@@ -24,13 +33,21 @@ def test_recalls_are_needed_for_the_bound_that_is_nearer_to_zero():
 
 
 @pytest.mark.parametrize(
-    "compared", [replace(COMPARED, least=-0.08), replace(COMPARED, difference=None, least=math.nan, most=math.nan)]
+    "compared",
+    [
+        replace(COMPARED, least=-0.08),
+        replace(COMPARED, difference=None, least=math.nan, most=math.nan),
+    ],
 )
-def test_no_number_of_recalls_is_enough_where_what_is_unsupported_could_reverse_the_difference(compared):
+def test_no_number_of_recalls_is_enough_where_what_is_unsupported_could_reverse_the_difference(
+    compared,
+):
     assert recalls_needed(compared, 100, 0.95) is None
 
 
 def test_the_range_of_rewards_includes_the_ends_of_the_corrected_ones():
     credited = Credited(np.array([-0.1, 1.5]), 30, 70, np.zeros((1, 5)), np.zeros((1, 2)))
     assert credited.range_of(0.0, 1.0) == pytest.approx((-0.1, 1.4))
-    assert replace(credited, line=np.array([0.2, 0.5])).range_of(0.0, 1.0) == pytest.approx((0.0, 1.0))
+    assert replace(credited, line=np.array([0.2, 0.5])).range_of(0.0, 1.0) == pytest.approx(
+        (0.0, 1.0)
+    )

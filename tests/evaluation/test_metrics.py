@@ -50,7 +50,9 @@ def test_equal_to_ir_measures(data, cut):
 def test_what_must_hold_of_any_ranking(runs, data, cut):
     gold = [data.draw(gold_sets) for _ in runs]
     judged = judge(runs, gold, depth=20)
-    every, some, share = (measure(judged, f"{name}@{cut}") for name in ("recall_all", "recall_any", "recall"))
+    every, some, share = (
+        measure(judged, f"{name}@{cut}") for name in ("recall_all", "recall_any", "recall")
+    )
     assert (every <= share).all()
     assert (share <= some).all()
     for name in METRICS:
@@ -96,19 +98,25 @@ def test_no_questions_give_no_values():
     assert measure(judge([], [], depth=3), "ndcg@3").tolist() == []
 
 
-@pytest.mark.parametrize("name", ["recal@10", "recall", "recall@0", "recall@-1", "recall@1e9", "ndcg@ten", ""])
+@pytest.mark.parametrize(
+    "name", ["recal@10", "recall", "recall@0", "recall@-1", "recall@1e9", "ndcg@ten", ""]
+)
 def test_an_unknown_metric_is_refused(name):
     with pytest.raises(UnknownName, match="There is no metric"):
         measure(judge([["a"]], [{"a"}], depth=3), name)
 
 
 def test_a_cut_below_what_was_judged_is_refused():
-    with pytest.raises(InputError, match="recall@10 needs 10 ranks; these rankings were judged to depth 3"):
+    with pytest.raises(
+        InputError, match="recall@10 needs 10 ranks; these rankings were judged to depth 3"
+    ):
         measure(judge([["a"]], [{"a"}], depth=3), "recall@10")
 
 
 def test_rankings_and_evidence_must_pair():
-    with pytest.raises(InputError, match="2 rankings cannot be judged by the evidence of 1 questions"):
+    with pytest.raises(
+        InputError, match="2 rankings cannot be judged by the evidence of 1 questions"
+    ):
         judge([["a"], ["b"]], [{"a"}], depth=3)
     with pytest.raises(InputError, match="depth of a judgement is at least 1"):
         judge([["a"]], [{"a"}], depth=0)

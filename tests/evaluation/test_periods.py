@@ -7,7 +7,13 @@ import pytest
 import memlab
 from memlab.errors import InputError
 from memlab.science.evaluation import Earnings, compare_periods
-from memlab.science.evaluation.parts import Bets, difference_bounds, falls_at, lower_bound, pair_numbers
+from memlab.science.evaluation.parts import (
+    Bets,
+    difference_bounds,
+    falls_at,
+    lower_bound,
+    pair_numbers,
+)
 
 ONES = np.ones(12)
 OTHER = "(lambda (activation importance) (- (* 0.2 activation) importance))"
@@ -53,7 +59,9 @@ def test_evidence_is_the_same_whichever_way_it_is_counted():
     one_by_one = Bets()
     for value in values:
         one_by_one.add(float(value))
-    assert one_by_one.evidence_above(Bets(1 - values)) == Bets(values).evidence_above(Bets(1 - values))
+    assert one_by_one.evidence_above(Bets(1 - values)) == Bets(values).evidence_above(
+        Bets(1 - values)
+    )
 
 
 STEP = np.repeat([0.8, 0.4], 30)
@@ -140,7 +148,12 @@ def hashes(lab):
 def test_periods_of_a_lab(lived):
     found = compare_periods(lived, hashes(lived), missing="censor")
     (earlier,) = found.earlier
-    assert (earlier.blocks, earlier.earned, found.live.blocks, found.live.earned) == (20, 1.0, 11, 0.0)
+    assert (earlier.blocks, earlier.earned, found.live.blocks, found.live.earned) == (
+        20,
+        1.0,
+        11,
+        0.0,
+    )
     assert earlier.fell
     assert found.fallen == (earlier,)
     assert 0 < earlier.difference[1] < 1.0 <= earlier.difference[2]
@@ -167,7 +180,9 @@ def test_a_pack_that_answered_nothing_costs_no_evidence(lived):
     earned = Earnings()
     for day in range(24):
         earned.add("a" if day < 20 else "b", day, float(day < 20), recall=day)
-    assert earned.may_have_fallen(["a", "b"], "b") == earned.may_have_fallen(["unused", "other", "a", "b"], "b")
+    assert earned.may_have_fallen(["a", "b"], "b") == earned.may_have_fallen(
+        ["unused", "other", "a", "b"], "b"
+    )
 
 
 def test_clusters_and_horizons(lived):
@@ -200,7 +215,8 @@ def test_delayed_judgements_wait_for_the_usual_delay(trigrams):
                 lab.policies.install("recall-score", OTHER)
             clock.advance(days=1)
             waiting += [
-                (day + 2 * (place < 2), hit, place < 2) for place, hit in enumerate(lab.recall("rust", limit=3))
+                (day + 2 * (place < 2), hit, place < 2)
+                for place, hit in enumerate(lab.recall("rust", limit=3))
             ]
             for due, hit, good in waiting:
                 if due == day:

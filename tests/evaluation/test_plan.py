@@ -17,7 +17,11 @@ def plan():
 
 
 def design(plan, policy, name):
-    return next(row for row in plan.frame.iter_rows(named=True) if (row["policy"], row["design"]) == (policy, name))
+    return next(
+        row
+        for row in plan.frame.iter_rows(named=True)
+        if (row["policy"], row["design"]) == (policy, name)
+    )
 
 
 def test_a_challenge_needs_fewer_recalls_than_probes(plan):

@@ -33,14 +33,20 @@ def world(eta, *, recalls=800, seed=0, probes=1, places="random", worth=0.55):
     scores["turned"] = turned
     rows = {name: [] for name in ("decision", "memory_id", "propensity", "position", "reward")}
     propensity = np.zeros((recalls, pool))
-    np.put_along_axis(propensity, order, np.r_[np.ones(HEAD), np.full(BAND, probes / BAND)][None, :], axis=1)
+    np.put_along_axis(
+        propensity, order, np.r_[np.ones(HEAD), np.full(BAND, probes / BAND)][None, :], axis=1
+    )
     for number in range(recalls):
         shown = order[number, :HEAD].tolist()
         for probe in dice.choice(order[number, HEAD:], probes, replace=False):
-            shown.insert(int(dice.integers(len(shown) + 1)) if places == "random" else len(shown), int(probe))
+            shown.insert(
+                int(dice.integers(len(shown) + 1)) if places == "random" else len(shown), int(probe)
+            )
         for place, item in enumerate(shown, start=1):
             reward = float(dice.random() < chance[number, item] * place**-eta)
-            for name, value in zip(rows, (number, item, propensity[number, item], place, reward), strict=True):
+            for name, value in zip(
+                rows, (number, item, propensity[number, item], place, reward), strict=True
+            ):
                 rows[name].append(value)
     decision, item = np.meshgrid(np.arange(recalls), np.arange(pool), indexing="ij")
     candidates = pl.DataFrame(
@@ -62,7 +68,11 @@ def world(eta, *, recalls=800, seed=0, probes=1, places="random", worth=0.55):
     )
     seen = np.arange(1, HEAD + 1) ** -float(eta)
     truth = {
-        name: float((np.take_along_axis(chance, np.argsort(-values, axis=1)[:, :HEAD], axis=1) @ seen).mean())
+        name: float(
+            (
+                np.take_along_axis(chance, np.argsort(-values, axis=1)[:, :HEAD], axis=1) @ seen
+            ).mean()
+        )
         for name, values in scores.items()
     }
     return slates, truth
@@ -70,7 +80,9 @@ def world(eta, *, recalls=800, seed=0, probes=1, places="random", worth=0.55):
 
 def ranks_of(log):
     score = log.pool(["score"])["score"].to_numpy()
-    return np.argsort(np.argsort(-score.reshape(len(log), -1), axis=1), axis=1).ravel() / (HEAD + BAND)
+    return np.argsort(np.argsort(-score.reshape(len(log), -1), axis=1), axis=1).ravel() / (
+        HEAD + BAND
+    )
 
 
 @pytest.mark.parametrize("probes", [1, 2])
@@ -90,7 +102,9 @@ def test_it_is_the_likelihoods_maximum():
 
     def likelihood(eta):
         total = 0.0
-        for row, at, moved, size in zip(places.row, places.at, places.moved, places.size, strict=True):
+        for row, at, moved, size in zip(
+            places.row, places.at, places.moved, places.size, strict=True
+        ):
             stays, moves = (size - at) / size * at**-eta, at / size * (at + 1) ** -eta
             total += reward[row] * np.log((moves if moved else stays) / (stays + moves))
         for row, size in zip(places.probe, places.probe_size, strict=True):
@@ -111,12 +125,19 @@ def test_what_an_item_is_seen_is_the_mean_over_the_orders_that_might_have_been()
     found = harvest(random_places(log, ranks_of(log)), log, 0.95)
     seen = found.seen(0.8)
     theta = np.arange(1, HEAD + 3) ** -0.8
-    head = [row for row in np.flatnonzero(log.shown & (log.recall == 7)) if log.propensity[row] == 1]
+    head = [
+        row for row in np.flatnonzero(log.shown & (log.recall == 7)) if log.propensity[row] == 1
+    ]
     head.sort(key=lambda row: log.position[row])
     for rank, row in enumerate(head):
-        spots = [[at for at in range(HEAD + 2) if at not in probes] for probes in itertools.combinations(range(7), 2)]
+        spots = [
+            [at for at in range(HEAD + 2) if at not in probes]
+            for probes in itertools.combinations(range(7), 2)
+        ]
         assert seen[row] == pytest.approx(np.mean([theta[spot[rank]] for spot in spots]))
-    probe = next(row for row in np.flatnonzero(log.shown & (log.recall == 7)) if log.propensity[row] < 1)
+    probe = next(
+        row for row in np.flatnonzero(log.shown & (log.recall == 7)) if log.propensity[row] < 1
+    )
     assert seen[probe] == pytest.approx(theta.mean())
 
 
@@ -135,10 +156,18 @@ def test_slates_in_the_order_of_a_score_are_not_random():
         chosen = sorted(dice.choice(6, 3, replace=False).tolist())
         places = {item: place for place, item in enumerate(chosen, start=1)}
         rows += [(number, item, float(-item), places.get(item, 0), 0.5, 1.0) for item in range(6)]
-    frame = pl.DataFrame(rows, schema=["decision", "memory_id", "by", "rank", "p", "reward"], orient="row")
+    frame = pl.DataFrame(
+        rows, schema=["decision", "memory_id", "by", "rank", "p", "reward"], orient="row"
+    )
     frame = frame.with_columns(reward=pl.when(pl.col("rank") > 0).then("reward"))
     slates = Slates.from_wide(
-        frame, decision="decision", item="memory_id", shown="rank", reward="reward", propensity="p", scores=["by"]
+        frame,
+        decision="decision",
+        item="memory_id",
+        shown="rank",
+        reward="reward",
+        propensity="p",
+        scores=["by"],
     )
     log = read_log(slates)
     assert random_places(log, -log.pool(["by"])["by"].to_numpy() / 6) is None
@@ -170,7 +199,9 @@ def test_a_value_under_position_bias(logs, most):
                 continue
             held = [(row.policy, row.value, truth[row.policy])]
             if row.difference is not None:
-                held.append((f"{row.policy} - plain", row.difference, truth[row.policy] - truth["plain"]))
+                held.append(
+                    (f"{row.policy} - plain", row.difference, truth[row.policy] - truth["plain"])
+                )
             for name, estimate, value in held:
                 missed[name] += not estimate.low <= value <= estimate.high
                 off[name].append(estimate.value - value)
@@ -185,7 +216,9 @@ def test_a_value_under_position_bias(logs, most):
 
 def test_without_position_bias_it_changes_little():
     slates, truth = world(0.0, recalls=1500, seed=4)
-    plain, weighed = (evaluate(slates, ["plain", "better"], baseline="plain", position=on) for on in (False, True))
+    plain, weighed = (
+        evaluate(slates, ["plain", "better"], baseline="plain", position=on) for on in (False, True)
+    )
     for one, other in zip(plain.rows, weighed.rows, strict=True):
         assert one.policy == other.policy
         assert other.value.low < truth[other.policy] < other.value.high

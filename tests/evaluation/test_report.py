@@ -20,7 +20,9 @@ SOURCE = '(defpolicy evil [good] "<script>alert(1)</script>" good)'
 @pytest.fixture(scope="module")
 def ev():
     frames = WORLD.frames()
-    frames["decisions"] = frames["decisions"].with_columns(query=pl.format("what is <i>{}</i>?", pl.col("decision")))
+    frames["decisions"] = frames["decisions"].with_columns(
+        query=pl.format("what is <i>{}</i>?", pl.col("decision"))
+    )
     return evaluate(WORLD.slates(**frames), [SOURCE, "noise", "far", "cascade"])
 
 
@@ -88,7 +90,9 @@ def test_the_report_says_what_must_be_said(html, ev):
 
 
 def test_the_report_says_what_missing_feedback_counts_as(tmp_path):
-    zero = evaluate(WORLD.slates(**WORLD.frames()), ["noise"], missing="zero").report(tmp_path / "out.html")
+    zero = evaluate(WORLD.slates(**WORLD.frames()), ["noise"], missing="zero").report(
+        tmp_path / "out.html"
+    )
     assert "<dt>missing feedback counts as</dt><dd>zero</dd>" in zero.read_text(encoding="utf-8")
 
 
@@ -142,7 +146,11 @@ def test_a_single_policy_a_refusal_and_labels_have_reports_too(tmp_path):
     alone = evaluate(WORLD.slates(), ["good"], baseline="good")
     nothing = evaluate(WORLD.slates(), ["cascade"], baseline="cascade")
     relevance = pl.Series((WORLD.truth.ravel() > 0.7).astype(int))
-    labels = WORLD.frames()["candidates"].select("decision", "memory_id").with_columns(relevance=relevance)
+    labels = (
+        WORLD.frames()["candidates"]
+        .select("decision", "memory_id")
+        .with_columns(relevance=relevance)
+    )
     judged = evaluate(WORLD.slates(), ["good"], labels=labels)
     for ev in (alone, nothing, judged):
         seen = Elements()
@@ -167,7 +175,9 @@ def test_a_notebook_shows_the_table_and_the_reasons(ev):
 def test_a_reason_that_policies_share_is_told_once():
     frames = World(clusters=1, recalls=60).frames()
     at_once = frames["decisions"].with_columns(at=pl.lit(frames["decisions"]["at"][0]))
-    ev = evaluate(World(clusters=1, recalls=60).slates(**{**frames, "decisions": at_once}), ["good", "noise"])
+    ev = evaluate(
+        World(clusters=1, recalls=60).slates(**{**frames, "decisions": at_once}), ["good", "noise"]
+    )
     assert repr(ev).count("1 cluster; at least 2 are needed.") == 1
     assert "logged, good and noise: withheld. 1 cluster;" in repr(ev)
     assert "60 recalls in 1 cluster;" in repr(ev)
@@ -176,7 +186,11 @@ def test_a_reason_that_policies_share_is_told_once():
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_no_line_is_wider_than_the_terminal(width):
     relevance = pl.Series((WORLD.truth.ravel() > 0.7).astype(int))
-    labels = WORLD.frames()["candidates"].select("decision", "memory_id").with_columns(relevance=relevance)
+    labels = (
+        WORLD.frames()["candidates"]
+        .select("decision", "memory_id")
+        .with_columns(relevance=relevance)
+    )
     for given in ({"baseline": "good"}, {"labels": labels}):
         found = evaluate(WORLD.slates(), ["good", "noise", "far"], **given)
         lines = found.text(width).splitlines()

@@ -42,7 +42,9 @@ def test_a_fine_mixture_is_confseqs_gamma_exponential_one(excess, variance, tune
 @given(st.floats(-0.999, 50), st.floats(0.01, 0.99))
 def test_the_factor_is_never_below_that_of_empirical_bernstein(deviation, rate):
     """For any deviation from what was expected that is not below -1: the exponent of the one less that of the other."""
-    bernstein = rate * deviation - float(rate_penalty(np.array([rate]), np.array([1.0]))[0]) * deviation**2
+    bernstein = (
+        rate * deviation - float(rate_penalty(np.array([rate]), np.array([1.0]))[0]) * deviation**2
+    )
     assert np.log1p(rate * deviation) >= bernstein - 1e-9
 
 
@@ -95,7 +97,9 @@ def test_the_truth_is_left_by_fewer_than_promised_though_looked_for_at_every_rec
 def slates_of_two_sizes(dice, recalls, chance_own, chance_base):
     """As ``observed``, of 4 items a recall, and of 40 in one recall of twenty; and how many items each has."""
     size = np.where(np.arange(recalls) % 20 == 3, 40, 4)
-    return size * (dice.random(recalls) < chance_own) - dice.binomial(size, chance_base).astype(float), size * 1.0
+    return size * (dice.random(recalls) < chance_own) - dice.binomial(size, chance_base).astype(
+        float
+    ), size * 1.0
 
 
 def test_large_slates_among_small_ones_leave_the_truth_as_seldom():
@@ -125,9 +129,13 @@ def test_how_many_recalls_a_large_slate_still_lets_one_expect():
     floor = np.full(200, -4.0)
     alone = recalls_to_end(values, floor, unit=1.0, level=0.95)
     floor[7] = -50.0
-    assert alone < recalls_to_end(values, floor, unit=1.0, level=0.95) < 3.2 * alone  # 7 while it set the range
+    assert (
+        alone < recalls_to_end(values, floor, unit=1.0, level=0.95) < 3.2 * alone
+    )  # 7 while it set the range
     scale = np.where(np.arange(200) == 7, 50.0, 4.0)
-    planned = [recalls_of_sequence(0.6, 1.4, one, unit=1.0, level=0.95) for one in (scale[:1], scale)]
+    planned = [
+        recalls_of_sequence(0.6, 1.4, one, unit=1.0, level=0.95) for one in (scale[:1], scale)
+    ]
     assert planned[0] < planned[1] < 3.2 * planned[0]
 
 
@@ -183,7 +191,9 @@ def test_an_observation_is_judged_by_what_was_known_before_it():
 def test_a_range_of_another_unit_is_the_same_sequence():
     dice = np.random.default_rng(5)
     values, ones = dice.uniform(-1, 1, size=80), np.ones(80)
-    one, ten = (sequence(k * values, floor=-k * ones, ceiling=k * ones, unit=k) for k in (1.0, 10.0))
+    one, ten = (
+        sequence(k * values, floor=-k * ones, ceiling=k * ones, unit=k) for k in (1.0, 10.0)
+    )
     assert ten.low == pytest.approx(10 * one.low, rel=1e-6)
 
 

@@ -25,15 +25,27 @@ def slates(*, fingerprints=None, lab=None, **features):
     size = frames["candidates"].height
     dice = np.random.default_rng(0)
     held = {name.replace("_", "-"): values for name, values in features.items()}
-    for name in ("similarity", "lexical", "activation", "strength", "emotional-weight", "idle-days"):
+    for name in (
+        "similarity",
+        "lexical",
+        "activation",
+        "strength",
+        "emotional-weight",
+        "idle-days",
+    ):
         held.setdefault(name, dice.random(size))
-    frames["candidates"] = frames["candidates"].with_columns(**{name: pl.Series(v) for name, v in held.items()})
+    frames["candidates"] = frames["candidates"].with_columns(
+        **{name: pl.Series(v) for name, v in held.items()}
+    )
     if fingerprints is not None:
         texts = [json.dumps(given) for given in fingerprints]
         frames["decisions"] = frames["decisions"].with_columns(
             fingerprints=pl.Series([texts[at % len(texts)] for at in range(WORLD.count)])
         )
-    return Slates(*(frames[name].lazy() for name in ("decisions", "candidates", "exposures", "feedback")), lab=lab)
+    return Slates(
+        *(frames[name].lazy() for name in ("decisions", "candidates", "exposures", "feedback")),
+        lab=lab,
+    )
 
 
 def refusal(ev, name):
@@ -64,7 +76,8 @@ def test_every_sort_of_policy_gives_the_same_head():
         },
     )
     heads = {
-        name: ev.target(name).row.tolist() for name in ("text", "defpolicy", "pack", "object", "expression", "column")
+        name: ev.target(name).row.tolist()
+        for name in ("text", "defpolicy", "pack", "object", "expression", "column")
     }
     assert len({tuple(head) for head in heads.values()}) == 1
     assert set(kinds(ev).values()) == {"re-scored"}
@@ -80,7 +93,10 @@ def test_names_come_from_what_is_given(tmp_path):
     path.write_text(SIMILAR)
     ev = evaluate(slates(), [path])
     assert set(kinds(ev)) == {"logged", "similar"} == set(kinds(evaluate(slates(), str(path))))
-    ev = evaluate(slates(), [pl.col("good"), pl.col("good").alias("twice"), (pl.col("good") * 2), "(fn [good] good)"])
+    ev = evaluate(
+        slates(),
+        [pl.col("good"), pl.col("good").alias("twice"), (pl.col("good") * 2), "(fn [good] good)"],
+    )
     names = set(kinds(ev)) - {"logged"}
     assert {"good", "twice"} < names
     assert any(name.startswith("recall-score [") for name in names)
@@ -194,7 +210,10 @@ class TestWhatADefaultLogLeavesOut:
             "meeting a board",
         ):
             lab.remember(text)
-        for hits in (lab.recall("when is the board meeting?", limit=1), lab.recall("board meeting", limit=1)):
+        for hits in (
+            lab.recall("when is the board meeting?", limit=1),
+            lab.recall("board meeting", limit=1),
+        ):
             lab.feedback(hits[0], "success")
         return lab.slates()
 
@@ -226,7 +245,12 @@ class TestWhatADefaultLogLeavesOut:
 @pytest.mark.parametrize("text", ["{not json", "[1]"])
 def test_fingerprints_that_cannot_be_read_are_refused(text):
     log = slates()
-    broken = Slates(log.decisions.with_columns(fingerprints=pl.lit(text)), log.candidates, log.exposures, log.feedback)
+    broken = Slates(
+        log.decisions.with_columns(fingerprints=pl.lit(text)),
+        log.candidates,
+        log.exposures,
+        log.feedback,
+    )
     with pytest.raises(InputError, match="is no JSON object"):
         evaluate(broken, ["good"])
 
@@ -243,20 +267,30 @@ class Again:
         self.asked.append((decision["decision"], pack.name))
         if decision["decision"] in self.gone:
             return None
-        return pl.DataFrame({"memory_id": [2, 4, 99], "activation": [0.5, 0.7, 0.9], "score": [0.5, float("nan"), 0.9]})
+        return pl.DataFrame(
+            {
+                "memory_id": [2, 4, 99],
+                "activation": [0.5, 0.7, 0.9],
+                "score": [0.5, float("nan"), 0.9],
+            }
+        )
 
     def __getitem__(self, memory):
         return type("M", (), {"text": f"text of {memory}"})
 
 
-OTHER = '(pack spread "Wider.") (setting damping 0.9) (defpolicy recall-score [activation] activation)'
+OTHER = (
+    '(pack spread "Wider.") (setting damping 0.9) (defpolicy recall-score [activation] activation)'
+)
 
 
 def test_where_settings_differ_a_lab_recalls_again_in_time_order():
     lab = Again()
     frames = WORLD.frames()
     logged = json.dumps(logged_by(load_pack("memlab")))
-    decisions = frames["decisions"].with_columns(pl.col("at").reverse(), fingerprints=pl.lit(logged))
+    decisions = frames["decisions"].with_columns(
+        pl.col("at").reverse(), fingerprints=pl.lit(logged)
+    )
     log = WORLD.slates(decisions=decisions)
     log = Slates(log.decisions, log.candidates, log.exposures, log.feedback, lab=lab)
     ev = evaluate(log, [OTHER, "good"])
@@ -266,7 +300,10 @@ def test_where_settings_differ_a_lab_recalls_again_in_time_order():
     # memory 99 is not in the log: it could not have been shown; memory 4 has no score
     assert target.memory.to_list() == [99, 2] * 12
     assert target.row.tolist()[::2] == [-1] * 12
-    assert (target.unscored, next(row for row in ev.rows if row.policy == "spread").measured.unsupported >= 0.5) == (
+    assert (
+        target.unscored,
+        next(row for row in ev.rows if row.policy == "spread").measured.unsupported >= 0.5,
+    ) == (
         12,
         True,
     )
@@ -292,7 +329,9 @@ def test_scores_that_are_no_numbers_are_reported_and_never_shown():
 
 
 def test_words_are_no_scores():
-    with pytest.raises(InputError, match="Column kind of the candidates holds String; scores are numbers"):
+    with pytest.raises(
+        InputError, match="Column kind of the candidates holds String; scores are numbers"
+    ):
         evaluate(slates(kind=["fact"] * 96), ["kind"])
     with pytest.raises(InputError, match="gives String; a score is a number"):
         evaluate(slates(kind=["fact"] * 96), [pl.col("kind").str.to_uppercase()])

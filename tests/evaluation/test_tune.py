@@ -55,7 +55,9 @@ def test_no_trial_is_better_than_the_one_that_was_chosen(labelled):
 
 def test_evaluate_gives_the_tuned_policy_the_same_value(labelled):
     ev = evaluate(WORLD.slates(), [labelled.policy], labels=labels_of(WORLD))
-    assert next(row for row in ev.rows if row.kind == "re-scored").metrics["recall@5"] == pytest.approx(labelled.value)
+    assert next(row for row in ev.rows if row.kind == "re-scored").metrics[
+        "recall@5"
+    ] == pytest.approx(labelled.value)
 
 
 @pytest.mark.long
@@ -70,7 +72,12 @@ def test_on_feedback_the_search_stays_where_something_is_known():
     found = tune(WORLD.slates(), HELPS, budget=40, folds=3, missing="zero")
     assert found.metric == "value, at worst"
     assert found.gain.value > 0
-    wild = tune(WORLD.slates(), "(fn [plain far] (+ plain (* (param :w 0 :low 0 :high 5) far)))", budget=40, folds=3)
+    wild = tune(
+        WORLD.slates(),
+        "(fn [plain far] (+ plain (* (param :w 0 :low 0 :high 5) far)))",
+        budget=40,
+        folds=3,
+    )
     assert wild.params["w"] < 1  # beyond it, the policy shows what the log never could
 
 
@@ -79,7 +86,9 @@ def test_a_parameter_that_decides_nothing_gains_nothing():
     assert list(found.params) == ["w"]  # free has no finite bounds
     assert found.gain.value == 0
     assert "changes nothing" in found.verdict
-    both = tune(WORLD.slates(), IDLE, labels=labels_of(WORLD), budget=20, folds=2, bounds={"free": (0, 1)})
+    both = tune(
+        WORLD.slates(), IDLE, labels=labels_of(WORLD), budget=20, folds=2, bounds={"free": (0, 1)}
+    )
     assert set(both.params) == {"free", "w"}
 
 

@@ -30,15 +30,30 @@ def position_bias(seed=0, recalls=400, pool=12, limit=3):
     order = np.argsort(-old, axis=1)
     rows = []
     for recall in range(recalls):
-        head, probe = order[recall, :limit].tolist(), int(dice.choice(order[recall, limit : limit + 4]))
+        head, probe = (
+            order[recall, :limit].tolist(),
+            int(dice.choice(order[recall, limit : limit + 4])),
+        )
         shown = [*head, probe]
         for item in range(pool):
             rank = shown.index(item) + 1 if item in shown else None
-            chance = 1.0 if item in head else 0.25 if item in order[recall, limit : limit + 4] else 0.0
+            chance = (
+                1.0 if item in head else 0.25 if item in order[recall, limit : limit + 4] else 0.0
+            )
             worth = 0 if rank is None else SEEN[rank - 1] / (1 + math.exp(-quality[recall, item]))
             clicked = None if rank is None else float(dice.random() < worth)
             score = float(old[recall, item])
-            rows.append((recall, item, rank, clicked, chance, score, score + 0.3 * float(quality[recall, item])))
+            rows.append(
+                (
+                    recall,
+                    item,
+                    rank,
+                    clicked,
+                    chance,
+                    score,
+                    score + 0.3 * float(quality[recall, item]),
+                )
+            )
     columns = ["query_id", "memory_id", "rank", "clicked", "p", "old_score", "new_score"]
     return pl.DataFrame(rows, schema=columns, orient="row")
 
@@ -88,7 +103,9 @@ def test_a_log_without_a_score_names_untested_gates_everywhere(biased, tmp_path)
 
 
 def test_the_score_that_ranked_the_log_tests_them(biased):
-    found = memlab.evaluate(slates_of(position_bias(), score="old_score"), ["old_score", "new_score"], missing="zero")
+    found = memlab.evaluate(
+        slates_of(position_bias(), score="old_score"), ["old_score", "new_score"], missing="zero"
+    )
     states = {gate.name: gate.state for row in found.rows for gate in row.measured.gates}
     assert not {states[name] for name in UNTESTED} & {"untested", "not needed"}
 
@@ -134,7 +151,11 @@ def judged():
 def test_a_verdict_has_a_report_for_each_gate_in_each_state(judged, name, state, tmp_path):
     gate = state_of(name, state)
     one = judged.verdicts[0]
-    changed = replace(one, closed=(gate,), better=None) if state == "closed" else replace(one, untested=(gate,))
+    changed = (
+        replace(one, closed=(gate,), better=None)
+        if state == "closed"
+        else replace(one, untested=(gate,))
+    )
     found = replace(judged, verdicts=(changed,))
     page = found.report(tmp_path / "out.html").read_text()
     heading = {"closed": "What speaks against it", "untested": "What was not tested"}
@@ -173,7 +194,18 @@ def test_whole_heads_need_neither_position_nor_redundancy():
 def test_the_command_line_names_untested_gates(tmp_path):
     path = tmp_path / "log.parquet"
     position_bias(recalls=200).write_parquet(path)
-    columns = ["--decision", "query_id", "--shown", "rank", "--reward", "clicked", "--propensity", "p", "--limit", "3"]
+    columns = [
+        "--decision",
+        "query_id",
+        "--shown",
+        "rank",
+        "--reward",
+        "clicked",
+        "--propensity",
+        "p",
+        "--limit",
+        "3",
+    ]
     given = ["-p", "old_score", "-p", "new_score", "--missing", "zero", "--json"]
     done = CliRunner().invoke(main, ["evaluate", str(path), *columns, *given])
     assert done.exit_code == 0, done.output

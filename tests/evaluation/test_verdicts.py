@@ -16,7 +16,9 @@ from memlab.science.evaluation.parts import Course, lot_p, read_log
 SAMPLERS = {"extra": "challenge", "lot": "lot", "ab": "ab"}
 
 
-def challenged(design, *, recalls=300, limits=None, seen=None, gain=0.4, users=None, seed=0, within=False):
+def challenged(
+    design, *, recalls=300, limits=None, seen=None, gain=0.4, users=None, seed=0, within=False
+):
     """The live pack shows the first items by number, the challenger every second of them, whose rewards are better.
 
     ``limits`` (int[recalls]) are heads of other sizes than 4, ``seen`` how often each place is looked at.
@@ -40,7 +42,9 @@ def challenged(design, *, recalls=300, limits=None, seen=None, gain=0.4, users=N
         if design == "ab":
             logged |= {"whose": ("", "b")[whose], "shares": {"": 0.5, "b": 0.5}}
         user = str(number if users is None else users[number])
-        rows["decisions"].append((number, limit, SAMPLERS[design], "live", "a", json.dumps(logged), user))
+        rows["decisions"].append(
+            (number, limit, SAMPLERS[design], "live", "a", json.dumps(logged), user)
+        )
         rows["candidates"] += [(number, item, chance[item], item + 1) for item in range(count)]
         for place, item in enumerate(shown.tolist()):
             rows["exposures"].append((number, item, place + 1, chance[item]))
@@ -52,7 +56,10 @@ def challenged(design, *, recalls=300, limits=None, seen=None, gain=0.4, users=N
         "exposures": ["decision", "memory_id", "position", "propensity"],
         "feedback": ["decision", "memory_id", "reward"],
     }
-    frames = [pl.DataFrame(rows[table], schema=columns, orient="row").lazy() for table, columns in names.items()]
+    frames = [
+        pl.DataFrame(rows[table], schema=columns, orient="row").lazy()
+        for table, columns in names.items()
+    ]
     return memlab.Slates(*frames)
 
 
@@ -69,7 +76,9 @@ def test_under_a_lot_only_what_is_chance_in_a_place_is_tested():
     assert lot_p(read_log(challenged("lot"))) >= 0.001
     steep = np.array([1.0, 1.0, 0.3, 0.1])
     assert lot_p(read_log(challenged("lot", seen=steep))) < 0.001
-    assert "position" in {gate.name for gate in memlab.verdict(challenged("lot", seen=steep))["b"].closed}
+    assert "position" in {
+        gate.name for gate in memlab.verdict(challenged("lot", seen=steep))["b"].closed
+    }
     assert lot_p(read_log(challenged("extra"))) is None
 
 
@@ -117,7 +126,14 @@ def test_a_block_rests_on_blocks_that_ended_before_it_alone():
     values = np.array([1.0, 10.0, 2.0, 100.0, 20.0, 200.0])
     assert course.sums(values).tolist() == [3.0, 30.0, 300.0]
     assert course.before(values).tolist() == [0.0, 3.0, 0.0, 33.0, 3.0, 33.0]
-    assert Course.of(log, clustered=False).before(values).tolist() == [0.0, 1.0, 11.0, 13.0, 113.0, 133.0]
+    assert Course.of(log, clustered=False).before(values).tolist() == [
+        0.0,
+        1.0,
+        11.0,
+        13.0,
+        113.0,
+        133.0,
+    ]
 
 
 def test_recalls_that_belong_together_enter_as_one():
@@ -144,9 +160,15 @@ def with_challenge(slates, change):
         ("{}", "missing required field `live`"),
         ('{"live": [0], "heads": {}}', "No recall here was challenged"),
         ('{"live": [0], "heads": 3}', "Expected `object`"),
-        ('{"live": [0], "heads": {"b": {"ids": ["x"]}}}', "names the memory 'x'; ids of this log are Int64"),
+        (
+            '{"live": [0], "heads": {"b": {"ids": ["x"]}}}',
+            "names the memory 'x'; ids of this log are Int64",
+        ),
         ('{"live": [0], "heads": {"b": {"ids": [1]}}, "draws": "a"}', "Expected `float`"),
-        ('{"live": [0], "heads": {"b": {"ids": [1]}}, "design": "ab"}', "the live pack no probability above 0"),
+        (
+            '{"live": [0], "heads": {"b": {"ids": [1]}}, "design": "ab"}',
+            "the live pack no probability above 0",
+        ),
         (
             '{"live": [0], "heads": {"b": {"ids": [1]}}, "shares": {"": 0.5, "b": 0.5}, "whose": "c"}',
             "shows the head of 'c'",
@@ -165,7 +187,9 @@ def test_propensities_that_are_wrong_by_a_factor_give_no_verdict(design, factor)
     """Twice a half is certain, and was not shown."""
     slates, chance = challenged(design), pl.col("propensity")
     wrong = pl.when(chance.is_between(0, 1, closed="none")).then(chance * factor).otherwise(chance)
-    tables = (table.with_columns(propensity=wrong) for table in (slates.candidates, slates.exposures))
+    tables = (
+        table.with_columns(propensity=wrong) for table in (slates.candidates, slates.exposures)
+    )
     found = memlab.verdict(memlab.Slates(slates.decisions, *tables, slates.feedback))["b"]
     assert "balance" in {gate.name for gate in found.closed}
 
@@ -194,7 +218,10 @@ def test_a_challenger_that_ends_in_the_middle_is_judged_by_its_recalls():
     slates = challenged("extra")
     ended = pl.when(pl.col("decision") < 120).then("challenge")
     slates = memlab.Slates(
-        slates.decisions.with_columns(challenge=ended), slates.candidates, slates.exposures, slates.feedback
+        slates.decisions.with_columns(challenge=ended),
+        slates.candidates,
+        slates.exposures,
+        slates.feedback,
     )
     assert memlab.verdict(slates)["b"].recalls == 120
 
@@ -202,7 +229,9 @@ def test_a_challenger_that_ends_in_the_middle_is_judged_by_its_recalls():
 def test_feedback_that_is_dated_before_its_recall_is_named():
     slates, noon = challenged("extra", recalls=40), pl.datetime(2026, 3, 1, 12, time_zone="UTC")
     decisions = slates.decisions.with_columns(at=noon + pl.duration(hours="decision"))
-    early = pl.duration(hours=pl.col("decision") - pl.when(pl.col("decision") < 3).then(2).otherwise(0))
+    early = pl.duration(
+        hours=pl.col("decision") - pl.when(pl.col("decision") < 3).then(2).otherwise(0)
+    )
     feedback = slates.feedback.with_columns(at=noon + early)
     found = memlab.verdict(memlab.Slates(decisions, slates.candidates, slates.exposures, feedback))
     assert "15 feedbacks are dated before their recall: a clock ran back" in repr(found)

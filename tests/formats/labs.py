@@ -38,7 +38,9 @@ def _shows(text: str) -> bool:
     return any(one.isalnum() or one in "!-.#<|\U0001f469" for one in text)
 
 
-words = hard | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40).filter(_shows)
+words = hard | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40).filter(
+    _shows
+)
 names = words.map(lambda text: text[:200]).filter(_shows)
 instants = st.integers(-61_000_000_000_000_000, 253_000_000_000_000_000)
 numbers = st.floats(0, 1)
@@ -67,7 +69,8 @@ def memories(draw):
     """What ``remember`` takes."""
     count = draw(st.integers(1, 5))
     return [
-        {"text": draw(words)} | draw(st.fixed_dictionaries({}, optional={k: st.none() | v for k, v in _FIELDS.items()}))
+        {"text": draw(words)}
+        | draw(st.fixed_dictionaries({}, optional={k: st.none() | v for k, v in _FIELDS.items()}))
         for _ in range(count)
     ]
 
@@ -92,13 +95,17 @@ def lives(draw):
     }
     change = Change()
     for _ in range(draw(st.integers(0, 3))):
-        change += Change(set=[values_of(draw(some), **draw(st.fixed_dictionaries({}, optional=columns)))])
+        change += Change(
+            set=[values_of(draw(some), **draw(st.fixed_dictionaries({}, optional=columns)))]
+        )
     pairs = draw(st.lists(st.tuples(ids, ids).filter(lambda pair: pair[0] != pair[1]), max_size=4))
     if pairs:
         count = len(pairs)
         relations = draw(st.lists(st.sampled_from(RELATIONS), min_size=count, max_size=count))
         weights = draw(st.lists(numbers, min_size=count, max_size=count))
-        change += Change(edges=edges_of([a for a, _ in pairs], [b for _, b in pairs], relations, weights))
+        change += Change(
+            edges=edges_of([a for a, _ in pairs], [b for _, b in pairs], relations, weights)
+        )
     for kind in ("entity", "cluster"):
         if draw(st.booleans()):
             source = draw(some)
@@ -126,7 +133,9 @@ def content(lab):
     with lab.io.store.reading() as state:
         uses = state.uses.values.tolist()
         registers = {
-            name: register.dump() for name, register in state.projections.items() if name not in ("judged", "recalls")
+            name: register.dump()
+            for name, register in state.projections.items()
+            if name not in ("judged", "recalls")
         }
         return (
             lab.memories.drop("origin").to_dicts(),

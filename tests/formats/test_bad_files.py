@@ -29,9 +29,15 @@ def edge(**more):
 BAD = [
     ("", "The file is empty"),
     ("nonsense\n", r"line 1, column 5"),
-    ('{"memlab": {"schema": 1, "lab": "x"}}\n{"memory": {"id": 1, "text": }}\n', r"line 2, column 30"),
+    (
+        '{"memlab": {"schema": 1, "lab": "x"}}\n{"memory": {"id": 1, "text": }}\n',
+        r"line 2, column 30",
+    ),
     (lines({"memory": {"id": 1}}), "line 1: An export begins with its header"),
-    (lines({"memlab": {"schema": 2, "lab": "x"}}), r"line 1, field schema: .* later memlab \(schema 2"),
+    (
+        lines({"memlab": {"schema": 2, "lab": "x"}}),
+        r"line 1, field schema: .* later memlab \(schema 2",
+    ),
     (lines({"memlab": {"schema": "one", "lab": "x"}}), "line 1, field schema"),
     (lines({"memlab": {"schema": 1}}), "line 1, field lab"),
     (lines(HEADER, {"memries": {}}), 'line 2: There is no record "memries"'),
@@ -50,21 +56,39 @@ BAD = [
     (lines(HEADER, memory(), memory(2, kind="factt")), 'line 3: There is no kind "factt"'),
     (lines(HEADER, memory(status="gone")), 'line 2: There is no status "gone"'),
     (lines(HEADER, memory(access=-1)), "line 2: access lies in 0..inf, not -1"),
-    (lines(HEADER, memory(created="yesterday")), 'line 2, field created: "yesterday" is not an ISO 8601 time'),
+    (
+        lines(HEADER, memory(created="yesterday")),
+        'line 2, field created: "yesterday" is not an ISO 8601 time',
+    ),
     (lines(HEADER, memory(created="99999999999999999999us")), "line 2, field created"),
     (lines(HEADER, memory(tags="a")), "line 2, field tags: A list of texts"),
     (lines(HEADER, memory(tags=[""])), "line 2: tags is a string of 1 to 1000 characters"),
     (lines(HEADER, memory(uses=["x"])), "line 2, field uses"),
-    (lines(HEADER, memory(), memory(2, operations="(recal)")), 'line 3: .*There is no operation "recal"'),
+    (
+        lines(HEADER, memory(), memory(2, operations="(recal)")),
+        'line 3: .*There is no operation "recal"',
+    ),
     (lines(HEADER, memory(pinned=1)), "line 2, field pinned: true or false"),
     (lines(HEADER, memory(), memory(2), edge(relation="likes")), "line 4, field relation"),
     (lines(HEADER, memory(), memory(2), edge(weight=2)), "line 4, field weight"),
-    (lines(HEADER, memory(), memory(2), edge(target=9)), "line 4, field target: No memory of the file has the id 9"),
-    (lines(HEADER, memory(), memory(2), edge(target=1)), "line 4, field target: Nothing is joined to itself"),
-    (lines(HEADER, memory(), memory(2), edge(target="thing/x")), "line 4, field target: An end is an id, or tag/"),
+    (
+        lines(HEADER, memory(), memory(2), edge(target=9)),
+        "line 4, field target: No memory of the file has the id 9",
+    ),
+    (
+        lines(HEADER, memory(), memory(2), edge(target=1)),
+        "line 4, field target: Nothing is joined to itself",
+    ),
+    (
+        lines(HEADER, memory(), memory(2), edge(target="thing/x")),
+        "line 4, field target: An end is an id, or tag/",
+    ),
     (lines(HEADER, memory(), memory(2), edge(reinforcements=-1)), "line 4, field reinforcements"),
     (lines(HEADER, memory(), memory(2), edge(colour=1)), 'line 4: An edge has no column "colour"'),
-    (lines({"memlab": HEADER["memlab"] | {"memories": 3}}, memory()), "tells of 3 memories, and there are 1"),
+    (
+        lines({"memlab": HEADER["memlab"] | {"memories": 3}}, memory()),
+        "tells of 3 memories, and there are 1",
+    ),
     (lines(HEADER, {"nodes": {"kind": "memory", "names": []}}), "line 2, field kind"),
     (lines(HEADER, {"nodes": {"kind": "tag", "names": ["a", "a"]}}), "Two nodes of kind tag"),
     (lines(HEADER, {"register": {"name": "gaps", "msgpack": "??"}}), "line 2, field msgpack"),
@@ -109,9 +133,15 @@ def test_bytes_that_are_no_text_are_refused_with_their_line(full, tmp_path):
             '(memlab :schema 1 :lab "x")\n(memory :id 1 :text (hy.eval "1"))',
             r"line 2, column 22: hy.eval is a dotted name",
         ),
-        ('(memlab :schema 1 :lab "x")\n(memory :id 1 :text (open "f"))', r"line 2, column 21: This is no data"),
+        (
+            '(memlab :schema 1 :lab "x")\n(memory :id 1 :text (open "f"))',
+            r"line 2, column 21: This is no data",
+        ),
         ('(memlab :schema 1 :lab "x")\n(memory :id 1 :text #(1))', r"line 2, column 21"),
-        ('(memlab :schema 1 :lab "x")\n(memory :id 1 :id 2)', r"line 2, column 15: :id is given twice"),
+        (
+            '(memlab :schema 1 :lab "x")\n(memory :id 1 :id 2)',
+            r"line 2, column 15: :id is given twice",
+        ),
         ('(memlab :schema 1 :lab "x")\n(memory :id)', r"line 2, column 1: .* pairs"),
         ('(memlab :schema 1 :lab "x")\n\n(memory :id "one")', r"line 3, field id"),
         ('(memlab :schema 1 :lab "x") 7', "line 1, column 29: A record is a form"),
@@ -134,7 +164,10 @@ def test_an_s_expression_is_data_and_nothing_else(full, tmp_path, text, said):
         ("```yaml memlab\nschema: 1\nlab: x\n```\n", "line 3, column 1"),
         ("```yaml memlab\nschema: 1\nschema: 1\n```\n", "line 3, field schema: It is given twice"),
         ("```yaml memlab\nschema\n```\n", "line 2: A field is a name, a colon and a value"),
-        ('```yaml memlab\nschema: 1\nlab: "x"\n```\n```text memlab\na\n```\n', "line 5: A text follows the fields"),
+        (
+            '```yaml memlab\nschema: 1\nlab: "x"\n```\n```text memlab\na\n```\n',
+            "line 5: A text follows the fields",
+        ),
         (
             '```yaml memlab\nschema: 1\nlab: "x"\n```\n```toml memlab\na\n```\n',
             "line 5: A fence is yaml, text, escaped or json",
@@ -151,7 +184,9 @@ def test_a_page_whose_fences_are_broken_is_refused(full, tmp_path, text, said):
 def test_a_page_may_be_annotated_and_have_other_ends_of_lines(lab, tmp_path, trigrams, clock):
     lab.remember([{"text": "one\ntwo", "tags": ["a"]}, "three"])
     path = lab.io.export(tmp_path / "a.md")
-    page = path.read_text().replace("## 1", "A note of mine, `code` and all.\n\n```python\nprint(1)\n```\n\n## 1")
+    page = path.read_text().replace(
+        "## 1", "A note of mine, `code` and all.\n\n```python\nprint(1)\n```\n\n## 1"
+    )
     path.write_bytes(page.replace("\n", "\r\n").encode())
     with memlab.load(path, embedder=trigrams, clock=clock) as other:
         assert other.memories["text"].to_list() == ["one\ntwo", "three"]
@@ -165,13 +200,17 @@ def test_no_table_of_a_lab(full, tmp_path):
     pl.DataFrame({"a": [1]}).write_parquet(path)
     with pytest.raises(DatasetError, match='a column "table"'):
         full.load(path, format="parquet")
-    pl.DataFrame({"table": ["memory"], "memory": [1]}).write_parquet(path, metadata={"memlab": "[]"})
+    pl.DataFrame({"table": ["memory"], "memory": [1]}).write_parquet(
+        path, metadata={"memlab": "[]"}
+    )
     with pytest.raises(DatasetError, match="field memory: A struct"):
         full.load(path)
     about = json.dumps([{"memlab": {"schema": 1, "lab": "x"}}])
     row = pl.DataFrame({"table": ["memory"], "memory": [{"id": 1, "text": 7}]})
     row.write_parquet(path, metadata={"memlab": about})
-    with pytest.raises(DatasetError, match="table memories, row 1, field text: A text stands here, not 7"):
+    with pytest.raises(
+        DatasetError, match="table memories, row 1, field text: A text stands here, not 7"
+    ):
         full.load(path)
 
 
@@ -193,7 +232,9 @@ def test_what_was_purged_here_does_not_come_back(lab, tmp_path):
     told = lab.load(path)
     assert (told.count("purged"), told.count("known"), told.count("added")) == (1, 1, 0)
     path.write_text(
-        path.read_text().replace(json.loads(path.read_text().splitlines()[0])["memlab"]["lab"], "elsewhere")
+        path.read_text().replace(
+            json.loads(path.read_text().splitlines()[0])["memlab"]["lab"], "elsewhere"
+        )
     )
     told = lab.load(path)
     assert told.frame["what"].to_list() == ["purged", "added"]
@@ -249,14 +290,20 @@ def test_paths_and_formats(lab, tmp_path):
         "manifest.json",
         "memories.parquet",
     ]
-    assert pl.read_parquet(folder / "events.parquet")["kind"].to_list() == ["embedder", "use", "remember"]
+    assert pl.read_parquet(folder / "events.parquet")["kind"].to_list() == [
+        "embedder",
+        "use",
+        "remember",
+    ]
     lab.io.export(folder, format="parquet", overwrite=True)
     assert not [item for item in tmp_path.iterdir() if item.name.startswith(".")]
     with pytest.raises(memlab.InputError, match="There is nothing at"):
         lab.load(tmp_path / "nowhere.md")
     with pytest.raises(UnknownName, match="no format"):
         lab.load(path, format="xml")
-    with pytest.raises(DatasetError, match=r"none of its files .* mine.txt: no line names a speaker"):
+    with pytest.raises(
+        DatasetError, match=r"none of its files .* mine.txt: no line names a speaker"
+    ):
         lab.load(tmp_path / "things")
     with pytest.raises(memlab.InputError, match="true or false for each memory"):
         lab.io.export(tmp_path / "x.md", where=pl.col("text"))

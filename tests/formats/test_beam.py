@@ -29,7 +29,9 @@ def read(tmp_path):
         folder = tmp_path / name
         (folder / "probing_questions").mkdir(parents=True, exist_ok=True)
         (folder / "chat.json").write_text(json.dumps(chat))
-        (folder / "probing_questions" / "probing_questions.json").write_text(json.dumps(questions or {}))
+        (folder / "probing_questions" / "probing_questions.json").write_text(
+            json.dumps(questions or {})
+        )
         return read_beam(tmp_path)
 
     return reader
@@ -85,7 +87,11 @@ def test_evidence_in_its_forms(read, ids, evidence, dropped, parts):
     (chat,) = read(questions={"knowledge_update": [asked(ids, answer="nine")]})
     (question,) = chat.questions
     assert (question.evidence, question.dropped, question.parts) == (evidence, dropped, parts)
-    assert (question.category, question.answer, question.answerable) == ("knowledge_update", "nine", True)
+    assert (question.category, question.answer, question.answerable) == (
+        "knowledge_update",
+        "nine",
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,20 +104,28 @@ def test_evidence_in_its_forms(read, ids, evidence, dropped, parts):
         ([0, 1], ()),
     ],
 )
-def test_what_was_said_first_is_outdated_unless_it_is_part_of_what_came_later(read, parts, outdated):
+def test_what_was_said_first_is_outdated_unless_it_is_part_of_what_came_later(
+    read, parts, outdated
+):
     (chat,) = read(questions={"knowledge_update": [asked(parts, answer="nine")]})
     assert chat.questions[0].outdated == outdated
 
 
 def test_abstention_has_no_evidence_and_no_answer_to_find(read):
-    (chat,) = read(questions={"abstention": [{"question": "Who sold them?", "ideal_response": "Nobody said."}]})
+    (chat,) = read(
+        questions={"abstention": [{"question": "Who sold them?", "ideal_response": "Nobody said."}]}
+    )
     assert not chat.questions[0].answerable
     assert chat.questions[0].answer == "Nobody said."
 
 
 def test_chats_come_by_number_and_one_may_be_named_alone(read, tmp_path):
     read(name="10"), read(name="2")
-    assert [chat.conversation.name for chat in read(name="draft")] == ["beam-2", "beam-10", "beam-draft"]
+    assert [chat.conversation.name for chat in read(name="draft")] == [
+        "beam-2",
+        "beam-10",
+        "beam-draft",
+    ]
     assert [chat.conversation.name for chat in read_beam(tmp_path / "10")] == ["beam-10"]
 
 
@@ -127,7 +141,10 @@ def test_chats_come_by_number_and_one_may_be_named_alone(read, tmp_path):
         ([batch(message(True))], "expected a whole number, found true"),
         ([batch(message(1, role=None))], r"\.role: expected text, found nothing"),
         ([batch(message(1, content=["x"]))], r"\.content: expected text, found a list"),
-        ([batch(message(1, time_anchor="soon"))], 'time_anchor: "soon" is not a time such as "March-15-2024"'),
+        (
+            [batch(message(1, time_anchor="soon"))],
+            'time_anchor: "soon" is not a time such as "March-15-2024"',
+        ),
         ([batch(message(1, time_anchor="March-45-2024"))], "is not a time"),
         ([batch(message(1), message(1))], "2 messages have the id 1"),
     ],

@@ -76,9 +76,15 @@ def test_mem0(lab, file):
     first, second = lab.memories.to_dicts()
     assert first["text"] == "Dev works at TechCorp as a senior engineer"
     assert first["origin"] == "mem0:0f9b3c52-1e11-4bb0-9f4c-0d2c1f6c1a01"
-    assert first["created"] == first["accessed"] == datetime(2026, 1, 5, 18, 15, 30, 123456, tzinfo=UTC)
+    assert (
+        first["created"]
+        == first["accessed"]
+        == datetime(2026, 1, 5, 18, 15, 30, 123456, tzinfo=UTC)
+    )
     assert first["changed"] == datetime(2026, 1, 6, tzinfo=UTC)
-    kept = {name: first[name] for name in ("kind", "creator", "agents", "session", "speaker", "tags")}
+    kept = {
+        name: first[name] for name in ("kind", "creator", "agents", "session", "speaker", "tags")
+    }
     assert kept == {
         "kind": "fact",
         "creator": "dev",
@@ -104,7 +110,12 @@ def test_mem0_as_its_platform_pages_it_and_as_a_bare_list(lab, file):
 def test_langgraph(lab, file):
     loaded = lab.load(file(LANGGRAPH))
     one, two, three = lab.memories.to_dicts()
-    assert (one["text"], one["kind"], one["tags"], one["ref"]) == ("Likes tabs", "preference", ["style"], "m-1")
+    assert (one["text"], one["kind"], one["tags"], one["ref"]) == (
+        "Likes tabs",
+        "preference",
+        ["style"],
+        "m-1",
+    )
     assert (one["project"], one["origin"]) == ("memories/u1", "langgraph:memories/u1/m-1")
     assert one["created"] == datetime(2026, 2, 1, 8, 0, 0, 1, tzinfo=UTC)
     assert two["text"] == "Lives in Oslo"
@@ -113,7 +124,10 @@ def test_langgraph(lab, file):
 
 
 def test_langgraph_as_its_server_answers_and_line_by_line(lab, file, tmp_path):
-    items = [{**item, "createdAt": item["created_at"], "updatedAt": item["updated_at"]} for item in LANGGRAPH]
+    items = [
+        {**item, "createdAt": item["created_at"], "updatedAt": item["updated_at"]}
+        for item in LANGGRAPH
+    ]
     for item in items:
         del item["created_at"], item["updated_at"]
     lab.load(file({"items": items}), project="mine")

@@ -12,7 +12,12 @@ from memlab.kernel.base.clock import ManualClock
 from memlab.kernel.state import Change, values_of
 
 SECRET = "ghp_" + "a1" * 20
-TEXTS = ["The bakery opens at six.", "Ida lives in Bergen.", "Deploy with make ship.", "The cat is called Miso."]
+TEXTS = [
+    "The bakery opens at six.",
+    "Ida lives in Bergen.",
+    "Deploy with make ship.",
+    "The cat is called Miso.",
+]
 
 
 @pytest.fixture
@@ -40,14 +45,22 @@ def texts(lab):
 def test_what_is_new_comes_in_once(pair, clock):
     a, b = pair
     new = b.remember(
-        "Deploys go out on Tuesdays.", tags=["team"], visibility="private", creator="agent:x", linking="off"
+        "Deploys go out on Tuesdays.",
+        tags=["team"],
+        visibility="private",
+        creator="agent:x",
+        linking="off",
     )
     a.remember("The office is closed on Fridays.", linking="off")
     b.graph.link(new, 1, relation="depends-on")
     joined = a.io.join(b)
     assert (joined.count("added"), joined.known, len(joined)) == (1, 4, 1)
     row = a.memories.row(joined.ids[0] - 1, named=True)
-    assert (row["text"], row["tags"], row["visibility"]) == ("Deploys go out on Tuesdays.", ["team"], "private")
+    assert (row["text"], row["tags"], row["visibility"]) == (
+        "Deploys go out on Tuesdays.",
+        ["team"],
+        "private",
+    )
     assert row["created"] == new.created
     assert ("depends-on", 1) in set(
         a.edges.filter(a.edges["source"] == joined.ids[0]).select("relation", "target").rows()
@@ -82,7 +95,9 @@ def test_a_status_there_is_the_status_here(pair, clock, act, status):
     act(b)
     joined = a.io.join(b)
     assert a.memories["status"][0] == status
-    assert joined.frame.select("memory_id", "what", "before", "after").rows() == [(1, "status", "active", status)]
+    assert joined.frame.select("memory_id", "what", "before", "after").rows() == [
+        (1, "status", "active", status)
+    ]
     clock.advance(days=1)
     b.restore(1)
     a.io.join(b)
@@ -99,7 +114,10 @@ def test_what_both_changed_is_a_conflict_and_the_later_stands(pair, clock):
     joined = a.io.join(b)
     assert told.frame.equals(joined.frame)
     row = joined.conflicts.row(0, named=True)
-    assert (row["before"], row["after"]) == ("active: Ida lives in Oslo.", "active: Ida lives in Voss.")
+    assert (row["before"], row["after"]) == (
+        "active: Ida lives in Oslo.",
+        "active: Ida lives in Voss.",
+    )
     assert row["stands"] == "there"
     other = b.io.join(a)
     assert texts(a) == texts(b) == sorted([TEXTS[0], TEXTS[2], TEXTS[3], "Ida lives in Voss."])
@@ -156,7 +174,10 @@ def test_a_dry_run_changes_nothing_and_a_read_only_lab_refuses(pair, clock, tmp_
     head = a.io.store.journal.head
     assert a.io.join(b, dry_run=True).count("added") == 1
     assert (a.io.store.journal.head, len(a)) == (head, 4)
-    with memlab.open(tmp_path / "a", read_only=True, embedder=trigrams) as lab, pytest.raises(ReadOnlyLab):
+    with (
+        memlab.open(tmp_path / "a", read_only=True, embedder=trigrams) as lab,
+        pytest.raises(ReadOnlyLab),
+    ):
         lab.io.join(tmp_path / "b")
 
 
@@ -210,7 +231,11 @@ def test_a_label_that_upkeep_gave_is_no_correction(pair, clock):
     b.edit(2, text="Ida lives in Oslo.")
     clock.advance(days=1)
     with a.io.store.writing() as tx:
-        tx.event("maintain", Change(set=[values_of([2], label="fading", changed=clock())]).body(), at=clock())
+        tx.event(
+            "maintain",
+            Change(set=[values_of([2], label="fading", changed=clock())]).body(),
+            at=clock(),
+        )
     joined = a.io.join(b)
     assert "Ida lives in Oslo." in texts(a)
     assert not joined.conflicts.height
@@ -284,7 +309,9 @@ def test_either_way_the_same_texts_are_in_use(tmp_path_factory, trigrams, done):
         b.io.join(a)
         a.io.join(folder / "c")
         assert texts(a) == texts(b)
-        if not any(act == "restore" for _, act, _ in done):  # an edit and what it replaced can both be restored
+        if not any(
+            act == "restore" for _, act, _ in done
+        ):  # an edit and what it replaced can both be restored
             assert len(texts(a)) <= len(TEXTS) + sum(act == "remember" for _, act, _ in done)
         for lab, other in ((a, b), (b, a)):
             before = texts(lab)

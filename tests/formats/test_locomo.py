@@ -45,7 +45,9 @@ def read(tmp_path):
 
 
 def test_turns_keep_their_order_speaker_session_and_time(read):
-    (labelled,) = read(sample(session_10=[turn(1, session=10)], session_10_date_time="12:05 am on 9 May, 2023"))
+    (labelled,) = read(
+        sample(session_10=[turn(1, session=10)], session_10_date_time="12:05 am on 9 May, 2023")
+    )
     turns = labelled.conversation.turns
     assert [one.ref for one in turns] == ["D1:1", "D1:2", "D1:3", "D10:1"]
     assert turns[0].at == datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
@@ -55,7 +57,11 @@ def test_turns_keep_their_order_speaker_session_and_time(read):
 
 def test_sessions_are_ordered_by_number_and_not_by_name(read):
     later = {"session_10": [turn(1, session=10)], "session_10_date_time": "2023-06-01"}
-    (labelled,) = read(sample(**later, session_2=[turn(1, session=2)], session_2_date_time="2023-05-20T10:00:00+02:00"))
+    (labelled,) = read(
+        sample(
+            **later, session_2=[turn(1, session=2)], session_2_date_time="2023-05-20T10:00:00+02:00"
+        )
+    )
     assert [one.ref for one in labelled.conversation.turns[-2:]] == ["D2:1", "D10:1"]
     assert labelled.conversation.turns[-2].at == datetime(2023, 5, 20, 8, tzinfo=UTC)
 
@@ -89,20 +95,29 @@ def test_a_question_may_have_no_evidence_key(read):
     assert labelled.questions[0].evidence == ()
 
 
-@pytest.mark.parametrize(("answer", "text"), [("x", "x"), (2022, "2022"), (1.5, "1.5"), (["a", 2], "a, 2"), (None, "")])
+@pytest.mark.parametrize(
+    ("answer", "text"), [("x", "x"), (2022, "2022"), (1.5, "1.5"), (["a", 2], "a, 2"), (None, "")]
+)
 def test_answers_become_text(read, answer, text):
     (labelled,) = read(sample([question(["D1:1"], answer=answer)]))
     assert labelled.questions[0].answer == text
 
 
 def test_an_adversarial_question_has_its_own_answer(read):
-    asked = {"question": "What?", "adversarial_answer": "Nothing", "evidence": ["D1:1"], "category": 5}
+    asked = {
+        "question": "What?",
+        "adversarial_answer": "Nothing",
+        "evidence": ["D1:1"],
+        "category": 5,
+    }
     (labelled,) = read(sample([asked]))
     assert (labelled.questions[0].category, labelled.questions[0].answer) == (5, "Nothing")
 
 
 def test_dates_of_sessions_that_do_not_exist_are_passed_over(read):
-    (labelled,) = read(sample(session_2_date_time="not even a date", session_3=[], session_4_date_time=7))
+    (labelled,) = read(
+        sample(session_2_date_time="not even a date", session_3=[], session_4_date_time=7)
+    )
     assert len(labelled.conversation.turns) == 3
 
 
@@ -133,27 +148,59 @@ def test_every_spelling_of_an_id_has_one_canonical_form(session, number, pad):
         ({"qa": []}, "field conversation: expected an object"),
         (sample(turns="hello"), 'field session_1: expected a list of turns, found "hello"'),
         (sample(turns=["hello"]), "field session_1[0]: expected an object"),
-        (sample(turns=[turn(1), {"dia_id": "D1:2", "text": "x"}]), "field session_1[1].speaker: expected text"),
-        (sample(turns=[{**turn(1), "text": 5}]), "field session_1[0].text: expected text, found the number 5"),
-        (sample(turns=[turn(1, "half \ud83d")]), "field session_1[0].text: the text holds half of a surrogate pair"),
+        (
+            sample(turns=[turn(1), {"dia_id": "D1:2", "text": "x"}]),
+            "field session_1[1].speaker: expected text",
+        ),
+        (
+            sample(turns=[{**turn(1), "text": 5}]),
+            "field session_1[0].text: expected text, found the number 5",
+        ),
+        (
+            sample(turns=[turn(1, "half \ud83d")]),
+            "field session_1[0].text: the text holds half of a surrogate pair",
+        ),
         (sample(turns=[]), "field conversation: no session_1"),
-        (sample(session_1_date_time=None), "field conversation.session_1_date_time: expected text, found nothing"),
-        (sample(session_1_date_time="13:56 pm on 8 May, 2023"), '"13:56 pm on 8 May, 2023" is not a time such as'),
+        (
+            sample(session_1_date_time=None),
+            "field conversation.session_1_date_time: expected text, found nothing",
+        ),
+        (
+            sample(session_1_date_time="13:56 pm on 8 May, 2023"),
+            '"13:56 pm on 8 May, 2023" is not a time such as',
+        ),
         (sample(session_1_date_time="1:56 pm on 31 June, 2023"), "is not a time such as"),
         (sample(session_1_date_time="yesterday"), "is not a time such as"),
-        (sample([question(["D1:1"], category=6)]), "field qa[0].category: expected 1, 2, 3, 4 or 5, found 6"),
+        (
+            sample([question(["D1:1"], category=6)]),
+            "field qa[0].category: expected 1, 2, 3, 4 or 5, found 6",
+        ),
         (sample([question(["D1:1"], category=True)]), "field qa[0].category"),
-        (sample([question(["D1:1"]), question([7])]), "field qa[1].evidence: expected turn ids as text"),
-        (sample([question({"D1": 1})]), "field qa[0].evidence: expected a list of turn ids, found an object"),
-        (sample([question(["D1:1"], question="  ")]), "field qa[0].question: expected text, found empty text"),
-        (sample([question(["D1:1"], answer={})]), "field qa[0].answer: expected text, a number or a list"),
+        (
+            sample([question(["D1:1"]), question([7])]),
+            "field qa[1].evidence: expected turn ids as text",
+        ),
+        (
+            sample([question({"D1": 1})]),
+            "field qa[0].evidence: expected a list of turn ids, found an object",
+        ),
+        (
+            sample([question(["D1:1"], question="  ")]),
+            "field qa[0].question: expected text, found empty text",
+        ),
+        (
+            sample([question(["D1:1"], answer={})]),
+            "field qa[0].answer: expected text, a number or a list",
+        ),
         (sample([None]), "field qa[0]: expected an object, found nothing"),
         ({**sample(), "qa": 3}, "field qa: expected a list of questions, found the number 3"),
         ({**sample(), "sample_id": 3}, "field (top).sample_id: expected text, found the number 3"),
         ("text", 'field (itself): expected an object, found "text"'),
     ],
 )
-def test_a_malformed_conversation_is_refused_by_file_conversation_and_field(read, tmp_path, broken, where):
+def test_a_malformed_conversation_is_refused_by_file_conversation_and_field(
+    read, tmp_path, broken, where
+):
     with pytest.raises(DatasetError) as caught:
         read(sample(name="fine"), broken)
     assert where in str(caught.value)

@@ -11,10 +11,16 @@ CALL = {"function": {"name": "grep", "arguments": '{"pattern": "login"}'}}
 FORMS = {
     "OpenAI": [{"role": "assistant", "content": None, "tool_calls": [CALL]}],
     "Anthropic": [
-        {"role": "assistant", "content": [{"type": "tool_use", "name": "grep", "input": {"pattern": "login"}}]}
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "name": "grep", "input": {"pattern": "login"}}],
+        }
     ],
     "LangChain": [
-        {"type": "ai", "data": {"content": "", "tool_calls": [{"name": "grep", "args": {"pattern": "login"}}]}}
+        {
+            "type": "ai",
+            "data": {"content": "", "tool_calls": [{"name": "grep", "args": {"pattern": "login"}}]},
+        }
     ],
 }
 
@@ -29,7 +35,10 @@ def test_a_call_of_a_tool(form):
 
 
 def test_a_result_of_a_tool_counts_though_it_says_nothing():
-    parts = [{"type": "tool_result", "content": ""}, {"type": "tool_result", "content": "no", "is_error": True}]
+    parts = [
+        {"type": "tool_result", "content": ""},
+        {"type": "tool_result", "content": "no", "is_error": True},
+    ]
     found = messages_of([{"role": "user", "content": parts}])
     assert [(one.role, one.text, one.failed, one.place) for one in found] == [
         ("tool", "", False, 0),
@@ -38,7 +47,13 @@ def test_a_result_of_a_tool_counts_though_it_says_nothing():
 
 
 def test_each_message_says_which_of_those_given_it_is():
-    given = [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "tool_result", "content": "b"}]}, "c"]
+    given = [
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "a"}, {"type": "tool_result", "content": "b"}],
+        },
+        "c",
+    ]
     assert [(one.role, one.text, one.place) for one in messages_of(given, "user")] == [
         ("tool", "b", 0),
         ("user", "a", 0),
@@ -53,7 +68,9 @@ def test_a_role_is_needed_where_none_is_given():
     assert messages_of("text", "user")[0].role == "user"
 
 
-@pytest.mark.parametrize("wrong", [3, b"x", [3], [{}], [{"role": "user"}], [{"role": "user", "content": 1.5}]])
+@pytest.mark.parametrize(
+    "wrong", [3, b"x", [3], [{}], [{"role": "user"}], [{"role": "user", "content": 1.5}]]
+)
 def test_what_is_no_message(wrong):
     with pytest.raises(InputError):
         messages_of(wrong, "user")

@@ -21,7 +21,11 @@ def test_one_page_a_memory_and_an_index(lab, tmp_path):
     lab.remember("```\nnot <b>markup</b>\n```")
     lab.graph.link(1, 2, "caused-by", weight=0.5)
     mirror = lab.io.mirror(tmp_path / "copy")
-    assert files(mirror.folder) == ["0000001-con-the-user-prefers-tabs.md", "0000002-not-b-markup-b.md", "index.json"]
+    assert files(mirror.folder) == [
+        "0000001-con-the-user-prefers-tabs.md",
+        "0000002-not-b-markup-b.md",
+        "index.json",
+    ]
     page = (mirror.folder / "0000001-con-the-user-prefers-tabs.md").read_text()
     assert page.startswith('---\nid: 1\nkind: "fact"\n')
     assert "# 1: CON: the user prefers tabs?\n" in page
@@ -45,7 +49,10 @@ def test_only_what_changed_is_written_and_what_is_purged_goes(lab, tmp_path):
     lab.feedback(2, "success")
     assert mirror.update() == 1
     after = {item.name: item.stat().st_mtime_ns for item in mirror.folder.iterdir()}
-    assert {name for name in after if after[name] != before[name]} == {"0000002-two.md", "index.json"}
+    assert {name for name in after if after[name] != before[name]} == {
+        "0000002-two.md",
+        "index.json",
+    }
     assert "success: 1.0" in (mirror.folder / "0000002-two.md").read_text()
     lab.forget(2)
     mirror.update()
@@ -171,6 +178,8 @@ def test_every_system_takes_the_names(id, text):
     assert name[0].isdigit()
 
 
-@pytest.mark.parametrize("text", ["CON", "aux.txt", "a/b\\c", "..", "👩‍👩‍👧‍👦", "שלום", "x" * 5000, "", "trailing. "])
+@pytest.mark.parametrize(
+    "text", ["CON", "aux.txt", "a/b\\c", "..", "👩‍👩‍👧‍👦", "שלום", "x" * 5000, "", "trailing. "]
+)
 def test_reserved_and_strange_texts_have_plain_names(text):
     assert FILE_PATTERN.fullmatch(file_name(1, text))

@@ -30,7 +30,9 @@ def file(tmp_path):
         if isinstance(content, bytes):
             path.write_bytes(content)
         else:
-            path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+            path.write_text(
+                content if isinstance(content, str) else json.dumps(content), encoding="utf-8"
+            )
         return path
 
     return written
@@ -40,12 +42,21 @@ OPENAI = [
     {"role": "system", "content": "Be brief."},
     {
         "role": "user",
-        "content": [{"type": "text", "text": "Weather?"}, {"type": "image_url", "image_url": {"url": "x"}}],
+        "content": [
+            {"type": "text", "text": "Weather?"},
+            {"type": "image_url", "image_url": {"url": "x"}},
+        ],
     },
     {
         "role": "assistant",
         "content": None,
-        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "weather", "arguments": '{"in": "Oslo"}'}}],
+        "tool_calls": [
+            {
+                "id": "c",
+                "type": "function",
+                "function": {"name": "weather", "arguments": '{"in": "Oslo"}'},
+            }
+        ],
     },
     {"role": "tool", "tool_call_id": "c", "content": "rain"},
     {"role": "assistant", "content": "Rain."},
@@ -62,7 +73,13 @@ ANTHROPIC = [
     },
     {
         "role": "user",
-        "content": [{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "rain"}]}],
+        "content": [
+            {
+                "type": "tool_result",
+                "tool_use_id": "t",
+                "content": [{"type": "text", "text": "rain"}],
+            }
+        ],
     },
 ]
 
@@ -121,9 +138,17 @@ def test_messages_of_langchain_as_objects_and_as_dicts():
     ]
     dicts = [
         {"type": "human", "data": {"content": "Weather?", "type": "human"}},
-        {"lc": 1, "type": "constructor", "id": ["langchain", "AIMessage"], "kwargs": {"content": "Rain."}},
+        {
+            "lc": 1,
+            "type": "constructor",
+            "id": ["langchain", "AIMessage"],
+            "kwargs": {"content": "Rain."},
+        },
     ]
-    assert said(rows_of(read_object(dicts, Options()))) == [("user", "Weather?"), ("assistant", "Rain.")]
+    assert said(rows_of(read_object(dicts, Options()))) == [
+        ("user", "Weather?"),
+        ("assistant", "Rain."),
+    ]
 
 
 def test_an_object_that_raises_is_an_error_of_ours():
@@ -169,8 +194,19 @@ def test_the_export_of_claude(file):
         "uuid": "u-1",
         "name": "Greeting",
         "chat_messages": [
-            {"uuid": "m1", "sender": "human", "text": "Hello", "content": [], "created_at": "2026-05-02T10:00:00Z"},
-            {"uuid": "m2", "sender": "assistant", "text": "Hi", "content": [{"type": "text", "text": "Hi"}]},
+            {
+                "uuid": "m1",
+                "sender": "human",
+                "text": "Hello",
+                "content": [],
+                "created_at": "2026-05-02T10:00:00Z",
+            },
+            {
+                "uuid": "m2",
+                "sender": "assistant",
+                "text": "Hi",
+                "content": [{"type": "text", "text": "Hi"}],
+            },
         ],
     }
     rows = rows_of(read_file(file("conversations.json", [talk]), Options()))
@@ -183,8 +219,18 @@ def test_the_export_of_claude(file):
     "talk",
     [
         {"conversations": [{"from": "human", "value": "Hello"}, {"from": "gpt", "value": "Hi"}]},
-        {"messages": [{"role": "user", "parts": [{"text": "Hello"}]}, {"role": "model", "parts": [{"text": "Hi"}]}]},
-        {"messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi", "refusal": None}]},
+        {
+            "messages": [
+                {"role": "user", "parts": [{"text": "Hello"}]},
+                {"role": "model", "parts": [{"text": "Hi"}]},
+            ]
+        },
+        {
+            "messages": [
+                {"role": "user", "content": "Hello"},
+                {"role": "assistant", "content": "Hi", "refusal": None},
+            ]
+        },
     ],
 )
 def test_conversations_of_other_names(file, talk):
@@ -201,9 +247,17 @@ def test_conversations_of_other_names(file, talk):
 def test_a_thread_is_listed_newest_first():
     def one(number, role):
         text = {"type": "text", "text": {"value": f"message {number}", "annotations": []}}
-        return {"id": f"m{number}", "thread_id": "th", "role": role, "created_at": DAY + number, "content": [text]}
+        return {
+            "id": f"m{number}",
+            "thread_id": "th",
+            "role": role,
+            "created_at": DAY + number,
+            "content": [text],
+        }
 
-    rows = rows_of(read_object({"object": "list", "data": [one(2, "assistant"), one(1, "user")]}, Options()))
+    rows = rows_of(
+        read_object({"object": "list", "data": [one(2, "assistant"), one(1, "user")]}, Options())
+    )
     assert said(rows) == [("user", "message 1"), ("assistant", "message 2")]
     assert {row["session"] for row in rows} == {"th"}
 
@@ -220,7 +274,12 @@ TRANSCRIPT = [
         "uuid": "u1",
         "isSidechain": False,
     },
-    {"type": "user", "message": {"role": "user", "content": "<caveat>"}, "sessionId": "s1", "isMeta": True},
+    {
+        "type": "user",
+        "message": {"role": "user", "content": "<caveat>"},
+        "sessionId": "s1",
+        "isMeta": True,
+    },
     {
         "type": "assistant",
         "message": {
@@ -234,7 +293,12 @@ TRANSCRIPT = [
         "uuid": "u2",
         "isSidechain": True,
     },
-    {"type": "tool", "content": "README.md", "sessionId": "s1", "timestamp": "2026-05-02T10:00:02Z"},
+    {
+        "type": "tool",
+        "content": "README.md",
+        "sessionId": "s1",
+        "timestamp": "2026-05-02T10:00:02Z",
+    },
 ]
 
 
@@ -261,7 +325,12 @@ def test_lines_that_are_broken_are_counted_with_their_numbers(file, monkeypatch)
     monkeypatch.setattr(bounded, "MOST_LINE", 400)
     good = {"role": "user", "content": "hello"}
     text = (
-        lines([good]) + "{broken\n" + "\n" + '"text"\n' + lines([{**good, "content": "x" * 5000}]) + lines([good])[:-4]
+        lines([good])
+        + "{broken\n"
+        + "\n"
+        + '"text"\n'
+        + lines([{**good, "content": "x" * 5000}])
+        + lines([good])[:-4]
     )
     path = file("a.jsonl", text)
     source = read_file(path, Options())
@@ -336,7 +405,10 @@ Hello.
 def test_a_log_in_markdown(file):
     source = read_file(file("log.md", LOG), Options())
     rows = rows_of(source)
-    assert said(rows)[0] == ("user", "I moved to Bergen.\nAnd I like it.\n\n```\nUser: this is code\n```")
+    assert said(rows)[0] == (
+        "user",
+        "I moved to Bergen.\nAnd I like it.\n\n```\nUser: this is code\n```",
+    )
     assert rows[1]["text"] == "Noted.\n\n## Ida\n\nHello."  # one heading is no speaker
     assert rows[1]["at"] == int(datetime(2026, 5, 2, 10, tzinfo=UTC).timestamp() * 1e6)
     assert source.notes.left_out["line before the first speaker"] == 1
@@ -356,7 +428,10 @@ def test_a_log_in_markdown(file):
     ],
 )
 def test_ways_to_name_a_speaker(file, text):
-    assert said(rows_of(read_file(file("log.md", text), Options()))) == [("user", "hello"), ("assistant", "hi")]
+    assert said(rows_of(read_file(file("log.md", text), Options()))) == [
+        ("user", "hello"),
+        ("assistant", "hi"),
+    ]
 
 
 def test_names_speak_where_they_do_so_again_and_again(file):
@@ -386,7 +461,9 @@ def test_notes_are_paragraphs_under_headings(file):
 
 
 def test_frames(file, tmp_path):
-    frame = pl.DataFrame({"sender": ["Ann", None], "message": ["hello", "hi"], "sent": [datetime(2026, 5, 2), None]})
+    frame = pl.DataFrame(
+        {"sender": ["Ann", None], "message": ["hello", "hi"], "sent": [datetime(2026, 5, 2), None]}
+    )
     rows = rows_of(read_object(frame, Options()))
     assert said(rows) == [("Ann", "hello"), (None, "hi")]
     assert rows_of(read_object(frame.lazy(), Options())) == rows
@@ -424,15 +501,23 @@ def test_a_frame_of_pandas_without_pandas():
     rows = rows_of(read_object(frame, Options(columns={"importance": "importance"})))
     assert rows == [{"text": "hello", "importance": 0.5}, {"text": "hi"}]
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"text": ["hello", "hi"], "at": [pandas.Timestamp("2026-05-02"), pandas.NaT]})
-    assert [row.get("at") for row in rows_of(read_object(frame, Options()))] == [1_777_680_000_000_000, None]
+    frame = pandas.DataFrame(
+        {"text": ["hello", "hi"], "at": [pandas.Timestamp("2026-05-02"), pandas.NaT]}
+    )
+    assert [row.get("at") for row in rows_of(read_object(frame, Options()))] == [
+        1_777_680_000_000_000,
+        None,
+    ]
 
 
 def test_records_of_json(file):
-    assert rows_of(read_file(file("a.json", {"items": [{"text": "alpha", "tags": "a, b"}]}), Options())) == [
-        {"text": "alpha", "tags": ["a", "b"]}
+    assert rows_of(
+        read_file(file("a.json", {"items": [{"text": "alpha", "tags": "a, b"}]}), Options())
+    ) == [{"text": "alpha", "tags": ["a", "b"]}]
+    assert rows_of(read_file(file("b.json", ["alpha", "beta"]), Options())) == [
+        {"text": "alpha"},
+        {"text": "beta"},
     ]
-    assert rows_of(read_file(file("b.json", ["alpha", "beta"]), Options())) == [{"text": "alpha"}, {"text": "beta"}]
     assert rows_of(read_object(["alpha"], Options())) == [{"text": "alpha"}]
     with pytest.raises(DatasetError, match=r"c.json, line 2, column 4"):
         read_file(file("c.json", '[{"text": "alpha"},\n  {oops}]'), Options())
@@ -448,7 +533,8 @@ def test_encodings(file):
     for encoding in ("utf-8-sig", "utf-16", "utf-32"):
         for name, text in (("a.jsonl", lines(rows) * 2), ("a.json", json.dumps(rows))):
             source = read_file(
-                file(name, text.replace("\\u00fc", "ü").replace("\\u00df", "ß").encode(encoding)), Options()
+                file(name, text.replace("\\u00fc", "ü").replace("\\u00df", "ß").encode(encoding)),
+                Options(),
             )
             assert {row["text"] for row in rows_of(source)} == {"Grüße"}
     source = read_file(file("a.csv", "text,at\nGrüße,2026-05-02\n".encode("cp1252")), Options())
@@ -494,11 +580,33 @@ def test_a_folder_is_its_files_without_links_and_secrets(file, tmp_path):
 
 def test_benchmarks(file, tmp_path):
     turn = {"speaker": "Ida", "dia_id": "D1:1", "text": "I moved."}
-    talk = {"speaker_a": "Ida", "speaker_b": "Bo", "session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": [turn]}
-    rows = rows_of(read_file(file("locomo.json", [{"sample_id": "c1", "conversation": talk, "qa": []}]), Options()))
+    talk = {
+        "speaker_a": "Ida",
+        "speaker_b": "Bo",
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": [turn],
+    }
+    rows = rows_of(
+        read_file(
+            file("locomo.json", [{"sample_id": "c1", "conversation": talk, "qa": []}]), Options()
+        )
+    )
     assert rows[0]["speaker"] == "Ida"
     assert (rows[0]["session"], rows[0]["project"]) == ("c1/session_1", "c1")
-    batches = [{"turns": [[{"role": "user", "id": 1, "content": "hello ->-> 1,1", "time_anchor": "March-15-2024"}]]}]
+    batches = [
+        {
+            "turns": [
+                [
+                    {
+                        "role": "user",
+                        "id": 1,
+                        "content": "hello ->-> 1,1",
+                        "time_anchor": "March-15-2024",
+                    }
+                ]
+            ]
+        }
+    ]
     file("beam/1/chat.json", batches)
     file("beam/1/probing_questions/probing_questions.json", {})
     (source,) = sources_of_folder(tmp_path / "beam", Options())

@@ -38,7 +38,9 @@ def test_what_may_mean_two_things_is_refused(wrong):
         instant(wrong)
 
 
-@given(st.datetimes(datetime(1974, 1, 1), datetime(2100, 1, 1)).map(lambda at: at.replace(tzinfo=UTC)))
+@given(
+    st.datetimes(datetime(1974, 1, 1), datetime(2100, 1, 1)).map(lambda at: at.replace(tzinfo=UTC))
+)
 def test_the_size_of_a_number_tells_its_unit(at):
     micros = (at - datetime(1970, 1, 1, tzinfo=UTC)) // (datetime.resolution)
     assert instant(micros)[0] == micros

@@ -5,7 +5,13 @@ import pytest
 import memlab
 from memlab.kernel.state import Change
 
-SUFFIXES = {"jsonl": ".jsonl", "markdown": ".md", "sexp": ".sexp", "parquet": ".parquet", "folder": ""}
+SUFFIXES = {
+    "jsonl": ".jsonl",
+    "markdown": ".md",
+    "sexp": ".sexp",
+    "parquet": ".parquet",
+    "folder": "",
+}
 
 
 @pytest.fixture
@@ -25,7 +31,9 @@ def lab(trigrams, clock):
 @pytest.fixture(params=SUFFIXES)
 def export(request, lab, tmp_path):
     kind = request.param
-    return lab.io.export(tmp_path / f"lab{SUFFIXES[kind]}", format="parquet" if kind == "folder" else None)
+    return lab.io.export(
+        tmp_path / f"lab{SUFFIXES[kind]}", format="parquet" if kind == "folder" else None
+    )
 
 
 def remove_edges(lab, clock, relation="depends-on"):

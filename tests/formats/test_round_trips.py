@@ -16,11 +16,19 @@ from memlab.kernel.embedding import load_embedder
 from memlab.kernel.policies import POLICY_FORMAT
 
 FORMATS = ["jsonl", "markdown", "sexp", "parquet", "folder"]
-SUFFIX = {"jsonl": ".jsonl", "markdown": ".md", "sexp": ".sexp", "parquet": ".parquet", "folder": ""}
+SUFFIX = {
+    "jsonl": ".jsonl",
+    "markdown": ".md",
+    "sexp": ".sexp",
+    "parquet": ".parquet",
+    "folder": "",
+}
 
 
 def exported(lab, kind, folder, **more):
-    return lab.io.export(Path(folder) / f"lab{SUFFIX[kind]}", format="parquet" if kind == "folder" else None, **more)
+    return lab.io.export(
+        Path(folder) / f"lab{SUFFIX[kind]}", format="parquet" if kind == "folder" else None, **more
+    )
 
 
 @pytest.mark.long
@@ -29,7 +37,10 @@ def exported(lab, kind, folder, **more):
 @examples(15, quick=4)
 def test_an_export_reads_back_as_the_same_lab(kind, trigrams, life):
     clock = memlab.ManualClock("2026-03-01")
-    with lived(*life, embedder=trigrams, clock=clock) as lab, tempfile.TemporaryDirectory() as folder:
+    with (
+        lived(*life, embedder=trigrams, clock=clock) as lab,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         path = exported(lab, kind, folder)
         clock.advance(days=3)
         with memlab.open(embedder=trigrams, clock=clock) as other:
@@ -52,7 +63,10 @@ def test_an_export_reads_back_as_the_same_lab(kind, trigrams, life):
 def test_a_bundle_is_what_was_written(kind, trigrams, life):
     """Without a lab in between: the tables of the file are those of the state."""
     clock = memlab.ManualClock("2026-03-01")
-    with lived(*life, embedder=trigrams, clock=clock) as lab, tempfile.TemporaryDirectory() as folder:
+    with (
+        lived(*life, embedder=trigrams, clock=clock) as lab,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         path = exported(lab, kind, folder)
         read = read_bundle(path, "parquet" if kind == "folder" else kind)
         with lab.io.store.reading() as state:
@@ -88,7 +102,9 @@ def test_another_labs_folder_is_read_without_its_embedder(trigrams, life):
 def test_the_pack_comes_along_when_it_is_wanted(kind, lab, tmp_path, trigrams, clock):
     lab.policies.use("associative", reason="a try")
     lab.policies.install(
-        "recall-score", "(fn [similarity] (* (param :w 2 :low 0 :high 9) similarity))", params={"w": 3}
+        "recall-score",
+        "(fn [similarity] (* (param :w 2 :low 0 :high 9) similarity))",
+        params={"w": 3},
     )
     lab.remember("tabs")
     path = exported(lab, kind, tmp_path)
@@ -105,7 +121,9 @@ def test_the_pack_comes_along_when_it_is_wanted(kind, lab, tmp_path, trigrams, c
 def test_what_is_left_out_of_an_export_takes_its_edges_along(lab, tmp_path, trigrams, clock):
     import polars as pl
 
-    lab.remember([{"text": f"m{n}", "project": "a" if n < 3 else "b", "tags": [f"t{n}"]} for n in range(5)])
+    lab.remember(
+        [{"text": f"m{n}", "project": "a" if n < 3 else "b", "tags": [f"t{n}"]} for n in range(5)]
+    )
     lab.graph.link(1, 2)
     lab.graph.link(2, 4)
     path = lab.io.export(tmp_path / "a.jsonl", project="a")
@@ -126,7 +144,9 @@ def test_memories_that_supersede_keep_their_places_among_others(lab, tmp_path, t
 
     lab.remember(["old", "new"])
     with lab.io.store.writing() as tx:
-        body = Change(set=[values_of([1], status="superseded", superseded_by=2, changed=clock())]).body()
+        body = Change(
+            set=[values_of([1], status="superseded", superseded_by=2, changed=clock())]
+        ).body()
         tx.event("edit", body, at=clock())
     path = lab.io.export(tmp_path / "a.sexp")
     with memlab.open(embedder=trigrams, clock=clock) as other:
@@ -139,11 +159,21 @@ def test_memories_that_supersede_keep_their_places_among_others(lab, tmp_path, t
 def test_instants_beyond_the_calendar_are_told_in_microseconds():
     from memlab.io.formats.records import time_of, time_text
 
-    for micros in (-(2**62), 2**62, -1, 0, 253_402_300_799_999_999, 253_402_300_800_000_000, -62_135_596_800_000_001):
+    for micros in (
+        -(2**62),
+        2**62,
+        -1,
+        0,
+        253_402_300_799_999_999,
+        253_402_300_800_000_000,
+        -62_135_596_800_000_001,
+    ):
         assert time_of(time_text(micros)) == micros
 
 
-def test_many_memories_are_several_events_of_one_transaction(lab, tmp_path, trigrams, clock, monkeypatch):
+def test_many_memories_are_several_events_of_one_transaction(
+    lab, tmp_path, trigrams, clock, monkeypatch
+):
     """Ids and edges run on across events."""
     monkeypatch.setattr("memlab.subjects.io.storing._CHUNK", 10)
     lab.remember([{"text": f"memory {n}", "session": "s"} for n in range(25)], chain=True)
@@ -161,13 +191,17 @@ def test_a_markdown_file_and_a_mirror_hold_neither_markup_nor_control_characters
     lab.remember(evil, tags=[f"tag {evil}"], title=evil, context=f"before: {evil}")
     lab.remember("if a < b && c: List[int] -> x", subject=evil, predicate="likes", value=evil)
     written = lab.io.export(tmp_path / "out.md").read_text()
-    mirrored = "".join(page.read_text() for page in lab.io.mirror(tmp_path / "copy").folder.iterdir())
+    mirrored = "".join(
+        page.read_text() for page in lab.io.mirror(tmp_path / "copy").folder.iterdir()
+    )
     for told in (written, mirrored):
         assert "<s" not in told
         assert "<!" not in told
         assert not set(told) & set("\x1b\x07\x9b\u202e")
         assert "if a < b && c: List[int] -> x" in told  # code stays as it is
-    assert content(memlab.load(tmp_path / "out.md", embedder=lab.io.embedder, clock=lab.io.store.clock)) == content(lab)
+    assert content(
+        memlab.load(tmp_path / "out.md", embedder=lab.io.embedder, clock=lab.io.store.clock)
+    ) == content(lab)
 
 
 def test_an_export_of_a_later_vocabulary_is_not_blamed_for_its_words(tmp_path):
@@ -178,7 +212,11 @@ def test_an_export_of_a_later_vocabulary_is_not_blamed_for_its_words(tmp_path):
     policies = next(record["policies"] for record in told if "policies" in record)
     assert "vocabulary" not in policies, "of vocabularies 1 and 2, which differ by a slot"
     policies["sources"] = ['(pack mine "Mine.") (setting dreams 1)']
-    for number, error in ((None, DatasetError), (POLICY_FORMAT, DatasetError), (POLICY_FORMAT + 1, NewerLab)):
+    for number, error in (
+        (None, DatasetError),
+        (POLICY_FORMAT, DatasetError),
+        (POLICY_FORMAT + 1, NewerLab),
+    ):
         policies |= {} if number is None else {"vocabulary": number}
         path.write_text("".join(json.dumps(record) + "\n" for record in told))
         with memlab.open() as lab:

@@ -11,14 +11,18 @@ from memlab.kernel.graph import LEAST_ROOM, Edges, Nodes, node_codes
 
 NODES = 6
 edge = st.tuples(
-    st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(lambda pair: pair[0] != pair[1]),
+    st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(
+        lambda pair: pair[0] != pair[1]
+    ),
     st.integers(0, 1),
     st.sampled_from([0.0, 0.3, 0.6, 1.0]),
 )
 batches = st.lists(edge, max_size=8)
 
 
-@pytest.fixture(params=[(1024, 65_536), (2, 65_536), (2, 4)], ids=["tail", "run", "base"], autouse=True)
+@pytest.fixture(
+    params=[(1024, 65_536), (2, 65_536), (2, 4)], ids=["tail", "run", "base"], autouse=True
+)
 def limits(request, monkeypatch):
     monkeypatch.setattr("memlab.kernel.graph._nodes.TAIL", request.param[0])
     monkeypatch.setattr("memlab.kernel.graph._nodes.RUN_LEAST", request.param[1])
@@ -55,7 +59,9 @@ class Plain:
         if most is not None:
             for group in {(end, relation) for ends, relation, _ in batch for end in ends}:
                 here = [
-                    (w, number) for number, (ends, relation, w) in held if group[0] in ends and group[1] == relation
+                    (w, number)
+                    for number, (ends, relation, w) in held
+                    if group[0] in ends and group[1] == relation
                 ]
                 out |= {number for _, number in sorted(here, reverse=True)[most:]}
         before = len(self.edges)
@@ -78,7 +84,9 @@ class Plain:
 
 def crossings(edges, row, newest=None):
     found = edges.crossings([row], newest=newest)
-    return list(zip(found.edge.tolist(), found.neighbour.tolist(), found.outgoing.tolist(), strict=True))
+    return list(
+        zip(found.edge.tolist(), found.neighbour.tolist(), found.outgoing.tolist(), strict=True)
+    )
 
 
 operation = st.one_of(
@@ -97,7 +105,9 @@ def test_any_history_equals_a_list(operations, tmp_path_factory):
     for name, *given_ in operations:
         if name == "append":
             batch, most = given_
-            assert edges.append(*columns(batch), nodes=NODES, most=most).tolist() == plain.append(batch, most)
+            assert edges.append(*columns(batch), nodes=NODES, most=most).tolist() == plain.append(
+                batch, most
+            )
         elif name == "remove":
             numbers = [number for number in given_[0] if number < len(plain.edges)]
             assert edges.remove(np.array(numbers, dtype=np.int64)) == plain.remove(numbers)
@@ -108,7 +118,9 @@ def test_any_history_equals_a_list(operations, tmp_path_factory):
             edges.crossings([0])
     assert (len(edges), edges.live) == (len(plain.edges), len(plain.live()))
     assert edges.alive.tolist() == [edge is not None for edge in plain.edges]
-    assert edges.degree(range(NODES)).tolist() == [len(plain.crossings(row)) for row in range(NODES)]
+    assert edges.degree(range(NODES)).tolist() == [
+        len(plain.crossings(row)) for row in range(NODES)
+    ]
     for row in range(NODES):
         assert crossings(edges, row) == plain.crossings(row)
         assert crossings(edges, row, newest=2) == plain.crossings(row, newest=2)
@@ -117,8 +129,13 @@ def test_any_history_equals_a_list(operations, tmp_path_factory):
     for number, (ends, relation, _) in plain.live():
         first.setdefault((*ends, relation), number)
     sources, targets, relations = (list(column) for column in zip(*pairs, strict=True))
-    assert edges.find(sources, targets, relations).tolist() == [first.get(pair, -1) for pair in pairs]
-    either = [min((first[key] for key in ((a, b, r), (b, a, r)) if key in first), default=-1) for a, b, r in pairs]
+    assert edges.find(sources, targets, relations).tolist() == [
+        first.get(pair, -1) for pair in pairs
+    ]
+    either = [
+        min((first[key] for key in ((a, b, r), (b, a, r)) if key in first), default=-1)
+        for a, b, r in pairs
+    ]
     assert edges.find(sources, targets, relations, either=True).tolist() == either
 
 
@@ -142,7 +159,9 @@ def test_many_links_to_one_node_leave_the_strongest():
     edges = Edges()
     edges.append([0], [1], 7, 0.01, nodes=5_001)
     weight = np.random.default_rng(3).permutation(5_000) / 5_000
-    numbers = edges.append(np.arange(1, 5_001), np.zeros(5_000, dtype=int), 0, weight, nodes=5_001, most=100)
+    numbers = edges.append(
+        np.arange(1, 5_001), np.zeros(5_000, dtype=int), 0, weight, nodes=5_001, most=100
+    )
     kept = weight[numbers >= 0]
     assert sorted(kept) == sorted(weight)[-100:]
     # another relation is left alone, and what was refused takes no room
@@ -188,7 +207,15 @@ class TestOnDisk:
         edges = self.filled()
         edges.save(tmp_path / "edges.bin")
         loaded = Edges.load(tmp_path / "edges.bin")
-        for name in ("source", "target", "relation", "weight", "reinforcements", "created", "alive"):
+        for name in (
+            "source",
+            "target",
+            "relation",
+            "weight",
+            "reinforcements",
+            "created",
+            "alive",
+        ):
             assert getattr(loaded, name).tolist() == getattr(edges, name).tolist(), name
 
     def test_changes_do_not_reach_the_file(self, tmp_path):

@@ -9,7 +9,9 @@ from memlab.errors import InputError
 from memlab.kernel.graph import Edges
 
 NODES = 8
-pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(lambda pair: pair[0] != pair[1])
+pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(
+    lambda pair: pair[0] != pair[1]
+)
 edge = st.tuples(pairs, st.integers(0, 2), st.sampled_from([0.0, 0.3, 1.0]))
 batches = st.lists(st.lists(edge, max_size=6), max_size=6)
 
@@ -64,10 +66,14 @@ class TestLookUps:
         assert edges.degree(rows).tolist() == [sum(row in pair for pair in plain) for row in rows]
 
     @settings(deadline=None)
-    @given(batches, st.lists(st.integers(0, NODES - 1), max_size=5), st.integers(0, 3), st.booleans())
+    @given(
+        batches, st.lists(st.integers(0, NODES - 1), max_size=5), st.integers(0, 3), st.booleans()
+    )
     def test_a_step_takes_the_first_edge_of_the_relation(self, batches, rows, relation, outgoing):
         edges = filled(batches, look_between=True)
-        plain = [((source, target), kind) for batch in batches for (source, target), kind, _ in batch]
+        plain = [
+            ((source, target), kind) for batch in batches for (source, target), kind, _ in batch
+        ]
         expected = []
         for row in rows:
             along = [
@@ -102,7 +108,14 @@ def test_reinforcing_sets_the_weight_and_counts():
     edges.reinforce([2], 1.0)
     assert edges.weight.tolist() == [0.55, 0.5, 1.0]
     assert edges.reinforcements.tolist() == [1, 0, 2]
-    for numbers, weight in (([3], 0.1), ([-1], 0.1), ([0], 1.1), ([0], np.nan), ([0, 0], 0.1), ([0], [0.1, 0.2])):
+    for numbers, weight in (
+        ([3], 0.1),
+        ([-1], 0.1),
+        ([0], 1.1),
+        ([0], np.nan),
+        ([0, 0], 0.1),
+        ([0], [0.1, 0.2]),
+    ):
         with pytest.raises(InputError):
             edges.reinforce(numbers, weight)
     assert edges.weight.tolist() == [0.55, 0.5, 1.0]

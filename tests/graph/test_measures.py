@@ -11,14 +11,20 @@ from memlab.errors import InputError
 from memlab.kernel.graph import Edges, bridges, clustering, communities, density
 
 NODES = 9
-pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(lambda pair: pair[0] != pair[1])
+pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(
+    lambda pair: pair[0] != pair[1]
+)
 weighted = st.lists(st.tuples(pairs, st.sampled_from([0.25, 0.5, 1.0])), max_size=20)
 
 
 def made(graph, nodes=NODES):
     edges = Edges()
     edges.append(
-        [s for (s, _), _ in graph], [t for (_, t), _ in graph], 0, np.array([w for _, w in graph]), nodes=nodes
+        [s for (s, _), _ in graph],
+        [t for (_, t), _ in graph],
+        0,
+        np.array([w for _, w in graph]),
+        nodes=nodes,
     )
     return edges
 
@@ -62,7 +68,9 @@ def test_a_sample_says_so_and_comes_near():
     again = clustering(edges, range(2_000), most=500, seed=1)
     assert again.coefficient.tolist() == found.coefficient.tolist()
     hub = int(np.argmax(edges.degree(range(2_000))))
-    assert clustering(edges, [hub]).mean == pytest.approx(networkx.clustering(oracle, hub), abs=0.05)
+    assert clustering(edges, [hub]).mean == pytest.approx(
+        networkx.clustering(oracle, hub), abs=0.05
+    )
 
 
 @settings(deadline=None)
@@ -74,8 +82,15 @@ def test_bridges_equal_a_loop(graph, labels, known):
             key = tuple(sorted((labels[source], labels[target])))
             expected.setdefault(key, []).append((weight, number))
     found = bridges(made(graph), range(known), labels[:known])
-    assert {row[:2]: row[2:] for row in found.select("left", "right", "edges", "weight", "strongest").rows()} == {
-        key: (len(crossing), sum(w for w, _ in crossing), min(n for w, n in crossing if w == max(crossing)[0]))
+    assert {
+        row[:2]: row[2:]
+        for row in found.select("left", "right", "edges", "weight", "strongest").rows()
+    } == {
+        key: (
+            len(crossing),
+            sum(w for w, _ in crossing),
+            min(n for w, n in crossing if w == max(crossing)[0]),
+        )
         for key, crossing in expected.items()
     }
     assert found["weight"].to_list() == sorted(found["weight"].to_list(), reverse=True)
@@ -103,21 +118,30 @@ class TestCommunities:
         assert found.modularity == pytest.approx(networkx.community.modularity(oracle, groups))
         assert groups == sorted(groups, key=lambda group: (-len(group), min(group)))
         # never worse than everyone alone
-        assert found.modularity >= networkx.community.modularity(oracle, [{row} for row in oracle]) - 1e-12
+        assert (
+            found.modularity
+            >= networkx.community.modularity(oracle, [{row} for row in oracle]) - 1e-12
+        )
         again = communities(made(graph), seed=seed)
         assert again.labels.tolist() == found.labels.tolist()
 
     @pytest.mark.long
     @pytest.mark.parametrize(
         "graph",
-        [networkx.karate_club_graph(), networkx.gnm_random_graph(400, 1200, seed=1), networkx.ring_of_cliques(30, 5)],
+        [
+            networkx.karate_club_graph(),
+            networkx.gnm_random_graph(400, 1200, seed=1),
+            networkx.ring_of_cliques(30, 5),
+        ],
         ids=["karate", "random", "cliques"],
     )
     def test_as_good_as_moving_one_node_after_the_other(self, graph):
         ours = [communities(from_networkx(graph), seed=seed).modularity for seed in range(5)]
         theirs = [
             networkx.community.modularity(
-                graph, networkx.community.louvain_communities(graph, seed=seed, weight=None), weight=None
+                graph,
+                networkx.community.louvain_communities(graph, seed=seed, weight=None),
+                weight=None,
             )
             for seed in range(5)
         ]

@@ -35,20 +35,29 @@ def test_names_keep_their_codes_and_survive_a_snapshot(batches):
     for (kind, name), code in known.items():
         assert again.find(kind, [name]).tolist() == [code]
         assert again.labels([code]) == [f"{kind} {name}"]
-    assert again.counts == nodes.counts == (3, *(len({n for k, n in known if k == kind}) for kind in NODE_KINDS[1:]))
+    assert (
+        again.counts
+        == nodes.counts
+        == (3, *(len({n for k, n in known if k == kind}) for kind in NODE_KINDS[1:]))
+    )
     assert len(set(known.values())) == len(known)
 
 
 @given(st.lists(codes, min_size=1, unique=True))
 def test_a_layout_gives_every_node_a_place_in_the_order_of_codes(made):
-    nodes = np.sort(np.array([node_codes(kind, [number])[0] for kind, number in made], dtype=np.int64))
+    nodes = np.sort(
+        np.array([node_codes(kind, [number])[0] for kind, number in made], dtype=np.int64)
+    )
     layout = Layout().with_room_for(nodes)
     places = layout.place(nodes)
     assert (np.diff(places) > 0).all()
     assert 0 <= places[0] <= places[-1] < layout.size
     assert layout.code(places).tolist() == nodes.tolist()
     assert layout.place_or_end(nodes).tolist() == places.tolist()
-    assert layout.place_or_end(np.array([-1, 1 << 40, nodes[-1] + 1_000])).tolist() == [layout.size] * 3
+    assert (
+        layout.place_or_end(np.array([-1, 1 << 40, nodes[-1] + 1_000])).tolist()
+        == [layout.size] * 3
+    )
     assert layout.with_room_for(nodes) is layout
 
 

@@ -13,9 +13,13 @@ from memlab.kernel.graph import SPREAD_MODES, Edges, Nodes, activate, first_with
 
 NODES = 7
 WAVES = ("cascade", "energy", "hops")
-pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(lambda pair: pair[0] != pair[1])
+pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(
+    lambda pair: pair[0] != pair[1]
+)
 graphs = st.lists(st.tuples(pairs, st.sampled_from([0.25, 0.5, 1.0])), max_size=14)
-seeds = st.dictionaries(st.integers(0, NODES - 1), st.sampled_from([-0.5, 0.0, 0.4, 1.0]), max_size=4)
+seeds = st.dictionaries(
+    st.integers(0, NODES - 1), st.sampled_from([-0.5, 0.0, 0.4, 1.0]), max_size=4
+)
 
 
 def made(graph, nodes=NODES):
@@ -80,7 +84,10 @@ def plain_spread(graph, energy, steps, threshold, mode):
 
 def as_plain(found):
     columns = (found.rows, found.activation, found.received, found.hops)
-    return {row: (a, r, h) for row, a, r, h in zip(*(column.tolist() for column in columns), strict=True)}
+    return {
+        row: (a, r, h)
+        for row, a, r, h in zip(*(column.tolist() for column in columns), strict=True)
+    }
 
 
 @examples(200)
@@ -116,7 +123,16 @@ def test_the_storage_of_edges_does_not_move_a_bit(graph, cut, energy, mode):
     for limits in ({}, limited):
         found = [
             as_plain(
-                spread(held, list(energy), list(energy.values()), damped, steps=3, nodes=NODES, mode=mode, **limits)
+                spread(
+                    held,
+                    list(energy),
+                    list(energy.values()),
+                    damped,
+                    steps=3,
+                    nodes=NODES,
+                    mode=mode,
+                    **limits,
+                )
             )
             for held in (edges, gone, made(graph))
         ]
@@ -129,7 +145,9 @@ def test_hops_are_the_lengths_of_shortest_paths(graph, seed, steps, mode):
     oracle = networkx.Graph([pair for pair, _ in graph])
     oracle.add_node(seed)
     expected = networkx.single_source_shortest_path_length(oracle, seed, cutoff=steps)
-    found = spread(made(graph), [seed], [1.0], lambda b: np.ones(len(b)), steps=steps, nodes=NODES, mode=mode)
+    found = spread(
+        made(graph), [seed], [1.0], lambda b: np.ones(len(b)), steps=steps, nodes=NODES, mode=mode
+    )
     assert dict(zip(found.rows.tolist(), found.hops.tolist(), strict=True)) == dict(expected)
 
 
@@ -147,7 +165,9 @@ class TestPageRank:
                 known = oracle.get_edge_data(*ends, default={"weight": 0.0})["weight"]
                 oracle.add_edge(*ends, weight=known + weight)
         shares = {row: max(0.0, own) for row, own in energy.items()}
-        exact = networkx.pagerank(oracle, alpha=damping, personalization=shares, tol=1e-14, max_iter=1000)
+        exact = networkx.pagerank(
+            oracle, alpha=damping, personalization=shares, tol=1e-14, max_iter=1000
+        )
         found = spread(
             made(graph), list(energy), list(energy.values()), by_weight, steps=1000, nodes=NODES, mode="ppr",
             damping=damping, threshold=1e-13,
@@ -181,14 +201,23 @@ class TestPageRank:
             assert (batch.activation == 1.0).all()
             return by_weight(batch)
 
-        found = spread(chain(1000), [500], [1.0], counted, steps=500, nodes=1000, mode="ppr", threshold=1e-3)
+        found = spread(
+            chain(1000), [500], [1.0], counted, steps=500, nodes=1000, mode="ppr", threshold=1e-3
+        )
         assert sum(crossed) <= 1 / ((1 - 0.85) * 1e-3)
         assert len(found.rows) < 60
         assert found.hops.tolist() == abs(found.rows - 500).tolist()
 
     def test_where_nothing_passes_the_walker_returns(self):
         found = spread(
-            chain(3), [0, 2], [3.0, 1.0], lambda b: np.zeros(len(b)), steps=400, nodes=3, mode="ppr", threshold=1e-12
+            chain(3),
+            [0, 2],
+            [3.0, 1.0],
+            lambda b: np.zeros(len(b)),
+            steps=400,
+            nodes=3,
+            mode="ppr",
+            threshold=1e-12,
         )
         assert found.activation.tolist() == pytest.approx([3.0, 1.0])
 
@@ -198,8 +227,14 @@ def test_tags_are_passed_through_and_count_as_a_hop():
     tag = int(nodes.intern("tag", ["rust"])[0])
     edges = Edges()
     edges.append([0, 2], [tag, tag], 7, 1.0, nodes=nodes)
-    found = spread(edges, [0], [0.9], lambda b: 0.8 * 0.7**b.depth * np.ones(len(b)), steps=2, nodes=nodes)
-    assert as_plain(found) == {0: (0.9, 0.8 * 0.7**2, 0), 2: (0.8 * 0.7**2,) * 2 + (2,), tag: (0.8 * 0.7,) * 2 + (1,)}
+    found = spread(
+        edges, [0], [0.9], lambda b: 0.8 * 0.7**b.depth * np.ones(len(b)), steps=2, nodes=nodes
+    )
+    assert as_plain(found) == {
+        0: (0.9, 0.8 * 0.7**2, 0),
+        2: (0.8 * 0.7**2,) * 2 + (2,),
+        tag: (0.8 * 0.7,) * 2 + (1,),
+    }
     assert as_plain(found.of_kind("memory")).keys() == {0, 2}
     assert as_plain(found.of_kind("tag")).keys() == {tag}
     assert len(found.of_kind("entity").rows) == 0
@@ -244,7 +279,10 @@ def test_a_million_edges_on_one_node():
     assert (numbers[:-1_000] == -1).all()  # of equals the newest
 
 
-@given(st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.5, 0.7, 1.0]), st.integers(0, 3)), min_size=1), st.data())
+@given(
+    st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.5, 0.7, 1.0]), st.integers(0, 3)), min_size=1),
+    st.data(),
+)
 def test_who_leaves_is_a_prefix_of_a_sort(nodes, data):
     activation, degree = (np.array(column) for column in zip(*nodes, strict=True))
     nodes, activation, degree = nodes * 9, np.tile(activation, 9), np.tile(degree, 9)
@@ -264,7 +302,12 @@ def test_a_hub_passes_over_its_newest_edges():
     found = spread(edges, [0], [1.0], damped, steps=1, nodes=9, fan_out=3)
     assert (found.rows.tolist(), found.narrowed) == ([0, 6, 7, 8], 1)
     edges.remove([7])
-    assert spread(edges, [0], [1.0], damped, steps=1, nodes=9, fan_out=3).rows.tolist() == [0, 5, 6, 7]
+    assert spread(edges, [0], [1.0], damped, steps=1, nodes=9, fan_out=3).rows.tolist() == [
+        0,
+        5,
+        6,
+        7,
+    ]
     # the limit of a wave counts what is crossed
     found = spread(edges, [0], [1.0], damped, steps=1, nodes=9, fan_out=3, most_crossings=3)
     assert (found.unexpanded, found.narrowed) == (0, 1)
@@ -274,7 +317,13 @@ def test_a_hub_passes_over_its_newest_edges():
 @given(graphs, seeds, st.integers(0, 3), st.sampled_from([0.0, 0.1]))
 def test_activating_is_spreading_energy_by_weight(graph, energy, steps, threshold):
     found = activate(
-        made(graph), list(energy), list(energy.values()), steps=steps, decay=0.7, threshold=threshold, nodes=NODES
+        made(graph),
+        list(energy),
+        list(energy.values()),
+        steps=steps,
+        decay=0.7,
+        threshold=threshold,
+        nodes=NODES,
     )
     expected = plain_spread(graph, energy, steps, threshold, "energy")
     assert as_plain(found).keys() == expected.keys()
@@ -294,7 +343,9 @@ def test_a_seed_keeps_its_own_energy_and_a_row_its_best_arrival():
 
 
 def test_the_sum_flows_both_ways_at_every_step():
-    found = spread(chain(3), [0], [1.0], lambda batch: 0.5 * batch.activation, steps=2, nodes=3, mode="energy")
+    found = spread(
+        chain(3), [0], [1.0], lambda batch: 0.5 * batch.activation, steps=2, nodes=3, mode="energy"
+    )
     # step 1: 1 gets .5; step 2: 1 gets another .5 from 0, 0 and 2 get .25 from 1
     assert as_plain(found) == {0: (1.25, 0.25, 0), 1: (1.0, 1.0, 1), 2: (0.25, 0.25, 2)}
 
@@ -310,8 +361,17 @@ def test_what_a_policy_sees():
 
     spread(edges, [0], [0.9], watched, steps=2, nodes=3)
     first, second = batches
-    assert (first.depth, first.source.tolist(), first.target.tolist(), first.edge.tolist()) == (1, [0], [1], [0])
-    assert (first.activation.tolist(), first.weight.tolist(), first.relation.tolist()) == ([0.9], [0.5], [3])
+    assert (first.depth, first.source.tolist(), first.target.tolist(), first.edge.tolist()) == (
+        1,
+        [0],
+        [1],
+        [0],
+    )
+    assert (first.activation.tolist(), first.weight.tolist(), first.relation.tolist()) == (
+        [0.9],
+        [0.5],
+        [3],
+    )
     assert first.outgoing.tolist() == [True]
     # back over the edge it came by, and against the direction of the other
     assert (second.depth, second.source.tolist(), second.target.tolist()) == (2, [1, 1], [0, 2])
@@ -322,12 +382,23 @@ def test_what_a_policy_sees():
 @pytest.mark.parametrize("mode", WAVES)
 @pytest.mark.parametrize("passed", [0.0, -1.0, np.nan, np.inf, 0.19])
 def test_what_does_not_pass_reaches_nothing(passed, mode):
-    found = spread(chain(3), [1], [1.0], lambda b: np.full(len(b), passed), steps=3, nodes=3, threshold=0.2, mode=mode)
+    found = spread(
+        chain(3),
+        [1],
+        [1.0],
+        lambda b: np.full(len(b), passed),
+        steps=3,
+        nodes=3,
+        threshold=0.2,
+        mode=mode,
+    )
     assert as_plain(found) == {1: (1.0, 0.0, 0)}
 
 
 def test_the_threshold_itself_passes():
-    found = spread(chain(2), [0], [1.0], lambda b: np.full(len(b), 0.2), steps=1, nodes=2, threshold=0.2)
+    found = spread(
+        chain(2), [0], [1.0], lambda b: np.full(len(b), 0.2), steps=1, nodes=2, threshold=0.2
+    )
     assert found.rows.tolist() == [0, 1]
 
 

@@ -9,13 +9,21 @@ from memlab.errors import InputError
 from memlab.kernel.graph import Edges, trace
 
 NODES = 6
-pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(lambda pair: pair[0] != pair[1])
+pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(
+    lambda pair: pair[0] != pair[1]
+)
 graphs = st.lists(st.tuples(pairs, st.sampled_from([0.0, 0.5, 1.0])), max_size=9)
 
 
 def made(graph):
     edges = Edges()
-    edges.append([s for (s, _), _ in graph], [t for (_, t), _ in graph], 1, [w for _, w in graph], nodes=NODES)
+    edges.append(
+        [s for (s, _), _ in graph],
+        [t for (_, t), _ in graph],
+        1,
+        [w for _, w in graph],
+        nodes=NODES,
+    )
     return edges
 
 
@@ -27,7 +35,9 @@ def test_equal_to_a_sort_of_all_simple_paths(graph, node, depth, most):
     for number, ((source, target), weight) in enumerate(graph):
         oracle.add_edge(source, target, key=number, weight=weight)
     every = []
-    for path in networkx.all_simple_edge_paths(oracle, node, set(range(NODES)) - {node}, cutoff=depth):
+    for path in networkx.all_simple_edge_paths(
+        oracle, node, set(range(NODES)) - {node}, cutoff=depth
+    ):
         product = 1.0
         for _, _, number in path:
             product *= graph[number][1]
@@ -61,9 +71,17 @@ def test_the_frame_and_the_tree_of_a_chain():
 
 def test_a_hub_is_looked_at_and_cut():
     edges = Edges()
-    edges.append([0] * 5_000, range(1, 5_001), 1, [1 - i / 10_000 for i in range(5_000)], nodes=5_001)
+    edges.append(
+        [0] * 5_000, range(1, 5_001), 1, [1 - i / 10_000 for i in range(5_000)], nodes=5_001
+    )
     found = trace(edges, 1, 3, most=5)
-    assert [path.nodes for path in found.paths] == [(1, 0), (1, 0, 2), (1, 0, 3), (1, 0, 4), (1, 0, 5)]
+    assert [path.nodes for path in found.paths] == [
+        (1, 0),
+        (1, 0, 2),
+        (1, 0, 3),
+        (1, 0, 4),
+        (1, 0, 5),
+    ]
     assert found.cut
 
 

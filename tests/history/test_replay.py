@@ -12,7 +12,10 @@ from tests.displays import html_of
 def month(lab, clock):
     """A month of a life: a talk, questions about it, what came of them, a correction."""
     lab.remember(
-        [{"text": f"I like {what}", "session": "1", "ref": what} for what in ("tea", "hills", "chess", "rain")],
+        [
+            {"text": f"I like {what}", "session": "1", "ref": what}
+            for what in ("tea", "hills", "chess", "rain")
+        ],
         chain=True,
     )
     for _ in range(6):
@@ -97,7 +100,9 @@ def test_it_can_be_kept_on_disk_and_stopped_early(month, tmp_path):
 
 def test_a_recall_that_cannot_be_repeated_is_left_out_by_name(month):
     month.recall("tea", where=pl.col("text").map_elements(len, return_dtype=pl.Int64) > 3)
-    told = memlab.replay(month, "memlab").frame.filter(pl.col("kind") == "recall").row(0, named=True)
+    told = (
+        memlab.replay(month, "memlab").frame.filter(pl.col("kind") == "recall").row(0, named=True)
+    )
     assert told["left_out"] == 1
     assert "expression that the log does not hold" in told["why"]
 

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.index import KINDS, Base, Neighbours, Projection, Vectors, build_base, found_bases, search_k
+from memlab.kernel.index import (
+    KINDS,
+    Base,
+    Neighbours,
+    Projection,
+    Vectors,
+    build_base,
+    found_bases,
+    search_k,
+)
 
 ROWS, DIM = 8_192, 64
 
@@ -57,7 +66,9 @@ def test_two_builds_are_the_same_bytes(built, vectors, tmp_path):
 @pytest.mark.long
 def test_more_effort_finds_more(built, vectors):
     queries = vectors.take(np.arange(0, ROWS, 200))
-    shares = [recall(vectors, opened(built, effort=effort), queries) for effort in (0.05, 1.0, 20.0)]
+    shares = [
+        recall(vectors, opened(built, effort=effort), queries) for effort in (0.05, 1.0, 20.0)
+    ]
     assert shares == sorted(shares)
     assert shares[-1] > 0.98
 

@@ -44,9 +44,12 @@ def plain_bm25(corpus, question, k1, b):
 
 
 def plain_coverage(corpus, question):
-    weights = {word: idf(sum(word in document for document in corpus), len(corpus)) for word in question}
+    weights = {
+        word: idf(sum(word in document for document in corpus), len(corpus)) for word in question
+    }
     found = {
-        number: sum(weight for word, weight in weights.items() if word in document) / sum(weights.values())
+        number: sum(weight for word, weight in weights.items() if word in document)
+        / sum(weights.values())
         for number, document in enumerate(corpus)
         if weights
     }
@@ -66,7 +69,8 @@ def test_equal_to_the_formula(corpus, question, k1, b):
     hits = words.hits(words.query(" ".join(question)))
     mean = float(words.lengths.mean())
     close(
-        bm25(hits, words.lengths, count=len(words), mean_length=mean, k1=k1, b=b), plain_bm25(corpus, question, k1, b)
+        bm25(hits, words.lengths, count=len(words), mean_length=mean, k1=k1, b=b),
+        plain_bm25(corpus, question, k1, b),
     )
     close(coverage(hits, count=len(words)), plain_coverage(corpus, question))
 
@@ -75,7 +79,9 @@ def test_equal_to_the_formula(corpus, question, k1, b):
 @given(corpora.filter(lambda corpus: all(corpus)), questions, st.floats(0.1, 3), bs)
 def test_equal_to_bm25s(corpus, question, k1, b):
     words = indexed(corpus)
-    known = list(dict.fromkeys(word for word in question if any(word in document for document in corpus)))
+    known = list(
+        dict.fromkeys(word for word in question if any(word in document for document in corpus))
+    )
     assume(known)
     oracle = bm25s.BM25(method="lucene", k1=k1, b=b, dtype="float64")
     oracle.index(corpus, show_progress=False)
@@ -102,7 +108,10 @@ def test_equal_to_bm25s_on_many_texts():
         question = list(dict.fromkeys(f"w{number}" for number in random.zipf(1.3, 10) % 500))
         question = [word for word in question if word in words.vocabulary]
         rows, scores = bm25(
-            words.hits(words.query(" ".join(question))), words.lengths, count=3_000, mean_length=words.lengths.mean()
+            words.hits(words.query(" ".join(question))),
+            words.lengths,
+            count=3_000,
+            mean_length=words.lengths.mean(),
         )
         dense = np.zeros(3_000)
         dense[rows] = scores
@@ -127,7 +136,9 @@ def test_a_mask_scores_as_an_index_of_its_rows_does(data, corpus, question, k1, 
     assert found[0].tolist() == rows[expected[0]].tolist()
     # a word of the index that the mask lacks counts as unheard, but is added to the mass elsewhere
     assert found[1].tolist() == pytest.approx(expected[1].tolist(), rel=1e-14)
-    codes = np.array(data.draw(st.lists(st.integers(-1, 4), min_size=len(corpus), max_size=len(corpus))))
+    codes = np.array(
+        data.draw(st.lists(st.integers(-1, 4), min_size=len(corpus), max_size=len(corpus)))
+    )
     found = group_bm25(masked, codes, words.lengths, rows=rows, k1=k1, b=b)
     expected = group_bm25(alone, codes[rows], only.lengths, k1=k1, b=b)
     assert (found[0].tolist(), found[1].tolist()) == (expected[0].tolist(), expected[1].tolist())
@@ -157,7 +168,8 @@ def test_a_group_is_scored_as_one_document(data, corpus, question, k1, b):
     hits = words.hits(words.query(" ".join(question)))
     present = sorted(set(codes) - {-1})
     joined = [
-        [word for code, text in zip(codes, corpus, strict=True) if code == group for word in text] for group in present
+        [word for code, text in zip(codes, corpus, strict=True) if code == group for word in text]
+        for group in present
     ]
     expected = plain_bm25(joined, question, k1, b) if joined else {}
     found = group_bm25(hits, np.array(codes), words.lengths, k1=k1, b=b)

@@ -26,7 +26,9 @@ def test_recall_is_the_share_of_the_exact_neighbours_that_are_found(neighbours):
     queries = np.random.default_rng(1).integers(-127, 128, (30, DIM), dtype=np.int8)
     measured = report(neighbours, queries, n=5)
     by_hand = [
-        np.isin(np.argsort(-vectors.similarity(query), kind="stable")[:5], vectors.top(query, 5)[0]).mean()
+        np.isin(
+            np.argsort(-vectors.similarity(query), kind="stable")[:5], vectors.top(query, 5)[0]
+        ).mean()
         for query in queries
     ]
     assert measured.recall == pytest.approx(np.mean(by_hand))

@@ -6,7 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
-from memlab.kernel.index import Matches, Words, best, bm25, coverage, group_bm25, group_lengths, group_scores
+from memlab.kernel.index import (
+    Matches,
+    Words,
+    best,
+    bm25,
+    coverage,
+    group_bm25,
+    group_lengths,
+    group_scores,
+)
 
 VOCABULARY = [f"w{number}" for number in range(12)]
 corpora = st.lists(st.lists(st.sampled_from(VOCABULARY), max_size=10), min_size=1, max_size=40)
@@ -38,7 +47,9 @@ def way(request, monkeypatch):
 
 
 def check(words, question, mask, k1, b, n):
-    count, mean = (len(words), words.lengths) if mask is None else (int(mask.sum()), words.lengths[mask])
+    count, mean = (
+        (len(words), words.lengths) if mask is None else (int(mask.sum()), words.lengths[mask])
+    )
     mean = float(mean.mean()) if count else 0.0
     hits = words.hits(words.query(question), mask)
     given = {"count": count, "mean_length": mean, "k1": k1, "b": b}
@@ -47,7 +58,10 @@ def check(words, question, mask, k1, b, n):
     assert matches.best(n).tolist() == rows[best(scores, n)].tolist()
     every = np.arange(len(words))
     assert matches.scores(every).tolist() == spread_out(rows, scores, len(words)).tolist()
-    assert matches.coverage(every[::-1]).tolist() == spread_out(*coverage(hits, count=count), len(words))[::-1].tolist()
+    assert (
+        matches.coverage(every[::-1]).tolist()
+        == spread_out(*coverage(hits, count=count), len(words))[::-1].tolist()
+    )
     holding = [set(rows.tolist()) for rows, _ in hits.parts]
     pairs = [(one, one - 1) for one in range(1, hits.size)]
     both = set().union(*(holding[one] & holding[two] for one, two in pairs))
@@ -62,14 +76,18 @@ class TestEveryWay:
         def holds(corpus, question, k1, b, n, dice):
             words = indexed(corpus)
             check(words, " ".join(question), None, k1, b, n)
-            check(words, " ".join(question), np.array([dice.random() < 0.5 for _ in corpus]), k1, b, n)
+            check(
+                words, " ".join(question), np.array([dice.random() < 0.5 for _ in corpus]), k1, b, n
+            )
 
         holds()
 
     def test_equal_over_thousands_of_rows_and_words_of_all_frequencies(self):
         random = np.random.default_rng(3)
         drawn = np.minimum(random.zipf(1.3, (4_000, 9)), 500)
-        words = indexed([[f"w{word}" for word in row[: 1 + number % 9]] for number, row in enumerate(drawn)])
+        words = indexed(
+            [[f"w{word}" for word in row[: 1 + number % 9]] for number, row in enumerate(drawn)]
+        )
         for _ in range(40):
             question = " ".join(f"w{word}" for word in np.unique(random.integers(1, 60, 5)))
             check(words, question, None, 0.9, 0.4, int(random.integers(1, 200)))
@@ -91,7 +109,12 @@ def test_groups_that_are_asked_for_have_the_scores_of_all(cells, at_once, monkey
         documents = group_lengths(groups, words.lengths)
         hits = words.hits(words.query(" ".join(question)))
         wanted = np.array([3, -1, 0, 1, 2, 4, 3, 7])
-        expected = dict(zip(*(part.tolist() for part in group_bm25(hits, groups, documents, k1=k1, b=b)), strict=True))
+        expected = dict(
+            zip(
+                *(part.tolist() for part in group_bm25(hits, groups, documents, k1=k1, b=b)),
+                strict=True,
+            )
+        )
         found = group_scores(hits, groups, documents, wanted, k1=k1, b=b)
         assert found.tolist() == [expected.get(code, 0.0) for code in wanted.tolist()]
 

@@ -85,7 +85,11 @@ class TestBuilding:
         neighbours.refresh()
         assert neighbours.building
         assert neighbours.wait(60), neighbours.failure
-        assert (len(neighbours.base), neighbours.failure, neighbours.building) == (2 * BLOCK, None, False)
+        assert (len(neighbours.base), neighbours.failure, neighbours.building) == (
+            2 * BLOCK,
+            None,
+            False,
+        )
         assert vectors.attached is neighbours.base
         assert [name.rpartition(".")[2] for name in files(folder)] == ["index", "json"]
         neighbours.close()
@@ -168,7 +172,12 @@ class TestBuilding:
     @pytest.mark.long
     def test_what_killed_builders_left_is_cleaned_by_the_next(self, folder, vectors):
         folder.mkdir()
-        for name in (".draft-annoy", ".draft-vectors", ".draft-77-x.json", "annoy-000000004096-abc.index"):
+        for name in (
+            ".draft-annoy",
+            ".draft-vectors",
+            ".draft-77-x.json",
+            "annoy-000000004096-abc.index",
+        ):
             (folder / name).write_bytes(b"half")
         neighbours = Neighbours(folder, vectors)
         assert neighbours.rebuild()
@@ -184,14 +193,22 @@ class TestBuilding:
         assert "could not be built" in neighbours.failure
         assert not neighbours.building
 
-    def test_the_builder_refuses_vectors_that_are_not_those_that_were_meant(self, folder, vectors, tmp_path):
+    def test_the_builder_refuses_vectors_that_are_not_those_that_were_meant(
+        self, folder, vectors, tmp_path
+    ):
         folder.mkdir()
         vectors.save(tmp_path / "vectors")
         held = bytearray((tmp_path / "vectors").read_bytes())
         held[-100 * DIM - 5 * BLOCK] ^= 1
         (tmp_path / "vectors").write_bytes(held)
         with pytest.raises(Exception, match="changed on their way"):
-            build_here(str(folder), "annoy", str(2 * BLOCK), vectors.digest(2 * BLOCK), str(tmp_path / "vectors"))
+            build_here(
+                str(folder),
+                "annoy",
+                str(2 * BLOCK),
+                vectors.digest(2 * BLOCK),
+                str(tmp_path / "vectors"),
+            )
         assert files(folder) == []
 
     def test_nothing_is_written_for_a_reader(self, folder, vectors):
@@ -295,7 +312,9 @@ class TestDamage:
 
     @pytest.mark.parametrize("place", [0, 1_000_003, -1])
     def test_a_flipped_byte_in_a_file_that_was_written_to(self, folder, place):
-        neighbours = self.after(folder, lambda index, header: self.flip(index, place % index.stat().st_size))
+        neighbours = self.after(
+            folder, lambda index, header: self.flip(index, place % index.stat().st_size)
+        )
         assert neighbours.base is None
         assert "is damaged" in neighbours.failure
         assert neighbours.is_due
@@ -325,7 +344,9 @@ class TestDamage:
         assert neighbours.is_due
 
     def test_a_cut_file(self, folder):
-        neighbours = self.after(folder, lambda index, header: index.write_bytes(index.read_bytes()[:100]))
+        neighbours = self.after(
+            folder, lambda index, header: index.write_bytes(index.read_bytes()[:100])
+        )
         assert "is damaged" in neighbours.failure
 
     def test_a_missing_file(self, folder):
@@ -338,11 +359,21 @@ class TestDamage:
         assert self.after(folder, lambda index, header: header.write_text(text)).base is None
 
     @pytest.mark.parametrize(
-        "change", [{"format": 1}, {"rows": 17}, {"rows": -BLOCK}, {"dim": 17}, {"kept": 0}, {"vectors": "0" * 32}]
+        "change",
+        [
+            {"format": 1},
+            {"rows": 17},
+            {"rows": -BLOCK},
+            {"dim": 17},
+            {"kept": 0},
+            {"vectors": "0" * 32},
+        ],
     )
     def test_a_header_that_says_otherwise(self, folder, change):
         def say(index, header):
-            write_sealed(header, msgspec.json.encode(msgspec.json.decode(read_sealed(header)) | change))
+            write_sealed(
+                header, msgspec.json.encode(msgspec.json.decode(read_sealed(header)) | change)
+            )
 
         assert self.after(folder, say).base is None
 
@@ -388,7 +419,9 @@ class TestDamage:
         vectors.save(tmp_path / "vectors")
         self.flip(tmp_path / "vectors", -100 * DIM - 7)
         neighbours = quiet(folder, Vectors.load(tmp_path / "vectors"))
-        assert neighbours.verify() == ("The vectors are not those that were written: their file is damaged.",)
+        assert neighbours.verify() == (
+            "The vectors are not those that were written: their file is damaged.",
+        )
         assert quiet(folder, vectors).verify() == ()
 
     def test_forgetting_removes_every_base(self, folder, vectors):

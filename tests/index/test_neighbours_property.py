@@ -12,12 +12,16 @@ DIM = 8
 LIMIT = 500
 
 step = st.one_of(
-    st.tuples(st.just("append"), st.integers(1, 3_000), st.sampled_from(["random", "equal", "zero"])),
+    st.tuples(
+        st.just("append"), st.integers(1, 3_000), st.sampled_from(["random", "equal", "zero"])
+    ),
     st.tuples(st.just("mask"), st.sampled_from([0.0, 0.05, 0.3, 0.9, 1.0])),
     st.tuples(st.just("rebuild")),
     st.tuples(st.just("crash"), st.sampled_from(["before the index", "before the header"])),
     st.tuples(st.just("reopen")),
-    st.tuples(st.just("damage"), st.sampled_from(["flip", "cut", "no header", "no index", "nonsense"])),
+    st.tuples(
+        st.just("damage"), st.sampled_from(["flip", "cut", "no header", "no index", "nonsense"])
+    ),
     st.tuples(st.just("embedder")),
 )
 
@@ -105,7 +109,11 @@ class World:
         mask = self.chance.random(len(self.matrix)) < self.share
         rows = np.flatnonzero(mask)
         near = self.matrix[int(self.chance.integers(len(self.matrix)))]
-        for query in (near, self.chance.integers(-127, 128, DIM, dtype=np.int8), np.zeros(DIM, dtype=np.int8)):
+        for query in (
+            near,
+            self.chance.integers(-127, 128, DIM, dtype=np.int8),
+            np.zeros(DIM, dtype=np.int8),
+        ):
             self.check_search(query, mask, rows, n=int(self.chance.integers(0, 30)))
 
     def check_search(self, query, mask, rows, n):
@@ -115,7 +123,9 @@ class World:
         best = rows[np.lexsort((rows, -truth[rows]))][:n]
         found, cosines = self.vectors.top(query, n, rows=rows, mask=mask)
         assert cosines.tolist() == truth[found].tolist()
-        assert list(zip(-cosines, found, strict=True)) == sorted(set(zip(-cosines, found, strict=True)))
+        assert list(zip(-cosines, found, strict=True)) == sorted(
+            set(zip(-cosines, found, strict=True))
+        )
         assert mask[found].all()
         assert len(found) == len(best)
         base = self.neighbours.base

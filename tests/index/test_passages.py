@@ -71,12 +71,20 @@ def naive(words, corpus, question, mask, k1, b):
     """BM25 and coverage of each row: the best of what its passages would have by themselves."""
     query = words.query(question)
     count = int(mask.sum())
-    parts = [[words.stems(text[start:stop]) for start, stop in passages_of(text)] for text in corpus]
+    parts = [
+        [words.stems(text[start:stop]) for start, stop in passages_of(text)] for text in corpus
+    ]
     wholes = [words.stems(text) for text in corpus]
     taking = [row for row in range(len(corpus)) if mask[row]]
-    mean = sum(len(wholes[row]) for row in taking) / max(sum(len(parts[row]) for row in taking), 1) or 1.0
+    mean = (
+        sum(len(wholes[row]) for row in taking) / max(sum(len(parts[row]) for row in taking), 1)
+        or 1.0
+    )
     stems = [words.vocabulary[term] for term in query.terms]
-    weight = [float(idf(np.array([sum(stem in wholes[row] for row in taking)]), count)[0]) for stem in stems]
+    weight = [
+        float(idf(np.array([sum(stem in wholes[row] for row in taking)]), count)[0])
+        for stem in stems
+    ]
     mass = sum(weight) + query.unknown * float(idf(np.zeros(1, dtype=np.int64), count)[0])
     scores, shares = np.zeros(len(corpus)), np.zeros(len(corpus))
     for row in taking:
@@ -121,7 +129,12 @@ def test_equal_to_a_naive_search_of_every_passage():
 
 @pytest.mark.usefixtures("short")
 class TestKept:
-    corpus = ("w1 w2", "w1 w2 w3. w4 w5 w6. w7 w8 w1.", "w3", "Ann w1 w1 w1. w2 w2 w2. w8 w8 w8. w1 w2 w3.")
+    corpus = (
+        "w1 w2",
+        "w1 w2 w3. w4 w5 w6. w7 w8 w1.",
+        "w3",
+        "Ann w1 w1 w1. w2 w2 w2. w8 w8 w8. w1 w2 w3.",
+    )
 
     def test_saved_loaded_and_added_to(self, tmp_path):
         words, whole = Words(), Words()

@@ -36,10 +36,16 @@ def test_a_statement_within_a_long_message_is_made_anew(old, new):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("Our bakery sells 220 loaves a day.", "Our bakery sells 80 croissants a day."),  # other things
+        (
+            "Our bakery sells 220 loaves a day.",
+            "Our bakery sells 80 croissants a day.",
+        ),  # other things
         ("My visa expires on 12 March.", "My passport expires on 20 October."),  # of something else
         ("I do 25 push-ups.", "My sister does 40 push-ups."),  # of somebody else
-        ("Our bakery sells 220 loaves a day.", "Our bakery sells 220 loaves a day, and 90 in winter."),  # still so
+        (
+            "Our bakery sells 220 loaves a day.",
+            "Our bakery sells 220 loaves a day, and 90 in winter.",
+        ),  # still so
         ("I submitted the cover letter to Greg.", "I've never submitted the invoice to Paula."),
         ("I've never flown with a small airline.", "My aunt has flown with a small airline."),
         ("I've never flown with a small airline.", "How do I get a seat with a small airline?"),
@@ -64,12 +70,20 @@ def test_any_two_texts_can_be_compared(old, new, language):
         assert 0 < found.likeness <= 1 + 1e-9
         assert 0 <= found.old[0] <= found.old[1] <= len(old)
         assert 0 <= found.new[0] <= found.new[1] <= len(new)
-    assert restated(old, old, language) == [] or "never" in old.lower() or "n't" in old.lower() or "not" in old.lower()
+    assert (
+        restated(old, old, language) == []
+        or "never" in old.lower()
+        or "n't" in old.lower()
+        or "not" in old.lower()
+    )
 
 
 def test_of_a_table_only_the_first_values_are_compared():
     """Comparing takes the product of the values: a pasted table must not make it slow."""
-    older, newer = ("; ".join(f"shelf holds {n} cups" for n in range(start, start + 900)) for start in (0, 7_000))
+    older, newer = (
+        "; ".join(f"shelf holds {n} cups" for n in range(start, start + 900))
+        for start in (0, 7_000)
+    )
     assert 0 < len(restated(older, newer)) <= 256
     [found] = [
         one

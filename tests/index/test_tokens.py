@@ -40,7 +40,9 @@ def test_words(text, words):
 
 @given(st.text())
 def test_composed_and_decomposed_text_have_the_same_words(text):
-    assert words_of(unicodedata.normalize("NFD", text)) == words_of(unicodedata.normalize("NFC", text))
+    assert words_of(unicodedata.normalize("NFD", text)) == words_of(
+        unicodedata.normalize("NFC", text)
+    )
 
 
 @given(st.text())
@@ -88,7 +90,17 @@ def name(sign):
 def script(sign):
     if not sign:
         return "none"
-    unspaced = ("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "THAI", "LAO", "MYANMAR")
+    unspaced = (
+        "CJK",
+        "IDEOGRAPHIC",
+        "HIRAGANA",
+        "KATAKANA",
+        "KATAKANA-HIRAGANA",
+        "HANGUL",
+        "THAI",
+        "LAO",
+        "MYANMAR",
+    )
     return "unspaced" if name(sign) in unspaced else "spaced"
 
 
@@ -134,7 +146,12 @@ def test_stems_share_an_id_and_stop_words_have_none():
     assert tokens["tabs"] == 1
     assert tokens["the"] == -1
     assert tokens.terms == ["prefer", "tab"]
-    assert (tokens.id_of("prefer"), tokens.id_of("space"), tokens.stem("spaces"), tokens.stem("the")) == (
+    assert (
+        tokens.id_of("prefer"),
+        tokens.id_of("space"),
+        tokens.stem("spaces"),
+        tokens.stem("the"),
+    ) == (
         0,
         -1,
         "space",

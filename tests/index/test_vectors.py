@@ -16,7 +16,9 @@ component = st.integers(-127, 127)
 
 
 def matrices(dim, most=30, least=0):
-    return hnp.arrays(np.int8, st.tuples(st.integers(least, most), st.just(dim)), elements=component)
+    return hnp.arrays(
+        np.int8, st.tuples(st.integers(least, most), st.just(dim)), elements=component
+    )
 
 
 def cosine(a, b):
@@ -52,7 +54,8 @@ def test_top_is_the_exact_ranking_with_ties_by_row(data, dim):
     rows, cosines = vectors.top(query, n)
     assert (rows.tolist(), cosines.tolist()) == ranked(query, matrix, range(len(matrix)), n)
     some = np.array(
-        sorted(data.draw(st.sets(st.sampled_from(range(len(matrix)))))) if len(matrix) else [], dtype=np.int64
+        sorted(data.draw(st.sets(st.sampled_from(range(len(matrix)))))) if len(matrix) else [],
+        dtype=np.int64,
     )
     expected = ranked(query, matrix, some.tolist(), n)
     mask = np.isin(np.arange(len(matrix)), some)
@@ -79,7 +82,9 @@ class Lottery:
 
 @settings(deadline=None)
 @given(st.data())
-def test_with_an_index_every_row_found_is_eligible_and_scored_exactly_and_no_later_row_is_missed(data):
+def test_with_an_index_every_row_found_is_eligible_and_scored_exactly_and_no_later_row_is_missed(
+    data,
+):
     matrix = data.draw(matrices(3, most=60, least=40))
     query = data.draw(hnp.arrays(np.int8, 3, elements=component))
     mask = data.draw(hnp.arrays(np.bool_, len(matrix)))
@@ -93,7 +98,9 @@ def test_with_an_index_every_row_found_is_eligible_and_scored_exactly_and_no_lat
     for filters in ({"rows": eligible}, {"mask": mask}, {"rows": eligible, "mask": mask}):
         rows, cosines = vectors.top(query, n, **filters)
         assert cosines.tolist() == [cosine(query, matrix[row]) for row in rows]
-        assert list(zip(-cosines, rows, strict=True)) == sorted(set(zip(-cosines, rows, strict=True)))
+        assert list(zip(-cosines, rows, strict=True)) == sorted(
+            set(zip(-cosines, rows, strict=True))
+        )
         assert mask[rows].all()
         assert len(rows) == min(n, len(eligible))
         assert {row for row in best_rows if row >= sealed} <= set(rows.tolist())
@@ -120,7 +127,10 @@ def test_few_eligible_rows_are_searched_exactly_whatever_is_attached():
     vectors.append(matrix)
     vectors.attach(Lottery(5_000, 4))
     for rows in (np.arange(0, 5_000, 50), np.arange(0, 1_000)):  # within the limit; a fifth of all
-        assert vectors.top(matrix[50], 3, rows=rows)[0].tolist() == ranked(matrix[50], matrix, rows, 3)[0]
+        assert (
+            vectors.top(matrix[50], 3, rows=rows)[0].tolist()
+            == ranked(matrix[50], matrix, rows, 3)[0]
+        )
     vectors.exact_up_to = 5_000
     assert vectors.top(matrix[50], 3)[0].tolist() == ranked(matrix[50], matrix, range(5_000), 3)[0]
 
@@ -216,7 +226,11 @@ class TestPrefixes:
 def test_a_cosine_has_the_same_bits_however_it_is_computed(dim):
     # the worst case: every product is 127 * 127, and a sum in f32 beyond 1,040 of them would round
     matrix = np.concatenate(
-        [random_matrix(50, dim), np.full((3, dim), 127, dtype=np.int8), -np.full((3, dim), 127, np.int8)]
+        [
+            random_matrix(50, dim),
+            np.full((3, dim), 127, dtype=np.int8),
+            -np.full((3, dim), 127, np.int8),
+        ]
     )
     matrix[-1, 0] = 126
     vectors = stored(matrix)
@@ -224,9 +238,14 @@ def test_a_cosine_has_the_same_bits_however_it_is_computed(dim):
         exact = [cosine(query, row) for row in matrix]
         assert vectors.similarity(query).tolist() == exact
         assert vectors.similarity(query, np.arange(len(matrix))[::-1]).tolist() == exact[::-1]
-        assert [vectors.similarity(query, np.array([row]))[0] for row in range(len(matrix))] == exact
+        assert [
+            vectors.similarity(query, np.array([row]))[0] for row in range(len(matrix))
+        ] == exact
         assert vectors.similarity(np.stack([matrix[0], query]))[1].tolist() == exact
-        assert vectors.view("all but one", np.arange(1, len(matrix))).matrix.shape == (len(matrix) - 1, dim)
+        assert vectors.view("all but one", np.arange(1, len(matrix))).matrix.shape == (
+            len(matrix) - 1,
+            dim,
+        )
 
 
 def test_a_cosine_is_one_for_equal_vectors_and_never_beyond():
@@ -250,7 +269,11 @@ def test_with_a_zero_vector_the_cosine_is_zero():
 
 
 @settings(deadline=None)
-@given(st.lists(matrices(4, most=9), max_size=6), hnp.arrays(np.int8, 4, elements=component), st.integers(0, 6))
+@given(
+    st.lists(matrices(4, most=9), max_size=6),
+    hnp.arrays(np.int8, 4, elements=component),
+    st.integers(0, 6),
+)
 def test_base_and_delta_equal_all_at_once(tmp_path_factory, blocks, query, cut):
     path = tmp_path_factory.mktemp("vectors") / "vectors"
     whole = stored(np.concatenate([np.zeros((0, 4), np.int8), *blocks]))
@@ -357,7 +380,12 @@ class TestOnDisk:
 class TestRefusals:
     @pytest.mark.parametrize(
         "block",
-        [np.zeros((2, 4)), np.zeros((2, 5), np.int8), np.zeros(4, np.int8), np.full((1, 4), -128, np.int8)],
+        [
+            np.zeros((2, 4)),
+            np.zeros((2, 5), np.int8),
+            np.zeros(4, np.int8),
+            np.full((1, 4), -128, np.int8),
+        ],
     )
     def test_only_int8_rows_of_the_dimension_are_appended(self, block):
         vectors = Vectors(4)

@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 from memlab.errors import DamagedLab, InputError
 from memlab.kernel.index import Words
 
-VOCABULARY = ["tab", "space", "indent", "python", "rust", "deploy", "monday", "lisbon", "cat", "dog"]
+VOCABULARY = [
+    "tab",
+    "space",
+    "indent",
+    "python",
+    "rust",
+    "deploy",
+    "monday",
+    "lisbon",
+    "cat",
+    "dog",
+]
 texts = st.lists(st.lists(st.sampled_from(VOCABULARY), max_size=8).map(" ".join), max_size=12)
 questions = st.lists(st.sampled_from([*VOCABULARY, "unheard", "unseen"]), max_size=6).map(" ".join)
 
@@ -26,14 +37,19 @@ def plain_hits(corpus, question, rows):
     """{(row, word): count}, read off the texts."""
     wanted = set(question.split())
     return {
-        (row, word): count for row in rows for word, count in Counter(corpus[row].split()).items() if word in wanted
+        (row, word): count
+        for row in rows
+        for word, count in Counter(corpus[row].split()).items()
+        if word in wanted
     }
 
 
 def as_plain(words, query, hits):
     return {
         (row, words.vocabulary[query.terms[term]]): tf
-        for row, term, tf in zip(hits.row.tolist(), hits.term.tolist(), hits.tf.tolist(), strict=True)
+        for row, term, tf in zip(
+            hits.row.tolist(), hits.term.tolist(), hits.tf.tolist(), strict=True
+        )
     }
 
 
@@ -58,7 +74,11 @@ def check(batches, question, mask=None):
     for row in set(hits.row.tolist()):
         terms = hits.term[order][hits.row[order] == row].tolist()
         assert terms == sorted(terms)
-    known = [word for word in dict.fromkeys(question.split()) if any(word in text.split() for text in corpus)]
+    known = [
+        word
+        for word in dict.fromkeys(question.split())
+        if any(word in text.split() for text in corpus)
+    ]
     assert [words.vocabulary[term] for term in query.terms] == known
     assert query.unknown == len(set(question.split()) - set(known))
     assert hits.size == len(known)
@@ -75,12 +95,16 @@ class TestHits:
     @given(st.data(), st.lists(texts, max_size=4), questions)
     def test_a_mask_leaves_only_its_rows(self, data, batches, question):
         size = sum(len(batch) for batch in batches)
-        mask = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)), dtype=np.bool_)
+        mask = np.array(
+            data.draw(st.lists(st.booleans(), min_size=size, max_size=size)), dtype=np.bool_
+        )
         check(batches, question, mask)
 
     @settings(deadline=None)
     @given(st.lists(texts, max_size=5), texts, questions)
-    def test_a_loaded_index_goes_on_as_if_nothing_had_happened(self, tmp_path_factory, batches, late, question):
+    def test_a_loaded_index_goes_on_as_if_nothing_had_happened(
+        self, tmp_path_factory, batches, late, question
+    ):
         path = tmp_path_factory.mktemp("words") / "words"
         kept = indexed(batches)
         kept.save(path)
@@ -93,7 +117,9 @@ class TestHits:
             assert words.lengths.tolist() == whole.lengths.tolist()
             assert words.vocabulary == whole.vocabulary
             assert words.query(question).terms.tolist() == query.terms.tolist()
-            assert as_plain(words, query, words.hits(query)) == as_plain(whole, query, whole.hits(query))
+            assert as_plain(words, query, words.hits(query)) == as_plain(
+                whole, query, whole.hits(query)
+            )
 
 
 def test_many_texts_are_merged_into_few_segments():
@@ -153,7 +179,9 @@ class TestOnDisk:
         assert words.lengths.tolist() == [4, 4, 0, 1]
         assert [item.name for item in path.parent.iterdir()] == ["words"]
 
-    @pytest.mark.parametrize("damage", [lambda held: held[:-200], lambda held: b"", lambda held: b"PK" + held[:50]])
+    @pytest.mark.parametrize(
+        "damage", [lambda held: held[:-200], lambda held: b"", lambda held: b"PK" + held[:50]]
+    )
     def test_a_damaged_file_is_refused(self, path, damage):
         path.write_bytes(damage(path.read_bytes()))
         with pytest.raises(DamagedLab, match="words"):

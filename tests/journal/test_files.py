@@ -27,7 +27,9 @@ from memlab.kernel.privacy import Screened
 def fill(path: Path, count: int = 200) -> None:
     with Journal.open(path) as journal, journal.write() as tx:
         tx.event("remember", {"first": 1, "count": count}, at=0)
-        tx.payloads(range(1, count + 1), [Screened(f"text {id} " * 20) for id in range(1, count + 1)])
+        tx.payloads(
+            range(1, count + 1), [Screened(f"text {id} " * 20) for id in range(1, count + 1)]
+        )
         tx.vectors(1, "f", np.ones((count, 16), dtype=np.int8))
 
 
@@ -35,7 +37,9 @@ def read(journal: Journal) -> int:
     """Read everything."""
     list(journal.events())
     list(journal.slates())
-    return sum(len(matrix) for _, matrix in journal.vectors("f")) + len(journal.texts(range(1, 201)))
+    return sum(len(matrix) for _, matrix in journal.vectors("f")) + len(
+        journal.texts(range(1, 201))
+    )
 
 
 @pytest.fixture
@@ -47,7 +51,9 @@ def lab(tmp_path: Path) -> Path:
 # -- creating -------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_path_an_empty_directory_and_an_interrupted_creation_become_labs(tmp_path: Path) -> None:
+def test_a_new_path_an_empty_directory_and_an_interrupted_creation_become_labs(
+    tmp_path: Path,
+) -> None:
     empty, interrupted = tmp_path / "empty", tmp_path / "interrupted"
     empty.mkdir()
     interrupted.mkdir()
@@ -74,7 +80,9 @@ def test_a_lab_in_memory_is_no_place_to_read_from() -> None:
         Journal.open(None, read_only=True)
 
 
-def test_a_relative_path_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_path_stays_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with Journal.open("lab") as journal:
         monkeypatch.chdir("/")
@@ -132,7 +140,9 @@ def test_a_later_version_that_keeps_its_name_elsewhere_is_a_later_memlab(lab: Pa
     with closing(sqlite3.connect(lab / "journal.db")) as database:
         database.execute("DROP TABLE meta")
         database.execute(f"PRAGMA user_version = {VERSION + 1}")
-    with pytest.raises(NewerLab, match=f"has format {VERSION + 1}, written by a later memlab. This is memlab"):
+    with pytest.raises(
+        NewerLab, match=f"has format {VERSION + 1}, written by a later memlab. This is memlab"
+    ):
         Journal.open(lab)
 
 
@@ -164,7 +174,9 @@ def overwrite(offset: int, data: bytes) -> Callable[[Path], None]:
         lambda file: file.write_text("hello"),
     ],
 )
-def test_a_truncated_or_overwritten_database_is_damaged(lab: Path, damage: Callable[[Path], None]) -> None:
+def test_a_truncated_or_overwritten_database_is_damaged(
+    lab: Path, damage: Callable[[Path], None]
+) -> None:
     damage(lab / "journal.db")
     with pytest.raises((DamagedLab, NotALab)) as raised, Journal.open(lab) as journal:
         read(journal)
@@ -185,7 +197,11 @@ def test_damage_within_a_row_is_named(lab: Path) -> None:
         database.execute("UPDATE vector SET data = x'00'")
         database.execute("UPDATE payload SET text = CAST(x'ff' AS TEXT) WHERE id = 7")
     with Journal.open(lab) as journal:
-        for reading in (lambda: list(journal.events()), lambda: list(journal.vectors("f")), lambda: journal.texts([7])):
+        for reading in (
+            lambda: list(journal.events()),
+            lambda: list(journal.vectors("f")),
+            lambda: journal.texts([7]),
+        ):
             with pytest.raises(DamagedLab):
                 reading()
 
@@ -229,13 +245,18 @@ def test_immutable_refuses_a_lab_that_is_in_use(lab: Path) -> None:
 def _mounting() -> list[str] | None:
     """A command in front of another that lets it mount, if this system allows it."""
     for command in (["unshare", "--mount"], ["unshare", "--map-root-user", "--mount"]):
-        if shutil.which("unshare") and subprocess.run([*command, "true"], capture_output=True).returncode == 0:
+        if (
+            shutil.which("unshare")
+            and subprocess.run([*command, "true"], capture_output=True).returncode == 0
+        ):
             return command
     return None
 
 
 MOUNTING = _mounting()
-needs_mount = pytest.mark.skipif(MOUNTING is None, reason="needs the right to mount in a namespace of its own")
+needs_mount = pytest.mark.skipif(
+    MOUNTING is None, reason="needs the right to mount in a namespace of its own"
+)
 
 PRELUDE = """
 import sys
@@ -261,7 +282,10 @@ def mounted(mount: str, script: str, path: Path) -> list[str]:
     shell = f'set -e; {mount}; exec "$0" -c "$1" "$2"'
     command = [*MOUNTING, "sh", "-c", shell, sys.executable, PRELUDE + script, str(path)]
     done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(source), "LAB": str(path)}
+        command,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(source), "LAB": str(path)},
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -272,7 +296,9 @@ READ_ONLY = 'mount --bind "$LAB" "$LAB"; mount -o remount,bind,ro "$LAB"'
 
 @pytest.mark.long
 @needs_mount
-def test_a_closed_lab_on_a_read_only_disk_is_read_as_immutable_and_only_when_asked(lab: Path) -> None:
+def test_a_closed_lab_on_a_read_only_disk_is_read_as_immutable_and_only_when_asked(
+    lab: Path,
+) -> None:
     script = """
 print(outcome(lab))
 print(outcome(lab, read_only=True))
@@ -362,7 +388,10 @@ def test_a_database_that_cannot_grow_counts_as_a_full_disk(lab: Path) -> None:
 
 
 def test_another_program_that_locks_the_database_is_reported(lab: Path) -> None:
-    with closing(sqlite3.connect(lab / "journal.db")) as other, Journal.open(lab, timeout=0.05) as journal:
+    with (
+        closing(sqlite3.connect(lab / "journal.db")) as other,
+        Journal.open(lab, timeout=0.05) as journal,
+    ):
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LabBusy, match="not memlab"), journal.write():
             pass

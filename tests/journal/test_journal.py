@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 from properties import examples
 
 from memlab.errors import InputError, LabBusy, LabError, UnknownName
@@ -45,7 +51,14 @@ def test_events_are_numbered_and_read_in_the_order_of_writing(journal: Journal) 
 
 
 def test_an_event_comes_back_as_it_was(journal: Journal) -> None:
-    body = {"ids": [1, 2], "score": 0.1, "blob": b"\x00\xff", "none": None, "deep": {"text": "ü\x00"}, "big": 2**63 - 1}
+    body = {
+        "ids": [1, 2],
+        "score": 0.1,
+        "blob": b"\x00\xff",
+        "none": None,
+        "deep": {"text": "ü\x00"},
+        "big": 2**63 - 1,
+    }
     with journal.write() as tx:
         seq = tx.event("batch", body, at=-5)
     assert list(journal.events()) == [Event(seq, -5, "batch", body)]
@@ -77,7 +90,12 @@ def test_texts_come_in_the_order_asked_for(journal: Journal) -> None:
         tx.payloads(range(1, 2001), texts)
     assert journal.texts(range(1, 2001)) == texts
     assert journal.texts(range(2000, 0, -1)) == texts[::-1]
-    assert journal.texts([7, 3, 7, *np.arange(1, 1500)]) == [texts[6], texts[2], texts[6], *texts[:1499]]
+    assert journal.texts([7, 3, 7, *np.arange(1, 1500)]) == [
+        texts[6],
+        texts[2],
+        texts[6],
+        *texts[:1499],
+    ]
     assert journal.texts([]) == []
 
 
@@ -123,7 +141,9 @@ def test_a_vector_written_later_replaces_the_one_of_its_id(blocks: list[tuple[in
                 tx.vectors(first, "f", np.full((count, 2), value, dtype=np.int8))
             expected |= {id: [value, value] for id in range(first, first + count)}
         assert rows(journal) == dict(sorted(expected.items()))
-        assert rows(journal, after_id=9) == {id: row for id, row in sorted(expected.items()) if id > 9}
+        assert rows(journal, after_id=9) == {
+            id: row for id, row in sorted(expected.items()) if id > 9
+        }
 
 
 def test_a_block_is_kept_as_it_was_when_given(journal: Journal) -> None:
@@ -207,7 +227,9 @@ def test_a_write_that_raises_leaves_nothing(journal: Journal) -> None:
         lambda tx: tx.event("note", {}, at=2**63),
     ],
 )
-def test_a_wrong_value_is_an_error_and_the_write_leaves_nothing(journal: Journal, spoil: Any) -> None:
+def test_a_wrong_value_is_an_error_and_the_write_leaves_nothing(
+    journal: Journal, spoil: Any
+) -> None:
     def write() -> None:
         with journal.write() as tx:
             tx.event("note", {"word": "b"}, at=0)
@@ -250,7 +272,11 @@ def test_a_closed_journal_says_so(journal: Journal) -> None:
     journal.close()
     journal.close()
     assert journal.closed
-    for use in (lambda: journal.head, lambda: list(journal.events()), lambda: journal.write().__enter__()):
+    for use in (
+        lambda: journal.head,
+        lambda: list(journal.events()),
+        lambda: journal.write().__enter__(),
+    ):
         with pytest.raises(LabError, match="was closed"):
             use()
 
@@ -266,7 +292,9 @@ def test_threads_write_one_after_another_and_lose_nothing(journal: Journal) -> N
     for thread in threads:
         thread.join()
     assert [event.seq for event in journal.events()] == list(range(1, 121))
-    assert sorted(notes(journal)) == sorted(f"{name}/{number}" for name in range(4) for number in range(30))
+    assert sorted(notes(journal)) == sorted(
+        f"{name}/{number}" for name in range(4) for number in range(30)
+    )
 
 
 def test_a_reader_does_not_wait_for_an_open_write(journal: Journal) -> None:
@@ -341,7 +369,9 @@ class TwoHandles(RuleBasedStateMachine):
         batch=st.lists(st.text(max_size=8), max_size=4),
         blob=st.none() | st.binary(max_size=9),
     )
-    def write(self, which: int, durable: bool, fails: bool, batch: list[str], blob: bytes | None) -> None:
+    def write(
+        self, which: int, durable: bool, fails: bool, batch: list[str], blob: bytes | None
+    ) -> None:
         first = len(self.texts) + 1
         body = {"first": first, "words": batch}
         matrix = np.array([[len(word), which] for word in batch], dtype=np.int8).reshape(-1, 2)
@@ -391,4 +421,6 @@ class TwoHandles(RuleBasedStateMachine):
 @pytest.mark.long
 def test_two_handles_always_read_the_same(tmp_path: Path) -> None:
     TwoHandles.path = tmp_path
-    run_state_machine_as_test(TwoHandles, settings=settings(max_examples=15, stateful_step_count=12, deadline=None))
+    run_state_machine_as_test(
+        TwoHandles, settings=settings(max_examples=15, stateful_step_count=12, deadline=None)
+    )

@@ -17,14 +17,19 @@ def test_it_is_not_taken_twice_in_a_thread(tmp_path):
     with lock.held(1.0):
         with pytest.raises(LabError, match="already open in this thread"), lock.held(1.0):
             pass
-        with pytest.raises(LabError, match="already open"), lock.held(1.0):  # the first is held still
+        with (
+            pytest.raises(LabError, match="already open"),
+            lock.held(1.0),
+        ):  # the first is held still
             pass
     with lock.held(1.0):
         pass
 
 
 # Where it strikes before anybody has the file, the file is closed as it is collected, with a ResourceWarning.
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
 def test_an_interrupt_at_any_line_leaves_it_free(tmp_path):
     """Each line of the file in turn, taking and letting go."""
     lock, tried = WriterLock(tmp_path / "lock"), 0

@@ -42,7 +42,9 @@ def test_everything_is_as_it_was(folder, disk):
     with disk(read_only=True) as lab:
         before = frames(lab)
     as_format_1(folder)
-    with pytest.warns(memlab.DamageWarning, match="another history"):  # the snapshot is of the lab as it was
+    with pytest.warns(
+        memlab.DamageWarning, match="another history"
+    ):  # the snapshot is of the lab as it was
         lab = disk()
     with lab:
         for was, now in zip(before, frames(lab), strict=True):
@@ -85,13 +87,24 @@ def test_ids_that_an_interrupted_write_left_out_are_rows_without_content(folder,
     as_format_1(folder)
     shutil.rmtree(folder / "snapshots")
     with closing(sqlite3.connect(folder / "journal.db")) as database, database:
-        seq, body = database.execute("SELECT seq, body FROM event ORDER BY seq DESC LIMIT 1").fetchone()
+        seq, body = database.execute(
+            "SELECT seq, body FROM event ORDER BY seq DESC LIMIT 1"
+        ).fetchone()
         body = msgspec.msgpack.decode(body) | {"first": 6}
-        database.execute("UPDATE event SET body = ? WHERE seq = ?", (msgspec.msgpack.encode(body), seq))
+        database.execute(
+            "UPDATE event SET body = ? WHERE seq = ?", (msgspec.msgpack.encode(body), seq)
+        )
         database.execute("UPDATE payload SET id = 6 WHERE id = 4")
         database.execute("UPDATE vector SET first_id = 6 WHERE first_id = 4")
     with disk() as lab:
-        assert lab.memories["status"].to_list() == ["active", "purged", "active", "purged", "purged", "active"]
+        assert lab.memories["status"].to_list() == [
+            "active",
+            "purged",
+            "active",
+            "purged",
+            "purged",
+            "active",
+        ]
         assert (lab[6].text, lab[6].kind) == ("the newest", "goal")
         assert lab.recall("the newest")[0].id == 6
         assert lab.io.check().sound
@@ -156,7 +169,9 @@ Journal.open(sys.argv[1])
 
 
 @pytest.mark.parametrize("as_it_was", [as_format_1, as_format_2])
-def test_a_process_that_is_killed_while_it_raises_the_format_leaves_the_lab_as_it_was(folder, as_it_was):
+def test_a_process_that_is_killed_while_it_raises_the_format_leaves_the_lab_as_it_was(
+    folder, as_it_was
+):
     shutil.rmtree(folder / "snapshots")
     as_it_was(folder)
     with closing(sqlite3.connect(folder / "journal.db")) as database:
@@ -191,7 +206,9 @@ def test_what_a_later_memlab_wrote_is_neither_restored_nor_replaced(folder, disk
     make_newer(folder)
     before = (folder / "journal.db").read_bytes()
     for backup in (None, older):
-        with pytest.raises(NewerLab, match=f"agent.memlab has format {VERSION + 1}, written by memlab"):
+        with pytest.raises(
+            NewerLab, match=f"agent.memlab has format {VERSION + 1}, written by memlab"
+        ):
             memlab.restore(folder, backup)
     for repair in (False, True):
         with pytest.raises(NewerLab, match=f"agent.memlab has format {VERSION + 1}"):

@@ -32,7 +32,9 @@ def write_many(path: Path, name: str, start: Barrier) -> None:
                 assert tx.event("note", {"by": name, "number": number}, at=0) == id
                 tx.payloads([id], [Screened(f"{name} {number} " * 50)])
             if number == WRITES // 2:
-                start.wait(30)  # the lock is not fair: without this one may be done before the other begins
+                start.wait(
+                    30
+                )  # the lock is not fair: without this one may be done before the other begins
             if number % 50 == 49:
                 journal.close()
                 journal = Journal.open(path)
@@ -59,7 +61,9 @@ def test_two_processes_that_write_at_once_lose_nothing_and_interleave(tmp_path: 
         texts = journal.texts(range(1, 2 * WRITES + 1))
     assert [event.seq for event in events] == list(range(1, 2 * WRITES + 1))
     for name in ("a", "b"):
-        assert [event.body["number"] for event in events if event.body["by"] == name] == list(range(WRITES))
+        assert [event.body["number"] for event in events if event.body["by"] == name] == list(
+            range(WRITES)
+        )
     assert texts == [f"{event.body['by']} {event.body['number']} " * 50 for event in events]
     changes = sum(one.body["by"] != two.body["by"] for one, two in itertools.pairwise(events))
     assert changes > 1
@@ -96,7 +100,9 @@ def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
             assert tx.event("note", {}, at=0) == 1
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="fork warns in a process with threads from 3.12 on")
+@pytest.mark.skipif(
+    sys.version_info >= (3, 12), reason="fork warns in a process with threads from 3.12 on"
+)
 def test_a_fork_must_open_its_own(tmp_path: Path) -> None:
     with Journal.open(tmp_path / "lab") as journal:
         child = os.fork()

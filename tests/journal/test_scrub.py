@@ -23,7 +23,9 @@ def path(tmp_path: Path) -> Path:
     for first in range(1, 301, 100):
         with Journal.open(folder) as journal, journal.write() as tx:
             ids = range(first, first + 100)
-            tx.payloads(ids, [Screened(f"{SECRET if id == 7 else 'text'} {id} " * 60) for id in ids])
+            tx.payloads(
+                ids, [Screened(f"{SECRET if id == 7 else 'text'} {id} " * 60) for id in ids]
+            )
             tx.vectors(first, "one", np.full((100, 16), 5, dtype=np.int8))
             tx.event("remember", {"tags": [SECRET if id == 7 else "tag" for id in ids]}, at=0)
             tx.slate(tx.head + 1, f"slate of {SECRET}".encode() if first == 1 else b"slate")
@@ -79,7 +81,10 @@ def test_a_scrub_that_fails_leaves_everything(path: Path) -> None:
 
 
 def test_a_reader_of_the_old_state_is_in_the_way_and_is_named_as_the_reason(path: Path) -> None:
-    with Journal.open(path, timeout=0.3) as journal, closing(sqlite3.connect(path / "journal.db")) as other:
+    with (
+        Journal.open(path, timeout=0.3) as journal,
+        closing(sqlite3.connect(path / "journal.db")) as other,
+    ):
         scrub(journal)
         other.execute("BEGIN")
         other.execute("SELECT count(*) FROM event").fetchone()
@@ -110,7 +115,9 @@ def test_a_copy_holds_what_the_journal_did_at_one_moment(path: Path, tmp_path: P
             tx.event("later", {}, at=2)
         with Journal.open(tmp_path / "copy") as copy:
             assert copy.head == journal.head - 1
-            assert [event.body for event in copy.events()] == [event.body for event in journal.events(upto=3)]
+            assert [event.body for event in copy.events()] == [
+                event.body for event in journal.events(upto=3)
+            ]
             assert copy.texts(range(1, 301)) == journal.texts(range(1, 301))
             assert (copy.meta("kept"), copy.meta("own")) == ("1", None)
             with copy.write() as tx:

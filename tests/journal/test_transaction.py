@@ -8,9 +8,16 @@ from hypothesis import strategies as st
 from memlab.kernel.journal import Journal
 
 plain = (
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text() | st.binary()
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary()
 )
-bodies = st.dictionaries(st.text(), st.recursive(plain, lambda inner: st.lists(inner) | st.tuples(inner), max_leaves=8))
+bodies = st.dictionaries(
+    st.text(), st.recursive(plain, lambda inner: st.lists(inner) | st.tuples(inner), max_leaves=8)
+)
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=20)
 
 
@@ -39,7 +46,8 @@ def test_what_it_does_not_have_all_of_is_left_to_the_journal():
 
 
 @pytest.mark.parametrize(
-    ("fingerprint", "first", "found"), [("one", 4, True), ("one", 5, False), ("one", 3, False), ("two", 4, False)]
+    ("fingerprint", "first", "found"),
+    [("one", 4, True), ("one", 5, False), ("one", 3, False), ("two", 4, False)],
 )
 def test_vectors_are_told_from_their_first_id_only(fingerprint, first, found):
     matrix = np.arange(6, dtype=np.int8).reshape(2, 3)

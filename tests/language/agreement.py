@@ -23,7 +23,12 @@ from tests.language.grammar import INEXACT
 
 __all__ = ["arrays_of", "bits", "disagreement", "frame_of", "over_slate"]
 
-_DTYPES: dict[str, Any] = {"num": pl.Float64, "bool": pl.Boolean, "str": pl.String, "set": pl.List(pl.String)}
+_DTYPES: dict[str, Any] = {
+    "num": pl.Float64,
+    "bool": pl.Boolean,
+    "str": pl.String,
+    "set": pl.List(pl.String),
+}
 _BLANK = {"num": (0.0, float), "bool": (False, bool), "str": ("", object)}
 
 
@@ -62,7 +67,9 @@ def disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str | None:
     if "tail-n" in policy.signature.inputs:
         rows = [{**row, "tail-n": float(len(rows))} for row in rows]
     frame = frame_of(rows, inputs)
-    slate = policy.aggregates(frame).rows(named=True) if over_slate(policy.root) else [None] * len(rows)
+    slate = (
+        policy.aggregates(frame).rows(named=True) if over_slate(policy.root) else [None] * len(rows)
+    )
     single = [policy.row(row, aggregates=found) for row, found in zip(rows, slate, strict=True)]
     columns = policy.columns(frame).to_list()
     if policy.root.op == "record" and not policy.fields:
@@ -78,7 +85,11 @@ def disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str | None:
         nodes, arrays, expected = [policy.root], [policy.arrays(arrays_of(rows, inputs))], [single]
     for node, (values, nulls), wanted in zip(nodes, arrays, expected, strict=True):
         listed = values.tolist()
-        given = listed if nulls is None else [None if n else v for v, n in zip(listed, nulls.tolist(), strict=True)]
+        given = (
+            listed
+            if nulls is None
+            else [None if n else v for v, n in zip(listed, nulls.tolist(), strict=True)]
+        )
         if not all(map(_near, given, wanted)):
             rounded = _walked(node, rows, policy)
             for i, (array, row, other) in enumerate(zip(given, wanted, rounded, strict=True)):
@@ -135,7 +146,8 @@ def _walked(root: Node, rows: Sequence[dict[str, Any]], policy: Policy) -> list[
             primitive = PRIMITIVES[node.op]
             function = _NUMPY.get(node.op, primitive.scalar)
             values = [
-                None if primitive.strict and None in given else function(*given) for given in zip(*args, strict=True)
+                None if primitive.strict and None in given else function(*given)
+                for given in zip(*args, strict=True)
             ]
         found[node.index] = values
     return found[root.index]
@@ -147,4 +159,8 @@ def _aggregated(node: Node, args: list[list[Any]], size: int) -> list[Any]:
     missing = np.array([v is None for v in args[0]])
     values, nulls = aggregate(node.op, given, missing, slates)
     listed: list[Any] = values.tolist()
-    return listed if nulls is None else [None if n else v for v, n in zip(listed, nulls.tolist(), strict=True)]
+    return (
+        listed
+        if nulls is None
+        else [None if n else v for v, n in zip(listed, nulls.tolist(), strict=True)]
+    )

@@ -20,7 +20,11 @@ FAMILIES = tuple(sorted(path.stem for path in _FOLDER.glob("*.txt")))
 def attacks(family: str | None = None) -> list[str]:
     """The texts of one family, or all of them."""
     names = FAMILIES if family is None else (family,)
-    lines = [line for name in names for line in (_FOLDER / f"{name}.txt").read_text(encoding="ascii").splitlines()]
+    lines = [
+        line
+        for name in names
+        for line in (_FOLDER / f"{name}.txt").read_text(encoding="ascii").splitlines()
+    ]
     return [_joined(json.loads(line)) for line in lines]
 
 

@@ -21,7 +21,12 @@ from tests.language.vocabulary import INPUTS, KINDS, NUMBERS, SLOTS, TAGS, WORDS
 
 __all__ = ["INEXACT", "NOT_DRAWN", "Grammar", "Program"]
 
-FIXED: dict[str, tuple[str, ...]] = {"days": ("num",), "weeks": ("num",), "hours": ("num",), "minutes": ("num",)}
+FIXED: dict[str, tuple[str, ...]] = {
+    "days": ("num",),
+    "weeks": ("num",),
+    "hours": ("num",),
+    "minutes": ("num",),
+}
 """Forms that are no primitives and take a fixed list of types."""
 
 INEXACT = frozenset({"exp", "log", "log1p", "tanh", "pow"})
@@ -55,7 +60,9 @@ class Grammar:
 
     def policy(self, slot: str | None = None) -> Program:
         """A whole policy, now and then with helpers in front or in the Scheme spelling."""
-        slot = slot or self.dice.choice(("num", "num", "num", "bool", "bool", "str", "word", "record", "list"))
+        slot = slot or self.dice.choice(
+            ("num", "num", "num", "bool", "bool", "str", "word", "record", "list")
+        )
         self.params, self.own = {}, {}
         self.slate, self.sets = False, False
         front = [self._helper(i) for i in range(self.dice.choice((0, 0, 0, 1, 2)))]
@@ -100,12 +107,20 @@ class Grammar:
                 return self.number()
             return self.input("num", env)
         if type == "bool":
-            return dice.choice(("true", "false", "#t", "#false", "False", *[self.input("bool", env)] * 4))
+            return dice.choice(
+                ("true", "false", "#t", "#false", "False", *[self.input("bool", env)] * 4)
+            )
         if type == "word":
             return dice.choice(
-                (f'"{dice.choice(KINDS)}"', "(quote " + dice.choice(KINDS) + ")", self.input("word", env))
+                (
+                    f'"{dice.choice(KINDS)}"',
+                    "(quote " + dice.choice(KINDS) + ")",
+                    self.input("word", env),
+                )
             )
-        return dice.choice((f'"{dice.choice(WORDS)}"', "'b", "#[[fact]]", *[self.input("str", env)] * 3))
+        return dice.choice(
+            (f'"{dice.choice(WORDS)}"', "'b", "#[[fact]]", *[self.input("str", env)] * 3)
+        )
 
     def input(self, type: str, env: dict[str, str]) -> str:
         if "" in env:  # inside a helper, which sees its arguments alone
@@ -148,7 +163,11 @@ class Grammar:
             elif head in FIXED:
                 if type == "num":
                     rules.append(self._fixed(head, FIXED[head]))
-            elif head in PRIMITIVES and type == PRIMITIVES[head].gives and (self.inexact or head not in INEXACT):
+            elif (
+                head in PRIMITIVES
+                and type == PRIMITIVES[head].gives
+                and (self.inexact or head not in INEXACT)
+            ):
                 rules += [self._primitive(head)] * (3 if head in "+-*/" else 1)
         if type == "num":
             rules += [self._library] * 4 + [self._own] * 2 + [self.write_param]
@@ -208,7 +227,9 @@ class Grammar:
         helper = self.dice.choice(list(library().values()))
         if not self.inexact or helper.name in self.own:
             return self.leaf("num", env)
-        return self.say(helper.name, *[self.expression("num", depth - 1, env) for _ in helper.arguments])
+        return self.say(
+            helper.name, *[self.expression("num", depth - 1, env) for _ in helper.arguments]
+        )
 
     def _own(self, depth: int, env: dict[str, str]) -> str:
         if not self.own:
@@ -229,7 +250,9 @@ class Grammar:
         name = self.dice.choice(("weight", "near", "half_life"))
         if name not in self.params:
             bounds = self.dice.choice(("", " :low 0 :high 10", " :low -1", " :high 1e6"))
-            self.params[name] = self.say("param", f":{name}", self.dice.choice(("0", "0.5", "2", "1e-3")) + bounds)
+            self.params[name] = self.say(
+                "param", f":{name}", self.dice.choice(("0", "0.5", "2", "1e-3")) + bounds
+            )
         return self.params[name]
 
     def write_let(self, type: str, depth: int, env: dict[str, str]) -> str:
@@ -261,14 +284,20 @@ class Grammar:
         return self.say("if", self.expression("bool", depth, env), branch(), branch())
 
     def write_when(self, type: str, depth: int, env: dict[str, str]) -> str:
-        return self.say("when", self.expression("bool", depth, env), self._branch(type, depth, env)())
+        return self.say(
+            "when", self.expression("bool", depth, env), self._branch(type, depth, env)()
+        )
 
     def _branch(self, type: str, depth: int, env: dict[str, str]) -> Callable[[], str]:
-        return lambda: self.update(depth, env) if type == "update" else self.expression(type, depth, env)
+        return lambda: (
+            self.update(depth, env) if type == "update" else self.expression(type, depth, env)
+        )
 
     def write_cond(self, type: str, depth: int, env: dict[str, str]) -> str:
         branch = self._branch(type, depth, env)
-        pairs = [(self.expression("bool", depth, env), branch()) for _ in range(self.dice.randint(1, 3))]
+        pairs = [
+            (self.expression("bool", depth, env), branch()) for _ in range(self.dice.randint(1, 3))
+        ]
         pairs.append((self.dice.choice(("else", "else", "True", "true")), branch()))
         if self.dice.random() < 0.5:
             return self.say("cond", *[part for pair in pairs for part in pair])
@@ -278,7 +307,10 @@ class Grammar:
     def write_case(self, type: str, depth: int, env: dict[str, str]) -> str:
         dice, branch = self.dice, self._branch(type, depth, env)
         subject, words = self._subject(depth, env)
-        keys = [dice.sample(words, min(len(words), dice.randint(1, 3))) for _ in range(dice.randint(1, 3))]
+        keys = [
+            dice.sample(words, min(len(words), dice.randint(1, 3)))
+            for _ in range(dice.randint(1, 3))
+        ]
         values = [branch() for _ in keys]
         if type == "num" and dice.random() < 0.4:
             values = [self.number() for _ in keys]
@@ -286,7 +318,11 @@ class Grammar:
         if dice.random() < 0.5:
             shown = [k[0] if len(k) == 1 else f"[{' '.join(k)}]" for k in keys]
             return self.say(
-                "case", subject, *[p for pair in zip(shown, values, strict=True) for p in pair], "else", last
+                "case",
+                subject,
+                *[p for pair in zip(shown, values, strict=True) for p in pair],
+                "else",
+                last,
             )
         clauses = [f"(({' '.join(k)}) {v})" for k, v in zip(keys, values, strict=True)]
         return self.say("case", subject, *clauses, f"(else {last})")
@@ -294,7 +330,11 @@ class Grammar:
     def _subject(self, depth: int, env: dict[str, str]) -> tuple[str, list[str]]:
         """What ``case`` and ``in`` compare, and literals that it may equal."""
         kind = self.dice.choice(("num", "str", "word"))
-        words = {"num": list(NUMBERS), "str": [f'"{w}"' for w in WORDS], "word": [f'"{w}"' for w in KINDS]}[kind]
+        words = {
+            "num": list(NUMBERS),
+            "str": [f'"{w}"' for w in WORDS],
+            "word": [f'"{w}"' for w in KINDS],
+        }[kind]
         if kind == "word" and "" in env:
             kind, words = "num", list(NUMBERS)
         subject = self.input("word", env) if kind == "word" else self.expression(kind, depth, env)
@@ -311,10 +351,15 @@ class Grammar:
         return self.say(head, subject, f"[{' '.join(keys)}]")
 
     def write_null(self, type: str, depth: int, env: dict[str, str]) -> str:
-        return self.say("null?", self.expression(self.dice.choice(("num", "bool", "str")), depth, env))
+        return self.say(
+            "null?", self.expression(self.dice.choice(("num", "bool", "str")), depth, env)
+        )
 
     def write_if_null(self, type: str, depth: int, env: dict[str, str]) -> str:
-        return self.say("if-null", *[self.expression(type, depth, env) for _ in range(self.dice.choice((2, 2, 3)))])
+        return self.say(
+            "if-null",
+            *[self.expression(type, depth, env) for _ in range(self.dice.choice((2, 2, 3)))],
+        )
 
     def write_compare(self, type: str, depth: int, env: dict[str, str]) -> str:
         head = self.dice.choice(("=", "!=", "<", "<=", ">", ">="))
@@ -329,7 +374,9 @@ class Grammar:
         shape = self.dice.random()
         if depth > 1 and shape < 0.6:
             empty = self.say("empty?", self.positions(depth - 2, env))
-            test = self.dice.choice((f"(> tail-n {self.dice.randint(0, 3)})", empty, f"(not {empty})"))
+            test = self.dice.choice(
+                (f"(> tail-n {self.dice.randint(0, 3)})", empty, f"(not {empty})")
+            )
             return self.say("if", test, self.picked(depth - 1, env), self.picked(depth - 1, env))
         if depth > 1 and shape < 0.75:
             return self.say("let", f"((kept {self.positions(depth - 1, env)}))", "(first kept)")
@@ -338,14 +385,20 @@ class Grammar:
     def positions(self, depth: int, env: dict[str, str]) -> str:
         """Positions of the slate that meet some tests."""
         every = self.say(
-            "range", *self.dice.choice(((), ("0",))), self.say("length", self.dice.choice(("acts", "accs")))
+            "range",
+            *self.dice.choice(((), ("0",))),
+            self.say("length", self.dice.choice(("acts", "accs"))),
         )
         if depth <= 0:
             return every
         value = self.say("nth", self.dice.choice(("acts", "accs")), "i")
-        test = self.dice.choice((f"(< {value} {self.dice.choice(NUMBERS)})", "(nth flags i)", f"(null? {value})"))
+        test = self.dice.choice(
+            (f"(< {value} {self.dice.choice(NUMBERS)})", "(nth flags i)", f"(null? {value})")
+        )
         return self.say(
-            "filter", f"({self.dice.choice(('fn', 'lambda', 'λ'))} [i] {test})", self.positions(depth - 1, env)
+            "filter",
+            f"({self.dice.choice(('fn', 'lambda', 'λ'))} [i] {test})",
+            self.positions(depth - 1, env),
         )
 
     # Records.
@@ -354,7 +407,9 @@ class Grammar:
         """``(update ...)``, under choices and bindings."""
         shape = self.dice.random()
         if depth > 1 and shape < 0.5:
-            rule = self.dice.choice((Grammar.write_if, Grammar.write_when, Grammar.write_cond, Grammar.write_case))
+            rule = self.dice.choice(
+                (Grammar.write_if, Grammar.write_when, Grammar.write_cond, Grammar.write_case)
+            )
             return rule(self, "update", depth - 1, env)
         if depth > 1 and shape < 0.6:
             name = self.dice.choice(("a", "b"))
@@ -363,7 +418,9 @@ class Grammar:
             return self.say("let", f"[{name} {value}]", self.update(depth - 1, known))
         fields = self.dice.sample(["x", "y", "p", "kind"], self.dice.randint(0, 3))
         types = {"x": "num", "y": "num", "p": "bool", "kind": "word"}
-        return self.say("update", *[f":{f} {self.expression(types[f], depth - 1, env)}" for f in fields])
+        return self.say(
+            "update", *[f":{f} {self.expression(types[f], depth - 1, env)}" for f in fields]
+        )
 
 
 _EVERY = ("num", "bool", "str", "word")

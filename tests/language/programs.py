@@ -34,7 +34,9 @@ WORDS = ("a", "b", "fact", "")
 INEXACT = ("exp", "log", "log1p", "tanh")
 
 literals = st.one_of(
-    st.sampled_from(["0", "-0.0", "0.0", "1", "-1", "2", "0.5", "3", "4", "0.1", "1e300", "1e-300", "-7"]),
+    st.sampled_from(
+        ["0", "-0.0", "0.0", "1", "-1", "2", "0.5", "3", "4", "0.1", "1e300", "1e-300", "-7"]
+    ),
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
 )
 words = st.sampled_from([f'"{w}"' for w in WORDS])
@@ -48,7 +50,9 @@ def _any(heads: tuple[str, ...], *arguments: st.SearchStrategy[str]) -> st.Searc
     return st.sampled_from(heads).flatmap(lambda head: _call(head, *arguments))
 
 
-def _let(value: st.SearchStrategy[str], body: st.SearchStrategy[str], name: str) -> st.SearchStrategy[str]:
+def _let(
+    value: st.SearchStrategy[str], body: st.SearchStrategy[str], name: str
+) -> st.SearchStrategy[str]:
     # The bound value is used twice, so that staging has something to share.
     return st.tuples(value, body).map(lambda v: f"(let [{name} {v[0]}] (if-null {v[1]} {name}))")
 
@@ -63,7 +67,18 @@ def program(type: str, depth: int, inexact: bool) -> st.SearchStrategy[str]:
     if depth == 0:
         return leaves[type]
     n, b, s = (program(t, depth - 1, inexact) for t in ("num", "bool", "str"))
-    unary = ("-", "/", "abs", "sqrt", "sign", "floor", "ceil", "hours", "weeks", *(INEXACT if inexact else ()))
+    unary = (
+        "-",
+        "/",
+        "abs",
+        "sqrt",
+        "sign",
+        "floor",
+        "ceil",
+        "hours",
+        "weeks",
+        *(INEXACT if inexact else ()),
+    )
     same = {"num": n, "bool": b, "str": s}[type]
     common = [
         leaves[type],
@@ -82,7 +97,9 @@ def program(type: str, depth: int, inexact: bool) -> st.SearchStrategy[str]:
             _any(("+", "-", "*", "/", "min", "max"), n, n),
             _any(("+", "*", "min", "max", "clamp"), n, n, n),
             _call("pow", n, st.sampled_from(["0.5", "1", "2", "3", "4"]) if not inexact else n),
-            st.tuples(s, words, literals, literals).map(lambda v: "(case {} {} {} else {})".format(*v)),
+            st.tuples(s, words, literals, literals).map(
+                lambda v: "(case {} {} {} else {})".format(*v)
+            ),
         ]
     elif type == "bool":
         own = [

@@ -19,7 +19,17 @@ from tests.language.vocabulary import SLOTS
 
 A_HANG = 5.0
 """Seconds of processor time: the slowest text takes a tenth, and what explodes takes minutes."""
-ROW = {"x": 2.0, "y": 3.0, "z": 0.5, "p": True, "q": False, "s": "a", "new/branch": "b", "kind": "fact", "tags": ["a"]}
+ROW = {
+    "x": 2.0,
+    "y": 3.0,
+    "z": 0.5,
+    "p": True,
+    "q": False,
+    "s": "a",
+    "new/branch": "b",
+    "kind": "fact",
+    "tags": ["a"],
+}
 LISTS = {"x": [0.5, 2.0, 1.0], "y": [9.0, 1.0, 3.0], "p": [True, False, True]}
 
 
@@ -75,7 +85,9 @@ def test_nothing_that_reaches_for_code_becomes_a_policy(family: str) -> None:
     harmless = {text for text in attacks(family) if outcome(text, "num") == "policy"}
     assert len(harmless) < 0.05 * len(attacks(family))
     for text in harmless:
-        assert not any(name in text for name in ("eval ", "import", "exec", "open", "os.", "getattr", "canary")), text
+        assert not any(
+            name in text for name in ("eval ", "import", "exec", "open", "os.", "getattr", "canary")
+        ), text
 
 
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
@@ -105,5 +117,7 @@ for text in texts:
 loud = ("open", "exec", "compile", "import", "os.", "subprocess.", "socket.", "pickle.", "marshal.", "ctypes.")
 print([item for item in seen if item[0].startswith(loud)])
 """
-    done = subprocess.run([sys.executable, "-c", code, str(every)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(every)], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"

@@ -13,7 +13,12 @@ from tests.language.programs import NUM, program
 
 SLOT = Signature(
     "reinforce",
-    [Input("a"), Input("b"), Input("word", "str", words=("one", "two", "three")), Input("flag", "bool")],
+    [
+        Input("a"),
+        Input("b"),
+        Input("word", "str", words=("one", "two", "three")),
+        Input("flag", "bool"),
+    ],
     "record",
     fields=("a", "b", "flag"),
 )
@@ -65,11 +70,22 @@ rows = st.fixed_dictionaries(
 )
 
 
-@given(program("num", 2, inexact=True), program("bool", 2, inexact=True), program("num", 2, inexact=True), rows)
-def test_what_changes_when_it_is_run_was_foreseen(number: str, test: str, other: str, row: dict) -> None:
+@given(
+    program("num", 2, inexact=True),
+    program("bool", 2, inexact=True),
+    program("num", 2, inexact=True),
+    rows,
+)
+def test_what_changes_when_it_is_run_was_foreseen(
+    number: str, test: str, other: str, row: dict
+) -> None:
     source = f"(fn [x y z p q s t] (if {test} (update :x {number}) (update :y {other})))"
     policy = compile_policy(source, PROGRAMS)
     foreseen = changed_fields(policy, {name: row[name] for name in "pqst"})
     for name, value in policy.row(row).items():  # type: ignore[union-attr]
         same = value == row[name] or (value != value and row[name] != row[name])
-        assert same or name in foreseen or (value == 0 and row[name] == 0 and math.copysign(1, row[name]) < 0)
+        assert (
+            same
+            or name in foreseen
+            or (value == 0 and row[name] == 0 and math.copysign(1, row[name]) < 0)
+        )

@@ -23,11 +23,28 @@ NUMBERS: list[float | None] = [
 BOOLS: list[bool | None] = [True, False, None]
 STRINGS: list[str | None] = ["a", "b", "", "über", None]
 SLOT = Signature(
-    "score", [Input("x"), Input("y"), Input("z"), Input("p", "bool"), Input("q", "bool"), Input("s", "str")]
+    "score",
+    [Input("x"), Input("y"), Input("z"), Input("p", "bool"), Input("q", "bool"), Input("s", "str")],
 )
 NAMES = "xyz"
 
-UNARY = ("-", "/", "abs", "exp", "log", "log1p", "sqrt", "tanh", "sign", "floor", "ceil", "+", "*", "min", "null?")
+UNARY = (
+    "-",
+    "/",
+    "abs",
+    "exp",
+    "log",
+    "log1p",
+    "sqrt",
+    "tanh",
+    "sign",
+    "floor",
+    "ceil",
+    "+",
+    "*",
+    "min",
+    "null?",
+)
 UNITS = ("days", "hours", "minutes", "weeks")
 BINARY = ("+", "-", "*", "/", "pow", "min", "max", "=", "!=", "<", "<=", ">", ">=", "if-null")
 TERNARY = ("clamp", "+", "-", "*", "min", "max", "<", "<=", "=")
@@ -48,10 +65,17 @@ def agree(source: str, rows: dict[str, list], slot: Signature) -> None:
     """Columns equal rows on every bit, arrays nearly, for every row of a table."""
     policy = compile_policy(source, slot)
     frame = pl.DataFrame(
-        rows, schema={n: {"num": pl.Float64, "bool": pl.Boolean, "str": pl.String}[slot.inputs[n].type] for n in rows}
+        rows,
+        schema={
+            n: {"num": pl.Float64, "bool": pl.Boolean, "str": pl.String}[slot.inputs[n].type]
+            for n in rows
+        },
     )
     columns = policy.columns(frame).to_list()
-    single = [policy.row(dict(zip(rows, values, strict=True))) for values in zip(*rows.values(), strict=True)]
+    single = [
+        policy.row(dict(zip(rows, values, strict=True)))
+        for values in zip(*rows.values(), strict=True)
+    ]
     wrong = [
         (v, c, r)
         for v, c, r in zip(zip(*rows.values(), strict=True), columns, single, strict=True)
@@ -74,9 +98,13 @@ def near(policy: Policy, rows: dict[str, list], slot: Signature, expected: list)
     assert missing.tolist() == [e is None for e in expected], policy.source
     if policy.signature.returns == "num":
         wanted = np.array([math.nan if e is None else e for e in expected])
-        np.testing.assert_allclose(values[~missing], wanted[~missing], rtol=1e-12, atol=0, err_msg=policy.source)
+        np.testing.assert_allclose(
+            values[~missing], wanted[~missing], rtol=1e-12, atol=0, err_msg=policy.source
+        )
         zero = ~missing & (wanted == 0)
-        assert (np.signbit(values[zero]) == np.signbit(wanted[zero])).all(), f"{policy.source}: signs of zeros"
+        assert (np.signbit(values[zero]) == np.signbit(wanted[zero])).all(), (
+            f"{policy.source}: signs of zeros"
+        )
     else:
         assert [v for v, m in zip(values.tolist(), missing, strict=True) if not m] == [
             e for e in expected if e is not None
@@ -113,7 +141,9 @@ def test_binary_with_a_literal(op: str) -> None:
 @pytest.mark.long
 def test_constant_powers() -> None:
     """Polars takes products for some whole exponents, which round differently from ``pow``."""
-    bases = [x * sign for x in np.random.default_rng(0).lognormal(0, 2, 300).tolist() for sign in (1, -1)] + NUMBERS
+    bases = [
+        x * sign for x in np.random.default_rng(0).lognormal(0, 2, 300).tolist() for sign in (1, -1)
+    ] + NUMBERS
     for exponent in [*range(-40, 41), 0.25, -0.5, 1.5, 2.5, 100, 1e300]:
         agree(f"(fn [x] (pow x {exponent}))", {"x": bases}, SLOT)
         agree(f"(fn [x] (pow {exponent} x))", {"x": bases}, SLOT)
@@ -206,6 +236,12 @@ def test_case(body: str) -> None:
 def test_a_choice_that_takes_one_branch_throughout(op: str, choice: str) -> None:
     for p, s, y in itertools.product(BOOLS, ["a", "b", None], [1.0, None]):
         count = len(NUMBERS)
-        rows = {"x": NUMBERS, "y": [y] * count, "p": [p] * count, "q": [p] * count, "s": [s] * count}
+        rows = {
+            "x": NUMBERS,
+            "y": [y] * count,
+            "p": [p] * count,
+            "q": [p] * count,
+            "s": [s] * count,
+        }
         agree(f"(fn [x y p q s] ({op} x {choice}))", rows, SLOT)
         agree(f"(fn [x y p q s] ({op} {choice} x))", rows, SLOT)

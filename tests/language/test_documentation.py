@@ -48,7 +48,9 @@ def literal(form: Form) -> Any:
     if form.kind == "list":
         return [literal(item) for item in form.items]
     if form.kind == "symbol":
-        return {"true": True, "false": False, "null": None, "inf": math.inf, "nan": math.nan}[form.text]
+        return {"true": True, "false": False, "null": None, "inf": math.inf, "nan": math.nan}[
+            form.text
+        ]
     return form.text if form.kind == "str" else form.number
 
 
@@ -117,7 +119,9 @@ def near(found: Any, expected: Any) -> bool:
         return set(found) == set(expected) and all(near(found[k], v) for k, v in expected.items())
     if isinstance(expected, float) and isinstance(found, float):
         return found == pytest.approx(expected, abs=6e-11, rel=6e-10, nan_ok=True)
-    return found is expected if expected is None or isinstance(expected, bool) else found == expected
+    return (
+        found is expected if expected is None or isinstance(expected, bool) else found == expected
+    )
 
 
 def slate_of(example: Example) -> tuple[list[dict[str, Any]], bool]:
@@ -126,10 +130,15 @@ def slate_of(example: Example) -> tuple[list[dict[str, Any]], bool]:
     if not sizes:
         return [example.given] * 2, False
     (size,) = sizes
-    return [{n: v[i] if isinstance(v, list) else v for n, v in example.given.items()} for i in range(size)], True
+    return [
+        {n: v[i] if isinstance(v, list) else v for n, v in example.given.items()}
+        for i in range(size)
+    ], True
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=[e.source.replace("\n", " ")[:60] for e in EXAMPLES])
+@pytest.mark.parametrize(
+    "example", EXAMPLES, ids=[e.source.replace("\n", " ")[:60] for e in EXAMPLES]
+)
 def test_an_example_gives_what_it_says_on_row_columns_and_arrays(example: Example) -> None:
     policy = policy_of(example)
     rows, slate = slate_of(example)
@@ -144,7 +153,9 @@ def test_an_example_gives_what_it_says_on_row_columns_and_arrays(example: Exampl
     assert near(policy.columns(frame).to_list(), expected)
 
     aggregates = policy.aggregates(frame).rows(named=True) if policy.root.op != "const" else []
-    found = [policy.row(r, aggregates=aggregates[i] if aggregates else None) for i, r in enumerate(rows)]
+    found = [
+        policy.row(r, aggregates=aggregates[i] if aggregates else None) for i, r in enumerate(rows)
+    ]
     assert near(found, expected)
 
     blank = {"num": 0.0, "bool": False, "str": ""}
@@ -159,9 +170,14 @@ def test_an_example_gives_what_it_says_on_row_columns_and_arrays(example: Exampl
             arrays[name] = (np.array(filled, dtype), np.array([v is None for v in values]))
     results = policy.updates(arrays) if policy.root.op == "record" else {"": policy.arrays(arrays)}
     lists = {
-        k: [None if n is not None and n[i] else v for i, v in enumerate(a.tolist())] for k, (a, n) in results.items()
+        k: [None if n is not None and n[i] else v for i, v in enumerate(a.tolist())]
+        for k, (a, n) in results.items()
     }
-    listed = [{k: v[i] for k, v in lists.items()} for i in range(len(rows))] if "" not in lists else lists[""]
+    listed = (
+        [{k: v[i] for k, v in lists.items()} for i in range(len(rows))]
+        if "" not in lists
+        else lists[""]
+    )
     assert near(listed, expected)
 
 
@@ -200,7 +216,9 @@ def used_in_examples() -> set[str]:
     """The names of all calls, in examples and in packs."""
     packs = [text for info, text in blocks("hy") if info.strip() == "pack"]
     sources = [*(example.source for example in EXAMPLES), *packs]
-    return {name for source in sources for form in read_forms(Text(source)) for name in called(form)}
+    return {
+        name for source in sources for form in read_forms(Text(source)) for name in called(form)
+    }
 
 
 def code_in(text: str) -> list[str]:
@@ -209,9 +227,14 @@ def code_in(text: str) -> list[str]:
 
 def table(heading: str) -> list[list[str]]:
     """The cells of the table whose first column has this heading."""
-    match = re.search(rf"^\| {re.escape(heading)} \|.*\n\|[-|]+\n((?:\|.*\n)+)", PAGE, flags=re.MULTILINE)
+    match = re.search(
+        rf"^\| {re.escape(heading)} \|.*\n\|[-|]+\n((?:\|.*\n)+)", PAGE, flags=re.MULTILINE
+    )
     assert match is not None, heading
-    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in match.group(1).splitlines()]
+    return [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in match.group(1).splitlines()
+    ]
 
 
 def test_every_form_has_an_example() -> None:
@@ -236,7 +259,11 @@ def test_examples_call_nothing_that_is_not_there() -> None:
 
 
 def test_every_alias_is_in_its_table_and_means_what_it_says() -> None:
-    rows = {alias: code_in(cells[1])[0] for cells in table("also written") for alias in code_in(cells[0])}
+    rows = {
+        alias: code_in(cells[1])[0]
+        for cells in table("also written")
+        for alias in code_in(cells[0])
+    }
     assert rows == dict(ALIASES)
 
 
@@ -254,7 +281,10 @@ def test_every_type_and_its_nulls_are_in_the_table() -> None:
 
 
 def test_every_link_leads_somewhere() -> None:
-    headings = {re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ (.*)$", PAGE, re.M)}
+    headings = {
+        re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-")
+        for h in re.findall(r"^#+ (.*)$", PAGE, re.M)
+    }
     for target in re.findall(r"\]\((?!http)([^)]+)\)", PAGE):
         path, _, anchor = target.partition("#")
         if path:
@@ -276,24 +306,38 @@ def helpers_table() -> str:
 
 def limits_table() -> str:
     source = Path(reader.__file__).read_text(encoding="utf-8")
-    found = re.findall(r'^(MAX_\w+) = ([^\n]*)\n(?:"""(.*?)"""\n)?', source, flags=re.MULTILINE | re.DOTALL)
-    rows = [f"| `{name}` | {getattr(reader, name):,} | {' '.join(doc.split())} |" for name, _, doc in found]
-    assert len(rows) == sum(name.startswith("MAX_") for name in vars(reader)), "a limit is not in the table"
+    found = re.findall(
+        r'^(MAX_\w+) = ([^\n]*)\n(?:"""(.*?)"""\n)?', source, flags=re.MULTILINE | re.DOTALL
+    )
+    rows = [
+        f"| `{name}` | {getattr(reader, name):,} | {' '.join(doc.split())} |"
+        for name, _, doc in found
+    ]
+    assert len(rows) == sum(name.startswith("MAX_") for name in vars(reader)), (
+        "a limit is not in the table"
+    )
     return "\n".join(["| limit | value | |", "|---|---:|---|", *rows])
 
 
 def returns(signature: Signature) -> str:
     if signature.returns == "record":
         return f"record of {', '.join(f'`{f}`' for f in signature.fields)}"
-    return signature.returns + (f": {', '.join(f'`{w}`' for w in signature.words)}" if signature.words else "")
+    return signature.returns + (
+        f": {', '.join(f'`{w}`' for w in signature.words)}" if signature.words else ""
+    )
 
 
 def stages_of(signature: Signature) -> tuple[str, ...]:
     """The stages of which a slot offers the features, but for some."""
     offered = {
-        stage: [f.name for f in FEATURES.values() if f.stage == stage] for stage in ("memory", "query", "spread")
+        stage: [f.name for f in FEATURES.values() if f.stage == stage]
+        for stage in ("memory", "query", "spread")
     }
-    return tuple(stage for stage, names in offered.items() if 2 * len(set(names) & set(signature.inputs)) > len(names))
+    return tuple(
+        stage
+        for stage, names in offered.items()
+        if 2 * len(set(names) & set(signature.inputs)) > len(names)
+    )
 
 
 def slots_table() -> str:
@@ -302,10 +346,20 @@ def slots_table() -> str:
     pairs: dict[str, list[str]] = {}
     for slot in SLOTS.values():
         signature, stages = slot.signature, stages_of(slot.signature)
-        missing = [f.name for f in FEATURES.values() if f.stage in stages and f.name not in signature.inputs]
-        read = ", ".join(stages) + (f" without {', '.join(f'`{name}`' for name in missing)}" if missing else "")
-        aggregates = "aggregates" + (" and lists" if signature.lists else "") if signature.aggregates else ""
-        rows.append(f"| `{slot.name}` | {slot.doc} | {returns(signature)} | {read} | {aggregates} |")
+        missing = [
+            f.name
+            for f in FEATURES.values()
+            if f.stage in stages and f.name not in signature.inputs
+        ]
+        read = ", ".join(stages) + (
+            f" without {', '.join(f'`{name}`' for name in missing)}" if missing else ""
+        )
+        aggregates = (
+            "aggregates" + (" and lists" if signature.lists else "") if signature.aggregates else ""
+        )
+        rows.append(
+            f"| `{slot.name}` | {slot.doc} | {returns(signature)} | {read} | {aggregates} |"
+        )
         for item in signature.inputs.values():
             if item.name in FEATURES and FEATURES[item.name].stage in stages:
                 continue
@@ -313,7 +367,9 @@ def slots_table() -> str:
             if side in ("new", "old") and feature in FEATURES:
                 pairs.setdefault(f"| `{slot.name}` | `{side}/...` | |", []).append(feature)
             else:
-                own.append(f"| `{slot.name}` | `{item.name}` | {type_of(item.type, item.words)} | {item.doc} |")
+                own.append(
+                    f"| `{slot.name}` | `{item.name}` | {type_of(item.type, item.words)} | {item.doc} |"
+                )
     own += [f"{front} {', '.join(f'`{f}`' for f in found)} |" for front, found in pairs.items()]
     return "\n".join([*rows, "", *own])
 
@@ -333,7 +389,8 @@ def features_table() -> str:
 
 def link_edges_table() -> str:
     rows = [
-        f"| `{word}` | {f'`{EDGES[word]}`' if word in EDGES else 'none'} |" for word in SLOTS["link"].signature.words
+        f"| `{word}` | {f'`{EDGES[word]}`' if word in EDGES else 'none'} |"
+        for word in SLOTS["link"].signature.words
     ]
     return "\n".join(["| link says | edge |", "|---|---|", *rows])
 
@@ -341,7 +398,9 @@ def link_edges_table() -> str:
 def settings_table() -> str:
     rows = ["| setting | type | range | what it is |", "|---|---|---|---|"]
     for s in SETTINGS.values():
-        span = " ".join(f"`{w}`" for w in s.words) or ("" if s.type == "bool" else f"{s.low:g}..{s.high:g}")
+        span = " ".join(f"`{w}`" for w in s.words) or (
+            "" if s.type == "bool" else f"{s.low:g}..{s.high:g}"
+        )
         rows.append(f"| `{s.name}` | {s.type} | {span} | {s.doc} |")
     return "\n".join(rows)
 
@@ -364,7 +423,9 @@ def between(name: str) -> re.Pattern[str]:
 def test_a_table_says_what_is_declared(name: str) -> None:
     match = between(name).search(PAGE)
     assert match is not None
-    assert match.group() == TABLES[name]() + "\n", "write it anew: python tests/language/test_documentation.py"
+    assert match.group() == TABLES[name]() + "\n", (
+        "write it anew: python tests/language/test_documentation.py"
+    )
 
 
 if __name__ == "__main__":

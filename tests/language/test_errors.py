@@ -32,9 +32,17 @@ def marked(found: PolicyError) -> str:
 
 
 NAMES = [
-    ("(fn [similarty] similarty)", "Unknown input similarty of recall-score. Did you mean similarity?", "similarty"),
+    (
+        "(fn [similarty] similarty)",
+        "Unknown input similarty of recall-score. Did you mean similarity?",
+        "similarty",
+    ),
     ("(fn [similarity] recency)", "recency is a feature, but no argument", "recency"),
-    ("(fn [similarity] (+ similarity recensy))", 'Nothing is called "recensy" here. Did you mean recency?', "recensy"),
+    (
+        "(fn [similarity] (+ similarity recensy))",
+        'Nothing is called "recensy" here. Did you mean recency?',
+        "recensy",
+    ),
     ("(fn [similarity] (squrt similarity))", 'no function "squrt". Did you mean sqrt', "squrt"),
     ("(fn [similarity] (gaus similarity 1 2))", "Did you mean gauss", "gaus"),
     ("(fn [similarity] (mod similarity 2))", "The remainder is left out", "mod"),
@@ -48,23 +56,55 @@ NAMES = [
 ]
 TYPES = [
     ('(fn [] (if (= 1 1) 1 "a"))', "two types: a number, and here a string", '"a"'),
-    ("(fn [similarity] (if similarity 1 2))", "if tests true or false, and this is a number", "similarity"),
+    (
+        "(fn [similarity] (if similarity 1 2))",
+        "if tests true or false, and this is a number",
+        "similarity",
+    ),
     ("(fn [pinned] (+ pinned 1))", "+ takes a number, and this is true or false", "pinned"),
     ("(fn [kind] kind)", "recall-score returns a number, and this is a string", "kind"),
-    ('(fn [kind] (if (= kind "fcat") 1 2))', '"fcat" is not a value of kind. Did you mean fact?', '"fcat"'),
-    ("(fn [kind] (if (= kind 'fcat) 1 2))", '"fcat" is not a value of kind. Did you mean fact?', "'fcat"),
-    ("(fn [kind] (if (!= (quote fcat) kind) 1 2))", '"fcat" is not a value of kind', "(quote fcat)"),
+    (
+        '(fn [kind] (if (= kind "fcat") 1 2))',
+        '"fcat" is not a value of kind. Did you mean fact?',
+        '"fcat"',
+    ),
+    (
+        "(fn [kind] (if (= kind 'fcat) 1 2))",
+        '"fcat" is not a value of kind. Did you mean fact?',
+        "'fcat",
+    ),
+    (
+        "(fn [kind] (if (!= (quote fcat) kind) 1 2))",
+        '"fcat" is not a value of kind',
+        "(quote fcat)",
+    ),
     ("(fn [kind] (case kind 'fcat 1 else 2))", '"fcat" is not a value of kind', "fcat"),
     ("(fn [kind] (if (in kind '(fcat)) 1 2))", '"fcat" is not a value of kind', "fcat"),
     ('(fn [kind] (let [w "fcat"] (if (= kind w) 1 2)))', '"fcat" is not a value of kind', "w"),
     ('(fn [kind] (case kind "fact" 1 "gaol" 2 else 0))', "Did you mean goal", '"gaol"'),
     ('(fn [kind] (if (in kind ["fact" "evnt"]) 1 0))', "Did you mean event", '"evnt"'),
     ("(fn [kind similarity] (if (= kind similarity) 1 0))", "two types", "similarity"),
-    ("(fn [similarity] (sqrt similarity 2))", "sqrt takes 1 argument, and here are 2", "(sqrt similarity 2)"),
-    ("(fn [similarity] (clamp similarity 2))", "clamp takes 3 arguments, and here are 2", "(clamp similarity 2)"),
+    (
+        "(fn [similarity] (sqrt similarity 2))",
+        "sqrt takes 1 argument, and here are 2",
+        "(sqrt similarity 2)",
+    ),
+    (
+        "(fn [similarity] (clamp similarity 2))",
+        "clamp takes 3 arguments, and here are 2",
+        "(clamp similarity 2)",
+    ),
     ("(fn [similarity] (if pinned 1))", "if takes 3 arguments", "(if pinned 1)"),
-    ("(fn [similarity] (similarity 1))", "similarity is a number here, not a function", "similarity"),
-    ("(fn [] (half-life-decay 1))", "(half-life-decay age half-life) takes 2 arguments", "(half-life-decay 1)"),
+    (
+        "(fn [similarity] (similarity 1))",
+        "similarity is a number here, not a function",
+        "similarity",
+    ),
+    (
+        "(fn [] (half-life-decay 1))",
+        "(half-life-decay age half-life) takes 2 arguments",
+        "(half-life-decay 1)",
+    ),
     ("(fn [] half-life-decay)", "half-life-decay is a function", "half-life-decay"),
     ("(fn [] (let [+ 2] (+ 1 2)))", "+ is a form of the dialect and cannot be bound", "+"),
     ("(fn [] (let [a] a))", "has no value", "a"),
@@ -163,18 +203,25 @@ def test_syntax(source: str, said: str, under: str | None) -> None:
 
 
 def test_results_come_from_the_slots_words() -> None:
-    assert compile_policy('(fn [pinned] (if pinned "keep" "drop"))', LABEL).row({"pinned": True}) == "keep"
+    assert (
+        compile_policy('(fn [pinned] (if pinned "keep" "drop"))', LABEL).row({"pinned": True})
+        == "keep"
+    )
     found = error('(fn [pinned] (cond pinned "keep" else (let [a 1] "dorp")))', LABEL)
     assert found.message == '"dorp" is not a result of label. Did you mean drop?'
     assert marked(found) == '"dorp"'
 
 
 def test_an_error_shows_line_caret_policy_file_and_hash() -> None:
-    found = error("(fn [similarity]\n  (+ similarity\n     recensy))", name="mine", file="packs/mine.hy")
+    found = error(
+        "(fn [similarity]\n  (+ similarity\n     recensy))", name="mine", file="packs/mine.hy"
+    )
     assert (found.line, found.column, found.end_column) == (3, 6, 12)
     assert found.policy == "mine"
     shown = str(found)
-    assert shown.startswith(f"packs/mine.hy, mine [{found.hash[:12]}], line 3, column 6: Nothing is called")
+    assert shown.startswith(
+        f"packs/mine.hy, mine [{found.hash[:12]}], line 3, column 6: Nothing is called"
+    )
     assert shown.endswith("     recensy))\n       ^^^^^^^")
     assert str(pickle.loads(pickle.dumps(found))) == shown
 

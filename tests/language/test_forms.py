@@ -21,7 +21,15 @@ INPUTS = (
 )
 SLOT = Signature("recall-score", INPUTS)
 TEST = Signature("eligible", INPUTS, "bool")
-ROW = {"x": 2.0, "y": 8.0, "age_days": 30.0, "pinned": False, "kind": "fact", "branch": "main", "new/kind": "event"}
+ROW = {
+    "x": 2.0,
+    "y": 8.0,
+    "age_days": 30.0,
+    "pinned": False,
+    "kind": "fact",
+    "branch": "main",
+    "new/kind": "event",
+}
 
 
 def value(body: str, signature: Signature = SLOT, **changes: object) -> object:
@@ -161,11 +169,18 @@ def test_nan_equals_itself_and_is_greatest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "expected"), [("(days 3)", 3.0), ("(weeks 2)", 14.0), ("(hours 36)", 1.5), ("(minutes 720)", 0.5)]
+    ("body", "expected"),
+    [("(days 3)", 3.0), ("(weeks 2)", 14.0), ("(hours 36)", 1.5), ("(minutes 720)", 0.5)],
 )
 def test_units_give_days(body: str, expected: float) -> None:
     assert value(body) == expected
-    assert value(body.replace(")", " )").replace(body.split()[1][:-1], "x"), x=float(body.split()[1][:-1])) == expected
+    assert (
+        value(
+            body.replace(")", " )").replace(body.split()[1][:-1], "x"),
+            x=float(body.split()[1][:-1]),
+        )
+        == expected
+    )
 
 
 def test_both_spellings_of_a_name_are_one() -> None:
@@ -195,7 +210,9 @@ def test_a_constant_policy_is_as_long_as_its_frame() -> None:
 
 @pytest.mark.parametrize("rows", [0, 1, 2])
 def test_every_type_keeps_its_type_at_every_length(rows: int) -> None:
-    frame = pl.DataFrame({"x": [1] * rows, "branch": ["a"] * rows}, schema={"x": pl.Int8, "branch": pl.Categorical})
+    frame = pl.DataFrame(
+        {"x": [1] * rows, "branch": ["a"] * rows}, schema={"x": pl.Int8, "branch": pl.Categorical}
+    )
     label = Signature("label", INPUTS, "str")
     for signature, body, dtype in (
         (SLOT, "(* x 200)", pl.Float64),
@@ -227,9 +244,14 @@ def test_a_column_made_from_a_literal_is_no_literal() -> None:
 @pytest.mark.parametrize("chunks", [1, 2, 3])
 def test_bits_do_not_depend_on_the_length_of_the_frame(rows: int, chunks: int) -> None:
     policy = compile_policy("(fn [x y] (pow x y))", SLOT)
-    x, y = [(1 / 3, 1.7, 0.1)[i % 3] for i in range(rows)], [(5.0, 7.0, 3.0, 6.0)[i % 4] for i in range(rows)]
+    x, y = (
+        [(1 / 3, 1.7, 0.1)[i % 3] for i in range(rows)],
+        [(5.0, 7.0, 3.0, 6.0)[i % 4] for i in range(rows)],
+    )
     frame = pl.DataFrame({"x": x, "y": y})
-    frame = pl.concat([frame[i : i + 1] for i in range(chunks - 1)] + [frame[chunks - 1 :]], rechunk=False)
+    frame = pl.concat(
+        [frame[i : i + 1] for i in range(chunks - 1)] + [frame[chunks - 1 :]], rechunk=False
+    )
     assert policy.columns(frame).to_list() == [math.pow(a, b) for a, b in zip(x, y, strict=True)]
 
 
@@ -264,7 +286,9 @@ def test_results_never_alias_the_callers_arrays() -> None:
 def test_helpers_are_inlined_and_see_only_their_arguments() -> None:
     source = "(defn twice [n] (* 2 n)) (defn four [n] (twice (twice n))) (fn [x] (four x))"
     assert compile_policy(source, SLOT).row({"x": 3.0}) == 12.0
-    given = compile_policy("(fn [x] (twice x))", SLOT, helpers=('(defn twice [n] "Doubles." (* 2 n))',))
+    given = compile_policy(
+        "(fn [x] (twice x))", SLOT, helpers=('(defn twice [n] "Doubles." (* 2 n))',)
+    )
     assert given.row({"x": 3.0}) == 6.0
 
 
@@ -311,13 +335,21 @@ def test_every_helper_of_the_library_says_what_it_is() -> None:
 
 
 def scaled(**params: float) -> Policy:
-    return compile_policy("(fn [x] (* (param :scale 2 :low 0 :high 10) x))", SLOT, params=params or None)
+    return compile_policy(
+        "(fn [x] (* (param :scale 2 :low 0 :high 10) x))", SLOT, params=params or None
+    )
 
 
 def test_params_have_defaults_bounds_and_values() -> None:
     policy = scaled()
     (param,) = policy.params.values()
-    assert (param.name, param.default, param.low, param.high, param.value) == ("scale", 2.0, 0.0, 10.0, 2.0)
+    assert (param.name, param.default, param.low, param.high, param.value) == (
+        "scale",
+        2.0,
+        0.0,
+        10.0,
+        2.0,
+    )
     other = policy.with_params({"scale": 5})
     assert other.row({"x": 1.0}) == 5.0
     assert other.params["scale"].default == 2.0
@@ -337,4 +369,6 @@ def test_params_are_checked() -> None:
 
 def test_compiling_is_cached_by_content() -> None:
     source = "(fn [x] (+ x 1))"
-    assert compile_policy(source, SLOT) is compile_policy(source, Signature("recall_score", list(INPUTS)))
+    assert compile_policy(source, SLOT) is compile_policy(
+        source, Signature("recall_score", list(INPUTS))
+    )

@@ -37,7 +37,12 @@ def test_thousands_of_inputs_find_nothing(session: Session, count: int) -> None:
     assert tally.inputs == tally.valid + sum(tally.errors.values()) == count
     assert tally.valid > 0.3 * tally.inputs
     tally.errors.pop("InputError", None)  # half of a surrogate pair in the text of a pack
-    assert set(tally.errors) == {"PolicySyntaxError", "PolicyTypeError", "PolicyNameError", "PolicyLimitError"}
+    assert set(tally.errors) == {
+        "PolicySyntaxError",
+        "PolicyTypeError",
+        "PolicyNameError",
+        "PolicyLimitError",
+    }
     assert set(tally.kinds) == {"drawn", "mutated", "attack", "reached", "shipped", "pack"}
     assert tally.compared > 4
     assert tally.kept > 4
@@ -113,7 +118,9 @@ with canaries.near():
     builtins.memlab_canary()
 print(sorted({line.split()[0] for line in canaries.song}))
 """
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
     assert {"compile", "exec", "import", "open", "the"} <= set(ast.literal_eval(done.stdout))
 
 

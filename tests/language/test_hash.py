@@ -117,7 +117,10 @@ def test_negative_zero_is_a_value_of_its_own():
     divided = policy("(fn [x] (/ x (param :d 1.0)))")
     values = [divided.with_params({"d": d}).row({"x": 1.0}) for d in (0.0, -0.0)]
     assert values == [divided.with_params({"d": d}).columns(_one()).item() for d in (0.0, -0.0)]
-    assert [divided.with_params({"d": d}).params["d"].value.hex() for d in (0.0, -0.0)] == ["0x0.0p+0", "-0x0.0p+0"]
+    assert [divided.with_params({"d": d}).params["d"].value.hex() for d in (0.0, -0.0)] == [
+        "0x0.0p+0",
+        "-0x0.0p+0",
+    ]
 
 
 def _one() -> pl.DataFrame:

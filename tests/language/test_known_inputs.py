@@ -22,7 +22,10 @@ def columns(policy, dice, known):
         elif kind == "bool":
             found[name] = dice.random(ROWS) < 0.5, None
         elif kind == "str":
-            found[name] = dice.choice(np.array(["user", "assistant", "other"], dtype=object), ROWS), None
+            found[name] = (
+                dice.choice(np.array(["user", "assistant", "other"], dtype=object), ROWS),
+                None,
+            )
         else:
             found[name] = dice.normal(size=ROWS), None
     return found
@@ -34,9 +37,13 @@ def test_a_smaller_program_agrees_with_the_whole(pack, slot):
     policy, dice = memlab.load_pack(pack).policies[slot], np.random.default_rng(5)
     if policy.derived:
         pytest.skip("it reads sets")
-    flags = [name for name in policy.inputs if name.startswith(("asks-", "names-")) and name in FEATURES]
+    flags = [
+        name for name in policy.inputs if name.startswith(("asks-", "names-")) and name in FEATURES
+    ]
     for _ in range(8):
-        known = {name: None if FEATURES[name].nullable else bool(dice.random() < 0.5) for name in flags}
+        known = {
+            name: None if FEATURES[name].nullable else bool(dice.random() < 0.5) for name in flags
+        }
         given = columns(policy, dice, known)
         values, nulls = policy.arrays(given, order=np.arange(ROWS))
         program = Program(policy).knowing(tuple(known.items()))

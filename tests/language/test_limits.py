@@ -13,7 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
 
-from memlab.errors import PolicyError, PolicyLimitError, PolicyNameError, PolicySyntaxError, PolicyTypeError
+from memlab.errors import (
+    PolicyError,
+    PolicyLimitError,
+    PolicyNameError,
+    PolicySyntaxError,
+    PolicyTypeError,
+)
 from memlab.kernel.language import Input, Policy, Signature, compile_policy, read_pack
 
 SLOT = Signature("recall-score", [Input("x"), Input("y"), Input("s", "str")])
@@ -102,7 +108,9 @@ def limit_of_time(source: str) -> float:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_are_refused(name: str) -> None:
-    with pytest.raises((PolicyLimitError, PolicySyntaxError, PolicyTypeError, PolicyNameError)) as caught:
+    with pytest.raises(
+        (PolicyLimitError, PolicySyntaxError, PolicyTypeError, PolicyNameError)
+    ) as caught:
         compile_policy(HOSTILE[name], SLOT)
     assert len(str(caught.value)) < 1_000
     assert limit_of_time(HOSTILE[name]) < A_HANG
@@ -117,7 +125,9 @@ def test_harmless_texts_compile_and_run_at_once(name: str) -> None:
     assert limit_of_time(HARMLESS[name]) < A_HANG
     started = time.process_time()
     columns = policy.columns(pl.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]})).to_list()
-    assert columns == policy.arrays({"x": np.array([1.0, 2.0]), "y": np.array([3.0, 4.0])})[0].tolist()
+    assert (
+        columns == policy.arrays({"x": np.array([1.0, 2.0]), "y": np.array([3.0, 4.0])})[0].tolist()
+    )
     assert columns[0] == policy.row({"x": 1.0, "y": 3.0})
     assert time.process_time() - started < A_HANG
 
@@ -211,6 +221,9 @@ print(sorted(quiet.intersection(seen)))
 
 def test_helpers_within_helpers_end_in_an_error_and_not_in_a_full_stack() -> None:
     deep = "(- " * 40
-    helpers = "".join(f"(defn h{i} [x] {deep}(h{i + 1} x){')' * 40})\n" for i in range(30)) + "(defn h30 [x] x)\n"
+    helpers = (
+        "".join(f"(defn h{i} [x] {deep}(h{i + 1} x){')' * 40})\n" for i in range(30))
+        + "(defn h30 [x] x)\n"
+    )
     with pytest.raises(PolicyLimitError, match="nest deeper than 150 forms"):
         compile_policy(f"{helpers}(fn [x] (h0 x))", Signature("score", [Input("x")]))

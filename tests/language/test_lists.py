@@ -30,10 +30,12 @@ EXPLORE = (
 )
 
 HALF_LIFE = Signature(
-    "half-life", [Input(n) for n in ("success", "fail", "energy", "importance", "recency_ms", "base_half_ms")]
+    "half-life",
+    [Input(n) for n in ("success", "fail", "energy", "importance", "recency_ms", "base_half_ms")],
 )
 SCORE = Signature(
-    "recall-score", [Input(n) for n in ("activation", "recency", "importance", "access", "success", "fail")]
+    "recall-score",
+    [Input(n) for n in ("activation", "recency", "importance", "access", "success", "fail")],
 )
 LISTS = {
     "acts": "activation",
@@ -43,7 +45,12 @@ LISTS = {
     "succ": "success",
     "fails": "fail",
 }
-TAIL = Signature("explore", [*SCORE.inputs.values(), Input("limit"), Input("tail_n")], aggregates=True, lists=LISTS)
+TAIL = Signature(
+    "explore",
+    [*SCORE.inputs.values(), Input("limit"), Input("tail_n")],
+    aggregates=True,
+    lists=LISTS,
+)
 SCALAR = memlab.load_pack("associative").policies["explore"].source
 
 counts = st.integers(0, 1000)
@@ -51,15 +58,32 @@ counts = st.integers(0, 1000)
 
 @given(counts, counts, st.floats(1, 1e12))
 def test_decay_gives_a_half_life_in_milliseconds(success: int, fail: int, base: float) -> None:
-    row = {"success": success, "fail": fail, "energy": 1, "importance": 0.5, "recency_ms": 0, "base_half_ms": base}
+    row = {
+        "success": success,
+        "fail": fail,
+        "energy": 1,
+        "importance": 0.5,
+        "recency_ms": 0,
+        "base_half_ms": base,
+    }
     expected = base * (0.5 + 1.5 * (success / (success + fail + 1)))
     assert compile_policy(DECAY, HALF_LIFE).row(row) == expected
 
 
 @given(st.floats(0, 10), st.floats(0, 1), st.floats(0, 1), counts, counts)
-def test_recall_score(activation: float, recency: float, importance: float, success: int, fail: int) -> None:
-    row = {"activation": activation, "recency": recency, "importance": importance, "success": success, "fail": fail}
-    expected = 0.4 * activation + 0.3 * recency + 0.2 * importance + 0.1 * (success / (success + fail + 1))
+def test_recall_score(
+    activation: float, recency: float, importance: float, success: int, fail: int
+) -> None:
+    row = {
+        "activation": activation,
+        "recency": recency,
+        "importance": importance,
+        "success": success,
+        "fail": fail,
+    }
+    expected = (
+        0.4 * activation + 0.3 * recency + 0.2 * importance + 0.1 * (success / (success + fail + 1))
+    )
     assert compile_policy(RECALL, SCORE).row(row) == pytest.approx(expected, rel=1e-15)
 
 
@@ -71,21 +95,30 @@ def explore(tail_n: int, acts: list[float], accs: list[float]) -> int:
     return -1
 
 
-accesses = st.one_of(st.none(), st.integers(0, 12).map(float), st.sampled_from([math.nan, math.inf, -0.0, 4.999]))
+accesses = st.one_of(
+    st.none(), st.integers(0, 12).map(float), st.sampled_from([math.nan, math.inf, -0.0, 4.999])
+)
 
 
 @given(st.lists(accesses, min_size=1, max_size=12))
-def test_the_list_form_and_the_scalar_form_give_the_same_weights(access: list[float | None]) -> None:
+def test_the_list_form_and_the_scalar_form_give_the_same_weights(
+    access: list[float | None],
+) -> None:
     """The original, the policy of the shipped pack, and both on every back end."""
     size = len(access)
-    chosen = explore(size, [0.0] * size, [math.inf if a is None or math.isnan(a) else a for a in access])
+    chosen = explore(
+        size, [0.0] * size, [math.inf if a is None or math.isnan(a) else a for a in access]
+    )
     expected = [1.0 if i == chosen else 0.0 for i in range(size)]
     frame = pl.DataFrame(
         {"access": access, "tail_n": [float(size)] * size, "memory_id": range(size)},
         schema_overrides={"access": pl.Float64},
     )
     given_arrays = {
-        "access": (np.array([0.0 if a is None else a for a in access]), np.array([a is None for a in access])),
+        "access": (
+            np.array([0.0 if a is None else a for a in access]),
+            np.array([a is None for a in access]),
+        ),
         "tail-n": np.full(size, float(size)),
     }
     for source in (EXPLORE, SCALAR):
@@ -136,12 +169,16 @@ UNUSED = "(filter (lambda (i) (< (nth accs i) 5)) (range (length acts)))"
         ("-1", [0, 0, 0, 0]),
     ],
 )
-def test_a_policy_over_lists_gives_one_item_the_weight_one(body: str, expected: list[float]) -> None:
+def test_a_policy_over_lists_gives_one_item_the_weight_one(
+    body: str, expected: list[float]
+) -> None:
     policy = compile_policy(f"(lambda (tail_n acts accs) {body})", TAIL)
     access = [2.0, 7.0, 1.0, 9.0]
     columns = {"access": np.array(access), "activation": np.zeros(4), "tail-n": np.full(4, 4.0)}
     assert policy.arrays(columns)[0].tolist() == expected
-    frame = pl.DataFrame({"access": access, "activation": [0.0] * 4, "tail_n": [4.0] * 4, "memory_id": range(4)})
+    frame = pl.DataFrame(
+        {"access": access, "activation": [0.0] * 4, "tail_n": [4.0] * 4, "memory_id": range(4)}
+    )
     assert policy.columns(frame).to_list() == expected
 
 
@@ -158,10 +195,19 @@ def test_a_policy_over_lists_gives_one_item_the_weight_one(body: str, expected: 
         ("(first (range 1 (length acts)))", "A range is that of all items"),
         ("(first (filter (fn [i j] true) (range (length acts))))", "takes one position"),
         ("(first (filter seldom (range (length acts))))", "filter takes a function first"),
-        ("(first (filter (fn [i] (nth accs 0)) (range (length acts))))", "the position of any item"),
+        (
+            "(first (filter (fn [i] (nth accs 0)) (range (length acts))))",
+            "the position of any item",
+        ),
         ("(first (filter (fn [i] (< i 3)) (range (length acts))))", "compares numbers"),
-        ("(first (filter (fn [i] (nth accs i)) (range (length acts))))", "filter tests true or false"),
-        ("(first (filter (fn [i] (null? i)) (range (length acts))))", "read the position of any item"),
+        (
+            "(first (filter (fn [i] (nth accs i)) (range (length acts))))",
+            "filter tests true or false",
+        ),
+        (
+            "(first (filter (fn [i] (null? i)) (range (length acts))))",
+            "read the position of any item",
+        ),
         ("(if (null? acts) (first (range (length acts))) -1)", "read a list"),
         ("(if (= acts accs) (first (range (length acts))) -1)", "read a list"),
         ("(if (in acts [1]) (first (range (length acts))) -1)", "read a list"),
@@ -179,11 +225,15 @@ def test_what_is_no_choice_of_one_item_is_refused_with_its_place(body: str, mess
 def test_what_a_policy_over_lists_computes_is_explained() -> None:
     policy = compile_policy(EXPLORE, TAIL)
     row = {"access": 2.0, "tail-n": 3.0}
-    aggregates = policy.aggregates(pl.DataFrame({"access": [9.0, 2.0], "tail_n": [3.0] * 2, "memory_id": [1, 2]}))
+    aggregates = policy.aggregates(
+        pl.DataFrame({"access": [9.0, 2.0], "tail_n": [3.0] * 2, "memory_id": [1, 2]})
+    )
     assert policy.explain(row, aggregates=aggregates.row(1, named=True)).value == 1.0
 
 
 def test_a_slot_that_offers_lists_also_takes_a_weight_for_one_item() -> None:
-    slot = Signature("explore", [Input("activation"), Input("access")], lists={"acts": "activation"})
+    slot = Signature(
+        "explore", [Input("activation"), Input("access")], lists={"acts": "activation"}
+    )
     policy = compile_policy("(fn [activation access] (/ activation (+ access 1)))", slot)
     assert policy.row({"activation": 3.0, "access": 2.0}) == 1.0

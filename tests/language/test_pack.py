@@ -26,7 +26,11 @@ SLOT = Signature("recall-score", [Input("activation"), Input("success"), Input("
 
 def test_a_pack_is_read_into_its_parts() -> None:
     pack = read_pack(TEXT, file="associative.hy")
-    assert (pack.name, pack.doc, pack.inherits) == ("associative", "Spreading activation.", "memlab")
+    assert (pack.name, pack.doc, pack.inherits) == (
+        "associative",
+        "Spreading activation.",
+        "memlab",
+    )
     assert {name: s.value for name, s in pack.settings.items()} == {
         "seeds": 10.0,
         "mode": "hybrid",
@@ -38,7 +42,11 @@ def test_a_pack_is_read_into_its_parts() -> None:
     assert (param.name, param.low, param.high) == ("damping", 0.0, 1.0)
     assert list(pack.policies) == ["recall-score", "half-life"]
     form = pack.policies["recall-score"]
-    assert (form.inputs, form.doc, form.line) == (("activation", "success", "fail"), "Activation first.", 9)
+    assert (form.inputs, form.doc, form.line) == (
+        ("activation", "success", "fail"),
+        "Activation first.",
+        9,
+    )
     assert form.source.startswith("(defpolicy recall_score")
     assert form.source.endswith("(laplace success fail))))")
     assert pack.helpers == ("(defn laplace [s f]\n  (/ s (+ s f 1)))",)
@@ -49,7 +57,11 @@ def test_its_policies_compile_as_forms_or_as_text() -> None:
     form = pack.policies["recall-score"]
     policy = compile_policy(form, SLOT, helpers=pack.helpers)
     assert policy.row({"activation": 1.0, "success": 1.0, "fail": 0.0}) == pytest.approx(0.45)
-    assert (policy.name, policy.doc, policy.source) == ("recall-score", "Activation first.", form.source)
+    assert (policy.name, policy.doc, policy.source) == (
+        "recall-score",
+        "Activation first.",
+        form.source,
+    )
     again = compile_policy(form.source, SLOT, helpers=pack.helpers)
     assert again == policy
     assert form.hash == policy.source_hash
@@ -59,7 +71,11 @@ def test_errors_of_its_policies_point_into_the_file() -> None:
     pack = read_pack(TEXT.replace("0.4 activation", "0.4 activatoin"), file="associative.hy")
     with pytest.raises(PolicyNameError) as caught:
         compile_policy(pack.policies["recall-score"], SLOT, helpers=pack.helpers)
-    assert (caught.value.file, caught.value.policy, caught.value.line) == ("associative.hy", "recall-score", 11)
+    assert (caught.value.file, caught.value.policy, caught.value.line) == (
+        "associative.hy",
+        "recall-score",
+        11,
+    )
     assert "Did you mean activation?" in str(caught.value)
 
 
@@ -90,9 +106,17 @@ def test_the_hash_covers_what_counts() -> None:
         ("(pack a) (setting b (param :c))", "A parameter is", PolicyTypeError),
         ("(pack a) (setting b (param :c 2 :high 1))", "outside its own bounds", PolicyTypeError),
         ("(pack a) (setting b 1) (setting b 2)", "setting b is given twice", PolicyNameError),
-        ("(pack a) (defpolicy s [] 1) (defpolicy s [] 2)", "policy s is given twice", PolicyNameError),
+        (
+            "(pack a) (defpolicy s [] 1) (defpolicy s [] 2)",
+            "policy s is given twice",
+            PolicyNameError,
+        ),
         ("(pack a) (defn f [] 1) (defn f [] 2)", "f is defined twice", PolicyNameError),
-        ("(pack a) (fn [] 1)", "A pack holds pack, from-pack, setting, defpolicy and defn", PolicySyntaxError),
+        (
+            "(pack a) (fn [] 1)",
+            "A pack holds pack, from-pack, setting, defpolicy and defn",
+            PolicySyntaxError,
+        ),
     ],
 )
 def test_mistakes(text: str, said: str, kind: type[PolicyError]) -> None:

@@ -18,7 +18,18 @@ from memlab.errors import PolicyError
 from memlab.kernel.language import compile_policy
 from tests.language.agreement import disagreement
 from tests.language.grammar import Program
-from tests.language.programs import ARGUMENTS, BOOL, NUM, SCHEMA, STR, bits, policies, program, rows, slates
+from tests.language.programs import (
+    ARGUMENTS,
+    BOOL,
+    NUM,
+    SCHEMA,
+    STR,
+    bits,
+    policies,
+    program,
+    rows,
+    slates,
+)
 
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
 QUICK = examples(80, quick=8, suppress_health_check=list(HealthCheck))
@@ -67,7 +78,9 @@ def test_columns_are_rows_to_the_bit(case: tuple[str, str], table: list[dict]) -
 
 @QUICK
 @given(exact, rows)
-def test_arrays_are_rows_to_the_bit_where_arithmetic_is_exact(case: tuple[str, str], table: list[dict]) -> None:
+def test_arrays_are_rows_to_the_bit_where_arithmetic_is_exact(
+    case: tuple[str, str], table: list[dict]
+) -> None:
     check_arrays(*case, table)
 
 
@@ -78,7 +91,9 @@ def test_back_ends_agree_on_the_whole_language(drawn: Program, slate: list[dict]
         policy = compile_policy(drawn.source, drawn.signature)
         found = disagreement(policy, slate)
     except PolicyError:
-        assume(False)  # now and then a name is hidden by another type, or a list holds what its reader cannot take
+        assume(
+            False
+        )  # now and then a name is hidden by another type, or a list holds what its reader cannot take
     assert found is None
 
 
@@ -102,7 +117,9 @@ def test_terms_sum_to_the_value(case: tuple[str, str], table: list[dict]) -> Non
 def test_hashes_are_functions_of_the_program(case: tuple[str, str]) -> None:
     type, body = case
     policy = compiled(type, body)
-    spaced = compile_policy(f"; a comment\n(lambda ({ARGUMENTS})\n   {body.replace(' ', '  ')})", SLOTS[type])
+    spaced = compile_policy(
+        f"; a comment\n(lambda ({ARGUMENTS})\n   {body.replace(' ', '  ')})", SLOTS[type]
+    )
     assert spaced.source_hash == policy.source_hash
     assert spaced.hash == policy.hash
     assert spaced.meaning_hash == policy.meaning_hash
@@ -125,7 +142,9 @@ def test_many_arrays_are_rows(case: tuple[str, str], table: list[dict]) -> None:
 @pytest.mark.long
 @QUICK
 @given(anything, rows)
-def test_columns_that_are_the_same_throughout_are_rows(case: tuple[str, str], table: list[dict]) -> None:
+def test_columns_that_are_the_same_throughout_are_rows(
+    case: tuple[str, str], table: list[dict]
+) -> None:
     """A choice that takes one branch throughout is a literal for Polars, and literals are computed in another way."""
     check_columns(*case, [table[0]] * 3)
     check_columns(*case, [table[0]] * 200)

@@ -36,7 +36,9 @@ def of_hy(model: object) -> object:
 
 def of_ours(form: Form) -> object:
     if form.kind in ("call", "list"):
-        return "Expression" if form.kind == "call" else "List", [of_ours(item) for item in form.items]
+        return "Expression" if form.kind == "call" else "List", [
+            of_ours(item) for item in form.items
+        ]
     if form.kind in ("int", "float"):
         return "number", form.number.hex()
     return "string" if form.kind == "str" else form.kind, form.text
@@ -53,7 +55,9 @@ def check(text: str) -> bool:
     except PolicyError:
         return False
     if text.isascii() and not any(piece in text for piece in UNKNOWN_TO_HY):
-        assert [of_ours(form) for form in forms] == [of_hy(model) for model in read_many(text)], text
+        assert [of_ours(form) for form in forms] == [of_hy(model) for model in read_many(text)], (
+            text
+        )
     return True
 
 

@@ -63,7 +63,10 @@ def test_every_way_to_change_nothing(body: str) -> None:
 
 
 def test_fields_of_every_type() -> None:
-    assert policy('(update :mood "tense" :pinned (> stability 1))').row(OLD) == {"mood": "tense", "pinned": True}
+    assert policy('(update :mood "tense" :pinned (> stability 1))').row(OLD) == {
+        "mood": "tense",
+        "pinned": True,
+    }
 
 
 def test_columns_give_a_struct_and_arrays_a_column_each() -> None:
@@ -153,19 +156,32 @@ tables = st.lists(
 )
 
 
-@given(program("num", 2, inexact=True), program("bool", 2, inexact=True), program("num", 2, inexact=True), tables)
-def test_a_record_is_its_fields_compiled_alone(number: str, test: str, other: str, table: list[dict]) -> None:
+@given(
+    program("num", 2, inexact=True),
+    program("bool", 2, inexact=True),
+    program("num", 2, inexact=True),
+    tables,
+)
+def test_a_record_is_its_fields_compiled_alone(
+    number: str, test: str, other: str, table: list[dict]
+) -> None:
     body = f"(if {test} (update :x {number} :p {test}) (update :y {other}))"
     record = compile_policy(f"(fn [x y z p q s t] {body})", PROGRAMS)
     alone = {
-        name: compile_policy(f"(fn [x y z p q s t] (if {test} {then} {otherwise}))", Signature("f", NUM.inputs, type))
+        name: compile_policy(
+            f"(fn [x y z p q s t] (if {test} {then} {otherwise}))", Signature("f", NUM.inputs, type)
+        )
         for name, type, then, otherwise in (
             ("x", "num", number, "x"),
             ("y", "num", "y", other),
             ("p", "bool", test, "p"),
         )
     }
-    schema = {**dict.fromkeys("xyz", pl.Float64), **dict.fromkeys("pq", pl.Boolean), **dict.fromkeys("st", pl.String)}
+    schema = {
+        **dict.fromkeys("xyz", pl.Float64),
+        **dict.fromkeys("pq", pl.Boolean),
+        **dict.fromkeys("st", pl.String),
+    }
     frame = pl.DataFrame(table, schema=schema)
     columns = record.columns(frame).struct.unnest()
     for name, policy in alone.items():

@@ -35,14 +35,20 @@ def test_each_agrees_with_python_on_every_back_end(test: str, table: list[tuple]
     policy = compile_policy(f"(fn [tags query-tags] {test})", SLOTS[returns])
     needs_both = "query-tags" in test
     expected = [
-        None if s is None or (needs_both and t is None) else reference(set(s) - {None}, set(t or ()) - {None})
+        None
+        if s is None or (needs_both and t is None)
+        else reference(set(s) - {None}, set(t or ()) - {None})
         for s, t in table
     ]
     schema = dict.fromkeys(["tags", "query_tags"], pl.List(pl.String))
-    frame = pl.DataFrame({"tags": [s for s, _ in table], "query_tags": [t for _, t in table]}, schema=schema)
+    frame = pl.DataFrame(
+        {"tags": [s for s, _ in table], "query_tags": [t for _, t in table]}, schema=schema
+    )
     assert policy.columns(frame).to_list() == expected
     assert [policy.row(row) for row in frame.to_dicts()] == expected
-    values, nulls = policy.arrays({"tags": frame["tags"].to_list(), "query_tags": frame["query_tags"].to_list()})
+    values, nulls = policy.arrays(
+        {"tags": frame["tags"].to_list(), "query_tags": frame["query_tags"].to_list()}
+    )
     found = [None if nulls is not None and nulls[i] else v for i, v in enumerate(values.tolist())]
     assert found == expected
 
@@ -52,13 +58,19 @@ def test_the_input_of_a_policy_is_the_test_itself() -> None:
     assert policy.inputs == ('(has tags "a")', "x")
     assert policy.derived['(has tags "a")'].sets == ("tags",)
     assert policy.row({'(has tags "a")': True, "x": 2}) == 2.0
-    assert policy.columns(pl.DataFrame({'(has tags "a")': [True, False], "x": [2, 2]})).to_list() == [2.0, 0.0]
-    assert policy.arrays({'(has tags "a")': np.array([True, False]), "x": [2, 2]})[0].tolist() == [2.0, 0.0]
+    assert policy.columns(
+        pl.DataFrame({'(has tags "a")': [True, False], "x": [2, 2]})
+    ).to_list() == [2.0, 0.0]
+    assert policy.arrays({'(has tags "a")': np.array([True, False]), "x": [2, 2]})[0].tolist() == [
+        2.0,
+        0.0,
+    ]
 
 
 def test_order_and_layout_do_not_make_two_inputs() -> None:
     policy = compile_policy(
-        "(fn [tags query-tags] (- (overlap tags query-tags) (overlap query-tags tags)))", SLOTS["num"]
+        "(fn [tags query-tags] (- (overlap tags query-tags) (overlap query-tags tags)))",
+        SLOTS["num"],
     )
     assert policy.inputs == ("(overlap query-tags tags)",)
 
@@ -72,7 +84,10 @@ def test_a_set_may_be_bound_and_may_be_of_a_pair() -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("(+ tags 1)", "tags is a set: only has, has-any, has-all, overlap, jaccard, size take sets"),
+        (
+            "(+ tags 1)",
+            "tags is a set: only has, has-any, has-all, overlap, jaccard, size take sets",
+        ),
         ('(has x "a")', "has takes a set here; the sets of score are tags, query-tags, new/tags"),
         ("(if (has tags 1) 1 0)", "A set holds strings"),
         ('(if (has tags ["a" "b"]) 1 0)', "several go with has-any, has-all"),

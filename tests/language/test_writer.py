@@ -12,7 +12,11 @@ texts = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
     ["a\r\nb\r", "\\n", '"', "\x00\x1b[0m", "\u202e", "\ufeff", "]]", "#[[x]]", ";", "'"]
 )
 data = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
     max_leaves=12,
 )
@@ -50,17 +54,19 @@ def test_what_is_no_data_is_refused(value):
         write_data(value)
 
 
-@pytest.mark.parametrize("text", ["(+ 1 2)", "name", "(join 1.5)", "(join 55296)", "(table 1 2)", '(int "x")', ":k"])
+@pytest.mark.parametrize(
+    "text", ["(+ 1 2)", "name", "(join 1.5)", "(join 55296)", "(table 1 2)", '(int "x")', ":k"]
+)
 def test_code_is_no_data(text):
     with pytest.raises(PolicyError):
         read(text)
 
 
 def test_a_setting_takes_the_place_of_the_one_that_was_there():
-    pack = (
-        '(require memlab.dialect *)\n\n(pack mine "x") ; note\n(setting damping (param :damping 0.7 :low 0 :high 1))\n'
+    pack = '(require memlab.dialect *)\n\n(pack mine "x") ; note\n(setting damping (param :damping 0.7 :low 0 :high 1))\n'
+    assert with_setting(pack, "damping", 0.5) == pack.replace(
+        "(param :damping 0.7 :low 0 :high 1)", "0.5"
     )
-    assert with_setting(pack, "damping", 0.5) == pack.replace("(param :damping 0.7 :low 0 :high 1)", "0.5")
     assert with_setting(pack, "limit", 5) == pack.replace('"x")', '"x")\n(setting limit 5)')
     with pytest.raises(InputError, match="the text of a pack"):
         with_setting("(fn [x] x)", "limit", 5)

@@ -56,10 +56,27 @@ NUMBERS = (
     "9007199254740992",
 )
 
-_SPECIAL_NUMBERS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 5.0, math.inf, -math.inf, math.nan, 1e-310, 1e16, 1e308, None)
+_SPECIAL_NUMBERS = (
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    2.0,
+    5.0,
+    math.inf,
+    -math.inf,
+    math.nan,
+    1e-310,
+    1e16,
+    1e308,
+    None,
+)
 
 
-def records(dice: random.Random, count: int, inputs: Iterable[Input] = INPUTS) -> list[dict[str, Any]]:
+def records(
+    dice: random.Random, count: int, inputs: Iterable[Input] = INPUTS
+) -> list[dict[str, Any]]:
     """Rows of special values for every input."""
     declarations = tuple(inputs)
 
@@ -71,7 +88,9 @@ def records(dice: random.Random, count: int, inputs: Iterable[Input] = INPUTS) -
         if declared.type == "bool":
             return dice.choice((True, False, None))
         if declared.type == "set":
-            return dice.choice((None, [], *[dice.sample(TAGS, dice.randint(1, 4)) for _ in range(4)]))
+            return dice.choice(
+                (None, [], *[dice.sample(TAGS, dice.randint(1, 4)) for _ in range(4)])
+            )
         return dice.choice((*(declared.words or (*WORDS, "über")), None))
 
     return [{declared.name: value(declared) for declared in declarations} for _ in range(count)]

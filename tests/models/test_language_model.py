@@ -21,7 +21,10 @@ def asked(answer, **given):
 
 
 def test_a_schema_is_an_object_of_json():
-    with serving(completion("Blue")) as (url, requests), pytest.raises(InputError, match="schema is an object of JSON"):
+    with (
+        serving(completion("Blue")) as (url, requests),
+        pytest.raises(InputError, match="schema is an object of JSON"),
+    ):
         LanguageModel(url, "small").ask("One word.", "Which colour?", schema={"type": object()})
     assert not requests
 
@@ -45,7 +48,10 @@ def test_it_speaks_the_protocol():
 
 
 def test_an_answer_is_asked_for_once_and_kept_on_the_disk(tmp_path):
-    with serving(lambda body, _: completion(body["messages"][1]["content"].upper())) as (url, requests):
+    with serving(lambda body, _: completion(body["messages"][1]["content"].upper())) as (
+        url,
+        requests,
+    ):
         first = LanguageModel(url, "small", cache=tmp_path / "answers")
         assert [first.ask("x", "a"), first.ask("x", "a"), first.ask("x", "b")] == ["A", "A", "B"]
         assert (first.usage.calls, first.usage.kept) == (2, 1)
@@ -191,7 +197,10 @@ def test_a_server_that_says_nothing_or_goes_away():
         port = free.getsockname()[1]
     with pytest.raises(NoAnswer, match="cannot be reached"):
         LanguageModel(f"http://127.0.0.1:{port}/v1", "small").ask("a", "b")
-    with serving(lambda body, _: completion("x")) as (url, _), pytest.raises(NoAnswer, match="broke"):
+    with (
+        serving(lambda body, _: completion("x")) as (url, _),
+        pytest.raises(NoAnswer, match="broke"),
+    ):
         LanguageModel(url.replace("http:", "https:"), "small", retries=0, timeout=1.0).ask("a", "b")
     assert time.perf_counter() - begun < 3
 
@@ -205,7 +214,9 @@ def test_no_secret_of_an_answer_and_no_key_goes_on(tmp_path):
     assert "AKIA" not in answer
     assert own not in answer
     assert all(own.encode() not in file.read_bytes() for file in tmp_path.iterdir())
-    with serving(lambda body, _: (401, json.dumps({"error": {"message": f"no {own}"}}).encode())) as (url, _):
+    with serving(
+        lambda body, _: (401, json.dumps({"error": {"message": f"no {own}"}}).encode())
+    ) as (url, _):
         with pytest.raises(NoAnswer) as raised:
             LanguageModel(url, "small", key=own).ask("a", "b")
         assert own not in str(raised.value)

@@ -44,14 +44,20 @@ def hy(shell: InteractiveShell) -> Callable[[str], Any]:
     return run
 
 
-def test_a_cell_shares_the_notebooks_names(shell: InteractiveShell, hy: Callable[[str], Any]) -> None:
+def test_a_cell_shares_the_notebooks_names(
+    shell: InteractiveShell, hy: Callable[[str], Any]
+) -> None:
     shell.run_cell("rate = 0.5").raise_error()
     assert hy("(setv half-life (* 2 rate))\n(+ half-life 1)") == 2.0
     assert shell.run_cell("half_life + 2").result == 3.0
 
 
-def test_a_policy_is_a_function_of_the_notebook(shell: InteractiveShell, hy: Callable[[str], Any]) -> None:
-    hy('(defpolicy recall-score [similarity age-days] "Near and fresh." (/ similarity (half-life-decay age-days 30)))')
+def test_a_policy_is_a_function_of_the_notebook(
+    shell: InteractiveShell, hy: Callable[[str], Any]
+) -> None:
+    hy(
+        '(defpolicy recall-score [similarity age-days] "Near and fresh." (/ similarity (half-life-decay age-days 30)))'
+    )
     assert shell.run_cell("recall_score(0.5, age_days=30)").result == 1.0
     assert shell.run_cell("recall_score(0.5, 1e9)").result == math.inf
     assert shell.run_cell("recall_score.doc").result == "Near and fresh."
@@ -66,7 +72,9 @@ def test_the_dialects_words_and_hys_own(hy: Callable[[str], Any]) -> None:
 
 
 def test_defn_is_the_dialects_from_a_pack_to_the_end_of_its_cell(hy: Callable[[str], Any]) -> None:
-    assert hy("(pack mine) (defn over [a b] (/ a b)) (defpolicy f [a] (over a 0)) (f 1)") == math.inf
+    assert (
+        hy("(pack mine) (defn over [a b] (/ a b)) (defpolicy f [a] (over a 0)) (f 1)") == math.inf
+    )
     assert hy("(defn many [#* items] (print items) (len items)) (many 1 2 3)") == 3
 
 
@@ -124,22 +132,31 @@ def test_policy_installs_a_cell_and_shows_what_moved(cell: Callable[[str], Any])
     cell("%recall tabs or spaces?")
     cell("%recall when are deploys?")
     before = cell("lab.slates().decisions.collect().height")
-    shown = cell("%%policy recall-score --reason the older the better\n\n(fn [age-days]\n  age-days)\n")
+    shown = cell(
+        "%%policy recall-score --reason the older the better\n\n(fn [age-days]\n  age-days)\n"
+    )
     version = shown.version
-    assert (version.source, version.reason) == ("(fn [age-days]\n  age-days)", "the older the better")
+    assert (version.source, version.reason) == (
+        "(fn [age-days]\n  age-days)",
+        "the older the better",
+    )
     assert cell("lab.policies['recall-score'].hash") == version.hash
     first = shown.moves.filter(pl.col("rank_after") == 1)
     assert first["question"].to_list() == ["when are deploys?", "tabs or spaces?"]
     assert set(first["text"]) == {"The user indents with tabs"}
     assert "2 of 3 pairs reordered" in repr(shown) or "3 of 3 pairs reordered" in repr(shown)
     assert "<details open><summary" in html_of(shown)
-    assert cell("lab.slates().decisions.collect().height") == before  # the comparison leaves no trace
+    assert (
+        cell("lab.slates().decisions.collect().height") == before
+    )  # the comparison leaves no trace
     # what was shown is what a recall shows now
     assert cell("%recall when are deploys?")[0].text == "The user indents with tabs"
 
 
 def test_a_policy_with_helpers_and_one_that_decides_no_rank(cell: Callable[[str], Any]) -> None:
-    shown = cell("%%policy --lab lab recall-score\n(defn twice [x] (* 2 x))\n(fn [similarity] (twice similarity))")
+    shown = cell(
+        "%%policy --lab lab recall-score\n(defn twice [x] (* 2 x))\n(fn [similarity] (twice similarity))"
+    )
     assert "Nothing was asked yet" in repr(shown)
     assert shown.moves.is_empty()
     shown = cell("%%policy admit --reason 'all of it'\n(fn [] 1)")
@@ -167,7 +184,10 @@ def test_a_policy_with_helpers_and_one_that_decides_no_rank(cell: Callable[[str]
         ("%remember --kind preference", "takes a text"),
         ("%remember --kind preferance tabs", "Did you mean preference"),
         ("%%memory fast\n(stats)", "below its line"),
-        ('%%memory\n(stats)\n(recal "tabs" 3)', r"line 3, column 2: .*Did you mean recall\?\n.*\n +\^{5}$"),
+        (
+            '%%memory\n(stats)\n(recal "tabs" 3)',
+            r"line 3, column 2: .*Did you mean recall\?\n.*\n +\^{5}$",
+        ),
     ],
 )
 def test_a_magic_says_what_is_wrong_in_a_line_and_changes_nothing(
@@ -188,7 +208,10 @@ def test_no_frame_of_ours_stands_under_an_error(cell: Callable[[str], Any], caps
 
 
 def test_recall_and_remember_take_their_line_as_it_stands(cell: Callable[[str], Any]) -> None:
-    assert cell("%remember --kind 'gotcha' Don't say \"never\" -- why?").text == 'Don\'t say "never" -- why?'
+    assert (
+        cell("%remember --kind 'gotcha' Don't say \"never\" -- why?").text
+        == 'Don\'t say "never" -- why?'
+    )
     assert cell("lab[4].kind") == "gotcha"
     cell("hits = %recall --limit 1 tabs or spaces?")
     assert cell("len(hits)") == 1
@@ -199,7 +222,9 @@ def test_recall_and_remember_take_their_line_as_it_stands(cell: Callable[[str], 
 
 
 def test_memory_runs_operations(cell: Callable[[str], Any]) -> None:
-    ran = cell('%%memory\n(remember "Ines reviews on Fridays" "convention" 0.8)\n(recall "who reviews?" 2)')
+    ran = cell(
+        '%%memory\n(remember "Ines reviews on Fridays" "convention" 0.8)\n(recall "who reviews?" 2)'
+    )
     assert [step.operation for step in ran] == ["remember", "recall"]
     assert [step.line for step in ran] == [2, 3]
     assert cell("lab[4].kind") == "convention"
@@ -209,7 +234,9 @@ def test_the_lab_is_the_only_one_or_the_named_one(cell: Callable[[str], Any]) ->
     cell("same = lab")
     assert cell("%recall tabs?")
     cell("class Life: pass\nlife = Life()\nlife.lab = lab\nother = memlab.open()")
-    with pytest.raises(UsageError, match=r"several labs here: lab, same, other. Say which: --lab lab"):
+    with pytest.raises(
+        UsageError, match=r"several labs here: lab, same, other. Say which: --lab lab"
+    ):
         cell("%recall tabs?")
     assert not cell("%recall --lab other tabs?")
     assert cell("%recall --lab life.lab tabs?")
@@ -223,7 +250,10 @@ def test_the_lab_is_the_only_one_or_the_named_one(cell: Callable[[str], Any]) ->
 def test_unloading_brings_back_what_was_there(shell: InteractiveShell) -> None:
     shell.run_line_magic("unload_ext", "memlab")
     magics = {kind: dict(names) for kind, names in shell.magics_manager.magics.items()}
-    matchers, transformers = list(shell.Completer.custom_matchers), list(shell.input_transformers_cleanup)
+    matchers, transformers = (
+        list(shell.Completer.custom_matchers),
+        list(shell.input_transformers_cleanup),
+    )
     assert "HistoryMagics" in repr(magics["line"]["recall"])
     for _ in range(2):
         shell.run_line_magic("load_ext", "memlab")
@@ -261,8 +291,12 @@ def test_slots_and_packs_are_completed(shell: InteractiveShell, typed: str, offe
     shell.run_line_magic("load_ext", "memlab")
 
 
-@pytest.mark.parametrize("typed", ["%%policy recall-score --lab l", "%recall --limit 3 --lab l", "%%memory --lab la"])
-def test_labs_are_completed(cell: Callable[[str], Any], shell: InteractiveShell, typed: str) -> None:
+@pytest.mark.parametrize(
+    "typed", ["%%policy recall-score --lab l", "%recall --limit 3 --lab l", "%%memory --lab la"]
+)
+def test_labs_are_completed(
+    cell: Callable[[str], Any], shell: InteractiveShell, typed: str
+) -> None:
     shell.Completer.use_jedi = False
     assert _completed(shell, typed) == ["lab"]
 

@@ -27,7 +27,12 @@ def started(monkeypatch):
 def test_all_are_copied_and_none_is_overwritten(run, json_of, tmp_path, started):
     names = [f"{name}.ipynb" for name in tutorial_names()]
     assert names == sorted(path.name for path in ORIGINALS.glob("*.ipynb"))
-    assert json_of("notebook", "--no-open") == {"folder": ".", "copied": names, "kept": [], "opened": False}
+    assert json_of("notebook", "--no-open") == {
+        "folder": ".",
+        "copied": names,
+        "kept": [],
+        "opened": False,
+    }
     for name in names:
         assert (tmp_path / name).read_bytes() == (ORIGINALS / name).read_bytes()
     (tmp_path / names[0]).write_text("mine")
@@ -42,7 +47,12 @@ def test_all_are_copied_and_none_is_overwritten(run, json_of, tmp_path, started)
 @pytest.mark.parametrize("name", ["03", "03-policies", "03-policies.ipynb"])
 def test_one_is_opened_where_it_was_copied(run, json_of, tmp_path, started, name):
     report = json_of("notebook", name, "--to", "new/folder")
-    assert report == {"folder": "new/folder", "copied": ["03-policies.ipynb"], "kept": [], "opened": True}
+    assert report == {
+        "folder": "new/folder",
+        "copied": ["03-policies.ipynb"],
+        "kept": [],
+        "opened": True,
+    }
     assert started == [[sys.executable, "-m", "jupyterlab", "new/folder/03-policies.ipynb"]]
     # JupyterLab's own failure is one of the command
     assert run("notebook").exit_code == 1
@@ -61,5 +71,7 @@ def test_what_cannot_be_copied_is_said(run, tmp_path):
 
 @pytest.mark.long
 def test_jupyterlab_is_what_is_started():
-    version = subprocess.run([sys.executable, "-m", "jupyterlab", "--version"], capture_output=True, check=False)
+    version = subprocess.run(
+        [sys.executable, "-m", "jupyterlab", "--version"], capture_output=True, check=False
+    )
     assert version.returncode == 0

@@ -35,7 +35,11 @@ def live(lab, clock, recalls, *, helps=None, seed=1):
     for _ in range(recalls):
         clock.advance(hours=1)
         for hit in lab.recall(f"{chance.choice(WORDS)} {chance.choice(WORDS)}"):
-            helped = chance.random() < 0.1 + 0.8 * importance[hit.id - 1] if helps is None else helps(hit, chance)
+            helped = (
+                chance.random() < 0.1 + 0.8 * importance[hit.id - 1]
+                if helps is None
+                else helps(hit, chance)
+            )
             lab.feedback(hit, "success" if helped else "fail")
 
 
@@ -58,7 +62,9 @@ def test_what_does_better_where_the_search_has_not_looked_is_installed(agent, cl
     params = dict(adapted.params)
     assert params["w2"] / params["w1"] > 0.02 / 0.6  # importance counts for more
     assert (adapted.before, adapted.after) == (before, agent.policies["recall-score"].hash)
-    assert agent.policies.history("recall-score")["reason"][-1].startswith("adapt-policy: Fitting pays")
+    assert agent.policies.history("recall-score")["reason"][-1].startswith(
+        "adapt-policy: Fitting pays"
+    )
     agent.policies.rollback("recall-score")
     assert agent.policies["recall-score"].hash == before
 
@@ -75,7 +81,9 @@ def test_where_nothing_is_better_nothing_is_installed(agent, clock):
 def test_a_version_that_does_worse_is_taken_back(agent, clock):
     live(agent, clock, 25)
     good = agent.policies["recall-score"].hash
-    agent.policies.install("recall-score", "(fn [importance] (- 1 importance))", reason="a bad idea")
+    agent.policies.install(
+        "recall-score", "(fn [importance] (- 1 importance))", reason="a bad idea"
+    )
     live(agent, clock, 100)
     adapted = adapt(agent, consent=True)
     assert adapted.action == "rolled back"
@@ -116,7 +124,9 @@ SAME = "(fn [activation importance] (* 2 (+ (* 0.6 activation) (* 0.02 importanc
 """The order of the pack's own policy, in other numbers."""
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))]
+)
 def test_harder_questions_roll_back_nothing(agent, clock, seed):
     """Two versions that rank alike, and a user who is pleased with .75 and then with .55 of what is shown."""
     live(agent, clock, 40, helps=lambda hit, chance: chance.random() < 0.75, seed=seed)
@@ -126,7 +136,10 @@ def test_harder_questions_roll_back_nothing(agent, clock, seed):
     assert rows["rate"][0] > rows["rate"][1]
     adapted = adapt(agent, consent=True)
     assert adapted.action != "rolled back"
-    assert adapted.evidence.filter(policy="recall-score version 1")["difference"].to_list() in ([0.0], [None])
+    assert adapted.evidence.filter(policy="recall-score version 1")["difference"].to_list() in (
+        [0.0],
+        [None],
+    )
 
 
 def test_an_earlier_version_that_is_better_is_found_whatever_the_drift(agent, clock):
@@ -134,7 +147,9 @@ def test_an_earlier_version_that_is_better_is_found_whatever_the_drift(agent, cl
     importance = agent.memories["importance"].to_list()
 
     def helps(most):
-        return lambda hit, chance: chance.random() < (most if importance[hit.id - 1] > 0.5 else most - 0.4)
+        return lambda hit, chance: (
+            chance.random() < (most if importance[hit.id - 1] > 0.5 else most - 0.4)
+        )
 
     agent.policies.install("recall-score", "(fn [importance] importance)")
     good = agent.policies["recall-score"].hash

@@ -35,7 +35,9 @@ def live(lab, clock, days):
     for _ in range(days):
         clock.advance(days=1)
         hits = lab.recall("rust build", limit=3)
-        notices += [lab.feedback(hit, "success" if "rust" in hit.text else "fail").notice for hit in hits]
+        notices += [
+            lab.feedback(hit, "success" if "rust" in hit.text else "fail").notice for hit in hits
+        ]
     return [one for one in notices if one is not None]
 
 
@@ -104,7 +106,9 @@ def test_feedback_many_tells_of_a_fall_once(agent, clock):
         notices = []
         for _ in range(days):
             clock.advance(days=1)
-            rows = [{"memory": hit, "outcome": outcome} for hit in agent.recall("rust build", limit=3)]
+            rows = [
+                {"memory": hit, "outcome": outcome} for hit in agent.recall("rust build", limit=3)
+            ]
             notices += [one.notice for one in agent.feedback(rows)]
         return [one for one in notices if one is not None]
 
@@ -127,7 +131,9 @@ def test_a_judgement_reads_only_what_came_since_the_last(agent, clock, monkeypat
         return iter(found)
 
     monkeypatch.setattr(journal, "events", events)
-    monkeypatch.setattr(adapting, "propose_revert", lambda store: pytest.fail("the log was compared"))
+    monkeypatch.setattr(
+        adapting, "propose_revert", lambda store: pytest.fail("the log was compared")
+    )
     for hit in agent.recall("rust build", limit=3):
         asked.clear()
         agent.feedback(hit, "success")
@@ -145,7 +151,9 @@ def test_a_fall_of_a_whole_pack_brings_the_pack_back(agent, clock):
     live(agent, clock, 20)
     before = agent.policies.pack.hash
     agent.policies.use(
-        '(pack other "Another." :inherits associative) (setting probes 2) (defpolicy recall-score ' + WORSE + ")"
+        '(pack other "Another." :inherits associative) (setting probes 2) (defpolicy recall-score '
+        + WORSE
+        + ")"
     )
     live(agent, clock, 12)
     found = adapt(agent, missing="zero")
@@ -170,7 +178,9 @@ def test_versions_that_show_the_same_are_not_told_apart_by_time(agent, clock):
     """Whatever becomes of the user: the numbers differ, and nothing that is shown does."""
     live(agent, clock, 20)
     policy = agent.policies["recall-score"].source.replace("(+ ", "(* 2 (+ ", 1)
-    agent.policies.install("recall-score", f"{policy})" if policy.count("(") > policy.count(")") else policy)
+    agent.policies.install(
+        "recall-score", f"{policy})" if policy.count("(") > policy.count(")") else policy
+    )
     for _ in range(12):
         clock.advance(days=1)
         for hit in agent.recall("rust build", limit=3):
@@ -178,7 +188,8 @@ def test_versions_that_show_the_same_are_not_told_apart_by_time(agent, clock):
     found = adapt(agent, missing="zero", consent=True)
     assert found.action != "rolled back"
     assert (
-        "It would have shown the same memories in the recalls of the live version." in found.evidence["why"].to_list()
+        "It would have shown the same memories in the recalls of the live version."
+        in found.evidence["why"].to_list()
     )
 
 
@@ -209,13 +220,19 @@ def test_the_operation_takes_names_and_the_command_line_too(run, tmp_path, clock
         good = lab.policies["recall-score"].hash
         lab.policies.install("recall-score", WORSE)
         live(lab, clock, 12)
-        step = lab.upkeep.operations.run('(adapt-policy "zero" :cluster "day" :horizon "1d")')[0].value
+        step = lab.upkeep.operations.run('(adapt-policy "zero" :cluster "day" :horizon "1d")')[
+            0
+        ].value
         assert (step.action, step.after) == ("proposed", good)
         wide = lab.upkeep.operations.run('(adapt-policy :missing "zero" :horizon "11d")')[0].value
         assert wide.action == "kept"
     shown = run("upkeep", "stats", "agent.memlab").stdout
     assert "on your consent, roll back" in shown
-    said = json.loads(run("policy", "adapt", "agent.memlab", "--missing", "zero", "--horizon", "1d", "--json").stdout)
+    said = json.loads(
+        run(
+            "policy", "adapt", "agent.memlab", "--missing", "zero", "--horizon", "1d", "--json"
+        ).stdout
+    )
     assert (said["action"], said["after"]) == ("proposed", good)
     assert {row["verdict"] for row in said["evidence"]} >= {"better"}
     done = run("policy", "adapt", "agent.memlab", "--missing", "zero", "--cluster", "day", "--yes")
@@ -233,7 +250,11 @@ def test_what_a_notice_proposes_can_be_done_however_few_the_recalls_are(agent, c
     agent.policies.install("recall-score", WORSE)
     assert live(agent, clock, 6)
     done = agent.upkeep.operations.adapt_policy(missing="censor", consent=True)
-    assert (done.action, done.judged, agent.policies["recall-score"].hash) == ("rolled back", 18, good)
+    assert (done.action, done.judged, agent.policies["recall-score"].hash) == (
+        "rolled back",
+        18,
+        good,
+    )
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -256,7 +277,10 @@ def test_what_is_judged_once_a_week_is_noticed_in_the_second_week_after(agent, c
             rows = []
             for _ in range(7):
                 clock.advance(days=1)
-                rows += [{"memory": hit, "outcome": judge(hit)} for hit in agent.recall("rust build", limit=3)]
+                rows += [
+                    {"memory": hit, "outcome": judge(hit)}
+                    for hit in agent.recall("rust build", limit=3)
+                ]
             if any(told.notice is not None for told in agent.feedback(rows)):
                 return week
         return None
@@ -282,7 +306,10 @@ def test_a_fall_within_a_day_or_two_is_noticed_within_40_recalls(agent, clock, a
     def recalls(count):
         for number in range(count):
             clock.advance(days=1 / a_day if a_day else 0)
-            rows = [{"memory": hit, "outcome": judge(hit)} for hit in agent.recall("rust build", limit=3)]
+            rows = [
+                {"memory": hit, "outcome": judge(hit)}
+                for hit in agent.recall("rust build", limit=3)
+            ]
             if any(told.notice is not None for told in agent.feedback(rows)):
                 return number
         return None
@@ -329,12 +356,16 @@ def test_where_successes_alone_are_told_silence_is_said_to_be_none(agent, clock)
             if "rust" in hit.text:
                 agent.feedback(hit, "success")
     assert agent.upkeep.operations.check_fall() is None
-    assert agent.upkeep.operations.check_fall(missing="zero", cluster="day", horizon="1d").action == "proposed"
+    assert (
+        agent.upkeep.operations.check_fall(missing="zero", cluster="day", horizon="1d").action
+        == "proposed"
+    )
 
 
 @pytest.mark.parametrize("judged", [0, 30])
 @pytest.mark.parametrize(
-    ("asked", "why"), [({"horizon": "soon"}, "a number and m, h, d or w"), ({"cluster": "moon"}, "no cluster")]
+    ("asked", "why"),
+    [({"horizon": "soon"}, "a number and m, h, d or w"), ({"cluster": "moon"}, "no cluster")],
 )
 def test_arguments_that_mean_nothing_are_refused(agent, clock, judged, asked, why):
     live(agent, clock, judged)

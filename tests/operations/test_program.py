@@ -22,34 +22,61 @@ SPELLINGS = [
         '(remember "tabs" "preference" 0.8 "30d" ["style" "x"])',
         {"type": "preference", "ttl": 30.0, "tags": ["style", "x"]},
     ),
-    ('(remember "tabs" preference 1 "perpetual" \'(style x))', {"importance": 1, "ttl": None, "tags": ["style", "x"]}),
-    ('(remember "tabs" nil 0.5 "2w" (list "style"))', {"type": None, "ttl": 14.0, "tags": ["style"]}),
-    ('(remember "tabs")', {"text": "tabs", "type": None, "importance": None, "ttl": None, "tags": None}),
-    ('(fact "user" "lives-in" "Rome" 0.9 object)', {"subject": "user", "value": "Rome", "sort": "object"}),
+    (
+        '(remember "tabs" preference 1 "perpetual" \'(style x))',
+        {"importance": 1, "ttl": None, "tags": ["style", "x"]},
+    ),
+    (
+        '(remember "tabs" nil 0.5 "2w" (list "style"))',
+        {"type": None, "ttl": 14.0, "tags": ["style"]},
+    ),
+    (
+        '(remember "tabs")',
+        {"text": "tabs", "type": None, "importance": None, "ttl": None, "tags": None},
+    ),
+    (
+        '(fact "user" "lives-in" "Rome" 0.9 object)',
+        {"subject": "user", "value": "Rome", "sort": "object"},
+    ),
     ('(fact "user" "likes" "tea")', {"confidence": None, "sort": None}),
     ('(recall "tabs?" 5)', {"query": "tabs?", "limit": 5}),
     ('(recall "tabs?")', {"limit": None}),
-    ('(associate 1 2 "relates-to" 0.5)', {"from": 1, "to": 2, "relation": "relates-to", "weight": 0.5}),
+    (
+        '(associate 1 2 "relates-to" 0.5)',
+        {"from": 1, "to": 2, "relation": "relates-to", "weight": 0.5},
+    ),
     ('(feedback 3 "success")', {"id": 3, "outcome": "success"}),
     ("(consolidate)", {}),
     ("(decay! 12.5)", {"half-life-days": 12.5}),
     ("(get-policy)", {}),
     ("(set-policy-fn decay (fn [base-half-days] base-half-days))", {"name": "half-life"}),
-    ('(set-policy-fn "recall-score" "(lambda (activation) activation)")', {"code": "(lambda (activation) activation)"}),
+    (
+        '(set-policy-fn "recall-score" "(lambda (activation) activation)")',
+        {"code": "(lambda (activation) activation)"},
+    ),
     (
         "(set-policy-fn recall '(lambda (recency) recency))",
         {"name": "recall-score", "code": "(lambda (recency) recency)"},
     ),
     ("(adapt-policy)", {"missing": None}),
     ("(adapt-policy censor)", {"missing": "censor"}),
-    ('(adapt-policy "zero" "1d" "day")', {"missing": "zero", "horizon": "1d", "cluster": "day", "level": None}),
-    ('(adapt-policy "zero" :cluster "day" :horizon "1d")', {"missing": "zero", "horizon": "1d", "cluster": "day"}),
+    (
+        '(adapt-policy "zero" "1d" "day")',
+        {"missing": "zero", "horizon": "1d", "cluster": "day", "level": None},
+    ),
+    (
+        '(adapt-policy "zero" :cluster "day" :horizon "1d")',
+        {"missing": "zero", "horizon": "1d", "cluster": "day"},
+    ),
     (
         "(adapt-policy :missing :bounds :level 0.9 :seed 3 :estimator ht)",
         {"missing": "bounds", "level": 0.9, "seed": 3},
     ),
     ("(adapt-policy :missing nil)", {"missing": None}),
-    ('(remember "tabs" :tags ["style"] :importance 0.5)', {"type": None, "importance": 0.5, "tags": ["style"]}),
+    (
+        '(remember "tabs" :tags ["style"] :importance 0.5)',
+        {"type": None, "importance": 0.5, "tags": ["style"]},
+    ),
     ("(feedback 3 :success)", {"outcome": "success"}),
     ("(stats)", {}),
     ("(trace 7 3)", {"id": 7, "depth": 3}),
@@ -82,14 +109,26 @@ MISTAKES = [
     ('(adapt-policy :horizon "soon")', PolicyTypeError, 1, 24, 'a span in quotes, such as "7d"'),
     ("(adapt-policy :horizon 7)", PolicyTypeError, 1, 24, "a span in quotes"),
     ("(adapt-policy :horizon)", PolicyTypeError, 1, 15, ":horizon has no value"),
-    ('(adapt-policy :cluster "day" "zero")', PolicyTypeError, 1, 30, "After :cluster come names and values"),
+    (
+        '(adapt-policy :cluster "day" "zero")',
+        PolicyTypeError,
+        1,
+        30,
+        "After :cluster come names and values",
+    ),
     ('(adapt-policy "zero" :missing "censor")', PolicyTypeError, 1, 22, "missing is given twice"),
     ("(adapt-policy :level 2)", PolicyTypeError, 1, 22, "level lies in 0.5..0.999"),
     ("(adapt-policy :wrong 2)", PolicyNameError, 1, 15, "wrong"),
     ("(stats 1)", PolicyTypeError, 1, 8, "stats takes nothing"),
     ('(remember "a" fackt)', PolicyNameError, 1, 15, "Did you mean fact"),
     ('(remember "a" fact 2)', PolicyTypeError, 1, 20, "importance lies in 0..1, not at 2"),
-    ('(remember "a" fact 0.5 "30 days")', PolicyTypeError, 1, 24, '"30d" (h, d, w, m or y) or "perpetual"'),
+    (
+        '(remember "a" fact 0.5 "30 days")',
+        PolicyTypeError,
+        1,
+        24,
+        '"30d" (h, d, w, m or y) or "perpetual"',
+    ),
     ('(remember "a" fact 0.5 "0d")', PolicyTypeError, 1, 24, "perpetual"),
     ('(remember "a" fact 0.5 "30d" "tag")', PolicyTypeError, 1, 30, "a list such as"),
     ('(remember "a" fact 0.5 "30d" [1])', PolicyTypeError, 1, 31, "a list of texts"),
@@ -100,8 +139,20 @@ MISTAKES = [
     ("(decay! 0)", PolicyTypeError, 1, 9, "half-life-days lies in 1e-06..1e+09"),
     ("(set-policy-fn recal-score (fn [] 1))", PolicyNameError, 1, 16, "Did you mean recall-score"),
     ("(set-policy-fn decay (fn [sucess] 1))", PolicyNameError, 1, 22, "Did you mean success"),
-    ('(set-policy-fn decay "(fn [success] \\"a\\")")', PolicyTypeError, 1, 22, "The policy half-life does not hold"),
-    ("(set-policy-fn decay (defpolicy explore [access] access))", PolicyNameError, 1, 22, "Unknown input|explore"),
+    (
+        '(set-policy-fn decay "(fn [success] \\"a\\")")',
+        PolicyTypeError,
+        1,
+        22,
+        "The policy half-life does not hold",
+    ),
+    (
+        "(set-policy-fn decay (defpolicy explore [access] access))",
+        PolicyNameError,
+        1,
+        22,
+        "Unknown input|explore",
+    ),
     ("(set-policy-fn decay 7)", PolicyTypeError, 1, 22, "a policy such as"),
     ("(trace 1 11)", PolicyTypeError, 1, 10, "depth lies in 1..10"),
     ("(activate [])", PolicyTypeError, 1, 11, "an id or a list"),
@@ -142,7 +193,9 @@ def test_an_empty_text_and_one_that_is_too_long():
 
 
 def test_ids_are_those_that_will_be_there():
-    program = read_program('(remember "a") (associate 1 2) (remember "b") (feedback 3 "fail") (activate [1 4])')
+    program = read_program(
+        '(remember "a") (associate 1 2) (remember "b") (feedback 3 "fail") (activate [1 4])'
+    )
     with pytest.raises(PolicyNameError, match=r"No memory has the id 4\. There are 3") as raised:
         program.check_ids(1)
     assert raised.value.column == program.source.index("[1 4]") + 1

@@ -40,17 +40,35 @@ def test_a_day_in_operations(agent):
     ]
     assert ran.frame["line"].to_list() == list(range(3, 15))
     first, second = agent.memories.to_dicts()
-    assert (first["text"], first["kind"], first["importance"], first["ttl_days"], first["tags"]) == (
+    assert (
+        first["text"],
+        first["kind"],
+        first["importance"],
+        first["ttl_days"],
+        first["tags"],
+    ) == (
         "tabs are better than spaces",
         "preference",
         0.8,
         30.0,
         ["style"],
     )
-    assert (second["kind"], second["importance"], second["ttl_days"], first["success"]) == ("fact", 0.5, None, 1.0)
+    assert (second["kind"], second["importance"], second["ttl_days"], first["success"]) == (
+        "fact",
+        0.5,
+        None,
+        1.0,
+    )
     assert agent.policies.pack.settings["base-half-life"] == 12
-    joined = agent.edges.filter(agent.edges["relation"] == "contradicts", agent.edges["to_kind"] == "memory")
-    assert joined.select("source", "target", "relation", "weight").row(0) == (1, 2, "contradicts", 0.5)
+    joined = agent.edges.filter(
+        agent.edges["relation"] == "contradicts", agent.edges["to_kind"] == "memory"
+    )
+    assert joined.select("source", "target", "relation", "weight").row(0) == (
+        1,
+        2,
+        "contradicts",
+        0.5,
+    )
     assert ran[3].value.ids == (1, 2)
     assert ran[3].rows[0]["text"] == first["text"]
     assert ran[9].result.startswith("2 memories")
@@ -88,7 +106,9 @@ def test_nothing_runs_where_anything_is_wrong(agent):
 def test_what_fails_on_the_way_says_what_came_before(agent):
     agent.policies.pin("half-life")
     with pytest.raises(memlab.InputError, match="pinned") as raised:
-        agent.upkeep.operations.run('(remember "a")\n(set-policy-fn decay (fn [base-half-days] base-half-days))')
+        agent.upkeep.operations.run(
+            '(remember "a")\n(set-policy-fn decay (fn [base-half-days] base-half-days))'
+        )
     assert "Operation 2 of 2, line 2" in raised.value.__notes__[0]
     assert "is done and stays" in raised.value.__notes__[0]
     assert len(agent) == 1
@@ -98,10 +118,19 @@ def test_fuel_bounds_operations_and_memories(agent):
     with pytest.raises(PolicyLimitError, match="There are 2 operations, and the fuel is 1"):
         agent.upkeep.operations.run("(stats) (stats)", fuel=Fuel(operations=1))
     agent.remember([f"memory {n}" for n in range(20)])
-    with pytest.raises(PolicyLimitError, match="It may touch 10 memories, and 4 of the fuel") as raised:
-        agent.upkeep.operations.run('(recall "memory" 5)\n(recall "memory" 10)', fuel=Fuel(memories=10))
+    with pytest.raises(
+        PolicyLimitError, match="It may touch 10 memories, and 4 of the fuel"
+    ) as raised:
+        agent.upkeep.operations.run(
+            '(recall "memory" 5)\n(recall "memory" 10)', fuel=Fuel(memories=10)
+        )
     assert raised.value.line == 2
-    assert agent.upkeep.operations.run('(recall "memory" 5) (recall "memory" 5)', fuel=Fuel(memories=12)).touched <= 12
+    assert (
+        agent.upkeep.operations.run(
+            '(recall "memory" 5) (recall "memory" 5)', fuel=Fuel(memories=12)
+        ).touched
+        <= 12
+    )
     for bad in (Fuel(operations=0), Fuel(memories=True)):
         with pytest.raises(memlab.InputError, match="fuel"):
             agent.upkeep.operations.run("(stats)", fuel=bad)
@@ -115,7 +144,9 @@ def test_consolidation_counts_what_it_takes_in(agent, clock):
     with pytest.raises(PolicyLimitError, match="It may touch"):
         agent.upkeep.operations.run("(consolidate)", fuel=Fuel(memories=1))
     ran = agent.upkeep.operations.run("(consolidate)")
-    assert ran.touched == agent.memories.filter(agent.memories["status"] == "consolidated").height > 1
+    assert (
+        ran.touched == agent.memories.filter(agent.memories["status"] == "consolidated").height > 1
+    )
     assert ran[0].result == f"{ran.touched} memories became {len(ran[0].value)} summaries"
 
 
@@ -153,7 +184,9 @@ class TestProposals:
     TEXT = '(recall "release" 3)\n(remember "the release was announced" "event")'
 
     def test_a_bad_text_is_refused_when_it_is_remembered(self, lab):
-        with pytest.raises(memlab.PolicyError, match="row 1, field operations, line 1, column 2") as raised:
+        with pytest.raises(
+            memlab.PolicyError, match="row 1, field operations, line 1, column 2"
+        ) as raised:
             lab.remember([{"text": "a"}, {"text": "b", "operations": "(recal 1)"}])
         assert "^" in str(raised.value)
         assert not len(lab)

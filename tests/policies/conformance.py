@@ -37,7 +37,9 @@ def decisions(pack, slot, rows):
     assert rows, "nothing to decide"
     rows = [UNSAID | row for row in rows]
     one_by_one = [policy.row({name: row[name] for name in policy.inputs}) for row in rows]
-    columns = {name: [row[name] for row in rows] for name in policy.inputs} or {"hops": [0.0] * len(rows)}
+    columns = {name: [row[name] for row in rows] for name in policy.inputs} or {
+        "hops": [0.0] * len(rows)
+    }
     assert policy.columns(pl.DataFrame(columns, strict=False)).to_list() == one_by_one
     arrays = {name: _array(values) for name, values in columns.items()}
     if policy.signature.returns == "record":
@@ -54,7 +56,9 @@ def decisions(pack, slot, rows):
 
 def decide(pack, slot, **values):
     """The decision for one row; underscores stand for hyphens."""
-    return decisions(pack, slot, [{name.replace("_", "-"): value for name, value in values.items()}])[0]
+    return decisions(
+        pack, slot, [{name.replace("_", "-"): value for name, value in values.items()}]
+    )[0]
 
 
 def every(**choices):
@@ -73,4 +77,7 @@ def _array(values):
 
 
 def _values(values, nulls):
-    return [None if nulls is not None and nulls[at] else value for at, value in enumerate(values.tolist())]
+    return [
+        None if nulls is not None and nulls[at] else value
+        for at, value in enumerate(values.tolist())
+    ]

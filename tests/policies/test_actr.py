@@ -101,14 +101,18 @@ class TestBaseLevel:
     def test_pyactup_s_own_approximation_depends_on_where_its_time_begins(self):
         """Which is why the comparison says where: a fault of the package, and no model of memory."""
         uses = [1, 2, 4, 7, 9, 13, 20, 22, 30, 41, 55]
-        assert pyactup_base_level(uses, now=1000) != pytest.approx(pyactup_base_level(uses, now=100), abs=0.01)
+        assert pyactup_base_level(uses, now=1000) != pytest.approx(
+            pyactup_base_level(uses, now=100), abs=0.01
+        )
         assert pyactup_base_level(uses) == pytest.approx(petrov(uses), rel=CLOSE)
         assert base_level(uses) == pytest.approx(petrov(uses), rel=CLOSE)
 
     @given(ages, decays)
     def test_petrov_s_formula_to_fifty_digits(self, uses, decay):
         """Also where the older ages are nearly one, and the quotient of the formula would lose its digits."""
-        assert base_level(uses, decay=decay) == pytest.approx(petrov(uses, decay), rel=CLOSE, abs=5e-11 / (1 - decay))
+        assert base_level(uses, decay=decay) == pytest.approx(
+            petrov(uses, decay), rel=CLOSE, abs=5e-11 / (1 - decay)
+        )
 
     @pytest.mark.parametrize("gap", [0.0, 1e-9, 1e-6, 1e-5, 1.0001e-5, 1e-4, 1e-2])
     def test_uses_long_ago_and_close_together_lose_no_digits(self, gap):
@@ -124,13 +128,17 @@ class TestBaseLevel:
 
     def test_a_use_of_this_very_moment_counts_as_50_ms_old(self):
         assert base_level([0.0]) == pytest.approx(-0.5 * math.log(0.05 / 86_400), rel=CLOSE)
-        assert base_level([0.0] * 12) == pytest.approx(math.log(12) - 0.5 * math.log(0.05 / 86_400), rel=CLOSE)
+        assert base_level([0.0] * 12) == pytest.approx(
+            math.log(12) - 0.5 * math.log(0.05 / 86_400), rel=CLOSE
+        )
 
     @given(ages)
     def test_in_seconds_it_is_lower_by_a_constant(self, uses):
         """So a threshold from a model in seconds becomes one in days by adding d ln 86400."""
         seconds = math.log(sum((use * 86_400) ** -0.5 for use in uses[:LATEST]))
-        assert base_level(uses[:LATEST]) == pytest.approx(seconds + 0.5 * math.log(86_400), abs=1e-11)
+        assert base_level(uses[:LATEST]) == pytest.approx(
+            seconds + 0.5 * math.log(86_400), abs=1e-11
+        )
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +148,9 @@ def candidates():
     histories = [sorted(np.exp(chance.uniform(-8, 7, chance.integers(1, 20)))) for _ in range(200)]
     return [
         features(uses, seed=seed, received=received)
-        for uses, seed, received in zip(histories, chance.random(200), chance.exponential(0.2, 200), strict=True)
+        for uses, seed, received in zip(
+            histories, chance.random(200), chance.exponential(0.2, 200), strict=True
+        )
     ]
 
 
@@ -154,7 +164,10 @@ def columns(rows):
     for name in rows[0]:
         values = [row[name] for row in rows]
         mask = np.array([value is None for value in values])
-        given[name] = (np.array([np.nan if v is None else float(v) for v in values]), mask if mask.any() else None)
+        given[name] = (
+            np.array([np.nan if v is None else float(v) for v in values]),
+            mask if mask.any() else None,
+        )
     return given
 
 
@@ -162,10 +175,16 @@ class TestActivation:
     """A = B + W match + S neighbours."""
 
     @given(ages, st.floats(0, 1), st.floats(0, 10), st.floats(0, 20), st.floats(0, 20))
-    def test_the_question_and_the_neighbours_add_to_the_base_level(self, uses, seed, received, attention, association):
-        score = PACK.policies["recall-score"].with_params({"attention": attention, "association": association})
+    def test_the_question_and_the_neighbours_add_to_the_base_level(
+        self, uses, seed, received, attention, association
+    ):
+        score = PACK.policies["recall-score"].with_params(
+            {"attention": attention, "association": association}
+        )
         expected = base_level(uses) + attention * seed + association * received
-        assert score.row(features(uses, seed=seed, received=received)) == pytest.approx(expected, rel=CLOSE, abs=CLOSE)
+        assert score.row(features(uses, seed=seed, received=received)) == pytest.approx(
+            expected, rel=CLOSE, abs=CLOSE
+        )
 
     def test_an_edge_passes_on_its_weight_s_share(self):
         assert PACK.policies["spread"].row({"activation": 0.5, "weight": 0.3}) == 0.15
@@ -184,14 +203,18 @@ class TestChance:
     """Noise: the chance of recall, and the weights of exploration."""
 
     @given(ages, st.floats(-5, 5), st.floats(0.05, 2))
-    def test_retention_is_the_chance_that_logistic_noise_lifts_it_above_the_threshold(self, uses, threshold, noise):
+    def test_retention_is_the_chance_that_logistic_noise_lifts_it_above_the_threshold(
+        self, uses, threshold, noise
+    ):
         policy = PACK.policies["retention"].with_params({"threshold": threshold, "noise": noise})
         # the distribution function of the logistic, as a hyperbolic tangent
         expected = 0.5 + 0.5 * math.tanh((base_level(uses) - threshold) / (2 * noise))
         assert policy.row(features(uses)) == pytest.approx(expected, rel=1e-10, abs=1e-15)
 
     def test_one_use_is_as_likely_as_not_to_be_lost_after_thirty_days(self):
-        assert PACK.policies["retention"].row(features([math.exp(2 * 1.7)])) == pytest.approx(0.5, rel=CLOSE)
+        assert PACK.policies["retention"].row(features([math.exp(2 * 1.7)])) == pytest.approx(
+            0.5, rel=CLOSE
+        )
 
     @pytest.mark.parametrize("noise", [0.1, 0.25, 1.0])
     def test_exploration_is_the_softmax_of_activation(self, candidates, noise):
@@ -200,7 +223,9 @@ class TestChance:
         policy = PACK.policies["explore"].with_params({"noise": noise})
         weights, _ = policy.arrays(columns(candidates), order=np.arange(len(candidates)))
         np.testing.assert_allclose(weights / weights.sum(), expected / expected.sum(), rtol=1e-11)
-        in_columns = policy.columns(frame(candidates).with_columns(memory_id=pl.int_range(len(candidates))))
+        in_columns = policy.columns(
+            frame(candidates).with_columns(memory_id=pl.int_range(len(candidates)))
+        )
         np.testing.assert_allclose(in_columns.to_numpy(), weights, rtol=1e-11)
 
     def test_no_activation_is_too_much_for_exploration(self):
@@ -212,19 +237,34 @@ class TestChance:
     @pytest.mark.parametrize("noise", [0.1, 0.25, 1.0])
     def test_exploration_is_pyactup_s_probability_of_retrieval(self, noise):
         chance = np.random.default_rng(2)
-        histories = [sorted(chance.integers(1, 2**20, chance.integers(1, 9)) / 1024) for _ in range(20)]
+        histories = [
+            sorted(chance.integers(1, 2**20, chance.integers(1, 9)) / 1024) for _ in range(20)
+        ]
         seed, received = chance.random(20), chance.exponential(0.2, 20)
         memory = Memory(noise=noise)  # the temperature is then noise * sqrt 2
         memory.noise_distribution = lambda: 0.0
-        for use, chunk in sorted(((use, i) for i, uses in enumerate(histories) for use in uses), reverse=True):
+        for use, chunk in sorted(
+            ((use, i) for i, uses in enumerate(histories) for use in uses), reverse=True
+        ):
             memory.time = -use
             memory.learn({"chunk": chunk})
         memory.time = 0.0
-        memory.extra_activation = lambda chunk: 4 * seed[chunk["chunk"]] + 2 * received[chunk["chunk"]]
+        memory.extra_activation = lambda chunk: (
+            4 * seed[chunk["chunk"]] + 2 * received[chunk["chunk"]]
+        )
         _, expected = memory.discrete_blend("chunk")
-        rows = [features(u, seed=s, received=r) for u, s, r in zip(histories, seed, received, strict=True)]
-        weights, _ = PACK.policies["explore"].with_params({"noise": noise}).arrays(columns(rows), order=np.arange(20))
-        np.testing.assert_allclose(weights / weights.sum(), [expected[i] for i in range(20)], rtol=1e-11)
+        rows = [
+            features(u, seed=s, received=r)
+            for u, s, r in zip(histories, seed, received, strict=True)
+        ]
+        weights, _ = (
+            PACK.policies["explore"]
+            .with_params({"noise": noise})
+            .arrays(columns(rows), order=np.arange(20))
+        )
+        np.testing.assert_allclose(
+            weights / weights.sum(), [expected[i] for i in range(20)], rtol=1e-11
+        )
 
 
 class TestInALab:
@@ -238,13 +278,19 @@ class TestInALab:
         with memlab.open(embedder=trigrams, clock=clock, pack="actr") as lab:
             uses = {}
             for i in range(40):
-                memory = lab.remember(f"the build of module {i % 7} takes {i} minutes", session="s", chain=i % 3 > 0)
+                memory = lab.remember(
+                    f"the build of module {i % 7} takes {i} minutes", session="s", chain=i % 3 > 0
+                )
                 uses[memory.id] = [clock()]
                 clock.advance(hours=5)
             for source in (4, 11, 18):  # all of module 3
                 lab.graph.link(source, 23, weight=0.5)
             for day in range(14):
-                for hit in (hits := lab.recall(f"how long does the build of module {day % 7} take?", limit=self.LIMIT)):
+                for hit in (
+                    hits := lab.recall(
+                        f"how long does the build of module {day % 7} take?", limit=self.LIMIT
+                    )
+                ):
                     uses[hit.id].append(clock())
                 lab.feedback(hits[0], "success" if day % 2 else "fail")
                 clock.advance(hours=19)
@@ -255,7 +301,10 @@ class TestInALab:
         base = [petrov([(clock() - use) / DAY for use in uses[i]]) for i in slate.ids.tolist()]
         assert max(map(len, uses.values())) > LATEST
         np.testing.assert_allclose(
-            slate.scores, base + 4 * slate.numbers["seed"] + 2 * slate.numbers["received"], rtol=1e-9, atol=1e-9
+            slate.scores,
+            base + 4 * slate.numbers["seed"] + 2 * slate.numbers["received"],
+            rtol=1e-9,
+            atol=1e-9,
         )
 
     def test_neighbours_send_what_they_have_from_the_question(self, lived):
@@ -268,12 +317,18 @@ class TestInALab:
                 if here in sources:
                     expected[there] += seed[here] * edge["weight"]
         assert sum(value > 0 for value in expected.values()) > 5
-        np.testing.assert_allclose(slate.numbers["received"], [expected[i] for i in slate.ids.tolist()], rtol=CLOSE)
+        np.testing.assert_allclose(
+            slate.numbers["received"], [expected[i] for i in slate.ids.tolist()], rtol=CLOSE
+        )
 
     def test_probes_are_drawn_with_the_probability_of_retrieval(self, lived):
         lab, _, slate = lived
-        band = (slate.ranks > self.LIMIT) & (slate.ranks <= self.LIMIT + lab.policies.pack.count("probe-depth"))
+        band = (slate.ranks > self.LIMIT) & (
+            slate.ranks <= self.LIMIT + lab.policies.pack.count("probe-depth")
+        )
         strength = np.exp(slate.scores[band] / (0.25 * math.sqrt(2)))
         expected = lab.policies.pack.number("probe-rate") * strength / strength.sum()
         np.testing.assert_allclose(slate.propensity[band], expected, rtol=1e-9)
-        assert slate.propensity.sum() == pytest.approx(self.LIMIT + lab.policies.pack.number("probe-rate"))
+        assert slate.propensity.sum() == pytest.approx(
+            self.LIMIT + lab.policies.pack.number("probe-rate")
+        )

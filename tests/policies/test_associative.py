@@ -28,7 +28,12 @@ class TestScores:
 
     def test_recall_score(self):
         rows = every(
-            activation=[0.0, 0.6, 2.5], recency=[0.25, 1.0], importance=[0.9], access=[7], success=[0, 3], fail=[0, 1]
+            activation=[0.0, 0.6, 2.5],
+            recency=[0.25, 1.0],
+            importance=[0.9],
+            access=[7],
+            success=[0, 3],
+            fail=[0, 1],
         )
         expected = [
             0.4 * row["activation"]
@@ -42,8 +47,12 @@ class TestScores:
     def test_half_life_is_handed_over_in_milliseconds(self):
         pack = load_pack("associative")
         rows = every(success=[0, 3, 50], fail=[0, 1, 9], base_half_ms=[30 * DAY_MS])
-        got = [half / pack.unit("half-life") for half in decisions("associative", "half-life", rows)]
-        expected = [30 * (0.5 + 1.5 * row["success"] / (row["success"] + row["fail"] + 1)) for row in rows]
+        got = [
+            half / pack.unit("half-life") for half in decisions("associative", "half-life", rows)
+        ]
+        expected = [
+            30 * (0.5 + 1.5 * row["success"] / (row["success"] + row["fail"] + 1)) for row in rows
+        ]
         assert got == pytest.approx(expected, rel=1e-15)
 
     def test_energy_halves_with_every_half_life(self):
@@ -61,7 +70,9 @@ class TestScores:
 class TestLife:
     def test_layers(self):
         """Emerging: newer than 7 days, used less than twice; active: used within 7 days; stable: used 5 times."""
-        rows = every(age_days=[1, 6.9, 7, 300], idle_days=[0.5, 7, 7.1, 90], access=[0, 1, 2, 4, 5, 60])
+        rows = every(
+            age_days=[1, 6.9, 7, 300], idle_days=[0.5, 7, 7.1, 90], access=[0, 1, 2, 4, 5, 60]
+        )
 
         def expected(row):
             if row["age-days"] < 7 and row["access"] < 2:

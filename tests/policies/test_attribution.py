@@ -16,21 +16,44 @@ from tests.displays import html_of
 def versions(*events):
     """Versions of one slot that became live with these events."""
     return [
-        Version(number, seq, seq * 1_000_000, "recall-score", "install", "mine", f"hash {number}", "", (), "")
+        Version(
+            number,
+            seq,
+            seq * 1_000_000,
+            "recall-score",
+            "install",
+            "mine",
+            f"hash {number}",
+            "",
+            (),
+            "",
+        )
         for number, seq in enumerate(events, 1)
     ]
 
 
 def timeline(*rows):
-    return pl.DataFrame(rows, schema={"event": pl.Int64, "pack_hash": pl.String, "version": pl.Int64}, orient="row")
+    return pl.DataFrame(
+        rows, schema={"event": pl.Int64, "pack_hash": pl.String, "version": pl.Int64}, orient="row"
+    )
 
 
 def recalls(*rows):
     """Decisions and exposures of recalls (event, hash of the pack, shown, probes)."""
-    shown = [(seq, memory, memory in probes) for seq, _, memories, probes in rows for memory in memories]
+    shown = [
+        (seq, memory, memory in probes) for seq, _, memories, probes in rows for memory in memories
+    ]
     return (
-        pl.DataFrame([row[:2] for row in rows], schema={"decision": pl.Int64, "pack_hash": pl.String}, orient="row"),
-        pl.DataFrame(shown, schema={"decision": pl.Int64, "memory_id": pl.Int64, "probe": pl.Boolean}, orient="row"),
+        pl.DataFrame(
+            [row[:2] for row in rows],
+            schema={"decision": pl.Int64, "pack_hash": pl.String},
+            orient="row",
+        ),
+        pl.DataFrame(
+            shown,
+            schema={"decision": pl.Int64, "memory_id": pl.Int64, "probe": pl.Boolean},
+            orient="row",
+        ),
     )
 
 
@@ -54,7 +77,13 @@ def test_what_was_shown_counts_for_the_version_that_decided():
     said = judgements((2, 7, "success"), (2, 8, "fail"), (12, 9, "success"))
     found = attributed("recall-score", TWO, LIVE, *asked, said)
     first, second = row(found, 1), row(found, 2)
-    assert (first["recalls"], first["shown"], first["judged"], first["success"], first["fail"]) == (1, 2, 2, 1, 1)
+    assert (first["recalls"], first["shown"], first["judged"], first["success"], first["fail"]) == (
+        1,
+        2,
+        2,
+        1,
+        1,
+    )
     assert (second["recalls"], second["shown"], second["judged"], second["success"]) == (2, 3, 1, 1)
     assert first["rate"] == 0.5
     assert first["low"] < 0.5 < first["high"]
@@ -66,7 +95,12 @@ def test_probes_are_counted_apart():
     found = attributed("recall-score", TWO, LIVE, *asked, said)
     first = row(found, 1)
     assert (first["shown"], first["judged"], first["success"], first["fail"]) == (2, 1, 1, 0)
-    assert (first["probes"], first["probe_judged"], first["probe_success"], first["probe_fail"]) == (1, 1, 0, 1)
+    assert (
+        first["probes"],
+        first["probe_judged"],
+        first["probe_success"],
+        first["probe_fail"],
+    ) == (1, 1, 0, 1)
     assert "1 probes, 1 of them judged" in repr(found)
 
 
@@ -78,7 +112,9 @@ def test_the_last_word_on_a_memory_counts():
 
 def test_a_bare_reward_is_neither_success_nor_failure():
     first = row(
-        attributed("recall-score", TWO, LIVE, *recalls((2, "a", [7], [])), judgements((2, 7, None))),
+        attributed(
+            "recall-score", TWO, LIVE, *recalls((2, "a", [7], [])), judgements((2, 7, None))
+        ),
         1,
     )
     assert (first["judged"], first["success"], first["fail"], first["rate"]) == (1, 0, 0, None)
@@ -102,7 +138,11 @@ def test_one_pack_at_two_times_is_two_versions():
     three = versions(1, 10, 20)
     live = timeline((1, "a", 1), (10, "b", 2), (20, "a", 3))
     found = attributed(
-        "recall-score", three, live, *recalls((2, "a", [7], []), (21, "a", [7], []), (22, "a", [7], [])), judgements()
+        "recall-score",
+        three,
+        live,
+        *recalls((2, "a", [7], []), (21, "a", [7], []), (22, "a", [7], [])),
+        judgements(),
     )
     assert found.frame["recalls"].to_list() == [1, 0, 2]
 
@@ -123,7 +163,9 @@ def test_the_columns():
 
 
 def test_it_shows_itself():
-    found = attributed("recall-score", TWO, LIVE, *recalls((2, "a", [7], [])), judgements((2, 7, "success")))
+    found = attributed(
+        "recall-score", TWO, LIVE, *recalls((2, "a", [7], [])), judgements((2, 7, "success"))
+    )
     assert "1.000" in repr(found)
     assert "Observational" in repr(found)
     page = html_of(found)
@@ -166,7 +208,10 @@ def logs(draw):
 def slowly(since, live, asked, said):
     """The same counts, one event after the other."""
     counts = [
-        dict.fromkeys(("recalls", "shown", "judged", "success", "fail", "probes", "probe_judged"), 0) for _ in since
+        dict.fromkeys(
+            ("recalls", "shown", "judged", "success", "fail", "probes", "probe_judged"), 0
+        )
+        for _ in since
     ]
     decided = {}
     for seq, pack, shown, probes in asked:

@@ -10,7 +10,13 @@ from memlab.kernel.schema import PROVENANCES
 
 KINDS = ("correction", "preference", "procedure", "fact", "negative")
 TIME_CONSTANT = {"correction": 365, "preference": 90, "procedure": 60, "fact": 30, "negative": 365}
-TRUST = {"user-stated": 1.0, "user-corrected": 1.0, "observed": 0.8, "inferred": 0.6, "extracted": 0.7}
+TRUST = {
+    "user-stated": 1.0,
+    "user-corrected": 1.0,
+    "observed": 0.8,
+    "inferred": 0.6,
+    "extracted": 0.7,
+}
 
 
 def days(row):
@@ -27,22 +33,37 @@ class TestRetrieval:
         assert (settings["dense-candidates"], settings["lexical-candidates"]) == (10, 10)
         assert settings["spread-mode"] == "cascade", "reached twice, a memory keeps its best score"
 
-    @pytest.mark.parametrize(("nearness", "hops", "expected"), [(0.4, 0, True), (0.39, 0, False), (-0.2, 1, True)])
+    @pytest.mark.parametrize(
+        ("nearness", "hops", "expected"), [(0.4, 0, True), (0.39, 0, False), (-0.2, 1, True)]
+    )
     def test_threshold(self, nearness, hops, expected):
-        got = decide("cascade", "eligible", nearness=nearness, hops=hops, kind="fact", triggered=False)
+        got = decide(
+            "cascade", "eligible", nearness=nearness, hops=hops, kind="fact", triggered=False
+        )
         assert got is expected
 
     def test_a_warning_surfaces_when_its_trigger_matches(self):
-        rows = every(nearness=[0.1, 0.6], hops=[0], kind=["negative", "fact"], triggered=[True, False])
+        rows = every(
+            nearness=[0.1, 0.6], hops=[0], kind=["negative", "fact"], triggered=[True, False]
+        )
         for row, eligible, seed in zip(
-            rows, decisions("cascade", "eligible", rows), decisions("cascade", "seed-score", rows), strict=True
+            rows,
+            decisions("cascade", "eligible", rows),
+            decisions("cascade", "seed-score", rows),
+            strict=True,
         ):
             called = row["kind"] == "negative" and row["triggered"]
             assert eligible is (called or row["nearness"] >= 0.4)
             assert seed == (1 if called else row["nearness"])
 
     def test_an_edge_is_worth_its_weight_times_the_discount(self):
-        given = {"has-tag": 0.8, "in-cluster": 0.6, "supersedes": 0.9, "contradicts": 0.3, "derived-from": 0.3}
+        given = {
+            "has-tag": 0.8,
+            "in-cluster": 0.6,
+            "supersedes": 0.9,
+            "contradicts": 0.3,
+            "derived-from": 0.3,
+        }
         rows = every(relation=[*given, "relates-to"], weight=[1.0, 0.45], depth=[1, 2])
         expected = [given.get(row["relation"], row["weight"]) * 0.7 ** row["depth"] for row in rows]
         assert decisions("cascade", "spread", rows) == pytest.approx(expected, rel=1e-15)
@@ -50,7 +71,8 @@ class TestRetrieval:
     def test_recent_access_lifts(self):
         rows = every(activation=[0.5, 0.9], recency_weight=[0.5, 0.0, 1.0], idle_days=[0, 0.75, 40])
         expected = [
-            row["activation"] * (1 + row["recency-weight"] * math.exp(-24 * row["idle-days"] / 24)) for row in rows
+            row["activation"] * (1 + row["recency-weight"] * math.exp(-24 * row["idle-days"] / 24))
+            for row in rows
         ]
         assert decisions("cascade", "recall-score", rows) == pytest.approx(expected, rel=1e-15)
 
@@ -80,14 +102,18 @@ class TestConfidence:
         rows = every(kind=KINDS, provenance=PROVENANCES)
         halves = decisions("cascade", "half-life", rows)
         assert halves == pytest.approx([math.log(2) * days(row) for row in rows], rel=1e-15)
-        assert [math.exp(-half / days(row)) for half, row in zip(halves, rows, strict=True)] == pytest.approx(
-            [0.5] * len(rows)
-        )
+        assert [
+            math.exp(-half / days(row)) for half, row in zip(halves, rows, strict=True)
+        ] == pytest.approx([0.5] * len(rows))
 
 
 class TestFeedback:
     def test_each_outcome(self):
-        rows = every(outcome=["success", "fail", "verified", "rejected", "recalled"], strength=[0, 7], confidence=[0.5])
+        rows = every(
+            outcome=["success", "fail", "verified", "rejected", "recalled"],
+            strength=[0, 7],
+            confidence=[0.5],
+        )
         step = {"success": 0.05, "fail": -0.1, "verified": 0.02, "rejected": -0.02, "recalled": 0}
         for row, got in zip(rows, decisions("cascade", "reinforce", rows), strict=True):
             assert got["confidence"] == pytest.approx(0.5 + step[row["outcome"]], abs=1e-15)
@@ -98,7 +124,12 @@ class TestFeedback:
         [("success", 0.97, 1), ("verified", 0.99, 1), ("fail", 0.04, 0), ("rejected", 0.01, 0)],
     )
     def test_confidence_stays_a_share(self, outcome, before, after):
-        assert decide("cascade", "reinforce", outcome=outcome, strength=1, confidence=before)["confidence"] == after
+        assert (
+            decide("cascade", "reinforce", outcome=outcome, strength=1, confidence=before)[
+                "confidence"
+            ]
+            == after
+        )
 
 
 def test_background_settings():

@@ -36,22 +36,32 @@ class TestRetrieval:
         expected = [0.6 * row["nearness"] + 0.4 * now(row, "idle-days") / 100 for row in rows]
         assert decisions("companion", "recall-score", rows) == pytest.approx(expected, rel=1e-15)
 
-    @pytest.mark.parametrize(("nearness", "hops", "expected"), [(0.3, 0, True), (0.29, 0, False), (0.0, 1, True)])
+    @pytest.mark.parametrize(
+        ("nearness", "hops", "expected"), [(0.3, 0, True), (0.29, 0, False), (0.0, 1, True)]
+    )
     def test_near_enough_or_linked(self, nearness, hops, expected):
         assert decide("companion", "eligible", nearness=nearness, hops=hops) is expected
 
     def test_two_hops(self):
         assert load_pack("companion").settings["spread-steps"] == 2
         rows = every(activation=[0.8], depth=[1, 2, 3], relation=["relates-to"])
-        assert [value > 0 for value in decisions("companion", "spread", rows)] == [True, True, False]
-        assert decide("companion", "spread", activation=0.8, depth=1, relation="has-tag") == 0, "a tag is no link"
+        assert [value > 0 for value in decisions("companion", "spread", rows)] == [
+            True,
+            True,
+            False,
+        ]
+        assert decide("companion", "spread", activation=0.8, depth=1, relation="has-tag") == 0, (
+            "a tag is no link"
+        )
 
 
 class TestStrength:
     """Loses max(2, 5 - 0.03 emotional weight) a day since the last recall; a recall adds 5 to what is left."""
 
     def test_retention_is_the_strength_at_a_time(self):
-        assert decisions("companion", "retention", STATES) == pytest.approx([now(row) / 100 for row in STATES])
+        assert decisions("companion", "retention", STATES) == pytest.approx(
+            [now(row) / 100 for row in STATES]
+        )
 
     def test_a_recall_adds_five_to_the_strength_as_it_stands(self):
         rows = [{**row, "outcome": "recalled"} for row in STATES]
@@ -59,7 +69,11 @@ class TestStrength:
         assert got == pytest.approx([min(100, now(row) + 5) for row in rows])
 
     def test_nothing_else_changes_it(self):
-        rows = [{**row, "outcome": outcome} for row in STATES for outcome in ("success", "fail", "rejected")]
+        rows = [
+            {**row, "outcome": outcome}
+            for row in STATES
+            for outcome in ("success", "fail", "rejected")
+        ]
         assert [after["strength"] for after in decisions("companion", "reinforce", rows)] == [
             row["strength"] for row in rows
         ]
@@ -84,18 +98,38 @@ class TestStrength:
     )
     def test_labels(self, strength, label):
         assert (
-            decide("companion", "label", kind="event", strength=strength, emotional_weight=5, elapsed_days=0) == label
+            decide(
+                "companion",
+                "label",
+                kind="event",
+                strength=strength,
+                emotional_weight=5,
+                elapsed_days=0,
+            )
+            == label
         )
 
     def test_what_is_known_of_the_user_does_not_fade(self):
         """A user fact has a confidence, and no strength that could be lost."""
-        rows = every(kind=USER_FACTS, strength=[100], emotional_weight=[5], elapsed_days=[0, 30, 3000])
+        rows = every(
+            kind=USER_FACTS, strength=[100], emotional_weight=[5], elapsed_days=[0, 30, 3000]
+        )
         assert decisions("companion", "retention", rows) == [1] * len(rows)
         assert decisions("companion", "label", rows) == ["vivid"] * len(rows)
         assert decisions("companion", "forget", rows) == [False] * len(rows)
 
     def test_labels_follow_time(self):
-        assert decide("companion", "label", kind="event", strength=100, emotional_weight=0, elapsed_days=10) == "clear"
+        assert (
+            decide(
+                "companion",
+                "label",
+                kind="event",
+                strength=100,
+                emotional_weight=0,
+                elapsed_days=10,
+            )
+            == "clear"
+        )
 
 
 class TestLinker:
@@ -103,7 +137,9 @@ class TestLinker:
 
     def test_thresholds_and_signs(self):
         rows = every(
-            pair__closeness=[0.59, 0.6, 0.85, 0.86, 1.0], pair__negates=[True, False], pair__update_words=[True, False]
+            pair__closeness=[0.59, 0.6, 0.85, 0.86, 1.0],
+            pair__negates=[True, False],
+            pair__update_words=[True, False],
         )
 
         def expected(row):
@@ -139,11 +175,16 @@ class TestConflicts:
 
         def expected(row):
             two_values = (
-                row["pair/same-subject"] is True and row["pair/single-valued"] and row["pair/same-value"] is False
+                row["pair/same-subject"] is True
+                and row["pair/single-valued"]
+                and row["pair/same-value"] is False
             )
             if row["pair/closeness"] <= 0.8 or not (row["pair/negates"] or two_values):
                 return "keep-both"
-            if row["new/provenance"] == "user-stated" or row["new/confidence"] >= row["old/confidence"]:
+            if (
+                row["new/provenance"] == "user-stated"
+                or row["new/confidence"] >= row["old/confidence"]
+            ):
                 return "keep-new"
             return "keep-old" if row["pair/negates"] else "merge"
 
@@ -170,5 +211,9 @@ class TestExtraction:
 
 def test_a_relationship_grows_by_settings():
     settings = load_pack("companion").settings
-    assert (settings["familiarity-gain"], settings["trust-gain"], settings["trust-loss"]) == (0.01, 1, 2)
+    assert (settings["familiarity-gain"], settings["trust-gain"], settings["trust-loss"]) == (
+        0.01,
+        1,
+        2,
+    )
     assert settings["initial-confidence"] == 0.8

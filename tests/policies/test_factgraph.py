@@ -33,24 +33,37 @@ def clean_up(row):
 
 def ranking(row):
     source, time, usage = factors(row)
-    return row["confidence"] * min(2, max(0.5, source)) * min(1, max(0.5, time)) * min(2, max(1, usage))
+    return (
+        row["confidence"]
+        * min(2, max(0.5, source))
+        * min(1, max(0.5, time))
+        * min(2, max(1, usage))
+    )
 
 
 class TestRelevance:
     def test_ranking_clamps_the_factors_and_weighs_the_status(self):
         weight = {"staged": 0.5, "active": 1, "confirmed": 1}
         expected = [ranking(row) * weight.get(row["status"], 0) for row in FACTS]
-        assert any(ranking(row) != pytest.approx(clean_up(row)) for row in FACTS), "the clamps are reached"
+        assert any(ranking(row) != pytest.approx(clean_up(row)) for row in FACTS), (
+            "the clamps are reached"
+        )
         assert decisions("factgraph", "recall-score", FACTS) == pytest.approx(expected, rel=1e-13)
 
     def test_time_alone_is_the_retention(self):
-        assert decisions("factgraph", "retention", FACTS) == pytest.approx([factors(row)[1] for row in FACTS])
+        assert decisions("factgraph", "retention", FACTS) == pytest.approx(
+            [factors(row)[1] for row in FACTS]
+        )
 
     def test_three_entities_and_two_hops(self):
         """From an entity, its facts are one edge away, its neighbours two, and their facts three."""
         settings = load_pack("factgraph").settings
         assert (settings["entity-seeds"], settings["spread-steps"]) == (3, 3)
-        assert (settings["seeds"], settings["dense-candidates"], settings["lexical-candidates"]) == (3, 3, 0)
+        assert (
+            settings["seeds"],
+            settings["dense-candidates"],
+            settings["lexical-candidates"],
+        ) == (3, 3, 0)
 
     def test_a_fact_begins_staged(self):
         assert load_pack("factgraph").settings["fact-status"] == "staged"
@@ -58,11 +71,23 @@ class TestRelevance:
     def test_clean_up_and_ranking_part_where_a_clamp_is_reached(self):
         """Time: below a half after ln 0.5 / ln 0.95 weeks beyond the first. Usage: above 2 beyond 99 accesses."""
         weeks = 1 + math.log(0.5) / math.log(0.95)
-        for days, access, clamped in ((7 * weeks - 1, 99, False), (7 * weeks + 1, 99, True), (0, 100, True)):
+        for days, access, clamped in (
+            (7 * weeks - 1, 99, False),
+            (7 * weeks + 1, 99, True),
+            (0, 100, True),
+        ):
             row = {"confidence": 0.8, "source": "file", "elapsed-days": days, "access": access}
             assert (abs(ranking(row) - clean_up(row)) > 1e-9) is clamped
-            asked = {"confidence": 0.8, "source": "file", "idle_days": days, "access": access, "status": "confirmed"}
-            assert decide("factgraph", "recall-score", **asked) == pytest.approx(ranking(row), rel=1e-13)
+            asked = {
+                "confidence": 0.8,
+                "source": "file",
+                "idle_days": days,
+                "access": access,
+                "status": "confirmed",
+            }
+            assert decide("factgraph", "recall-score", **asked) == pytest.approx(
+                ranking(row), rel=1e-13
+            )
 
 
 class TestLifeCycle:
@@ -94,26 +119,38 @@ class TestLifeCycle:
         assert decide("factgraph", "promote", **row, elapsed_days=100) == "staged"
         assert decide("factgraph", "promote", **row, elapsed_days=300) == "retracted"
 
-    @pytest.mark.parametrize(("confidence", "source"), [(0.9, "conversation"), (0.5, "system"), (0.3, "user-edit")])
+    @pytest.mark.parametrize(
+        ("confidence", "source"), [(0.9, "conversation"), (0.5, "system"), (0.3, "user-edit")]
+    )
     @pytest.mark.parametrize("access", [0, 1, 2])
     def test_the_day_on_which_a_staged_fact_is_retracted(self, confidence, source, access):
         """confidence * source * usage * 0.95 ** weeks = 0.2, solved for the weeks beyond the first."""
         now = confidence * SOURCE[source] * (1 + 0.5 * math.log10(access + 1))
         day = 7 + 7 * math.log(0.2 / now) / math.log(0.95)
-        fact = LIVING | {"status": "staged", "confidence": confidence, "source": source, "access": access}
+        fact = LIVING | {
+            "status": "staged",
+            "confidence": confidence,
+            "source": source,
+            "access": access,
+        }
         assert decide("factgraph", "promote", **fact, elapsed_days=day - 0.001) == "staged"
         assert decide("factgraph", "promote", **fact, elapsed_days=day + 0.001) == "retracted"
 
     def test_accesses_keep_it(self):
         """Below 0.2 it is retracted unless it was accessed 5 times; but at 3 it was confirmed, and stays so."""
         faint = LIVING | {"confidence": 0.1, "source": "conversation", "elapsed_days": 1000}
-        found = [decide("factgraph", "promote", **faint, status="staged", access=access) for access in range(7)]
+        found = [
+            decide("factgraph", "promote", **faint, status="staged", access=access)
+            for access in range(7)
+        ]
         assert found == ["retracted"] * 3 + ["confirmed"] * 4
         assert decide("factgraph", "promote", **faint, status="confirmed", access=0) == "confirmed"
 
     def test_what_was_retracted_is_cleaned_up(self):
         rows = every(status=STATUSES)
-        assert decisions("factgraph", "forget", rows) == [row["status"] == "retracted" for row in rows]
+        assert decisions("factgraph", "forget", rows) == [
+            row["status"] == "retracted" for row in rows
+        ]
 
 
 class TestFactsOfALab:
@@ -121,7 +158,11 @@ class TestFactsOfALab:
 
     def test_relevance(self, lab, clock):
         lab.policies.use("factgraph")
-        given = [("lives-in", 0.95, "conversation"), ("uses", 0.4, "file"), ("knows", 0.7, "user-edit")]
+        given = [
+            ("lives-in", 0.95, "conversation"),
+            ("uses", 0.4, "file"),
+            ("knows", 0.7, "user-edit"),
+        ]
         for predicate, confidence, source in given:
             lab.facts.add("Ada", predicate, predicate, confidence=confidence, source=source)
         clock.advance(days=40)
@@ -132,14 +173,27 @@ class TestFactsOfALab:
         assert len({row["access"] for row in table}) > 1
         for row in table:
             days = 30 if row["access"] else 70
-            weighed = ranking(row | {"elapsed-days": days}) * (0.5 if row["status"] == "staged" else 1)
+            weighed = ranking(row | {"elapsed-days": days}) * (
+                0.5 if row["status"] == "staged" else 1
+            )
             assert row["relevance"] == pytest.approx(weighed, rel=1e-12)
 
     def test_single_valued_predicates(self):
         declared = load_pack("factgraph").settings["single-valued"]
-        single = ("lives-in", "status", "prefers:theme", "works-at", "name", "age", "birthday", "role")
+        single = (
+            "lives-in",
+            "status",
+            "prefers:theme",
+            "works-at",
+            "name",
+            "age",
+            "birthday",
+            "role",
+        )
         several = ("uses", "knows", "prefers", "lives", "status-of", "STATUS")
-        assert [single_valued(predicate, declared) for predicate in (*single, *several)] == [True] * 8 + [False] * 6
+        assert [single_valued(predicate, declared) for predicate in (*single, *several)] == [
+            True
+        ] * 8 + [False] * 6
 
 
 class TestConflicts:
@@ -176,6 +230,10 @@ class TestConflicts:
         def expected(row):
             if self.repeats(row):
                 return "merge"
-            return "keep-new" if self.conflicts(row) and row["new/confidence"] > 0.9 else "keep-both"
+            return (
+                "keep-new" if self.conflicts(row) and row["new/confidence"] > 0.9 else "keep-both"
+            )
 
-        assert decisions("factgraph", "resolve", self.PAIRS) == [expected(row) for row in self.PAIRS]
+        assert decisions("factgraph", "resolve", self.PAIRS) == [
+            expected(row) for row in self.PAIRS
+        ]

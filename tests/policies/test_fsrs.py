@@ -22,12 +22,17 @@ DAY = timedelta(days=1)
 CLOSE = 1e-12  # the dialect divides by a constant as a product with its inverse, the last bit of which may differ
 
 ratings = st.integers(1, 4)
-gaps = st.floats(math.log(60), math.log(30 * 365 * 86_400)).map(lambda x: timedelta(seconds=math.exp(x)))
+gaps = st.floats(math.log(60), math.log(30 * 365 * 86_400)).map(
+    lambda x: timedelta(seconds=math.exp(x))
+)
 histories = st.lists(st.tuples(ratings, gaps), min_size=1, max_size=25)
 weights = st.one_of(
     st.just(DEFAULT_PARAMETERS),
     st.tuples(
-        *(st.floats(low, high) for low, high in zip(LOWER_BOUNDS_PARAMETERS, UPPER_BOUNDS_PARAMETERS, strict=True))
+        *(
+            st.floats(low, high)
+            for low, high in zip(LOWER_BOUNDS_PARAMETERS, UPPER_BOUNDS_PARAMETERS, strict=True)
+        )
     ),
 )
 
@@ -88,11 +93,17 @@ class TestAgainstThePackage:
             if stability is not None:
                 elapsed = (now - card.last_review) / DAY
                 chance = retention.row({"stability": stability, "elapsed-days": elapsed})
-                assert chance == pytest.approx(reference.get_card_retrievability(card, now), rel=CLOSE)
+                assert chance == pytest.approx(
+                    reference.get_card_retrievability(card, now), rel=CLOSE
+                )
             else:
                 elapsed = gap / DAY
             stability, difficulty = state(
-                of=reinforce, rating=rating, elapsed_days=elapsed, stability=stability, difficulty=difficulty
+                of=reinforce,
+                rating=rating,
+                elapsed_days=elapsed,
+                stability=stability,
+                difficulty=difficulty,
             )
             card, _ = reference.review_card(card, Rating(rating), now)
             assert stability == pytest.approx(card.stability, rel=CLOSE)
@@ -103,16 +114,22 @@ class TestAgainstThePackage:
         gap = timedelta(days=days)
         card = Card(stability=stability, difficulty=difficulty, last_review=EPOCH)
         card, _ = scheduler().review_card(card, Rating(rating), EPOCH + gap)
-        after = state(rating=rating, elapsed_days=gap / DAY, stability=stability, difficulty=difficulty)
+        after = state(
+            rating=rating, elapsed_days=gap / DAY, stability=stability, difficulty=difficulty
+        )
         assert after == pytest.approx((card.stability, card.difficulty), rel=CLOSE)
 
     @given(st.floats(0.001, 36_500), st.floats(1, 10), st.floats(0, 36_500), st.integers(2, 4))
-    def test_stability_after_a_success_is_the_package_s_to_the_last_bit(self, stability, difficulty, days, rating):
+    def test_stability_after_a_success_is_the_package_s_to_the_last_bit(
+        self, stability, difficulty, days, rating
+    ):
         """The same operations in the same order; a lapse and the difficulty divide by constants."""
         gap = timedelta(days=days)
         card = Card(stability=stability, difficulty=difficulty, last_review=EPOCH)
         card, _ = scheduler().review_card(card, Rating(rating), EPOCH + gap)
-        after = state(rating=rating, elapsed_days=gap / DAY, stability=stability, difficulty=difficulty)
+        after = state(
+            rating=rating, elapsed_days=gap / DAY, stability=stability, difficulty=difficulty
+        )
         assert after[0] == card.stability
 
     @given(st.floats(0.001, 36_500), st.floats(0, 36_500))
@@ -120,7 +137,10 @@ class TestAgainstThePackage:
         gap = timedelta(days=days)
         card = Card(stability=stability, difficulty=5.0, last_review=EPOCH)
         expected = scheduler().get_card_retrievability(card, EPOCH + gap)
-        assert PACK.policies["retention"].row({"stability": stability, "elapsed-days": gap / DAY}) == expected
+        assert (
+            PACK.policies["retention"].row({"stability": stability, "elapsed-days": gap / DAY})
+            == expected
+        )
 
     @given(histories)
     def test_learning_steps_and_fuzz_decide_when_to_ask_and_not_what_is_remembered(self, history):
@@ -141,7 +161,9 @@ def life():
     """Ratings and gaps in days, one row a use and one column a memory, and what the package makes of them."""
     chance = np.random.default_rng(6)
     rating = chance.integers(1, 5, (USES, MEMORIES))
-    seconds = np.exp(chance.uniform(math.log(60), math.log(10 * 365 * 86_400), rating.shape)).round()
+    seconds = np.exp(
+        chance.uniform(math.log(60), math.log(10 * 365 * 86_400), rating.shape)
+    ).round()
     reference, states = scheduler(), np.empty((USES, MEMORIES, 2))
     for memory in range(MEMORIES):
         card, now = Card(), EPOCH
@@ -158,7 +180,10 @@ class TestManyAtOnce:
     def test_arrays(self, life):
         rating, days, states = life
         reinforce = PACK.policies["reinforce"]
-        fields = {name: (np.full(MEMORIES, np.nan), np.ones(MEMORIES, bool)) for name in ("stability", "difficulty")}
+        fields = {
+            name: (np.full(MEMORIES, np.nan), np.ones(MEMORIES, bool))
+            for name in ("stability", "difficulty")
+        }
         for use in range(USES):
             fields = reinforce.updates(
                 {
@@ -178,7 +203,8 @@ class TestManyAtOnce:
         rating, days, states = life
         frame = pl.DataFrame(
             {
-                "outcome": ["success", "fail", "recalled", "verified", "rejected"] * (MEMORIES // 5),
+                "outcome": ["success", "fail", "recalled", "verified", "rejected"]
+                * (MEMORIES // 5),
                 "rating": [None if i % 3 == 0 else int(r) for i, r in enumerate(rating[5])],
                 "elapsed_days": days[5],
                 "stability": [None if i % 7 == 0 else s for i, s in enumerate(states[4, :, 0])],
@@ -186,14 +212,18 @@ class TestManyAtOnce:
             }
         )
         reinforce = PACK.policies["reinforce"]
-        assert reinforce.columns(frame).to_list() == [reinforce.row(row) for row in frame.iter_rows(named=True)]
+        assert reinforce.columns(frame).to_list() == [
+            reinforce.row(row) for row in frame.iter_rows(named=True)
+        ]
 
 
 class TestOutcomes:
     """What counts as which rating when nobody has rated."""
 
     @given(st.floats(0.001, 3650), st.floats(1, 10), st.floats(0, 3650))
-    def test_success_is_good_failure_again_and_a_verifier_s_yes_hard(self, stability, difficulty, days):
+    def test_success_is_good_failure_again_and_a_verifier_s_yes_hard(
+        self, stability, difficulty, days
+    ):
         then = {"elapsed_days": days, "stability": stability, "difficulty": difficulty}
         assert state(outcome="success", **then) == state(rating=3, **then)
         assert state(outcome="fail", **then) == state(rating=1, **then)
@@ -227,9 +257,9 @@ class TestTime:
         )
 
     def test_stability_is_the_days_until_nine_in_ten_are_recalled(self):
-        assert PACK.policies["retention"].row({"stability": 40.0, "elapsed-days": 40.0}) == pytest.approx(
-            0.9, rel=1e-15
-        )
+        assert PACK.policies["retention"].row(
+            {"stability": 40.0, "elapsed-days": 40.0}
+        ) == pytest.approx(0.9, rel=1e-15)
 
     def test_what_nobody_has_rated_fades_as_after_a_first_good(self):
         first = {"stability": DEFAULT_PARAMETERS[2], "elapsed-days": 30.0}
@@ -245,17 +275,28 @@ class TestInALab:
         with memlab.open(embedder=trigrams, clock=clock, pack="fsrs") as opened:
             yield opened
 
-    def test_what_is_shown_is_worth_its_relevance_times_the_package_s_retrievability(self, lab, clock):
+    def test_what_is_shown_is_worth_its_relevance_times_the_package_s_retrievability(
+        self, lab, clock
+    ):
         chance, told = np.random.default_rng(3), {}
         for i in range(20):
             stability = float(chance.uniform(0.5, 90))
-            memory = lab.remember(f"deploys of service {i} go out on Tuesdays", stability=stability, difficulty=5.0)
-            told[memory.id] = Card(stability=stability, difficulty=5.0, last_review=from_micros(clock()))
+            memory = lab.remember(
+                f"deploys of service {i} go out on Tuesdays", stability=stability, difficulty=5.0
+            )
+            told[memory.id] = Card(
+                stability=stability, difficulty=5.0, last_review=from_micros(clock())
+            )
             clock.advance(hours=31)
         slate = lab.recall("when do deploys go out?", limit=5).slate
-        expected = [scheduler().get_card_retrievability(told[i], from_micros(clock())) for i in slate.ids.tolist()]
+        expected = [
+            scheduler().get_card_retrievability(told[i], from_micros(clock()))
+            for i in slate.ids.tolist()
+        ]
         np.testing.assert_allclose(slate.numbers["retention"], expected, rtol=CLOSE)
-        np.testing.assert_array_equal(slate.scores, slate.numbers["activation"] * slate.numbers["retention"])
+        np.testing.assert_array_equal(
+            slate.scores, slate.numbers["activation"] * slate.numbers["retention"]
+        )
 
     def test_a_life_of_recalls_and_feedback(self, lab, clock):
         lab.remember([f"note {i}: the build of module {i % 4} needs {i} GB" for i in range(30)])

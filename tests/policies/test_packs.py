@@ -3,13 +3,22 @@
 import pytest
 
 from memlab.errors import InputError, PolicyError, UnknownName
-from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, load_pack, pack_from_sources, pack_names
+from memlab.kernel.policies import (
+    FEATURES,
+    SETTINGS,
+    SLOTS,
+    load_pack,
+    pack_from_sources,
+    pack_names,
+)
 
 SMALL = '(pack small "Nearness alone.")\n(defpolicy recall-score [similarity] similarity)'
 
 
 def test_the_five_systems_and_the_default_are_there():
-    assert {"memlab", "associative", "workbench", "companion", "cascade", "factgraph"} <= set(pack_names())
+    assert {"memlab", "associative", "workbench", "companion", "cascade", "factgraph"} <= set(
+        pack_names()
+    )
 
 
 @pytest.mark.parametrize("name", pack_names())
@@ -80,7 +89,8 @@ def test_a_bad_pack_is_refused_with_a_place(text, message):
 
 
 @pytest.mark.parametrize(
-    ("slot", "own"), [("half-life", "recency"), ("half-life", "retention"), ("retention", "retention")]
+    ("slot", "own"),
+    [("half-life", "recency"), ("half-life", "retention"), ("retention", "retention")],
 )
 def test_no_policy_reads_the_feature_that_it_decides(slot, own):
     with pytest.raises(PolicyError, match=own):
@@ -100,7 +110,15 @@ def test_pairs_read_both_memories_and_what_lies_between(slot):
 def test_reinforce_reads_the_old_values_of_what_it_updates():
     signature = SLOTS["reinforce"].signature
     assert set(signature.fields) == {
-        *("strength", "confidence", "importance", "energy", "stability", "difficulty", "emotional-weight")
+        *(
+            "strength",
+            "confidence",
+            "importance",
+            "energy",
+            "stability",
+            "difficulty",
+            "emotional-weight",
+        )
     }
     assert set(signature.inputs) >= {*signature.fields, "outcome", "rating", "elapsed-days"}
 
@@ -112,7 +130,10 @@ def test_reinforce_reads_the_old_values_of_what_it_updates():
         ('(pack p) (defpolicy promote [status] "confirmd")', "confirmed"),
         ("(pack p) (defpolicy reinforce [strength] (update :strenth 1))", "strength"),
         ("(pack p) (defpolicy reinforce [strength] strength)", "reinforce returns"),
-        ('(pack p) (defpolicy reinforce [outcome] (if (= outcome "sucess") (update) (update)))', "success"),
+        (
+            '(pack p) (defpolicy reinforce [outcome] (if (= outcome "sucess") (update) (update)))',
+            "success",
+        ),
         ("(pack p) (defpolicy resolve [old/confidense] 1)", "old/confidence"),
         ("(pack p) (defpolicy recall-score [tags] tags)", "tags"),
     ],
@@ -127,4 +148,6 @@ def test_every_feature_says_what_it_is():
     for name, feature in FEATURES.items():
         assert feature.name == name
         assert feature.formula
-        assert all(item == "embedder" or item in SETTINGS or item in SLOTS for item in feature.depends), name
+        assert all(
+            item == "embedder" or item in SETTINGS or item in SLOTS for item in feature.depends
+        ), name

@@ -8,7 +8,18 @@ from memlab.errors import InputError, PolicyNameError, PolicySyntaxError
 from memlab.kernel.policies import load_pack, pack_from_sources, pack_names
 
 DESIGNS = ("cascade", "companion", "workbench", "associative", "factgraph")
-LIFE = ("admit", "link", "resolve", "half-life", "retention", "reinforce", "promote", "forget", "label", "consolidate")
+LIFE = (
+    "admit",
+    "link",
+    "resolve",
+    "half-life",
+    "retention",
+    "reinforce",
+    "promote",
+    "forget",
+    "label",
+    "consolidate",
+)
 RANKING = ("seed-score", "cut")
 
 
@@ -21,7 +32,14 @@ class TestEach:
             assert plus.policies[slot].hash == design.policies[slot].hash, slot
         for slot in RANKING:
             assert plus.policies[slot].hash == default.policies[slot].hash, slot
-        for setting in ("linking", "forgotten-as", "initial-confidence", "merge-gain", "base-half-life", "triggers"):
+        for setting in (
+            "linking",
+            "forgotten-as",
+            "initial-confidence",
+            "merge-gain",
+            "base-half-life",
+            "triggers",
+        ):
             assert plus.settings[setting] == design.settings[setting]
         for setting in ("dense-candidates", "lexical-candidates", "pool", "seeds", "limit"):
             assert plus.settings[setting] == default.settings[setting]
@@ -30,7 +48,11 @@ class TestEach:
         pack = load_pack(f"{name}-plus")
         policy = pack.policies["recall-score"]
         with memlab.open(pack=pack) as lab:
-            for text in ("I keep bees on the roof", "The roof was painted red", "My sister sells honey"):
+            for text in (
+                "I keep bees on the roof",
+                "The roof was painted red",
+                "My sister sells honey",
+            ):
                 lab.remember(text)
             slate = lab.recall("who keeps bees?", log=False).slate
             none = lab.policies.install("recall-score", policy.source, helpers=policy.helpers)
@@ -39,7 +61,9 @@ class TestEach:
             lab.policies.install("recall-score", policy.source, helpers=policy.helpers, params=zero)
             bare = lab.recall("who keeps bees?", log=False).slate
             default = load_pack("memlab").policies["recall-score"]
-            expected = lab.recall("who keeps bees?", log=False, pack=pack.with_policy("recall-score", default)).slate
+            expected = lab.recall(
+                "who keeps bees?", log=False, pack=pack.with_policy("recall-score", default)
+            ).slate
         assert np.allclose(bare.scores, expected.scores, atol=1e-12)
         assert (slate.scores > bare.scores).any()
 
@@ -56,7 +80,9 @@ class TestEach:
         assert (again.hash, again.sources) == (pack.hash, pack.sources)
         with memlab.open(tmp_path / "lab", pack=pack) as lab:
             lab.policies.use("memlab")
-            lab.policies.rollback_pack() if hasattr(lab.policies, "rollback_pack") else lab.policies.use(pack)
+            lab.policies.rollback_pack() if hasattr(
+                lab.policies, "rollback_pack"
+            ) else lab.policies.use(pack)
         with memlab.open(tmp_path / "lab") as lab:
             assert lab.policies.pack.hash == pack.hash
 
@@ -66,10 +92,16 @@ class TestImports:
         return load_pack(f"(pack trial) {' '.join(forms)}")
 
     def test_slots_and_settings_are_those_of_the_other_pack(self):
-        pack, other = self.pack("(from-pack companion eligible spread seeds linking)"), load_pack("companion")
+        pack, other = (
+            self.pack("(from-pack companion eligible spread seeds linking)"),
+            load_pack("companion"),
+        )
         assert pack.policies["spread"].hash == other.policies["spread"].hash
         assert pack.policies["eligible"].hash == other.policies["eligible"].hash
-        assert (pack.settings["seeds"], pack.settings["linking"]) == (other.settings["seeds"], "now")
+        assert (pack.settings["seeds"], pack.settings["linking"]) == (
+            other.settings["seeds"],
+            "now",
+        )
         assert other.sources[0] in pack.sources
         assert pack_from_sources(pack.sources).hash == pack.hash
 
@@ -78,7 +110,13 @@ class TestImports:
             "(from-pack companion recall-score :as vividness)",
             '(defpolicy recall-score [vividness pinned] "Twice as vivid." (if pinned 1 (* 2 vividness)))',
         )
-        row = {"nearness": 0.5, "kind": "event", "strength": 80.0, "emotional-weight": 0.0, "idle-days": 4.0}
+        row = {
+            "nearness": 0.5,
+            "kind": "event",
+            "strength": 80.0,
+            "emotional-weight": 0.0,
+            "idle-days": 4.0,
+        }
         expected = load_pack("companion").policies["recall-score"].row(row)
         assert pack.policies["recall-score"].row({**row, "pinned": False}) == 2 * expected
         assert pack.policies["recall-score"].row({**row, "pinned": True}) == 1
@@ -86,12 +124,17 @@ class TestImports:
 
     def test_a_pack_may_import_from_one_that_imports(self):
         pack = self.pack("(from-pack cascade-plus recall-score spread)")
-        assert pack.policies["recall-score"].hash == load_pack("cascade-plus").policies["recall-score"].hash
+        assert (
+            pack.policies["recall-score"].hash
+            == load_pack("cascade-plus").policies["recall-score"].hash
+        )
         assert pack_from_sources(pack.sources).hash == pack.hash
 
     def test_what_the_other_pack_was_when_it_was_logged_decides(self):
         pack = self.pack("(from-pack companion spread)")
-        old = tuple(text.replace("(* 0.5 activation)", "(* 0.25 activation)") for text in pack.sources)
+        old = tuple(
+            text.replace("(* 0.5 activation)", "(* 0.25 activation)") for text in pack.sources
+        )
         assert old != pack.sources
         assert pack_from_sources(old).policies["spread"].hash != pack.policies["spread"].hash
 
@@ -99,8 +142,12 @@ class TestImports:
         both = self.pack("(from-pack memlab recall-score known known-floor)")
         assert both.policies["known"].hash == load_pack("memlab").policies["known"].hash
         assert both.tells_known
-        with pytest.raises(PolicyNameError, match="known is calibrated for the recall-score of memlab"):
-            self.pack("(from-pack memlab known)", "(defpolicy recall-score [similarity] similarity)")
+        with pytest.raises(
+            PolicyNameError, match="known is calibrated for the recall-score of memlab"
+        ):
+            self.pack(
+                "(from-pack memlab known)", "(defpolicy recall-score [similarity] similarity)"
+            )
 
     @pytest.mark.parametrize(
         ("forms", "said", "kind"),
@@ -113,7 +160,11 @@ class TestImports:
             ("(from-pack memlab cut :as a spread :as a)", "a is imported twice", PolicyNameError),
             ("(from-pack memlab seeds :as many)", "policy slot", PolicyNameError),
             ("(from-pack memlab cut :as similarity)", "similarity is a feature", PolicyNameError),
-            ("(from-pack memlab seeds) (setting seeds 3)", "seeds is imported, and given", PolicyNameError),
+            (
+                "(from-pack memlab seeds) (setting seeds 3)",
+                "seeds is imported, and given",
+                PolicyNameError,
+            ),
             ("(from-pack nobody seeds)", "nobody", InputError),
             ("(from-pack trial seeds)", "trial", InputError),
         ],

@@ -167,7 +167,13 @@ class TestPacksBefore:
         log.happen("rollback-pack", to=log.log.previous_pack())
         assert log.log.pack.hash == with_near
         assert log.log.pack.name == "memlab"
-        assert log.log.frame("recall-score")["action"].to_list() == ["use", "install", "use", "install", "rollback"]
+        assert log.log.frame("recall-score")["action"].to_list() == [
+            "use",
+            "install",
+            "use",
+            "install",
+            "rollback",
+        ]
 
     def test_a_second_rollback_undoes_the_first(self, log):
         log.use("associative")
@@ -274,7 +280,10 @@ class TestDiff:
         log.install(TUNED, params={"weight": 0.7})
         diff = self.differ(log)
         assert diff.lines == ()
-        assert diff.verdict == "The source is the same. They differ in recall-score: weight 0.5 -> 0.7."
+        assert (
+            diff.verdict
+            == "The source is the same. They differ in recall-score: weight 0.5 -> 0.7."
+        )
 
     def test_helpers_alone(self, log):
         log.install(CALLS, helpers=[TWICE])

@@ -47,9 +47,12 @@ def words():
             for name, slot in sorted(SLOTS.items())
         ],
         "settings": [
-            [name, one.version, one.type, one.low, one.high, one.words] for name, one in sorted(SETTINGS.items())
+            [name, one.version, one.type, one.low, one.high, one.words]
+            for name, one in sorted(SETTINGS.items())
         ],
-        "features": [[name, one.version, one.type, one.words] for name, one in sorted(FEATURES.items())],
+        "features": [
+            [name, one.version, one.type, one.words] for name, one in sorted(FEATURES.items())
+        ],
     }
 
 
@@ -74,14 +77,34 @@ PACK = {"pack": "mine", "sources": ["mine"]}
 TRIAL = {**PACK, "design": "extra", "extra": 1, "rate": 1.0, "reason": ""}
 RANKING = {"slot": "recall-score", "source": "mine"}
 UNKNOWN = [
-    ("use", '(pack mine "Mine.") (setting moon-phase 1)', PACK, 'There is no setting "moon-phase" here.'),
-    ("challenge", '(pack mine "Mine.") (setting moon-phase 1)', TRIAL, 'There is no setting "moon-phase" here.'),
-    ("use", '(pack mine "Mine.") (defpolicy dream [similarity] similarity)', PACK, 'no policy slot "dream"'),
+    (
+        "use",
+        '(pack mine "Mine.") (setting moon-phase 1)',
+        PACK,
+        'There is no setting "moon-phase" here.',
+    ),
+    (
+        "challenge",
+        '(pack mine "Mine.") (setting moon-phase 1)',
+        TRIAL,
+        'There is no setting "moon-phase" here.',
+    ),
+    (
+        "use",
+        '(pack mine "Mine.") (defpolicy dream [similarity] similarity)',
+        PACK,
+        'no policy slot "dream"',
+    ),
     ("use", '(pack mine "Mine.") (defpolicy prune [moonlight] (> moonlight 0))', PACK, "moonlight"),
     ("install", "(fn [moonlight] moonlight)", RANKING, "moonlight"),
     ("pin", "(fn [moonlight] moonlight)", RANKING, "moonlight"),
     ("rollback", "(fn [similarity] (ponder similarity))", RANKING, "ponder"),
-    ("install", "(fn [similarity] similarity)", {**RANKING, "slot": "dream"}, 'There is no policy slot "dream" here.'),
+    (
+        "install",
+        "(fn [similarity] similarity)",
+        {**RANKING, "slot": "dream"},
+        'There is no policy slot "dream" here.',
+    ),
 ]
 
 
@@ -107,7 +130,9 @@ def test_a_text_in_a_known_vocabulary_is(kind, text, body, said, number):
 
 
 def test_a_text_in_a_later_vocabulary_without_new_words_is_read():
-    versions = fold("install", {"mine": "(fn [similarity] similarity)"}, {**RANKING, VOCABULARY: LATER})
+    versions = fold(
+        "install", {"mine": "(fn [similarity] similarity)"}, {**RANKING, VOCABULARY: LATER}
+    )
     assert versions.pack.policies["recall-score"].source == "(fn [similarity] similarity)"
 
 
@@ -154,7 +179,12 @@ def test_version_1_is_not_hashed_and_a_later_one_is(monkeypatch):
 
 
 def test_a_setting_of_a_former_version_is_the_one_that_took_its_place():
-    assert load_pack('(pack mine "Mine.") (setting spread-combine "sum")').settings["spread-mode"] == "energy"
-    with pytest.raises(PolicyError, match="spread-combine, which is spread-mode today, is one of max, sum"):
+    assert (
+        load_pack('(pack mine "Mine.") (setting spread-combine "sum")').settings["spread-mode"]
+        == "energy"
+    )
+    with pytest.raises(
+        PolicyError, match="spread-combine, which is spread-mode today, is one of max, sum"
+    ):
         load_pack('(pack mine "Mine.") (setting spread-combine "least")')
     assert "spread-combine" not in SETTINGS

@@ -30,10 +30,16 @@ class TestScore:
         )
         expected = []
         for row in rows:
-            rate = 0 if row["pinned"] or row["kind"] in FOREVER else math.log(2) / HALF_LIFE[row["kind"]]
+            rate = (
+                0
+                if row["pinned"] or row["kind"] in FOREVER
+                else math.log(2) / HALF_LIFE[row["kind"]]
+            )
             fresh = math.exp(-rate * row["idle-days"])
             value = 0.6 * row["closeness"] + 0.25 * fresh + 0.15 * min(row["access"] / 20, 1)
-            expected.append(value * (1.25 if row["kind"] == "human-feedback" else 1))  # the highest weight of all
+            expected.append(
+                value * (1.25 if row["kind"] == "human-feedback" else 1)
+            )  # the highest weight of all
         halves = decisions("workbench", "half-life", rows)
         for row, half in zip(rows, halves, strict=True):
             row |= {"half-life": half, "elapsed-days": row["idle-days"]}
@@ -63,20 +69,41 @@ class TestWriting:
         assert settings["initial-confidence"] == 0.5
 
     def test_a_near_duplicate_is_one_above_092(self):
-        rows = every(pair__closeness=[0.8, 0.92, 0.93], pair__negates=[False], pair__update_words=[False])
+        rows = every(
+            pair__closeness=[0.8, 0.92, 0.93], pair__negates=[False], pair__update_words=[False]
+        )
         rows = [{**row, "pair/same-numbers": True, "pair/overlap": 0.4} for row in rows]
         assert decisions("workbench", "link", rows) == ["none", "related", "duplicate"]
 
     def test_another_number_is_another_memory(self):
-        row = {"pair__closeness": 0.99, "pair__overlap": 0.9, "pair__negates": False, "pair__update_words": False}
-        rows = every(**{name: [value] for name, value in row.items()}, pair__same_numbers=[True, False])
+        row = {
+            "pair__closeness": 0.99,
+            "pair__overlap": 0.9,
+            "pair__negates": False,
+            "pair__update_words": False,
+        }
+        rows = every(
+            **{name: [value] for name, value in row.items()}, pair__same_numbers=[True, False]
+        )
         assert decisions("workbench", "link", rows) == ["duplicate", "related"]
 
     def test_a_contradiction_is_no_duplicate_and_deprecates_the_old(self):
-        rows = every(pair__closeness=[0.93], pair__negates=[True, False], pair__update_words=[True, False])
+        rows = every(
+            pair__closeness=[0.93], pair__negates=[True, False], pair__update_words=[True, False]
+        )
         rows = [{**row, "pair/same-numbers": True, "pair/overlap": 0.4} for row in rows]
-        assert decisions("workbench", "link", rows) == ["updates", "contradicts", "updates", "duplicate"]
-        assert decisions("workbench", "resolve", rows) == ["keep-new", "keep-new", "keep-new", "merge"]
+        assert decisions("workbench", "link", rows) == [
+            "updates",
+            "contradicts",
+            "updates",
+            "duplicate",
+        ]
+        assert decisions("workbench", "resolve", rows) == [
+            "keep-new",
+            "keep-new",
+            "keep-new",
+            "merge",
+        ]
 
     def test_one_word_exchanged_is_a_contradiction_at_less_nearness(self):
         rows = every(
@@ -102,7 +129,9 @@ class TestWriting:
         """The numbers are this pack's own: a twentieth of what is missing, and half of what there is."""
         rows = every(outcome=["recalled", "success", "fail", "rejected"], confidence=[0.5, 1.0])
         expected = [0.525, 1, 0.525, 1, 0.25, 0.5, 0.25, 0.5]
-        assert [got["confidence"] for got in decisions("workbench", "reinforce", rows)] == pytest.approx(expected)
+        assert [
+            got["confidence"] for got in decisions("workbench", "reinforce", rows)
+        ] == pytest.approx(expected)
 
 
 class TestInjection:

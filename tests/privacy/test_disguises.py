@@ -68,7 +68,9 @@ def test_a_token_is_found_in_its_disguise_and_what_is_around_it_stays(disguised:
 
 
 def test_a_whole_token_does_not_go_on_in_the_next_line() -> None:
-    assert screen(f"{TOKEN}\nv2beta came later").text == "[REDACTED: GitHub token]\nv2beta came later"
+    assert (
+        screen(f"{TOKEN}\nv2beta came later").text == "[REDACTED: GitHub token]\nv2beta came later"
+    )
 
 
 def test_a_line_of_an_env_file_does_not_run_into_the_next() -> None:
@@ -96,17 +98,25 @@ def test_encoded_text_is_undone_up_to_a_limit() -> None:
     assert all(beyond in view.text for view, _ in views(f"{TOKEN} {beyond}"))
 
 
-def test_the_limit_of_encoded_text_counts_all_of_it_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_of_encoded_text_counts_all_of_it_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     token = encoded(TOKEN, 1)
     monkeypatch.setattr("memlab.kernel.privacy._disguises.BYTES", 2 * len(token))
-    assert screen(f"{token} {token} {token}").text == f"[REDACTED: GitHub token] [REDACTED: GitHub token] {token}"
+    assert (
+        screen(f"{token} {token} {token}").text
+        == f"[REDACTED: GitHub token] [REDACTED: GitHub token] {token}"
+    )
 
 
 @examples(50)
 @given(
-    st.text(max_size=30), st.lists(st.tuples(st.integers(0, 30), st.integers(0, 4), st.text(max_size=3)), max_size=4)
+    st.text(max_size=30),
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 4), st.text(max_size=3)), max_size=4),
 )
-def test_a_view_knows_where_its_characters_stood(text: str, cuts: list[tuple[int, int, str]]) -> None:
+def test_a_view_knows_where_its_characters_stood(
+    text: str, cuts: list[tuple[int, int, str]]
+) -> None:
     edits, at = [], 0
     for start, length, new in sorted(cuts):
         if at <= start and start + length <= len(text) and length:

@@ -21,7 +21,11 @@ PEM = "-----BEGIN {0}PRIVATE KEY-----\nMIIEowIBAAKCAQEAx\nZm9vYmFy\n-----END {0}
 SECRETS = [
     (PEM.format(""), "private key", None),
     ("see " + PEM.format("RSA ") + " above", "private key", None),
-    ("-----BEGIN OPENSSH PRIVATE KEY-----\n" + "b3BlbnNzaC1r" * 5 + "\nand so on", "private key", "b3BlbnNzaC1r"),
+    (
+        "-----BEGIN OPENSSH PRIVATE KEY-----\n" + "b3BlbnNzaC1r" * 5 + "\nand so on",
+        "private key",
+        "b3BlbnNzaC1r",
+    ),
     ("AKIA" + "IOSFODNN7EXAMPLE", "AWS access key", None),
     ("ghp_" + LETTERS[:36], "GitHub token", None),
     ("github_pat_" + LETTERS, "GitHub token", None),
@@ -58,7 +62,11 @@ SECRETS = [
     ("5J" + "N2yZcPgQamfAYtdutYWipHgz8HgybBFuienHPmKzAnEiXaiJg", "Bitcoin key", None),
     ("clientSecret: '48a15920b736'", "secret", "48a15920b736"),
     ("use the token " + LETTERS[:22] + " for it", "token", LETTERS[:22]),
-    ("use the token " + "aBcdEfgh1jKlmnOp2qRsTuv3" + " for it", "token", "aBcdEfgh1jKlmnOp2qRsTuv3"),
+    (
+        "use the token " + "aBcdEfgh1jKlmnOp2qRsTuv3" + " for it",
+        "token",
+        "aBcdEfgh1jKlmnOp2qRsTuv3",
+    ),
 ]
 
 ORDINARY = [
@@ -117,7 +125,10 @@ def test_ordinary_chat_and_code_pass(text: str) -> None:
 def test_what_stands_around_secrets_is_kept_in_place() -> None:
     text = "İstanbul: password = hunter2, then ghp_" + LETTERS[:36] + "!"
     screening = screen(text)
-    assert screening.text == "İstanbul: password = [REDACTED: password], then [REDACTED: GitHub token]!"
+    assert (
+        screening.text
+        == "İstanbul: password = [REDACTED: password], then [REDACTED: GitHub token]!"
+    )
     first, second = screening.findings
     assert text[first.start : first.end] == "hunter2"
     assert text[second.start : second.end].startswith("ghp_")
@@ -158,7 +169,9 @@ def test_many_texts_are_screened_as_one_by_one(many: list[str]) -> None:
 
 def test_refuse_names_the_place_and_never_the_secret() -> None:
     refuse("style", "tag")
-    with pytest.raises(PrivacyError, match=r"tag holds .*\(password, line 2, column 12\)") as refused:
+    with pytest.raises(
+        PrivacyError, match=r"tag holds .*\(password, line 2, column 12\)"
+    ) as refused:
         refuse("first\npassword = hunter2", "tag")
     assert "hunter2" not in str(refused.value)
     with pytest.raises(PrivacyError, match=r"\(password, line 1, column 12\) and 1 more"):
@@ -192,7 +205,10 @@ def test_what_only_stands_where_a_secret_would_passes(text: str) -> None:
         ("db.example.com:5432:shop:app:hunter22", "hunter22"),
         ("postgres://bob:hun/ter2@db/main", "hun/ter2"),
         ("Cookie: sessionid=38afes7a8d9f0a7b6c5d4e3f2a1b0c9d", "38afes7a8d9f0a7b6c5d4e3f2a1b0c9d"),
-        ("acid actor alpha amateur anchor apple arctic armor arrow atom autumn avocado", "acid actor alpha"),
+        (
+            "acid actor alpha amateur anchor apple arctic armor arrow atom autumn avocado",
+            "acid actor alpha",
+        ),
     ],
 )
 def test_what_a_place_or_a_sentence_gives_away_is_redacted(text: str, secret: str) -> None:
@@ -200,11 +216,17 @@ def test_what_a_place_or_a_sentence_gives_away_is_redacted(text: str, secret: st
 
 
 def test_the_gate_and_the_many_agree_on_what_is_ordinary() -> None:
-    texts = [text for text, _, _ in SECRETS] + ORDINARY + ["naïve café", "one\ntwo", "a b c d e f g h i"] * 8
+    texts = (
+        [text for text, _, _ in SECRETS]
+        + ORDINARY
+        + ["naïve café", "one\ntwo", "a b c d e f g h i"] * 8
+    )
     assert screen_many(texts) == [screen(text) for text in texts]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=[f"{number} {kind.name}" for number, kind in enumerate(KINDS)])
+@pytest.mark.parametrize(
+    "kind", KINDS, ids=[f"{number} {kind.name}" for number, kind in enumerate(KINDS)]
+)
 def test_no_repetition_without_a_bound_stands_within_another(kind: Kind) -> None:
     """So the work grows with the text alone: a repetition that can match in several ways is bounded."""
     nested = [
@@ -235,8 +257,20 @@ def repetitions(parsed: Any, outer: tuple[int, ...]) -> Iterator[tuple[tuple[int
             yield from repetitions(value, outer)
 
 
-NAMED = ("the password is ", "password: ", "api_key = ", "token=", "secret is '", "Authorization: Bearer ", "-u bob:")
-FORMED = [text for text, _, _ in SECRETS if len(text) >= 20 and screen(text).text.startswith("[") and "\n" not in text]
+NAMED = (
+    "the password is ",
+    "password: ",
+    "api_key = ",
+    "token=",
+    "secret is '",
+    "Authorization: Bearer ",
+    "-u bob:",
+)
+FORMED = [
+    text
+    for text, _, _ in SECRETS
+    if len(text) >= 20 and screen(text).text.startswith("[") and "\n" not in text
+]
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -249,12 +283,16 @@ def test_no_part_of_a_secret_is_left_where_two_rules_find_it(name: str, secret: 
         assert [part for part in parts if part in left] == [], left
 
 
-spans = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12), st.sampled_from("ab")), max_size=8)
+spans = st.lists(
+    st.tuples(st.integers(0, 40), st.integers(1, 12), st.sampled_from("ab")), max_size=8
+)
 
 
 @examples(200)
 @given(spans)
-def test_merged_findings_cover_what_any_of_them_covered_and_nothing_else(drawn: list[tuple[int, int, str]]) -> None:
+def test_merged_findings_cover_what_any_of_them_covered_and_nothing_else(
+    drawn: list[tuple[int, int, str]],
+) -> None:
     given_findings = [Finding(type, start, start + length) for start, length, type in drawn]
     merged = merge_findings(list(given_findings))
     covered = {place for one in given_findings for place in range(one.start, one.end)}

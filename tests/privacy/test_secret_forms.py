@@ -15,7 +15,9 @@ secret_forms: Any = importlib.import_module("secret_forms")
 
 
 def test_forms_are_made_without_the_gate() -> None:
-    assert "memlab" not in (Path(secret_forms.__file__)).read_text(encoding="utf-8").replace("of memlab", "")
+    assert "memlab" not in (Path(secret_forms.__file__)).read_text(encoding="utf-8").replace(
+        "of memlab", ""
+    )
 
 
 @pytest.mark.long
@@ -25,9 +27,13 @@ def test_nearly_all_are_found_in_nearly_every_disguise() -> None:
     assert len(found["kind"]) >= 60
     everything = [one for some in found["kind"].values() for one in some]
     assert sum(everything) / len(everything) >= 0.97
-    assert {name: some for name, some in found["disguise"].items() if sum(some) < 0.9 * len(some)} == {}
+    assert {
+        name: some for name, some in found["disguise"].items() if sum(some) < 0.9 * len(some)
+    } == {}
     # twenty texts of a kind are too few to tell .90 from less; that none is missed altogether, they tell
-    assert {name: some for name, some in found["kind"].items() if sum(some) < 0.75 * len(some)} == {}
+    assert {
+        name: some for name, some in found["kind"].items() if sum(some) < 0.75 * len(some)
+    } == {}
 
 
 def test_a_leak_is_seen() -> None:
@@ -36,5 +42,7 @@ def test_a_leak_is_seen() -> None:
 
 
 def test_nothing_is_redacted_in_the_first_lines_of_a_package() -> None:
-    lines = [line for _, (_, _, line) in zip(range(3_000), find_secrets.lines_of("polars"), strict=False)]
+    lines = [
+        line for _, (_, _, line) in zip(range(3_000), find_secrets.lines_of("polars"), strict=False)
+    ]
     assert not [one for one in find_secrets.screen_many(lines) if one.findings]

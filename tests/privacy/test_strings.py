@@ -48,14 +48,18 @@ NAMES: dict[str, Callable[[memlab.Lab], Any]] = {
     "fact": lambda lab: lab.facts.add("Ada", "likes", TOKEN),
     "entity": lambda lab: lab.facts.entities.declare(TOKEN, type="person"),
     "policy": lambda lab: lab.policies.install("recall-score", f"(fn [length] length) ; {TOKEN}"),
-    "reason": lambda lab: lab.policies.install("recall-score", "(fn [length] length)", reason=TOKEN),
+    "reason": lambda lab: lab.policies.install(
+        "recall-score", "(fn [length] length)", reason=TOKEN
+    ),
     "backup": lambda lab: lab.io.backup(lab.io.store.folder.parent / TOKEN),
     "pack": lambda lab: lab.policies.use(f'(pack p "{TOKEN}")'),
 }
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_that_holds_a_secret_is_refused_and_nothing_is_stored(disk: Any, tmp_path: Path, name: str) -> None:
+def test_a_name_that_holds_a_secret_is_refused_and_nothing_is_stored(
+    disk: Any, tmp_path: Path, name: str
+) -> None:
     with disk() as lab:
         lab.remember("a first memory of tea")
         before = lab.io.store.journal.head
@@ -63,7 +67,11 @@ def test_a_name_that_holds_a_secret_is_refused_and_nothing_is_stored(disk: Any, 
             NAMES[name](lab)
         assert TOKEN not in str(refused.value)
         assert lab.io.store.journal.head == before
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()]
+    assert not [
+        path
+        for path in tmp_path.rglob("*")
+        if path.is_file() and TOKEN.encode() in path.read_bytes()
+    ]
 
 
 def test_a_secret_in_a_question_is_redacted_told_and_logged(disk: Any, tmp_path: Path) -> None:
@@ -75,7 +83,11 @@ def test_a_secret_in_a_question_is_redacted_told_and_logged(disk: Any, tmp_path:
         event = list(lab.io.store.journal.events(kinds=["recall"]))[-1]
         assert event.body["redacted"] == ["GitHub token"]
         assert lab.recall(f"is {TOKEN} tea?", project=None, log=False).redacted
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()]
+    assert not [
+        path
+        for path in tmp_path.rglob("*")
+        if path.is_file() and TOKEN.encode() in path.read_bytes()
+    ]
 
 
 def test_a_secret_in_a_text_is_told_and_logged(lab: memlab.Lab) -> None:
@@ -133,13 +145,17 @@ def nested(path: tuple[str, ...], value: Any) -> Any:
 
 @examples(200, 50)
 @given(st.sampled_from(HASHING), st.data(), st.lists(hashes, min_size=1, max_size=5))
-def test_a_content_hash_is_no_secret_where_one_is_declared(kind: str, data: st.DataObject, given: list[str]) -> None:
+def test_a_content_hash_is_no_secret_where_one_is_declared(
+    kind: str, data: st.DataObject, given: list[str]
+) -> None:
     path = data.draw(st.sampled_from(hash_paths(kind)))
     for value in (given[0], given):
         refuse_strings(nested(path, value), "event", hashes=hash_paths(kind))
 
 
-@pytest.mark.parametrize("secret", [LIKE_A_TOKEN, LIKE_A_TOKEN.upper(), LIKE_A_TOKEN[:60], f"{LIKE_A_TOKEN}\n", TOKEN])
+@pytest.mark.parametrize(
+    "secret", [LIKE_A_TOKEN, LIKE_A_TOKEN.upper(), LIKE_A_TOKEN[:60], f"{LIKE_A_TOKEN}\n", TOKEN]
+)
 def test_what_looks_like_a_secret_is_refused_in_every_other_place(secret: str) -> None:
     with pytest.raises(PrivacyError):
         refuse_strings({"pack": "0" * 64, "reason": secret}, "event", hashes=hash_paths("recall"))
@@ -151,7 +167,9 @@ def test_what_looks_like_a_secret_is_refused_in_every_other_place(secret: str) -
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_that_has_the_form_of_a_hash_is_screened(lab: memlab.Lab, name: str, monkeypatch: Any) -> None:
+def test_a_name_that_has_the_form_of_a_hash_is_screened(
+    lab: memlab.Lab, name: str, monkeypatch: Any
+) -> None:
     monkeypatch.setitem(globals(), "TOKEN", LIKE_A_TOKEN)
     if name == "backup":
         return  # of a lab on disk
@@ -230,10 +248,20 @@ def test_a_lab_all_of_whose_hashes_look_like_tokens_is_like_any_other(tmp_path: 
         env=os.environ | {"PYTHONPATH": paths},
     )
     assert not done.returncode, done.stderr
-    assert {"use", "install", "rollback", "pin", "unpin", "challenge", "recall", "feedback", "verify"} <= set(
+    assert {
+        "use",
+        "install",
+        "rollback",
+        "pin",
+        "unpin",
+        "challenge",
+        "recall",
+        "feedback",
+        "verify",
+    } <= set(done.stdout.splitlines())
+    assert {"run", "cluster", "maintain", "clusters loaded", "gaps loaded"} <= set(
         done.stdout.splitlines()
     )
-    assert {"run", "cluster", "maintain", "clusters loaded", "gaps loaded"} <= set(done.stdout.splitlines())
 
 
 @pytest.mark.parametrize("path", [

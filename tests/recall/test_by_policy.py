@@ -19,7 +19,9 @@ DETERMINANT = "(fn [score novelty] (+ (* 2 score) (log novelty)))"
 def a_lab(texts=(), **more):
     lab = memlab.open(**more)
     for number in range(8):
-        lab.remember(f"tabs are fine, note {number % 3}", session=f"s{number % 3}", speaker=f"p{number % 4}")
+        lab.remember(
+            f"tabs are fine, note {number % 3}", session=f"s{number % 3}", speaker=f"p{number % 4}"
+        )
     for text in texts:
         lab.remember(text)
     return lab
@@ -55,7 +57,10 @@ def test_a_cap_for_each_session_and_speaker():
 
 def test_copies_are_shown_once():
     with memlab.open() as lab:
-        lab.remember(["tabs are fine", "tabs are fine", "tabs are fine!", "a meeting on Tuesday"], linking="off")
+        lab.remember(
+            ["tabs are fine", "tabs are fine", "tabs are fine!", "a meeting on Tuesday"],
+            linking="off",
+        )
         texts = dict(zip(lab.memories["id"], lab.memories["text"], strict=True))
         taken = [texts[id] for id in shown(lab, NO_COPIES)]
         assert taken.count("tabs are fine") == 1
@@ -80,13 +85,17 @@ def test_it_is_logged_and_a_default_is_not():
         lab.recall("tabs")
         lab.policies.install("select", MMR)
         lab.recall("tabs")
-        logged = [decode(blob, decision=seq).policies for seq, blob in lab.io.store.journal.slates()]
+        logged = [
+            decode(blob, decision=seq).policies for seq, blob in lab.io.store.journal.slates()
+        ]
     assert ["select" in policies for policies in logged] == [False, True]
 
 
 def test_a_parameter_of_it_can_be_given_for_one_recall():
     with a_lab() as lab:
-        lab.policies.install("select", "(fn [score likeness] (- score (* (param :w 0.0 :low 0 :high 5) likeness)))")
+        lab.policies.install(
+            "select", "(fn [score likeness] (- score (* (param :w 0.0 :low 0 :high 5) likeness)))"
+        )
         plain = [hit.id for hit in lab.recall("tabs", log=False)]
         apart = [hit.id for hit in lab.recall("tabs", log=False, params={"select:w": 5})]
         assert plain != apart
@@ -106,7 +115,9 @@ def test_a_log_alone_does_not_say_what_it_would_have_shown():
         for query in ("tabs", "fine", "note"):
             lab.feedback(lab.recall(query)[0], "success")
         slates = lab.slates().collect()
-        log = memlab.Slates.from_frames(slates.decisions, slates.candidates, slates.exposures, slates.feedback)
+        log = memlab.Slates.from_frames(
+            slates.decisions, slates.candidates, slates.exposures, slates.feedback
+        )
         pack = '(pack other "Apart." :inherits memlab) (defpolicy select [score likeness] "MMR." (- score likeness))'
         result = memlab.evaluate(log, [pack, "memlab"], missing="zero")
         assert "other" in str(result)
@@ -119,7 +130,8 @@ def slow_mmr(scores, cosines, weight, count):
         worth = [
             -np.inf
             if place in taken
-            else weight * scores[place] - (1 - weight) * max([0.0, *(cosines[place, other] for other in taken)])
+            else weight * scores[place]
+            - (1 - weight) * max([0.0, *(cosines[place, other] for other in taken)])
             for place in range(len(scores))
         ]
         taken.append(int(np.argmax(worth)))
@@ -162,7 +174,9 @@ class Reads:
 
 
 vectors = st.integers(2, 9).flatmap(
-    lambda count: st.lists(st.lists(st.integers(-127, 127), min_size=12, max_size=12), min_size=count, max_size=count)
+    lambda count: st.lists(
+        st.lists(st.integers(-127, 127), min_size=12, max_size=12), min_size=count, max_size=count
+    )
 )
 
 
@@ -176,7 +190,9 @@ def test_likeness_is_that_of_the_definition(rows, weight, random):
         return
     scores = np.array([random.random() for _ in rows])
     cosines = matrix.astype(float) @ matrix.astype(float).T / np.outer(norms, norms)
-    pool = FakePool(matrix, lambda given: weight * given["score"] - (1 - weight) * given["likeness"])
+    pool = FakePool(
+        matrix, lambda given: weight * given["score"] - (1 - weight) * given["likeness"]
+    )
     found = rank_by_policy(Reads, pool, scores, depth=len(rows), closeness=lambda cosine: cosine)
     slow = slow_mmr(scores, cosines, weight, len(rows))
     worth = [_worth(scores, cosines, weight, order) for order in (found.order.tolist(), slow)]
@@ -185,7 +201,8 @@ def test_likeness_is_that_of_the_definition(rows, weight, random):
 
 def _worth(scores, cosines, weight, order):
     return [
-        weight * scores[place] - (1 - weight) * max([0.0, *(cosines[place, other] for other in order[:step])])
+        weight * scores[place]
+        - (1 - weight) * max([0.0, *(cosines[place, other] for other in order[:step])])
         for step, place in enumerate(order)
     ]
 
@@ -204,9 +221,14 @@ def test_novelty_is_what_least_squares_leaves(rows):
         return given["score"]
 
     scores = -np.arange(len(rows), dtype=float)  # taken in the order of the rows
-    rank_by_policy(Reads, FakePool(matrix, ask), scores, depth=len(rows), closeness=lambda cosine: cosine)
+    rank_by_policy(
+        Reads, FakePool(matrix, ask), scores, depth=len(rows), closeness=lambda cosine: cosine
+    )
     for step, novelty in enumerate(seen):
-        slow = [slow_novelty(matrix.astype(float), list(range(step)), place) for place in range(step, len(rows))]
+        slow = [
+            slow_novelty(matrix.astype(float), list(range(step)), place)
+            for place in range(step, len(rows))
+        ]
         assert np.allclose(novelty, slow, atol=1e-6)
 
 
@@ -219,13 +241,18 @@ def slow_knapsack(scores, costs, budget):
     taken = []
     while True:
         left = budget - sum(costs[place] for place in taken)
-        fits = [place for place in range(len(scores)) if place not in taken and costs[place] <= left]
+        fits = [
+            place for place in range(len(scores)) if place not in taken and costs[place] <= left
+        ]
         if not fits:
             return taken
         taken.append(max(fits, key=lambda place: (scores[place], -place)))
 
 
-@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 50)), min_size=1, max_size=9), st.integers(0, 200))
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.integers(0, 50)), min_size=1, max_size=9),
+    st.integers(0, 200),
+)
 def test_the_budget_is_what_those_taken_leave(candidates, budget):
     from memlab.kernel.recall import rank_by_policy
 

@@ -39,18 +39,24 @@ DESIGNS = [
 
 @pytest.mark.parametrize(("design", "extra", "rate"), DESIGNS)
 @pytest.mark.parametrize("count", [600, pytest.param(3000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("others", [[[0, 7, 8, 2]], [[0, 7, 8, 2], [7, 9, 1, 0]], [[5, 6, 7, 8], [5, 9], [3, 2, 1, 0]]])
+@pytest.mark.parametrize(
+    "others", [[[0, 7, 8, 2]], [[0, 7, 8, 2], [7, 9, 1, 0]], [[5, 6, 7, 8], [5, 9], [3, 2, 1, 0]]]
+)
 def test_frequencies_are_the_propensities(design, extra, rate, others, count):
     head, seen = [0, 1, 2, 3], np.zeros(COUNT)
     for state in range(count):
-        shown, _, expected, *_ = drawn(head, others, design=design, extra=extra, rate=rate, state=state)
+        shown, _, expected, *_ = drawn(
+            head, others, design=design, extra=extra, rate=rate, state=state
+        )
         seen[shown] += 1
     error = np.sqrt(np.maximum(expected * (1 - expected), 0) / count)
     assert (np.abs(seen / count - expected) <= 4.5 * error + 1e-12).all()
 
 
 @given(HEADS, st.lists(HEADS, min_size=1, max_size=3), st.integers(1, 4), st.integers(0, 1000))
-def test_the_head_is_shown_in_its_order_and_beside_it_only_what_challengers_want(head, others, extra, state):
+def test_the_head_is_shown_in_its_order_and_beside_it_only_what_challengers_want(
+    head, others, extra, state
+):
     shown, probes, propensity, draws, _ = drawn(head, others, extra=extra, state=state)
     wanted = {item for one in others for item in one} - set(head)
     assert [item for item in shown.tolist() if item not in probes.tolist()] == head
@@ -81,7 +87,12 @@ def test_a_lot_shows_as_many_as_ever_and_always_what_all_would_show(head, others
     assert propensity.sum() == pytest.approx(len(head))
 
 
-@given(HEADS, HEADS, st.sampled_from(["extra", "lot"]), st.lists(st.floats(0, 1), min_size=COUNT, max_size=COUNT))
+@given(
+    HEADS,
+    HEADS,
+    st.sampled_from(["extra", "lot"]),
+    st.lists(st.floats(0, 1), min_size=COUNT, max_size=COUNT),
+)
 def test_the_weighted_difference_is_right_on_average(head, other, design, rewards):
     """By enumeration of what can be drawn first, in place of luck: sums over items need their probabilities alone."""
     _, _, propensity, draws, _ = drawn(head, [other], design=design)

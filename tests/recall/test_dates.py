@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.kernel.base.clock import DAY
-from memlab.kernel.recall import DATE_COUNTS, DATE_CUES, DATE_UNITS, date_spans, days_from, named_dates
+from memlab.kernel.recall import (
+    DATE_COUNTS,
+    DATE_CUES,
+    DATE_UNITS,
+    date_spans,
+    days_from,
+    named_dates,
+)
 
 TODAY = date(2023, 5, 19)
 """A Friday."""
@@ -26,7 +33,10 @@ def micros(day, hour=0):
 def asked(text, today=TODAY, newest=None):
     """The spans as (first day, last day)."""
     spans = named_dates(text, micros(today, 15), None if newest is None else micros(newest, 8))
-    return [tuple(date(1970, 1, 1) + timedelta(instant // DAY) for instant in (start, end - 1)) for start, end in spans]
+    return [
+        tuple(date(1970, 1, 1) + timedelta(instant // DAY) for instant in (start, end - 1))
+        for start, end in spans
+    ]
 
 
 def one(*parts):
@@ -155,7 +165,9 @@ def phrases(draw, today):
     elif kind == "yesterday":
         span = (today - timedelta(1),) * 2
     elif kind == "week":
-        span = days(today, lambda item: item.isocalendar()[:2] == (today - timedelta(7)).isocalendar()[:2])
+        span = days(
+            today, lambda item: item.isocalendar()[:2] == (today - timedelta(7)).isocalendar()[:2]
+        )
     elif kind == "last month":
         last = last_day(today, lambda item: item.month != today.month)
         span = days(today, lambda item: (item.year, item.month) == (last.year, last.month))
@@ -167,7 +179,9 @@ def phrases(draw, today):
 @given(st.data(), st.dates(date(1950, 1, 1), date(2150, 1, 1)))
 @examples(200)
 def test_equal_to_trying_every_day(data, today):
-    fillers = st.sampled_from(["what did we", "who, then,", "the plan", "he said", "it was 3 pm when they met", "東京"])
+    fillers = st.sampled_from(
+        ["what did we", "who, then,", "the plan", "he said", "it was 3 pm when they met", "東京"]
+    )
     parts = data.draw(st.lists(st.tuples(fillers, phrases(today)), max_size=3))
     text = " ".join(f"{filler} {said};" for filler, (said, _) in parts) + " and so on"
     assert asked(text, today) == [span for _, (_, span) in parts]
@@ -181,7 +195,9 @@ def test_any_text_at_any_time(text, at):
 
 @given(
     st.lists(
-        st.sampled_from([*DATE_COUNTS, *DATE_UNITS, *DATE_CUES, "days", "of", "in", "7th", "2023-05", "who"]),
+        st.sampled_from(
+            [*DATE_COUNTS, *DATE_UNITS, *DATE_CUES, "days", "of", "in", "7th", "2023-05", "who"]
+        ),
         max_size=6,
     )
 )
@@ -190,12 +206,17 @@ def test_what_says_no_date_at_a_glance_says_none_word_by_word(words):
     assert bool(named_dates(" ".join(words), micros(TODAY))) == bool(spans)
 
 
-@pytest.mark.parametrize("piece", ["1", "1-", "7 May ", "-", "in ", "2023-05-07 ", "may may ", "a1"])
+@pytest.mark.parametrize(
+    "piece", ["1", "1-", "7 May ", "-", "in ", "2023-05-07 ", "may may ", "a1"]
+)
 def test_a_long_question_takes_linear_time(piece):
     named_dates(piece * 20_000, micros(TODAY))
 
 
-spans = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20)).map(lambda pair: (pair[0], sum(pair))), max_size=4)
+spans = st.lists(
+    st.tuples(st.integers(0, 50), st.integers(1, 20)).map(lambda pair: (pair[0], sum(pair))),
+    max_size=4,
+)
 
 
 @given(spans, st.lists(st.integers(-20, 90), max_size=10))

@@ -11,7 +11,9 @@ from memlab.kernel.recall import choose, diversifies, generator, rank_all, rank_
 
 
 def pack(weight=1.0, above=1.0, more=""):
-    return load_pack(f"(pack trial) (setting mmr-weight {weight}) (setting collapse-above {above}) {more}")
+    return load_pack(
+        f"(pack trial) (setting mmr-weight {weight}) (setting collapse-above {above}) {more}"
+    )
 
 
 PACKS = [pack(weight, above) for weight in (0.0, 0.3, 0.7, 1.0) for above in (0.2, 0.9, 1.0)]
@@ -48,7 +50,12 @@ def by_definition(trial, scores, vectors, depth):
             waiting = [p for p in waiting if p not in twins]
     hidden = {p for twins in behind.values() for p in twins}
     later = [p for p in falling if p in waiting]
-    order = [*taken, *later, *(p for p in falling if p in hidden), *(p for p in falling if p not in able)]
+    order = [
+        *taken,
+        *later,
+        *(p for p in falling if p in hidden),
+        *(p for p in falling if p not in able),
+    ]
     return order, len(taken) + len(later), behind
 
 
@@ -116,18 +123,23 @@ def test_equal_vectors_are_above_whatever_is_below_one():
 
 def test_likeness_is_measured_as_closeness():
     vectors = np.array([[10, 9], [10, 10], [-10, 0]], dtype=np.int8)
-    strict = rank_all(pack(above=0.9), np.array([3.0, 2, 1]), lambda: vectors, depth=3, closeness=lambda c: c / 2)
+    strict = rank_all(
+        pack(above=0.9), np.array([3.0, 2, 1]), lambda: vectors, depth=3, closeness=lambda c: c / 2
+    )
     assert strict.duplicates == {}
 
 
 @pytest.mark.parametrize(
-    ("above", "hidden"), [(0.5, {}), (np.nextafter(0.5, 0.0), {0: [1]}), (np.nextafter(0.5, 1.0), {})]
+    ("above", "hidden"),
+    [(0.5, {}), (np.nextafter(0.5, 0.0), {0: [1]}), (np.nextafter(0.5, 1.0), {})],
 )
 def test_what_is_just_as_close_as_the_setting_is_shown(above, hidden):
     """``collapse-above``: two of these vectors have a closeness of exactly one half."""
     vectors = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]], dtype=np.int8)
     assert cosine(vectors[0], vectors[1]) == 0.5
-    ranking = rank_all(pack(above=repr(float(above))), np.array([3.0, 2.0, 1.0]), lambda: vectors, depth=3)
+    ranking = rank_all(
+        pack(above=repr(float(above))), np.array([3.0, 2.0, 1.0]), lambda: vectors, depth=3
+    )
     assert ranking.duplicates == hidden
     assert ranking.showable == 3 - len(hidden)
 
@@ -143,18 +155,29 @@ class Pool:
         return {"activation": np.ones(len(self.scores))}[name]
 
 
-EXPLORES = "(setting probe-rate 0.5) (setting probe-depth 3) (setting probe-floor 0.2) (setting probes 1)"
+EXPLORES = (
+    "(setting probe-rate 0.5) (setting probe-depth 3) (setting probe-floor 0.2) (setting probes 1)"
+)
 
 
-@given(pools(), st.sampled_from([0.3, 0.7, 1.0]), st.sampled_from([0.2, 0.9, 1.0]), st.integers(1, 4))
+@given(
+    pools(), st.sampled_from([0.3, 0.7, 1.0]), st.sampled_from([0.2, 0.9, 1.0]), st.integers(1, 4)
+)
 @examples(100)
 def test_the_head_is_certain_and_probes_come_from_the_ranks_below_it(pool, weight, above, limit):
     scores, vectors = pool
     trial = pack(weight, above, EXPLORES)
     ranking = rank_all(trial, scores, lambda: vectors, depth=limit + 3)
-    shown = choose(trial, Pool(scores), scores, limit=limit, chance=generator(3, 5), ranking=ranking)
-    head, band = ranking.order[: ranking.showable][:limit], ranking.order[: ranking.showable][limit : limit + 3]
-    assert [place for place in shown.places.tolist() if place not in shown.probes.tolist()] == head.tolist()
+    shown = choose(
+        trial, Pool(scores), scores, limit=limit, chance=generator(3, 5), ranking=ranking
+    )
+    head, band = (
+        ranking.order[: ranking.showable][:limit],
+        ranking.order[: ranking.showable][limit : limit + 3],
+    )
+    assert [
+        place for place in shown.places.tolist() if place not in shown.probes.tolist()
+    ] == head.tolist()
     assert set(shown.probes.tolist()) <= set(band.tolist())
     assert (shown.propensity[head] == 1).all()
     assert shown.propensity[band].sum() == pytest.approx(0.5 if len(band) else 0)
@@ -170,8 +193,14 @@ def test_frequencies_are_the_propensities_where_likeness_reorders():
     ranking = rank_all(trial, scores, lambda: vectors, depth=6)
     seen = np.zeros(12)
     for state in range(count):
-        seen[choose(trial, Pool(scores), scores, limit=3, chance=generator(0, state), ranking=ranking).places] += 1
-    expected = choose(trial, Pool(scores), scores, limit=3, chance=generator(0, 0), ranking=ranking).propensity
+        seen[
+            choose(
+                trial, Pool(scores), scores, limit=3, chance=generator(0, state), ranking=ranking
+            ).places
+        ] += 1
+    expected = choose(
+        trial, Pool(scores), scores, limit=3, chance=generator(0, 0), ranking=ranking
+    ).propensity
     error = np.sqrt(expected * (1 - expected) / count)
     assert (np.abs(seen / count - expected) <= 4.5 * error + 1e-12).all()
     assert expected[3] == 0 or int(np.argmax(scores)) == 3

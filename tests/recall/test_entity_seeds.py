@@ -20,7 +20,9 @@ def reached(lab, query, **more):
     """What only spreading found, with what arrived there."""
     slate = lab.recall(query, log=False, **more).slate
     return {
-        int(id): received for id, received in zip(slate.ids, slate.numbers["received"], strict=True) if received > 0
+        int(id): received
+        for id, received in zip(slate.ids, slate.numbers["received"], strict=True)
+        if received > 0
     }
 
 
@@ -162,7 +164,14 @@ class TestSlates:
     def test_the_setting_decides_the_fingerprint_of_what_was_received(self, town):
         one, other = (load_pack(pack(seeds=seeds)).fingerprints("e") for seeds in (0, 3))
         changed = {name for name in one if one[name] != other[name]}
-        assert changed == {"received", "activation", "hops", "session-seed", "takes-over", "corrects"}
+        assert changed == {
+            "received",
+            "activation",
+            "hops",
+            "session-seed",
+            "takes-over",
+            "corrects",
+        }
 
     def test_a_logged_recall_is_recalled_again_as_it_was(self, disk):
         with disk() as lab:
@@ -181,7 +190,8 @@ class TestSlates:
 def test_the_nearest_of_many_names_counts(lab):
     """Ten thousand aliases do not bury the one that is meant."""
     lab.facts.entities.declare(
-        "Ada", aliases=[f"pseudonym number {number}" for number in range(10_000)] + ["quixotic zebra"]
+        "Ada",
+        aliases=[f"pseudonym number {number}" for number in range(10_000)] + ["quixotic zebra"],
     )
     lab.facts.add("Ada", "uses", "x", text="one")
     lab.facts.add("zebras", "use", "y", text="two")

@@ -37,7 +37,9 @@ def pack(*, rate=1.0, depth=4, floor=0.25, probes=1, explore="(fn [activation] a
 
 def pool(count=10):
     scores = np.linspace(1, 0.1, count)
-    return Pool(scores, {"activation": np.arange(count, dtype=float), "access": np.arange(count) % 3 * 4.0})
+    return Pool(
+        scores, {"activation": np.arange(count, dtype=float), "access": np.arange(count) % 3 * 4.0}
+    )
 
 
 def shown(trial, *, limit=3, seed=0, state=1, of=None):
@@ -134,7 +136,10 @@ def test_a_policy_that_wants_none_gets_none():
 
 def test_the_original_list_policy_explores_what_was_rarely_used():
     trial = load_pack("associative")
-    of = Pool(np.linspace(1, 0.1, 8), {"activation": np.ones(8), "access": np.array([0, 0, 0, 9, 9, 2, 0, 9.0])})
+    of = Pool(
+        np.linspace(1, 0.1, 8),
+        {"activation": np.ones(8), "access": np.array([0, 0, 0, 9, 9, 2, 0, 9.0])},
+    )
     floor = trial.number("probe-floor")
     result = choose(trial, of, of.scores, limit=3, chance=generator(0, 1))
     share = result.propensity / trial.number("probe-rate")
@@ -161,7 +166,9 @@ def test_scores_of_minus_infinity_are_neither_shown_nor_probed():
     st.integers(1, 4),
 )
 @examples(60)
-@example([0.0, 0.0, 1.0, 1.0], 1, 3, 1.0, 0.0, 2)  # more probes than candidates to which the policy gives a weight
+@example(
+    [0.0, 0.0, 1.0, 1.0], 1, 3, 1.0, 0.0, 2
+)  # more probes than candidates to which the policy gives a weight
 def test_any_pool_gives_probabilities(scores, limit, depth, rate, floor, probes):
     of = Pool(np.array(scores), {"activation": np.abs(np.array(scores))})
     trial = pack(rate=rate, depth=depth, floor=floor, probes=probes)
@@ -171,4 +178,7 @@ def test_any_pool_gives_probabilities(scores, limit, depth, rate, floor, probes)
     assert (result.propensity[result.places] > 0).all()
     assert len(result.conditional) == len(result.places)
     assert sorted(result.ranks.tolist()) == list(range(1, len(scores) + 1))
-    assert result.places[: min(limit, len(scores))].tolist() == result.places.tolist()[: min(limit, len(scores))]
+    assert (
+        result.places[: min(limit, len(scores))].tolist()
+        == result.places.tolist()[: min(limit, len(scores))]
+    )

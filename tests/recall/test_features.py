@@ -43,9 +43,15 @@ def test_every_declared_feature_is_computed_and_none_else(lab):
         pools.append(run.pool)
         own_stage("score").run(run)
 
-    memlab.extend(Extension("seen", "1.0", stages=(Stage("score", "As it is.", ("pool",), ("scores",), seen),)))
+    memlab.extend(
+        Extension(
+            "seen", "1.0", stages=(Stage("score", "As it is.", ("pool",), ("scores",), seen),)
+        )
+    )
     try:
-        lab.recall("When did Ann find the kayak, on 7 May 2023?", project="p", session="1", log=False)
+        lab.recall(
+            "When did Ann find the kayak, on 7 May 2023?", project="p", session="1", log=False
+        )
         lab.recall("kayak", project="p", log=False)
     finally:
         forget_extension("seen")
@@ -110,7 +116,9 @@ def test_time(pool):
 
 def test_similarity_is_a_cosine(pool, lab):
     slate = pool("kayak")
-    stored = lab.io.embedder.encode([f"{turn['speaker']}: {turn['text']}" for turn in TALK[:3]]).astype(float)
+    stored = lab.io.embedder.encode(
+        [f"{turn['speaker']}: {turn['text']}" for turn in TALK[:3]]
+    ).astype(float)
     asked = np.frombuffer(slate.vector, dtype=np.int8).astype(float)
     expected = stored @ asked / (np.linalg.norm(stored, axis=1) * np.linalg.norm(asked))
     assert slate.numbers["similarity"] == pytest.approx(expected, abs=1e-12)
@@ -128,7 +136,9 @@ def test_another_branch_and_this_session(lab):
 
 
 def test_a_memory_bound_to_another_session_stays_away(lab):
-    lab.remember([{"text": "a", "scope": "session", "session": "1"}, {"text": "a b", "session": "2"}])
+    lab.remember(
+        [{"text": "a", "scope": "session", "session": "1"}, {"text": "a b", "session": "2"}]
+    )
     assert lab.recall("a", session="2", log=False).ids == (2,)
     assert set(lab.recall("a", session="1", log=False).ids) == {1, 2}
 
@@ -148,7 +158,9 @@ class TestUse:
 
     def test_ages_of_the_latest_uses(self, asked):
         slate = asked()
-        assert slate.frame.select("use-1-days", "use-2-days", "use-3-days", "use-4-days").rows() == [
+        assert slate.frame.select(
+            "use-1-days", "use-2-days", "use-3-days", "use-4-days"
+        ).rows() == [
             (4, 7, 9, None),
             (9, None, None, None),
         ]
@@ -164,13 +176,17 @@ class TestUse:
         assert feature(slate, "uses")[1] == 11
 
     def test_retention_is_what_the_policy_gives(self, lab, asked):
-        lab.policies.install("retention", "(fn [elapsed-days half-life uses] (/ uses (+ elapsed-days half-life)))")
+        lab.policies.install(
+            "retention", "(fn [elapsed-days half-life uses] (/ uses (+ elapsed-days half-life)))"
+        )
         assert feature(asked(), "retention") == pytest.approx({1: 3 / (4 + 30), 2: 1 / (9 + 30)})
 
     def test_half_lives_reach_retention_in_days(self, lab, asked):
         lab.policies.use("associative")
         half = {1: 30 * 0.5, 2: 30 * 0.5}
-        assert feature(asked(), "retention") == pytest.approx({1: 0.5 ** (4 / half[1]), 2: 0.5 ** (9 / half[2])})
+        assert feature(asked(), "retention") == pytest.approx(
+            {1: 0.5 ** (4 / half[1]), 2: 0.5 ** (9 / half[2])}
+        )
 
 
 class TestWhatMayBeNull:
@@ -188,7 +204,9 @@ class TestWhatMayBeNull:
         assert dict(zip(slate.ids.tolist(), slate.scores.tolist(), strict=True)) == {1: 2.5, 2: 7}
         frame = learned.slates().candidates.collect()
         assert frame["difficulty"].to_list() == [4, None]
-        again = load_pack(f"(pack p) (defpolicy recall-score {self.SET[4:-1]})").policies["recall-score"]
+        again = load_pack(f"(pack p) (defpolicy recall-score {self.SET[4:-1]})").policies[
+            "recall-score"
+        ]
         assert again.columns(frame, by="decision").to_list() == frame["score"].to_list()
         assert policy.hash
 
@@ -211,14 +229,17 @@ class TestSets:
 
     def test_tests_of_sets_decide_and_are_logged(self, tagged):
         tagged.policies.install(
-            "recall-score", '(fn [tags query-tags] (+ (if (has tags "style") 1 0) (overlap tags query-tags)))'
+            "recall-score",
+            '(fn [tags query-tags] (+ (if (has tags "style") 1 0) (overlap tags query-tags)))',
         )
         slate = tagged.recall("goats #rust #style, C#sharp").slate
         assert feature(slate, '(has tags "style")') == {1: 1, 2: 0}
         assert feature(slate, "(overlap query-tags tags)") == {1: 2, 2: 0}
         assert dict(zip(slate.ids.tolist(), slate.scores.tolist(), strict=True)) == {1: 3, 2: 0}
         assert slate.frame['(has tags "style")'].dtype == pl.Boolean
-        scores = tagged.policies["recall-score"].columns(tagged.slates().candidates.collect(), by="decision")
+        scores = tagged.policies["recall-score"].columns(
+            tagged.slates().candidates.collect(), by="decision"
+        )
         assert scores.to_list() == [3, 0]
 
     def test_they_can_exclude(self, tagged):
@@ -229,12 +250,17 @@ class TestSets:
 class TestTriggers:
     @pytest.fixture
     def warned(self, lab):
-        lab.remember("Never put credentials there!", kind="negative", triggers=["Log file", "stdout"])
+        lab.remember(
+            "Never put credentials there!", kind="negative", triggers=["Log file", "stdout"]
+        )
         lab.remember("Write the log file to disk.")
         return lab
 
     def test_triggered(self, warned):
-        assert feature(warned.recall("open the LOG FILE", log=False).slate, "triggered") == {1: 1, 2: 0}
+        assert feature(warned.recall("open the LOG FILE", log=False).slate, "triggered") == {
+            1: 1,
+            2: 0,
+        }
         assert feature(warned.recall("write to disk", log=False).slate, "triggered") == {1: 0, 2: 0}
 
     def test_a_trigger_brings_up_what_nothing_else_would(self, warned):

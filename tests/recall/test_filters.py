@@ -35,7 +35,11 @@ def memories(draw):
 
 
 def some(words):
-    return st.none() | st.sampled_from(words) | st.lists(st.sampled_from(words), min_size=1, max_size=3)
+    return (
+        st.none()
+        | st.sampled_from(words)
+        | st.lists(st.sampled_from(words), min_size=1, max_size=3)
+    )
 
 
 ARGUMENTS = st.fixed_dictionaries(
@@ -46,7 +50,13 @@ ARGUMENTS = st.fixed_dictionaries(
         "viewer": st.none() | st.sampled_from(["user", "agent:a", "agent:b"]),
         "project": st.none() | st.sampled_from(["p", "q"]),
         "where": st.none()
-        | st.sampled_from([pl.col("importance") > 0.4, pl.col("tags").list.contains("x"), pl.col("session").is_null()]),
+        | st.sampled_from(
+            [
+                pl.col("importance") > 0.4,
+                pl.col("tags").list.contains("x"),
+                pl.col("session").is_null(),
+            ]
+        ),
     }
 )
 
@@ -56,11 +66,17 @@ def admits(memory, arguments):
 
     def among(name, value, *more):
         wanted = arguments[name]
-        return wanted is None or value in (wanted if isinstance(wanted, list) else [wanted]) or value in more
+        return (
+            wanted is None
+            or value in (wanted if isinstance(wanted, list) else [wanted])
+            or value in more
+        )
 
     secret = memory["visibility"] == "private" and memory["creator"] != arguments["viewer"]
     where = arguments["where"]
-    frame = pl.DataFrame([memory], schema_overrides={"tags": pl.List(pl.String), "session": pl.String})
+    frame = pl.DataFrame(
+        [memory], schema_overrides={"tags": pl.List(pl.String), "session": pl.String}
+    )
     frame = frame.with_columns(pl.col("tags").fill_null([]))
     return (
         among("scope", memory["scope"])
@@ -111,8 +127,13 @@ LINKS = """
 def rows_of_many(draw, **fields):
     """Enough memories to be linked with one another, of a few words each."""
     words = st.lists(st.sampled_from(WORDS[:5]), min_size=1, max_size=3).map(" ".join)
-    row = st.fixed_dictionaries({"text": words, "session": st.none() | st.sampled_from(["1", "2"]), **fields})
-    return [one | {"ref": str(number)} for number, one in enumerate(draw(st.lists(row, min_size=6, max_size=24)))]
+    row = st.fixed_dictionaries(
+        {"text": words, "session": st.none() | st.sampled_from(["1", "2"]), **fields}
+    )
+    return [
+        one | {"ref": str(number)}
+        for number, one in enumerate(draw(st.lists(row, min_size=6, max_size=24)))
+    ]
 
 
 CREATORS = st.sampled_from(["user", "agent:a", "agent:b"])
@@ -172,13 +193,21 @@ def test_the_memories_around_one_in_its_session_are_those_that_take_part(lab, co
     """What is left out between them, however much, takes no place."""
     texts = ["goat", *[f"sea {number}" for number in range(count)], "goat hay", "tabs"]
     lab.remember(
-        [{"text": text, "session": "s", "branch": "fix" if "sea" in text else "main"} for text in texts], linking="off"
+        [
+            {"text": text, "session": "s", "branch": "fix" if "sea" in text else "main"}
+            for text in texts
+        ],
+        linking="off",
     )
     policy = "(fn [around-similarity around-lexical] (+ around-similarity around-lexical))"
     lab.policies.install("recall-score", policy)
     found = lab.recall("hay", log=False, branch="main")
-    with memlab.open(embedder=lab.io.store.embedder, clock=lab.io.store.clock, pack=lab.policies.pack) as small:
-        small.remember([{"text": text, "session": "s"} for text in ("goat", "goat hay", "tabs")], linking="off")
+    with memlab.open(
+        embedder=lab.io.store.embedder, clock=lab.io.store.clock, pack=lab.policies.pack
+    ) as small:
+        small.remember(
+            [{"text": text, "session": "s"} for text in ("goat", "goat hay", "tabs")], linking="off"
+        )
         alone = small.recall("hay", log=False)
     assert [(hit.text, hit.score) for hit in found] == [(hit.text, hit.score) for hit in alone]
     assert len(found) == 3
@@ -219,7 +248,9 @@ def test_what_is_private_is_for_its_creator(lab):
 
 
 def test_what_is_bound_to_a_session_stays_there_whatever_the_scope(lab):
-    lab.remember([{"text": "goat", "scope": "session", "session": "1"}, {"text": "goat", "scope": "global"}])
+    lab.remember(
+        [{"text": "goat", "scope": "session", "session": "1"}, {"text": "goat", "scope": "global"}]
+    )
     assert ids(lab, scope="session") == []
     assert ids(lab, scope="session", session="1") == [1]
     assert ids(lab, scope=["session", "global"], session="2") == [2]
@@ -236,7 +267,10 @@ def test_spreading_does_not_leave_the_filter(lab):
     [
         ({"status": "actve"}, 'There is no status "actve". Did you mean active'),
         ({"scope": ["project", "world"]}, 'There is no scope "world"'),
-        ({"visibility": []}, r"visibility=\[\] admits nothing; name at least one of private, team, project"),
+        (
+            {"visibility": []},
+            r"visibility=\[\] admits nothing; name at least one of private, team, project",
+        ),
         ({"branch": []}, r"branch=\[\] admits nothing"),
         ({"branch": ""}, "branch is a word or a list of words"),
         ({"status": 3}, "status is a text or a list of which each is a text, not 3"),
@@ -251,7 +285,10 @@ def test_what_is_no_word_says_why(stages, arguments, message):
 
 def test_a_log_gives_back_what_it_was_given():
     filters = Filters.of(
-        status=["superseded", "active"], branch="main", viewer="agent:a", where=pl.col("kind").is_in(["fact"])
+        status=["superseded", "active"],
+        branch="main",
+        viewer="agent:a",
+        where=pl.col("kind").is_in(["fact"]),
     )
     assert Filters.read(filters.logged()) == filters
     assert Filters.of() == Filters.read({}) == Filters()
@@ -289,7 +326,11 @@ class TestPopulationsAreKept:
 
     def test_not_where_python_is_called(self, stages, population):
         wanted = {"goat 0"}
-        arguments = {"where": pl.col("text").map_batches(lambda texts: texts.is_in(wanted), return_dtype=pl.Boolean)}
+        arguments = {
+            "where": pl.col("text").map_batches(
+                lambda texts: texts.is_in(wanted), return_dtype=pl.Boolean
+            )
+        }
         assert population(**arguments).rows.tolist() == [0]
         wanted.add("goat 2")
         assert population(**arguments).rows.tolist() == [0, 2]

@@ -31,7 +31,9 @@ def test_phrases_are_neighbouring_stems(question, text, known):
     index.append([known])
     asked, held = slow_stems(question), slow_stems(text)
     wanted = {(one, two) for one, two in pairwise(asked) if one != two}
-    found = [pair for pair in wanted if any(tuple(held[at : at + 2]) == pair for at in range(len(held)))]
+    found = [
+        pair for pair in wanted if any(tuple(held[at : at + 2]) == pair for at in range(len(held)))
+    ]
     assert Phrases(index, question).share(text) == (len(found) / len(wanted) if wanted else 0)
     assert len(index.vocabulary) == len(set(slow_stems(known)))
 
@@ -41,7 +43,9 @@ def test_a_text_with_a_pair_holds_both_of_its_words(question, corpus):
     index = Words()
     index.append(corpus)
     asked, hits = Phrases(index, question), index.hits(index.query(question))
-    matches = Matches(hits, index.lengths, count=len(corpus), mean_length=index.lengths.mean(), k1=1.0, b=0.5)
+    matches = Matches(
+        hits, index.lengths, count=len(corpus), mean_length=index.lengths.mean(), k1=1.0, b=0.5
+    )
     read = matches.with_pair(np.arange(len(corpus)), asked.terms).tolist()
     pairs = {frozenset(pair) for pair in pairwise(slow_stems(question)) if len(set(pair)) == 2}
     assert read == [any(pair <= set(slow_stems(text)) for pair in pairs) for text in corpus]
@@ -55,14 +59,24 @@ def test_a_tag_is_named_by_its_stems_in_a_row(question, tag):
     assert tag_namer(Words(), question)(tag) == (bool(held) and held in rows)
 
 
-parts = st.sampled_from(["src", "app", "parser", "index.ts", "Makefile", "parser.py", "the", "a.b.py", ".env"])
+parts = st.sampled_from(
+    ["src", "app", "parser", "index.ts", "Makefile", "parser.py", "the", "a.b.py", ".env"]
+)
 
 
 @given(st.lists(parts, min_size=1, max_size=4), st.data())
 def test_a_file_is_named_by_any_end_of_its_path_and_by_its_stem(path, data):
     written = "/".join(path)
     end = "/".join(path[data.draw(st.integers(0, len(path) - 1)) :])
-    for said in (end, end.upper(), f"`{end}`", f"({end}),", f"./{end}", f"{end}:120", end.replace("/", "\\")):
+    for said in (
+        end,
+        end.upper(),
+        f"`{end}`",
+        f"({end}),",
+        f"./{end}",
+        f"{end}:120",
+        end.replace("/", "\\"),
+    ):
         assert file_namer(frozenset(), f"Who changed {said}?")(written)
     assert not file_namer(frozenset(), "Who changed x" + end + "?")(written)
     stem = path[-1].rpartition(".")[0].lower()
@@ -79,8 +93,16 @@ class TestInARecall:
     def ask(self, lab, clock):
         lab.remember(
             [
-                {"text": "The board meeting is in Lisbon", "tags": ["travel plan"], "at": "2023-05-07T10:00:00"},
-                {"text": "A board, for a meeting", "files": ["src/board.py"], "at": "2023-05-18T23:59:59"},
+                {
+                    "text": "The board meeting is in Lisbon",
+                    "tags": ["travel plan"],
+                    "at": "2023-05-07T10:00:00",
+                },
+                {
+                    "text": "A board, for a meeting",
+                    "files": ["src/board.py"],
+                    "at": "2023-05-18T23:59:59",
+                },
                 {"text": "Lisbon", "at": "2023-05-19T00:00:00"},
             ]
         )

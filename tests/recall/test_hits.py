@@ -45,13 +45,17 @@ def test_why_not_compares_with_the_last_that_was_shown(hits):
 
 
 def test_a_hit_alone_is_compared_with_the_best_that_was_not_shown(hits):
-    best = hits.slate.frame.filter(~hits.slate.frame["memory_id"].is_in(hits.ids)).sort("rank")["memory_id"][0]
+    best = hits.slate.frame.filter(~hits.slate.frame["memory_id"].is_in(hits.ids)).sort("rank")[
+        "memory_id"
+    ][0]
     assert hits[1].above().names == (f"memory {hits[1].id}", f"memory {best}")
 
 
 def test_probes_were_not_shown_for_their_score(lab):
     lab.remember([{"text": f"kayak number {n}"} for n in range(30)])
-    lab.policies.use("(pack probing) (setting probe-rate 1) (setting probe-depth 10) (setting probes 1)")
+    lab.policies.use(
+        "(pack probing) (setting probe-rate 1) (setting probe-depth 10) (setting probes 1)"
+    )
     hits = lab.recall("kayak", limit=3)
     assert [hit.probe for hit in hits].count(True) == 1
     for said in (repr(hits), html_of(hits)):
@@ -81,7 +85,9 @@ def test_the_tree_has_the_score_at_its_root(hits):
 
 def test_a_pack_that_tests_sets(lab):
     lab.remember([{"text": f"kayak {n}", "tags": ["sea"] if n % 2 else []} for n in range(4)])
-    lab.policies.use('(pack tagged) (defpolicy recall-score [tags lexical] (+ lexical (if (has tags "sea") 1 0)))')
+    lab.policies.use(
+        '(pack tagged) (defpolicy recall-score [tags lexical] (+ lexical (if (has tags "sea") 1 0)))'
+    )
     hits = lab.recall("kayak", limit=2)
     why = hits.why(left_out(hits)[0])
     assert why.terms[0].features == ('(has tags "sea")',)
@@ -89,6 +95,8 @@ def test_a_pack_that_tests_sets(lab):
 
 def test_aggregates_range_over_the_pool(lab):
     lab.remember([{"text": f"kayak {n} {'very ' * n}"} for n in range(5)])
-    lab.policies.use("(pack ranks) (defpolicy recall-score [lexical length] (/ (slate-rank lexical) (+ 1 length)))")
+    lab.policies.use(
+        "(pack ranks) (defpolicy recall-score [lexical length] (/ (slate-rank lexical) (+ 1 length)))"
+    )
     hits = lab.recall("kayak", limit=2)
     assert hits[0].explain().tree.root.value == pytest.approx(hits[0].score)

@@ -18,7 +18,9 @@ def pack(language):
 
 @pytest.fixture
 def house(lab):
-    lab.remember([{"text": text} for text in ("Die Häuser am Meer", "Ein Flugzeug landet", "我住在东京")])
+    lab.remember(
+        [{"text": text} for text in ("Die Häuser am Meer", "Ein Flugzeug landet", "我住在东京")]
+    )
     return lab
 
 
@@ -67,10 +69,27 @@ def test_a_logged_recall_is_repeated_byte_by_byte_whatever_pack_lives_now(house)
 
 
 def test_features_of_words_are_not_those_of_another_language():
-    german, english = (load_pack(pack(language)).fingerprints("e") for language in ("german", "english"))
+    german, english = (
+        load_pack(pack(language)).fingerprints("e") for language in ("german", "english")
+    )
     changed = {name for name in FEATURES if german[name] != english[name]}
-    assert {"lexical", "coverage", "session-lexical", "before-coverage", "length", "seed", "activation"} <= changed
-    assert not changed & {"similarity", "closeness", "asks", "names-speaker", "age-days", "importance"}
+    assert {
+        "lexical",
+        "coverage",
+        "session-lexical",
+        "before-coverage",
+        "length",
+        "seed",
+        "activation",
+    } <= changed
+    assert not changed & {
+        "similarity",
+        "closeness",
+        "asks",
+        "names-speaker",
+        "age-days",
+        "importance",
+    }
 
 
 def test_an_unknown_language_is_refused():

@@ -15,7 +15,9 @@ def ranked(lab, pack, query="kayak", **more):
 @pytest.fixture
 def chain(lab):
     """Five turns in a row; only the first has the word."""
-    lab.remember([{"text": text, "session": "s"} for text in ("kayak", "bb", "cc", "dd", "ee")], chain=True)
+    lab.remember(
+        [{"text": text, "session": "s"} for text in ("kayak", "bb", "cc", "dd", "ee")], chain=True
+    )
     return lab
 
 
@@ -43,13 +45,19 @@ def test_spreading_reaches_as_far_as_its_steps(chain, steps):
     )
     assert hits.ids == tuple(range(1, steps + 2))
     seed = hits.slate.numbers["seed"][0]
-    assert [hit.score for hit in hits] == pytest.approx([seed * 0.5**hop for hop in range(steps + 1)])
+    assert [hit.score for hit in hits] == pytest.approx(
+        [seed * 0.5**hop for hop in range(steps + 1)]
+    )
     assert hits.slate.numbers["hops"].tolist() == list(range(steps + 1))
 
 
 def test_the_spread_policy_sees_direction_and_depth(chain):
     chain.policies.use(
-        pack(LEXICAL, "(setting spread-steps 2)", "(defpolicy spread [outgoing depth] (if outgoing depth 0))")
+        pack(
+            LEXICAL,
+            "(setting spread-steps 2)",
+            "(defpolicy spread [outgoing depth] (if outgoing depth 0))",
+        )
     )
     assert chain.recall("kayak", log=False).slate.numbers["received"].tolist() == [0, 1, 2]
 
@@ -84,7 +92,11 @@ def test_a_slate_survives_its_bytes(chain):
     slate = chain.recall("kayak", log=False).slate
     again = decode(encode(slate))
     assert again.frame.equals(slate.frame)
-    assert (again.query, again.policies, again.fingerprints) == (slate.query, slate.policies, slate.fingerprints)
+    assert (again.query, again.policies, again.fingerprints) == (
+        slate.query,
+        slate.policies,
+        slate.fingerprints,
+    )
 
 
 def test_a_fingerprint_changes_with_what_decides_the_value(chain):
@@ -118,8 +130,13 @@ def test_what_spreading_found_belongs_to_all_that_decides_it(chain):
 def test_a_challenger_has_no_more_results_in_a_context_than_the_live_pack(lab, clock, design):
     """Both have the room that the budget leaves, not the setting limit."""
     topics = ["harbour", "boat", "tide", "rope", "sail"]
-    lab.remember([f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)], linking="off")
-    lab.challenge('(pack words "Words alone.") (defpolicy recall-score [lexical] lexical)', design=design)
+    lab.remember(
+        [f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)],
+        linking="off",
+    )
+    lab.challenge(
+        '(pack words "Words alone.") (defpolicy recall-score [lexical] lexical)', design=design
+    )
     for number in range(5):
         clock.advance(hours=1)
         found = lab.context(f"what of the {topics[number]} and note {number}", budget=150)
@@ -139,8 +156,14 @@ def test_a_challenger_shows_nothing_that_is_over_under_the_live_pack(lab, clock,
     clock.advance(days=60)
     lab.remember("the harbour closes at nine")
     lab.policies.use(f"(pack tidy :inherits memlab) {ends}")
-    lab.challenge("(pack keeps :inherits memlab) (setting pool 150)", design="ab", reason="is anything old of use?")
+    lab.challenge(
+        "(pack keeps :inherits memlab) (setting pool 150)",
+        design="ab",
+        reason="is anything old of use?",
+    )
     for _ in range(10):
         slate = lab.recall("when is the harbour open?").slate
-        assert {1, 2} <= set(slate.challenge["heads"]["keeps"]["ids"]), "the challenger would show them"
+        assert {1, 2} <= set(slate.challenge["heads"]["keeps"]["ids"]), (
+            "the challenger would show them"
+        )
         assert slate.ids.tolist() == list(slate.shown) == [3]

@@ -75,8 +75,14 @@ def test_what_cannot_take_the_place_of_a_stage_is_refused():
 
 def test_a_stage_that_reads_what_is_not_there_yet_is_named():
     pack = memlab.load_pack("memlab")
-    memlab.extend(Extension("halves", "1.0", stages=(replace(stage("find", gives=("found",)), reads=("pool",)),)))
-    with pytest.raises(InputError, match="The stage find reads pool, which no stage before it gives"):
+    memlab.extend(
+        Extension(
+            "halves", "1.0", stages=(replace(stage("find", gives=("found",)), reads=("pool",)),)
+        )
+    )
+    with pytest.raises(
+        InputError, match="The stage find reads pool, which no stage before it gives"
+    ):
         compile_plan(pack, "embedder")
 
 

@@ -31,13 +31,29 @@ READS_ALL = f"""(pack terms "Reads what no other policy reads.")
 (defpolicy recall-score [speaker-role {" ".join(NUMBERS + FLAGS)}]
   (+ (if (= speaker-role "user") 1 0) {" ".join(NUMBERS)} {" ".join(f"(if {name} 1 0)" for name in FLAGS)}))"""
 
-WORDS = ["kayak", "garages", "Lisbon", "may", "three", "2023", "my", "the", "Ann", "running", "runs", "mellow", "7pm"]
+WORDS = [
+    "kayak",
+    "garages",
+    "Lisbon",
+    "may",
+    "three",
+    "2023",
+    "my",
+    "the",
+    "Ann",
+    "running",
+    "runs",
+    "mellow",
+    "7pm",
+]
 WORDS += ["moved", "she", "many"]
 ASKED = [*WORDS, "boat", "when", "how many", "how often", "you", "harbour", "is", "was"]
 SPEAKERS = [None, "Ann", "assistant", "User"]
 TURNS = st.lists(
     st.tuples(
-        st.lists(st.sampled_from([*WORDS, "."]), max_size=7).map(" ".join).map(lambda text: text or "and"),
+        st.lists(st.sampled_from([*WORDS, "."]), max_size=7)
+        .map(" ".join)
+        .map(lambda text: text or "and"),
         st.sampled_from(SPEAKERS),
         st.sampled_from([None, "1", "2"]),
     ),
@@ -84,7 +100,11 @@ class Slow:
 
     def window(self, row: int) -> list[int]:
         session = self.turns[row][2]
-        inside = [other for other, turn in enumerate(self.turns) if session is not None and turn[2] == session] or [row]
+        inside = [
+            other
+            for other, turn in enumerate(self.turns)
+            if session is not None and turn[2] == session
+        ] or [row]
         at = inside.index(row)
         return inside[max(at - 2, 0) : at + 3]
 
@@ -108,7 +128,10 @@ class Slow:
     def around_lexical(self, row: int) -> float:
         mean = sum(map(len, self.stems)) / len(self.stems)
         norm = 0.9 * (1 - 0.2 + 0.2 * len(self.stems[row]) / (mean or 1.0))
-        counts = {one: sum(self.stems[other].count(one) for other in self.window(row)) for one in self.content}
+        counts = {
+            one: sum(self.stems[other].count(one) for other in self.window(row))
+            for one in self.content
+        }
         return sum(self.idf(one) * tf / (tf + norm) for one, tf in counts.items())
 
     def takes_over(self, row: int, relevance: list[float]) -> float:
@@ -117,7 +140,11 @@ class Slow:
         found = 0.0
         for older, (other, who, where) in enumerate(self.turns[:row]):
             if who == speaker and (where is None or where != session):
-                cosine = own @ (vector := embedded(other, who)) / (np.linalg.norm(own) * np.linalg.norm(vector) or 1.0)
+                cosine = (
+                    own
+                    @ (vector := embedded(other, who))
+                    / (np.linalg.norm(own) * np.linalg.norm(vector) or 1.0)
+                )
                 near = max(load_embedder().closeness(np.array([cosine]))[0], 0.0)
                 found = max(found, near * relevance[older] ** 3)
         return found
@@ -164,18 +191,28 @@ def test_terms_are_what_a_slow_way_finds(turns, question):
     slate, slow = asked(turns, question), Slow(turns, question)
     rows = (slate.ids - 1).tolist()
     assert rows == list(range(len(turns)))
-    for name, of in (("late", slow.late), ("around-lexical", slow.around_lexical), ("names-things", slow.names_things)):
+    for name, of in (
+        ("late", slow.late),
+        ("around-lexical", slow.around_lexical),
+        ("names-things", slow.names_things),
+    ):
         assert slate.numbers[name] == pytest.approx([of(row) for row in rows], abs=1e-6), name
     similarity = slate.numbers["similarity"]
     around = [np.mean(similarity[slow.window(row)]) for row in rows]
     assert slate.numbers["around-similarity"] == pytest.approx(around, abs=1e-12)
     texts = [tokens(turns[row][0]) for row in rows]
     assert slate.numbers["words"].tolist() == [len(words) for words in texts]
-    assert slate.numbers["says-when"].tolist() == [bool({"may", "2023"} & set(words)) for words in texts]
-    assert slate.numbers["says-number"].tolist() == [bool({"three", "2023", "7pm"} & set(words)) for words in texts]
+    assert slate.numbers["says-when"].tolist() == [
+        bool({"may", "2023"} & set(words)) for words in texts
+    ]
+    assert slate.numbers["says-number"].tolist() == [
+        bool({"three", "2023", "7pm"} & set(words)) for words in texts
+    ]
     assert slate.numbers["first-person"].tolist() == ["my" in words for words in texts]
     assert set(slate.numbers["asks-when"].tolist()) == {question.startswith("when")}
-    assert set(slate.numbers["asks-how-many"].tolist()) == {"how many" in question or "how often" in question}
+    assert set(slate.numbers["asks-how-many"].tolist()) == {
+        "how many" in question or "how often" in question
+    }
     assert set(slate.numbers["asks-you"].tolist()) == {"you" in question}
     assert set(slate.numbers["asks-now"].tolist()) == {
         bool({"is", "may"} & set(tokens(question))) and "was" not in tokens(question)
@@ -196,7 +233,9 @@ def test_late_of_a_long_text_is_that_of_its_best_passage(turns, question):
             patch.setattr(f"memlab.kernel.index.{module}.LONG", 2)
         patch.setattr("memlab.kernel.index._tokens._WORDS", 2)
         slate, slow = asked(turns, question), Slow(turns, question)
-        assert slate.numbers["late"] == pytest.approx([slow.late(row) for row in range(len(turns))], abs=1e-6)
+        assert slate.numbers["late"] == pytest.approx(
+            [slow.late(row) for row in range(len(turns))], abs=1e-6
+        )
 
 
 def test_late_is_the_same_in_parts_and_whole(lab):
@@ -210,7 +249,9 @@ def test_late_is_the_same_in_parts_and_whole(lab):
 
 def test_a_memory_that_was_given_up_is_no_part_of_what_is_around(clock):
     with memlab.open(pack=READS_ALL, clock=clock) as lab:
-        lab.remember([{"text": text, "session": "1"} for text in ("kayak", "tea", "milk")], chain=True)
+        lab.remember(
+            [{"text": text, "session": "1"} for text in ("kayak", "tea", "milk")], chain=True
+        )
         before = lab.recall("kayak", log=False).slate.numbers["around-lexical"]
         lab.forget(1)
         after = lab.recall("kayak", log=False).slate.numbers["around-lexical"]
@@ -219,7 +260,9 @@ def test_a_memory_that_was_given_up_is_no_part_of_what_is_around(clock):
 
 
 def test_a_language_without_signs_shows_none():
-    with memlab.open(pack=READS_ALL.replace("(defpolicy cut", '(setting language "german") (defpolicy cut')) as lab:
+    with memlab.open(
+        pack=READS_ALL.replace("(defpolicy cut", '(setting language "german") (defpolicy cut')
+    ) as lab:
         lab.remember("May 2023")
         slate = lab.recall("when", log=False).slate
     assert not slate.numbers["says-when"].any()
@@ -248,7 +291,9 @@ def test_roles(speaker, creator, role):
 def test_the_cut_decides_what_is_scored():
     pack = "(pack c) (setting pool 2) (defpolicy cut [words] words) (defpolicy recall-score [seed] seed)"
     with memlab.open(pack=pack) as lab:
-        lab.remember([{"text": text} for text in ("kayak", "kayak and tea and milk", "kayak and tea")])
+        lab.remember(
+            [{"text": text} for text in ("kayak", "kayak and tea and milk", "kayak and tea")]
+        )
         slate = lab.recall("kayak", log=False).slate
     assert slate.ids.tolist() == [2, 3]
     assert slate.policies["cut"] == load_pack(pack).policies["cut"].hash
@@ -259,7 +304,10 @@ def test_unless_it_is_given_the_best_by_seed_and_received_are_scored():
     assert load_pack("actr").policies["cut"].hash != load_pack("memlab").policies["cut"].hash
     pack = load_pack("(pack c) (setting pool 3) (defpolicy cut [seed received] (+ received seed))")
     with memlab.open(pack=pack) as lab:
-        lab.remember([{"text": f"kayak {'tea ' * number}", "session": "1"} for number in range(9)], chain=True)
+        lab.remember(
+            [{"text": f"kayak {'tea ' * number}", "session": "1"} for number in range(9)],
+            chain=True,
+        )
         small = lab.recall("kayak", log=False).slate
         lab.policies.use(pack.sources[0].replace("pool 3", "pool 9"))
         whole = lab.recall("kayak", log=False).slate
@@ -280,7 +328,10 @@ def test_a_word_that_only_asks_is_not_missed():
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.lists(st.sampled_from([*WORDS, "."]), max_size=6).map(" ".join), max_size=8), st.integers(0, 8))
+@given(
+    st.lists(st.lists(st.sampled_from([*WORDS, "."]), max_size=6).map(" ".join), max_size=8),
+    st.integers(0, 8),
+)
 def test_saved_in_the_middle_is_the_same(tmp_path_factory, texts, split):
     path = tmp_path_factory.mktemp("words") / "words.npz"
     speakers = [SPEAKERS[number % 4] for number in range(len(texts))]
@@ -322,7 +373,9 @@ def test_around_follows_sessions(batches):
             after = [*same[at + 1 :], -1, -1][:2]
             assert found[:, row].tolist() == [row, *before, *after]
         for code, name in enumerate(contexts.vocabulary):
-            assert sessions.last(contexts, code) == max(row for row, one in enumerate(every) if one == name)
+            assert sessions.last(contexts, code) == max(
+                row for row, one in enumerate(every) if one == name
+            )
 
 
 # -- what takes over, and what is known -----------------------------------------------------------------------------
@@ -331,7 +384,11 @@ def test_around_follows_sessions(batches):
 def test_the_later_statement_leads_where_the_question_asks_what_holds():
     with memlab.open() as lab:
         for day, text in enumerate(
-            ("The gateway timeout is five seconds.", "I like tea.", "We changed the gateway timeout to twenty seconds.")
+            (
+                "The gateway timeout is five seconds.",
+                "I like tea.",
+                "We changed the gateway timeout to twenty seconds.",
+            )
         ):
             lab.remember(text, at=START + timedelta(days=day))
         lead = {}
@@ -356,7 +413,9 @@ def test_a_correction_rises_to_what_it_corrects_whatever_is_asked():
 
 def test_what_is_merely_old_loses_nothing():
     with memlab.open() as lab:
-        for day, text in enumerate(("The boiler stands in the cellar.", "I like tea.", "My bicycle is red.")):
+        for day, text in enumerate(
+            ("The boiler stands in the cellar.", "I like tea.", "My bicycle is red.")
+        ):
             lab.remember(text, at=START + timedelta(days=day))
         slate = lab.recall("Where is the boiler?", log=False).slate
         assert slate.numbers["takes-over"][0] == 0

@@ -47,14 +47,23 @@ def rows(lab, text, known=None):
     return (known or Triggers()).called(lab.io.store.state, text).tolist()
 
 
-@given(st.lists(st.lists(patterns, max_size=2), min_size=1, max_size=6), st.text(alphabet="abA*. ", max_size=12))
+@given(
+    st.lists(st.lists(patterns, max_size=2), min_size=1, max_size=6),
+    st.text(alphabet="abA*. ", max_size=12),
+)
 def test_the_rows_with_a_trigger_that_occurs(given, text):
     with memlab.open(embedder=lambda texts: [[1.0]] * len(texts)) as lab:
         lab.remember([{"text": "x", "triggers": triggers or None} for triggers in given])
-        expected = [row for row, triggers in enumerate(given) if any(occurs(trigger, text) for trigger in triggers)]
+        expected = [
+            row
+            for row, triggers in enumerate(given)
+            if any(occurs(trigger, text) for trigger in triggers)
+        ]
         assert rows(lab, text) == expected
         assert rows(lab, text + "x" * 50) == [
-            row for row, triggers in enumerate(given) if any(occurs(t, text + "x" * 50) for t in triggers)
+            row
+            for row, triggers in enumerate(given)
+            if any(occurs(t, text + "x" * 50) for t in triggers)
         ]
 
 
@@ -75,7 +84,11 @@ def crowd(trigrams):
     """3,000 warnings with two triggers each, and notes that share the question's words."""
     with memlab.open(embedder=trigrams, pack="cascade") as lab:
         warnings = [
-            {"text": f"Beware of {number}", "kind": "negative", "triggers": [f"{number:05d}!", f"drop*{number:05d}?"]}
+            {
+                "text": f"Beware of {number}",
+                "kind": "negative",
+                "triggers": [f"{number:05d}!", f"drop*{number:05d}?"],
+            }
             for number in range(3_000)
         ]
         lab.remember([*warnings, *[f"We drop table {number} on Monday" for number in range(200)]])
@@ -93,7 +106,9 @@ class TestThousands:
         crowd.policies.use("cascade")
 
     def test_what_was_not_called_stays_away(self, crowd):
-        assert all(hit.kind != "negative" for hit in crowd.recall("drop table on Monday", log=False))
+        assert all(
+            hit.kind != "negative" for hit in crowd.recall("drop table on Monday", log=False)
+        )
 
     def test_looking_takes_less_than_a_loop_over_all(self, crowd):
         known, state = Triggers(), crowd.io.store.state

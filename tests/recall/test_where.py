@@ -50,9 +50,29 @@ def stocked(lab):
     """Memories of several kinds, one without most fields."""
     lab.remember(
         [
-            {"text": "a goat", "kind": "goal", "importance": 1.0, "tags": ["x", "y"], "ref": "r1", "stability": 3.0},
-            {"text": "Tabs", "kind": "fact", "importance": 0.2, "pinned": True, "at": DAY - dt.timedelta(days=9)},
-            {"text": "no GOAT", "kind": "fact", "importance": 0.7, "tags": ["z"], "session": "s", "speaker": "Ana"},
+            {
+                "text": "a goat",
+                "kind": "goal",
+                "importance": 1.0,
+                "tags": ["x", "y"],
+                "ref": "r1",
+                "stability": 3.0,
+            },
+            {
+                "text": "Tabs",
+                "kind": "fact",
+                "importance": 0.2,
+                "pinned": True,
+                "at": DAY - dt.timedelta(days=9),
+            },
+            {
+                "text": "no GOAT",
+                "kind": "fact",
+                "importance": 0.7,
+                "tags": ["z"],
+                "session": "s",
+                "speaker": "Ana",
+            },
             {"text": "nothing else"},
         ]
     )
@@ -106,7 +126,11 @@ def test_what_calls_python_filters_but_is_never_read_back(stocked):
     RAN.clear()
     with pytest.raises(memlab.InputError, match="logged filter"):
         Where.read(where.text)
-    for hidden in (expression, expression & pl.col("pinned"), pl.col("id").sum().over(expression) > 1):
+    for hidden in (
+        expression,
+        expression & pl.col("pinned"),
+        pl.col("id").sum().over(expression) > 1,
+    ):
         with pytest.raises(memlab.InputError, match="not read back"):
             Where.read(hidden.meta.serialize(format="json"))
     assert RAN == []
@@ -114,13 +138,21 @@ def test_what_calls_python_filters_but_is_never_read_back(stocked):
 
 def forged():
     """Trees of expressions that memlab would write, with a pickle of Python put somewhere."""
-    pickled = json.loads(pl.col("text").map_elements(spy, return_dtype=pl.Boolean).meta.serialize(format="json"))
+    pickled = json.loads(
+        pl.col("text").map_elements(spy, return_dtype=pl.Boolean).meta.serialize(format="json")
+    )
     places = []
     for expression in PLAIN:
         tree = json.loads(Where.of(expression).text)
 
         def visit(node, tree=tree):
-            for key in node if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ():
+            for key in (
+                node
+                if isinstance(node, dict)
+                else range(len(node))
+                if isinstance(node, list)
+                else ()
+            ):
                 kept, node[key] = node[key], pickled
                 places.append(json.dumps(tree))
                 node[key] = kept
@@ -138,7 +170,19 @@ def test_a_pickle_anywhere_in_a_tree_is_refused():
     assert RAN == []
 
 
-NAMES = ["Column", "Literal", "Scalar", "Dyn", "Function", "input", "function", "BinaryExpr", "left", "Values", "type"]
+NAMES = [
+    "Column",
+    "Literal",
+    "Scalar",
+    "Dyn",
+    "Function",
+    "input",
+    "function",
+    "BinaryExpr",
+    "left",
+    "Values",
+    "type",
+]
 NAMES += ["shape", "items", "Agg", "Alias", "Over", "Cast", "Int"]
 JSON = st.recursive(
     st.none()
@@ -167,7 +211,10 @@ def test_any_text_is_an_expression_or_an_input_error(text):
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        (pl.col("importence") > 1, 'no column of the memories "importence". Did you mean importance'),
+        (
+            pl.col("importence") > 1,
+            'no column of the memories "importence". Did you mean importance',
+        ),
         (pl.col("importance") * 2, "gives Float64; it has to be true or false"),
         (pl.col("importance").mean() > 0.5, "gives 1 values for 4 memories; it aggregates"),
         (pl.lit(True), "it aggregates"),

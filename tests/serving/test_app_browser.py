@@ -38,7 +38,9 @@ POLICY = "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self
 POLICY += "; img-src 'self' data:; media-src 'self' data:; connect-src 'none'"
 """What a host has to allow a page that asks for nothing, and no more."""
 TURNED = "(fn [similarity] (- similarity))"
-HOSTILE = "</p><script>parent.postMessage('owned', '*')</script><img src=x onerror=alert(1)> prefers tabs"
+HOSTILE = (
+    "</p><script>parent.postMessage('owned', '*')</script><img src=x onerror=alert(1)> prefers tabs"
+)
 
 
 @pytest.fixture
@@ -70,9 +72,15 @@ def host(browser, served):
         page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
         page.expose_function("server", served)
         page.set_content(HOST)
-        html = served("resources/read", {"uri": f"ui://memlab/{name}.html"})["result"]["contents"][0]["text"]
-        html = html.replace("<title>", f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>')
-        page.evaluate("([html, given, result]) => open_app(html, given, result)", [html, given or {}, result])
+        html = served("resources/read", {"uri": f"ui://memlab/{name}.html"})["result"]["contents"][
+            0
+        ]["text"]
+        html = html.replace(
+            "<title>", f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>'
+        )
+        page.evaluate(
+            "([html, given, result]) => open_app(html, given, result)", [html, given or {}, result]
+        )
         return page, page.frame_locator("iframe")
 
     yield opened
@@ -105,13 +113,19 @@ def test_a_recall_is_explained_and_judged_by_a_click(lab, shown):
     explained = lab.recall("tabs or spaces?", log=False)[0].explain()
     assert len(drawn) == len(explained.terms)
     assert lab.memories["success"].sum() == 0  # nothing is written before somebody clicks
-    first.get_by_role("button", name="It misled").evaluate("button => button.click()")  # a click of a script is none
+    first.get_by_role("button", name="It misled").evaluate(
+        "button => button.click()"
+    )  # a click of a script is none
     first.get_by_role("button", name="It helped").click()
     first.get_by_role("status").get_by_text("success").wait_for()
     assert (lab.memories["success"].sum(), lab.memories["fail"].sum()) == (1, 0)
     methods = page.evaluate("sent.map((one) => one.method)")
     assert methods[0] in ("ui/initialize", "ui/notifications/size-changed")
-    assert {"ui/initialize", "ui/notifications/initialized", "ui/notifications/size-changed"} <= set(methods)
+    assert {
+        "ui/initialize",
+        "ui/notifications/initialized",
+        "ui/notifications/size-changed",
+    } <= set(methods)
     assert "owned" not in page.evaluate("sent")
 
 

@@ -71,20 +71,33 @@ def test_the_verbs_of_a_lab_in_another_process(tmp_path, monkeypatch):
     with served(tmp_path / "agent.memlab") as (url, _):
         lab = connect(url.removesuffix("/mcp"))
         assert repr(lab) == f"<RemoteLab {url}>"
-        stored = lab.remember("I indent with four spaces", kind="preference", tags=["style"], project=None)
+        stored = lab.remember(
+            "I indent with four spaces", kind="preference", tags=["style"], project=None
+        )
         assert (stored.id, stored.outcome, stored.superseded) == (1, "added", ())
         lab.remember("Deploys go out on Tuesdays from the release branch", project="api")
         hits = lab.recall("how should I indent?", limit=2)
-        assert (hits.ids[0], hits[0].text, hits[0].tags) == (1, "I indent with four spaces", ("style",))
+        assert (hits.ids[0], hits[0].text, hits[0].tags) == (
+            1,
+            "I indent with four spaces",
+            ("style",),
+        )
         assert (len(hits), hits[0].score >= hits[-1].score) == (2, True)
         assert 0 <= hits.known <= 1
-        assert hits.frame.select("rank", "memory_id", "text", "ref").row(0) == (1, 1, hits[0].text, None)
+        assert hits.frame.select("rank", "memory_id", "text", "ref").row(0) == (
+            1,
+            1,
+            hits[0].text,
+            None,
+        )
         assert "four spaces" in repr(hits)
         with pytest.raises(IndexError):
             hits[2]
         assert lab.recall("how should I indent?", limit=1, session="a").ids == (1,)
         judged = lab.feedback(hits[0], "success", recall=hits.recall).judged
-        assert [(one.memory, one.outcome, one.recall) for one in judged] == [(1, "success", hits.recall)]
+        assert [(one.memory, one.outcome, one.recall) for one in judged] == [
+            (1, "success", hits.recall)
+        ]
         answered = lab.feedback(recall=hits.recall, answer="You indent with four spaces.")
         assert answered.judged == ()
         assert answered.credited != ()
@@ -96,7 +109,11 @@ def test_the_verbs_of_a_lab_in_another_process(tmp_path, monkeypatch):
         assert lab.remember("My key is AKIAIOSFODNN7EXAMPLE").redacted == ("AWS access key",)
         assert lab.forget([right, 2]).forgotten == (2, right.id)
         assert lab.forget(2).unchanged == (2,)
-        assert lab.recall("when do deploys go out?", project="api").frame.filter(pl.col("memory_id") == 2).is_empty()
+        assert (
+            lab.recall("when do deploys go out?", project="api")
+            .frame.filter(pl.col("memory_id") == 2)
+            .is_empty()
+        )
     with memlab.load(tmp_path / "agent.memlab") as local:
         assert local.memories["success"].to_list()[0] == 1
 
@@ -111,7 +128,13 @@ def test_results_are_frozen_and_verbs_say_what_they_take(tmp_path):
     for result, name in ((hits, "query"), (lab, "url")):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(result, name, "x")
-    assert list(inspect.signature(lab.recall).parameters) == ["query", "limit", "project", "session", "again"]
+    assert list(inspect.signature(lab.recall).parameters) == [
+        "query",
+        "limit",
+        "project",
+        "session",
+        "again",
+    ]
     assert list(inspect.signature(lab.context).parameters)[:2] == ["task", "budget"]
 
 
@@ -138,7 +161,10 @@ def test_a_wrong_call_raises_what_a_local_call_raises(tmp_path):
         with pytest.raises(NotPermitted, match="refuses the token"):
             connect(url, token="another-token-of-16").remember("spaces")
         connect(url.replace("127.0.0.1", "localhost"), token=TOKEN).remember("tabs")
-    with served(tmp_path / "agent.memlab", "--read-only") as (url, _), pytest.raises(ReadOnlyLab, match="no tool"):
+    with (
+        served(tmp_path / "agent.memlab", "--read-only") as (url, _),
+        pytest.raises(ReadOnlyLab, match="no tool"),
+    ):
         connect(url, token=TOKEN).remember("spaces")
     with memlab.load(tmp_path / "agent.memlab") as local:
         assert local.memories["text"].to_list() == ["tabs"]
@@ -155,7 +181,9 @@ def test_two_identities_do_not_see_what_is_private_to_the_other(tmp_path):
         local.remember("Everybody feeds the goat")
         local.remember("The pager of billing rings at night", project="billing")
     with served(folder, "--clients", str(clients)) as (url, _):
-        ada, bob, guest = (connect(url, token=f"the-token-of-{one}") for one in ("ada-0", "bob-0", "a-guest"))
+        ada, bob, guest = (
+            connect(url, token=f"the-token-of-{one}") for one in ("ada-0", "bob-0", "a-guest")
+        )
         # a private memory's own words, so that its vector is the nearest there is
         assert set(ada.recall(f"{words} of bob", limit=10).ids) == {1, 3, 4}
         assert set(bob.recall(f"{words} of ada", limit=10).ids) == {2, 3, 4}
@@ -197,7 +225,9 @@ def test_a_server_that_is_killed_is_away_and_found_again(tmp_path, monkeypatch):
         process.send_signal(signal.SIGSTOP)
         outcome = []
         sent = on_sending(monkeypatch)
-        call = threading.Thread(target=lambda: outcome.append(caught_from(lab.remember, "The user prefers tea")))
+        call = threading.Thread(
+            target=lambda: outcome.append(caught_from(lab.remember, "The user prefers tea"))
+        )
         call.start()
         assert sent.wait(20)  # the request is in the socket of a server that does not read it
         slow = dataclasses.replace(lab, timeout=1.0)
@@ -215,7 +245,10 @@ def test_a_server_that_is_killed_is_away_and_found_again(tmp_path, monkeypatch):
         assert lab.remember("The user prefers coffee").outcome == "added"
     assert list(elsewhere.iterdir()) == []
     with memlab.load(folder) as local:  # nothing was sent again
-        assert local.memories["text"].to_list() == ["The user prefers tabs", "The user prefers coffee"]
+        assert local.memories["text"].to_list() == [
+            "The user prefers tabs",
+            "The user prefers coffee",
+        ]
     assert memlab.check(folder).sound
 
 
@@ -226,7 +259,11 @@ def test_the_disk_of_the_server_goes_away(tmp_path):
         lab = connect(url, token=TOKEN)
         lab.remember("The user prefers tabs")
         folder.rename(tmp_path / "away")
-        for call in (lambda: lab.remember("spaces"), lambda: lab.recall("tabs"), lambda: lab.context("format")):
+        for call in (
+            lambda: lab.remember("spaces"),
+            lambda: lab.recall("tabs"),
+            lambda: lab.context("format"),
+        ):
             with pytest.raises(LabUnavailable, match="out of reach"):
                 call()
         assert not folder.exists()
@@ -235,7 +272,13 @@ def test_the_disk_of_the_server_goes_away(tmp_path):
 
 
 def away(lab, *, sent):
-    for verb in (lab.remember, lab.recall, lab.context, lambda _: lab.forget(1), lambda _: lab.feedback(1, "fail")):
+    for verb in (
+        lab.remember,
+        lab.recall,
+        lab.context,
+        lambda _: lab.forget(1),
+        lambda _: lab.feedback(1, "fail"),
+    ):
         error = caught_from(verb, "tea")
         assert type(error) is LabUnavailable
         assert error.sent is sent
@@ -272,7 +315,12 @@ def lying(answer, context=None):
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
-            heard.append((self.headers["Authorization"], self.rfile.read(int(self.headers["Content-Length"]))))
+            heard.append(
+                (
+                    self.headers["Authorization"],
+                    self.rfile.read(int(self.headers["Content-Length"])),
+                )
+            )
             answer(self)
 
         do_GET = do_POST  # noqa: N815
@@ -297,7 +345,11 @@ def sends(body, status=200, **headers):
 
     def answer(handler):
         handler.send_response(status)
-        for name, value in {"Content-Type": "application/json", "Content-Length": len(content), **headers}.items():
+        for name, value in {
+            "Content-Type": "application/json",
+            "Content-Length": len(content),
+            **headers,
+        }.items():
             handler.send_header(name.replace("_", "-"), str(value))
         handler.end_headers()
         handler.wfile.write(content)
@@ -306,11 +358,22 @@ def sends(body, status=200, **headers):
 
 
 def result(structured, **more):
-    return {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "structuredContent": structured, **more}}
+    return {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "result": {"content": [], "structuredContent": structured, **more},
+    }
 
 
 def hit(**more):
-    return {"id": 1, "text": "tabs", "kind": "fact", "created": "2026-03-01 12:00 UTC", "score": 0.5, **more}
+    return {
+        "id": 1,
+        "text": "tabs",
+        "kind": "fact",
+        "created": "2026-03-01 12:00 UTC",
+        "score": 0.5,
+        **more,
+    }
 
 
 def recalled(**more):
@@ -347,7 +410,9 @@ LIES = {
     "a page": sends(b"<html>hotel wifi, please log in</html>"),
     "null": sends(b"null"),
     "nested": sends(b'{"jsonrpc": "2.0", "id": 1, "result": ' + b"[" * 200_000),
-    "nested objects": sends(b'{"jsonrpc":"2.0","id":1,"result":{"structuredContent":' + b'{"a":' * 100_000),
+    "nested objects": sends(
+        b'{"jsonrpc":"2.0","id":1,"result":{"structuredContent":' + b'{"a":' * 100_000
+    ),
     "another id": sends({**recalled(), "id": 2}),
     "no result": sends({"jsonrpc": "2.0", "id": 1}),
     "no answer": sends(result(None)),
@@ -400,9 +465,18 @@ def test_a_refusal_wrote_nothing_and_no_redirection_is_followed(status, kind, wo
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 def test_no_token_goes_to_a_server_whose_certificate_is_not_trusted(tmp_path):
-    names = ["-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem", "-subj", "/CN=localhost"]
+    names = [
+        "-keyout",
+        tmp_path / "key.pem",
+        "-out",
+        tmp_path / "cert.pem",
+        "-subj",
+        "/CN=localhost",
+    ]
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *names], check=True, capture_output=True
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *names],
+        check=True,
+        capture_output=True,
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
@@ -415,7 +489,9 @@ def test_no_token_goes_to_a_server_whose_certificate_is_not_trusted(tmp_path):
 
 def test_https_to_a_server_that_speaks_none():
     with lying(sends(recalled())) as (lab, heard):
-        error = caught_from(connect(lab.url.replace("http:", "https:"), token=TOKEN, timeout=5).remember, "tabs")
+        error = caught_from(
+            connect(lab.url.replace("http:", "https:"), token=TOKEN, timeout=5).remember, "tabs"
+        )
     assert (type(error), heard) == (LabUnavailable, [])
 
 
@@ -426,7 +502,11 @@ def test_text_of_a_server_is_data():
     shown = html_of(hits)
     assert [one for one in ("<script", "<b>", "<i>", "\x1b") if one in shown] == []
     assert "\x1b" not in repr(hits) + hits[0].text + hits[0].tags[0] + hits[0].ref + str(hits.frame)
-    with lying(sends(result(None, isError=True, content=[{"type": "text", "text": f"{wild}{'x' * 100_000}"}]))) as (
+    with lying(
+        sends(
+            result(None, isError=True, content=[{"type": "text", "text": f"{wild}{'x' * 100_000}"}])
+        )
+    ) as (
         lab,
         _,
     ):
@@ -440,9 +520,13 @@ def test_text_of_a_server_is_data():
     assert (type(error), "\x1b" in str(error)) == (MemlabError, False)
 
 
-@pytest.mark.parametrize("beside", [None, 5, {}, {"memlab/error": 5}, {"memlab/error": {"class": "SystemExit"}}])
+@pytest.mark.parametrize(
+    "beside", [None, 5, {}, {"memlab/error": 5}, {"memlab/error": {"class": "SystemExit"}}]
+)
 def test_a_refusal_that_names_no_class_of_memlabs_is_a_memlab_error(beside):
-    with lying(sends(result(None, isError=True, **({} if beside in (None, 5) else {"_meta": beside})))) as (lab, _):
+    with lying(
+        sends(result(None, isError=True, **({} if beside in (None, 5) else {"_meta": beside})))
+    ) as (lab, _):
         assert type(caught_from(lab.recall, "tabs")) is MemlabError
     assert type(restore_error(beside, "why")) is MemlabError
 
@@ -452,7 +536,13 @@ def test_every_error_is_restored_as_its_class(name):
     cls = getattr(memlab.errors, name)
     if not (isinstance(cls, type) and issubclass(cls, MemlabError)):
         return
-    given = ("pack", "old") if issubclass(cls, UnknownName) else ("a", "b", "c") if name == "MissingExtra" else ("why",)
+    given = (
+        ("pack", "old")
+        if issubclass(cls, UnknownName)
+        else ("a", "b", "c")
+        if name == "MissingExtra"
+        else ("why",)
+    )
     error = cls(*given)
     again = restore_error(json.loads(json.dumps(describe_error(error))), str(error))
     assert type(again) is (MemlabError if name == "MissingExtra" else cls)
@@ -487,11 +577,18 @@ def test_an_address_that_a_token_is_not_sent_to(url, words):
 def test_what_connect_takes(monkeypatch):
     monkeypatch.delenv("MEMLAB_TOKEN", raising=False)
     assert connect("https://memory.example", token=TOKEN).url == "https://memory.example/mcp"
-    assert connect("http://memory.example/x/", token=TOKEN, insecure=True).url == "http://memory.example/x/"
+    assert (
+        connect("http://memory.example/x/", token=TOKEN, insecure=True).url
+        == "http://memory.example/x/"
+    )
     assert connect("http://[::1]:8765", token=TOKEN).url == "http://[::1]:8765/mcp"
     with pytest.raises(InputError, match="MEMLAB_TOKEN"):
         connect("http://127.0.0.1:8765")
-    for given in ({"token": "short"}, {"token": "sixteen letters\r\nX: y"}, {"token": TOKEN, "timeout": 0}):
+    for given in (
+        {"token": "short"},
+        {"token": "sixteen letters\r\nX: y"},
+        {"token": TOKEN, "timeout": 0},
+    ):
         with pytest.raises(InputError):
             connect("http://127.0.0.1:8765", **given)
     assert TOKEN not in repr(connect("http://127.0.0.1:8765", token=TOKEN))
@@ -504,5 +601,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path):
         "try: connect('http://127.0.0.1:1', token='x' * 16)\n"
         "except memlab.errors.MissingExtra as error: print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=os.environ, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=os.environ, check=True
+    )
     assert "pip install 'memlab[mcp]'" in done.stdout

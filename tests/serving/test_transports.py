@@ -75,7 +75,9 @@ def test_garbage_is_answered_and_a_kill_loses_nothing_that_was_acknowledged(tmp_
         assert wire.ask("tools/call", name=5)["error"]["code"] == -32602
         assert wire.ask("tools/call", name="recall", arguments=[])["error"]["code"] == -32602
         assert wire.call("no-such-tool")["isError"]
-        assert "10,000,000 bytes" in wire.call("remember", text="x" * 10_000_000)["content"][0]["text"]
+        assert (
+            "10,000,000 bytes" in wire.call("remember", text="x" * 10_000_000)["content"][0]["text"]
+        )
         assert wire.call("recall", query="\x1b[2J")["structuredContent"]["memories"] == []
         stored = wire.call("remember", text="The user prefers tabs")["structuredContent"]
         process.kill()
@@ -103,7 +105,12 @@ def status_of_size(url, size, **headers):
     where = urllib.parse.urlsplit(url)
     asked = http.client.HTTPConnection(where.netloc)
     asked.putrequest("POST", where.path)
-    given = {"Content-Length": str(size), "Content-Type": "application/json", "Accept": "application/json", **headers}
+    given = {
+        "Content-Length": str(size),
+        "Content-Type": "application/json",
+        "Accept": "application/json",
+        **headers,
+    }
     for name, value in given.items():
         asked.putheader(name, value)
     asked.endheaders()
@@ -113,7 +120,10 @@ def status_of_size(url, size, **headers):
 
 def test_http_answers_who_has_the_token_and_asks_this_machine(tmp_path):
     right = {"Authorization": f"Bearer {TOKEN}"}
-    json_only = {"Content_Type": "application/json", "Accept": "application/json, text/event-stream"}
+    json_only = {
+        "Content_Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
 
     async def session(url):
@@ -203,13 +213,23 @@ def test_two_agents_and_a_notebook_live_on_one_lab_at_once(tmp_path):
         process = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
         async with Client(stdio_client(process)) as client:
             for number in range(ROUNDS):
-                await client.call_tool("remember", {"text": f"Agent {name} did step {number} of its plan"})
-                found = await client.call_tool("recall", {"query": f"what was step {number} of the plan?"})
+                await client.call_tool(
+                    "remember", {"text": f"Agent {name} did step {number} of its plan"}
+                )
+                found = await client.call_tool(
+                    "recall", {"query": f"what was step {number} of the plan?"}
+                )
                 said = found.structured_content
-                given = {"recall": said["recall"], "memories": [said["memories"][0]["id"]], "outcome": "success"}
+                given = {
+                    "recall": said["recall"],
+                    "memories": [said["memories"][0]["id"]],
+                    "outcome": "success",
+                }
                 assert not (await client.call_tool("feedback", given)).is_error
             await finished.wait()
-            found = await client.call_tool("recall", {"query": "what did the notebook write in line 7?"})
+            found = await client.call_tool(
+                "recall", {"query": "what did the notebook write in line 7?"}
+            )
             live = json.loads((await client.read_resource("memlab://policies")).contents[0].text)
             return {memory["text"] for memory in found.structured_content["memories"]}, live["pack"]
 
@@ -226,13 +246,20 @@ def test_two_agents_and_a_notebook_live_on_one_lab_at_once(tmp_path):
 
     async def everybody():
         finished = asyncio.Barrier(3)
-        return await asyncio.gather(agent("ada", finished), agent("bob", finished), notebook(finished))
+        return await asyncio.gather(
+            agent("ada", finished), agent("bob", finished), notebook(finished)
+        )
 
-    for seen, pack in run_alone(everybody())[:2]:  # each knows what the others have written and decided
+    for seen, pack in run_alone(everybody())[
+        :2
+    ]:  # each knows what the others have written and decided
         assert "The notebook wrote line 7" in seen
         assert pack == "companion"
     with memlab.open(folder) as lab:
-        assert lab.memories["creator"].fill_null("notebook").value_counts(sort=True)["count"].to_list() == [ROUNDS] * 3
+        assert (
+            lab.memories["creator"].fill_null("notebook").value_counts(sort=True)["count"].to_list()
+            == [ROUNDS] * 3
+        )
         assert len(lab.slates()) == 3 * ROUNDS + 2
         assert lab.memories["success"].sum() == 2 * ROUNDS
     assert memlab.check(folder).sound

@@ -53,19 +53,25 @@ def work(folder, day):
     return run_alone(asyncio.wait_for(connected(), 120))
 
 
-def test_an_agent_works_is_corrected_recalls_better_after_a_restart_and_gives_a_verdict(tmp_path, run):
+def test_an_agent_works_is_corrected_recalls_better_after_a_restart_and_gives_a_verdict(
+    tmp_path, run
+):
     folder, project = tmp_path / "agent.memlab", tmp_path / "shop"
     for name, text in PROJECT.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
     assert run("agent", "scan", folder, project).exit_code == 0
     dice = random.Random(5)
-    closed = {f"PAY-{number}": dice.choice(PEOPLE) for number in dice.sample(range(1_000, 9_999), 22)}
+    closed = {
+        f"PAY-{number}": dice.choice(PEOPLE) for number in dice.sample(range(1_000, 9_999), 22)
+    }
     when = "when do releases go out?"
 
     async def first(agent):
         files = ["shop/billing/tax.py"]
-        known = await agent.call("context", task="mend the rounding in the billing module", files=files)
+        known = await agent.call(
+            "context", task="mend the rounding in the billing module", files=files
+        )
         gotcha = "Amounts are rounded twice unless the tax is taken first"
         await agent.call("remember", text=gotcha, kind="gotcha", files=files)
         for ticket, person in closed.items():
@@ -84,7 +90,12 @@ def test_an_agent_works_is_corrected_recalls_better_after_a_restart_and_gives_a_
     assert {one["memory"]: one["reward"] for one in credited}[wrong] < 0.1
 
     (tmp_path / "newest.hy").write_text(NEWEST)
-    assert run("policy", "challenge", folder, "newest.hy", "--reason", "would the newest do?").exit_code == 0
+    assert (
+        run(
+            "policy", "challenge", folder, "newest.hy", "--reason", "would the newest do?"
+        ).exit_code
+        == 0
+    )
 
     async def second(agent):
         asked = await agent.call("recall", query=when, limit=2)
@@ -108,6 +119,10 @@ def test_an_agent_works_is_corrected_recalls_better_after_a_restart_and_gives_a_
     with memlab.open(folder) as lab:
         assert lab.memories["creator"].unique().to_list() == ["agent:coder"]
         (verdict,) = lab.verdict(missing="zero")
-        assert (verdict.better, verdict.recalls, verdict.closed) == ("memlab", 2 * len(closed) + 1, ())
+        assert (verdict.better, verdict.recalls, verdict.closed) == (
+            "memlab",
+            2 * len(closed) + 1,
+            (),
+        )
         assert verdict.sentence == looks[1]
     assert memlab.check(folder).sound

@@ -7,7 +7,13 @@ from memlab.science.simulation import MessageEvent, QuestionEvent, User, from_co
 
 TURNS = {
     "talk": [
-        {"ref": "D1:1", "text": "I moved to Graz.", "speaker": "Ida", "session": "talk/1", "at": "2026-01-01T10:00:00"},
+        {
+            "ref": "D1:1",
+            "text": "I moved to Graz.",
+            "speaker": "Ida",
+            "session": "talk/1",
+            "at": "2026-01-01T10:00:00",
+        },
         {
             "ref": "D1:2",
             "text": "My cat is Plum.",
@@ -15,9 +21,23 @@ TURNS = {
             "session": "talk/1",
             "at": "2026-01-01T10:01",
         },
-        {"ref": "D2:1", "text": "Plum sleeps all day.", "speaker": "Bo", "session": "talk/2", "at": "2026-01-09T09:00"},
+        {
+            "ref": "D2:1",
+            "text": "Plum sleeps all day.",
+            "speaker": "Bo",
+            "session": "talk/2",
+            "at": "2026-01-09T09:00",
+        },
     ],
-    "walk": [{"ref": "D1:1", "text": "The lake froze over.", "speaker": "Mo", "session": "walk/1", "at": "2026-02-01"}],
+    "walk": [
+        {
+            "ref": "D1:1",
+            "text": "The lake froze over.",
+            "speaker": "Mo",
+            "session": "walk/1",
+            "at": "2026-02-01",
+        }
+    ],
 }
 QUESTIONS = {
     "talk": [
@@ -44,11 +64,17 @@ def test_evidence_becomes_utility():
 
 def test_fractional_utilities_make_a_value_the_recall():
     script = from_conversations(TURNS, QUESTIONS, fractional=True)
-    assert all(sum(one.useful.values()) == 1 for one in script.events() if isinstance(one, QuestionEvent))
+    assert all(
+        sum(one.useful.values()) == 1 for one in script.events() if isinstance(one, QuestionEvent)
+    )
 
 
 def test_refs_of_two_conversations_do_not_mix():
-    said = [event for event in from_conversations(TURNS, QUESTIONS).events() if isinstance(event, MessageEvent)]
+    said = [
+        event
+        for event in from_conversations(TURNS, QUESTIONS).events()
+        if isinstance(event, MessageEvent)
+    ]
     assert len({one.ref for one in said}) == 4
 
 

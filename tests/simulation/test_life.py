@@ -44,26 +44,39 @@ def test_every_world_can_be_lived(name):
     with live(world) as life:
         said = [event for event in world.events() if isinstance(event, MessageEvent)]
         assert len(life.lab) == len(said)
-        assert len(life.questions) == life.slates.decisions.collect().height == len(world.events()) - len(said)
+        assert (
+            len(life.questions)
+            == life.slates.decisions.collect().height
+            == len(world.events()) - len(said)
+        )
         assert life.worth.height == life.slates.candidates.collect().height
         assert life.worth["utility"].is_between(0, 1).all()
         assert np.isfinite(life.truth("memlab"))
 
 
 def test_the_truth_does_not_depend_on_the_pack(fortnight, other):
-    one, two = ([(a.at, a.number, a.text, a.useful) for a in life.questions.values()] for life in (fortnight, other))
+    one, two = (
+        [(a.at, a.number, a.text, a.useful) for a in life.questions.values()]
+        for life in (fortnight, other)
+    )
     assert one == two
 
     def worth(life):
         number = {decision: asked.number for decision, asked in life.questions.items()}
         frame = life.worth.with_columns(pl.col("decision").replace_strict(number))
-        return {(row[0], row[1]): row[2] for row in frame.select("decision", "memory_id", "utility").iter_rows()}
+        return {
+            (row[0], row[1]): row[2]
+            for row in frame.select("decision", "memory_id", "utility").iter_rows()
+        }
 
     first, second = worth(fortnight), worth(other)
     both = first.keys() & second.keys()
     assert len(both) > 500
     assert all(first[key] == second[key] for key in both)
-    shown = [set(life.slates.exposures.select("memory_id").collect()["memory_id"]) for life in (fortnight, other)]
+    shown = [
+        set(life.slates.exposures.select("memory_id").collect()["memory_id"])
+        for life in (fortnight, other)
+    ]
     assert shown[0] != shown[1]
 
 
@@ -82,17 +95,25 @@ def test_feedback_is_late_noisy_and_only_of_what_was_shown(fortnight):
     assert feedback.join(shown, on=["decision", "memory_id"], how="anti").is_empty()
     assert not feedback.select(pl.struct("decision", "memory_id").is_duplicated().any()).item()
     asked = slates.decisions.select("decision", asked="at").collect()
-    delay = feedback.join(asked, on="decision").select((pl.col("at") - pl.col("asked")).dt.total_hours(fractional=True))
+    delay = feedback.join(asked, on="decision").select(
+        (pl.col("at") - pl.col("asked")).dt.total_hours(fractional=True)
+    )
     assert delay.to_series().min() >= 0
     assert delay.to_series().mean() == pytest.approx(user.delay_hours, rel=0.3)
     assert feedback.height / shown.height == pytest.approx(user.answers, abs=0.08)
     rated = feedback.join(fortnight.worth, on=["decision", "memory_id"], suffix="_true")
     success = (rated["outcome"] == "success").to_numpy()
-    assert success.mean() == pytest.approx(rated["reward_true"].mean(), abs=4 * success.std() / len(success) ** 0.5)
+    assert success.mean() == pytest.approx(
+        rated["reward_true"].mean(), abs=4 * success.std() / len(success) ** 0.5
+    )
 
 
 def test_the_truth_of_the_pack_that_logged_is_what_its_head_was_worth(fortnight):
-    head = fortnight.slates.exposures.filter(~pl.col("probe")).select("decision", "memory_id").collect()
+    head = (
+        fortnight.slates.exposures.filter(~pl.col("probe"))
+        .select("decision", "memory_id")
+        .collect()
+    )
     worth = head.join(fortnight.worth, on=["decision", "memory_id"])
     for of in ("reward", "utility"):
         expected = worth[of].sum() / len(fortnight.questions)
@@ -127,7 +148,9 @@ def test_in_reverses_what_was_earned_misleads_and_propensities_do_not(reversal):
     right = []
     for seed in range(20):
         log = pools.redraw(seed)
-        shown = log.exposures.join(log.feedback.select("decision", "memory_id", "reward"), on=["decision", "memory_id"])
+        shown = log.exposures.join(
+            log.feedback.select("decision", "memory_id", "reward"), on=["decision", "memory_id"]
+        )
         weighed = shown.with_columns(weight=1 / pl.col("propensity")).collect()
         values = {}
         for name, pack in (("habit", HABIT), ("fresh", FRESH)):

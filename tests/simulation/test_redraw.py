@@ -24,7 +24,10 @@ def pools(fortnight):
 
 
 def collected(slates):
-    return [frame.collect() for frame in (slates.decisions, slates.candidates, slates.exposures, slates.feedback)]
+    return [
+        frame.collect()
+        for frame in (slates.decisions, slates.candidates, slates.exposures, slates.feedback)
+    ]
 
 
 @pytest.mark.long
@@ -44,24 +47,34 @@ def test_the_head_is_always_shown_and_at_most_one_probe(pools):
         counted=(pl.col("position") == pl.int_range(1, pl.len() + 1)).all(),
     )
     joined = decisions.join(by, on="decision", how="left")
-    assert (joined["heads"] == joined.select(pl.min_horizontal("limit", "candidates")).to_series()).all()
+    assert (
+        joined["heads"] == joined.select(pl.min_horizontal("limit", "candidates")).to_series()
+    ).all()
     assert joined["probes"].max() == 1
     assert not joined["last"].any()
     assert joined["counted"].all()
     probes = exposures.filter("probe")
-    assert (probes["conditional"] * 0.6).to_numpy() == pytest.approx(probes["propensity"].to_numpy())
+    assert (probes["conditional"] * 0.6).to_numpy() == pytest.approx(
+        probes["propensity"].to_numpy()
+    )
 
 
 def test_the_design_is_the_contracts(pools):
     frame = pools.candidates.with_columns(position=pl.int_range(1, pl.len() + 1).over("decision"))
-    head, band = frame.filter(pl.col("position") <= 5), frame.filter(pl.col("position").is_between(6, 13))
+    head, band = (
+        frame.filter(pl.col("position") <= 5),
+        frame.filter(pl.col("position").is_between(6, 13)),
+    )
     assert (head["propensity"] == 1).all()
     assert (frame.filter(pl.col("position") > 13)["propensity"] == 0).all()
     expected = band.with_columns(w=pl.col("activation").clip(0)).with_columns(
-        p=0.6 * (0.6 * pl.col("w") / pl.col("w").sum().over("decision") + 0.4 / pl.len().over("decision"))
+        p=0.6
+        * (0.6 * pl.col("w") / pl.col("w").sum().over("decision") + 0.4 / pl.len().over("decision"))
     )
     assert expected["propensity"].to_numpy() == pytest.approx(expected["p"].to_numpy())
-    assert band.group_by("decision").agg(pl.col("propensity").sum())["propensity"].to_numpy() == pytest.approx(0.6)
+    assert band.group_by("decision").agg(pl.col("propensity").sum())[
+        "propensity"
+    ].to_numpy() == pytest.approx(0.6)
 
 
 def test_the_logged_probabilities_are_kept_unless_others_are_given(fortnight):
@@ -84,18 +97,26 @@ def test_several_probes_have_no_probabilities_of_their_own():
 @pytest.mark.long
 def test_weighing_by_propensities_is_unbiased(fortnight, pools):
     """The value of a policy that the log would not have chosen, from 300 logs: within four standard errors."""
-    candidates = pools.candidates.with_columns(position=pl.int_range(1, pl.len() + 1).over("decision"))
+    candidates = pools.candidates.with_columns(
+        position=pl.int_range(1, pl.len() + 1).over("decision")
+    )
     target = candidates.filter(pl.col("position").is_between(4, 8)).select("decision", "memory_id")
     worth = target.join(fortnight.worth, on=["decision", "memory_id"])
     answers, known = fortnight.world.user.answers, fortnight.world.events()[-1].at
-    early = fortnight.slates.decisions.filter(pl.col("at").dt.epoch("us") < known - 5 * 86_400_000_000)
+    early = fortnight.slates.decisions.filter(
+        pl.col("at").dt.epoch("us") < known - 5 * 86_400_000_000
+    )
     early = early.select("decision").collect()
     truth = worth.join(early, on="decision")["reward"].sum() * answers / early.height
     values = []
     for seed in range(300):
         log = pools.redraw(seed)
         key = ["decision", "memory_id"]
-        paid = log.feedback.filter(pl.col("reward") == 1).join(log.exposures, on=key).join(target.lazy(), on=key)
+        paid = (
+            log.feedback.filter(pl.col("reward") == 1)
+            .join(log.exposures, on=key)
+            .join(target.lazy(), on=key)
+        )
         paid = paid.join(early.lazy(), on="decision")
         values.append(paid.select((1 / pl.col("propensity")).sum()).collect().item() / early.height)
     assert abs(np.mean(values) - truth) < 4 * np.std(values) / len(values) ** 0.5
@@ -107,7 +128,9 @@ def test_clusters_are_drawn_whole_and_told_apart(pools):
     decisions, candidates, exposures, _ = collected(log)
     assert decisions["cluster"].n_unique() == 7
     assert decisions["decision"].n_unique() == decisions.height
-    assert set(candidates["decision"]) == set(decisions.filter(pl.col("candidates") > 0)["decision"])
+    assert set(candidates["decision"]) == set(
+        decisions.filter(pl.col("candidates") > 0)["decision"]
+    )
     sizes = dict(pools.decisions.group_by("cluster").len().iter_rows())
     for name, size in decisions.group_by("cluster").len().iter_rows():
         assert size == sizes[name.rsplit(" (", 1)[0]]
@@ -132,11 +155,15 @@ def test_impossible_designs_are_refused(fortnight, pools):
 
 
 @given(
-    st.lists(st.lists(st.sampled_from([0.0, 0.1, 0.25, 1.0]), max_size=6), min_size=1, max_size=6), st.integers(0, 99)
+    st.lists(st.lists(st.sampled_from([0.0, 0.1, 0.25, 1.0]), max_size=6), min_size=1, max_size=6),
+    st.integers(0, 99),
 )
 def test_probes_are_drawn_as_one_would_by_hand(pools, seed):
     """Pool by pool: the first candidate at which the running sum of probabilities passes the roll."""
-    capped = [[p if sum(c for c in pool[: i + 1] if c < 1) <= 1 else 0.0 for i, p in enumerate(pool)] for pool in pools]
+    capped = [
+        [p if sum(c for c in pool[: i + 1] if c < 1) <= 1 else 0.0 for i, p in enumerate(pool)]
+        for pool in pools
+    ]
     count = np.array([len(pool) for pool in capped])
     start = np.cumsum(count) - count
     flat = np.array([p for pool in capped for p in pool], dtype=np.float64)

@@ -64,9 +64,12 @@ def test_one_step_and_lived_values_part_where_use_changes_the_memory(trigrams):
     By one step the pack that shows what was used most follows it with a delay of three; living, it stays with tea.
     """
     hour = 3_600_000_000
-    said = [MessageEvent(n * hour, what, what, project="p") for n, what in enumerate(["tea", "goat"])]
+    said = [
+        MessageEvent(n * hour, what, what, project="p") for n, what in enumerate(["tea", "goat"])
+    ]
     asked = [
-        QuestionEvent((9 + n) * hour, n, what, "p", {what: 1.0}) for n, what in enumerate(["tea"] * 3 + ["goat"] * 6)
+        QuestionEvent((9 + n) * hour, n, what, "p", {what: 1.0})
+        for n, what in enumerate(["tea"] * 3 + ["goat"] * 6)
     ]
     script = Transcript("once more", (*said, *asked))
     with live(script, pack=NEAR, embedder=trigrams) as life:
@@ -75,8 +78,14 @@ def test_one_step_and_lived_values_part_where_use_changes_the_memory(trigrams):
     assert (near["value"], near["one_step"]) == (1.0, 1.0)
     assert often["one_step"] == pytest.approx(6 / 9)
     assert often["value"] == pytest.approx(3 / 9)
-    assert (often["difference"], often["one_step_difference"]) == (pytest.approx(-6 / 9), pytest.approx(-3 / 9))
-    assert (often["low"], often["verdict"]) == (None, "no interval")  # one conversation says nothing about the next
+    assert (often["difference"], often["one_step_difference"]) == (
+        pytest.approx(-6 / 9),
+        pytest.approx(-3 / 9),
+    )
+    assert (often["low"], often["verdict"]) == (
+        None,
+        "no interval",
+    )  # one conversation says nothing about the next
 
 
 def test_differences_are_paired_and_over_seeds(tried):
@@ -97,7 +106,9 @@ def test_it_shows_itself(tried):
     told = json.loads(json.dumps(tried.to_dict()))
     assert told["seeds"] == [WORLD.seed, 5, 6]
     assert len(told["script_hash"]) == 64
-    assert {one["hash"] for one in told["packs"]} == {memlab.load_pack(pack).hash for pack in (PLAIN, RICH)}
+    assert {one["hash"] for one in told["packs"]} == {
+        memlab.load_pack(pack).hash for pack in (PLAIN, RICH)
+    }
 
 
 def test_the_same_trial_is_the_same(lone):
@@ -108,27 +119,44 @@ def test_the_same_trial_is_the_same(lone):
 
 def talk(name, what):
     turn = Turn("D1:1", "Ada", f"I moved to {what}", "session_1", datetime(2026, 1, 5, tzinfo=UTC))
-    return LabelledConversation(Conversation(name, (turn,)), (Question("Where does Ada live?", 1, ("D1:1",)),))
+    return LabelledConversation(
+        Conversation(name, (turn,)), (Question("Where does Ada live?", 1, ("D1:1",)),)
+    )
 
 
 def events():
     hour = 3_600_000_000
-    said = [MessageEvent(n * hour, f"m{n}", f"tea number {n}", project=f"p{n % 2}") for n in range(6)]
-    asked = [QuestionEvent((10 + n) * hour, n, f"tea number {n}", f"p{n % 2}", {f"m{n}": 1.0}) for n in range(1, 5)]
+    said = [
+        MessageEvent(n * hour, f"m{n}", f"tea number {n}", project=f"p{n % 2}") for n in range(6)
+    ]
+    asked = [
+        QuestionEvent((10 + n) * hour, n, f"tea number {n}", f"p{n % 2}", {f"m{n}": 1.0})
+        for n in range(1, 5)
+    ]
     return [*said, *asked]
 
 
 def test_a_transcript_and_its_events_are_lived_alike(trigrams):
     script = Transcript("events", tuple(events()))
-    one, other = (trial(["memlab", "workbench"], given, embedder=trigrams) for given in (script, events()))
+    one, other = (
+        trial(["memlab", "workbench"], given, embedder=trigrams) for given in (script, events())
+    )
     assert one.lives.equals(other.lives)
     assert (one.questions, one.clusters, one.seeds) == (4, "2 projects", (0,))
     # each has one useful memory among the three of its project, and ten are shown
-    assert trial(["memlab", "workbench"], script, embedder=trigrams, of="utility").frame["value"].max() == 1
+    assert (
+        trial(["memlab", "workbench"], script, embedder=trigrams, of="utility").frame["value"].max()
+        == 1
+    )
 
 
 def test_labelled_conversations_are_lived_as_they_were_read(trigrams):
-    found = trial(["memlab", "workbench"], [talk("one", "Oslo"), talk("two", "Graz")], embedder=trigrams, of="utility")
+    found = trial(
+        ["memlab", "workbench"],
+        [talk("one", "Oslo"), talk("two", "Graz")],
+        embedder=trigrams,
+        of="utility",
+    )
     assert (found.questions, found.clusters) == (2, "2 projects")
     assert found.frame["value"].to_list() == [1.0, 1.0]
 
@@ -156,8 +184,13 @@ def test_a_pack_that_merges_is_worth_what_stands_for_the_words(trigrams):
         MessageEvent(n * hour, f"m{n}", text, kind="preference", project="p")
         for n, text in enumerate(["I like tea", "I like tea", "my goat is old"])
     ]
-    asked = [QuestionEvent(9 * hour, 1, "goat", "p", {"m2": 1.0}), QuestionEvent(10 * hour, 2, "tea", "p", {"m1": 1.0})]
-    script = Transcript("twice", (*said, *asked), user=User(answers=1.0, errors=0.0, delay_hours=0.0))
+    asked = [
+        QuestionEvent(9 * hour, 1, "goat", "p", {"m2": 1.0}),
+        QuestionEvent(10 * hour, 2, "tea", "p", {"m1": 1.0}),
+    ]
+    script = Transcript(
+        "twice", (*said, *asked), user=User(answers=1.0, errors=0.0, delay_hours=0.0)
+    )
     with live(script, pack="workbench", embedder=trigrams) as life:
         assert len(life.lab) == 2
         assert life.earned(of="utility")["value"].to_list() == [1.0, 1.0]

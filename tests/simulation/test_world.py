@@ -14,7 +14,17 @@ from lives import small
 from properties import examples
 
 from memlab.errors import InputError
-from memlab.science.simulation import ASPECTS, HABIT, WORLDS, MessageEvent, Phase, QuestionEvent, User, World, named
+from memlab.science.simulation import (
+    ASPECTS,
+    HABIT,
+    WORLDS,
+    MessageEvent,
+    Phase,
+    QuestionEvent,
+    User,
+    World,
+    named,
+)
 
 
 def bytes_of(world):
@@ -70,7 +80,9 @@ def test_another_seed_is_another_life():
     assert bytes_of(small("differs")) != bytes_of(small("differs", seed=12))
 
 
-@pytest.mark.parametrize("change", [{"packs": ((0, HABIT),)}, {"user": User(answers=0.1, errors=0.3)}])
+@pytest.mark.parametrize(
+    "change", [{"packs": ((0, HABIT),)}, {"user": User(answers=0.1, errors=0.3)}]
+)
 def test_neither_the_pack_nor_the_feedback_changes_what_happens(change):
     assert bytes_of(small("differs")) == bytes_of(small("differs", **change))
 
@@ -79,8 +91,12 @@ def test_each_concern_has_its_own_chance():
     """More talk beside the point leaves the questions, their times and what they mean as they are."""
     quiet, loud = (split(small("differs", messages_per_day=said)) for said in (12, 40))
     assert len(loud[0]) > 2 * len(quiet[0])
-    assert [(one.at, one.text, one.project) for one in quiet[1]] == [(one.at, one.text, one.project) for one in loud[1]]
-    for said_quiet, said_loud, question, same in zip([quiet[0]], [loud[0]], quiet[1], loud[1], strict=False):
+    assert [(one.at, one.text, one.project) for one in quiet[1]] == [
+        (one.at, one.text, one.project) for one in loud[1]
+    ]
+    for said_quiet, said_loud, question, same in zip(
+        [quiet[0]], [loud[0]], quiet[1], loud[1], strict=False
+    ):
         texts = [{one.ref: one.text for one in said} for said in (said_quiet, said_loud)]
         assert {texts[0][ref]: u for ref, u in question.useful.items()} == {
             texts[1][ref]: u for ref, u in same.useful.items()
@@ -106,22 +122,39 @@ def test_the_truth_is_made_of_what_was_said_before(world):
 
 def test_what_is_useful_agrees_on_the_value_and_what_is_stale_is_worth_nothing():
     """With plain statements alone, all that is useful for a question states one value of the same thing."""
-    world = small("differs", people=0, tastes=0, replies=0.0, reasons=0.0, about=(1, 0, 0), messages_per_day=0, days=60)
+    world = small(
+        "differs",
+        people=0,
+        tastes=0,
+        replies=0.0,
+        reasons=0.0,
+        about=(1, 0, 0),
+        messages_per_day=0,
+        days=60,
+    )
     said, asked = split(world)
     text = {one.ref: one.text.lower() for one in said}
     values = {value.lower() for aspect in ASPECTS for value in aspect.values}
     shared = [
-        set.intersection(*({value for value in values if value in text[ref]} for ref in question.useful))
+        set.intersection(
+            *({value for value in values if value in text[ref]} for ref in question.useful)
+        )
         for question in asked
     ]
     assert len(asked) > 100
     assert all(shared)
-    changed = [question for question in asked if any("no longer" in text[ref] for ref in question.useful)]
+    changed = [
+        question for question in asked if any("no longer" in text[ref] for ref in question.useful)
+    ]
     assert changed, "some question should follow a change"
     for question in changed:
         (change,) = [text[ref] for ref in question.useful if "no longer" in text[ref]][:1]
         old = change.rsplit("no longer ", 1)[1].rstrip(".")
-        stale = [ref for ref, told in text.items() if told.endswith(f"is {old}.") and ref in question.useful]
+        stale = [
+            ref
+            for ref, told in text.items()
+            if told.endswith(f"is {old}.") and ref in question.useful
+        ]
         assert not stale
 
 
@@ -131,12 +164,16 @@ def test_later_statements_are_worth_more_than_their_repetitions():
     several = [question for question in asked if len(question.useful) > 1]
     assert several
     for question in several:
-        assert max(question.useful, key=at.__getitem__) == max(question.useful, key=question.useful.__getitem__)
+        assert max(question.useful, key=at.__getitem__) == max(
+            question.useful, key=question.useful.__getitem__
+        )
 
 
 def test_projects_start_in_their_own_time_and_never_share_a_name():
     assert len(set(named(("Ida", "Bo"), 7, "person"))) == 7
-    said, _ = split(World("many", days=3, projects=70, aspects=1, tastes=0, people=0, messages_per_day=100))
+    said, _ = split(
+        World("many", days=3, projects=70, aspects=1, tastes=0, people=0, messages_per_day=100)
+    )
     assert len({one.project for one in said}) == 70
 
 

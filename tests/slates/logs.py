@@ -43,7 +43,9 @@ def slates(draw, decision=None, least=0, features=names, sampler=None):
     propensity[head] = 1.0
     probes: list[int] = []
     if sampler != "deterministic" and band:
-        propensity[band] = draw(st.lists(st.floats(0.001, 0.999), min_size=len(band), max_size=len(band)))
+        propensity[band] = draw(
+            st.lists(st.floats(0.001, 0.999), min_size=len(band), max_size=len(band))
+        )
         probes = band[: draw(st.integers(0, 2 if sampler == "gumbel" else 1))]
     numeric = draw(st.lists(features, unique=True, max_size=3))
     column = st.lists(st.floats(allow_nan=True), min_size=count, max_size=count)
@@ -64,7 +66,9 @@ def slates(draw, decision=None, least=0, features=names, sampler=None):
         pack_hash=draw(words),
         policies=draw(st.dictionaries(words, words, max_size=2)),
         settings=draw(
-            st.dictionaries(words, st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | words, max_size=3)
+            st.dictionaries(
+                words, st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | words, max_size=3
+            )
         ),
         fingerprints=draw(st.dictionaries(words, words, max_size=3)),
         state=draw(st.integers(0, 99)),
@@ -73,7 +77,10 @@ def slates(draw, decision=None, least=0, features=names, sampler=None):
         seed=None if sampler == "deterministic" else draw(st.integers(0, 2**62)),
         kappa=draw(scores) if sampler == "gumbel" else None,
         ids=np.array(ids, dtype=np.int64),
-        scores=np.array(draw(st.lists(scores | st.just(-math.inf), min_size=count, max_size=count)), dtype=np.float64),
+        scores=np.array(
+            draw(st.lists(scores | st.just(-math.inf), min_size=count, max_size=count)),
+            dtype=np.float64,
+        ),
         numbers=numbers,
         words=draw(st.fixed_dictionaries({}, optional={"kind": kinds, "scope": kinds})),
         shown=tuple(ids[place] for place in (*head, *probes)),
@@ -110,7 +117,9 @@ def recalled(dice, decision, *, sampler=None, least=0):
         "asks": dice.choice([0.0, 1.0, np.nan], count),
     }
     numbers = {name: values for name, values in optional.items() if dice.random() < 0.8}
-    kinds = [None if dice.random() < 0.2 else str(dice.choice(["fact", "turn"])) for _ in range(count)]
+    kinds = [
+        None if dice.random() < 0.2 else str(dice.choice(["fact", "turn"])) for _ in range(count)
+    ]
     return Slate(
         at=int(dice.integers(0, 2 * 10**15)),
         query=str(dice.choice(["", "tabs?", "Ω, 'quoted'"])),
@@ -150,7 +159,16 @@ def judged(dice, logged):
             if dice.random() < 0.6:
                 outcome = dice.choice([None, "success", "fail"])
                 reward = round(dice.random(), 3) if outcome is None or dice.random() < 0.5 else None
-                rows.append((slate.decision, memory, outcome, reward, "user", slate.at + int(dice.integers(0, DAY))))
+                rows.append(
+                    (
+                        slate.decision,
+                        memory,
+                        outcome,
+                        reward,
+                        "user",
+                        slate.at + int(dice.integers(0, DAY)),
+                    )
+                )
     schema = {**FEEDBACK, "at": pl.Int64}
     return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col("at").cast(STAMP))
 
@@ -168,7 +186,9 @@ def recalls(*, fewest=1, most=5, **how):
 
 def logs(**how):
     """A log as memlab writes it."""
-    return recalls(**how).map(lambda logged: Slates.of(logged, judged(np.random.default_rng(len(logged)), logged)))
+    return recalls(**how).map(
+        lambda logged: Slates.of(logged, judged(np.random.default_rng(len(logged)), logged))
+    )
 
 
 def frames(log):

@@ -169,7 +169,9 @@ def test_a_probability_that_did_not_let_it_happen_is_refused(data):
             pl.when(pl.col("propensity") == 1).then(0.5).otherwise(0).alias("propensity")
         )
         tables[name] = changed
-    with pytest.raises(DatasetError, match=r"the decision is deterministic, and propensity is 0\.5, not 1"):
+    with pytest.raises(
+        DatasetError, match=r"the decision is deterministic, and propensity is 0\.5, not 1"
+    ):
         taken(tables)
 
 
@@ -183,7 +185,9 @@ def tiny(**changes):
         "feedback": pl.DataFrame({"decision": [1], "memory_id": [7], "reward": [1.0]}),
     }
     for name, columns in changes.items():
-        tables[name] = tables[name].with_columns(**{key: pl.Series(values) for key, values in columns.items()})
+        tables[name] = tables[name].with_columns(
+            **{key: pl.Series(values) for key, values in columns.items()}
+        )
     return tables
 
 
@@ -222,21 +226,39 @@ class TestPropensities:
     @pytest.mark.parametrize(
         ("changes", "why"),
         [
-            ({"exposures": {"propensity": [0.5, None]}}, r"exposures, row 1 .*missing, though others have it"),
+            (
+                {"exposures": {"propensity": [0.5, None]}},
+                r"exposures, row 1 .*missing, though others have it",
+            ),
             ({"candidates": {"propensity": [None, 0.5, 0.5, 0.5]}}, r"exposures, row 0 .*missing"),
             (
-                {"candidates": {"propensity": [0.5, 0.5, 0.2, 0.5]}, "exposures": {"propensity": [0.5, 0.5]}},
+                {
+                    "candidates": {"propensity": [0.5, 0.5, 0.2, 0.5]},
+                    "exposures": {"propensity": [0.5, 0.5]},
+                },
                 r"exposures, row 1 .*is 0\.5, and 0\.2 among the candidates",
             ),
-            ({"candidates": {"propensity": [0.5, 1.0, 0.5, 0.5]}}, r"candidates, row 1 .*is 1, and it was not shown"),
-            ({"candidates": {"propensity": [0.0, 1.0, 0.5, 0.5]}}, r"exposures, row 0 .*which cannot be"),
+            (
+                {"candidates": {"propensity": [0.5, 1.0, 0.5, 0.5]}},
+                r"candidates, row 1 .*is 1, and it was not shown",
+            ),
+            (
+                {"candidates": {"propensity": [0.0, 1.0, 0.5, 0.5]}},
+                r"exposures, row 0 .*which cannot be",
+            ),
             (
                 {"decisions": {"sampler": ["probe"] * 2}, "exposures": {"propensity": [1.0, 0.5]}},
                 r"candidates, row 1 .*is missing, and the sampler is probe",
             ),
-            ({"decisions": {"sampler": ["logged"] * 2}}, r"exposures, row 0 .*missing, and the sampler is logged"),
             (
-                {"decisions": {"sampler": ["deterministic"] * 2}, "candidates": {"propensity": [1.0, 0.5, 1.0, 0.0]}},
+                {"decisions": {"sampler": ["logged"] * 2}},
+                r"exposures, row 0 .*missing, and the sampler is logged",
+            ),
+            (
+                {
+                    "decisions": {"sampler": ["deterministic"] * 2},
+                    "candidates": {"propensity": [1.0, 0.5, 1.0, 0.0]},
+                },
                 r"candidates, row 1 .*did not show it, and propensity is 0\.5, not 0",
             ),
         ],
@@ -246,7 +268,11 @@ class TestPropensities:
             taken(tiny(**changes))
 
     def test_an_unknown_sampler_may_have_some_decisions_with_and_some_without(self):
-        found = frames(taken(tiny(decisions={"sampler": ["unknown"] * 2}, exposures={"propensity": [0.5, None]})))
+        found = frames(
+            taken(
+                tiny(decisions={"sampler": ["unknown"] * 2}, exposures={"propensity": [0.5, None]})
+            )
+        )
         assert found["exposures"]["propensity"].to_list() == [0.5, None]
 
 
@@ -258,16 +284,24 @@ class TestFeedback:
 
     def test_outcomes_alone(self):
         tables = tiny()
-        tables["feedback"] = pl.DataFrame({"decision": [1, 2], "memory_id": [7, 7], "outcome": ["success", "fail"]})
+        tables["feedback"] = pl.DataFrame(
+            {"decision": [1, 2], "memory_id": [7, 7], "outcome": ["success", "fail"]}
+        )
         assert taken(tables).feedback.collect()["reward"].to_list() == [1, 0]
-        tables["feedback"] = tables["feedback"].with_columns(outcome=pl.Series(["success", "maybe"]))
-        with pytest.raises(DatasetError, match=r"feedback, row 1 .*'maybe' is none of success, fail"):
+        tables["feedback"] = tables["feedback"].with_columns(
+            outcome=pl.Series(["success", "maybe"])
+        )
+        with pytest.raises(
+            DatasetError, match=r"feedback, row 1 .*'maybe' is none of success, fail"
+        ):
             taken(tables)
 
     @pytest.mark.parametrize(("duplicates", "reward"), [("last", 0.0), ("mean", 0.25)])
     def test_of_repeated_judgements_one_counts(self, duplicates, reward):
         tables = tiny()
-        tables["feedback"] = pl.DataFrame({"decision": [1, 1], "memory_id": [7, 7], "reward": [0.5, 0.0], "at": [5, 9]})
+        tables["feedback"] = pl.DataFrame(
+            {"decision": [1, 1], "memory_id": [7, 7], "reward": [0.5, 0.0], "at": [5, 9]}
+        )
         log = taken(tables, duplicates=duplicates)
         assert log.feedback.collect()["reward"].to_list() == [reward]
         assert log.notes[-1] == f"1 repeated judgements: the {duplicates} of each counts."
@@ -276,13 +310,20 @@ class TestFeedback:
 
     def test_the_last_is_the_latest_wherever_it_stands(self):
         tables = tiny()
-        tables["feedback"] = pl.DataFrame({"decision": [1, 1], "memory_id": [7, 7], "reward": [0.5, 0.0], "at": [9, 5]})
+        tables["feedback"] = pl.DataFrame(
+            {"decision": [1, 1], "memory_id": [7, 7], "reward": [0.5, 0.0], "at": [9, 5]}
+        )
         assert taken(tables, duplicates="last").feedback.collect()["reward"].to_list() == [0.5]
 
     def test_two_sources_are_two_judgements(self):
         tables = tiny()
         tables["feedback"] = pl.DataFrame(
-            {"decision": [1, 1], "memory_id": [7, 7], "reward": [0.5, 0.0], "source": ["user", "judge"]}
+            {
+                "decision": [1, 1],
+                "memory_id": [7, 7],
+                "reward": [0.5, 0.0],
+                "source": ["user", "judge"],
+            }
         )
         assert taken(tables).feedback.collect().height == 2
 
@@ -291,18 +332,24 @@ class TestEmpty:
     def test_a_decision_that_showed_nothing_is_refused_kept_or_dropped(self):
         tables = tiny(decisions={"limit": [1, 1]})
         tables["exposures"] = tables["exposures"].head(1)
-        with pytest.raises(DatasetError, match=r"decisions, row 1 \(decision 2\): nothing was shown.*empty="):
+        with pytest.raises(
+            DatasetError, match=r"decisions, row 1 \(decision 2\): nothing was shown.*empty="
+        ):
             taken(tables)
         assert len(taken(tables, empty="keep")) == 2
         dropped = taken(tables, empty="drop")
-        assert [frame["decision"].unique().to_list() for frame in frames(dropped).values()] == [[1]] * 4
+        assert [frame["decision"].unique().to_list() for frame in frames(dropped).values()] == [
+            [1]
+        ] * 4
         assert dropped.notes[0] == "1 decisions that showed nothing were left out."
 
     def test_a_decision_without_candidates(self):
         tables = tiny()
         tables["candidates"] = tables["candidates"].head(2)
         tables["exposures"] = tables["exposures"].head(1)
-        with pytest.raises(DatasetError, match=r"decisions, row 1 \(decision 2\): the decision has no candidates"):
+        with pytest.raises(
+            DatasetError, match=r"decisions, row 1 \(decision 2\): the decision has no candidates"
+        ):
             taken(tables)
 
     def test_kept_it_needs_a_limit(self):
@@ -317,22 +364,35 @@ class TestColumns:
     def test_a_missing_column_is_named_with_the_nearest(self, table):
         tables = tiny()
         tables[table] = tables[table].rename({"decision": "decisions_id"})
-        with pytest.raises(UnknownName, match=f"column of {table} named.*decision.*Did you mean decisions_id"):
+        with pytest.raises(
+            UnknownName, match=f"column of {table} named.*decision.*Did you mean decisions_id"
+        ):
             taken(tables)
 
     def test_ids_are_of_one_type(self):
         tables = tiny()
-        tables["candidates"] = tables["candidates"].with_columns(pl.col("memory_id").cast(pl.String))
-        with pytest.raises(InputError, match="memory_id is String in candidates, Int64 in exposures"):
+        tables["candidates"] = tables["candidates"].with_columns(
+            pl.col("memory_id").cast(pl.String)
+        )
+        with pytest.raises(
+            InputError, match="memory_id is String in candidates, Int64 in exposures"
+        ):
             taken(tables)
-        tables["candidates"] = tables["candidates"].with_columns(pl.col("memory_id").cast(pl.Float64))
+        tables["candidates"] = tables["candidates"].with_columns(
+            pl.col("memory_id").cast(pl.Float64)
+        )
         with pytest.raises(InputError, match="candidates: memory_id is Float64"):
             taken(tables)
 
     def test_ids_may_be_text_or_any_whole_number(self):
-        tables = {name: frame.with_columns(pl.col("decision").cast(pl.String)) for name, frame in tiny().items()}
         tables = {
-            name: frame.with_columns(pl.col("memory_id").cast(pl.UInt8)) if "memory_id" in frame.columns else frame
+            name: frame.with_columns(pl.col("decision").cast(pl.String))
+            for name, frame in tiny().items()
+        }
+        tables = {
+            name: frame.with_columns(pl.col("memory_id").cast(pl.UInt8))
+            if "memory_id" in frame.columns
+            else frame
             for name, frame in tables.items()
         }
         found = frames(taken(tables))
@@ -340,7 +400,16 @@ class TestColumns:
         assert found["candidates"].schema["memory_id"] == pl.Int64
 
     def test_features_are_numbers_flags_and_words_and_the_rest_is_left_out(self):
-        log = taken(tiny(candidates={"n": [1, 2, 3, 4], "b": [True] * 4, "w": ["a"] * 4, "vector": [[1.0]] * 4}))
+        log = taken(
+            tiny(
+                candidates={
+                    "n": [1, 2, 3, 4],
+                    "b": [True] * 4,
+                    "w": ["a"] * 4,
+                    "vector": [[1.0]] * 4,
+                }
+            )
+        )
         assert log.features == ("n", "b", "w")
         assert log.candidates.collect_schema()["n"] == pl.Float64
         assert "vector (List(Float64))" in log.notes[0]
@@ -369,9 +438,18 @@ class TestColumns:
     @pytest.mark.parametrize(
         ("changes", "why"),
         [
-            ({"decisions": {"at": ["2026-01-01", "soon"]}}, r'decisions, row 1 \(decision 2\): "soon" is not an ISO'),
-            ({"decisions": {"limit": [1.0, 1.5]}}, r"decisions, row 1 .*limit is 1.5, which is no whole number"),
-            ({"exposures": {"propensity": ["1", "half"]}}, r"exposures, row 1 .*'half', which is no number"),
+            (
+                {"decisions": {"at": ["2026-01-01", "soon"]}},
+                r'decisions, row 1 \(decision 2\): "soon" is not an ISO',
+            ),
+            (
+                {"decisions": {"limit": [1.0, 1.5]}},
+                r"decisions, row 1 .*limit is 1.5, which is no whole number",
+            ),
+            (
+                {"exposures": {"propensity": ["1", "half"]}},
+                r"exposures, row 1 .*'half', which is no number",
+            ),
             ({"exposures": {"probe": [0, 2]}}, r"exposures, row 1 .*2, which is no truth value"),
         ],
     )
@@ -393,10 +471,15 @@ class TestColumns:
 
     def test_categories_are_their_words(self):
         kinds = pl.Series(["2", "1"], dtype=pl.Categorical)
-        assert taken(tiny(decisions={"limit": kinds})).decisions.collect()["limit"].to_list() == [2, 1]
+        assert taken(tiny(decisions={"limit": kinds})).decisions.collect()["limit"].to_list() == [
+            2,
+            1,
+        ]
 
     def test_a_frame_is_a_frame(self):
-        with pytest.raises(InputError, match="exposures is a Polars DataFrame or a Polars LazyFrame, not"):
+        with pytest.raises(
+            InputError, match="exposures is a Polars DataFrame or a Polars LazyFrame, not"
+        ):
             Slates.from_frames(pl.DataFrame({"decision": [1]}), pl.DataFrame({"decision": [1]}), {})
 
 
@@ -410,7 +493,9 @@ def test_whatever_is_wrong_the_error_is_of_the_tree(data):
     assume(frame.height)
     column = data.draw(st.sampled_from(frame.columns))
     junk = data.draw(
-        st.sampled_from([["x"], [None], [-1], [2**63 - 1], [0.5], [math.nan], [True], [[1]], [{"a": 1}], [b"x"]])
+        st.sampled_from(
+            [["x"], [None], [-1], [2**63 - 1], [0.5], [math.nan], [True], [[1]], [{"a": 1}], [b"x"]]
+        )
     )
     tables[table] = frame.with_columns(pl.Series(column, junk * frame.height))
     with contextlib.suppress(MemlabError):

@@ -31,14 +31,24 @@ def log(**changes):
             "text": list("uvwxyz"),
         }
     )
-    return frame.with_columns(**{name: pl.Series(values, strict=False) for name, values in changes.items()})
+    return frame.with_columns(
+        **{name: pl.Series(values, strict=False) for name, values in changes.items()}
+    )
 
 
-ARGUMENTS = {"decision": "query_id", "item": "memory_id", "shown": "rank", "reward": "clicked", "propensity": "p"}
+ARGUMENTS = {
+    "decision": "query_id",
+    "item": "memory_id",
+    "shown": "rank",
+    "reward": "clicked",
+    "propensity": "p",
+}
 
 
 def read(frame=None, **more):
-    return Slates.from_wide(log() if frame is None else frame, **ARGUMENTS | {"scores": ["mine", "theirs"]} | more)
+    return Slates.from_wide(
+        log() if frame is None else frame, **ARGUMENTS | {"scores": ["mine", "theirs"]} | more
+    )
 
 
 def test_two_score_columns_of_a_csv(tmp_path):
@@ -87,18 +97,26 @@ class TestShown:
         assert flagged["exposures"]["position"].to_list() == [1, 2, 1, 2]
 
     def test_without_it_every_row_was_shown(self):
-        found = frames(Slates.from_wide(log().drop("rank"), decision="query_id", item="memory_id", reward="age"))
+        found = frames(
+            Slates.from_wide(
+                log().drop("rank"), decision="query_id", item="memory_id", reward="age"
+            )
+        )
         assert found["exposures"].height == 6
 
     def test_ranks_of_a_csv_with_gaps_are_floats(self):
         assert_frame_equal(
-            read(log(rank=[1.0, 2.0, None, 2.0, 0.0, 1.0])).exposures.collect(), read().exposures.collect()
+            read(log(rank=[1.0, 2.0, None, 2.0, 0.0, 1.0])).exposures.collect(),
+            read().exposures.collect(),
         )
 
     @pytest.mark.parametrize(
         ("rank", "why"),
         [
-            ([1, 2, -1, 2, 0, 1], r"frame, row 2 \(query_id 'a', memory_id 9\): rank is -1, below 0"),
+            (
+                [1, 2, -1, 2, 0, 1],
+                r"frame, row 2 \(query_id 'a', memory_id 9\): rank is -1, below 0",
+            ),
             ([1.0, 2.5, 0, 2, 0, 1], r"frame, row 1 .*rank is 2\.5, which is no whole number"),
             ([1.0, math.nan, 0, 2, 0, 1], r"frame, row 1 .*rank is NaN"),
             ([1, 1, 0, 2, 0, 1], r"frame, row 1 .*rank 1 stands twice"),
@@ -116,14 +134,18 @@ class TestShown:
 
 class TestPropensity:
     def test_without_it_the_sampler_is_unknown(self):
-        slates = Slates.from_wide(log().drop("p"), decision="query_id", item="memory_id", shown="rank")
+        slates = Slates.from_wide(
+            log().drop("p"), decision="query_id", item="memory_id", shown="rank"
+        )
         assert slates.decisions.collect()["sampler"].to_list() == ["unknown"] * 2
         assert slates.exposures.collect()["propensity"].to_list() == [None] * 4
         assert "no propensities" in slates.notes[-1]
 
     def test_even_if_every_candidate_was_shown(self):
         """A table of impressions says what was shown, and not how likely that was."""
-        found = frames(Slates.from_wide(log().drop("p", "rank"), decision="query_id", item="memory_id"))
+        found = frames(
+            Slates.from_wide(log().drop("p", "rank"), decision="query_id", item="memory_id")
+        )
         assert found["decisions"]["sampler"].to_list() == ["unknown"] * 2
         assert found["exposures"]["propensity"].to_list() == [None] * 6
 
@@ -135,7 +157,10 @@ class TestPropensity:
     @pytest.mark.parametrize(
         ("p", "why"),
         [
-            ([1, 0.0, 0.8, 0.5, 0.5, 1], r"frame, row 1 \(query_id 'a', memory_id 8\): it was shown with p 0"),
+            (
+                [1, 0.0, 0.8, 0.5, 0.5, 1],
+                r"frame, row 1 \(query_id 'a', memory_id 8\): it was shown with p 0",
+            ),
             ([1, -0.2, 0.8, 0.5, 0.5, 1], r"frame, row 1 .*p is -0\.2, below 0"),
             ([1, 0.2, 0.8, 1.5, 0.5, 1], r"frame, row 3 .*p is 1\.5, above 1"),
             ([1, 0.2, 0.8, math.nan, 0.5, 1], r"frame, row 3 .*p is NaN"),
@@ -149,7 +174,12 @@ class TestPropensity:
 
     def test_a_forgotten_argument_is_asked_for(self):
         with pytest.raises(InputError, match=r"Say what it is \(propensity='propensity'\)"):
-            Slates.from_wide(log().rename({"p": "propensity"}), decision="query_id", item="memory_id", shown="rank")
+            Slates.from_wide(
+                log().rename({"p": "propensity"}),
+                decision="query_id",
+                item="memory_id",
+                shown="rank",
+            )
         with pytest.raises(InputError, match=r"Say what it is \(shown='rank'\)"):
             Slates.from_wide(log(), decision="query_id", item="memory_id", propensity="p")
 
@@ -158,10 +188,15 @@ class TestReward:
     def test_null_is_no_feedback_and_nothing_is_known_of_what_was_not_shown(self):
         slates = read(log(clicked=[1.0, None, 0, None, None, 0.5]))
         assert slates.feedback.collect()["reward"].to_list() == [1.0, 0.5]
-        assert slates.notes[-1] == "1 rows that were not shown have clicked 0: no feedback, and left out."
+        assert (
+            slates.notes[-1]
+            == "1 rows that were not shown have clicked 0: no feedback, and left out."
+        )
 
     def test_nan_is_no_feedback_either(self):
-        assert read(log(clicked=[1.0, math.nan, None, None, None, 0.5])).feedback.collect()["reward"].to_list() == [
+        assert read(log(clicked=[1.0, math.nan, None, None, None, 0.5])).feedback.collect()[
+            "reward"
+        ].to_list() == [
             1.0,
             0.5,
         ]
@@ -172,12 +207,17 @@ class TestReward:
 
     def test_feedback_may_have_a_time_of_its_own(self):
         told = log().with_columns(when=pl.datetime(2026, 3, 2))
-        assert read(told, feedback_at="when", features=[]).feedback.collect()["at"].null_count() == 0
+        assert (
+            read(told, feedback_at="when", features=[]).feedback.collect()["at"].null_count() == 0
+        )
 
     @pytest.mark.parametrize(
         ("clicked", "why"),
         [
-            ([1, 0, 1, 0, 0, 1], r"frame, row 2 \(query_id 'a', memory_id 9\): it has feedback, and was never shown"),
+            (
+                [1, 0, 1, 0, 0, 1],
+                r"frame, row 2 \(query_id 'a', memory_id 9\): it has feedback, and was never shown",
+            ),
             ([1, math.inf, 0, 0, 0, 1], r"frame, row 1 .*clicked is infinite"),
             ([1, 0, 0, 0, 0, 2], r"frame, row 5 .*clicked is 2, outside the range 0\.\.1"),
         ],
@@ -191,7 +231,9 @@ class TestReward:
 
 
 class TestColumns:
-    @pytest.mark.parametrize("role", ["decision", "item", "shown", "reward", "propensity", "score", "cluster", "at"])
+    @pytest.mark.parametrize(
+        "role", ["decision", "item", "shown", "reward", "propensity", "score", "cluster", "at"]
+    )
     def test_a_column_that_is_not_there(self, role):
         with pytest.raises(UnknownName, match="column of frame named"):
             read(**{role: "clickde"})
@@ -210,16 +252,23 @@ class TestColumns:
         assert read(features=()).features == ()
 
     def test_of_the_whole_decision_there_is_one_value(self):
-        frame = log(user=["u", "u", "u", "v", "v", "v"], day=["2026-03-01"] * 3 + ["2026-03-02"] * 3)
+        frame = log(
+            user=["u", "u", "u", "v", "v", "v"], day=["2026-03-01"] * 3 + ["2026-03-02"] * 3
+        )
         found = read(frame, cluster="user", at="day", query="user", limit=1).decisions.collect()
         assert found["cluster"].to_list() == ["u", "v"]
         assert found["limit"].to_list() == [1, 1]
         assert found["at"].dt.day().to_list() == [1, 2]
-        with pytest.raises(DatasetError, match=r"frame, row 4 .*user is 'w', and the decision began with another"):
+        with pytest.raises(
+            DatasetError, match=r"frame, row 4 .*user is 'w', and the decision began with another"
+        ):
             read(frame.with_columns(user=pl.Series(list("uuuvwv"))), cluster="user")
 
     def test_a_candidate_stands_once(self):
-        with pytest.raises(DatasetError, match=r"frame, row 1 \(query_id 'a', memory_id 7\): it is a candidate twice"):
+        with pytest.raises(
+            DatasetError,
+            match=r"frame, row 1 \(query_id 'a', memory_id 7\): it is a candidate twice",
+        ):
             read(log(memory_id=[7, 7, 9, 7, 8, 9]))
 
     def test_an_id_is_there(self):
@@ -242,7 +291,10 @@ class TestThereAndBack:
         found = frames(again)
         for name, frame in frames(one).items():
             order = ["decision", "memory_id"] if name == "feedback" else []
-            assert_frame_equal(found[name].sort(order) if order else found[name], frame.sort(order) if order else frame)
+            assert_frame_equal(
+                found[name].sort(order) if order else found[name],
+                frame.sort(order) if order else frame,
+            )
 
     @pytest.mark.long
     @quick
@@ -253,17 +305,26 @@ class TestThereAndBack:
         )
         tables = frames(one) | {"candidates": scored}
         first = Slates.from_frames(*tables.values(), policies=["mine"])
-        again = Slates.from_wide(first.to_wide(), **WIDE, scores=first.policies, features=first.features)
+        again = Slates.from_wide(
+            first.to_wide(), **WIDE, scores=first.policies, features=first.features
+        )
         assert again.policies == ("mine",)
         assert_frame_equal(again.candidates.collect(), first.candidates.collect())
 
     def test_a_memory_that_was_judged_twice_has_one_row(self):
         one = read()
-        twice = pl.concat([one.feedback, one.feedback.with_columns(source=pl.lit("judge"), reward=pl.lit(0.0))])
+        twice = pl.concat(
+            [one.feedback, one.feedback.with_columns(source=pl.lit("judge"), reward=pl.lit(0.0))]
+        )
         told = Slates(one.decisions, one.candidates, one.exposures, twice)
         with pytest.raises(DatasetError, match="twice; say which counts"):
             told.to_wide()
-        assert told.to_wide(duplicates="mean")["reward"].drop_nulls().to_list() == [0.5, 0.0, 0.0, 0.5]
+        assert told.to_wide(duplicates="mean")["reward"].drop_nulls().to_list() == [
+            0.5,
+            0.0,
+            0.0,
+            0.5,
+        ]
 
     def test_a_feature_with_the_name_of_a_column_of_the_frame(self):
         one = read(log(shown=[1, 2, 3, 4, 5, 6]))

@@ -39,14 +39,21 @@ class Log:
         self.parts, after = {}, 0
         for start, stop in zip([0, *cuts], cuts, strict=False):
             if stop > start:
-                sealed = seal([decode(encode(one), decision=one.decision) for one in logged[start:stop]], after=after)
+                sealed = seal(
+                    [decode(encode(one), decision=one.decision) for one in logged[start:stop]],
+                    after=after,
+                )
                 self.parts[sealed.upto] = sealed.parts
                 self.blobs |= sealed.questions
                 after = sealed.upto
         self.sealed = after
 
     def slates(self, after=0, *, upto=None):
-        return ((key, blob) for key, blob in sorted(self.blobs.items()) if after < key <= (upto or 10**9))
+        return (
+            (key, blob)
+            for key, blob in sorted(self.blobs.items())
+            if after < key <= (upto or 10**9)
+        )
 
     def segments(self):
         return dict.fromkeys(self.parts, "digest")
@@ -88,7 +95,14 @@ def column(values, at=0, **more):
     """How a column of one slate is written, by name, and that it comes back."""
     count = len(next(iter(values.values())))
     numbers = {name: np.array(some, dtype=np.float64) for name, some in values.items()}
-    slate = plain(1, ids=range(1, count + 1), shown=(1,), numbers=numbers, scores=np.arange(count) * 0.1, words={})
+    slate = plain(
+        1,
+        ids=range(1, count + 1),
+        shown=(1,),
+        numbers=numbers,
+        scores=np.arange(count) * 0.1,
+        words={},
+    )
     slate = replace(slate, at=at)
     sealed = seal([slate], after=0)
     again = Segment(sealed.parts.__getitem__)
@@ -100,7 +114,11 @@ def column(values, at=0, **more):
 def test_what_follows_from_another_column_takes_little():
     dice = np.random.default_rng(0)
     seed, received = dice.random(2_000), dice.random(2_000)
-    activation = np.where(dice.random(2_000) < 0.5, seed, np.where(dice.random(2_000) < 0.5, received, seed + received))
+    activation = np.where(
+        dice.random(2_000) < 0.5,
+        seed,
+        np.where(dice.random(2_000) < 0.5, received, seed + received),
+    )
     session = seed[dice.integers(0, 100, 2_000)]
     at = 1_700_000_000_000_000
     days = (at - (at - dice.integers(0, 90, 2_000) * DAY - 12_345)) / DAY
@@ -119,12 +137,21 @@ def test_what_follows_from_another_column_takes_little():
     )
     assert sizes["seed"] > 12_000
     assert sizes["none"] < sizes["recency"] + 50 < 100
-    assert max(sizes["activation"], sizes["session-seed"], sizes["idle-days"], sizes["flag"]) < 4_500
+    assert (
+        max(sizes["activation"], sizes["session-seed"], sizes["idle-days"], sizes["flag"]) < 4_500
+    )
 
 
 @pytest.mark.parametrize("value", [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-320, 1e300, 0.1])
 def test_special_numbers_come_back(value):
-    column({"x": [value] * 4, "y": [value, 1, 2, 0.1], "activation": [value, 2, 0.3, 4], "seed": [value, 1, 0.3, 0]})
+    column(
+        {
+            "x": [value] * 4,
+            "y": [value, 1, 2, 0.1],
+            "activation": [value, 2, 0.3, 4],
+            "seed": [value, 1, 0.3, 0],
+        }
+    )
 
 
 def test_closeness_is_interpolated_as_numpy_does_it():
@@ -138,7 +165,11 @@ def test_closeness_is_interpolated_as_numpy_does_it():
 
 def test_a_segment_holds_no_text():
     said = "xyzzy the zebra"
-    slate = replace(plain(1, words={"kind": ["fact", "turn", None], "own": [said, "b", "c"]}), query=said, session=said)
+    slate = replace(
+        plain(1, words={"kind": ["fact", "turn", None], "own": [said, "b", "c"]}),
+        query=said,
+        session=said,
+    )
     slate = replace(slate, project=said, branch=said, filters={"viewer": said})
     sealed = seal([slate], after=0)
     assert Question.decoded(sealed.questions[1], 1).words == {"own": [said, "b", "c"]}
@@ -156,7 +187,8 @@ def test_a_question_changes_whether_its_slate_is_sealed_or_not():
         asked = question_of(blob, decision=4)
         assert (asked.query, asked.session, asked.vector) == ("goat", "monday", b"\1\2")
         changed = question_of(
-            with_question(blob, Question("", b"", *[None] * 3, {}, asked.words), decision=4), decision=4
+            with_question(blob, Question("", b"", *[None] * 3, {}, asked.words), decision=4),
+            decision=4,
         )
         assert (changed.query, changed.session) == ("", None)
 
@@ -170,7 +202,9 @@ def test_a_question_that_was_touched_is_refused():
 
 
 def test_thinning_leaves_what_was_shown_and_the_scores():
-    logged = [plain(day, numbers={"x": np.random.default_rng(day).random(3)}) for day in range(1, 5)]
+    logged = [
+        plain(day, numbers={"x": np.random.default_rng(day).random(3)}) for day in range(1, 5)
+    ]
     log = Log(logged, [4])
     whole = log.tables()
     log.parts[4] = thin_parts(log.parts[4], when="2027-01-01")
@@ -191,7 +225,10 @@ def test_a_score_that_is_a_feature_survives_thinning():
 
 
 def test_a_flag_that_was_a_number_is_a_number():
-    asks = [plain(1, numbers={"asks": np.array([0.0, 1, 1])}), plain(2, numbers={"asks": np.ones(3)}, flags=("asks",))]
+    asks = [
+        plain(1, numbers={"asks": np.array([0.0, 1, 1])}),
+        plain(2, numbers={"asks": np.ones(3)}, flags=("asks",)),
+    ]
     for cuts in ([1, 2], [2]):
         assert Log(asks, cuts).tables()["candidates"]["asks"].to_list() == [0, 1, 1, 1, 1, 1]
 

@@ -91,7 +91,9 @@ def test_what_says_little_takes_little():
         "flag": np.arange(count) % 2.0,
         "dice": np.random.default_rng(0).random(count),
     }
-    slate = plain(ids=ids, scores=np.zeros(count), words={"kind": ["turn"] * count}, numbers=numbers)
+    slate = plain(
+        ids=ids, scores=np.zeros(count), words={"kind": ["turn"] * count}, numbers=numbers
+    )
     assert len(encode(slate)) < len(encode_2(slate)) - 8 * count - 4 * count - 5 * count + 50
 
 
@@ -138,12 +140,17 @@ def test_noise_is_no_slate(noise):
 def test_a_later_format_says_so():
     blob = bytearray(encode(plain()))
     blob[3] = BLOB_FORMAT + 1
-    with pytest.raises(NewerLab, match=f"format {BLOB_FORMAT + 1}.*reads formats up to {BLOB_FORMAT}. Upgrade"):
+    with pytest.raises(
+        NewerLab, match=f"format {BLOB_FORMAT + 1}.*reads formats up to {BLOB_FORMAT}. Upgrade"
+    ):
         decode(bytes(blob))
 
 
 def test_format_1_is_read_with_what_it_did_not_know():
-    old = plain(shown=(2, 1), numbers={"similarity": np.array([1.0, 0, 2]), "asks": np.array([0.0, 1, np.nan])})
+    old = plain(
+        shown=(2, 1),
+        numbers={"similarity": np.array([1.0, 0, 2]), "asks": np.array([0.0, 1, np.nan])},
+    )
     slate = decode(encode_1(old), decision=1)
     assert same(slate, replace(old, flags=("asks",)))
     assert slate.inclusion.tolist() == [1, 1, 0]
@@ -173,7 +180,11 @@ def test_what_was_shown_is_among_the_candidates(ids, shown):
 
 
 def test_the_frame_has_every_candidate():
-    slate = plain(shown=(1,), numbers={"x": np.array([1, np.nan, 3]), "asks": np.array([1.0, 0, 0])}, flags=("asks",))
+    slate = plain(
+        shown=(1,),
+        numbers={"x": np.array([1, np.nan, 3]), "asks": np.array([1.0, 0, 0])},
+        flags=("asks",),
+    )
     assert slate.frame.to_dict(as_series=False) == {
         "memory_id": [1, 2, 3],
         "x": [1, None, 3],

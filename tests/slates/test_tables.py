@@ -31,14 +31,20 @@ def slowly(logged):
             "decision": slate.decision,
             "position": position,
             "memory_id": memory,
-            "propensity": dict(zip(slate.ids.tolist(), slate.inclusion.tolist(), strict=True))[memory],
+            "propensity": dict(zip(slate.ids.tolist(), slate.inclusion.tolist(), strict=True))[
+                memory
+            ],
             "conditional": given,
             "probe": memory in slate.probes,
         }
         for slate in logged
-        for position, (memory, given) in enumerate(zip(slate.shown, slate.conditional, strict=True), 1)
+        for position, (memory, given) in enumerate(
+            zip(slate.shown, slate.conditional, strict=True), 1
+        )
     ]
-    return pl.concat(pools, how="diagonal_relaxed"), pl.DataFrame(exposures, schema=TABLES["exposures"])
+    return pl.concat(pools, how="diagonal_relaxed"), pl.DataFrame(
+        exposures, schema=TABLES["exposures"]
+    )
 
 
 @quick
@@ -57,7 +63,9 @@ def test_columns_by_concatenation_are_those_of_a_frame_a_slate(logged):
 def test_tables_have_the_declared_columns(logged):
     for name, frame in frames(Slates.of(logged, no_feedback())).items():
         expected = TABLES[name]
-        assert {column: kind for column, kind in frame.schema.items() if column in expected} == expected
+        assert {
+            column: kind for column, kind in frame.schema.items() if column in expected
+        } == expected
         if name != "candidates":
             assert frame.columns == list(expected)
         else:
@@ -74,14 +82,21 @@ def test_a_feature_that_a_slate_lacks_is_null_there():
 
 
 def test_a_cluster_is_the_project_else_the_session_else_the_decision():
-    log = Slates.of([plain(1, project="api", session="s"), plain(2, session="s"), plain(3)], no_feedback())
+    log = Slates.of(
+        [plain(1, project="api", session="s"), plain(2, session="s"), plain(3)], no_feedback()
+    )
     assert log.decisions.collect()["cluster"].to_list() == ["api", "s", "3"]
 
 
 def test_an_outcome_is_worth_one_or_nothing_unless_a_reward_was_given():
     feedback = no_feedback().vstack(
         pl.DataFrame(
-            [(1, 1, "success", None), (1, 2, "fail", None), (1, 3, "success", 0.4), (1, 3, None, 7.0)],
+            [
+                (1, 1, "success", None),
+                (1, 2, "fail", None),
+                (1, 3, "success", 0.4),
+                (1, 3, None, 7.0),
+            ],
             schema=["decision", "memory_id", "outcome", "reward"],
             orient="row",
         ).select(pl.all(), source=pl.lit("user"), at=pl.lit(0).cast(pl.Datetime("us", "UTC")))
@@ -92,7 +107,14 @@ def test_an_outcome_is_worth_one_or_nothing_unless_a_reward_was_given():
 def test_a_judgement_without_a_recall_is_kept_and_noted():
     loose = no_feedback().vstack(
         pl.DataFrame(
-            {"decision": None, "memory_id": 1, "outcome": "fail", "reward": None, "source": "u", "at": None},
+            {
+                "decision": None,
+                "memory_id": 1,
+                "outcome": "fail",
+                "reward": None,
+                "source": "u",
+                "at": None,
+            },
             schema=no_feedback().schema,
         )
     )
@@ -145,7 +167,10 @@ class TestParts:
 
     def test_clusters_are_drawn_by_seed(self):
         log = Slates.of([plain(day) for day in range(1, 40)], no_feedback())
-        draws = {tuple(log.split("cluster", seed=seed)[0].decisions.collect()["decision"]) for seed in (0, 0, 1, 2)}
+        draws = {
+            tuple(log.split("cluster", seed=seed)[0].decisions.collect()["decision"])
+            for seed in (0, 0, 1, 2)
+        }
         assert len(draws) == 3
 
     @pytest.mark.parametrize(
@@ -184,10 +209,22 @@ class TestLooks:
 
     def test_a_log_that_does_not_say_which_items_were_probes_counts_none(self):
         rows = pl.DataFrame(
-            {"query_id": [1, 1], "memory_id": [7, 9], "rank": [1, 2], "clicked": [1, None], "p": [1.0, 0.2]}
+            {
+                "query_id": [1, 1],
+                "memory_id": [7, 9],
+                "rank": [1, 2],
+                "clicked": [1, None],
+                "p": [1.0, 0.2],
+            }
         )
         log = Slates.from_wide(
-            rows, decision="query_id", item="memory_id", shown="rank", reward="clicked", propensity="p", limit=1
+            rows,
+            decision="query_id",
+            item="memory_id",
+            shown="rank",
+            reward="clicked",
+            propensity="p",
+            limit=1,
         )
         assert "probes" not in repr(log).split("feedback")[0]
 
@@ -225,7 +262,10 @@ def test_columns_of_many_slates_are_quick():
     dice = np.random.default_rng(0)
     numbers = {f"f{index}": dice.random(100) for index in range(28)}
     kinds = {name: ["fact"] * 100 for name in ("kind", "scope", "provenance", "visibility")}
-    logged = [plain(day, ids=range(100), shown=range(10), numbers=numbers, words=kinds) for day in range(1, 761)]
+    logged = [
+        plain(day, ids=range(100), shown=range(10), numbers=numbers, words=kinds)
+        for day in range(1, 761)
+    ]
     start = time.process_time()
     log = Slates.of(logged, no_feedback())
     assert time.process_time() - start < 1.5  # measured: 0.04

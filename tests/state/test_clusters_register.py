@@ -20,14 +20,18 @@ def clusterings(draw):
         kind = draw(st.sampled_from(["cluster", "refine"]))
         told = []
         for _ in range(draw(st.integers(0, 2))):
-            fresh = {"name": f"about {following}", "centroid": draw(st.binary(min_size=8, max_size=8))}
+            fresh = {
+                "name": f"about {following}",
+                "centroid": draw(st.binary(min_size=8, max_size=8)),
+            }
             told.append({"id": following, **fresh, "radius": draw(floats), "size": draw(numbers)})
             live.append(following)
             following += 1
         if live:
             id = draw(st.sampled_from(live))
             told.append(
-                {"id": id, "size": draw(numbers)} | draw(st.sampled_from([{}, {"centroid": b"1", "radius": 0.5}]))
+                {"id": id, "size": draw(numbers)}
+                | draw(st.sampled_from([{}, {"centroid": b"1", "radius": 0.5}]))
             )
         body = {"clusters": told}
         if len(live) > 1 and draw(st.booleans()):
@@ -77,7 +81,9 @@ def through_a_snapshot(register):
     return again
 
 
-@pytest.mark.parametrize(("kind", "lives"), [(Centroids, clusterings()), (Summaries, consolidations())])
+@pytest.mark.parametrize(
+    ("kind", "lives"), [(Centroids, clusterings()), (Summaries, consolidations())]
+)
 @given(data=st.data())
 def test_a_prefix_and_then_the_rest_is_all(kind, lives, data):
     events = data.draw(lives)
@@ -96,9 +102,16 @@ def test_a_cluster_that_ended_keeps_its_number_and_name_and_tells_into_what_it_w
     moved = [{"id": 1, "centroid": b"3", "radius": 0.3, "size": 9}]
     register = folded(
         Centroids,
-        [Event(1, 10, "cluster", {"clusters": new}), Event(2, 20, "refine", {"clusters": moved, "gone": [[2, 1]]})],
+        [
+            Event(1, 10, "cluster", {"clusters": new}),
+            Event(2, 20, "refine", {"clusters": moved, "gone": [[2, 1]]}),
+        ],
     )
     assert list(register.live) == [1]
     assert (register.all[1].created, register.all[1].refined, register.all[1].size) == (10, 20, 9)
-    assert (register.all[2].name, register.all[2].ended, register.all[2].into) == ("about sheep", 20, 1)
+    assert (register.all[2].name, register.all[2].ended, register.all[2].into) == (
+        "about sheep",
+        20,
+        1,
+    )
     assert register.all[2].centroid == b"", "what is gone takes no room"

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from memlab.kernel.state.columns import Latest, Lists, Names, Numbers, Texts
 
-batches = st.lists(st.lists(st.none() | st.sampled_from(["a", "b", "c", "née"]), max_size=5), max_size=6)
+batches = st.lists(
+    st.lists(st.none() | st.sampled_from(["a", "b", "c", "née"]), max_size=5), max_size=6
+)
 
 
 @given(st.lists(st.lists(st.floats(allow_nan=False), max_size=40), max_size=8))
@@ -64,7 +66,9 @@ def test_lists(parts):
 
 @given(
     st.lists(st.integers(-50, 50), min_size=1, max_size=6),
-    st.lists(st.tuples(st.lists(st.integers(0, 5), unique=True), st.integers(-50, 50)), max_size=30),
+    st.lists(
+        st.tuples(st.lists(st.integers(0, 5), unique=True), st.integers(-50, 50)), max_size=30
+    ),
 )
 def test_latest(first, uses):
     """The newest three instants of each row, whatever order they come in."""

@@ -14,9 +14,17 @@ NAMES = ["Ada", "ada", "A. L.", "Zoë", "ZOE\u0308", "Straße", "نور", "🦊"
 
 
 def mention(at, *names, first=1, **columns):
-    join = [{"source": [first + place for place in range(len(names))], "kind": "entity", "target": list(names)}]
+    join = [
+        {
+            "source": [first + place for place in range(len(names))],
+            "kind": "entity",
+            "target": list(names),
+        }
+    ]
     join[0] |= {"relation": "mentions", "weight": [1.0] * len(names)}
-    return Event(at, at, "remember", {"first": first, "count": len(names), "columns": columns, "join": join})
+    return Event(
+        at, at, "remember", {"first": first, "count": len(names), "columns": columns, "join": join}
+    )
 
 
 def nothing_moved(**ids):
@@ -70,16 +78,25 @@ class TestMentions:
         assert (oslo.mentions, oslo.last) == (1, 5)
 
     def test_a_declared_entity_has_none(self):
-        entities = folded([Event(1, 1, "entity", {"name": "Ada", "type": "person", "aliases": ["A. L."]})])
+        entities = folded(
+            [Event(1, 1, "entity", {"name": "Ada", "type": "person", "aliases": ["A. L."]})]
+        )
         assert entities.listed()[0][1:6] == ("Ada", "person", ("A. L.",), 0, NEVER)
 
     def test_what_comes_from_another_lab_is_counted_unless_its_register_comes_along(self):
-        graph = {"nodes": [["tag", "x"], ["entity", "Ada"]], "source": [1, 2, 3], "target": [-2, -1, -2]}
+        graph = {
+            "nodes": [["tag", "x"], ["entity", "Ada"]],
+            "source": [1, 2, 3],
+            "target": [-2, -1, -2],
+        }
         graph |= {"relation": ["mentions", "has-tag", "mentions"], "created": [4, 5, 3]}
         assert [one[1:6] for one in folded([Event(9, 9, "import", {"graph": graph})]).listed()] == [
             ("Ada", None, (), 2, 4)
         ]
-        assert len(folded([Event(9, 9, "import", {"graph": graph, "registers": {"entities": {}}})])) == 0
+        assert (
+            len(folded([Event(9, 9, "import", {"graph": graph, "registers": {"entities": {}}})]))
+            == 0
+        )
 
     def test_other_relations_mention_nothing(self):
         event = mention(1, "Ada")
@@ -97,11 +114,23 @@ class TestMerging:
         entities = folded(
             [
                 mention(1, "Ada", "A. L.", "Countess"),
-                Event(2, 2, "merge-entity", {"entity": "A. L.", "into": "Ada", "moved": nothing_moved()}),
-                Event(3, 3, "merge-entity", {"entity": "Ada", "into": "Countess", "moved": nothing_moved()}),
+                Event(
+                    2,
+                    2,
+                    "merge-entity",
+                    {"entity": "A. L.", "into": "Ada", "moved": nothing_moved()},
+                ),
+                Event(
+                    3,
+                    3,
+                    "merge-entity",
+                    {"entity": "Ada", "into": "Countess", "moved": nothing_moved()},
+                ),
             ]
         )
-        assert [entities.canonical(name) for name in ("ada", "a. l.", "countess")] == ["Countess"] * 3
+        assert [entities.canonical(name) for name in ("ada", "a. l.", "countess")] == [
+            "Countess"
+        ] * 3
         ada, short, countess = entities.listed()
         assert (countess.aliases, countess.mentions) == (("Ada", "A. L."), 3)
         assert ada.merged_into == short.merged_into == "Countess"
@@ -111,8 +140,18 @@ class TestMerging:
         entities = folded(
             [
                 mention(1, "a", "b", "c"),
-                Event(2, 2, "merge-entity", {"entity": "a", "into": "b", "moved": nothing_moved(edges=[1])}),
-                Event(3, 3, "merge-entity", {"entity": "b", "into": "c", "moved": nothing_moved(edges=[1, 2])}),
+                Event(
+                    2,
+                    2,
+                    "merge-entity",
+                    {"entity": "a", "into": "b", "moved": nothing_moved(edges=[1])},
+                ),
+                Event(
+                    3,
+                    3,
+                    "merge-entity",
+                    {"entity": "b", "into": "c", "moved": nothing_moved(edges=[1, 2])},
+                ),
                 Event(4, 4, "split-entity", {"entity": "b"}),
             ]
         )
@@ -122,8 +161,18 @@ class TestMerging:
         entities = folded(
             [
                 mention(1, "a", "b", "c"),
-                Event(2, 2, "merge-entity", {"entity": "a", "into": "b", "moved": nothing_moved(edges=[1])}),
-                Event(3, 3, "merge-entity", {"entity": "b", "into": "c", "moved": nothing_moved(edges=[1, 2])}),
+                Event(
+                    2,
+                    2,
+                    "merge-entity",
+                    {"entity": "a", "into": "b", "moved": nothing_moved(edges=[1])},
+                ),
+                Event(
+                    3,
+                    3,
+                    "merge-entity",
+                    {"entity": "b", "into": "c", "moved": nothing_moved(edges=[1, 2])},
+                ),
                 Event(4, 4, "split-entity", {"entity": "a"}),
             ]
         )
@@ -170,7 +219,14 @@ def lives(draw):
         elif what == "entity":
             alias = draw(st.sampled_from(NAMES))
             if entities.number(alias) in (None, entities.number(one)):
-                happen("entity", {"name": name, "type": draw(st.sampled_from([None, "person"])), "aliases": [alias]})
+                happen(
+                    "entity",
+                    {
+                        "name": name,
+                        "type": draw(st.sampled_from([None, "person"])),
+                        "aliases": [alias],
+                    },
+                )
         elif what == "merge" and len(roots) > 1:
             pair = draw(st.lists(st.sampled_from(roots), min_size=2, max_size=2, unique_by=id))
             ids = draw(st.lists(st.integers(1, 9), unique=True, max_size=4))
@@ -180,7 +236,10 @@ def lives(draw):
             happen("split-entity", {"entity": draw(st.sampled_from(merged)).name})
         elif what == "part" and roots and entities.number("part") is None:
             source = draw(st.sampled_from(roots)).name
-            happen("split-entity", {"entity": "part", "from": source, "aliases": [], "mentions": 1, "last": 3})
+            happen(
+                "split-entity",
+                {"entity": "part", "from": source, "aliases": [], "mentions": 1, "last": 3},
+            )
     return events
 
 
@@ -195,7 +254,9 @@ def test_prefix_and_rest_equal_all_written_down_or_not(events, data):
             entities.fold(event)
         assert entities.dump() == whole.dump()
         assert entities.listed() == whole.listed()
-        assert [entities.canonical(name) for name in NAMES] == [whole.canonical(name) for name in NAMES]
+        assert [entities.canonical(name) for name in NAMES] == [
+            whole.canonical(name) for name in NAMES
+        ]
 
 
 @given(lives())
@@ -220,7 +281,14 @@ def test_a_merge_and_its_split_change_nothing(events, data):
         return
     one, other = data.draw(st.permutations(roots))[:2]
     before = entities.dump()
-    entities.fold(Event(90, 90, "merge-entity", {"entity": one, "into": other, "moved": nothing_moved(edges=[1])}))
+    entities.fold(
+        Event(
+            90,
+            90,
+            "merge-entity",
+            {"entity": one, "into": other, "moved": nothing_moved(edges=[1])},
+        )
+    )
     assert entities.canonical(one) == other
     entities.fold(Event(91, 91, "split-entity", {"entity": one}))
     assert entities.dump() == before

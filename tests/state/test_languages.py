@@ -17,7 +17,10 @@ from memlab.kernel.verbs.projections import PROJECTIONS, new_state
 SAID = ["die Häuser am Meer", "das Haus", "ein Flugzeug", "東京都に住む", "the houses", ""]
 QUESTIONS = ("Haus", "wer lebt am Meer?", "東京", "house")
 batches = st.lists(
-    st.lists(st.tuples(st.sampled_from(SAID), st.sampled_from([None, "Änne"])), min_size=1, max_size=4), max_size=6
+    st.lists(
+        st.tuples(st.sampled_from(SAID), st.sampled_from([None, "Änne"])), min_size=1, max_size=4
+    ),
+    max_size=6,
 )
 
 
@@ -34,12 +37,18 @@ class Shelf:
 
 def happened(given):
     """The journal of these batches, and the texts it refers to."""
-    events = [SimpleNamespace(seq=1, at=0, kind="embedder", body={"fingerprint": "f", "name": "e", "dim": 4})]
+    events = [
+        SimpleNamespace(
+            seq=1, at=0, kind="embedder", body={"fingerprint": "f", "name": "e", "dim": 4}
+        )
+    ]
     said = []
     for batch in given:
         columns = {"speaker": [speaker for _, speaker in batch]}
         body = {"first": len(said) + 1, "count": len(batch), "columns": columns}
-        events.append(SimpleNamespace(seq=len(events) + 1, at=len(events), kind="remember", body=body))
+        events.append(
+            SimpleNamespace(seq=len(events) + 1, at=len(events), kind="remember", body=body)
+        )
         said += [text for text, _ in batch]
     return events, Shelf(said)
 

@@ -42,7 +42,10 @@ def test_trust_moves_by_one_and_by_two_within_its_bounds(companion):
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    st.lists(st.tuples(st.sampled_from(["ann", "böt 🤖"]), st.sampled_from(["talk", "success", "fail"])), max_size=20)
+    st.lists(
+        st.tuples(st.sampled_from(["ann", "böt 🤖"]), st.sampled_from(["talk", "success", "fail"])),
+        max_size=20,
+    )
 )
 def test_agents_do_not_share_a_relationship(trigrams, told):
     with memlab.open(embedder=trigrams, clock=memlab.ManualClock(), pack="companion") as lab:
@@ -57,7 +60,10 @@ def test_agents_do_not_share_a_relationship(trigrams, told):
                 lab.feedback(1, what, agent=agent)
                 trust += 1 if what == "success" else -2
             expected[agent] = (trust, familiarity)
-        found = {row["agent"]: (row["trust"], row["familiarity"]) for row in lab.agents.relationships().to_dicts()}
+        found = {
+            row["agent"]: (row["trust"], row["familiarity"])
+            for row in lab.agents.relationships().to_dicts()
+        }
         assert found == expected
         assert lab.agents.relationships()["agent"].to_list() == sorted(expected)
 
@@ -81,7 +87,10 @@ def test_first_and_last_instants(companion, clock):
 
 def test_the_default_pack_counts_and_moves_nothing(lab):
     lab.remember("I like tea", linking="off")
-    assert (lab.agents.conversation("tutor").familiarity, lab.agents.conversation("tutor").conversations) == (0.0, 2)
+    assert (
+        lab.agents.conversation("tutor").familiarity,
+        lab.agents.conversation("tutor").conversations,
+    ) == (0.0, 2)
     lab.feedback(1, "fail", agent="tutor")
     assert row(lab, "tutor")["trust"] == 50.0
 

@@ -18,7 +18,10 @@ def state(lab):
 
 def of_an_older_format(snapshot):
     manifest = json.loads(read_sealed(snapshot / "manifest.json"))
-    write_sealed(snapshot / "manifest.json", json.dumps({**manifest, "format": manifest["format"] - 1}).encode())
+    write_sealed(
+        snapshot / "manifest.json",
+        json.dumps({**manifest, "format": manifest["format"] - 1}).encode(),
+    )
 
 
 def of_another_journal(snapshot):
@@ -66,7 +69,9 @@ def test_a_later_one_is_of_another_journal_and_goes(state, tmp_path):
     assert [item.name for item in tmp_path.iterdir()] == [own.name]
 
 
-@pytest.mark.parametrize(("change", "advice"), [(-1, "takes longer."), (1, "takes longer. Upgrade memlab to use it.")])
+@pytest.mark.parametrize(
+    ("change", "advice"), [(-1, "takes longer."), (1, "takes longer. Upgrade memlab to use it.")]
+)
 def test_one_of_another_format_names_both_numbers(state, tmp_path, change, advice):
     snapshot = save_snapshot(state, tmp_path)
     manifest = json.loads(read_sealed(snapshot / "manifest.json"))
@@ -80,7 +85,9 @@ def test_one_of_another_format_names_both_numbers(state, tmp_path, change, advic
         f"The snapshot {snapshot.name} has format {number + change}, written by memlab 9.1.0, and memlab "
         f"{memlab.__version__} reads format {number}: it is rebuilt from the journal, which {advice}"
     )
-    (snapshot / "manifest.json").write_text('{"format": 1}')  # those of format 1 to 4 were not sealed
+    (snapshot / "manifest.json").write_text(
+        '{"format": 1}'
+    )  # those of format 1 to 4 were not sealed
     with pytest.raises(OldSnapshot, match=f"has format 1, and memlab .* reads format {number}"):
         load_snapshot(snapshot, PROJECTIONS)
 

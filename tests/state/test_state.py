@@ -34,7 +34,10 @@ class Shelf:
     def vectors(self, fingerprint, *, after_id=0):
         fresh = self.said[after_id:]
         if fresh:
-            yield after_id + 1, np.array([[len(text), ord(text[0]) - 97, 1, -3] for text in fresh], dtype=np.int8)
+            yield (
+                after_id + 1,
+                np.array([[len(text), ord(text[0]) - 97, 1, -3] for text in fresh], dtype=np.int8),
+            )
 
 
 def mentions(count):
@@ -79,24 +82,43 @@ def lives(draw):
     for at in range(1, draw(st.integers(1, 12))):
         known = len(shelf.said)
         kind = draw(
-            st.sampled_from(["remember", "remember", "link", "recall", "feedback", "edit", "strengthen", "use"])
+            st.sampled_from(
+                ["remember", "remember", "link", "recall", "feedback", "edit", "strengthen", "use"]
+            )
         )
         one = st.integers(1, max(known, 1))
         if kind == "remember":
-            texts = draw(st.lists(st.lists(words, min_size=1, max_size=4).map(" ".join), min_size=1, max_size=4))
+            texts = draw(
+                st.lists(
+                    st.lists(words, min_size=1, max_size=4).map(" ".join), min_size=1, max_size=4
+                )
+            )
             count = len(texts)
             columns = {
-                "kind": draw(st.sampled_from(KINDS) | st.lists(st.sampled_from(KINDS), min_size=count, max_size=count)),
+                "kind": draw(
+                    st.sampled_from(KINDS)
+                    | st.lists(st.sampled_from(KINDS), min_size=count, max_size=count)
+                ),
                 "session": draw(st.none() | st.sampled_from("ab")),
                 "importance": draw(st.floats(0, 1)),
-                "stability": draw(st.none() | st.lists(st.none() | st.floats(0, 9), min_size=count, max_size=count)),
-                "triggers": [draw(st.none() | st.lists(words, min_size=1, max_size=2)) for _ in texts],
+                "stability": draw(
+                    st.none()
+                    | st.lists(st.none() | st.floats(0, 9), min_size=count, max_size=count)
+                ),
+                "triggers": [
+                    draw(st.none() | st.lists(words, min_size=1, max_size=2)) for _ in texts
+                ],
                 "tags": [draw(st.none() | st.lists(words, min_size=1, max_size=2)) for _ in texts],
             }
             shelf.said += texts
             body = {"first": known + 1, "count": count, "columns": columns}
             if known:
-                body["edges"] = {"source": [draw(one)], "target": [known + 1], "relation": "next", "weight": 1.0}
+                body["edges"] = {
+                    "source": [draw(one)],
+                    "target": [known + 1],
+                    "relation": "next",
+                    "weight": 1.0,
+                }
         elif known == 0 and kind != "use":
             continue
         elif kind == "link":
@@ -104,17 +126,32 @@ def lives(draw):
             if source == target:
                 continue
             relation = draw(st.sampled_from(RELATIONS))
-            body = {"edges": {"source": [source], "target": [target], "relation": relation, "weight": 0.5}}
+            body = {
+                "edges": {
+                    "source": [source],
+                    "target": [target],
+                    "relation": relation,
+                    "weight": 0.5,
+                }
+            }
         elif kind == "recall":
             body = {"ids": draw(st.lists(one, max_size=3, unique=True))}
         elif kind == "feedback":
-            body = {"memory": draw(one), "outcome": draw(st.sampled_from([None, "success", "fail"]))}
+            body = {
+                "memory": draw(one),
+                "outcome": draw(st.sampled_from([None, "success", "fail"])),
+            }
         elif kind == "edit":
             ids = draw(st.lists(one, min_size=1, max_size=3, unique=True))
             body = {"set": [{"ids": ids, "columns": draw(changes(len(ids)))}]}
-            body["join"] = [{"source": ids, "kind": "entity", "target": ["goat"] * len(ids)} | mentions(len(ids))]
+            body["join"] = [
+                {"source": ids, "kind": "entity", "target": ["goat"] * len(ids)}
+                | mentions(len(ids))
+            ]
         elif kind == "strengthen":
-            living = [number for number, alive in enumerate(folded(events, shelf).edges.alive) if alive]
+            living = [
+                number for number, alive in enumerate(folded(events, shelf).edges.alive) if alive
+            ]
             if len(living) < 2:
                 continue
             body = {
@@ -172,7 +209,8 @@ def test_a_snapshot_is_a_fold_that_was_written_down(life, data):
 
 def test_an_event_of_a_later_version_is_not_guessed_at():
     with pytest.raises(
-        NewerLab, match=rf'Event 1 is of kind "dreamt", which memlab {memlab.__version__} does not know.* Upgrade'
+        NewerLab,
+        match=rf'Event 1 is of kind "dreamt", which memlab {memlab.__version__} does not know.* Upgrade',
     ):
         new_state().fold([Event(1, 0, "dreamt")], Shelf())
 
@@ -204,14 +242,18 @@ def test_the_status_of_the_first_labs_is_folded(lab):
 def test_a_column_in_which_nothing_was_said_takes_no_room(life):
     events, shelf = life
     state = folded(events, shelf)
-    assert not any(state.numbers[name].held for name in ("difficulty", "ttl_days", "trust", "valid_from"))
+    assert not any(
+        state.numbers[name].held for name in ("difficulty", "ttl_days", "trust", "valid_from")
+    )
     assert not any(state.names[name].held for name in ("subject", "predicate", "object", "season"))
     assert state.memories()["trust"].null_count() == len(state)
 
 
 def test_a_changed_tag_moves_its_edge():
     state, _ = remembered(tags=[["a", "b"], ["b"]])
-    state.fold([Event(3, 20, "edit", {"set": [{"ids": [1], "columns": {"tags": [["b", "c"]]}}]})], Shelf())
+    state.fold(
+        [Event(3, 20, "edit", {"set": [{"ids": [1], "columns": {"tags": [["b", "c"]]}}]})], Shelf()
+    )
     assert state.edge_frame().select("source", "to").rows() == [(1, "b"), (2, "b"), (1, "c")]
 
 
@@ -235,4 +277,7 @@ def test_a_number_without_a_default_is_null_until_it_is_set():
 def test_uses_are_the_creation_and_every_recall():
     state, shelf = remembered()
     state.fold([Event(3, 20, "recall", {"ids": [2]}), Event(4, 15, "recall", {"ids": [2]})], shelf)
-    assert state.uses.values[:, :4].tolist() == [[10, *[state.uses.NEVER] * 3], [20, 15, 10, state.uses.NEVER]]
+    assert state.uses.values[:, :4].tolist() == [
+        [10, *[state.uses.NEVER] * 3],
+        [20, 15, 10, state.uses.NEVER],
+    ]

@@ -23,7 +23,11 @@ def journals(draw):
     """Events of use in any order that could have happened."""
     events, gaps = [], []
     for seq in range(1, draw(st.integers(1, 25))):
-        kind = draw(st.sampled_from(["recall", "feedback", "verify", "close-gap", "conversation", "refine", "switch"]))
+        kind = draw(
+            st.sampled_from(
+                ["recall", "feedback", "verify", "close-gap", "conversation", "refine", "switch"]
+            )
+        )
         body: dict[str, Any] = {}
         if kind == "recall":
             body = {"ids": draw(st.lists(ids, max_size=4, unique=True))}
@@ -31,9 +35,19 @@ def journals(draw):
             outcome = draw(st.sampled_from([None, "success", "fail"]))
             body = {"decision": draw(st.none() | ids), "memory": draw(ids), "outcome": outcome}
         elif kind == "verify":
-            body = {"decision": draw(ids), "verified": [], "rejected": draw(st.lists(ids, unique=True))}
+            body = {
+                "decision": draw(ids),
+                "verified": [],
+                "rejected": draw(st.lists(ids, unique=True)),
+            }
             if draw(st.booleans()):
-                gap = {"snippet": "goat", "vector": b"\x01\xff", "embedder": "f", "project": None, "session": "s"}
+                gap = {
+                    "snippet": "goat",
+                    "vector": b"\x01\xff",
+                    "embedder": "f",
+                    "project": None,
+                    "session": "s",
+                }
                 body["gap"] = gap
                 gaps.append(seq)
         elif kind == "close-gap":
@@ -42,9 +56,16 @@ def journals(draw):
             body = {"gap": draw(st.sampled_from(gaps)), "reason": "done"}
         elif kind == "switch":
             project = draw(st.sampled_from([None, "api", "web"]))
-            body = {"project": project, "on": draw(st.booleans()), "reason": draw(st.sampled_from(["", "audit"]))}
+            body = {
+                "project": project,
+                "on": draw(st.booleans()),
+                "reason": draw(st.sampled_from(["", "audit"])),
+            }
             if body["on"] and draw(st.booleans()):
-                body |= {"creator": "ida", "consent": {"embedder": "letters", "remote": draw(st.none() | st.just("h"))}}
+                body |= {
+                    "creator": "ida",
+                    "consent": {"embedder": "letters", "remote": draw(st.none() | st.just("h"))},
+                }
         if kind in ("feedback", "conversation") and draw(st.booleans()):
             body["relationship"] = {"agent": draw(st.sampled_from("ab")), "trust": draw(shares)}
             body["relationship"]["familiarity"] = draw(shares)
@@ -75,7 +96,13 @@ def test_prefix_and_rest_equal_all_through_a_snapshot(kind, events, data):
 
 
 def test_successes_of_a_decision_in_the_order_in_which_they_came():
-    told = [(1, 3, "success"), (1, 2, "fail"), (1, 5, "success"), (1, 3, "success"), (2, 4, "success")]
+    told = [
+        (1, 3, "success"),
+        (1, 2, "fail"),
+        (1, 5, "success"),
+        (1, 3, "success"),
+        (2, 4, "success"),
+    ]
     events = [
         Event(seq, 0, "feedback", {"decision": decision, "memory": memory, "outcome": outcome})
         for seq, (decision, memory, outcome) in enumerate(told, 1)
@@ -85,7 +112,10 @@ def test_successes_of_a_decision_in_the_order_in_which_they_came():
 
 
 def test_only_the_latest_decisions_are_kept():
-    events = [Event(n, 0, "feedback", {"decision": n, "memory": 1, "outcome": "success"}) for n in range(1, 10_102)]
+    events = [
+        Event(n, 0, "feedback", {"decision": n, "memory": 1, "outcome": "success"})
+        for n in range(1, 10_102)
+    ]
     events += [Event(n, 0, "verify", {"decision": n, "verified": []}) for n in range(1, 10_102)]
     judged = folded(Judged, events)
     assert (judged.successes(101), judged.verified(101)) == ((), False)

@@ -7,7 +7,9 @@ from hypothesis.extra import numpy as hnp
 
 from memlab.subjects.clusters.finding import centre_of, directions
 
-ROWS = hnp.arrays(np.int8, st.tuples(st.integers(1, 30), st.just(5)), elements=st.integers(-127, 127))
+ROWS = hnp.arrays(
+    np.int8, st.tuples(st.integers(1, 30), st.just(5)), elements=st.integers(-127, 127)
+)
 
 
 @given(ROWS)
@@ -24,7 +26,9 @@ def test_neither_order_nor_batch_changes_a_bit(vectors, dice):
     assert np.array_equal(centre_of(vectors[order]), centre)
     whole = directions(vectors, centre)
     assert np.array_equal(directions(vectors[order], centre), whole[order])
-    alone = np.concatenate([directions(vectors[one : one + 1], centre) for one in range(len(vectors))])
+    alone = np.concatenate(
+        [directions(vectors[one : one + 1], centre) for one in range(len(vectors))]
+    )
     assert np.array_equal(alone, whole)
     assert np.array_equal(whole[order].sum(axis=0), whole.sum(axis=0))
 

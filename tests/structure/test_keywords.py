@@ -46,7 +46,11 @@ WORDS = st.lists(st.sampled_from(["ant", "bee", "cow", "dog", "elk", "fox"]), ma
 @examples(50)
 @given(st.lists(st.tuples(WORDS, st.integers(-1, 2)), max_size=20))
 def test_the_order_is_that_of_the_formula(given_texts):
-    found = keywords([" ".join(words) for words, _ in given_texts], [group for _, group in given_texts], language=None)
+    found = keywords(
+        [" ".join(words) for words, _ in given_texts],
+        [group for _, group in given_texts],
+        language=None,
+    )
     held = [Counter() for _ in found]
     every = Counter()
     for words, group in given_texts:

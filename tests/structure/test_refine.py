@@ -27,7 +27,9 @@ def test_with_the_same_members_nothing_moves(known):
 def test_centroids_move_to_what_has_joined(known):
     vectors, found = known
     dice = np.random.default_rng(5)
-    near = np.clip(vectors[found.labels == 0] + dice.integers(-20, 21, (found.sizes[0], 10)), -127, 127).astype(np.int8)
+    near = np.clip(
+        vectors[found.labels == 0] + dice.integers(-20, 21, (found.sizes[0], 10)), -127, 127
+    ).astype(np.int8)
     both = np.concatenate([vectors, near])
     labels = np.concatenate([found.labels, np.zeros(len(near), dtype=np.int64)])
     moved = refine(replace(found, rows=np.arange(len(both))), both, labels, near=0)
@@ -98,5 +100,8 @@ def test_clusters_only_merge(known, labels, near):
     assert np.array_equal(refined.labels < 0, labels < 0)
     assert all(len(set(refined.labels[labels == one].tolist())) <= 1 for one in range(len(found)))
     assert np.allclose(np.linalg.norm(refined.centroids, axis=1), 1, atol=1e-5)
-    assert refined.sizes.tolist() == np.bincount(refined.labels[labels >= 0], minlength=len(refined)).tolist()
+    assert (
+        refined.sizes.tolist()
+        == np.bincount(refined.labels[labels >= 0], minlength=len(refined)).tolist()
+    )
     assert np.all(np.diff(refined.sizes) <= 0)

@@ -12,7 +12,9 @@ from memlab.subjects.clusters.finding import assign
 from memlab.subjects.clusters.stats import Stats, stats
 from tests.displays import html_of, png_of
 
-STATS = importlib.import_module("memlab.subjects.clusters.stats")  # the package has a function of this name
+STATS = importlib.import_module(
+    "memlab.subjects.clusters.stats"
+)  # the package has a function of this name
 
 SUBJECTS = (
     ("The garden needs water", "garden"),
@@ -24,7 +26,11 @@ SUBJECTS = (
 def filled(lab, clock, each=12):
     """Three subjects, chained within themselves, over some weeks."""
     rows = [
-        {"text": f"{text}, note {number} <b>&", "session": tag, "kind": "goal" if number % 4 else "fact"}
+        {
+            "text": f"{text}, note {number} <b>&",
+            "session": tag,
+            "kind": "goal" if number % 4 else "fact",
+        }
         for number in range(each)
         for text, tag in SUBJECTS
     ]
@@ -58,7 +64,16 @@ def test_the_frames(whole, lab):
     assert frames["relations"].row(0)[:3] == ("next", 33, 1.0)
     assert frames["communities"]["size"].sum() == 36
     assert frames["nodes"].height == 36
-    assert {"totals", "kinds", "layers", "layers_by_kind", "layers_by_week", "relations", "nodes", "communities"} | {
+    assert {
+        "totals",
+        "kinds",
+        "layers",
+        "layers_by_kind",
+        "layers_by_week",
+        "relations",
+        "nodes",
+        "communities",
+    } | {
         "bridges",
         "key",
         "clusters",
@@ -68,7 +83,8 @@ def test_the_frames(whole, lab):
 def test_words_tell_what_communities_are_about(whole):
     words = [set(found) for found in whole.frames["communities"]["words"].to_list()]
     assert all(
-        found & {"garden", "water", "needs", "deploys", "tuesdays", "user", "prefers", "tabs"} for found in words
+        found & {"garden", "water", "needs", "deploys", "tuesdays", "user", "prefers", "tabs"}
+        for found in words
     )
 
 
@@ -127,7 +143,23 @@ def test_tags_do_not_count_as_memories(lab, clock):
 # -- shown ------------------------------------------------------------------------------------------------------
 
 
-TAGS = {"div", "p", "b", "br", "span", "table", "thead", "tbody", "tr", "th", "td", "svg", "g", "path", "text"}
+TAGS = {
+    "div",
+    "p",
+    "b",
+    "br",
+    "span",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "svg",
+    "g",
+    "path",
+    "text",
+}
 TAGS |= {"defs", "rect", "style", "use", "clippath", "pattern"}
 
 
@@ -226,7 +258,9 @@ def test_a_bar_spans_weeks_where_there_are_many(lab, clock):
 
 
 def test_of_many_communities_the_largest_are_drawn(lab, clock):
-    lab.remember([{"text": f"Turn {turn}", "session": str(turn % 30)} for turn in range(90)], chain=True)
+    lab.remember(
+        [{"text": f"Turn {turn}", "session": str(turn % 30)} for turn in range(90)], chain=True
+    )
     found = of(lab, clock)
     assert found.frames["communities"].height == 30
     said = labels_of(found.figure(), 0)

@@ -17,7 +17,9 @@ def brute(found, vectors):
     labels = []
     for vector in vectors:
         pointing = directions(vector[None], found.centre)[0]
-        distance = [1 - float(pointing @ centroid.astype(np.float64)) for centroid in found.centroids]
+        distance = [
+            1 - float(pointing @ centroid.astype(np.float64)) for centroid in found.centroids
+        ]
         nearest = int(np.argmin(distance)) if distance else -1
         inside = nearest >= 0 and pointing.any() and distance[nearest] <= found.radii[nearest]
         labels.append(nearest if inside else -1)
@@ -40,7 +42,9 @@ def test_with_few_dimensions_and_rows_the_labels_are_those_of_sklearn(blobs, see
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     away = unit - unit.mean(axis=0)
     away /= np.linalg.norm(away, axis=1, keepdims=True)
-    theirs = HDBSCAN(min_cluster_size=8, min_samples=1, cluster_selection_method="leaf", copy=True).fit_predict(away)
+    theirs = HDBSCAN(
+        min_cluster_size=8, min_samples=1, cluster_selection_method="leaf", copy=True
+    ).fit_predict(away)
     assert np.array_equal(found.labels, by_size(theirs, np.arange(len(vectors))))
     assert "dimensions" in found.settings
     assert "of" not in found.method.replace("leaves of at least", "")
@@ -93,7 +97,9 @@ def test_zero_vectors_belong_to_none_and_equal_ones_to_the_same(blobs):
     assert assign(found, np.zeros((1, 6), dtype=np.int8)).tolist() == [-1]
 
 
-VECTORS = hnp.arrays(np.int8, st.tuples(st.integers(0, 40), st.just(4)), elements=st.integers(-127, 127))
+VECTORS = hnp.arrays(
+    np.int8, st.tuples(st.integers(0, 40), st.just(4)), elements=st.integers(-127, 127)
+)
 
 
 @examples(60)

@@ -40,7 +40,12 @@ def test_sets_nulls_and_constants(state, clock):
         return labels(state, pack, np.arange(4), clock()).to_list()
 
     assert said('[tags] (if (has tags "boat") "wet" "dry")') == ["wet", "dry", "dry", "dry"]
-    assert said('[stability] (if (null? stability) "new" "known")') == ["new", "known", "new", "new"]
+    assert said('[stability] (if (null? stability) "new" "known")') == [
+        "new",
+        "known",
+        "new",
+        "new",
+    ]
     assert said('[] "same"') == ["same"] * 4
     assert said("[kind] kind") == ["goal", "fact", "fact", "fact"]
 

@@ -72,7 +72,9 @@ def test_counts_and_shares_add_up(rows):
     frame = memories(rows)
     counted = layers(frame, NOW)
     words = frame.select(layer(NOW)).to_series().cast(pl.String).to_list()
-    assert dict(counted.overall.select("layer", "memories").iter_rows()) == {word: words.count(word) for word in LAYERS}
+    assert dict(counted.overall.select("layer", "memories").iter_rows()) == {
+        word: words.count(word) for word in LAYERS
+    }
     assert counted.overall["layer"].to_list() == list(LAYERS)
     assert counted.by_kind["memories"].sum() == counted.by_week["memories"].sum() == len(rows)
     for table, by in ((counted.by_kind, "kind"), (counted.by_week, "week")):
@@ -89,7 +91,9 @@ def test_weeks_begin_on_mondays():
 
 def test_a_column_of_layers_decides():
     frame = memories([("fact", 30, 30, 0)]).with_columns(pl.lit("stable").alias("layer"))
-    assert layers(frame, NOW).overall.filter(pl.col("memories") > 0)["layer"].to_list() == ["stable"]
+    assert layers(frame, NOW).overall.filter(pl.col("memories") > 0)["layer"].to_list() == [
+        "stable"
+    ]
 
 
 def test_layers_of_the_frame_of_a_lab(lab, clock):

@@ -38,7 +38,9 @@ def test_every_measure_is_that_of_networkx(joins):
     assert shape.exact
     assert total["nodes"] == total["joined"] == simple.number_of_nodes()
     assert total["density"] == pytest.approx(networkx.density(simple) if simple else 0)
-    assert total["clustering"] == pytest.approx(networkx.average_clustering(simple) if simple else 0)
+    assert total["clustering"] == pytest.approx(
+        networkx.average_clustering(simple) if simple else 0
+    )
     parts = list(networkx.connected_components(simple))
     assert total["components"] == len(parts)
     assert total["largest component"] == max(map(len, parts), default=0)
@@ -60,7 +62,9 @@ def test_every_measure_is_that_of_networkx(joins):
         assert row["clustering"] == pytest.approx(np.mean([local[node] for node in members]))
         assert row["bridges"] == networkx.cut_size(simple, members)
         strength = dict(part.degree(weight="weight"))
-        assert [strength[one - 1] for one in row["central"]] == pytest.approx(sorted(strength.values())[::-1][:3])
+        assert [strength[one - 1] for one in row["central"]] == pytest.approx(
+            sorted(strength.values())[::-1][:3]
+        )
 
 
 @examples(30)
@@ -72,7 +76,11 @@ def test_bridges_name_their_strongest_edge(joins):
     for row in topology(edges, found).bridges.iter_rows(named=True):
         assert {of[row["source"] - 1], of[row["target"] - 1]} == {row["left"], row["right"]}
         assert row["relation"] == RELATIONS[1]
-        between = [d["weight"] for a, b, d in simple.edges(data=True) if {of[a], of[b]} == {row["left"], row["right"]}]
+        between = [
+            d["weight"]
+            for a, b, d in simple.edges(data=True)
+            if {of[a], of[b]} == {row["left"], row["right"]}
+        ]
         assert row["weight"] == pytest.approx(sum(between))
 
 

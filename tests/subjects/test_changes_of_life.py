@@ -123,14 +123,18 @@ def test_a_history_gives_the_same_facts_in_whatever_order_it_is_told(clock):
             for at, text in order:
                 lab.agents.commit(lab.agents.extract([{"role": "user", "content": text, "at": at}]))
             days = [f"2026-{month:02}-{day:02}" for month in range(1, 7) for day in (2, 16)]
-            seen.add(tuple(tuple(sorted(lab.facts.frame(at=day)["text"].to_list())) for day in days))
+            seen.add(
+                tuple(tuple(sorted(lab.facts.frame(at=day)["text"].to_list())) for day in days)
+            )
     assert len(seen) == 1
     assert "The user lives in Bergen" in next(iter(seen))[-1]
 
 
 def test_a_doubtful_fact_ends_nothing_and_is_flagged(clock):
     with memlab.open(clock=clock) as lab:
-        lab.agents.commit(lab.agents.extract([{"role": "user", "content": "I live in Rome.", "at": "2026-01-01"}]))
+        lab.agents.commit(
+            lab.agents.extract([{"role": "user", "content": "I live in Rome.", "at": "2026-01-01"}])
+        )
         doubt = [{"role": "user", "content": "I live in Oslo, I guess.", "at": "2026-02-01"}]
         lab.agents.commit(lab.agents.extract(doubt))
         facts = lab.facts.frame(predicate="lives-in")
@@ -140,21 +144,34 @@ def test_a_doubtful_fact_ends_nothing_and_is_flagged(clock):
 
 def test_what_an_assistant_says_of_a_user_is_staged_and_ends_nothing(clock):
     with memlab.open(pack="companion", clock=clock) as lab:
-        lab.agents.commit(lab.agents.extract([{"role": "user", "content": "I live in Rome.", "at": "2026-01-01"}]))
+        lab.agents.commit(
+            lab.agents.extract([{"role": "user", "content": "I live in Rome.", "at": "2026-01-01"}])
+        )
         told = [{"role": "assistant", "content": "The user lives in Bonn.", "at": "2026-02-01"}]
         lab.agents.commit(lab.agents.extract(told))
         facts = dict(lab.facts.frame().select("text", "status").iter_rows())
         assert facts == {"The user lives in Rome": "active", "The user lives in Bonn": "staged"}
 
 
-LABELLED = [Path(__file__).parents[2] / "experiments" / name for name in ("messages.jsonl", "properties.jsonl")]
+LABELLED = [
+    Path(__file__).parents[2] / "experiments" / name
+    for name in ("messages.jsonl", "properties.jsonl")
+]
 WORDS = """I we my our sister Ada is am live lives in Rome , . ? ; : " and but no longer not anymore sold gave up the a
 nurse car 34 quit job died broke with got engaged to Tom now like love tea favourite colour green I've just switched
 from Vim book never always yesterday"""
 
 
 def stands_in_its_quotation(message, fact):
-    own = {"their", "theirs", "them", "themselves", "team's", "team", "the"}  # "my" as another says it
+    own = {
+        "their",
+        "theirs",
+        "them",
+        "themselves",
+        "team's",
+        "team",
+        "the",
+    }  # "my" as another says it
     said = set(words_of(message[fact.start : fact.stop]))
     return set(words_of(fact.value)) - own <= said
 

@@ -13,7 +13,14 @@ import memlab
 from memlab.kernel.base.clock import ManualClock
 from memlab.kernel.english import words_of
 from memlab.subjects.reading import change
-from memlab.subjects.reading.change import SIGNS, Telling, features, moves_a_value, score, signs_of_change
+from memlab.subjects.reading.change import (
+    SIGNS,
+    Telling,
+    features,
+    moves_a_value,
+    score,
+    signs_of_change,
+)
 from memlab.subjects.reading.comparison import MOST_TOLD, Verdict, compare, read_text
 
 DATA = Path(__file__).parents[2] / "experiments/data"
@@ -28,21 +35,33 @@ def pairs(name: str) -> list[dict[str, Any]]:
 
 
 def test_every_weight_is_of_a_feature_and_every_feature_has_a_weight() -> None:
-    weights = json.loads(Path(change.__file__).with_name("certainty.json").read_text(encoding="utf-8"))["weights"]
-    told = features(Telling("I sold 5 bikes", "I sold 5 bikes"), Telling("I have 7 bikes", "I have 7 bikes"), 0.0)
+    weights = json.loads(
+        Path(change.__file__).with_name("certainty.json").read_text(encoding="utf-8")
+    )["weights"]
+    told = features(
+        Telling("I sold 5 bikes", "I sold 5 bikes"),
+        Telling("I have 7 bikes", "I have 7 bikes"),
+        0.0,
+    )
     assert set(weights) == set(told)
 
 
 def test_the_odds_are_the_weighted_sum_of_the_features() -> None:
-    fitted = json.loads(Path(change.__file__).with_name("certainty.json").read_text(encoding="utf-8"))
-    later, earlier = (Telling(text, text) for text in ("The choir disbanded in May", "I sing in the choir"))
+    fitted = json.loads(
+        Path(change.__file__).with_name("certainty.json").read_text(encoding="utf-8")
+    )
+    later, earlier = (
+        Telling(text, text) for text in ("The choir disbanded in May", "I sing in the choir")
+    )
     told = features(later, earlier, 0.5)
     expected = fitted["bias"] + sum(fitted["weights"][name] * value for name, value in told.items())
     assert score(later, earlier, 0.5) == pytest.approx(expected)
 
 
 def test_texts_that_share_no_word_are_not_asked_about() -> None:
-    later, earlier = (Telling(text, text) for text in ("We cancelled it", "The choir meets on Tuesdays"))
+    later, earlier = (
+        Telling(text, text) for text in ("We cancelled it", "The choir meets on Tuesdays")
+    )
     assert score(later, earlier, 0.0) is None
 
 
@@ -54,7 +73,10 @@ def test_texts_that_share_no_word_are_not_asked_about() -> None:
             "I stepped down as treasurer of the rowing club, no more spreadsheets.",
         ),
         ("We keep the logs in Splunk.", "We got rid of Splunk, the logs are no longer there."),
-        ("My sister shares a flat with Ines.", "Ines moved out of the flat, so my sister no longer shares it."),
+        (
+            "My sister shares a flat with Ines.",
+            "Ines moved out of the flat, so my sister no longer shares it.",
+        ),
     ],
 )
 def test_a_change_in_plain_words_is_flagged_and_not_certain(before: str, after: str) -> None:
@@ -66,9 +88,15 @@ def test_a_change_in_plain_words_is_flagged_and_not_certain(before: str, after: 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("The budget for the relocation is $3,000.", "We adjusted the budget for the relocation to $3,500."),
+        (
+            "The budget for the relocation is $3,000.",
+            "We adjusted the budget for the relocation to $3,500.",
+        ),
         ("My Zotero library holds 45 sources.", "My Zotero library now holds 52 sources."),
-        ("The Zoom meeting with Danielle is at 3 PM.", "The Zoom meeting with Danielle was moved to 4:30 PM."),
+        (
+            "The Zoom meeting with Danielle is at 3 PM.",
+            "The Zoom meeting with Danielle was moved to 4:30 PM.",
+        ),
     ],
 )
 def test_a_value_that_was_moved_is_nearly_certain(before: str, after: str) -> None:
@@ -83,7 +111,10 @@ def test_a_value_that_was_moved_is_nearly_certain(before: str, after: str) -> No
             "I had lunch with Carla at the Blue Lagoon on March 1.",
             "I had dinner with Carla at the Blue Lagoon on July 14.",
         ),
-        ("The call with Matthew is on April 4.", "The dinner with Ada was moved from May 1 to May 3."),
+        (
+            "The call with Matthew is on April 4.",
+            "The dinner with Ada was moved from May 1 to May 3.",
+        ),
         ("The gym costs 24 pounds a month.", "Gym towels cost another 2 pounds a visit."),
     ],
 )
@@ -115,7 +146,9 @@ def test_greetings_questions_and_wishes_end_nothing() -> None:
         lab.remember([{"text": text, "kind": "event"} for text in before], linking="now")
         clock.advance(days=1)
         told = ["Hi there!", "Good morning!", "See you now!", *asked, *wished, *imagined]
-        found = lab.remember([{"text": text, "kind": "event"} for text in told], linking="now").outcomes
+        found = lab.remember(
+            [{"text": text, "kind": "event"} for text in told], linking="now"
+        ).outcomes
     assert not found["outcome"].is_in(["superseded", "merged", "skipped"]).any()
 
 
@@ -126,11 +159,15 @@ def test_signs_are_found_in_time_proportional_to_the_words() -> None:
         signs_of_change(words)
         return time.perf_counter() - began
 
-    assert min(seconds(8000) for _ in range(3)) < 40 * max(min(seconds(800) for _ in range(3)), 1e-4)
+    assert min(seconds(8000) for _ in range(3)) < 40 * max(
+        min(seconds(800) for _ in range(3)), 1e-4
+    )
 
 
 def test_signs_are_of_the_known_kinds_and_gaps_hold_words() -> None:
-    assert set(signs_of_change(words_of("I gave my old bike back and we switched to the bus for good"))) <= set(SIGNS)
+    assert set(
+        signs_of_change(words_of("I gave my old bike back and we switched to the bus for good"))
+    ) <= set(SIGNS)
     assert signs_of_change(["gave", "it", "back"])["over"] == 1
     assert "over" not in signs_of_change(["gave", "a", "b", "c", "d", "back"])
 

@@ -6,7 +6,14 @@ import pytest
 
 import memlab
 from memlab.kernel.policies import load_pack
-from memlab.subjects.clusters.membership import centroids_of, clustered, current, in_use, near_clusters, refined
+from memlab.subjects.clusters.membership import (
+    centroids_of,
+    clustered,
+    current,
+    in_use,
+    near_clusters,
+    refined,
+)
 from memlab.subjects.clusters.registers import Centroids
 
 GOATS = [f"The goat on meadow {n} wants hay and salt" for n in range(10)]
@@ -16,7 +23,9 @@ BREAD = [f"Sourdough loaf {n} rises overnight in the bakery" for n in range(10)]
 
 def fond(pack, **settings):
     """A pack with other settings."""
-    text = "\n".join(f"(setting {name.replace('_', '-')} {value})" for name, value in settings.items())
+    text = "\n".join(
+        f"(setting {name.replace('_', '-')} {value})" for name, value in settings.items()
+    )
     return f"(require memlab.dialect *)\n(pack fond :inherits {pack})\n{text}"
 
 
@@ -49,9 +58,14 @@ def test_what_means_the_same_is_one_cluster_and_edges_say_how_near(herd):
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
     away = unit - found.centre
     away /= np.linalg.norm(away, axis=1, keepdims=True)
-    slow = {int(row) + 1: float(away[at] @ found.centroids[found.labels[at]]) for at, row in enumerate(found.rows)}
+    slow = {
+        int(row) + 1: float(away[at] @ found.centroids[found.labels[at]])
+        for at, row in enumerate(found.rows)
+    }
     weights = herd.edges.filter(pl.col("relation") == "in-cluster")
-    assert dict(zip(weights["source"], weights["weight"], strict=True)) == pytest.approx(slow, abs=1e-4)
+    assert dict(zip(weights["source"], weights["weight"], strict=True)) == pytest.approx(
+        slow, abs=1e-4
+    )
     assert ids.tolist() == [1, 2]
 
 
@@ -70,7 +84,11 @@ def test_a_cluster_keeps_number_and_name_while_its_members_stay_together(herd):
     kept = herd.graph.clusters.frame().filter(pl.col("cluster").is_in(list(names)))
     assert dict(kept.select("cluster", "name").iter_rows()) == names
     assert found.frame.filter(pl.col("what") == "new")["cluster"].to_list() == [3]
-    assert dict(herd.graph.clusters.frame().select("cluster", "members").iter_rows()) == {1: 20, 2: 10, 3: 10}
+    assert dict(herd.graph.clusters.frame().select("cluster", "members").iter_rows()) == {
+        1: 20,
+        2: 10,
+        3: 10,
+    }
 
 
 def test_what_left_recall_is_no_member_and_a_cluster_without_members_ends(herd):
@@ -82,7 +100,9 @@ def test_what_left_recall_is_no_member_and_a_cluster_without_members_ends(herd):
 
 
 def test_a_name_tells_nothing_that_is_private_or_that_one_memory_alone_says(lab):
-    secret = [{"text": f"The mortgage of house {n} is overdue", "visibility": "private"} for n in range(8)]
+    secret = [
+        {"text": f"The mortgage of house {n} is overdue", "visibility": "private"} for n in range(8)
+    ]
     lab.remember([*secret, *GOATS, *SHIPS, "The goat wants hay and salt: quinquennial"])
     lab.graph.clusters.find()
     names = " ".join(lab.graph.clusters.frame()["name"])
@@ -126,9 +146,15 @@ class TestJoining:
 
     def test_the_threshold_is_the_cosine_less_the_mean(self, grown):
         (part,) = self.near(grown, 0.01).change.join
-        (cosine,) = [weight for id, weight in zip(part["source"], part["weight"], strict=True) if id == 21]
+        (cosine,) = [
+            weight for id, weight in zip(part["source"], part["weight"], strict=True) if id == 21
+        ]
         assert self.near(grown, cosine - 1e-3)
-        assert 21 not in [id for made in self.near(grown, min(cosine + 1e-3, 1)).change.join for id in made["source"]]
+        assert 21 not in [
+            id
+            for made in self.near(grown, min(cosine + 1e-3, 1)).change.join
+            for id in made["source"]
+        ]
 
 
 class TestRefinement:
@@ -146,7 +172,9 @@ class TestRefinement:
         assert np.linalg.norm(unit, axis=1) == pytest.approx(1)
 
     def test_near_clusters_merge_into_the_larger_and_keep_its_name(self, herd):
-        herd.policies.use(fond("memlab", cluster_merge=2))  # each counts as near whatever lies within twice a radius
+        herd.policies.use(
+            fond("memlab", cluster_merge=2)
+        )  # each counts as near whatever lies within twice a radius
         kept = centroids_of(herd.io.store.state)
         wide = {id: one.radius for id, one in kept.all.items()}
         for one in kept.all.values():
@@ -157,7 +185,9 @@ class TestRefinement:
             step = refined(state, herd.policies.pack)
         assert step.body["gone"] == [[2, 1]]
         (part,) = step.change.join
-        assert set(part["source"]) == set(range(11, 21)), "one that left recall moves with the others"
+        assert set(part["source"]) == set(range(11, 21)), (
+            "one that left recall moves with the others"
+        )
         assert set(part["target"]) == {names[1]}
         assert wide[1] < 2
 

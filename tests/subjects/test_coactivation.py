@@ -15,7 +15,9 @@ NOTES = [f"note {i} of the bakery" for i in range(6)]
 
 
 # The pack strengthens what is merely recalled together too; here it is success alone that counts.
-SUCCESS_ALONE = load_pack("associative").sources[0].replace("coactivation-gain 0.05", "coactivation-gain 0")
+SUCCESS_ALONE = (
+    load_pack("associative").sources[0].replace("coactivation-gain 0.05", "coactivation-gain 0")
+)
 
 
 @pytest.fixture
@@ -40,7 +42,9 @@ class TestSharedSuccess:
             for hit in hits:
                 if hit.id in (2, 5):
                     associative.feedback(hit, "success")
-            assert pairs(associative) == {(2, 5): (pytest.approx(min(1.0, 0.05 * count)), count - 1)}
+            assert pairs(associative) == {
+                (2, 5): (pytest.approx(min(1.0, 0.05 * count)), count - 1)
+            }
 
     def test_a_failure_joins_nothing(self, associative):
         hits = associative.recall("note of the bakery", limit=3)
@@ -75,7 +79,11 @@ class TestSharedSuccess:
 
     @pytest.mark.long
     @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    @given(st.lists(st.lists(st.sampled_from(["success", "fail", None]), min_size=6, max_size=6), max_size=5))
+    @given(
+        st.lists(
+            st.lists(st.sampled_from(["success", "fail", None]), min_size=6, max_size=6), max_size=5
+        )
+    )
     def test_against_a_table(self, trigrams, judged):
         with memlab.open(embedder=trigrams, clock=memlab.ManualClock(), pack=SUCCESS_ALONE) as lab:
             lab.remember(NOTES, linking="off")
@@ -104,11 +112,23 @@ class TestEdges:
     def test_a_relation_that_was_named_has_a_direction(self, associative):
         associative.graph.link(4, 2, "supersedes", weight=0.98)
         with associative.io.store.reading() as state:
-            same = joined(state, associative.policies.pack, [(2, 4), (2, 3)], relations={(4, 2): "supersedes"})
-            other = joined(state, associative.policies.pack, [(2, 4)], relations={(2, 4): "supersedes"})
+            same = joined(
+                state, associative.policies.pack, [(2, 4), (2, 3)], relations={(4, 2): "supersedes"}
+            )
+            other = joined(
+                state, associative.policies.pack, [(2, 4)], relations={(2, 4): "supersedes"}
+            )
         assert same.strengthen == {"edges": [0], "weight": [1.0]}
-        assert (same.edges["source"], same.edges["target"], same.edges["relation"]) == ([2], [3], ["relates-to"])
-        assert (other.edges["source"], other.edges["target"], other.edges["relation"]) == ([2], [4], ["supersedes"])
+        assert (same.edges["source"], same.edges["target"], same.edges["relation"]) == (
+            [2],
+            [3],
+            ["relates-to"],
+        )
+        assert (other.edges["source"], other.edges["target"], other.edges["relation"]) == (
+            [2],
+            [4],
+            ["supersedes"],
+        )
 
     def test_both_ways_of_one_pair_are_one_edge(self, associative):
         named = {(1, 2): "relates-to", (2, 1): "relates-to"}
@@ -127,7 +147,9 @@ class TestEdges:
         hits = associative.recall("note of the bakery", limit=4)
         gone = hits[1]
         with associative.io.store.writing() as tx:
-            tx.event("delete", {"set": [{"ids": [gone.id], "columns": {"status": "deleted"}}]}, at=0)
+            tx.event(
+                "delete", {"set": [{"ids": [gone.id], "columns": {"status": "deleted"}}]}, at=0
+            )
         for hit in hits:
             associative.feedback(hit, "success")
         associative.agents.verify(hits, hits)
@@ -173,12 +195,17 @@ class TestCommonTag:
     )
     def test_what_most_of_them_bear(self, trigrams, clock, tags, expected):
         with memlab.open(embedder=trigrams, clock=clock, pack="cascade") as lab:
-            lab.remember([{"text": f"note {i}", "tags": given} for i, given in enumerate(tags)], linking="off")
+            lab.remember(
+                [{"text": f"note {i}", "tags": given} for i, given in enumerate(tags)],
+                linking="off",
+            )
             with lab.io.store.reading() as state:
                 assert common_tag(state, lab.policies.pack, np.arange(len(tags))) == expected
 
     def test_the_default_pack_infers_none(self, lab):
-        lab.remember([{"text": f"note {i}", "tags": ["a"] if i else []} for i in range(5)], linking="off")
+        lab.remember(
+            [{"text": f"note {i}", "tags": ["a"] if i else []} for i in range(5)], linking="off"
+        )
         with lab.io.store.reading() as state:
             assert common_tag(state, lab.policies.pack, np.arange(5)) is None
 
@@ -186,7 +213,8 @@ class TestCommonTag:
         with memlab.open(embedder=trigrams, clock=clock, pack="cascade") as lab:
             given = [["rust"], ["rust", "ci"], ["ci", "x"], []]
             lab.remember(
-                [{"text": f"note {i} of the bakery", "tags": tags} for i, tags in enumerate(given)], linking="off"
+                [{"text": f"note {i} of the bakery", "tags": tags} for i, tags in enumerate(given)],
+                linking="off",
             )
             lab.remember("note 4 of the bakery", tags=["rust"], linking="off")
             hits = lab.recall("note of the bakery", limit=5)

@@ -18,7 +18,9 @@ def scanned(lab, tmp_path, files):
 
 
 def rules(found):
-    return dict(zip(found.conventions["text"], found.conventions["files"].list.first(), strict=True))
+    return dict(
+        zip(found.conventions["text"], found.conventions["files"].list.first(), strict=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,9 @@ def rules(found):
 )
 def test_instructions_for_every_tool_are_read(lab, tmp_path, file):
     found = scanned(
-        lab, tmp_path, {file: f"---\nglobs: '*'\n---\n# Style\n\n- {RULE}\n\n```\n- no rule, code it is\n```\n"}
+        lab,
+        tmp_path,
+        {file: f"---\nglobs: '*'\n---\n# Style\n\n- {RULE}\n\n```\n- no rule, code it is\n```\n"},
     )
     assert rules(found) == {RULE: file}
     assert len(lab) == 0
@@ -52,7 +56,10 @@ def test_instructions_for_every_tool_are_read(lab, tmp_path, file):
 
 def test_orders_without_bullets_are_rules_for_agents(lab, tmp_path):
     text = f"You are an expert in TypeScript.\n\n{RULE}\nPrefer interfaces to types.\nThe shop sells tea.\n"
-    assert list(rules(scanned(lab, tmp_path, {".cursorrules": text}))) == [RULE, "Prefer interfaces to types."]
+    assert list(rules(scanned(lab, tmp_path, {".cursorrules": text}))) == [
+        RULE,
+        "Prefer interfaces to types.",
+    ]
 
 
 def test_an_entry_that_goes_on_is_one_rule(lab, tmp_path):
@@ -63,7 +70,9 @@ def test_an_entry_that_goes_on_is_one_rule(lab, tmp_path):
     ]
 
 
-@pytest.mark.parametrize("file", ["docs/howto/agents.md", "src/claude.py", "lib/agents.ts", "docs/README.md"])
+@pytest.mark.parametrize(
+    "file", ["docs/howto/agents.md", "src/claude.py", "lib/agents.ts", "docs/README.md"]
+)
 def test_what_is_only_called_so_is_no_instruction(lab, tmp_path, file):
     assert rules(scanned(lab, tmp_path, {file: f"# Style\n- {RULE}\nreturn found and go\n"})) == {}
 
@@ -85,10 +94,17 @@ def test_what_is_only_called_so_is_no_instruction(lab, tmp_path, file):
                 "The linter biome refuses: noVar.",
             ],
         ),
-        ("biome.jsonc", '{ // why\n "formatter": {"indentStyle": "tab",},}', ["Code is indented by tabs (biome)."]),
+        (
+            "biome.jsonc",
+            '{ // why\n "formatter": {"indentStyle": "tab",},}',
+            ["Code is indented by tabs (biome)."],
+        ),
         (
             ".eslintrc.json",
-            {"extends": ["airbnb"], "rules": {"quotes": ["error", "single"], "no-var": 2, "semi": "off"}},
+            {
+                "extends": ["airbnb"],
+                "rules": {"quotes": ["error", "single"], "no-var": 2, "semi": "off"},
+            },
             ["ESLint extends airbnb.", "ESLint refuses what breaks: quotes single, no-var."],
         ),
         (
@@ -97,7 +113,11 @@ def test_what_is_only_called_so_is_no_instruction(lab, tmp_path, file):
             ["ESLint refuses what breaks: eqeqeq."],
         ),
         (".eslintrc.yml", "rules:\n  no-eval: error\n", ["ESLint refuses what breaks: no-eval."]),
-        (".prettierrc", "semi: false\ntabWidth: 2\n", ["Code is formatted by prettier: semi false, tabWidth 2."]),
+        (
+            ".prettierrc",
+            "semi: false\ntabWidth: 2\n",
+            ["Code is formatted by prettier: semi false, tabWidth 2."],
+        ),
         (
             "prettier.config.js",
             "export default {\n  singleQuote: true,\n}",
@@ -106,13 +126,19 @@ def test_what_is_only_called_so_is_no_instruction(lab, tmp_path, file):
         (
             "tsconfig.json",
             '{ /* all */ "compilerOptions": {"strict": true, "noImplicitReturns": true,} }',
-            ["TypeScript is checked in strict mode.", "TypeScript is checked with noImplicitReturns."],
+            [
+                "TypeScript is checked in strict mode.",
+                "TypeScript is checked with noImplicitReturns.",
+            ],
         ),
         ("tsconfig.json", '{"compilerOptions": {"strict": false}}', []),
         (
             ".editorconfig",
             "root = true\n[*]\nindent_style = space\nindent_size = 2\nmax_line_length = 100\n",
-            ["Files * are indented by space, 2 wide.", "Lines of files * have at most 100 characters."],
+            [
+                "Files * are indented by space, 2 wide.",
+                "Lines of files * have at most 100 characters.",
+            ],
         ),
         (
             "rustfmt.toml",
@@ -137,7 +163,11 @@ def test_what_is_only_called_so_is_no_instruction(lab, tmp_path, file):
                 "Types are checked by pyright in strict mode.",
             ],
         ),
-        ("setup.cfg", "[flake8]\nmax-line-length = 99\n", ["Lines of Python have at most 99 characters (flake8)."]),
+        (
+            "setup.cfg",
+            "[flake8]\nmax-line-length = 99\n",
+            ["Lines of Python have at most 99 characters (flake8)."],
+        ),
         (
             ".aider.conf.yml",
             'lint-cmd: "ruff check"\nread: CONVENTIONS.md\n',
@@ -157,14 +187,26 @@ def test_what_is_only_called_so_is_no_instruction(lab, tmp_path, file):
         ("pnpm-lock.yaml", "", ["Packages are installed by pnpm, no other manager."]),
         ("package-lock.json", "{}", ["Packages are installed by npm, no other manager."]),
         ("uv.lock", "", ["Packages are installed by uv, no other manager."]),
-        ("package.json", {"packageManager": "yarn@4.1.0"}, ["Packages are installed by yarn, no other manager."]),
+        (
+            "package.json",
+            {"packageManager": "yarn@4.1.0"},
+            ["Packages are installed by yarn, no other manager."],
+        ),
         (
             "README.md",
             "## Tech Stack\n\n- **Next.js 14** - the framework\n- [PostgreSQL](https://x.org)\n\n## Use\n- npm start\n",
             ["The tech stack is Next.js 14, PostgreSQL."],
         ),
-        ("README.md", "# Shop\n\nBuilt with Svelte and Go.\n", ["The tech stack is Svelte and Go."]),
-        ("README.md", "## Conventions\n\n- Use pnpm\n- All dates are UTC\n", ["Use pnpm", "All dates are UTC"]),
+        (
+            "README.md",
+            "# Shop\n\nBuilt with Svelte and Go.\n",
+            ["The tech stack is Svelte and Go."],
+        ),
+        (
+            "README.md",
+            "## Conventions\n\n- Use pnpm\n- All dates are UTC\n",
+            ["Use pnpm", "All dates are UTC"],
+        ),
         ("README.md", "## Development\n\n- Getting started\n- Releases\n", []),
     ],
 )
@@ -178,9 +220,18 @@ def test_settings_are_rules_in_words(lab, tmp_path, file, text, expected):
     ("files", "command"),
     [
         ({"package.json": {"devDependencies": {"vitest": "1"}}}, "npx vitest run"),
-        ({"package.json": {"devDependencies": {"jest": "1"}}, "pnpm-lock.yaml": ""}, "pnpm exec jest"),
-        ({"package.json": {"devDependencies": {"mocha": "1"}, "packageManager": "yarn@4"}}, "yarn mocha"),
-        ({"package.json": {"scripts": {"test": "jest --ci"}, "devDependencies": {"jest": "1"}}}, "npm test"),
+        (
+            {"package.json": {"devDependencies": {"jest": "1"}}, "pnpm-lock.yaml": ""},
+            "pnpm exec jest",
+        ),
+        (
+            {"package.json": {"devDependencies": {"mocha": "1"}, "packageManager": "yarn@4"}},
+            "yarn mocha",
+        ),
+        (
+            {"package.json": {"scripts": {"test": "jest --ci"}, "devDependencies": {"jest": "1"}}},
+            "npm test",
+        ),
         ({"requirements-dev.txt": "pytest>=8  # tests\n-r requirements.txt\n"}, "pytest"),
         ({"pyproject.toml": '[tool.poetry.group.dev.dependencies]\npytest = "^8"\n'}, "pytest"),
         ({"tests/test_a.py": "import unittest\n"}, "python -m unittest"),
@@ -197,11 +248,16 @@ def test_how_tests_are_run_is_known_without_their_settings(lab, tmp_path, files,
 @pytest.mark.parametrize(
     "file", ["biome.json", "tsconfig.json", "rustfmt.toml", "ruff.toml", ".prettierrc", "setup.cfg"]
 )
-@pytest.mark.parametrize("text", ["{", "[", '{"formatter": 7, "compilerOptions": []}', "[x", "\x00", "x" * 50_000])
+@pytest.mark.parametrize(
+    "text", ["{", "[", '{"formatter": 7, "compilerOptions": []}', "[x", "\x00", "x" * 50_000]
+)
 def test_a_broken_file_is_left_out_and_the_others_count(lab, tmp_path, file, text):
     found = scanned(lab, tmp_path, {file: text, ".cursorrules": f"- {RULE}"})
     assert RULE in rules(found)
 
 
 def test_comments_in_json_are_no_strings():
-    assert jsonc('{"a": "http://x", /* , */ "b": ["//", 2,], // end\n}') == {"a": "http://x", "b": ["//", 2]}
+    assert jsonc('{"a": "http://x", /* , */ "b": ["//", 2,], // end\n}') == {
+        "a": "http://x",
+        "b": ["//", 2],
+    }

@@ -71,7 +71,9 @@ class TestWhatMayGo:
     def may(self, lab, **more):
         with lab.io.store.reading() as state:
             days = more.pop("older_than", lab.policies.pack.number("consolidate-days"))
-            found = candidates(state, lab.policies.pack, lab.io.store.clock(), older_than=days, **more)
+            found = candidates(
+                state, lab.policies.pack, lab.io.store.clock(), older_than=days, **more
+            )
             return (found + 1).tolist()
 
     @pytest.mark.parametrize(
@@ -116,13 +118,21 @@ class TestWhatMayGo:
         assert self.may(lab) == [1]
 
     def test_null_is_no(self, lab):
-        lab.policies.use("(require memlab.dialect *)\n(pack some)\n(defpolicy consolidate [ttl-days] (> ttl-days 3))")
+        lab.policies.use(
+            "(require memlab.dialect *)\n(pack some)\n(defpolicy consolidate [ttl-days] (> ttl-days 3))"
+        )
         lab.remember([{"text": "a"}, {"text": "b", "ttl_days": 5}])
         assert self.may(lab) == [2]
 
     def test_associative_lets_go_what_has_little_energy_left(self):
         policy = load_pack("associative").policies["consolidate"]
-        given = {"kind": "learning", "pinned": False, "age-days": 200.0, "older-than": 90.0, "retention": 0.25}
+        given = {
+            "kind": "learning",
+            "pinned": False,
+            "age-days": 200.0,
+            "older-than": 90.0,
+            "retention": 0.25,
+        }
         given |= {"importance": 0.5}
         assert policy.row(given) is True
         assert policy.row({**given, "importance": 0.8}) is False
@@ -153,15 +163,28 @@ class TestGroups:
         )
         labels = chance.integers(-1, 3, 200)
         with lab.io.store.reading() as state:
-            found = groups(state, np.arange(200), labels, {n: f"g{n}" for n in range(3)}, least=3, keep=2)
+            found = groups(
+                state, np.arange(200), labels, {n: f"g{n}" for n in range(3)}, least=3, keep=2
+            )
         slow = {}
         for row in lab.memories.to_dicts():
             label = int(labels[row["id"] - 1])
             if label >= 0:
                 bound = row["session"] if row["scope"] == "session" else None
-                key = (label, row["project"], row["visibility"], row["creator"], row["scope"], bound)
+                key = (
+                    label,
+                    row["project"],
+                    row["visibility"],
+                    row["creator"],
+                    row["scope"],
+                    bound,
+                )
                 slow.setdefault(key, []).append((-row["importance"], row["id"] - 1))
-        expected = sorted(sorted(row for _, row in sorted(group)[2:]) for group in slow.values() if len(group) >= 5)
+        expected = sorted(
+            sorted(row for _, row in sorted(group)[2:])
+            for group in slow.values()
+            if len(group) >= 5
+        )
         assert [one.rows.tolist() for one in found] == expected
         assert {one.of for one in found} <= {"g0", "g1", "g2"}
 
@@ -196,8 +219,14 @@ class TestASummary:
             assert not left.strip(" .")
 
     def test_quotes_no_question_and_no_bare_exclamation_while_something_is_stated(self):
-        said = ["Does the goat eat hay? See you!", "The goat eats hay. Great!", "Hay for the goat? It is in the barn"]
-        members = [Told(text, ("Ada", "Bob", "Ada")[n], n * 86_400_000_000) for n, text in enumerate(said)]
+        said = [
+            "Does the goat eat hay? See you!",
+            "The goat eats hay. Great!",
+            "Hay for the goat? It is in the barn",
+        ]
+        members = [
+            Told(text, ("Ada", "Bob", "Ada")[n], n * 86_400_000_000) for n, text in enumerate(said)
+        ]
         text = worded(members, load_embedder(None), 120, language="english")
         head, body = text.split("): ")
         assert head == "Goat, hay (3 notes, 1970-01-01 to 1970-01-03"
@@ -233,13 +262,20 @@ class TestASummary:
         (id,) = made.ids
         row = lab.memories.row(id - 1, named=True)
         assert (row["kind"], row["provenance"], row["source"]) == ("summary", "inferred", "system")
-        assert (row["project"], row["session"], row["creator"], row["tags"]) == ("farm", "s", "ann", ["goats"])
+        assert (row["project"], row["session"], row["creator"], row["tags"]) == (
+            "farm",
+            "s",
+            "ann",
+            ["goats"],
+        )
         assert row["agents"] == ["ann", "bob"]
         assert (row["importance"], row["emotional_weight"]) == pytest.approx((0.5, 50))
         assert row["confidence"] == pytest.approx(0.4)
         assert (row["success"], row["fail"], row["access"]) == (2, 1, 0)
         assert (row["first_message"], row["last_message"]) == (1, 7)
-        assert row["created"].isoformat() == f"{created[-1]}+00:00", "consolidating makes nothing old look new"
+        assert row["created"].isoformat() == f"{created[-1]}+00:00", (
+            "consolidating makes nothing old look new"
+        )
         assert row["valid_from"].isoformat() == f"{created[0]}+00:00"
 
     def test_keeps_the_most_important_beside_it(self, old, clock):
@@ -273,7 +309,9 @@ class TestTheWayBack:
 
     def test_with_tags_statuses_and_any_order(self, lab, clock):
         lab.remember(rows(tags=["farm"], files=["a.py"]))
-        lab.policies.use('(require memlab.dialect *)\n(pack all :inherits memlab)\n(setting fact-status "staged")')
+        lab.policies.use(
+            '(require memlab.dialect *)\n(pack all :inherits memlab)\n(setting fact-status "staged")'
+        )
         clock.advance(days=100)
         lab.graph.clusters.find()
         before = content_of(lab)
@@ -340,7 +378,10 @@ class TestTheWayBack:
         lab.graph.link(inner.ids[0], 20)
         outer = lab.upkeep.consolidation.run(by="communities")
         assert outer.frame["members"].to_list() == [[19, 20]]
-        with pytest.warns(RenamedWarning), pytest.raises(InputError, match="part of another summary"):
+        with (
+            pytest.warns(RenamedWarning),
+            pytest.raises(InputError, match="part of another summary"),
+        ):
             lab.upkeep.consolidation.undo(inner.ids[0])
         lab.restore(outer.ids[0])
         lab.restore(inner.ids[0])
@@ -360,7 +401,10 @@ class TestOnceAndWhole:
         head = lab.io.store.journal.head
         dry = lab.upkeep.consolidation.run(dry_run=True)
         assert (lab.io.store.journal.head, dry.ids, dry.event) == (head, [], None)
-        assert lab.upkeep.consolidation.run().frame["members"].to_list() == dry.frame["members"].to_list()
+        assert (
+            lab.upkeep.consolidation.run().frame["members"].to_list()
+            == dry.frame["members"].to_list()
+        )
 
     def test_what_the_caller_raises_leaves_nothing_behind(self, old):
         calls = []
@@ -420,7 +464,9 @@ class TestPrivacy:
             seen = str(chance.choice(["private", "team", "project"]))
             who, project = str(chance.choice(["ann", "bob"])), str(chance.choice(["api", "web"]))
             words = f"{row['text']} mark-{seen}-{who}-{project}"
-            mixed.append({**row, "text": words, "visibility": seen, "creator": who, "project": project})
+            mixed.append(
+                {**row, "text": words, "visibility": seen, "creator": who, "project": project}
+            )
         lab.remember(mixed)
         clock.advance(days=100)
         made = lab.upkeep.consolidation.run()
@@ -430,7 +476,9 @@ class TestPrivacy:
             assert marks == {f"mark-{row['visibility']}-{row['creator']}-{row['project']}"}
 
     def test_a_summary_from_outside_goes_through_the_gate(self, old):
-        made = old.upkeep.consolidation.run(summarise=lambda texts: "The key is AKIAIOSFODNN7EXAMPLE")
+        made = old.upkeep.consolidation.run(
+            summarise=lambda texts: "The key is AKIAIOSFODNN7EXAMPLE"
+        )
         assert made.redacted == 3
         assert not old.memories["text"].str.contains("AKIAIOSFODNN7EXAMPLE").any()
 
@@ -489,7 +537,16 @@ class TestExtraction:
         """Two groups of likes and one outsider: two sentences are one of each group."""
         said = ["a one", "a two", "a three", "b one", "b two", "b three", "lonely"]
         vectors = np.array(
-            [[99, 9, 0], [99, 0, 0], [99, 9, 9], [0, 99, 9], [0, 99, 0], [9, 99, 9], [-60, -60, 90]], np.int8
+            [
+                [99, 9, 0],
+                [99, 0, 0],
+                [99, 9, 9],
+                [0, 99, 9],
+                [0, 99, 0],
+                [9, 99, 9],
+                [-60, -60, 90],
+            ],
+            np.int8,
         )
         both = chosen(said, vectors, count_tokens("a three b three"))
         assert len({said[place][0] for place in both}) == 2
@@ -500,7 +557,9 @@ class TestExtraction:
         st.randoms(use_true_random=False),
     )
     def test_budget_order_and_no_repetition(self, said, budget, chance):
-        vectors = np.array([[chance.randint(-127, 127) for _ in range(4)] for _ in said], dtype=np.int8)
+        vectors = np.array(
+            [[chance.randint(-127, 127) for _ in range(4)] for _ in said], dtype=np.int8
+        )
         places = chosen(said, vectors, budget)
         assert places == sorted(set(places))
         assert count_tokens(" ".join(said[place] for place in places)) <= budget
@@ -535,7 +594,9 @@ def test_a_lab_without_anything_old_is_left_alone(lab):
     assert not lab.upkeep.consolidation.run()
     lab.remember("new")
     assert not lab.upkeep.consolidation.run()
-    assert lab.io.store.journal.head == memlab.open(embedder=lab.io.embedder).io.store.journal.head + 1
+    assert (
+        lab.io.store.journal.head == memlab.open(embedder=lab.io.embedder).io.store.journal.head + 1
+    )
 
 
 def test_any_prefix_of_the_journal_and_then_the_rest_is_all_of_it(old, tmp_path):
@@ -549,7 +610,9 @@ def test_any_prefix_of_the_journal_and_then_the_rest_is_all_of_it(old, tmp_path)
     for cut_at in range(1, len(events)):
         state = folded(new_state(), events[:cut_at], journal)
         save_snapshot(state, tmp_path)
-        state = folded(load_snapshot(latest_snapshot(tmp_path), PROJECTIONS).state, events[cut_at:], journal)
+        state = folded(
+            load_snapshot(latest_snapshot(tmp_path), PROJECTIONS).state, events[cut_at:], journal
+        )
         assert state.memories().equals(whole.memories())
         assert state.edge_frame().equals(whole.edge_frame())
         for name in ("clusters", "summaries"):
@@ -564,7 +627,9 @@ def folded(state, events, contents):
 
 @pytest.mark.long
 @settings(max_examples=20)
-@given(st.lists(st.tuples(*map(st.sampled_from, FIELDS.values())), min_size=12, max_size=40), st.data())
+@given(
+    st.lists(st.tuples(*map(st.sampled_from, FIELDS.values())), min_size=12, max_size=40), st.data()
+)
 def test_consolidating_and_undoing_is_as_if_nothing_was(trigrams, kinds, data):
     """Whatever the memories are; and each member was live before and consolidated in between."""
     clock = memlab.ManualClock("2026-01-01T00:00:00")
@@ -572,7 +637,10 @@ def test_consolidating_and_undoing_is_as_if_nothing_was(trigrams, kinds, data):
     with memlab.open(embedder=trigrams, clock=clock) as lab:
         lab.policies.use(EPISODES)
         lab.remember(
-            [{"text": text, **dict(zip(FIELDS, given, strict=True))} for text, given in zip(texts, kinds, strict=False)]
+            [
+                {"text": text, **dict(zip(FIELDS, given, strict=True))}
+                for text, given in zip(texts, kinds, strict=False)
+            ]
         )
         for id in data.draw(st.lists(st.integers(1, len(kinds)), unique=True, max_size=5)):
             lab.forget(id)
@@ -584,7 +652,9 @@ def test_consolidating_and_undoing_is_as_if_nothing_was(trigrams, kinds, data):
         for ids in made.frame["members"]:
             assert {was[id] for id in ids} == {"active"}
             assert {status[id] for id in ids} == {"consolidated"}
-        assert all(status[id] == was[id] for id in was if id not in set(made.frame["members"].explode()))
+        assert all(
+            status[id] == was[id] for id in was if id not in set(made.frame["members"].explode())
+        )
         assert not lab.upkeep.consolidation.run(keep=2), "what is left is too few of a kind"
         for id in data.draw(st.permutations(made.ids)):
             lab.restore(id)

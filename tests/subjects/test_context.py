@@ -67,10 +67,17 @@ class TestBudget:
     @pytest.mark.long
     @examples(150, 15)
     @given(
-        st.sampled_from(PACKS), st.lists(rows(), max_size=25), st.integers(1, 500) | st.just(5_000), st.integers(0, 200)
+        st.sampled_from(PACKS),
+        st.lists(rows(), max_size=25),
+        st.integers(1, 500) | st.just(5_000),
+        st.integers(0, 200),
     )
-    def test_no_lab_and_no_budget_make_a_context_longer_than_that(self, trigrams, pack, given_rows, budget, tier_3):
-        changed = memlab.load_pack(f"(pack other :inherits {pack}) (setting tier-3-tokens {tier_3})")
+    def test_no_lab_and_no_budget_make_a_context_longer_than_that(
+        self, trigrams, pack, given_rows, budget, tier_3
+    ):
+        changed = memlab.load_pack(
+            f"(pack other :inherits {pack}) (setting tier-3-tokens {tier_3})"
+        )
         with opened(trigrams, changed) as lab:
             try:
                 lab.remember(given_rows, linking="off")
@@ -82,9 +89,16 @@ class TestBudget:
                 found = lab.context(task, budget=budget, session="s")
                 assert found.tokens == count_tokens(found.text) <= budget
                 assert count_tokens(found.markdown) <= budget
-                assert sum(count_tokens(message["content"]) for message in found.messages()) <= budget
+                assert (
+                    sum(count_tokens(message["content"]) for message in found.messages()) <= budget
+                )
                 assert found.frame["memory_id"].to_list() == list(found.hits.ids)
-                assert bool(found.text) == bool(found.markdown) == bool(found.messages()) == (len(found) > 0)
+                assert (
+                    bool(found.text)
+                    == bool(found.markdown)
+                    == bool(found.messages())
+                    == (len(found) > 0)
+                )
                 assert seen.isdisjoint(found.hits.ids), "nothing twice in a session"
                 assert set(found.left_out["memory_id"]).isdisjoint(found.hits.ids)
                 assert_within_its_marks(found.text)
@@ -126,10 +140,16 @@ class TestUntrusted:
 
     def test_in_markdown_nothing_is_markup(self, lab):
         lab.remember(
-            [{"text": text, "triggers": ["task"], "kind": kind} for text in HOSTILE for kind in ("fact", "gotcha")],
+            [
+                {"text": text, "triggers": ["task"], "kind": kind}
+                for text in HOSTILE
+                for kind in ("fact", "gotcha")
+            ],
             linking="off",
         )
-        lab.remember("note", triggers=["task"], kind="gotcha", files=["a](javascript:x) **b** <b>.py"])
+        lab.remember(
+            "note", triggers=["task"], kind="gotcha", files=["a](javascript:x) **b** <b>.py"]
+        )
         lab.facts.add("Eve](http://x) <b>", "likes", "![x](y)", triggers=["task"])
         page = mistune.html(lab.context("the task", budget=9_000).markdown)
         assert set(re.findall(r"<(/?\w+)", page)) == {
@@ -192,8 +212,12 @@ class TestSessions:
 
 class TestDeciding:
     def test_the_policy_inject_decides_what_goes_in(self, lab):
-        lab.remember([{"text": f"note {kind}", "kind": kind} for kind in ("fact", "gotcha", "decision")])
-        lab.policies.install("inject", '(fn [kind tier] (if (= kind "gotcha") tier 0))', reason="warnings alone")
+        lab.remember(
+            [{"text": f"note {kind}", "kind": kind} for kind in ("fact", "gotcha", "decision")]
+        )
+        lab.policies.install(
+            "inject", '(fn [kind tier] (if (= kind "gotcha") tier 0))', reason="warnings alone"
+        )
         found = lab.context("note")
         assert found.frame["memory_id"].to_list() == [2]
         assert dict(found.left_out.select("memory_id", "why").iter_rows()) == {
@@ -202,7 +226,9 @@ class TestDeciding:
         }
 
     def test_it_orders_what_goes_in(self, lab):
-        lab.remember([{"text": f"note {n}", "importance": n / 10} for n in range(1, 6)], linking="off")
+        lab.remember(
+            [{"text": f"note {n}", "importance": n / 10} for n in range(1, 6)], linking="off"
+        )
         lab.policies.install("inject", "(fn [importance] importance)", reason="what matters first")
         assert lab.context("note").frame["memory_id"].to_list()[:5] == [5, 4, 3, 2, 1]
 
@@ -225,7 +251,9 @@ class TestDeciding:
     def test_the_kinds_of_tier_1_are_a_setting(self, lab):
         lab.remember([{"text": f"something {n}"} for n in range(30)], linking="off")
         lab.remember("The user is a vegetarian", kind="personal")
-        lab.policies.use(memlab.load_pack('(pack mine :inherits memlab) (setting always-kinds "personal goal")'))
+        lab.policies.use(
+            memlab.load_pack('(pack mine :inherits memlab) (setting always-kinds "personal goal")')
+        )
         assert "always: personal" in set(lab.context("something").frame["reason"])
 
     def test_what_is_pinned_comes_before_what_is_nearer(self, lab):
@@ -235,19 +263,29 @@ class TestDeciding:
             + [{"text": f"rope and sail {n}", "kind": "convention"} for n in range(60)],
             linking="off",
         )
-        lab.policies.use(memlab.load_pack("(pack wide :inherits memlab) (setting tier-1-tokens 100000)"))
+        lab.policies.use(
+            memlab.load_pack("(pack wide :inherits memlab) (setting tier-1-tokens 100000)")
+        )
         reasons = lab.context("rope and sail", budget=100_000).frame["reason"].value_counts()
-        assert dict(reasons.filter(pl.col("reason").is_in(["pinned", "always: convention"])).rows()) == {
+        assert dict(
+            reasons.filter(pl.col("reason").is_in(["pinned", "always: convention"])).rows()
+        ) == {
             "pinned": 10,
             "always: convention": 22,
         }
 
     @pytest.mark.parametrize("tier_2", [200, 400])
     def test_names_take_at_most_half_of_tier_2(self, lab, tier_2):
-        lab.remember([{"text": f"note {n}", "files": ["src/goat.py"]} for n in range(30)], linking="off")
+        lab.remember(
+            [{"text": f"note {n}", "files": ["src/goat.py"]} for n in range(30)], linking="off"
+        )
         lab.remember([f"the goat eats hay {n}" for n in range(30)], linking="off")
-        lab.policies.use(memlab.load_pack(f"(pack narrow :inherits memlab) (setting tier-2-tokens {tier_2})"))
-        frame = lab.context("the goat eats hay, says src/goat.py", budget=5_000).frame.filter(tier=2)
+        lab.policies.use(
+            memlab.load_pack(f"(pack narrow :inherits memlab) (setting tier-2-tokens {tier_2})")
+        )
+        frame = lab.context("the goat eats hay, says src/goat.py", budget=5_000).frame.filter(
+            tier=2
+        )
         named = frame.filter(reason="file")["tokens"].sum()
         assert 0 < named <= tier_2 // 2
         assert tier_2 // 2 < frame["tokens"].sum() <= tier_2, "the best of the recall have the rest"
@@ -265,7 +303,11 @@ class TestDeciding:
 
     @pytest.mark.parametrize(
         ("given", "message"),
-        [({"files": [" "]}, "one of them is empty"), ({"budget": 0}, "at least 1"), ({"files": [3]}, "files")],
+        [
+            ({"files": [" "]}, "one of them is empty"),
+            ({"budget": 0}, "at least 1"),
+            ({"files": [3]}, "files"),
+        ],
     )
     def test_nonsense_is_refused(self, lab, given, message):
         with pytest.raises(InputError, match=message):
@@ -280,9 +322,9 @@ class TestSlates:
         assert found.decision == found.hits.decision
         assert set(found.hits.ids) == {1, 2}
         assert lab.feedback(found.hits[0], "success").decision == found.decision
-        assert lab.agents.credits.answer("Deploys go out on Tuesdays", found.hits).frame["memory_id"].to_list() == list(
-            found.hits.ids
-        )
+        assert lab.agents.credits.answer("Deploys go out on Tuesdays", found.hits).frame[
+            "memory_id"
+        ].to_list() == list(found.hits.ids)
         assert lab.memories["access"].to_list() == [1, 1], "what was injected was used"
         shown = lab.slates().exposures.collect()
         assert shown["memory_id"].to_list() == list(found.hits.ids)
@@ -291,9 +333,13 @@ class TestSlates:
 
     @pytest.mark.parametrize("pack", ["associative", "cascade"])
     def test_what_a_recall_finds_has_the_same_activation_beside_what_is_named(self, trigrams, pack):
-        with opened(trigrams, memlab.load_pack(f"(pack small :inherits {pack}) (setting pool 25)")) as lab:
+        with opened(
+            trigrams, memlab.load_pack(f"(pack small :inherits {pack}) (setting pool 25)")
+        ) as lab:
             lab.remember([f"note {n} on boats" for n in range(20)], linking="off")
-            lab.remember([{"text": f"always {n}", "pinned": True} for n in range(20)], linking="off")
+            lab.remember(
+                [{"text": f"always {n}", "pinned": True} for n in range(20)], linking="off"
+            )
             for n in range(1, 20):
                 lab.graph.link(n, n + 1, weight=0.5)
             for log in (False, True):
@@ -301,14 +347,22 @@ class TestSlates:
                 beside = lab.context("note 3 on boats", log=log).slate
                 assert len(beside) > len(plain)
                 for name in ("seed", "received", "activation", "hops"):
-                    ours = dict(zip(beside.ids.tolist(), beside.numbers[name].tolist(), strict=True))
-                    theirs = dict(zip(plain.ids.tolist(), plain.numbers[name].tolist(), strict=True))
+                    ours = dict(
+                        zip(beside.ids.tolist(), beside.numbers[name].tolist(), strict=True)
+                    )
+                    theirs = dict(
+                        zip(plain.ids.tolist(), plain.numbers[name].tolist(), strict=True)
+                    )
                     assert {id: ours[id] for id in theirs} == theirs
-                    assert name != "hops" or {ours[id] for id in ours.keys() - theirs.keys()} == {1.0}
+                    assert name != "hops" or {ours[id] for id in ours.keys() - theirs.keys()} == {
+                        1.0
+                    }
 
     def test_a_challenger_is_compared_in_contexts(self, lab, clock):
         topics = ["harbour", "boat", "tide", "rope", "sail"]
-        lab.remember([f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)])
+        lab.remember(
+            [f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)]
+        )
         lab.remember("Always ask", kind="convention")
         for design in ("extra", "lot"):
             words = '(pack words "Words alone.") (defpolicy recall-score [lexical] lexical)'
@@ -316,11 +370,15 @@ class TestSlates:
             drawn = 0
             for number in range(20):
                 clock.advance(hours=1)
-                found = lab.context(f"what of the {topics[number % 5]} and note {number}", budget=150 + 20 * number)
+                found = lab.context(
+                    f"what of the {topics[number % 5]} and note {number}", budget=150 + 20 * number
+                )
                 assert found.tokens <= found.budget
                 assert 41 in found.hits.ids, "what a prompt always holds is not drawn"
                 assert found.frame["memory_id"].to_list() == list(found.hits.ids)
-                inclusion = dict(zip(found.slate.ids.tolist(), found.slate.inclusion.tolist(), strict=True))
+                inclusion = dict(
+                    zip(found.slate.ids.tolist(), found.slate.inclusion.tolist(), strict=True)
+                )
                 assert inclusion[41] == 1.0
                 assert all(inclusion[id] > 0 for id in found.hits.ids)
                 drawn += len(found.slate.probes)
@@ -329,7 +387,9 @@ class TestSlates:
             lab.policies.end_challenge("words")
 
     def test_a_history_is_lived_again_with_its_contexts(self, lab):
-        lab.remember([{"text": f"note {n}", "kind": "decision" if n % 3 else "fact"} for n in range(60)])
+        lab.remember(
+            [{"text": f"note {n}", "kind": "decision" if n % 3 else "fact"} for n in range(60)]
+        )
         lab.policies.use(memlab.load_pack("(pack sure :inherits memlab) (setting probe-rate 0)"))
         task = "note 3 and 5"
         first = lab.context(task, session="s", budget=200, files=["src/a.py"])
@@ -352,7 +412,9 @@ class TestSlates:
 
     def test_a_purge_takes_names_and_texts_out_of_it(self, disk, tmp_path):
         with disk() as lab:
-            lab.remember("the monkey wrench is in the red barn", session="wednesday-x", project="zephyr")
+            lab.remember(
+                "the monkey wrench is in the red barn", session="wednesday-x", project="zephyr"
+            )
             lab.remember("tabs")
             lab.context("where is the monkey wrench?", session="wednesday-x", project="zephyr")
             receipt = lab.purge(session="wednesday-x")
@@ -368,7 +430,9 @@ class TestViewers:
         lab.remember("The goat eats hay", creator="bob", kind="decision")
         secret = {"visibility": "private", "creator": "ann"}
         lab.remember("Ann hides gold by the goat", kind="decision", **secret)
-        lab.remember("Ann's goat is sick", triggers=["goat"], files=["src/goat.py"], pinned=True, **secret)
+        lab.remember(
+            "Ann's goat is sick", triggers=["goat"], files=["src/goat.py"], pinned=True, **secret
+        )
         lab.facts.add("Ann", "owns", "a goat", **secret)
         return lab
 
@@ -394,18 +458,28 @@ class TestViewers:
 class TestMetrics:
     def test_tokens_injected_referenced_and_saved(self, lab, clock):
         turns = [
-            {"text": f"turn {n}: {'many words of a long search ' * 10}", "kind": "turn", "session": "s1"}
+            {
+                "text": f"turn {n}: {'many words of a long search ' * 10}",
+                "kind": "turn",
+                "session": "s1",
+            }
             for n in range(6)
         ]
         lab.remember(turns)
         clock.advance(hours=1)
         gotcha = lab.remember(
-            "the lock comes first", kind="gotcha", files=["src/a.py"], session="s1", triggers=["lock"]
+            "the lock comes first",
+            kind="gotcha",
+            files=["src/a.py"],
+            session="s1",
+            triggers=["lock"],
         )
         lab.remember("nobody asks for this", session="s2")
         contexts = [lab.context("the lock in a.py", budget=120) for _ in range(3)]
         lab.feedback(next(hit for hit in contexts[0].hits if hit.id == gotcha.id), "success")
-        lab.agents.credits.answer("Take the lock first, it comes first: the lock.", contexts[1].hits)
+        lab.agents.credits.answer(
+            "Take the lock first, it comes first: the lock.", contexts[1].hits
+        )
         found = lab.agents.metrics()
         searched = count_tokens("".join(row["text"] for row in turns))
         assert found["contexts"] == 3
@@ -442,7 +516,9 @@ class TestMetrics:
         assert whole["memories"][0]["reason"] == "file"
         assert run("context", tmp_path / "lab", "tabs?", "--session", "s").output == ""
         assert "**" in run("context", tmp_path / "lab", "tabs?", "--format", "markdown").output
-        assert run("context", tmp_path / "lab", "tabs?", "--format", "messages").output.startswith('[{"role": "user"')
+        assert run("context", tmp_path / "lab", "tabs?", "--format", "messages").output.startswith(
+            '[{"role": "user"'
+        )
         assert json_of("agent", "metrics", tmp_path / "lab")["metrics"]["contexts"] == 3
         page = tmp_path / "page.html"
         assert "tokens-saved" in run("agent", "metrics", tmp_path / "lab", "--report", page).output
@@ -478,7 +554,9 @@ def test_files_are_known_by_path_name_stem_and_folder(lab):
 
 def test_hashed_vectors_do_for_a_context(clock):
     """No embedder is asked for more than a question."""
-    with memlab.open(embedder=load_embedder(lambda texts: [[1.0, 2.0]] * len(texts), name="flat"), clock=clock) as lab:
+    with memlab.open(
+        embedder=load_embedder(lambda texts: [[1.0, 2.0]] * len(texts), name="flat"), clock=clock
+    ) as lab:
         lab.remember("tabs")
         assert ": tabs" in lab.context("tabs").text
 

@@ -74,11 +74,17 @@ def test_what_nothing_tells_of_was_active():
 
 
 def test_what_was_retracted_is_not_what_one_goes_back_to():
-    events = [remember(1, status="confirmed"), sets(2, [1], status="retracted"), sets(3, [1], status="deleted")]
+    events = [
+        remember(1, status="confirmed"),
+        sets(2, [1], status="retracted"),
+        sets(3, [1], status="deleted"),
+    ]
     assert statuses_of(events, [0]) == {0: "confirmed"}
 
 
-@pytest.mark.parametrize("status", [status for status in STATUSES if status not in (*RECALLABLE, "purged")])
+@pytest.mark.parametrize(
+    "status", [status for status in STATUSES if status not in (*RECALLABLE, "purged")]
+)
 def test_everything_comes_back_but_what_is_purged(status):
     state = folded(remember(1), sets(2, [1], status=status))
     state.fold([Event(3, "restore", restored(state, [0], {0: "active"}, 30).body())], Shelf())
@@ -86,14 +92,18 @@ def test_everything_comes_back_but_what_is_purged(status):
 
 
 def test_what_was_superseded_comes_back_when_what_took_its_place_is_out_of_use():
-    state = folded(remember(2), sets(2, [1], status="superseded", superseded_by=2.0, valid_until=20))
+    state = folded(
+        remember(2), sets(2, [1], status="superseded", superseded_by=2.0, valid_until=20)
+    )
     with pytest.raises(InputError, match="superseded by memory 2, which is in use"):
         restored(state, [0], {0: "active"}, 30)
     state.fold([sets(3, [2], "deprecate", status="deprecated")], Shelf())
     state.fold([Event(4, "restore", restored(state, [0], {0: "active"}, 30).body())], Shelf())
-    assert state.memories().row(0, named=True) | {"status": "active", "superseded_by": None, "valid_until": None} == (
-        state.memories().row(0, named=True)
-    )
+    assert state.memories().row(0, named=True) | {
+        "status": "active",
+        "superseded_by": None,
+        "valid_until": None,
+    } == (state.memories().row(0, named=True))
 
 
 def test_a_reason_goes_with_the_flag():
@@ -132,7 +142,9 @@ def test_both_sides_of_a_succession_are_up_for_review_once():
     )
     found = joined_by_succession(state, [1]).select("memory_id", "how").rows()
     assert sorted(found) == [(1, "superseded by it"), (3, "supersedes it"), (4, "superseded by it")]
-    assert (1, "derived from it") in joined_by_succession(state, [1], derived=True).select("memory_id", "how").rows()
+    assert (1, "derived from it") in joined_by_succession(state, [1], derived=True).select(
+        "memory_id", "how"
+    ).rows()
 
 
 # -- what a purge writes in place -----------------------------------------------------------------------------------
@@ -179,7 +191,10 @@ def test_an_edge_keeps_its_number_because_a_placeholder_stands_for_a_tag():
 
 
 def test_the_purge_takes_the_edges_away_and_marks_the_row():
-    events = [remember(2, tags=[["x"], ["y"]]), Event(2, "link", {"edges": {"source": [2], "target": [1]}})]
+    events = [
+        remember(2, tags=[["x"], ["y"]]),
+        Event(2, "link", {"edges": {"source": [2], "target": [1]}}),
+    ]
     state = folded(*events)
     change, tombstones = purging(state, np.array([0]), 9)
     assert change.unlink == [0, 2]
@@ -196,7 +211,9 @@ def test_own_fields_lose_texts_names_of_nobody_else_and_the_vector_beside_a_text
     long = "the quokkas sleep in the shed behind the house"
     nobody: frozenset[str] = frozenset()
     cut = Cut(frozenset({long}), {long[:12]: (long,)})
-    out = PurgePlan(np.array([1]), frozenset({"Zoe Q", "person"}), nobody, nobody, cut, np.array([0]), "7")
+    out = PurgePlan(
+        np.array([1]), frozenset({"Zoe Q", "person"}), nobody, nobody, cut, np.array([0]), "7"
+    )
     event = Event(
         9,
         "verify",
@@ -227,10 +244,15 @@ def test_what_a_person_declared_keeps_its_name():
 
 
 def test_a_part_that_sets_many_is_split():
-    event = sets(3, [1, 2, 3], importance=[0.1, 0.2, 0.3], branch=["a", "b", "c"], tags=[["p"], ["q"], None])
+    event = sets(
+        3, [1, 2, 3], importance=[0.1, 0.2, 0.3], branch=["a", "b", "c"], tags=[["p"], ["q"], None]
+    )
     state = folded(remember(3), event)
     assert redact_event(event, gone(state, [remember(3), event], 2))["set"] == [
-        {"ids": [1, 2, 3], "columns": {"importance": [0.1, 0.2, 0.3], "tags": [["p"], ["[purged 3-1]"], None]}},
+        {
+            "ids": [1, 2, 3],
+            "columns": {"importance": [0.1, 0.2, 0.3], "tags": [["p"], ["[purged 3-1]"], None]},
+        },
         {"ids": [1, 3], "columns": {"branch": ["a", "c"]}},
     ]
 
@@ -244,7 +266,9 @@ def test_imported_edges_lead_to_placeholders_where_only_the_purged_had_them():
         "weight": [1.0] * 3,
     }
     nobody: frozenset[str] = frozenset()
-    out = PurgePlan(np.array([1]), frozenset({"alone"}), nobody, nobody, Cut(nobody, {}), np.array([0]), "5")
+    out = PurgePlan(
+        np.array([1]), frozenset({"alone"}), nobody, nobody, Cut(nobody, {}), np.array([0]), "5"
+    )
     body = redact_event(Event(1, "import", {"graph": graph}), out)["graph"]
     assert body["nodes"] == [["tag", "shared"], ["tag", "[purged 5-1]"], ["tag", "[purged 5-2]"]]
     assert body["target"] == [-3, -1, -2]
@@ -269,18 +293,31 @@ def test_a_cluster_is_not_called_by_a_word_that_only_the_purged_said():
             return [["the quokka sleeps", "the goat sleeps", "a goat eats"][id - 1] for id in ids]
 
     join = {"source": [1, 2, 3], "kind": "cluster", "relation": "in-cluster", "weight": [1.0] * 3}
-    body = {"clusters": [{"id": 1, "name": "quokka", "size": 2}, {"id": 2, "name": "goat", "size": 1}]}
-    events = [remember(3), Event(2, "cluster", {**body, "join": [{**join, "target": ["quokka", "quokka", "goat"]}]})]
+    body = {
+        "clusters": [{"id": 1, "name": "quokka", "size": 2}, {"id": 2, "name": "goat", "size": 1}]
+    }
+    events = [
+        remember(3),
+        Event(2, "cluster", {**body, "join": [{**join, "target": ["quokka", "quokka", "goat"]}]}),
+    ]
     state = new_state()
     state.fold(events, Said())
     after = redact_event(events[1], gone(state, events, 1))
     assert after["join"][0]["target"] == ["[purged 3-1]", "[purged 3-1]", "goat"]
     assert [cluster["name"] for cluster in after["clusters"]] == ["[purged 3-1]", "goat"]
-    assert redact_event(events[1], gone(state, events, 3))["join"][0]["target"] == ["quokka", "quokka", "[purged 3-1]"]
+    assert redact_event(events[1], gone(state, events, 3))["join"][0]["target"] == [
+        "quokka",
+        "quokka",
+        "[purged 3-1]",
+    ]
 
 
 def test_an_agent_is_not_what_it_wrote():
-    talked = Event(2, "conversation", {"relationship": {"agent": "Coder One", "trust": 1.0, "familiarity": 2.0}})
+    talked = Event(
+        2,
+        "conversation",
+        {"relationship": {"agent": "Coder One", "trust": 1.0, "familiarity": 2.0}},
+    )
     events = [remember(1, creator="Coder One"), talked]
     assert redact_event(talked, gone(folded(*events), events, 1)) is None
 

@@ -22,7 +22,11 @@ TEXTS = [
     {"text": "The deploy is on Tuesday", "speaker": "Mel", "at": "2023-05-09"},
     {"text": "Deploys need the approval of Priya Natarajan", "speaker": "Mel", "at": "2023-05-09"},
     {"text": "We saw a meteor shower on the camping trip", "speaker": "Mel", "at": "2023-05-10"},
-    {"text": "The budget of the garden project is 4200 euros", "speaker": "Caroline", "at": "2023-05-11"},
+    {
+        "text": "The budget of the garden project is 4200 euros",
+        "speaker": "Caroline",
+        "at": "2023-05-11",
+    },
 ]
 
 
@@ -70,7 +74,9 @@ def test_it_is_feedback_of_its_own_source_and_changes_no_memory(lab):
     assert event.body["policy"] == lab.policies["credit"].hash
     assert event.body["cues"]
     assert lab.agents.credits.frame.height == rows.height
-    assert f"{rows.height} of {rows.height} rewards were read from answers" in lab.slates().notes[-1]
+    assert (
+        f"{rows.height} of {rows.height} rewards were read from answers" in lab.slates().notes[-1]
+    )
 
 
 def test_the_same_answer_twice_changes_nothing(lab):
@@ -112,21 +118,29 @@ def test_what_is_stated_takes_its_place(lab, first):
 def test_what_the_user_puts_right_misled(lab):
     hits = lab.recall("Who approves deploys?")
     lab.agents.credits.answer("Priya Natarajan does.", hits)
-    found = lab.agents.credits.answer("Priya Natarajan does.", hits, reply="No, that's wrong, actually it is Bob.")
+    found = lab.agents.credits.answer(
+        "Priya Natarajan does.", hits, reply="No, that's wrong, actually it is Bob."
+    )
     assert credits(found)[3] < 0
     assert feedback(lab).filter(pl.col("memory_id") == 3)["reward"].to_list() == [0.0]
 
 
 def test_an_answer_that_has_none_gives_no_credit_and_one_that_says_nothing_new_none_at_all(lab):
     hits = lab.recall("Who approves deploys?")
-    assert set(credits(lab.agents.credits.answer("I don't know who approves deploys.", hits)).values()) == {0.0}
+    assert set(
+        credits(lab.agents.credits.answer("I don't know who approves deploys.", hits)).values()
+    ) == {0.0}
     for empty in ("", "Yes.", "Who approves deploys?", "???"):
-        assert lab.agents.credits.answer(empty, hits).frame["status"].to_list() == ["no say"] * len(hits)
+        assert lab.agents.credits.answer(empty, hits).frame["status"].to_list() == ["no say"] * len(
+            hits
+        )
 
 
 def test_only_what_was_shown_can_be_credited(lab):
     hits = lab.recall("Who approves deploys?", limit=1)
-    found = lab.agents.credits.answer("a meteor shower on the camping trip, says memory 4 [4] #4, budget 4200", hits)
+    found = lab.agents.credits.answer(
+        "a meteor shower on the camping trip, says memory 4 [4] #4, budget 4200", hits
+    )
     assert found.frame["memory_id"].to_list() == list(hits.ids)
     assert set(feedback(lab)["memory_id"]) <= set(hits.ids)
 
@@ -183,7 +197,9 @@ def test_of_up_to_five_ids_each_is_credited_and_of_more_none(named):
     with memlab.open() as lab:
         lab.remember([f"note about the plan {number}" for number in range(8)])
         hits = lab.recall("the plan", limit=8)
-        found = lab.agents.credits.answer(f"memories {', '.join(map(str, range(1, named + 1)))} helped.", hits)
+        found = lab.agents.credits.answer(
+            f"memories {', '.join(map(str, range(1, named + 1)))} helped.", hits
+        )
         credited = {id for id, credit in credits(found).items() if credit >= 0.5}
         assert found.listed == (named if named > 5 else 0)
         assert credited == (set() if named > 5 else set(range(1, named + 1)))
@@ -198,7 +214,9 @@ def test_a_citation_counts_where_it_is_one():
             embedder = lab.io.embedder
             vectors = embedder.encode(["words"])
             told = [Shown(one.id, one.text, None, 0, "", vectors[0]) for one in shown]
-            found = cues(Answer("what?", text, 0), told, lab.io.store.state.words, embedder)["cited"]
+            found = cues(Answer("what?", text, 0), told, lab.io.store.state.words, embedder)[
+                "cited"
+            ]
         return [one.id for one, flag in zip(shown, found, strict=True) if flag]
 
     assert cited("as memory 12 says") == [12]
@@ -209,7 +227,19 @@ def test_a_citation_counts_where_it_is_one():
     assert cited("#40 says so") == [40]
 
 
-SAID = ["Priya", "Natarajan", "deploys", "meteor", "4200", "7 May", "2023", "memory 3", "[5]", "not", "Tuesday"]
+SAID = [
+    "Priya",
+    "Natarajan",
+    "deploys",
+    "meteor",
+    "4200",
+    "7 May",
+    "2023",
+    "memory 3",
+    "[5]",
+    "not",
+    "Tuesday",
+]
 words = st.sampled_from(SAID)
 answers = st.one_of(st.text(max_size=60), st.lists(words, max_size=12).map(" ".join))
 
@@ -222,7 +252,9 @@ def test_the_order_in_which_memories_were_shown_changes_no_cue(answer, reply, se
         embedder, words_of_lab = lab.io.embedder, lab.io.store.state.words
         vectors = embedder.encode([row["text"] for row in TEXTS])
         shown = [
-            Shown(number + 1, row["text"], row["speaker"], to_micros(row["at"]), "", vectors[number])
+            Shown(
+                number + 1, row["text"], row["speaker"], to_micros(row["at"]), "", vectors[number]
+            )
             for number, row in enumerate(TEXTS)
         ]
         said = Answer("Who approves deploys?", answer, to_micros("2023-06-01"), "", reply)
@@ -248,7 +280,9 @@ def test_a_transcript_belongs_to_the_recalls_before_each_answer(lab):
             {
                 "role": "assistant",
                 "content": None,
-                "tool_calls": [{"function": {"name": "recall", "arguments": '{"query": "garden budget"}'}}],
+                "tool_calls": [
+                    {"function": {"name": "recall", "arguments": '{"query": "garden budget"}'}}
+                ],
             },
             {"role": "tool", "content": "..."},
             {"role": "assistant", "content": "It is 4200 euros."},
@@ -263,7 +297,9 @@ def test_a_message_may_name_its_recall(lab):
     hits = lab.recall("who has to say yes to a deploy")
     messages = [{"role": "assistant", "content": "Priya Natarajan.", "decision": hits.decision}]
     assert [one.decision for one in lab.agents.credits.transcript(messages)] == [hits.decision]
-    assert lab.agents.credits.transcript([{"role": "assistant", "content": "Priya Natarajan."}]) == ()
+    assert (
+        lab.agents.credits.transcript([{"role": "assistant", "content": "Priya Natarajan."}]) == ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -291,7 +327,10 @@ def test_what_comes_after_an_answer_is_its_reply():
             {"role": "assistant", "content": "b"},
         ]
     )
-    assert [(turn.answer, turn.asked, turn.reply) for turn in turns] == [("a", ("q",), "no, b"), ("b", ("no, b",), "")]
+    assert [(turn.answer, turn.asked, turn.reply) for turn in turns] == [
+        ("a", ("q",), "no, b"),
+        ("b", ("no, b",), ""),
+    ]
 
 
 # -- policies, confidence, evaluation ----------------------------------------------------------------------------------
@@ -304,7 +343,9 @@ def test_a_pack_that_does_not_name_the_slot_has_the_hash_that_it_had():
     assert named.hash != plain.hash == memlab.load_pack("(pack mine)").hash
 
 
-@pytest.mark.parametrize(("source", "reward"), [("(fn [covers] 7)", 1.0), ("(fn [covers] -7)", 0.0)])
+@pytest.mark.parametrize(
+    ("source", "reward"), [("(fn [covers] 7)", 1.0), ("(fn [covers] -7)", 0.0)]
+)
 def test_a_policy_of_ones_own_is_held_within_bounds(lab, source, reward):
     lab.policies.install("credit", source)
     lab.agents.credits.answer("Priya Natarajan does.", lab.recall("Who approves deploys?"))
@@ -314,14 +355,19 @@ def test_a_policy_of_ones_own_is_held_within_bounds(lab, source, reward):
 
 def test_a_policy_without_a_say_logs_nothing(lab):
     lab.policies.install("credit", "(fn [covers] (if (> covers 2) 1 null))")
-    assert len(lab.agents.credits.answer("Priya Natarajan does.", lab.recall("Who approves deploys?"))) == 0
+    assert (
+        len(lab.agents.credits.answer("Priya Natarajan does.", lab.recall("Who approves deploys?")))
+        == 0
+    )
     assert feedback(lab).is_empty()
 
 
 def test_a_calibration_rises_and_is_kept(tmp_path):
     draws = np.random.default_rng(7)
     credit = draws.uniform(size=400)
-    judged = pl.DataFrame({"credit": credit, "useful": (draws.uniform(size=400) < credit**2).astype(float)})
+    judged = pl.DataFrame(
+        {"credit": credit, "useful": (draws.uniform(size=400) < credit**2).astype(float)}
+    )
     with memlab.open(tmp_path / "lab") as lab:
         lab.remember(TEXTS)
         fitted = lab.agents.credits.calibrate(judged)

@@ -15,7 +15,10 @@ from memlab.subjects.extraction.proposing import Where
 from memlab.subjects.extraction.reading import facts_in
 from memlab.subjects.reading.clauses import asserted
 
-LABELLED = [Path(__file__).parents[2] / "experiments" / name for name in ("messages.jsonl", "properties.jsonl")]
+LABELLED = [
+    Path(__file__).parents[2] / "experiments" / name
+    for name in ("messages.jsonl", "properties.jsonl")
+]
 PLAIN = [
     ("I live in Rome and I work at Acme", [("user", "lives-in", "Rome"), ("user", "works-at", "Acme")]),
     ("I'm now living in Graz", [("user", "lives-in", "Graz")]),
@@ -82,7 +85,9 @@ def test_an_assistant_may_tell_of_the_user():
 def test_the_labelled_messages_for_development(labelled):
     rows = [json.loads(line) for line in labelled.read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows if row["split"] == "development"]
-    found = [(set(triples(row["text"], row["role"])), set(map(tuple, row["facts"]))) for row in rows]
+    found = [
+        (set(triples(row["text"], row["role"])), set(map(tuple, row["facts"]))) for row in rows
+    ]
     right = sum(len(a & b) for a, b in found)
     assert right >= 0.9 * sum(len(b) for _, b in found)
     assert right >= 0.95 * sum(len(a) for a, _ in found)
@@ -95,7 +100,9 @@ TALK = st.lists(st.sampled_from([*WORDS.split(), "\n"]), max_size=40).map(" ".jo
 
 @pytest.mark.long
 @settings(max_examples=150, deadline=None)
-@given(st.one_of(st.text(max_size=200), TALK), st.sampled_from(["user", "assistant", "system", "tool"]))
+@given(
+    st.one_of(st.text(max_size=200), TALK), st.sampled_from(["user", "assistant", "system", "tool"])
+)
 @example("THE IS 0", "user")  # an article, and no thing
 def test_no_text_makes_it_raise_and_every_fact_says_where_it_stands(text, role):
     for fact in facts_in(text, role):
@@ -115,7 +122,9 @@ def test_no_text_makes_it_raise_and_every_fact_says_where_it_stands(text, role):
 def test_time_is_in_proportion_to_the_text(unit):
     begun = time.process_time()
     facts_in(unit * (20_000 // len(unit)))
-    lessons(messages_of(unit * (20_000 // len(unit)), "user"), Where(), budget=2_000, open_words=False)
+    lessons(
+        messages_of(unit * (20_000 // len(unit)), "user"), Where(), budget=2_000, open_words=False
+    )
     assert time.process_time() - begun < 2.0
     begun = time.process_time()
     facts_in(unit * (900_000 // len(unit)))
@@ -124,7 +133,13 @@ def test_time_is_in_proportion_to_the_text(unit):
 
 @pytest.mark.parametrize(
     "said",
-    ["I don't eat peanuts", "I drive a Volvo", "I have a dog", "My favourite colour is blue", "I am married to Ines"],
+    [
+        "I don't eat peanuts",
+        "I drive a Volvo",
+        "I have a dog",
+        "My favourite colour is blue",
+        "I am married to Ines",
+    ],
 )
 def test_what_was_shared_is_remembered_in_the_words_that_say_it(lab, said):
     assert f'The user shared: "{said}"' in [
@@ -140,14 +155,20 @@ class TestStaged:
             ("user", "lives-in", "Rome"),
             ("user", "works-at", "Acme"),
         ]
-        assert [one.text for one in extracted.memories] == ['The user shared: "I live in Rome and I work at Acme"']
+        assert [one.text for one in extracted.memories] == [
+            'The user shared: "I live in Rome and I work at Acme"'
+        ]
         lab.agents.commit(extracted, only=[1])
         assert lab.facts.frame().select("predicate", "object").rows() == [("works-at", "Acme")]
 
     def test_each_says_where_it_comes_from(self, lab):
         said = "Hello! I live in Rome."
         fact = lab.agents.extract(["hm", said])[0]
-        assert (fact.message, said[fact.start : fact.stop], fact.span) == (1, "I live in Rome.", "I live in Rome.")
+        assert (fact.message, said[fact.start : fact.stop], fact.span) == (
+            1,
+            "I live in Rome.",
+            "I live in Rome.",
+        )
         lab.agents.commit(lab.agents.extract(said).facts)
         row = lab.memories.row(0, named=True)
         assert (row["provenance"], row["context"]) == ("user-stated", "I live in Rome.")
@@ -173,12 +194,26 @@ class TestStaged:
         assert found.frame["subject"].to_list() == ["Caroline", "Caroline's sister"]
 
     def test_parts_and_calls_of_both_forms_of_messages(self):
-        openai = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "grep"}}]}
-        parts = [{"type": "tool_result", "content": "no", "is_error": True}, {"type": "text", "text": "I like tea"}]
+        openai = {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"function": {"name": "grep"}}],
+        }
+        parts = [
+            {"type": "tool_result", "content": "no", "is_error": True},
+            {"type": "text", "text": "I like tea"},
+        ]
         calls, result, said = messages_of([openai, {"role": "user", "content": parts}], "user")
-        assert (calls.calls, result.role, result.failed, said.text) == (("grep",), "tool", True, "I like tea")
+        assert (calls.calls, result.role, result.failed, said.text) == (
+            ("grep",),
+            "tool",
+            True,
+            "I like tea",
+        )
 
-    @pytest.mark.parametrize("wrong", [3, [3], [{"role": "king", "content": "x"}], [{}], [{"content": [1]}]])
+    @pytest.mark.parametrize(
+        "wrong", [3, [3], [{"role": "king", "content": "x"}], [{}], [{"content": [1]}]]
+    )
     def test_what_is_no_message_is_refused(self, lab, wrong):
         with pytest.raises(memlab.MemlabError):
             lab.agents.extract(wrong)
@@ -202,4 +237,6 @@ class TestStaged:
 def test_a_place_has_no_date_and_we_are_a_team_only_at_work(said, fact):
     with memlab.open() as lab:
         found = [one.row for one in lab.agents.extract(said).facts]
-    assert [(row["subject"], row["predicate"], row.get("value") or row.get("object")) for row in found] == [fact]
+    assert [
+        (row["subject"], row["predicate"], row.get("value") or row.get("object")) for row in found
+    ] == [fact]

@@ -14,9 +14,16 @@ TEXT = "The council met again on the second day and went through each of the poi
 
 def confidence(*messages: str, speaker: str | None = None) -> float:
     """Return the highest confidence of a fact of the last message, 0 if none is proposed."""
-    said = [{"role": "user", "content": text} | ({"speaker": speaker} if speaker else {}) for text in messages]
+    said = [
+        {"role": "user", "content": text} | ({"speaker": speaker} if speaker else {})
+        for text in messages
+    ]
     with memlab.open() as lab:
-        proposed = [one for one in lab.agents.extract(said) if one.sort == "fact" and one.message == len(messages) - 1]
+        proposed = [
+            one
+            for one in lab.agents.extract(said)
+            if one.sort == "fact" and one.message == len(messages) - 1
+        ]
     return max((one.confidence for one in proposed), default=0.0)
 
 
@@ -38,10 +45,16 @@ def test_what_is_said_in_a_role_or_a_text_is_below_what_is_acted_on(message):
 
 
 def test_a_role_lasts_for_the_rest_of_a_conversation():
-    assert confidence("Let's role play a hospital.", OWN) < 0.6 <= confidence("Let's plan a week.", OWN)
+    assert (
+        confidence("Let's role play a hospital.", OWN)
+        < 0.6
+        <= confidence("Let's plan a week.", OWN)
+    )
 
 
-@pytest.mark.parametrize("message", ["I play the piano.", "Do you play chess? I do.", "I love D&D and wizard films."])
+@pytest.mark.parametrize(
+    "message", ["I play the piano.", "Do you play chess? I do.", "I love D&D and wizard films."]
+)
 def test_a_hobby_is_no_role(message):
     assert "played" not in setting_of(message).signs(0)
 

@@ -60,17 +60,25 @@ def test_a_message_is_read_with_the_one_before_it(lab):
     ]
     assert "correction" not in [one.kind for one in extracted]
     quoted = {one.text: one.span for one in extracted.facts}
-    assert quoted["The user works at Acme"] == "Hello. What do you do for a living? Software engineer at Acme."[7:]
+    assert (
+        quoted["The user works at Acme"]
+        == "Hello. What do you do for a living? Software engineer at Acme."[7:]
+    )
 
 
 def test_an_answer_that_is_observed_is_remembered_as_a_statement(clock):
     with memlab.open(pack="companion", clock=clock) as lab:
         seen = lab.agents.observe("A nurse.", before="What is your profession?")
         assert seen.memory is not None
-        assert (seen.memory.text, lab.memories["context"][0]) == ("I am a nurse.", "What is your profession? A nurse.")
+        assert (seen.memory.text, lab.memories["context"][0]) == (
+            "I am a nurse.",
+            "What is your profession? A nurse.",
+        )
         lab.remember("Where do you live?", kind="turn", session="s", speaker="assistant")
         assert lab.agents.observe("Rome", session="s").memory.text == "I live in Rome"
-        assert lab.agents.observe("No, I don't have pets", before="Do you have pets?").memory is None
+        assert (
+            lab.agents.observe("No, I don't have pets", before="Do you have pets?").memory is None
+        )
         assert lab.agents.admit("I'm learning Python").admitted
 
 
@@ -89,7 +97,11 @@ class TestLoading:
     def test_a_chat_is_loaded_with_its_facts_once(self, lab):
         loaded = lab.load(TALK, extract=True, progress=False)
         facts = lab.facts.frame()["text"].to_list()
-        assert facts == ["The user is Software engineer", "The user works at Acme", "The user likes tea"]
+        assert facts == [
+            "The user is Software engineer",
+            "The user works at Acme",
+            "The user likes tea",
+        ]
         assert loaded.extracted == len(lab) - len(TALK)
         again = lab.load(TALK, extract=True, progress=False)
         assert (again.extracted, lab.facts.frame().height) == (0, len(facts))
@@ -103,7 +115,10 @@ class TestLoading:
         assert lab.facts.frame().height == 4
 
     def test_among_several_people_i_is_the_speaker(self, lab):
-        said = [{"speaker": "Ada", "content": "I live in Rome."}, {"speaker": "Bob", "content": "I live in Oslo."}]
+        said = [
+            {"speaker": "Ada", "content": "I live in Rome."},
+            {"speaker": "Bob", "content": "I live in Oslo."},
+        ]
         lab.load(said, extract=True, progress=False)
         assert lab.facts.frame().select("subject", "object", "status").rows() == [
             ("Ada", "Rome", "active"),
@@ -111,7 +126,10 @@ class TestLoading:
         ]
 
     def test_one_person_with_an_assistant_is_the_user(self, lab):
-        said = [{"speaker": "Ada", "content": "I live in Rome."}, {"speaker": "assistant", "content": "Nice."}]
+        said = [
+            {"speaker": "Ada", "content": "I live in Rome."},
+            {"speaker": "assistant", "content": "Nice."},
+        ]
         lab.load(said, extract=True, progress=False)
         assert lab.facts.frame()["subject"].to_list() == ["user"]
 
@@ -147,7 +165,9 @@ class TestEntities:
         with memlab.open(pack="factgraph", clock=clock) as lab:
             lab.facts.entities.declare("Sarah Lee", aliases=["Sarah"])
             lab.remember("We met Sarah today.")
-            assert lab.facts.entities.frame().select("name", "mentions").rows() == [("Sarah Lee", 1)]
+            assert lab.facts.entities.frame().select("name", "mentions").rows() == [
+                ("Sarah Lee", 1)
+            ]
 
     def test_a_purge_leaves_no_name_of_a_purged_text(self, clock):
         with memlab.open(pack="factgraph", clock=clock) as lab:
@@ -155,7 +175,9 @@ class TestEntities:
             lab.purge(1)
             assert lab.facts.entities.frame().height == 0
 
-    @pytest.mark.parametrize("junk", ["Besides I think so.", "Well, yes.", "Yesterday it rained.", "Both others left."])
+    @pytest.mark.parametrize(
+        "junk", ["Besides I think so.", "Well, yes.", "Yesterday it rained.", "Both others left."]
+    )
     def test_what_only_begins_a_sentence_names_nobody(self, junk):
         assert proper_names(junk) == []
 
@@ -183,14 +205,21 @@ def test_a_feeling_has_the_weight_of_its_words_unless_one_is_given(clock):
         lab.remember("Ada was heartbroken again", kind="feeling", emotional_weight=10)
         lab.remember("Ada was heartbroken as an observation", kind="observation")
         assert lab.memories["emotional_weight"].to_list() == [90.0, 10.0, 5.0]
-    assert emotional_weight("a bit worried") < emotional_weight("worried") < emotional_weight("very worried")
+    assert (
+        emotional_weight("a bit worried")
+        < emotional_weight("worried")
+        < emotional_weight("very worried")
+    )
 
 
 class TestLessons:
     def test_a_lesson_is_not_known_because_its_turn_is_there(self, trigrams):
         said = "Found it: the root cause was a stale lock file in the cache folder."
         with memlab.open(embedder=trigrams) as lab:
-            lab.load([{"role": "user", "content": "hi"}, {"role": "assistant", "content": said}], session="s")
+            lab.load(
+                [{"role": "user", "content": "hi"}, {"role": "assistant", "content": said}],
+                session="s",
+            )
             assert lab.agents.end_session("s").text
             assert lab.memories["text"].to_list().count(said) == 2  # the turn and the lesson
             lab.agents.end_session("s")
@@ -227,7 +256,9 @@ class TestGrowingHistory:
 
     def test_what_a_killed_load_of_a_grown_history_left_unread_is_read(self, lab):
         lab.load(named(GROWING)[:1], extract=True, progress=False)
-        lab.load(named(GROWING), progress=False)  # as a load that was killed between its turns and its facts
+        lab.load(
+            named(GROWING), progress=False
+        )  # as a load that was killed between its turns and its facts
         lab.load(named(GROWING), extract=True, progress=False)
         assert "The user lives in Lund" in dict(facts_of(lab))
         held = len(lab)
@@ -237,7 +268,9 @@ class TestGrowingHistory:
     def test_a_fact_that_was_merged_is_not_told_again_by_a_second_load(self, clock):
         with memlab.open(pack="companion", clock=clock) as lab:
             lab.load(named(GROWING[:1]), extract=True, progress=False)
-            later = [{"role": "user", "content": "I love chess.", "at": "2026-03-01", "session": "t"}]
+            later = [
+                {"role": "user", "content": "I love chess.", "at": "2026-03-01", "session": "t"}
+            ]
             lab.load(later, extract=True, progress=False)
             told = lab.upkeep.review.provenance(lab.facts.frame()["id"][0]).height
             lab.load(later, extract=True, progress=False)
@@ -250,9 +283,16 @@ MOVES = ["I live in Zagreb.", "I moved to Sofia."] * 2
 @pytest.mark.parametrize("pack", ["companion", "cascade", "workbench", "factgraph", "memlab"])
 @pytest.mark.parametrize("sessions", ["aaaa", "aabb", "abcd"])
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_a_value_that_comes_back_is_in_force_again_in_one_session_as_in_several(pack, sessions, count, clock):
+def test_a_value_that_comes_back_is_in_force_again_in_one_session_as_in_several(
+    pack, sessions, count, clock
+):
     said = [
-        {"role": "user", "content": words, "at": f"2026-01-{1 + 5 * number:02d}", "session": sessions[number]}
+        {
+            "role": "user",
+            "content": words,
+            "at": f"2026-01-{1 + 5 * number:02d}",
+            "session": sessions[number],
+        }
         for number, words in enumerate(MOVES[:count])
     ]
     places = ["The user lives in Zagreb", "The user lives in Sofia"] * 2

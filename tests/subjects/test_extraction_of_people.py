@@ -12,12 +12,16 @@ def lab():
 
 
 def said(*texts):
-    return [{"role": "user", "speaker": ("Ada", "Ben")[n % 2], "content": text} for n, text in enumerate(texts)]
+    return [
+        {"role": "user", "speaker": ("Ada", "Ben")[n % 2], "content": text}
+        for n, text in enumerate(texts)
+    ]
 
 
 def facts_of(lab, *texts):
     return [
-        (one.rule, one.fields.get("value", one.fields.get("object"))) for one in lab.agents.extract(said(*texts)).facts
+        (one.rule, one.fields.get("value", one.fields.get("object")))
+        for one in lab.agents.extract(said(*texts)).facts
     ]
 
 
@@ -42,12 +46,23 @@ def test_a_value_stands_alone(lab, text, facts):
 
 
 def test_an_answer_to_what_would_be_is_no_fact(lab):
-    assert facts_of(lab, "If you could have any superpower, what would it be?", "I want to become a dragon tamer") == []
-    assert facts_of(lab, "What do you want to be?", "I want to become a nurse") == [("wants-to", "become a nurse")]
+    assert (
+        facts_of(
+            lab,
+            "If you could have any superpower, what would it be?",
+            "I want to become a dragon tamer",
+        )
+        == []
+    )
+    assert facts_of(lab, "What do you want to be?", "I want to become a nurse") == [
+        ("wants-to", "become a nurse")
+    ]
 
 
 def test_an_answer_is_read_without_what_only_opens_it(lab):
-    assert facts_of(lab, "What is your favorite movie?", "Hmmm hands down Mulan") == [("favorite-movie", "Mulan")]
+    assert facts_of(lab, "What is your favorite movie?", "Hmmm hands down Mulan") == [
+        ("favorite-movie", "Mulan")
+    ]
     assert facts_of(lab, "What is your favorite movie?", "haha idk") == []
 
 

@@ -84,9 +84,14 @@ class TestIntervals:
         assert stop.tolist() == [NEVER, now + DAY, now + 3 * DAY]
 
     def test_an_interval_holds_its_start_and_not_its_end(self, lab, clock):
-        lab.facts.add("Ada", "lives-in", object="Oslo", valid_from=clock() - 10, valid_until=clock() + 10)
+        lab.facts.add(
+            "Ada", "lives-in", object="Oslo", valid_from=clock() - 10, valid_until=clock() + 10
+        )
         rows = np.array([0])
-        held = {shift: bool(held_at(state_of(lab), rows, clock() + shift)[0]) for shift in (-11, -10, 0, 9, 10)}
+        held = {
+            shift: bool(held_at(state_of(lab), rows, clock() + shift)[0])
+            for shift in (-11, -10, 0, 9, 10)
+        }
         assert held == {-11: False, -10: True, 0: True, 9: True, 10: False}
 
     @pytest.mark.parametrize("status", [status for status in STATUSES if status != "purged"])
@@ -96,7 +101,9 @@ class TestIntervals:
         assert held == (status in ("active", "staged", "confirmed"))
 
     def test_before_1970_and_after_2200(self, lab):
-        lab.facts.add("Ada", "lives-in", object="London", valid_from="1815-12-10", valid_until="1852-11-27")
+        lab.facts.add(
+            "Ada", "lives-in", object="London", valid_from="1815-12-10", valid_until="1852-11-27"
+        )
         lab.facts.add("Zed", "lives-in", object="Mars", valid_from="2400-01-01")
         assert lab.facts.frame(at="1843-01-01")["id"].to_list() == [1]
         assert lab.facts.frame(at="2500-01-01")["id"].to_list() == [2]
@@ -107,7 +114,9 @@ class TestRelevance:
     def test_is_what_the_pack_gives_before_any_question(self, lab):
         lab.facts.add("Ada", "uses", "x", confidence=0.9, source="file", status="confirmed")
         state = state_of(lab)
-        assert relevance(state, load_pack("factgraph"), np.array([0]), lab.io.store.clock()) == pytest.approx([1.35])
+        assert relevance(
+            state, load_pack("factgraph"), np.array([0]), lab.io.store.clock()
+        ) == pytest.approx([1.35])
 
     def test_is_unknown_where_it_takes_a_question(self, lab):
         lab.facts.add("Ada", "uses", "x")

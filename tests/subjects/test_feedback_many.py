@@ -82,7 +82,11 @@ def test_a_write_that_fails_half_way_leaves_the_lab_as_it_was(lab):
 
     def half_way():
         with lab.io.store.writing() as tx:
-            tx.event("feedback", {"decision": None, "memory": 1, "outcome": "success", "source": "user"}, at=0)
+            tx.event(
+                "feedback",
+                {"decision": None, "memory": 1, "outcome": "success", "source": "user"},
+                at=0,
+            )
             lab.io.store.settle(tx)
             assert lab.io.store.state.numbers["success"].values[0] == 1
             raise ZeroDivisionError

@@ -25,7 +25,17 @@ BEGIN = to_micros("2026-03-01T12:00:00")
 CLOSE = 1e-12
 SCHEDULER = Scheduler()
 PACKS = sorted(memlab.packs())
-KINDS = ["fact", "preference", "procedure", "correction", "negative", "gotcha", "decision", "context", "pr-review"]
+KINDS = [
+    "fact",
+    "preference",
+    "procedure",
+    "correction",
+    "negative",
+    "gotcha",
+    "decision",
+    "context",
+    "pr-review",
+]
 
 
 def alone(name):
@@ -65,7 +75,12 @@ def lived(embedder):
                 tx.event("feedback", {"memory": id, "outcome": outcome}, at=BEGIN)
     known = {}
     for row in lab.memories.iter_rows(named=True):
-        known[row["id"]] = {**row, "uses": uses[row["id"]], "born": uses[row["id"]][0], "last": uses[row["id"]][-1]}
+        known[row["id"]] = {
+            **row,
+            "uses": uses[row["id"]],
+            "born": uses[row["id"]][0],
+            "last": uses[row["id"]][-1],
+        }
     return lab, known
 
 
@@ -87,22 +102,36 @@ def by_associative(row, now):
 
 
 def by_workbench(row, now):
-    days = {"decision": math.inf, "preference": 180, "pr-review": 90, "gotcha": 60, "context": 7}.get(row["kind"], 30)
+    days = {
+        "decision": math.inf,
+        "preference": 180,
+        "pr-review": 90,
+        "gotcha": 60,
+        "context": 7,
+    }.get(row["kind"], 30)
     days = math.inf if row["pinned"] else days
     return math.exp(-math.log(2) / days * ((now - row["last"]) / DAY)), days
 
 
 def by_cascade(row, now):
-    time = {"correction": 365, "negative": 365, "preference": 90, "procedure": 60}.get(row["kind"], 30)
+    time = {"correction": 365, "negative": 365, "preference": 90, "procedure": 60}.get(
+        row["kind"], 30
+    )
     time = 7 if row["provenance"] == "inferred" else time
-    trust = {"user-stated": 1.0, "observed": 0.8, "inferred": 0.6, "extracted": 0.7}[row["provenance"]]
+    trust = {"user-stated": 1.0, "observed": 0.8, "inferred": 0.6, "extracted": 0.7}[
+        row["provenance"]
+    ]
     faded = row["confidence"] * math.exp(-(now - row["born"]) / DAY / time)
-    return min(1, max(0, faded * (1 + 0.1 * math.log(row["access"] + 1)) * trust)), time * math.log(2)
+    return min(1, max(0, faded * (1 + 0.1 * math.log(row["access"] + 1)) * trust)), time * math.log(
+        2
+    )
 
 
 def by_companion(row, now):
     user_fact = row.get("kind") in ("personal", "preference", "goal", "trait")
-    loss = 0 if user_fact else max(2, 5 - 0.03 * row["emotional_weight"]) * (now - row["last"]) / DAY
+    loss = (
+        0 if user_fact else max(2, 5 - 0.03 * row["emotional_weight"]) * (now - row["last"]) / DAY
+    )
     return min(100, max(0, row["strength"] - loss)) / 100, 30
 
 
@@ -112,7 +141,11 @@ def by_factgraph(row, now):
 
 def by_fsrs(row, now):
     first_good = 2.3065
-    card = Card(stability=row["stability"] or first_good, difficulty=5.0, last_review=from_micros(row["last"]))
+    card = Card(
+        stability=row["stability"] or first_good,
+        difficulty=5.0,
+        last_review=from_micros(row["last"]),
+    )
     return SCHEDULER.get_card_retrievability(card, from_micros(now)), 30
 
 
@@ -133,7 +166,8 @@ FORMULAS = {
     "actr": by_actr,
 }
 FORMULAS |= {
-    f"{name}-plus": FORMULAS[name] for name in ("associative", "cascade", "companion", "factgraph", "workbench")
+    f"{name}-plus": FORMULAS[name]
+    for name in ("associative", "cascade", "companion", "factgraph", "workbench")
 }
 """A plus pack lets memories fade as the design that it is named after."""
 spans = st.floats(math.log(60e6), math.log(30 * 365 * DAY)).map(lambda log: round(math.exp(log)))
@@ -146,30 +180,42 @@ class TestClosedForms:
     @pytest.mark.long
     @pytest.mark.parametrize("name", PACKS)
     @examples(40, quick=5)
-    @given(after=st.floats(0, 400).map(lambda days: round(days * DAY)), span=spans, points=st.integers(2, 9))
+    @given(
+        after=st.floats(0, 400).map(lambda days: round(days * DAY)),
+        span=spans,
+        points=st.integers(2, 9),
+    )
     def test_the_curve_is_the_formula_at_any_time(self, life, name, after, span, points):
         lab, known = life
         begin = BEGIN + after
-        found = lab.upkeep.forecast(list(known), begin + span, points=points, packs=[name], at=begin)
+        found = lab.upkeep.forecast(
+            list(known), begin + span, points=points, packs=[name], at=begin
+        )
         assert found.frame.height == len(known) * len(set(found.frame["at"]))
         frame = found.frame.with_columns(pl.col("at").to_physical())
         for row in frame.iter_rows(named=True):
             retention, half = FORMULAS[name](known[row["memory_id"]], row["at"])
             # where a curve has come down to less than any double, the two may differ in what is left of nothing
             assert row["retention"] == pytest.approx(retention, rel=CLOSE, abs=1e-300)
-            assert row["half_life"] == (half if half < 1e200 else 1e300) or math.isclose(row["half_life"], half)
+            assert row["half_life"] == (half if half < 1e200 else 1e300) or math.isclose(
+                row["half_life"], half
+            )
         assert frame["at"].min() == begin
         assert frame["at"].max() == begin + span
 
     @examples(60)
     @given(st.floats(0, 100), st.floats(0, 100), st.floats(0, 60))
     def test_a_single_memory_of_companion(self, trigrams, strength, feeling, days):
-        lab = memlab.open(embedder=trigrams, clock=memlab.ManualClock(BEGIN), pack=alone("companion"))
+        lab = memlab.open(
+            embedder=trigrams, clock=memlab.ManualClock(BEGIN), pack=alone("companion")
+        )
         lab.remember("x", strength=strength, emotional_weight=feeling)
         until = BEGIN + max(round(days * DAY), 1)
         row = {"strength": strength, "emotional_weight": feeling, "last": BEGIN}
         found = lab.upkeep.forecast(1, until, points=2).frame["retention"].to_list()
-        assert found == pytest.approx([by_companion(row, at)[0] for at in (BEGIN, until)], rel=CLOSE, abs=CLOSE)
+        assert found == pytest.approx(
+            [by_companion(row, at)[0] for at in (BEGIN, until)], rel=CLOSE, abs=CLOSE
+        )
 
 
 class TestTransitions:
@@ -177,7 +223,9 @@ class TestTransitions:
         """At an emotional weight of 50 a memory loses 3.5 a day."""
         lab.policies.use(alone("companion"))
         lab.remember("x", emotional_weight=50)
-        found = lab.upkeep.forecast(1, "2026-06-01").transitions.filter(pl.col("from").is_not_null())
+        found = lab.upkeep.forecast(1, "2026-06-01").transitions.filter(
+            pl.col("from").is_not_null()
+        )
         wanted = [("clear", 20), ("hazy", 50), ("fragment", 80), ("deleted", 100)]
         assert found["to"].to_list() == [word for word, _ in wanted]
         for at, (_, lost) in zip(found["at"], wanted, strict=True):
@@ -186,15 +234,27 @@ class TestTransitions:
 
     def test_half_lives_and_a_time_to_live(self, lab):
         lab.remember("x", ttl_days=50)
-        found = lab.upkeep.forecast(1, "2026-06-01", points=3).transitions.filter(pl.col("from").is_not_null())
-        days = [(at - datetime(2026, 3, 1, 12, tzinfo=UTC)) / timedelta(days=1) for at in found["at"]]
-        assert found.select("what", "to").rows() == [("label", "clear"), ("label", "hazy"), ("status", "expired")]
+        found = lab.upkeep.forecast(1, "2026-06-01", points=3).transitions.filter(
+            pl.col("from").is_not_null()
+        )
+        days = [
+            (at - datetime(2026, 3, 1, 12, tzinfo=UTC)) / timedelta(days=1) for at in found["at"]
+        ]
+        assert found.select("what", "to").rows() == [
+            ("label", "clear"),
+            ("label", "hazy"),
+            ("status", "expired"),
+        ]
         assert days == pytest.approx([30 * math.log2(1 / 0.8), 30, 50], abs=2 / 86_400)
 
     def test_what_was_never_labelled_gets_its_first_label_at_once(self, lab):
         lab.remember("x")
         row = lab.upkeep.forecast(1, "2026-03-02").transitions.row(0, named=True)
-        assert (row["from"], row["to"], row["at"]) == (None, "vivid", datetime(2026, 3, 1, 12, tzinfo=UTC))
+        assert (row["from"], row["to"], row["at"]) == (
+            None,
+            "vivid",
+            datetime(2026, 3, 1, 12, tzinfo=UTC),
+        )
         lab.upkeep.maintain()
         assert lab.upkeep.forecast(1, "2026-03-02").transitions.is_empty()
 
@@ -221,7 +281,9 @@ class TestTransitions:
             for what in ("status", "label"):
                 steps = moved.filter(what=what).sort("at")
                 assert steps["from"].to_list()[1:] == steps["to"].to_list()[:-1]
-                at_point = steps.sort("at").join_asof(curve.select("at").sort("at"), on="at", strategy="forward")
+                at_point = steps.sort("at").join_asof(
+                    curve.select("at").sort("at"), on="at", strategy="forward"
+                )
                 assert at_point.height == steps.height
                 last = curve.sort("at")[what].to_list()[-1]
                 assert steps.is_empty() or steps["to"].to_list()[-1] == last
@@ -253,7 +315,9 @@ class TestAsked:
 
     def test_one_pack_by_its_name(self, lab):
         lab.remember("a")
-        assert lab.upkeep.forecast(1, "2026-04-01", packs="fsrs").frame["pack"].unique().to_list() == ["fsrs"]
+        assert lab.upkeep.forecast(1, "2026-04-01", packs="fsrs").frame[
+            "pack"
+        ].unique().to_list() == ["fsrs"]
 
     @pytest.mark.parametrize(
         ("given", "error", "message"),
@@ -268,7 +332,11 @@ class TestAsked:
             ({"memories": 9}, UnknownName, 'no memory "9"'),
             ({"until": 2**62}, InputError, "until=.* lies in the years 1 to 9998"),
             ({"at": -(2**62)}, InputError, "at=.* lies in the years 1 to 9998"),
-            ({"points": 10_000, "packs": ["memlab"] * 600}, InputError, "more than 5,000,000 values"),
+            (
+                {"points": 10_000, "packs": ["memlab"] * 600},
+                InputError,
+                "more than 5,000,000 values",
+            ),
         ],
     )
     def test_what_cannot_be_told_is_refused(self, lab, given, error, message):
@@ -305,11 +373,16 @@ class TestFigure:
         axes = own.subplots(1, 3)
         assert found.figure(axes=axes[1:]) is own
         assert [panel.get_title(loc="left") for panel in axes] == ["", "companion", "fsrs"]
-        assert [text.get_text() for text in axes[1].get_legend().get_texts()] == ["1: first", "2: second"]
+        assert [text.get_text() for text in axes[1].get_legend().get_texts()] == [
+            "1: first",
+            "2: second",
+        ]
         for wrong in (axes, [axes[0], Figure().subplots()], axes[0], [1, 2]):
             with pytest.raises(InputError, match="axes"):
                 found.figure(axes=wrong)
-        with pytest.raises(InputError, match=r"axes: 2 of one figure are needed, .* plt.subplots\(1, 2\).*, not 1"):
+        with pytest.raises(
+            InputError, match=r"axes: 2 of one figure are needed, .* plt.subplots\(1, 2\).*, not 1"
+        ):
             lab.graph.stats().figure(axes=axes[:1])
         assert lab.graph.stats().figure(axes=axes[:2]) is own
 
@@ -320,9 +393,13 @@ class TestFigure:
             figure = lab.upkeep.forecast(1, "2026-04-01", packs=packs).figure()
             assert len(figure.axes) == 1
             (legend,) = figure.legends
-            assert [text.get_text() for text in legend.get_texts()] == packs[: len(CYCLE)], "as many as have a colour"
+            assert [text.get_text() for text in legend.get_texts()] == packs[: len(CYCLE)], (
+                "as many as have a colour"
+            )
             more = len(packs) - len(CYCLE)
-            assert legend.get_title().get_text() == (f"and {more} more, not drawn" if more > 0 else "")
+            assert legend.get_title().get_text() == (
+                f"and {more} more, not drawn" if more > 0 else ""
+            )
 
     def test_a_line_is_the_retention(self, lab):
         lab.remember("a")

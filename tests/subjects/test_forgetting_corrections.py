@@ -80,7 +80,9 @@ def test_restore_leaves_what_was_put_out_of_use_by_another_act(lab):
 
 def test_an_edit_of_a_forgotten_handle_edits_the_newest(lab):
     lab.forget(1)
-    assert "Memory 1 was edited before" in lab.edit(1, text="The user indents with one space").notes[0]
+    assert (
+        "Memory 1 was edited before" in lab.edit(1, text="The user indents with one space").notes[0]
+    )
     assert lab[4].status == "forgotten"
     assert lab.restore(1).ids == (1, 2, 4)
     assert statuses(lab) == ["superseded"] * 3 + ["active"]
@@ -90,7 +92,9 @@ def test_a_newer_fact_is_no_correction():
     with memlab.open(clock=memlab.ManualClock("2026-06-01")) as lab:
         lab.remember("Ada lives in Paris")
         lab.remember("Ada lives in Rome")
-        lab.agents.verify(lab.recall("Where does Ada live?"), [1, 2], relations={(2, 1): "supersedes"})
+        lab.agents.verify(
+            lab.recall("Where does Ada live?"), [1, 2], relations={(2, 1): "supersedes"}
+        )
         assert lab[1].status == "superseded"
         assert lab.forget(1).ids == (1,)
         assert lab[2].status == "active"
@@ -107,7 +111,13 @@ def test_an_agent_is_refused_where_the_correction_is_not_its_own():
     with memlab.open(clock=memlab.ManualClock("2026-06-01")) as lab:
         coder = lab.agents("coder", role="member")
         own = coder.remember("The user indents with tabs").id
-        lab.edit(own, text="The user indents with four spaces", creator="user", agents=None, visibility=None)
+        lab.edit(
+            own,
+            text="The user indents with four spaces",
+            creator="user",
+            agents=None,
+            visibility=None,
+        )
         before = lab.memories
         for act in (lambda: coder.edit(own, text="no"), lambda: coder.forget(own)):
             with pytest.raises(NotPermitted):

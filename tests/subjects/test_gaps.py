@@ -24,7 +24,9 @@ def test_a_gap_holds_the_context_its_vector_time_and_session(cascade, clock):
     assert (gap["decision"], gap["session"], gap["project"]) == (hits.decision, "s1", "town")
     assert gap["snippet"] == "when does the bakery open?"
     assert gap["at"] == memlab.kernel.base.clock.from_micros(clock())
-    assert np.array_equal(gap["vector"], cascade.io.embedder.encode(["when does the bakery open?"])[0])
+    assert np.array_equal(
+        gap["vector"], cascade.io.embedder.encode(["when does the bakery open?"])[0]
+    )
     assert gap["embedder"] == cascade.io.embedder.fingerprint
     assert (gap["closed"], gap["reason"]) == (None, None)
 
@@ -51,7 +53,9 @@ def test_a_snippet_is_short_and_holds_no_secret(cascade):
     (snippet,) = cascade.upkeep.review.gaps()["snippet"]
     assert "hunter2" not in snippet
     assert len(snippet) <= 200 + len("[REDACTED: password]")
-    assert b"hunter2" not in b"".join(str(event.body).encode() for event in cascade.io.store.journal.events())
+    assert b"hunter2" not in b"".join(
+        str(event.body).encode() for event in cascade.io.store.journal.events()
+    )
 
 
 def test_closing_one(cascade, clock):
@@ -59,7 +63,10 @@ def test_closing_one(cascade, clock):
     clock.advance(hours=3)
     cascade.upkeep.review.close_gap(gap, "remembered the hours")
     (row,) = cascade.upkeep.review.gaps().to_dicts()
-    assert (row["closed"], row["reason"]) == (memlab.kernel.base.clock.from_micros(clock()), "remembered the hours")
+    assert (row["closed"], row["reason"]) == (
+        memlab.kernel.base.clock.from_micros(clock()),
+        "remembered the hours",
+    )
     with pytest.raises(memlab.InputError, match="was closed already: remembered the hours"):
         cascade.upkeep.review.close_gap(gap, "again")
 

@@ -58,11 +58,23 @@ class TestWhatBecomesOfTheNewOne:
         decides(lab, "merge")
         old = lab.remember("goats by the sea", tags=["a"], creator="user")
         again = lab.remember(
-            [{"text": "goats by the sea", "tags": ["b", "a"], "files": ["x.py"], "creator": "agent:coder"}] * 2,
+            [
+                {
+                    "text": "goats by the sea",
+                    "tags": ["b", "a"],
+                    "files": ["x.py"],
+                    "creator": "agent:coder",
+                }
+            ]
+            * 2,
             linking="now",
         )
         assert len(lab) == 1
-        assert (list(again.ids), again.standing, [memory.id for memory in again]) == ([], (1, 1), [1, 1])
+        assert (list(again.ids), again.standing, [memory.id for memory in again]) == (
+            [],
+            (1, 1),
+            [1, 1],
+        )
         assert again.outcomes.select("id", "outcome", "of").rows() == [(None, "merged", 1)] * 2
         kept = row_of(lab, old.id)
         assert (kept["strength"], kept["tags"], kept["files"]) == (102, ["a", "b"], ["x.py"])
@@ -76,18 +88,28 @@ class TestWhatBecomesOfTheNewOne:
         found = lab.remember("goats by the sea", linking="now")
         assert (found.id, len(lab), lab.io.store.journal.head) == (1, 1, head)
 
-    def test_keep_new_supersedes_the_old_one(self, lab: memlab.Lab, clock: memlab.ManualClock) -> None:
+    def test_keep_new_supersedes_the_old_one(
+        self, lab: memlab.Lab, clock: memlab.ManualClock
+    ) -> None:
         decides(lab, "keep-new")
         lab.remember("deploys go out on tuesdays")
         clock.advance(days=1)
         added = lab.remember(["deploys now go out on fridays"], linking="now")
         old, new = row_of(lab, 1), row_of(lab, 2)
-        assert (old["status"], old["superseded_by"], old["reason"]) == ("superseded", 2, "Updated: tuesdays -> fridays")
+        assert (old["status"], old["superseded_by"], old["reason"]) == (
+            "superseded",
+            2,
+            "Updated: tuesdays -> fridays",
+        )
         assert old["valid_until"] == old["changed"] == new["created"]
         assert new["status"] == "active"
         assert edges(lab) == [(2, 1, "updates"), (2, 1, "supersedes")]
         told = added.outcomes.select("outcome", "of", "relation").rows()
-        assert told == [("added", None, None), ("superseded", 1, "supersedes"), ("linked", 1, "updates")]
+        assert told == [
+            ("added", None, None),
+            ("superseded", 1, "supersedes"),
+            ("linked", 1, "updates"),
+        ]
         assert [hit.id for hit in lab.recall("deploys")] == [2]
 
     def test_keep_both_is_flagged_by_the_edge(self, lab: memlab.Lab) -> None:
@@ -117,7 +139,10 @@ class TestOneBatch:
     def test_what_comes_twice_is_stored_once(self, lab: memlab.Lab) -> None:
         decides(lab, "merge")
         added = lab.remember(
-            [{"text": text, "tags": [str(row)]} for row, text in enumerate(["goats", "sea", "goats", "goats"])],
+            [
+                {"text": text, "tags": [str(row)]}
+                for row, text in enumerate(["goats", "sea", "goats", "goats"])
+            ],
             linking="now",
         )
         assert added.standing == (1, 2, 1, 1)
@@ -128,7 +153,9 @@ class TestOneBatch:
     def test_the_last_of_several_updates_stands(self, lab: memlab.Lab) -> None:
         decides(lab, "keep-new")
         lab.remember("deploys go out on mondays")
-        lab.remember([f"deploys now go out on {day}" for day in ("tuesdays", "fridays")], linking="now")
+        lab.remember(
+            [f"deploys now go out on {day}" for day in ("tuesdays", "fridays")], linking="now"
+        )
         assert lab.memories["status"].to_list() == ["superseded", "superseded", "active"]
         # the second supersedes the first; the third, all that is left
         assert lab.memories["superseded_by"].to_list() == [2, 3, None]
@@ -140,7 +167,9 @@ class TestOneBatch:
         lab.remember(["deploys go out on tuesdays", "deploys now go out on fridays"])
         found = lab.remember("deploys now go out on fridays", linking="now")
         assert found.id == 2
-        lab.policies.install("link", SAME.replace("(> pair/similarity 0.999)", "(> pair/similarity 0.6)"), reason="")
+        lab.policies.install(
+            "link", SAME.replace("(> pair/similarity 0.999)", "(> pair/similarity 0.6)"), reason=""
+        )
         assert lab.remember("deploys now go out on fridays", linking="now").id == 2
         assert row_of(lab, 1)["superseded_by"] == 2, "memory 2 stands for the new one"
 
@@ -177,7 +206,9 @@ class TestWhoMayTakeWhosePlace:
         ],
     )
     @pytest.mark.parametrize("resolution", ["merge", "keep-new", "keep-old"])
-    def test_others_stay(self, lab: memlab.Lab, old: dict[str, Any], new: dict[str, Any], resolution: str) -> None:
+    def test_others_stay(
+        self, lab: memlab.Lab, old: dict[str, Any], new: dict[str, Any], resolution: str
+    ) -> None:
         decides(lab, resolution)
         lab.remember("goats by the sea", **old)
         lab.remember("goats by the sea", **new, linking="now")
@@ -215,7 +246,9 @@ class TestFactgraph:
 
     def state(self, lab: memlab.Lab, value: str, confidence: float, **more: Any) -> memlab.Memory:
         fields = {"subject": "Ada", "predicate": "lives-in", **more}
-        return lab.remember(f"{value}: {fields['predicate']}", value=value, confidence=confidence, **fields)
+        return lab.remember(
+            f"{value}: {fields['predicate']}", value=value, confidence=confidence, **fields
+        )
 
     def test_a_surer_value_of_a_single_valued_predicate_supersedes(self, facts: memlab.Lab) -> None:
         self.state(facts, "Rome", 0.8)
@@ -244,8 +277,14 @@ class TestFactgraph:
 
     def test_two_values_in_one_batch(self, facts: memlab.Lab) -> None:
         ada = {"subject": "Ada", "predicate": "lives-in", "confidence": 0.95}
-        facts.remember([{"text": town, "value": town, **ada} for town in ("Rome", "Oslo", "Bonn", "bonn")])
-        assert facts.memories.select("value", "superseded_by").rows() == [("Rome", 2), ("Oslo", 3), ("Bonn", None)]
+        facts.remember(
+            [{"text": town, "value": town, **ada} for town in ("Rome", "Oslo", "Bonn", "bonn")]
+        )
+        assert facts.memories.select("value", "superseded_by").rows() == [
+            ("Rome", 2),
+            ("Oslo", 3),
+            ("Bonn", None),
+        ]
 
 
 def test_edges_of_one_relation_are_bounded(lab: memlab.Lab) -> None:
@@ -261,7 +300,9 @@ def test_edges_of_one_relation_are_bounded(lab: memlab.Lab) -> None:
 def test_off_writes_what_it_wrote_before(trigrams: Any, clock: memlab.ManualClock) -> None:
     """No byte of the journal of the default pack differs from what it was without linking."""
     with memlab.open(embedder=trigrams, clock=clock) as lab:
-        lab.remember([{"text": "goats", "session": "s"}, {"text": "goats", "session": "s"}], chain=True)
+        lab.remember(
+            [{"text": "goats", "session": "s"}, {"text": "goats", "session": "s"}], chain=True
+        )
         [event] = lab.io.store.journal.events(kinds=("remember", "link"))
         assert event.body == {
             "first": 1,
@@ -274,7 +315,11 @@ def test_off_writes_what_it_wrote_before(trigrams: Any, clock: memlab.ManualCloc
 
 def test_what_was_merged_into_is_not_dropped_by_a_farther_neighbour(lab: memlab.Lab) -> None:
     """The nearest is to be rewritten with the new one, which goes for the sake of the next: nothing leads to it."""
-    lab.policies.install("resolve", '(fn [pair/rank] (if (> pair/rank 1) "keep-old" "merge"))', reason="for this test")
+    lab.policies.install(
+        "resolve",
+        '(fn [pair/rank] (if (> pair/rank 1) "keep-old" "merge"))',
+        reason="for this test",
+    )
     lab.policies.install("link", SAME.replace("0.999", "0.7"), reason="for this test")
     added = lab.remember(["goat", "goat sea", "goat not"], linking="now")
     assert added.standing == (1, 2, 2)
@@ -297,7 +342,9 @@ def check_chains(state: State) -> None:
 @given(st.data())
 def test_whatever_the_policies_say_the_state_is_sound(data: st.DataObject) -> None:
     """Nothing is lost or doubled, no chain of successors closes, and the fold of the journal is the state."""
-    words = st.lists(st.sampled_from(["goat", "sea", "not", "now", "tabs"]), min_size=1, max_size=3).map(" ".join)
+    words = st.lists(
+        st.sampled_from(["goat", "sea", "not", "now", "tabs"]), min_size=1, max_size=3
+    ).map(" ".join)
     row = st.fixed_dictionaries(
         {
             "text": words,
@@ -305,7 +352,11 @@ def test_whatever_the_policies_say_the_state_is_sound(data: st.DataObject) -> No
             "tags": st.sampled_from([["x"], ["y"], None]),
         }
     )
-    batches = data.draw(st.lists(st.tuples(st.sampled_from(["now", "later"]), st.lists(row, max_size=6)), max_size=5))
+    batches = data.draw(
+        st.lists(
+            st.tuples(st.sampled_from(["now", "later"]), st.lists(row, max_size=6)), max_size=5
+        )
+    )
     resolution = data.draw(st.sampled_from(["keep-new", "keep-old", "merge", "keep-both"]))
     with memlab.open(embedder=TRIGRAMS, clock=memlab.ManualClock("2026-03-01")) as lab:
         lab.policies.install("link", SAME.replace("0.999", "0.7"), reason="")

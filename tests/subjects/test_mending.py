@@ -25,9 +25,14 @@ def test_a_name_is_taken_from_what_the_event_still_tells():
     lost = event("entity", name="", type="person", aliases=["Ada", " "])
     assert mended(lost) == {"name": "Ada", "type": "person", "aliases": []}
     joined = {"join": [join_of([1, 2], "entity", ["[purged 7-1]", "Ada"], "mentions")]}
-    assert mended(event("merge-entity", entity="Bob", into="", moved=MOVED, **joined))["into"] == "Ada"
+    assert (
+        mended(event("merge-entity", entity="Bob", into="", moved=MOVED, **joined))["into"] == "Ada"
+    )
     renamed = {"set": [values_of([2], subject="Ada")]}
-    assert mended(event("split-entity", **{"from": "Bob"}, entity="", aliases=[], **renamed))["entity"] == "Ada"
+    assert (
+        mended(event("split-entity", **{"from": "Bob"}, entity="", aliases=[], **renamed))["entity"]
+        == "Ada"
+    )
 
 
 def test_what_no_event_tells_has_a_placeholder_of_its_own():
@@ -35,7 +40,9 @@ def test_what_no_event_tells_has_a_placeholder_of_its_own():
     assert both["entity"].startswith(PLACEHOLDER)
     assert both["into"].startswith(PLACEHOLDER)
     assert both["entity"] != both["into"]
-    assert mended(event("merge-entity", entity="rest", into="Rest", moved=MOVED))["entity"] != "rest"
+    assert (
+        mended(event("merge-entity", entity="rest", into="Rest", moved=MOVED))["entity"] != "rest"
+    )
 
 
 def test_imported_registers_and_clusters_have_names_again():
@@ -58,7 +65,14 @@ def test_imported_registers_and_clusters_have_names_again():
         {"kind": "merge-entity", "entity": "", "into": "Ada", "moved": MOVED},
         {"kind": "merge-entity", "entity": " ", "into": "", "moved": MOVED},
         {"kind": "split-entity", "entity": ""},
-        {"kind": "split-entity", "entity": "", "from": "", "aliases": ["", "x"], "mentions": 1, "last": 3},
+        {
+            "kind": "split-entity",
+            "entity": "",
+            "from": "",
+            "aliases": ["", "x"],
+            "mentions": 1,
+            "last": 3,
+        },
     ],
 )
 def test_the_fold_takes_what_was_mended(body):

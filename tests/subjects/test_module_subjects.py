@@ -40,7 +40,10 @@ def modules(lab, tmp_path):
 
     def scanned(files):
         frame = lab.agents.modules.scan(written(tmp_path / "k", files), project="k").frame
-        return {row["module"]: set(row["files"]) | set(row["tests"]) for row in frame.iter_rows(named=True)}
+        return {
+            row["module"]: set(row["files"]) | set(row["tests"])
+            for row in frame.iter_rows(named=True)
+        }
 
     return scanned
 
@@ -72,7 +75,12 @@ def test_files_of_one_folder_are_of_many_modules(modules):
 
 
 def test_front_end_and_back_end_of_one_subject_are_one_module(modules):
-    files = ["client/auth/form.tsx", "client/auth/hook.ts", "server/auth/check.py", "server/auth/token.py"]
+    files = [
+        "client/auth/form.tsx",
+        "client/auth/hook.ts",
+        "server/auth/check.py",
+        "server/auth/token.py",
+    ]
     files += ["client/cart/view.tsx", "client/cart/sum.ts"]
     found = modules(dict.fromkeys(files, ""))
     assert found["client/auth"] == set(files[:4])
@@ -89,7 +97,9 @@ def test_front_end_and_back_end_of_one_subject_are_one_module(modules):
     ],
 )
 def test_a_name_is_read_by_its_words(modules, name, module):
-    found = modules({"src/auth/a.ts": "", "src/auth/b.ts": "", name: "", name.replace("auth", "x"): ""})
+    found = modules(
+        {"src/auth/a.ts": "", "src/auth/b.ts": "", name: "", name.replace("auth", "x"): ""}
+    )
     assert name in found[module]
 
 
@@ -134,5 +144,10 @@ def test_a_context_for_a_module_has_its_memories_of_all_folders(clock, tmp_path)
 
 def test_without_a_map_a_file_is_known_by_the_subject_of_its_name(clock):
     with memlab.open(pack="workbench", clock=clock) as lab:
-        lab.remember("It keeps the token in memory", kind="gotcha", files=["stores/auth-store.ts"], project="k")
+        lab.remember(
+            "It keeps the token in memory",
+            kind="gotcha",
+            files=["stores/auth-store.ts"],
+            project="k",
+        )
         assert len(lab.context("mend auth", project="k")) == 1

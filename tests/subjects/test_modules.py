@@ -105,7 +105,9 @@ class TestScan:
             ("lint", "ruff check .", "pyproject.toml"),
         }
 
-    def test_conventions_are_for_review_and_can_be_remembered(self, lab: memlab.Lab, shop: Path) -> None:
+    def test_conventions_are_for_review_and_can_be_remembered(
+        self, lab: memlab.Lab, shop: Path
+    ) -> None:
         rules = lab.agents.modules.scan(shop, project="shop").conventions
         assert dict(zip(rules["text"], rules["files"].list.first(), strict=True)) == {
             "A change has a test that fails without it.": "CONTRIBUTING.md",
@@ -119,10 +121,25 @@ class TestScan:
     @pytest.mark.parametrize(
         ("files", "needed"),
         [
-            ({"a/x.ts": 'import { y } from "../b/y";', "a/z.ts": "", "b/y.ts": "", "b/w.ts": ""}, ["b"]),
-            ({"a/x.js": "const y = require('../b')", "a/z.js": "", "b/index.js": "", "b/w.js": ""}, ["b"]),
             (
-                {"Cargo.toml": '[package]\nname = "k"', "src/a/x.rs": "use crate::b::y;", "src/a/z.rs": ""}
+                {"a/x.ts": 'import { y } from "../b/y";', "a/z.ts": "", "b/y.ts": "", "b/w.ts": ""},
+                ["b"],
+            ),
+            (
+                {
+                    "a/x.js": "const y = require('../b')",
+                    "a/z.js": "",
+                    "b/index.js": "",
+                    "b/w.js": "",
+                },
+                ["b"],
+            ),
+            (
+                {
+                    "Cargo.toml": '[package]\nname = "k"',
+                    "src/a/x.rs": "use crate::b::y;",
+                    "src/a/z.rs": "",
+                }
                 | {"src/b/y.rs": "", "src/b/mod.rs": ""},
                 ["src/b"],
             ),
@@ -145,7 +162,10 @@ class TestScan:
         assert found[needed[0].replace("b", "a")] == needed
 
     def test_scripts_of_a_package(self, lab: memlab.Lab, tmp_path: Path) -> None:
-        given = {"scripts": {"test": "vitest", "build": "x", "odd": "y"}, "devDependencies": {"vitest": "1"}}
+        given = {
+            "scripts": {"test": "vitest", "build": "x", "odd": "y"},
+            "devDependencies": {"vitest": "1"},
+        }
         found = lab.agents.modules.scan(
             written(tmp_path / "k", {"ui/package.json": json.dumps(given), "ui/yarn.lock": ""})
         )
@@ -157,19 +177,30 @@ class TestScan:
 
     @pytest.mark.long
     def test_memlab_itself(self, lab: memlab.Lab) -> None:
-        found = lab.agents.modules.scan(Path(memlab.__file__).parents[1], project="memlab", progress=False)
-        assert {"memlab/kernel/journal", "memlab/kernel/recall", "memlab/kernel/language"} <= set(found.frame["module"])
+        found = lab.agents.modules.scan(
+            Path(memlab.__file__).parents[1], project="memlab", progress=False
+        )
+        assert {"memlab/kernel/journal", "memlab/kernel/recall", "memlab/kernel/language"} <= set(
+            found.frame["module"]
+        )
         assert "memlab/kernel/index" in column(found, "depends_on")["memlab/kernel/recall"]
         best = lab.agents.modules.find("a snapshot of the state is written twice", project="memlab")
         assert best["module"][0] == "memlab/kernel/state"
 
 
 class TestWhatALabKnows:
-    def test_files_that_memories_name_make_a_module_known(self, lab: memlab.Lab, shop: Path) -> None:
+    def test_files_that_memories_name_make_a_module_known(
+        self, lab: memlab.Lab, shop: Path
+    ) -> None:
         lab.agents.modules.scan(shop, project="shop")
         assert set(lab.agents.modules.map("shop").frame["confidence"]) == {"shallow"}
         for session in ("mon", "tue", "wed"):
-            lab.remember(f"{session}: prices round", project="shop", session=session, files=["shop/cart/prices.py"])
+            lab.remember(
+                f"{session}: prices round",
+                project="shop",
+                session=session,
+                files=["shop/cart/prices.py"],
+            )
         lab.remember("orders are late", project="shop", session="mon", files=["shop/stock/late.py"])
         lab.remember("elsewhere", project="other", session="mon", files=["shop/web/server.py"])
         found = lab.agents.modules.map("shop")
@@ -186,7 +217,10 @@ class TestWhatALabKnows:
     def test_what_is_said_of_a_module_stays(self, lab: memlab.Lab, shop: Path) -> None:
         lab.agents.modules.scan(shop, project="shop")
         lab.agents.modules.describe(
-            "shop/web", project="shop", description="Pages that people see.", files=["deploy/web.sh"]
+            "shop/web",
+            project="shop",
+            description="Pages that people see.",
+            files=["deploy/web.sh"],
         )
         lab.agents.modules.describe("ops", project="shop", files=["deploy/ops.sh"], new=True)
         found = lab.agents.modules.scan(shop, project="shop")
@@ -218,7 +252,10 @@ class TestWhatALabKnows:
             lab.remember("the cart rounds", project="shop")
             lab.agents.modules.scan(shop, project="other")
             lab.forget(1, how="delete")
-            assert lab.agents.modules.projects() == ("other", "shop")  # memories by name take no map along
+            assert lab.agents.modules.projects() == (
+                "other",
+                "shop",
+            )  # memories by name take no map along
             lab.forget(project="shop", how="delete")
             assert lab.agents.modules.projects() == ("other",)
             lab.restore(project="shop")
@@ -237,7 +274,9 @@ class TestWhatALabKnows:
         mine = {"project": "shop", "visibility": "private", "creator": "ann"}
         lab.remember("hers", files=["shop/cart/hidden_plan.py"], session="s", **mine)
         assert "hidden_plan" in str(lab.agents.modules.map("shop").frame.rows())
-        assert "hidden_plan" not in str(lab.at(viewer="bob").agents.modules.map("shop").frame.rows())
+        assert "hidden_plan" not in str(
+            lab.at(viewer="bob").agents.modules.map("shop").frame.rows()
+        )
 
     def test_a_purged_text_is_cut_out_of_what_was_said(self, disk, shop: Path) -> None:
         with disk() as lab:
@@ -259,7 +298,9 @@ class TestWhatALabKnows:
 
 
 class TestUntrusted:
-    def test_links_and_binary_files_and_broken_manifests(self, lab: memlab.Lab, tmp_path: Path) -> None:
+    def test_links_and_binary_files_and_broken_manifests(
+        self, lab: memlab.Lab, tmp_path: Path
+    ) -> None:
         folder = written(
             tmp_path / "k",
             {
@@ -287,13 +328,17 @@ class TestUntrusted:
 
     def test_a_secret_in_a_rule_is_redacted(self, lab: memlab.Lab, tmp_path: Path) -> None:
         key = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
-        found = lab.agents.modules.scan(written(tmp_path / "k", {"AGENTS.md": f"- Use the token {key} for pushes.\n"}))
+        found = lab.agents.modules.scan(
+            written(tmp_path / "k", {"AGENTS.md": f"- Use the token {key} for pushes.\n"})
+        )
         assert key not in str(found.conventions.rows())
         assert "REDACTED" in found.conventions["text"][0]
 
     def test_a_very_deep_folder(self, lab: memlab.Lab, tmp_path: Path) -> None:
         written(tmp_path / "k", {f"{'d/' * 300}x.py": ""})
-        assert lab.agents.modules.scan(tmp_path / "k").left_out == {"a name that cannot be stored": 1}
+        assert lab.agents.modules.scan(tmp_path / "k").left_out == {
+            "a name that cannot be stored": 1
+        }
 
     def test_what_is_refused(self, lab: memlab.Lab, shop: Path) -> None:
         with pytest.raises(InputError, match="is no folder"):
@@ -310,21 +355,39 @@ class TestUntrusted:
     @settings(max_examples=25)
     @given(
         st.dictionaries(
-            st.lists(st.sampled_from(["a", "b", "tests", "src", "x_test"]), min_size=1, max_size=4).map("/".join),
+            st.lists(
+                st.sampled_from(["a", "b", "tests", "src", "x_test"]), min_size=1, max_size=4
+            ).map("/".join),
             st.sampled_from(
-                ["", "import a.b", "from ... import b", 'from "../../.." ', "use crate::a::b;", "/* */", '"""']
+                [
+                    "",
+                    "import a.b",
+                    "from ... import b",
+                    'from "../../.." ',
+                    "use crate::a::b;",
+                    "/* */",
+                    '"""',
+                ]
             ),
             max_size=12,
         ),
         st.sampled_from([".py", ".ts", ".rs", ".go"]),
     )
-    def test_each_source_is_in_one_module(self, tmp_path_factory, files: dict[str, str], end: str) -> None:
-        folder = written(tmp_path_factory.mktemp("any"), {f"{path}{end}": text for path, text in files.items()})
+    def test_each_source_is_in_one_module(
+        self, tmp_path_factory, files: dict[str, str], end: str
+    ) -> None:
+        folder = written(
+            tmp_path_factory.mktemp("any"), {f"{path}{end}": text for path, text in files.items()}
+        )
         with memlab.open() as lab:
             found = lab.agents.modules.scan(folder, project="any")
-            held = [path for paths in ("files", "tests") for held in found.frame[paths] for path in held]
+            held = [
+                path for paths in ("files", "tests") for held in found.frame[paths] for path in held
+            ]
             assert sorted(held) == sorted(f"{path}{end}" for path in files)
-            assert set(found.frame["depends_on"].explode().drop_nulls()) <= set(found.frame["module"])
+            assert set(found.frame["depends_on"].explode().drop_nulls()) <= set(
+                found.frame["module"]
+            )
 
 
 class TestCommands:

@@ -9,7 +9,11 @@ from memlab.subjects.reading.claims import LONGEST_STATEMENT, Statement, differe
     ("old", "new", "told"),
     [
         ("Indent with tabs", "From now on indent with spaces", "tabs -> spaces"),
-        ("Deploy on fridays", "Do not deploy on fridays", "Deploy on fridays -> Do not deploy on fridays"),
+        (
+            "Deploy on fridays",
+            "Do not deploy on fridays",
+            "Deploy on fridays -> Do not deploy on fridays",
+        ),
         ("The API needs a token", "The API no longer needs a token", None),
         ("The port is 8080", "The port is now 8081", "8080 -> 8081"),
     ],
@@ -30,7 +34,10 @@ def test_what_changed_keeps_what_denies(old, new, told):
 )
 def test_things_told_apart_by_a_name_of_one_letter_a_number_or_a_day(one, other):
     assert Statement(one).numbers != Statement(other).numbers
-    assert Statement(one).numbers == Statement(one.lower().capitalize() if one[0].islower() else one).numbers
+    assert (
+        Statement(one).numbers
+        == Statement(one.lower().capitalize() if one[0].islower() else one).numbers
+    )
 
 
 def test_i_and_a_are_words_where_a_sentence_begins():
@@ -39,7 +46,9 @@ def test_i_and_a_are_words_where_a_sentence_begins():
 
 def test_the_same_words_in_another_order_say_something_else():
     assert not Statement("Alice owes Bob money").same_order(Statement("Bob owes Alice money"))
-    assert Statement("Alice owes Bob money").same_order(Statement("Alice owes the money to Bob soon"))
+    assert Statement("Alice owes Bob money").same_order(
+        Statement("Alice owes the money to Bob soon")
+    )
     assert Statement("tabs please").same_order(Statement("please, tabs!")) is False
 
 

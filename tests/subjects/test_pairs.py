@@ -26,7 +26,10 @@ from memlab.subjects.reading.comparison import compare, read_text
 TRIGRAMS = load_embedder(letters)
 OLD_WORDS, NEW_WORDS = (
     st.lists(st.sampled_from(words), min_size=1, max_size=6).map(" ".join)
-    for words in (["tabs", "not", "spaces", "never", "now", "we"], ["tabs", "no", "longer", "spaces", "use", "instead"])
+    for words in (
+        ["tabs", "not", "spaces", "never", "now", "we"],
+        ["tabs", "no", "longer", "spaces", "use", "instead"],
+    )
 )
 
 
@@ -43,12 +46,16 @@ def joined(lab: memlab.Lab, rows: list[dict[str, Any]]) -> tuple[PairedState, np
     if "visibility" in columns:
         columns["visibility"] = [word or "project" for word in columns["visibility"]]
     fresh = State.of_rows(columns, texts, TRIGRAMS.encode(texts), at=now, like=state)
-    return PairedState(state, lab.policies.pack, now, fresh=fresh), len(state) + np.arange(len(rows))
+    return PairedState(state, lab.policies.pack, now, fresh=fresh), len(state) + np.arange(
+        len(rows)
+    )
 
 
 def met(lab: memlab.Lab, rows: list[dict[str, Any]], *, count: int = 3) -> Candidates:
     joint, new = joined(lab, rows)
-    return candidates(joint, new, Places(joint, new), Comparing(Core(lab.io.store, 0))._populate, count=count)
+    return candidates(
+        joint, new, Places(joint, new), Comparing(Core(lab.io.store, 0))._populate, count=count
+    )
 
 
 def ids(found: Candidates, row: int) -> list[int]:
@@ -58,7 +65,14 @@ def ids(found: Candidates, row: int) -> list[int]:
 
 class TestCandidates:
     def test_the_nearest_first(self, lab: memlab.Lab) -> None:
-        lab.remember(["goats by the sea", "the bakery opens at six", "goats by the lake", "nothing of the sort"])
+        lab.remember(
+            [
+                "goats by the sea",
+                "the bakery opens at six",
+                "goats by the lake",
+                "nothing of the sort",
+            ]
+        )
         found = met(lab, [{"text": "goats by the sea"}], count=2)
         assert ids(found, 4) == [1, 3]
         assert found.rank.tolist() == [1, 2]
@@ -87,25 +101,43 @@ class TestCandidates:
             return set(ids(met(lab, [{**same, **fields}], count=9), len(lab)))
 
         assert compared(project="a", creator="agent:coder") == {1, 3, 4}
-        assert compared(project="a", creator="user") == {1, 3, 4}, "what all see says nothing of what one keeps private"
+        assert compared(project="a", creator="user") == {1, 3, 4}, (
+            "what all see says nothing of what one keeps private"
+        )
         assert compared(project="a", visibility="private", creator="user") == {1, 3, 4, 6}
         assert compared(project="a", branch="y", creator="agent:coder") == {1, 3}
-        assert compared(project="a", scope="session", session="s", creator="agent:coder") == {1, 3, 4, 5}
+        assert compared(project="a", scope="session", session="s", creator="agent:coder") == {
+            1,
+            3,
+            4,
+            5,
+        }
         assert compared(project="b", creator="agent:coder") == {2, 3}
-        assert compared(creator="agent:coder") == {3}, "what holds everywhere says nothing of one project"
+        assert compared(creator="agent:coder") == {3}, (
+            "what holds everywhere says nothing of one project"
+        )
 
     def test_turns_do_not_crowd_out_what_was_learned(self, lab: memlab.Lab) -> None:
-        lab.remember([{"text": "goats by the sea", "kind": "turn"}] * 12 + [{"text": "goats by the lake"}])
+        lab.remember(
+            [{"text": "goats by the sea", "kind": "turn"}] * 12 + [{"text": "goats by the lake"}]
+        )
         assert ids(met(lab, [{"text": "goats by the sea"}], count=2), 13) == [13]
 
-    def test_a_fact_meets_all_with_its_subject_and_predicate_however_far(self, lab: memlab.Lab) -> None:
+    def test_a_fact_meets_all_with_its_subject_and_predicate_however_far(
+        self, lab: memlab.Lab
+    ) -> None:
         ada = {"subject": "Ada", "predicate": "lives-in"}
         lab.remember(
             [
                 {"text": "zzzz qqqq", **ada, "value": "Rome"},
                 {"text": "xxxx wwww", **ada, "value": "Oslo"},
                 {"text": "uuuu vvvv", "subject": "Ada", "predicate": "knows", "value": "Ben"},
-                {"text": "Ada lives in Bonn", "subject": "Ben", "predicate": "lives-in", "value": "Bonn"},
+                {
+                    "text": "Ada lives in Bonn",
+                    "subject": "Ben",
+                    "predicate": "lives-in",
+                    "value": "Bonn",
+                },
             ]
         )
         found = met(lab, [{"text": "Ada lives in Bonn", **ada, "value": "Bonn"}], count=1)
@@ -114,31 +146,49 @@ class TestCandidates:
         assert len(set(ids(found, 4))) == len(ids(found, 4))
 
     @given(st.data())
-    def test_one_by_one_and_in_blocks_is_the_same_as_counting_slowly(self, data: st.DataObject) -> None:
+    def test_one_by_one_and_in_blocks_is_the_same_as_counting_slowly(
+        self, data: st.DataObject
+    ) -> None:
         words = st.sampled_from(["goat", "sea", "bakery", "tabs", "spaces"])
         texts = st.lists(words, min_size=1, max_size=3).map(" ".join)
         row = st.fixed_dictionaries(
-            {"text": texts, "project": st.sampled_from(["a", None]), "branch": st.sampled_from(["x", None])}
+            {
+                "text": texts,
+                "project": st.sampled_from(["a", None]),
+                "branch": st.sampled_from(["x", None]),
+            }
         )
-        old, new = data.draw(st.lists(row, max_size=8)), data.draw(st.lists(row, min_size=1, max_size=9))
+        old, new = (
+            data.draw(st.lists(row, max_size=8)),
+            data.draw(st.lists(row, min_size=1, max_size=9)),
+        )
         count = data.draw(st.integers(1, 4))
         with memlab.open(embedder=TRIGRAMS) as lab:
             lab.remember(old)
             found = met(lab, new, count=count)
             joint, rows = joined(lab, new)
-            vectors = np.concatenate([lab.io.store.state.vectors.take(), joint.fresh.vectors.take()])  # type: ignore[union-attr]
+            vectors = np.concatenate(
+                [lab.io.store.state.vectors.take(), joint.fresh.vectors.take()]
+            )  # type: ignore[union-attr]
         everyone = [*old, *new]
         for place, mine in enumerate(new):
             row_ = len(old) + place
             seen = []
             for other, theirs in enumerate(everyone[:row_]):
                 if other < len(old):
-                    near = theirs["project"] == mine["project"] or (mine["project"] and theirs["project"] is None)
+                    near = theirs["project"] == mine["project"] or (
+                        mine["project"] and theirs["project"] is None
+                    )
                     nowhere = mine["project"] is None and all(one["project"] is None for one in old)
                     near = near or nowhere
-                    near = near and (mine["branch"] is None or theirs["branch"] in (mine["branch"], None))
+                    near = near and (
+                        mine["branch"] is None or theirs["branch"] in (mine["branch"], None)
+                    )
                 else:
-                    near = (theirs["project"], theirs["branch"]) == (mine["project"], mine["branch"])
+                    near = (theirs["project"], theirs["branch"]) == (
+                        mine["project"],
+                        mine["branch"],
+                    )
                 if near:
                     one, two = vectors[row_].astype(float), vectors[other].astype(float)
                     norm = np.sqrt((one @ one) * (two @ two))
@@ -151,21 +201,44 @@ class TestFeatures:
     def pairs(self, lab: memlab.Lab, old: list[dict[str, Any]], new: list[dict[str, Any]]) -> Pairs:
         lab.remember(old)
         joint, rows = joined(lab, new)
-        first, second = (places.ravel() for places in np.meshgrid(range(len(new)), range(len(old)), indexing="ij"))
+        first, second = (
+            places.ravel()
+            for places in np.meshgrid(range(len(new)), range(len(old)), indexing="ij")
+        )
         cosine = np.linspace(0.1, 0.9, len(first))
         known = joint.side(np.arange(len(old)))
-        return Pairs(joint.side(rows), known, first, second, cosine, cosine, np.ones(len(first), dtype=np.int64))
+        return Pairs(
+            joint.side(rows),
+            known,
+            first,
+            second,
+            cosine,
+            cosine,
+            np.ones(len(first), dtype=np.int64),
+        )
 
     def test_what_the_two_have_in_common(self, lab: memlab.Lab) -> None:
         lives = {"predicate": "lives-in"}
         pairs = self.pairs(
             lab,
             [
-                {"text": "Ada lives in Rome", "subject": "ada", **lives, "object": "Rome", "session": "1"},
+                {
+                    "text": "Ada lives in Rome",
+                    "subject": "ada",
+                    **lives,
+                    "object": "Rome",
+                    "session": "1",
+                },
                 {"text": "The port is 8080", "speaker": "Ben", "kind": "gotcha"},
             ],
             [
-                {"text": "Ada lives in Rome", "subject": "Ada", **lives, "value": "rome", "session": "1"},
+                {
+                    "text": "Ada lives in Rome",
+                    "subject": "Ada",
+                    **lives,
+                    "value": "rome",
+                    "session": "1",
+                },
             ],
         )
         assert pairs["pair/same-subject"].tolist() == [True, None]
@@ -198,14 +271,19 @@ class TestFeatures:
     def test_any_policy_can_be_asked(self, lab: memlab.Lab, body: str) -> None:
         names = "new/tags old/tags pair/same-subject new/stability"
         policy = compile_policy(f"(fn [{names}] {body})", SLOTS["link"].signature)
-        pairs = self.pairs(lab, [{"text": "a", "tags": ["x"]}], [{"text": "b", "tags": ["x", "y"]}, {"text": "c"}])
+        pairs = self.pairs(
+            lab, [{"text": "a", "tags": ["x"]}], [{"text": "b", "tags": ["x", "y"]}, {"text": "c"}]
+        )
         assert len(pairs.ask(policy)) == 2
 
     @given(OLD_WORDS, NEW_WORDS)
     def test_said_by_pairs_is_said_by_texts(self, old: str, new: str) -> None:
         with memlab.open(embedder=TRIGRAMS) as lab:
             pairs = self.pairs(lab, [{"text": old}, {"text": new}], [{"text": new}])
-        said = [compare(read_text(new), read_text(text), same_speaker=True, user_speaks=True) for text in (old, new)]
+        said = [
+            compare(read_text(new), read_text(text), same_speaker=True, user_speaks=True)
+            for text in (old, new)
+        ]
         assert pairs["pair/negates"].tolist() == [verdict.denies for verdict in said]
         assert pairs["pair/update-words"].tolist() == [verdict.changes for verdict in said]
         # a pair says no more than its words: what states nothing denies and changes nothing
@@ -219,7 +297,9 @@ class TestFeatures:
 def test_a_chain_says_whether_the_new_one_answers(lab: memlab.Lab, chain: bool) -> None:
     """The edge from the turn before is not there yet, and counts."""
     lab.remember("Where do goats live?", session="1")
-    lab.policies.install("link", '(fn [new/answers] (if new/answers "similar" "none"))', reason="what answers")
+    lab.policies.install(
+        "link", '(fn [new/answers] (if new/answers "similar" "none"))', reason="what answers"
+    )
     lab.remember("By the sea.", session="1", chain=chain, linking="now")
     assert ("similar-to" in lab.edges["relation"].to_list()) is chain
 

@@ -25,7 +25,9 @@ def pack(body, inputs):
 def graphs(draw):
     """Memories with a creation and a last use, edges between them, and when each was made."""
     count = draw(st.integers(2, 7))
-    ends = st.tuples(st.integers(1, count), st.integers(1, count)).filter(lambda pair: pair[0] != pair[1])
+    ends = st.tuples(st.integers(1, count), st.integers(1, count)).filter(
+        lambda pair: pair[0] != pair[1]
+    )
     weights = st.sampled_from([0.0, 0.05, 0.1, 0.5, 1.0])
     edges = st.tuples(ends, st.sampled_from(RELATIONS), weights, st.integers(0, 500), st.booleans())
     used = draw(st.lists(st.none() | st.integers(0, 300), min_size=count, max_size=count))
@@ -46,11 +48,20 @@ def joined(trigrams):
         first = count  # after the edges to tags
         for number, ((source, target), relation, weight, days, again) in enumerate(edges, first):
             with lab.io.store.writing() as tx:
-                body = {"source": [source], "target": [target], "relation": [relation], "weight": [weight]}
+                body = {
+                    "source": [source],
+                    "target": [target],
+                    "relation": [relation],
+                    "weight": [weight],
+                }
                 tx.event("link", {"edges": body}, at=BEGIN - days * DAY)
             if again:
                 with lab.io.store.writing() as tx:
-                    tx.event("strengthen", {"strengthen": {"edges": [number], "weight": [weight]}}, at=BEGIN)
+                    tx.event(
+                        "strengthen",
+                        {"strengthen": {"edges": [number], "weight": [weight]}},
+                        at=BEGIN,
+                    )
         return lab
 
     return fresh
@@ -69,7 +80,10 @@ def described(lab, graph):
         if row["relation"] == "has-tag":
             continue
         age = (BEGIN - int(row["created"].timestamp()) * 1_000_000) / DAY
-        both = [400 if used[row[end] - 1] is None else used[row[end] - 1] for end in ("source", "target")]
+        both = [
+            400 if used[row[end] - 1] is None else used[row[end] - 1]
+            for end in ("source", "target")
+        ]
         found[row["edge"]] = {
             "weight": row["weight"],
             "relation": row["relation"],
@@ -115,7 +129,9 @@ def test_a_pass_is_every_edge_on_its_own_until_none_goes(joined, spec, graph, bl
         else:
             found = lab.upkeep.maintain(BEGIN)
     left = described(lab, graph)
-    assert not any(policy.row({name: values[name] for name in policy.inputs}) for values in left.values())
+    assert not any(
+        policy.row({name: values[name] for name in policy.inputs}) for values in left.values()
+    )
     assert lab.edges.filter(relation="has-tag").height == graph[0], "a column decides about tags"
     head = lab.io.store.journal.head
     assert not lab.upkeep.maintain(BEGIN)
@@ -141,7 +157,9 @@ def test_edges_to_entities_are_asked_about(joined):
     assert found.pruned.select("relation", "from_kind", "source", "to_kind").rows() == [
         ("mentions", "memory", 1, "entity")
     ]
-    assert lab.upkeep.maintain(BEGIN).pruned.select("source", "target", "weight").rows() == [(2, 2, 0.5)]
+    assert lab.upkeep.maintain(BEGIN).pruned.select("source", "target", "weight").rows() == [
+        (2, 2, 0.5)
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(memlab.packs()))
@@ -152,13 +170,22 @@ def test_who_prunes(name):
 class TestPacks:
     @pytest.mark.parametrize(
         ("weight", "age", "again", "goes"),
-        [(0.014, 30, 0, True), (0.015, 30, 0, False), (0.014, 29.9, 0, False), (0.014, 30, 1, False)],
+        [
+            (0.014, 30, 0, True),
+            (0.015, 30, 0, False),
+            (0.014, 29.9, 0, False),
+            (0.014, 30, 1, False),
+        ],
     )
-    def test_associative_removes_what_cannot_carry_a_full_activation(self, weight, age, again, goes):
+    def test_associative_removes_what_cannot_carry_a_full_activation(
+        self, weight, age, again, goes
+    ):
         values = {"weight": weight, "reinforcements": again, "age-days": age}
         assert load_pack("associative").policies["prune"].row(values) is goes
         settings = load_pack("associative").settings
-        assert goes == (weight * settings["damping"] < settings["spread-threshold"] and age >= 30 and not again)
+        assert goes == (
+            weight * settings["damping"] < settings["spread-threshold"] and age >= 30 and not again
+        )
 
     @pytest.mark.parametrize(
         ("change", "goes"),
@@ -194,8 +221,14 @@ class TestFanOut:
         assert reached == {2: [1, 6, 7], 10_000: list(range(1, 8))}
 
     def test_what_spreading_found_depends_on_it(self):
-        one, other = (load_pack(f"(pack p) (setting fan-out {most})").fingerprints("e") for most in (5, 6))
-        assert {name for name in one if one[name] != other[name]} >= {"received", "activation", "hops"}
+        one, other = (
+            load_pack(f"(pack p) (setting fan-out {most})").fingerprints("e") for most in (5, 6)
+        )
+        assert {name for name in one if one[name] != other[name]} >= {
+            "received",
+            "activation",
+            "hops",
+        }
 
 
 def test_ten_thousand_edges_in_blocks(lab):
@@ -207,7 +240,12 @@ def test_ten_thousand_edges_in_blocks(lab):
     target = (source + dice.integers(0, 99, 10_000)) % 100 + 1
     weight = dice.uniform(0, 1, 10_000)
     with lab.io.store.writing() as tx:
-        body = {"source": source.tolist(), "target": target.tolist(), "relation": "next", "weight": weight.tolist()}
+        body = {
+            "source": source.tolist(),
+            "target": target.tolist(),
+            "relation": "next",
+            "weight": weight.tolist(),
+        }
         tx.event("link", {"edges": body}, at=BEGIN)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(upkeep, "_EDGES", 3_000)

@@ -69,7 +69,10 @@ class TestWhatIsAsked:
     @pytest.mark.parametrize("pack", FIELDS)
     def test_the_fields_of_every_pack(self, pack):
         policy = load_pack(pack).policies["reinforce"]
-        found = {outcome: changed_fields(policy, {"outcome": outcome, "rating": None}) for outcome in OUTCOMES}
+        found = {
+            outcome: changed_fields(policy, {"outcome": outcome, "rating": None})
+            for outcome in OUTCOMES
+        }
         assert {outcome: fields for outcome, fields in found.items() if fields} == FIELDS[pack]
 
     def test_without_a_rating_being_known_any_field_may_change(self):
@@ -146,7 +149,9 @@ class TestWorkbench:
 
 moments = st.lists(
     st.tuples(
-        st.floats(math.log(60), math.log(3 * 365 * 86_400)).map(lambda x: timedelta(seconds=round(math.exp(x)))),
+        st.floats(math.log(60), math.log(3 * 365 * 86_400)).map(
+            lambda x: timedelta(seconds=round(math.exp(x)))
+        ),
         st.lists(st.integers(1, 4), min_size=3, max_size=3),
         st.sampled_from([timedelta(0), timedelta(minutes=7), timedelta(days=3)]),
     ),
@@ -170,12 +175,18 @@ class TestFsrs:
                 clock.advance(seconds=gap.total_seconds())
                 hits, shown = lab.recall("what opens at six?", limit=3), from_micros(clock())
                 assert sorted(hits.ids) == [1, 2, 3]
-                clock.advance(seconds=pause.total_seconds())  # a judgement may come long after the use
+                clock.advance(
+                    seconds=pause.total_seconds()
+                )  # a judgement may come long after the use
                 for hit, rating in zip(hits, ratings, strict=True):
                     lab.feedback(hit, rating=rating)
                     cards[hit.id], _ = reference.review_card(cards[hit.id], Rating(rating), shown)
-                assert column(lab, "stability") == pytest.approx([c.stability for c in cards.values()], rel=1e-12)
-                assert column(lab, "difficulty") == pytest.approx([c.difficulty for c in cards.values()], rel=1e-12)
+                assert column(lab, "stability") == pytest.approx(
+                    [c.stability for c in cards.values()], rel=1e-12
+                )
+                assert column(lab, "difficulty") == pytest.approx(
+                    [c.difficulty for c in cards.values()], rel=1e-12
+                )
 
     def test_a_success_is_good_and_a_failure_again(self, opened, clock):
         with opened("fsrs") as lab, opened("fsrs") as rated:
@@ -193,8 +204,12 @@ class TestFsrs:
             lab.recall("the bakery", limit=3)
             lab.feedback(judged[0], "success")
             card = Card(stability=10.0, difficulty=5.0, last_review=from_micros(0))
-            card, _ = Scheduler(learning_steps=()).review_card(card, Rating.Good, from_micros(4 * DAY))
-            assert column(lab, "stability")[judged[0].id - 1] == pytest.approx(card.stability, rel=1e-12)
+            card, _ = Scheduler(learning_steps=()).review_card(
+                card, Rating.Good, from_micros(4 * DAY)
+            )
+            assert column(lab, "stability")[judged[0].id - 1] == pytest.approx(
+                card.stability, rel=1e-12
+            )
 
 
 class TestActr:
@@ -214,7 +229,10 @@ class TestActr:
                     uses[hit.id].pop()
             clock.advance(days=6)
             slate = lab.recall("the bakery opens", limit=3, log=False).slate
-            base = [math.log(sum(((clock() - use) / DAY) ** -0.5 for use in uses[id])) for id in slate.ids.tolist()]
+            base = [
+                math.log(sum(((clock() - use) / DAY) ** -0.5 for use in uses[id]))
+                for id in slate.ids.tolist()
+            ]
             expected = np.array(base) + 4 * slate.numbers["seed"] + 2 * slate.numbers["received"]
             np.testing.assert_allclose(slate.scores, expected, rtol=1e-12)
 
@@ -250,7 +268,9 @@ class TestBounds:
             assert (column(lab, "confidence")[1], column(lab, "energy")[1]) == (0.75, 0.25)
 
     def test_counts_are_those_before_the_outcome(self, opened):
-        with opened("(defpolicy reinforce [success access] (update :importance (* 0.1 (+ success access))))") as lab:
+        with opened(
+            "(defpolicy reinforce [success access] (update :importance (* 0.1 (+ success access))))"
+        ) as lab:
             hits = lab.recall("the bakery", limit=1)
             assert column(lab, "importance")[hits[0].id - 1] == 0.0
             lab.feedback(hits[0], "success")
@@ -328,7 +348,9 @@ class TestElapsed:
                 uses.append(clock())
             with lab.io.store.reading() as state:
                 for place, used in enumerate(uses[1:], 1):
-                    first = len(uses) - 1 - uses[::-1].index(used)  # of several at one instant, the latest
+                    first = (
+                        len(uses) - 1 - uses[::-1].index(used)
+                    )  # of several at one instant, the latest
                     (days,) = days_before(state, np.array([0]), clock(), used=used)
                     assert days == pytest.approx((used - uses[first - 1]) / DAY), place
 
@@ -359,10 +381,15 @@ class TestAgainstOneRowAtATime:
             clock.advance(days=3.5)
             with lab.io.store.reading() as state:
                 rows, policy = np.arange(len(state)), lab.policies.pack.policies["reinforce"]
-                change = reinforced(state, lab.policies.pack, rows, clock(), outcome=outcome, rating=rating)
+                change = reinforced(
+                    state, lab.policies.pack, rows, clock(), outcome=outcome, rating=rating
+                )
                 told = {} if not change.set else change.set[0]
                 moment = Moment(state, lab.policies.pack, rows, clock())
-                extra = {"outcome": lambda: np.full(len(rows), outcome, object), "rating": lambda: np.zeros(len(rows))}
+                extra = {
+                    "outcome": lambda: np.full(len(rows), outcome, object),
+                    "rating": lambda: np.zeros(len(rows)),
+                }
                 read = columns(moment, policy, given=extra)
                 expected = {}
                 for row in rows.tolist():
@@ -372,7 +399,9 @@ class TestAgainstOneRowAtATime:
                     for field, value in after.items():
                         declared = MEMORY[field.replace("-", "_")]
                         old = state.column(declared.name)[row]
-                        value = value if value is None else min(max(value, declared.low), declared.high)
+                        value = (
+                            value if value is None else min(max(value, declared.low), declared.high)
+                        )
                         if value != old:
                             expected[row + 1, declared.name] = value
             got = {
@@ -401,5 +430,8 @@ class TestBadInput:
             assert lab.io.store.journal.head == head
 
     def test_feedback_says_something(self, opened):
-        with opened("fsrs") as lab, pytest.raises(memlab.InputError, match=r"an outcome.*a rating or a reward"):
+        with (
+            opened("fsrs") as lab,
+            pytest.raises(memlab.InputError, match=r"an outcome.*a rating or a reward"),
+        ):
             lab.feedback(1)

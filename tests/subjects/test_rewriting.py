@@ -24,7 +24,11 @@ def test_a_name_that_a_purged_text_begins_with_stays(lab):
     assert lab[1].text == "Adele Quuxley likes cheese"
     assert purged(lab, 1) == []
     told = lab.facts.entities.frame().row(0, named=True)
-    assert (told["name"], told["type"], told["aliases"]) == ("Adele Quuxley", "person", ["Adele Q."])
+    assert (told["name"], told["type"], told["aliases"]) == (
+        "Adele Quuxley",
+        "person",
+        ["Adele Q."],
+    )
     assert lab.facts.add("adele q.", "likes", "tea").subject == "Adele Quuxley"
 
 
@@ -49,7 +53,9 @@ def test_a_name_that_another_memory_bears_stays_though_it_is_the_purged_text(lab
     assert lab.facts.entities.frame()["mentions"].to_list() == [1]
 
 
-@pytest.mark.parametrize("spelled", ["Zoe\u0308 of Trondheim", "ZO\u00cb OF TRONDHEIM", "zo\u00eb  of trondheim"])
+@pytest.mark.parametrize(
+    "spelled", ["Zoe\u0308 of Trondheim", "ZO\u00cb OF TRONDHEIM", "zo\u00eb  of trondheim"]
+)
 def test_every_spelling_is_one_entity(lab, spelled):
     lab.facts.add("Zo\u00eb of Trondheim", "likes", "goats")
     lab.facts.add(spelled, "knows", object="Ada")
@@ -80,8 +86,14 @@ def test_a_cluster_has_the_same_name_in_its_register_its_edges_and_its_summary(l
 
 def test_notes_are_cut_and_operations_are_whole_or_gone(lab):
     lab.remember("The xylophonist keeps goats")
-    lab.remember("b", context="He said: The xylophonist keeps goats. So.", operations='(recall "goats" 2)')
-    lab.remember("c", operations='(remember "The xylophonist keeps goats")', reason="The xylophonist keeps goats")
+    lab.remember(
+        "b", context="He said: The xylophonist keeps goats. So.", operations='(recall "goats" 2)'
+    )
+    lab.remember(
+        "c",
+        operations='(remember "The xylophonist keeps goats")',
+        reason="The xylophonist keeps goats",
+    )
     assert purged(lab, 1) == []
     notes = lab.memories.select("context", "operations", "reason")
     assert notes.rows()[1:] == [("He said: . So.", '(recall "goats" 2)', None), (None, None, None)]
@@ -90,7 +102,9 @@ def test_notes_are_cut_and_operations_are_whole_or_gone(lab):
 def test_why_a_policy_was_installed_may_quote_what_is_gone(disk):
     with disk() as lab:
         lab.remember("The xylophonist keeps goats")
-        lab.policies.install("recall-score", "(fn [similarity] similarity)", reason="The xylophonist keeps goats, so")
+        lab.policies.install(
+            "recall-score", "(fn [similarity] similarity)", reason="The xylophonist keeps goats, so"
+        )
         lab.purge(1)
         told = lab.policies.history("recall-score")["reason"][-1]
         assert told == ", so"
@@ -118,7 +132,9 @@ def test_bodies_without_what_is_gone_are_left_as_they_are(lab):
 def test_differences_are_found_in_each_part(lab, trigrams, clock):
     def state(change=lambda other: None):
         with memlab.open(embedder=trigrams, clock=clock) as other:
-            other.remember([{"text": f"text {n}", "tags": ["t"], "subject": "Ada"} for n in range(3)])
+            other.remember(
+                [{"text": f"text {n}", "tags": ["t"], "subject": "Ada"} for n in range(3)]
+            )
             other.graph.link(2, 3)
             change(other)
             return other.io.store.state
@@ -151,7 +167,9 @@ NAMES = ["Q", "Qo", "Qol", "Quol", "Quoll", "Quolle"]
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("field", ["speaker", "project", "branch", "creator", "subject"])
-def test_a_name_of_four_letters_or_more_goes_from_an_expression_that_filtered_a_recall(lab, name, field):
+def test_a_name_of_four_letters_or_more_goes_from_an_expression_that_filtered_a_recall(
+    lab, name, field
+):
     """Of three letters or fewer it stands in too many words to tell of anybody."""
     lab.remember("tabs or spaces", **{field: name})
     lab.remember("spaces or tabs")
@@ -164,7 +182,9 @@ def test_a_name_of_four_letters_or_more_goes_from_an_expression_that_filtered_a_
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_that_a_memory_that_stays_bears_stays_in_the_expression(lab, name):
-    lab.remember([{"text": "tabs or spaces", "speaker": name}, {"text": "spaces or tabs", "speaker": name}])
+    lab.remember(
+        [{"text": "tabs or spaces", "speaker": name}, {"text": "spaces or tabs", "speaker": name}]
+    )
     lab.recall("tabs", where=pl.col("speaker") == name)
     assert purged(lab, 1) == []
     assert name in lab.slates().decisions.collect()["filters"][0]
@@ -173,7 +193,9 @@ def test_a_name_that_a_memory_that_stays_bears_stays_in_the_expression(lab, name
 @pytest.mark.parametrize("gone", [[1], [1, 2], [1, 2, 3], [1, 2, 3, 4]])
 def test_the_name_of_a_cluster_goes_when_nobody_who_stays_said_one_of_its_words(lab, gone):
     """Four memories speak of the quokka, two of which also of the numbat: a cluster's name quotes those words."""
-    lab.remember(["quokka numbat one", "quokka numbat two", "quokka three", "quokka four"], linking="off")
+    lab.remember(
+        ["quokka numbat one", "quokka numbat two", "quokka three", "quokka four"], linking="off"
+    )
     state, names = lab.io.store.state, ["quokka", "numbat", "quokka numbat", "wombat"]
     state.nodes.intern("cluster", names)
     plan = plan_purge(state, lab.io.store.journal.events(), np.array(gone) - 1, seq=9)

@@ -23,14 +23,18 @@ LINK = """
         (> pair/similarity 0.7) "duplicate"
         else "related"))
 """
-RESOLVE = '(fn [pair/rank pair/update-words] (if pair/update-words "{}" (if (> pair/rank 1) "{}" "{}")))'
+RESOLVE = (
+    '(fn [pair/rank pair/update-words] (if pair/update-words "{}" (if (> pair/rank 1) "{}" "{}")))'
+)
 LONGEST = 1500
 """Characters of two texts in one: an embedder has read no more of a text."""
 
 SURE = '(pack sure "Whatever it decides is done." :inherits memlab) (setting destroy-certainty 0)'
 
 resolutions = st.sampled_from(["keep-new", "keep-old", "merge", "keep-both"])
-texts = st.lists(st.sampled_from(["goat", "sea", "not", "now", "tabs"]), min_size=1, max_size=3).map(" ".join)
+texts = st.lists(
+    st.sampled_from(["goat", "sea", "not", "now", "tabs"]), min_size=1, max_size=3
+).map(" ".join)
 days = st.sampled_from(["2026-02-01", "2026-02-05", "2026-02-09"])
 told_rows = st.fixed_dictionaries({"text": texts, "valid_from": days}) | st.fixed_dictionaries(
     {
@@ -86,7 +90,11 @@ def test_what_is_superseded_when_it_is_told_supersedes_nothing() -> None:
     with opened('(fn [pair/rank] "updates")', '(fn [pair/rank] "keep-new")') as lab:
         older, newer, late = (
             {"text": text, "valid_from": day}
-            for text, day in (("a goat", "2026-01-01"), ("tabs today", "2026-02-01"), ("tabs now", "2026-01-15"))
+            for text, day in (
+                ("a goat", "2026-01-01"),
+                ("tabs today", "2026-02-01"),
+                ("tabs now", "2026-01-15"),
+            )
         )
         lab.remember([older, newer], linking="off")
         told = lab.remember([late], linking="now")
@@ -118,7 +126,9 @@ def test_what_is_told_late_and_does_not_stay_has_no_edge(decided: str) -> None:
     link = '(fn [pair/similarity] (if (> pair/similarity 0.95) "duplicate" "contradicts"))'
     with opened(link, f'(fn [pair/rank] "{decided}")') as lab:
         lab.remember(["the goat is at sea now", "the goat is at sea"], linking="off")
-        told = lab.remember([{"text": "the goat is at sea", "valid_from": "2026-01-01"}], linking="now")
+        told = lab.remember(
+            [{"text": "the goat is at sea", "valid_from": "2026-01-01"}], linking="now"
+        )
         assert list(told.standing) == [2]
         assert lab.memories["status"].to_list() == ["active", "active"]
         assert lab.edges.filter(relation="contradicts").is_empty()
@@ -149,7 +159,9 @@ def test_two_texts_become_one_of_at_most_what_an_embedder_reads(old: int, more: 
 
 
 def test_a_text_that_others_are_merged_into_does_not_grow_beyond_that() -> None:
-    with opened('(fn [pair/rank] (if (= pair/rank 1) "updates" "none"))', '(fn [pair/rank] "merge")') as lab:
+    with opened(
+        '(fn [pair/rank] (if (= pair/rank 1) "updates" "none"))', '(fn [pair/rank] "merge")'
+    ) as lab:
         for letter in "abcdefgh":
             lab.remember(words(400, letter), linking="now")
         lengths = lab.memories["text"].str.len_chars().to_list()

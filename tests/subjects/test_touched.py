@@ -11,9 +11,17 @@ from memlab.errors import InputError, NotPermitted, UnknownName
 from memlab.subjects.modules.modules import known_path, paths_in
 from memlab.ui.cli import main
 
-FILES = ["src/auth/tokens.ts", "src/auth/session.ts", "src/billing/invoice.ts", "src/billing/vat.ts"]
+FILES = [
+    "src/auth/tokens.ts",
+    "src/auth/session.ts",
+    "src/billing/invoice.ts",
+    "src/billing/vat.ts",
+]
 FILES += ["src/utils/jwt.ts", "src/utils/dates.ts", "src/utils/mails.ts", "src/utils/smtp.ts"]
-EDIT = {"tool_name": "Edit", "tool_input": {"file_path": "src/auth/tokens.ts", "old_string": "a", "new_string": "b"}}
+EDIT = {
+    "tool_name": "Edit",
+    "tool_input": {"file_path": "src/auth/tokens.ts", "old_string": "a", "new_string": "b"},
+}
 
 
 @pytest.fixture
@@ -53,7 +61,8 @@ def test_the_same_again_writes_nothing(mapped):
 
 def test_a_new_file_joins_its_module_and_secrets_and_strange_paths_do_not(mapped):
     mapped.agents.modules.touch(
-        ["src/auth/mfa.ts", ".env", "/etc/passwd", "/home/me/shop/src/billing/tax.ts"], project="shop"
+        ["src/auth/mfa.ts", ".env", "/etc/passwd", "/home/me/shop/src/billing/tax.ts"],
+        project="shop",
     )
     files = dict(mapped.agents.modules.map("shop").frame.select("module", "files").rows())
     assert "src/auth/mfa.ts" in files["src/auth"]
@@ -70,7 +79,9 @@ def test_it_is_there_when_the_lab_is_opened_again_and_after_another_scan(disk, t
         lab.agents.modules.touch(EDIT, project="shop", session="tue")
         lab.agents.modules.scan(tree, project="shop")
     with disk() as lab:
-        row = lab.agents.modules.map("shop").frame.row(by_predicate=pl.col("module") == "src/auth", named=True)
+        row = lab.agents.modules.map("shop").frame.row(
+            by_predicate=pl.col("module") == "src/auth", named=True
+        )
         assert (row["touched"], row["sessions"], row["confidence"]) == (1, 2, "partial")
 
 
@@ -90,8 +101,14 @@ def test_an_agent_touches_as_itself(mapped):
     [
         "a/b.py",
         {"tool_name": "Read", "tool_input": {"file_path": "a/b.py"}},
-        {"role": "assistant", "content": [{"type": "tool_use", "name": "Write", "input": {"path": "a/b.py"}}]},
-        {"role": "assistant", "tool_calls": [{"function": {"name": "edit", "arguments": '{"path": "a/b.py"}'}}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "name": "Write", "input": {"path": "a/b.py"}}],
+        },
+        {
+            "role": "assistant",
+            "tool_calls": [{"function": {"name": "edit", "arguments": '{"path": "a/b.py"}'}}],
+        },
         {"message": {"content": [{"type": "tool_use", "input": {"notebook_path": "a/b.py"}}]}},
     ],
 )
@@ -100,7 +117,8 @@ def test_forms_that_name_a_file(given):
 
 
 @pytest.mark.parametrize(
-    "given", [{"role": "user", "content": "look at a/b.py"}, {"input": {"command": "ls"}}, {}, {"input": 7}]
+    "given",
+    [{"role": "user", "content": "look at a/b.py"}, {"input": {"command": "ls"}}, {}, {"input": 7}],
 )
 def test_what_names_none(given):
     assert list(paths_in(given)) == []
@@ -121,11 +139,24 @@ class TestCommand:
     def test_a_hook_gives_its_report_to_standard_input(self, tmp_path, tree):
         lab = tmp_path / "lab"
         assert self.run("agent", "scan", lab, tree, "--project", "shop").exit_code == 0
-        report = EDIT | {"session_id": "abc", "hook_event_name": "PostToolUse", "cwd": "/home/me/shop"}
+        report = EDIT | {
+            "session_id": "abc",
+            "hook_event_name": "PostToolUse",
+            "cwd": "/home/me/shop",
+        }
         assert self.run("agent", "touch", lab, "-", given=json.dumps(report)).exit_code == 0
-        assert self.run("agent", "touch", lab, "-", given="src/billing/vat.ts\nsrc/billing/invoice.ts\n").exit_code == 0
+        assert (
+            self.run(
+                "agent", "touch", lab, "-", given="src/billing/vat.ts\nsrc/billing/invoice.ts\n"
+            ).exit_code
+            == 0
+        )
         with memlab.open(lab) as opened:
-            rows = opened.agents.modules.map("shop").frame.select("module", "touched", "sessions").rows()
+            rows = (
+                opened.agents.modules.map("shop")
+                .frame.select("module", "touched", "sessions")
+                .rows()
+            )
             assert {row[0]: row[1:] for row in rows}["src/auth"] == (1, 1)
             assert {row[0]: row[1:] for row in rows}["src/billing"] == (2, 0)
 

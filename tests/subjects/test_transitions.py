@@ -100,7 +100,9 @@ def one_at_a_time(lab, pack, id, now):
         moment.give(status=np.array([found], dtype=object))
         policy = pack.policies[slot]
         values = {name: moment[name][0] for name in policy.inputs}
-        return policy.row({name: None if value != value else value for name, value in values.items()})
+        return policy.row(
+            {name: None if value != value else value for name, value in values.items()}
+        )
 
     if status in RECALLABLE:
         while found in RECALLABLE and (ask("promote") or found) != found:
@@ -123,7 +125,10 @@ def test_a_pass_is_every_memory_on_its_own(opened, name, rows, uses, now):
     wanted = {id: one_at_a_time(lab, pack, id, now) for id in before}
     found = lab.upkeep.maintain(now)
     assert known(lab) == wanted
-    moved = {(row["id"], row["what"]): (row["from"], row["to"]) for row in found.frame.iter_rows(named=True)}
+    moved = {
+        (row["id"], row["what"]): (row["from"], row["to"])
+        for row in found.frame.iter_rows(named=True)
+    }
     assert moved == {
         (id, what): (before[id][place], wanted[id][place])
         for id in before
@@ -142,8 +147,12 @@ def test_whatever_the_clock_does_nothing_is_undone_or_repeated(opened, name, row
     for now in nows:
         for row in lab.upkeep.maintain(now).frame.iter_rows(named=True):
             place = ("status", "label").index(row["what"])
-            assert told[row["id"]][place] == row["from"], "each transition begins where the last one ended"
-            told[row["id"]] = (row["to"], told[row["id"]][1]) if place == 0 else (told[row["id"]][0], row["to"])
+            assert told[row["id"]][place] == row["from"], (
+                "each transition begins where the last one ended"
+            )
+            told[row["id"]] = (
+                (row["to"], told[row["id"]][1]) if place == 0 else (told[row["id"]][0], row["to"])
+            )
             assert since[row["id"] - 1] <= now, "nothing that changed later is touched"
         until = lab.memories["changed"].to_physical().fill_null(-(2**62)).to_list()
         assert all(late >= early for early, late in zip(since, until, strict=True))
@@ -166,7 +175,9 @@ def test_a_pass_that_was_stopped_is_finished_by_the_next(opened, rows, now, bloc
         rest = parts.upkeep.maintain(now)
     assert rest.complete
     assert known(parts) == known(whole)
-    assert len(begun.events) + len(rest.events) <= -(-len(rows) // block), "one event a block, and none for nothing"
+    assert len(begun.events) + len(rest.events) <= -(-len(rows) // block), (
+        "one event a block, and none for nothing"
+    )
 
 
 class TestStatuses:
@@ -174,17 +185,25 @@ class TestStatuses:
         lab.policies.use(alone("factgraph"))
         lab.remember("Ann lives in Rome", status="active")
         lab.remember("Bo sails", status="active", confidence=0.3)
-        assert lab.upkeep.maintain().counts.filter(what="status").rows() == [("status", "active", "staged", 2)]
+        assert lab.upkeep.maintain().counts.filter(what="status").rows() == [
+            ("status", "active", "staged", 2)
+        ]
         for _ in range(3):
             written(lab, ("recall", clock(), {"ids": [1]}))
-        assert lab.upkeep.maintain().frame.filter(what="status").select("id", "to").rows() == [(1, "confirmed")]
+        assert lab.upkeep.maintain().frame.filter(what="status").select("id", "to").rows() == [
+            (1, "confirmed")
+        ]
         # 0.3 * 0.95^x < 0.2 after x = 7.9 weeks, and a week of grace
         clock.advance(days=7 * (1 + math.log(2 / 3) / math.log(0.95)))
         clock.advance(seconds=1)
-        assert lab.upkeep.maintain().frame.filter(what="status").select("id", "to").rows() == [(2, "retracted")]
+        assert lab.upkeep.maintain().frame.filter(what="status").select("id", "to").rows() == [
+            (2, "retracted")
+        ]
         assert not lab.upkeep.maintain(), "it is seen as retracted until the next pass"
         clock.advance(hours=4)
-        assert lab.upkeep.maintain().frame.select("id", "from", "to").rows() == [(2, "retracted", "deleted")]
+        assert lab.upkeep.maintain().frame.select("id", "from", "to").rows() == [
+            (2, "retracted", "deleted")
+        ]
         assert lab[1].status == "confirmed"
 
     def test_what_was_deleted_is_due_after_thirty_days(self, lab, clock):
@@ -238,7 +257,9 @@ class TestStatuses:
 
     @pytest.mark.parametrize("status", ["forgotten", "expired", "deleted"])
     def test_what_is_let_go_gets_the_status_that_the_pack_says(self, lab, status):
-        lab.policies.use(f'(pack p) (setting forgotten-as "{status}") (defpolicy forget [age-days] (>= age-days 0))')
+        lab.policies.use(
+            f'(pack p) (setting forgotten-as "{status}") (defpolicy forget [age-days] (>= age-days 0))'
+        )
         lab.remember("x")
         lab.upkeep.maintain()
         assert lab[1].status == status
@@ -274,7 +295,9 @@ class TestLabels:
         lab.policies.use(alone("associative"))
         assert lab.upkeep.maintain().frame.select("from", "to").rows() == [("vivid", "emerging")]
 
-    @pytest.mark.parametrize("created", ["0001-01-02", "1815-12-10", "1970-01-01", "2200-01-01", "9998-01-01"])
+    @pytest.mark.parametrize(
+        "created", ["0001-01-02", "1815-12-10", "1970-01-01", "2200-01-01", "9998-01-01"]
+    )
     def test_any_date(self, lab, created):
         lab.remember("a", at=created)
         lab.upkeep.maintain("2026-01-01")
@@ -298,7 +321,9 @@ def test_what_changed_at_a_later_instant_waits_until_the_clock_has_caught_up(lab
 def test_a_transition_is_an_event_that_folds_without_a_policy(trigrams):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.memlab"
-        with memlab.open(path, embedder=trigrams, clock=memlab.ManualClock(BEGIN), pack=alone("companion")) as lab:
+        with memlab.open(
+            path, embedder=trigrams, clock=memlab.ManualClock(BEGIN), pack=alone("companion")
+        ) as lab:
             lab.remember([f"memory {n}" for n in range(5)])
             lab.upkeep.maintain(BEGIN + 5 * DAY)
             told, events = known(lab), list(lab.io.store.journal.events(kinds=["maintain"]))

@@ -54,7 +54,14 @@ SHOWS = {
         "I meant the other branch",
         "You misunderstood me",
     ],
-    "greets": ["Hello!", "hi there, Claude", "Thanks a lot!", "Good morning", "ok", "See you later!"],
+    "greets": [
+        "Hello!",
+        "hi there, Claude",
+        "Thanks a lot!",
+        "Good morning",
+        "ok",
+        "See you later!",
+    ],
     "commands": [
         "Write a test for the parser",
         "please fix the build",
@@ -71,16 +78,45 @@ SHOWS = {
         "import numpy as np",
         "Traceback (most recent call last):",
     ],
-    "asks-plainly": ["What is a monad?", "How do I rename a branch", "where are my keys?", "Is there tea?"],
+    "asks-plainly": [
+        "What is a monad?",
+        "How do I rename a branch",
+        "where are my keys?",
+        "Is there tea?",
+    ],
 }
 SHOWS_NOT = {
-    "tells-identity": ["I'm going home", "I am not sure", "Am I late?", "I'm working on it", "I am trying to sleep"],
-    "tells-preference": ["What do I like?", "It looks like rain", "There is an alternative", "He never came"],
+    "tells-identity": [
+        "I'm going home",
+        "I am not sure",
+        "Am I late?",
+        "I'm working on it",
+        "I am trying to sleep",
+    ],
+    "tells-preference": [
+        "What do I like?",
+        "It looks like rain",
+        "There is an alternative",
+        "He never came",
+    ],
     "tells-goal": ["Do I want to go?", "The plan is old"],
-    "tells-event": ["The release went out yesterday", "Recently the build fails", "What did I do yesterday?"],
+    "tells-event": [
+        "The release went out yesterday",
+        "Recently the build fails",
+        "What did I do yesterday?",
+    ],
     "corrects": ["No problem", "No one came", "Know that it works", "No."],
-    "greets": ["Thanks, that mended the parser in the end", "The okay button is green", "Hi, the build on main is red"],
-    "commands": ["Test coverage is low", "The fix is in", "Remember that deploys go out on Tuesdays", "Plans changed"],
+    "greets": [
+        "Thanks, that mended the parser in the end",
+        "The okay button is green",
+        "Hi, the build on main is red",
+    ],
+    "commands": [
+        "Test coverage is low",
+        "The fix is in",
+        "Remember that deploys go out on Tuesdays",
+        "Plans changed",
+    ],
     "holds-code": [
         "The function parse fails on Mondays",
         "If (and only if) it rains we stay",
@@ -91,12 +127,16 @@ SHOWS_NOT = {
 }
 
 
-@pytest.mark.parametrize(("detector", "text"), [(name, text) for name, texts in SHOWS.items() for text in texts])
+@pytest.mark.parametrize(
+    ("detector", "text"), [(name, text) for name, texts in SHOWS.items() for text in texts]
+)
 def test_it_fires(detector: str, text: str) -> None:
     assert detector in utterance(text).reasons
 
 
-@pytest.mark.parametrize(("detector", "text"), [(name, text) for name, texts in SHOWS_NOT.items() for text in texts])
+@pytest.mark.parametrize(
+    ("detector", "text"), [(name, text) for name, texts in SHOWS_NOT.items() for text in texts]
+)
 def test_it_does_not_fire(detector: str, text: str) -> None:
     assert detector not in utterance(text).reasons
 
@@ -106,7 +146,10 @@ def test_every_detector_is_tested() -> None:
 
 
 def test_a_question_tells_nothing_and_what_stands_beside_it_does() -> None:
-    assert utterance("I moved to Rome. What is the weather?").reasons == ("tells-event", "asks-plainly")
+    assert utterance("I moved to Rome. What is the weather?").reasons == (
+        "tells-event",
+        "asks-plainly",
+    )
 
 
 OTHERS = [
@@ -211,7 +254,9 @@ class TestNegation:
             ("Deploys go out on Tuesdays", "The bakery does not open on Sundays"),
         ],
     )
-    def test_what_agrees_or_speaks_of_something_else_denies_nothing(self, old: str, new: str) -> None:
+    def test_what_agrees_or_speaks_of_something_else_denies_nothing(
+        self, old: str, new: str
+    ) -> None:
         assert not Statement(new).denies(Statement(old))
         assert not Statement(old).denies(Statement(new))
 
@@ -225,7 +270,11 @@ class TestNegation:
         ("old", "new", "said"),
         [
             ("Indent with tabs", "Indent with spaces now", "tabs -> spaces"),
-            ("We use tabs for indentation.", "We now use spaces for indentation instead.", "tabs -> spaces"),
+            (
+                "We use tabs for indentation.",
+                "We now use spaces for indentation instead.",
+                "tabs -> spaces",
+            ),
             ("Deploys go out on Tuesdays", "Deploys go out on Fridays", "Tuesdays -> Fridays"),
             ("tabs", "spaces", "tabs -> spaces"),
             ("a b", "a b c", "a b -> a b c"),

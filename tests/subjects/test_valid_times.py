@@ -57,7 +57,9 @@ def told(order: list[dict[str, Any]], *, how: str) -> dict[int, list[tuple[str, 
                 lab.remember(**row)
         else:
             for row in order:
-                held = {name: row[name] for name in ("confidence", "at", "valid_until") if name in row}
+                held = {
+                    name: row[name] for name in ("confidence", "at", "valid_until") if name in row
+                }
                 lab.facts.add(row["subject"], row["predicate"], row["value"], **held)
         return {number: held_on(lab, number) for number in range(-1, 45)}
 
@@ -72,7 +74,9 @@ def in_order() -> dict[int, list[tuple[str, str, str]]]:
     return told(sorted(rows(), key=lambda row: str(row["at"])), how="one by one")
 
 
-def test_told_in_order_each_value_holds_until_the_next(in_order: dict[int, list[tuple[str, str, str]]]) -> None:
+def test_told_in_order_each_value_holds_until_the_next(
+    in_order: dict[int, list[tuple[str, str, str]]],
+) -> None:
     where = {number: [value for who, what, value in held if (who, what) == ("Ada", "lives-in")]
              for number, held in in_order.items()}  # fmt: skip
     assert [where[number] for number in (-1, 0, 9, 10, 19, 20, 29, 30, 44)] == [
@@ -81,7 +85,9 @@ def test_told_in_order_each_value_holds_until_the_next(in_order: dict[int, list[
 
 
 @pytest.mark.parametrize("how", ["one by one", "many", "facts"])
-def test_fifty_orders_of_telling_give_one_history(in_order: dict[int, list[tuple[str, str, str]]], how: str) -> None:
+def test_fifty_orders_of_telling_give_one_history(
+    in_order: dict[int, list[tuple[str, str, str]]], how: str
+) -> None:
     chance = random.Random(f"valid times, {how}")
     for _ in range(17):
         order = rows()

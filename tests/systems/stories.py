@@ -5,47 +5,131 @@ that do not answer it. The kind is one that the design is for; a fact of the fac
 """
 
 CASCADE = (
-    ("fact", "The login service keeps sessions in Redis for thirty minutes", "Where are login sessions kept?"),
-    ("fact", "The billing service stores invoices in PostgreSQL", "Which database holds the invoices?"),
-    ("procedure", "To release, tag the commit and let CI build the wheel", "How do we make a release?"),
-    ("procedure", "To reset the test database, run make reset-db", "How can I reset the database for the tests?"),
-    ("preference", "The user prefers pytest over unittest", "Which test framework does the user prefer?"),
-    ("preference", "The user wants commit messages in the imperative", "How should commit messages be written?"),
+    (
+        "fact",
+        "The login service keeps sessions in Redis for thirty minutes",
+        "Where are login sessions kept?",
+    ),
+    (
+        "fact",
+        "The billing service stores invoices in PostgreSQL",
+        "Which database holds the invoices?",
+    ),
+    (
+        "procedure",
+        "To release, tag the commit and let CI build the wheel",
+        "How do we make a release?",
+    ),
+    (
+        "procedure",
+        "To reset the test database, run make reset-db",
+        "How can I reset the database for the tests?",
+    ),
+    (
+        "preference",
+        "The user prefers pytest over unittest",
+        "Which test framework does the user prefer?",
+    ),
+    (
+        "preference",
+        "The user wants commit messages in the imperative",
+        "How should commit messages be written?",
+    ),
     ("correction", "The staging server is on port 8443, not 443", "What port does staging use?"),
-    ("correction", "Timeouts are given in milliseconds, not in seconds", "What unit do timeouts have?"),
+    (
+        "correction",
+        "Timeouts are given in milliseconds, not in seconds",
+        "What unit do timeouts have?",
+    ),
     ("negative", "Never push directly to the main branch", "May I push to main?"),
     ("negative", "Do not log email addresses of customers", "Can the log contain customer emails?"),
     ("fact", "The parser is generated from grammar.lark", "What is the parser generated from?"),
     ("fact", "Images are resized by a worker called thumbor", "What resizes the images?"),
     ("fact", "The nightly backup runs at three in the morning", "When does the backup run?"),
-    ("procedure", "Rotate the API keys with the script rotate_keys.sh", "How are API keys rotated?"),
-    ("preference", "The user likes short functions with type hints", "What kind of functions does the user like?"),
+    (
+        "procedure",
+        "Rotate the API keys with the script rotate_keys.sh",
+        "How are API keys rotated?",
+    ),
+    (
+        "preference",
+        "The user likes short functions with type hints",
+        "What kind of functions does the user like?",
+    ),
 )
 COMPANION = (
-    ("personal", "The user is called Miriam and lives in Ghent", "In which city does the user live?"),
+    (
+        "personal",
+        "The user is called Miriam and lives in Ghent",
+        "In which city does the user live?",
+    ),
     ("personal", "The user works as a physiotherapist", "What is the user's job?"),
-    ("personal", "The user's brother Jonas studies law in Leuven", "What does the user's brother study?"),
+    (
+        "personal",
+        "The user's brother Jonas studies law in Leuven",
+        "What does the user's brother study?",
+    ),
     ("preference", "The user drinks tea with milk and no sugar", "How does the user take her tea?"),
     ("preference", "The user loves detective novels", "Which books does the user love?"),
     ("preference", "The user dislikes crowded beaches", "What does the user dislike?"),
-    ("goal", "The user wants to run a marathon next spring", "What race does the user want to run?"),
+    (
+        "goal",
+        "The user wants to run a marathon next spring",
+        "What race does the user want to run?",
+    ),
     ("goal", "The user is saving money for a camper van", "What is the user saving for?"),
     ("trait", "The user is shy when she meets new people", "Is the user shy with strangers?"),
-    ("observation", "The user cooks Indian curry on Fridays", "What does the user cook on Fridays?"),
+    (
+        "observation",
+        "The user cooks Indian curry on Fridays",
+        "What does the user cook on Fridays?",
+    ),
     ("observation", "The user walks the dog before breakfast", "When does the user walk the dog?"),
-    ("event", "The user broke her wrist while skiing in February", "How did the user break her wrist?"),
+    (
+        "event",
+        "The user broke her wrist while skiing in February",
+        "How did the user break her wrist?",
+    ),
     ("event", "The user's laptop was stolen on the train", "What was stolen from the user?"),
-    ("feeling", "The user was proud of her daughter's first concert", "What was the user proud of?"),
-    ("learning", "The user sleeps badly after coffee in the evening", "Why does the user sleep badly?"),
+    (
+        "feeling",
+        "The user was proud of her daughter's first concert",
+        "What was the user proud of?",
+    ),
+    (
+        "learning",
+        "The user sleeps badly after coffee in the evening",
+        "Why does the user sleep badly?",
+    ),
 )
 WORKBENCH = (
     ("convention", "Components are named in PascalCase", "How are components named?"),
-    ("convention", "Every endpoint needs an integration test", "What kind of test does an endpoint need?"),
-    ("decision", "We chose SQLite over LevelDB because of transactions", "Why did we choose SQLite?"),
-    ("decision", "Feature branches are squashed before merging", "Are branches squashed before the merge?"),
-    ("gotcha", "The cache must be cleared after changing the schema", "What must happen after a schema change?"),
+    (
+        "convention",
+        "Every endpoint needs an integration test",
+        "What kind of test does an endpoint need?",
+    ),
+    (
+        "decision",
+        "We chose SQLite over LevelDB because of transactions",
+        "Why did we choose SQLite?",
+    ),
+    (
+        "decision",
+        "Feature branches are squashed before merging",
+        "Are branches squashed before the merge?",
+    ),
+    (
+        "gotcha",
+        "The cache must be cleared after changing the schema",
+        "What must happen after a schema change?",
+    ),
     ("gotcha", "Dates from the CRM arrive without a time zone", "Do CRM dates have a time zone?"),
-    ("error-pattern", "Error E42 means that the license file is missing", "What does error E42 mean?"),
+    (
+        "error-pattern",
+        "Error E42 means that the license file is missing",
+        "What does error E42 mean?",
+    ),
     (
         "error-pattern",
         "The build fails with out of memory below four gigabytes",
@@ -56,12 +140,36 @@ WORKBENCH = (
         "The report module depends on the currency library",
         "What does the report module depend on?",
     ),
-    ("environment-quirk", "On Windows the watcher needs polling", "What does the watcher need on Windows?"),
-    ("human-feedback", "The reviewer asked for smaller pull requests", "What did the reviewer ask for?"),
-    ("preference", "The user wants tables in Markdown, not in HTML", "In which format does the user want tables?"),
-    ("codebase-discovery", "Permissions are checked in middleware/auth.ts", "Where are permissions checked?"),
-    ("task-outcome", "Moving to Vite cut the build to nine seconds", "How fast is the build since Vite?"),
-    ("session-insight", "The flaky upload test waits for a fixed port", "Why is the upload test flaky?"),
+    (
+        "environment-quirk",
+        "On Windows the watcher needs polling",
+        "What does the watcher need on Windows?",
+    ),
+    (
+        "human-feedback",
+        "The reviewer asked for smaller pull requests",
+        "What did the reviewer ask for?",
+    ),
+    (
+        "preference",
+        "The user wants tables in Markdown, not in HTML",
+        "In which format does the user want tables?",
+    ),
+    (
+        "codebase-discovery",
+        "Permissions are checked in middleware/auth.ts",
+        "Where are permissions checked?",
+    ),
+    (
+        "task-outcome",
+        "Moving to Vite cut the build to nine seconds",
+        "How fast is the build since Vite?",
+    ),
+    (
+        "session-insight",
+        "The flaky upload test waits for a fixed port",
+        "Why is the upload test flaky?",
+    ),
 )
 ASSOCIATIVE = (
     ("fact", "Bees dance to show where flowers are", "Why do bees dance?"),

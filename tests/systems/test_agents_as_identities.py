@@ -25,7 +25,9 @@ class TestCompanion:
     def test_an_agents_memories_are_its_own(self, companion):
         coach, tutor = companion.agents("coach"), companion.agents("tutor")
         coach.remember("We laughed about the goat", kind="event")
-        assert [hit.text for hit in coach.recall("the goat we laughed about")] == ["We laughed about the goat"]
+        assert [hit.text for hit in coach.recall("the goat we laughed about")] == [
+            "We laughed about the goat"
+        ]
         assert len(tutor.recall("the goat we laughed about")) == 0
         assert (coach.memories.height, tutor.memories.height) == (1, 0)
         assert companion.memories["creator"].to_list() == ["agent:coach"]
@@ -49,7 +51,9 @@ class TestCompanion:
 
     def test_what_a_session_taught_is_the_agents_and_its_facts_are_shared(self, companion):
         tutor, coach = companion.agents("tutor", session="monday"), companion.agents("coach")
-        learned = tutor.end_session([{"role": "user", "content": "I live in Rome. Yesterday I visited my sister."}])
+        learned = tutor.end_session(
+            [{"role": "user", "content": "I live in Rome. Yesterday I visited my sister."}]
+        )
         assert learned.session == "monday"
         rows = companion.memories.select("kind", "creator", "visibility", "agents").rows()
         facts = [row for row in rows if row[0] == "personal"]
@@ -59,7 +63,9 @@ class TestCompanion:
         assert {row[1:3] for row in facts} == {("agent:tutor", "project")}
         assert {row[1:3] for row in own} == {("agent:tutor", "private")}
         assert {tuple(row[3]) for row in rows} == {("agent:tutor",)}
-        assert [hit.text for hit in coach.recall("where does the user live?")] == ["The user lives in Rome"]
+        assert [hit.text for hit in coach.recall("where does the user live?")] == [
+            "The user lives in Rome"
+        ]
 
     def test_a_gap_of_one_agent_is_none_of_another(self, companion):
         companion.remember("The bakery opens at six", kind="event", visibility="project")
@@ -75,9 +81,12 @@ class TestWorkbench:
     def test_an_agent_writes_only_to_its_own_project(self, workbench):
         coder = workbench.agents("coder", project="api")
         coder.remember("Tests run with pytest -n auto", kind="convention")
-        assert workbench.memories.select("project", "visibility").row(0) == ("api", "project"), "as the pack says"
+        assert workbench.memories.select("project", "visibility").row(0) == ("api", "project"), (
+            "as the pack says"
+        )
         with pytest.raises(
-            NotPermitted, match='agent:coder is of the project "api", and neither reads nor writes "web"'
+            NotPermitted,
+            match='agent:coder is of the project "api", and neither reads nor writes "web"',
         ):
             coder.remember("Tests run with tox", kind="convention", project="web")
         with pytest.raises(NotPermitted, match="leave `project` out"):
@@ -88,7 +97,11 @@ class TestWorkbench:
 
     def test_an_agent_is_nobody_else(self, workbench):
         coder = workbench.agents("coder", project="api")
-        for field in ({"creator": "user"}, {"creator": "agent:reviewer"}, {"agents": ["agent:reviewer"]}):
+        for field in (
+            {"creator": "user"},
+            {"creator": "agent:reviewer"},
+            {"agents": ["agent:reviewer"]},
+        ):
             with pytest.raises(NotPermitted, match="writes as itself"):
                 coder.remember("Tests run with tox", **field)
         assert len(workbench) == 0
@@ -96,9 +109,14 @@ class TestWorkbench:
     def test_it_deletes_nobody_elses(self, workbench):
         coder, reviewer = (workbench.agents(name, project="api") for name in ("coder", "reviewer"))
         theirs = reviewer.remember("Never merge on a Friday", kind="convention")
-        users = workbench.remember("I prefer tabs", kind="preference", creator="user", project="api")
+        users = workbench.remember(
+            "I prefer tabs", kind="preference", creator="user", project="api"
+        )
         other = workbench.remember("Tests run with tox", project="web", creator="agent:coder")
-        with pytest.raises(NotPermitted, match=r"Memory 1 is of agent:reviewer, and agent:coder changes its own alone"):
+        with pytest.raises(
+            NotPermitted,
+            match=r"Memory 1 is of agent:reviewer, and agent:coder changes its own alone",
+        ):
             coder.forget(theirs)
         with pytest.raises(UnknownName):
             coder.forget(users)
@@ -111,7 +129,9 @@ class TestWorkbench:
 
     def test_what_a_user_writes_is_private_and_no_agent_sees_it(self, workbench):
         """Private is the default for what a user writes; the project's for what an agent writes."""
-        note = workbench.remember("My private note on the token refresh", creator="user", project="api")
+        note = workbench.remember(
+            "My private note on the token refresh", creator="user", project="api"
+        )
         assert workbench.memories["visibility"].to_list() == ["private"]
         coder = workbench.agents("coder", project="api")
         assert len(coder.recall("my private note on the token refresh")) == 0
@@ -123,14 +143,20 @@ class TestWorkbench:
 
     def test_fifty_memories_a_session(self, workbench):
         coder = workbench.agents("coder", project="api")
-        coder.remember([f"Module {row} belongs to team {row * 7}" for row in range(50)], linking="off")
+        coder.remember(
+            [f"Module {row} belongs to team {row * 7}" for row in range(50)], linking="off"
+        )
         assert workbench.memories["session"].unique().to_list() == [coder.session]
         with pytest.raises(InputError, match="written 50 memories in session"):
             coder.remember("One too many")
-        workbench.agents("coder", project="api", session="tuesday").remember("The next session may go on")
+        workbench.agents("coder", project="api", session="tuesday").remember(
+            "The next session may go on"
+        )
 
     def test_a_reader_only_recalls(self, workbench):
-        workbench.agents("coder", project="api").remember("Tests run with pytest -n auto", kind="convention")
+        workbench.agents("coder", project="api").remember(
+            "Tests run with pytest -n auto", kind="convention"
+        )
         guest = workbench.agents("guest", project="api", role="reader")
         hits = guest.recall("how do tests run?")
         assert [hit.id for hit in hits] == [1]
@@ -149,7 +175,10 @@ class TestWorkbench:
                 act()
 
     def test_the_same_agent_by_either_name(self, workbench):
-        assert workbench.agents("agent:coder", session="s").name == workbench.agents("coder", session="s").name
+        assert (
+            workbench.agents("agent:coder", session="s").name
+            == workbench.agents("coder", session="s").name
+        )
         with pytest.raises(InputError, match="1 to 1000 characters"):
             workbench.agents("")
         with pytest.raises(UnknownName, match='no role "boss"'):
@@ -172,7 +201,9 @@ def test_a_fact_that_two_agents_state_in_the_same_words_is_one_under_every_pack(
             lab.agents(name).remember("The user works at Acme", kind="personal")
         lab.graph.link_waiting()
         used = lab.memories.filter(pl.col("status") == "active")
-        assert used.select("text", "agents").rows() == [("The user works at Acme", ["agent:coach", "agent:tutor"])]
+        assert used.select("text", "agents").rows() == [
+            ("The user works at Acme", ["agent:coach", "agent:tutor"])
+        ]
 
 
 def test_a_fact_of_a_graph_is_one_with_both_as_sources(clock):
@@ -192,7 +223,13 @@ def test_what_is_said_to_be_no_fact_is_the_agents_own(clock):
 
 
 CREATORS = (None, "user", "agent:coder", "agent:tutor")
-SOURCES = ((), ("agent:coder",), ("agent:tutor",), ("agent:coder", "agent:tutor"), ("agent:tutor", "agent:coder"))
+SOURCES = (
+    (),
+    ("agent:coder",),
+    ("agent:tutor",),
+    ("agent:coder", "agent:tutor"),
+    ("agent:tutor", "agent:coder"),
+)
 CHANGES = {
     "edit": lambda agent, memory: agent.edit(memory, importance=0.1),
     "forget": lambda agent, memory: agent.forget(memory),
@@ -207,7 +244,9 @@ def test_a_member_changes_what_it_created_and_nobody_else_contributed_to(lab, ro
     for creator in CREATORS:
         for sources in SOURCES:
             fields = {"creator": creator} if creator else {}
-            memory = lab.remember("x", visibility="project", agents=list(sources), linking="off", **fields)
+            memory = lab.remember(
+                "x", visibility="project", agents=list(sources), linking="off", **fields
+            )
             if act == "restore":
                 lab.forget(memory)
             before = lab.memories

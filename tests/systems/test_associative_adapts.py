@@ -72,13 +72,18 @@ class TestSpreading:
     @pytest.mark.parametrize("threshold", [0.01, 0.2, 0.5])
     def test_activation_over_both_directions_with_a_cut(self, agent, steps, threshold):
         ran = agent.upkeep.operations.run(f"(activate [1 5] {steps} 0.7 {threshold})")
-        got = {row["id"] if row["kind"] == "memory" else row["name"][4:]: row["activation"] for row in ran[0].rows}
+        got = {
+            row["id"] if row["kind"] == "memory" else row["name"][4:]: row["activation"]
+            for row in ran[0].rows
+        }
         expected = spread({1: 1.0, 5: 1.0}, graph(), steps=steps, damping=0.7, threshold=threshold)
         assert got == pytest.approx(expected)
 
     def test_a_recall_spreads_from_what_is_near_the_question(self, agent):
         slate = agent.recall("cold cache", log=False).slate.frame
-        seeds = {row["memory_id"]: max(0.0, row["closeness"]) for row in slate.iter_rows(named=True)}
+        seeds = {
+            row["memory_id"]: max(0.0, row["closeness"]) for row in slate.iter_rows(named=True)
+        }
         expected = spread(seeds, graph(), steps=3, damping=0.7, threshold=0.01)
         for row in slate.iter_rows(named=True):
             assert row["activation"] == pytest.approx(expected[row["memory_id"]])
@@ -93,7 +98,9 @@ class TestSpreading:
         # 1-2-3 over edges of .9 and .6; by way of the tags both weights are 1.
         assert got[2, 1] == pytest.approx(0.9)
         products = [
-            row["product"] for row in frame.iter_rows(named=True) if (row["to_kind"], row["to_id"]) == ("memory", 3)
+            row["product"]
+            for row in frame.iter_rows(named=True)
+            if (row["to_kind"], row["to_id"]) == ("memory", 3)
         ]
         assert max(products) == pytest.approx(1.0)
         assert any(p == pytest.approx(0.54) for p in products)
@@ -145,7 +152,9 @@ class TestScores:
             " (if (not (empty? under-explored)) (first under-explored) -1)) -1))",
         }
         before = {slot: agent.policies[slot].meaning_hash for slot in ("half-life", "recall-score")}
-        ran = agent.upkeep.operations.run("\n".join(f"(set-policy-fn {name} {text})" for name, text in texts.items()))
+        ran = agent.upkeep.operations.run(
+            "\n".join(f"(set-policy-fn {name} {text})" for name, text in texts.items())
+        )
         assert [step.rows[0]["slot"] for step in ran] == ["half-life", "recall-score", "explore"]
         # As they stand in the pack, to the operation.
         assert {slot: agent.policies[slot].meaning_hash for slot in before} == before
@@ -162,7 +171,9 @@ class TestExploration:
                 quiet = lab.recall("note number", limit=3, log=False).slate.frame
                 ranked = quiet.sort("rank")
                 tail = ranked.slice(3)
-                under = [row["memory_id"] for row in tail.iter_rows(named=True) if row["access"] < 5]
+                under = [
+                    row["memory_id"] for row in tail.iter_rows(named=True) if row["access"] < 5
+                ]
                 hits = lab.recall("note number", limit=3)
                 expected = under[:1] if len(tail) > 2 else []
                 assert [hit.id for hit in hits if hit.probe] == expected
@@ -183,14 +194,21 @@ class TestTogether:
             pairs = [frozenset(pair) for pair in itertools.combinations(sorted(hits.ids), 2)]
             for pair in pairs:
                 if pair in weight:
-                    weight[pair], times[pair] = min(1.0, weight[pair] + 0.05), times.get(pair, 0) + 1
+                    weight[pair], times[pair] = (
+                        min(1.0, weight[pair] + 0.05),
+                        times.get(pair, 0) + 1,
+                    )
             for hit in hits:
                 agent.feedback(hit, "success")
             for pair in pairs:
                 times[pair] = times.get(pair, 0) + (pair in weight)
                 weight[pair] = min(1.0, weight.get(pair, 0.0) + 0.05)
-        relates = agent.edges.filter(agent.edges["relation"] == "relates-to", agent.edges["to_kind"] == "memory")
-        got = {frozenset((row["source"], row["target"])): row for row in relates.iter_rows(named=True)}
+        relates = agent.edges.filter(
+            agent.edges["relation"] == "relates-to", agent.edges["to_kind"] == "memory"
+        )
+        got = {
+            frozenset((row["source"], row["target"])): row for row in relates.iter_rows(named=True)
+        }
         assert times
         for pair, count in times.items():
             assert got[pair]["weight"] == pytest.approx(weight[pair]), pair
@@ -202,8 +220,13 @@ class TestTogether:
             assert {hit.id for hit in hits} == {5, 6}
             for hit in hits:
                 agent.feedback(hit, "success")
-        row = agent.edges.filter(agent.edges["source"] == 5, agent.edges["to_kind"] == "memory").row(0, named=True)
-        assert (row["weight"], row["reinforcements"]) == (1.0, 50)  # recalled together, and helpful together
+        row = agent.edges.filter(
+            agent.edges["source"] == 5, agent.edges["to_kind"] == "memory"
+        ).row(0, named=True)
+        assert (row["weight"], row["reinforcements"]) == (
+            1.0,
+            50,
+        )  # recalled together, and helpful together
 
 
 class TestShape:
@@ -225,7 +248,10 @@ class TestShape:
         # Key: important and used, the geometric mean of the two shares.
         memories = agent.memories.to_dicts()
         most = max(row["access"] for row in memories)
-        scores = {r["id"]: math.sqrt(r["importance"] * math.log1p(r["access"]) / math.log1p(most)) for r in memories}
+        scores = {
+            r["id"]: math.sqrt(r["importance"] * math.log1p(r["access"]) / math.log1p(most))
+            for r in memories
+        }
         best = max(scores, key=scores.get)
         assert told.frames["key"]["memory_id"][0] == best
         assert totals["communities"] >= 2  # the build, and the kitchen
@@ -248,7 +274,11 @@ class TestShape:
             if days < 30:
                 agent.upkeep.operations.run('(recall "cold cache" 1) (recall "cold cache" 1)')
             told = agent.graph.stats(progress=False).frames["layers"]
-            counted = {row["layer"]: row["memories"] for row in told.iter_rows(named=True) if row["memories"]}
+            counted = {
+                row["layer"]: row["memories"]
+                for row in told.iter_rows(named=True)
+                if row["memories"]
+            }
             wanted = {}
             for memory in agent.memories.to_dicts():
                 layer = expected(memory, clock())
@@ -260,7 +290,11 @@ class TestShape:
     def test_what_had_a_time_to_live_goes_when_it_is_over(self, agent, clock):
         def gone():
             agent.upkeep.maintain(progress=False)
-            return {row["id"] for row in agent.memories.to_dicts() if row["status"] not in ("active", "confirmed")}
+            return {
+                row["id"]
+                for row in agent.memories.to_dicts()
+                if row["status"] not in ("active", "confirmed")
+            }
 
         clock.advance(days=6)
         assert gone() == set()
@@ -299,7 +333,10 @@ def test_it_adapts_and_takes_back_what_does_worse(trigrams, clock):
                 for hit in lab.recall(f"{chance.choice(words)} {chance.choice(words)}"):
                     good = chance.random() < (0.9 if importance[hit.id - 1] > 0.5 else 0.1)
                     lab.feedback(hit, "success" if good else "fail")
-                    success, fail = success + (good and not hit.probe), fail + (not good and not hit.probe)
+                    success, fail = (
+                        success + (good and not hit.probe),
+                        fail + (not good and not hit.probe),
+                    )
             return success, fail
 
         counts = [live(200)]
@@ -307,11 +344,17 @@ def test_it_adapts_and_takes_back_what_does_worse(trigrams, clock):
         assert adapt(lab, consent=True).action == "installed"
         better = lab.policies["recall-score"].hash
         counts.append(live(60))
-        lab.upkeep.operations.run('(set-policy-fn recall-score "(fn [importance] (- 1 importance))")')
+        lab.upkeep.operations.run(
+            '(set-policy-fn recall-score "(fn [importance] (- 1 importance))")'
+        )
         counts.append(live(100))
         told = lab.policies.attribution("recall-score").frame
         assert [(row["success"], row["fail"]) for row in told.iter_rows(named=True)] == counts
-        assert counts[1][0] / sum(counts[1]) > counts[0][0] / sum(counts[0]) > counts[2][0] / sum(counts[2])
+        assert (
+            counts[1][0] / sum(counts[1])
+            > counts[0][0] / sum(counts[0])
+            > counts[2][0] / sum(counts[2])
+        )
         back = adapt(lab, consent=True)
         assert back.action == "rolled back"
         assert back.after == better != first
@@ -326,5 +369,9 @@ def test_the_whole_memory_is_data(agent, tmp_path, trigrams, clock):
         assert other.policies.pack.hash == agent.policies.pack.hash
         assert other.memories.drop("origin").equals(agent.memories.drop("origin"))
         question = {"log": False, "limit": 5}
-        assert other.recall("cold cache", **question).frame.equals(agent.recall("cold cache", **question).frame)
-    assert agent[1].sexp.startswith('(memory :id 1 :text "The build breaks when the cache is cold" :kind "fact"')
+        assert other.recall("cold cache", **question).frame.equals(
+            agent.recall("cold cache", **question).frame
+        )
+    assert agent[1].sexp.startswith(
+        '(memory :id 1 :text "The build breaks when the cache is cold" :kind "fact"'
+    )

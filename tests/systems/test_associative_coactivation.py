@@ -8,7 +8,10 @@ import memlab
 @pytest.fixture
 def lab(clock):
     with memlab.open(pack="associative", clock=clock) as lab:
-        lab.remember(["rust build fails on CI", "rust build on CI is slow", "the cake was sweet"], linking="off")
+        lab.remember(
+            ["rust build fails on CI", "rust build on CI is slow", "the cake was sweet"],
+            linking="off",
+        )
         yield lab
 
 

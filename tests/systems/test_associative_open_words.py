@@ -12,14 +12,18 @@ def lab(tmp_path, clock):
 
 
 def test_types_and_relations_as_the_agent_calls_them(lab):
-    lab.upkeep.operations.run('(remember "tabs align" "insight" 0.8 "30d" ["t"]) (remember "use tabs" "fact")')
+    lab.upkeep.operations.run(
+        '(remember "tabs align" "insight" 0.8 "30d" ["t"]) (remember "use tabs" "fact")'
+    )
     lab.upkeep.operations.run('(associate 1 2 "inspires" 0.7)')
     assert lab.memories["kind"].to_list() == ["insight", "fact"]
     edge = lab.edges.filter(relation="inspires")
     assert edge.select("source", "target", "weight").rows() == [(1, 2, 0.7)]
     assert "─inspires→" in str(lab.graph.trace(1))
     assert lab.recall("tabs align", log=False)[0].kind == "insight"
-    assert {"insight", "inspires"} <= set(str(lab.graph.stats(progress=False).frames).replace('"', " ").split())
+    assert {"insight", "inspires"} <= set(
+        str(lab.graph.stats(progress=False).frames).replace('"', " ").split()
+    )
 
 
 @pytest.mark.long

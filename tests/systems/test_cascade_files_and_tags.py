@@ -26,7 +26,9 @@ def project(tmp_path, monkeypatch):
     return root
 
 
-@pytest.mark.parametrize("name", ["private.txt", "build/out.txt", "run.log", "src/generated.ts", "src/inner/x.log"])
+@pytest.mark.parametrize(
+    "name", ["private.txt", "build/out.txt", "run.log", "src/generated.ts", "src/inner/x.log"]
+)
 def test_a_file_that_the_project_leaves_out_is_refused(lab, project, name):
     with pytest.raises(memlab.errors.PrivacyError, match="ignore"):
         lab.remember("It says something", files=[str(project / name)])
@@ -66,13 +68,21 @@ def verified(lab, texts, query):
 
 
 def test_memories_that_share_a_context_and_no_tag_get_one(lab):
-    done = verified(lab, ["our redis keeps the carts", "our redis needs two gigabytes"], "what do we know of redis?")
+    done = verified(
+        lab,
+        ["our redis keeps the carts", "our redis needs two gigabytes"],
+        "what do we know of redis?",
+    )
     assert done.tag == "redis"
     assert lab.memories["tags"].to_list() == [["redis"], ["redis"]]
 
 
 def test_a_word_that_one_of_them_lacks_is_no_tag(lab):
-    done = verified(lab, ["our redis keeps the carts", "the carts need two gigabytes"], "what do we know of redis?")
+    done = verified(
+        lab,
+        ["our redis keeps the carts", "the carts need two gigabytes"],
+        "what do we know of redis?",
+    )
     assert done.tag is None
 
 

@@ -15,8 +15,23 @@ from memlab.kernel.base.clock import DAY
 from memlab.kernel.embedding import load_embedder
 from memlab.subjects.clusters.registers import refine_due
 
-TOPICS = {"tabs": 0, "indent": 0, "deploy": 1, "friday": 1, "cache": 2, "redis": 2, "secrets": 3, "tea": 4}
-TRUST = {"user-stated": 1.0, "user-corrected": 1.0, "observed": 0.8, "inferred": 0.6, "extracted": 0.7}
+TOPICS = {
+    "tabs": 0,
+    "indent": 0,
+    "deploy": 1,
+    "friday": 1,
+    "cache": 2,
+    "redis": 2,
+    "secrets": 3,
+    "tea": 4,
+}
+TRUST = {
+    "user-stated": 1.0,
+    "user-corrected": 1.0,
+    "observed": 0.8,
+    "inferred": 0.6,
+    "extracted": 0.7,
+}
 TIME_CONSTANT = {"correction": 365, "preference": 90, "procedure": 60, "fact": 30, "negative": 365}
 EDGE = {"has-tag": 0.8, "in-cluster": 0.6, "supersedes": 0.9}
 
@@ -36,9 +51,24 @@ def topics(texts):
 
 MEMORIES = [
     # 1-3: the style of the code, by a tag; the third shares no word and no direction with a question about tabs
-    {"text": "The user prefers tabs", "kind": "preference", "tags": ["style"], "provenance": "user-stated"},
-    {"text": "Indent by tabs in Makefiles", "kind": "fact", "tags": ["style"], "provenance": "observed"},
-    {"text": "Lines end at one hundred", "kind": "correction", "tags": ["style"], "provenance": "user-corrected"},
+    {
+        "text": "The user prefers tabs",
+        "kind": "preference",
+        "tags": ["style"],
+        "provenance": "user-stated",
+    },
+    {
+        "text": "Indent by tabs in Makefiles",
+        "kind": "fact",
+        "tags": ["style"],
+        "provenance": "observed",
+    },
+    {
+        "text": "Lines end at one hundred",
+        "kind": "correction",
+        "tags": ["style"],
+        "provenance": "user-corrected",
+    },
     # 4-6: how things go out; the fifth stands in the place of the fourth
     {"text": "Deploy on any day", "kind": "fact", "provenance": "inferred"},
     {"text": "Never deploy on friday", "kind": "correction", "provenance": "user-corrected"},
@@ -53,21 +83,36 @@ MEMORIES = [
     {"text": "The cache is redis", "kind": "fact", "provenance": "observed", "recency_weight": 0.0},
     {"text": "Evictions come at noon", "kind": "fact", "provenance": "observed"},
     # 9: a warning that waits for its trigger, 10: something else
-    {"text": "Never log secrets", "kind": "negative", "triggers": ["print(token"], "provenance": "user-stated"},
+    {
+        "text": "Never log secrets",
+        "kind": "negative",
+        "triggers": ["print(token"],
+        "provenance": "user-stated",
+    },
     {"text": "Some tea", "kind": "fact", "provenance": "observed"},
 ]
-ALL = ("active", "superseded")  # the fourth is out of use since the fifth supersedes it, and the walk is over all
+ALL = (
+    "active",
+    "superseded",
+)  # the fourth is out of use since the fifth supersedes it, and the walk is over all
 LINKS = [(5, 4, "supersedes", 1.0), (4, 6, "derived-from", 1.0), (2, 6, "relates-to", 0.45)]
 
 
 @pytest.fixture
 def lab(clock):
     with memlab.open(embedder=load_embedder(topics), clock=clock, pack="cascade") as opened:
-        opened.remember([{"confidence": 0.6, "strength": 1.0, **memory} for memory in MEMORIES], linking="off")
+        opened.remember(
+            [{"confidence": 0.6, "strength": 1.0, **memory} for memory in MEMORIES], linking="off"
+        )
         for source, target, relation, weight in LINKS:
             opened.graph.link(source, target, relation, weight=weight)
         with opened.io.store.writing() as tx:
-            cluster = {"source": [7, 8], "kind": "cluster", "target": ["storage"] * 2, "weight": [1.0, 1.0]}
+            cluster = {
+                "source": [7, 8],
+                "kind": "cluster",
+                "target": ["storage"] * 2,
+                "weight": [1.0, 1.0],
+            }
             tx.event("link", {"join": [cluster | {"relation": "in-cluster"}]}, at=clock())
         yield opened
 
@@ -77,7 +122,9 @@ def graph(lab):
     near = {}
     for edge in lab.edges.to_dicts():
         a, b = ("memory", edge["source"]), (edge["to_kind"], edge["to"] or edge["target"])
-        worth = edge["weight"] if edge["relation"] == "relates-to" else EDGE.get(edge["relation"], 0.3)
+        worth = (
+            edge["weight"] if edge["relation"] == "relates-to" else EDGE.get(edge["relation"], 0.3)
+        )
         near.setdefault(a, []).append((b, worth))
         near.setdefault(b, []).append((a, worth))
     return near
@@ -86,7 +133,9 @@ def graph(lab):
 def walked(lab, question, *, seeds=None):
     """Scores of memories: the ten nearest of at least 0.4, and breadth first over two edges what they lead to."""
     vector, *vectors = lab.io.embedder.encode([question, *lab.memories["text"]]).astype(float)
-    cosine = {id: v @ vector / math.sqrt(v @ v * (vector @ vector)) for id, v in enumerate(vectors, 1)}
+    cosine = {
+        id: v @ vector / math.sqrt(v @ v * (vector @ vector)) for id, v in enumerate(vectors, 1)
+    }
     nearest = sorted(cosine, key=lambda id: (-cosine[id], id))[:10]
     score = {("memory", id): cosine[id] for id in nearest if cosine[id] >= 0.4} | (seeds or {})
     near, layer, depth = graph(lab), list(score), dict.fromkeys(score, 0)
@@ -106,12 +155,23 @@ def walked(lab, question, *, seeds=None):
 def boosted(lab, scores, now):
     idle = {row["id"]: now - row["accessed"].timestamp() * 1e6 for row in lab.memories.to_dicts()}
     weight = dict(zip(lab.memories["id"], lab.memories["recency_weight"], strict=True))
-    return {id: score * (1 + weight[id] * math.exp(-(idle[id] / (DAY / 24)) / 24)) for id, score in scores.items()}
+    return {
+        id: score * (1 + weight[id] * math.exp(-(idle[id] / (DAY / 24)) / 24))
+        for id, score in scores.items()
+    }
 
 
 class TestRetrieval:
     @pytest.mark.parametrize(
-        "question", ["tabs or spaces?", "deploy on friday?", "indent tabs and the cache", "redis", "tea", "nothing"]
+        "question",
+        [
+            "tabs or spaces?",
+            "deploy on friday?",
+            "indent tabs and the cache",
+            "redis",
+            "tea",
+            "nothing",
+        ],
     )
     def test_every_score_is_that_of_the_walk(self, lab, clock, question):
         clock.advance(hours=30)
@@ -136,13 +196,17 @@ class TestRetrieval:
 
     def test_a_cluster_and_an_older_version_are_reached(self, lab):
         cache = lab.recall("redis cache", log=False)
-        assert dict(zip(cache.ids, [hit.score for hit in cache], strict=True))[8] == pytest.approx(0.6 * 0.49 * 1.5)
+        assert dict(zip(cache.ids, [hit.score for hit in cache], strict=True))[8] == pytest.approx(
+            0.6 * 0.49 * 1.5
+        )
         deploys = {hit.id: hit.score for hit in lab.recall("friday deploy", status=ALL, log=False)}
         assert deploys[6] == pytest.approx(0.3 * 0.7 * 1.5), "derived from a seed, one edge away"
 
     def test_recent_use_lifts_and_the_lift_fades_in_a_day(self, lab, clock):
         def score(id):
-            return next(hit.score for hit in lab.recall("tabs or spaces?", log=False) if hit.id == id)
+            return next(
+                hit.score for hit in lab.recall("tabs or spaces?", log=False) if hit.id == id
+            )
 
         fresh = score(1)
         clock.advance(hours=24)
@@ -178,23 +242,38 @@ class TestConfidence:
             clock.advance(days=days)
             slate = lab.recall("tabs and redis", limit=10).slate
             rows = {row["id"]: row for row in lab.memories.to_dicts()}
-            for id, told in zip(slate.ids.tolist(), slate.numbers["retention"].tolist(), strict=True):
+            for id, told in zip(
+                slate.ids.tolist(), slate.numbers["retention"].tolist(), strict=True
+            ):
                 row = rows[id]
-                access = row["access"] - (id in slate.shown)  # this recall is counted once it is over
+                access = row["access"] - (
+                    id in slate.shown
+                )  # this recall is counted once it is over
                 constant = 7 if row["provenance"] == "inferred" else TIME_CONSTANT[row["kind"]]
                 age = (clock() - row["created"].timestamp() * 1e6) / DAY
-                value = row["confidence"] * math.exp(-age / constant) * (1 + 0.1 * math.log(access + 1))
-                assert told == pytest.approx(min(1.0, max(0.0, value * TRUST[row["provenance"]])), rel=1e-9)
+                value = (
+                    row["confidence"] * math.exp(-age / constant) * (1 + 0.1 * math.log(access + 1))
+                )
+                assert told == pytest.approx(
+                    min(1.0, max(0.0, value * TRUST[row["provenance"]])), rel=1e-9
+                )
 
 
 class TestAfterEachRetrieval:
     def test_a_life_of_verdicts_and_feedback(self, lab, clock):
         """Accesses, confidence, strength and the weights between what passed, counted beside the lab."""
         chance = np.random.default_rng(5)
-        access, confidence, strength = (dict.fromkeys(range(1, 11), value) for value in (0.0, 0.6, 1.0))
+        access, confidence, strength = (
+            dict.fromkeys(range(1, 11), value) for value in (0.0, 0.6, 1.0)
+        )
         weight = {(2, 6): 0.45}
         judged = 0
-        for question in ["tabs or spaces?", "deploy on friday?", "indent tabs and the cache", "redis"] * 6:
+        for question in [
+            "tabs or spaces?",
+            "deploy on friday?",
+            "indent tabs and the cache",
+            "redis",
+        ] * 6:
             clock.advance(hours=5)
             hits = lab.recall(question)
             for id in hits.ids:
@@ -228,7 +307,11 @@ class TestAfterEachRetrieval:
                     confidence[hit.id] = max(0.0, confidence[hit.id] - 0.1)
         assert judged > 40
         memories = lab.memories
-        for column, expected in (("access", access), ("confidence", confidence), ("strength", strength)):
+        for column, expected in (
+            ("access", access),
+            ("confidence", confidence),
+            ("strength", strength),
+        ):
             found = dict(zip(memories["id"], memories[column], strict=True))
             assert found == pytest.approx(expected, abs=1e-9), column
         edges = lab.edges.filter(relation="relates-to")

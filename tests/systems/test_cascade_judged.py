@@ -30,7 +30,10 @@ def test_what_is_rejected_is_no_use_and_what_is_verified_counts_once(lab, clock)
     clock.advance(hours=1)
     lab.agents.verify(hits, [1])
     asked = memlab.kernel.base.clock.from_micros(hits.slate.at)
-    assert lab.memories.select("access", "accessed", "confidence").rows() == [(1.0, asked, 0.52), (0.0, born, 0.48)]
+    assert lab.memories.select("access", "accessed", "confidence").rows() == [
+        (1.0, asked, 0.52),
+        (0.0, born, 0.48),
+    ]
 
 
 def test_a_rejection_takes_back_its_own_recall_and_no_other(lab, clock):

@@ -40,9 +40,9 @@ def test_a_verifier_is_there_without_being_asked_for(lab):
         found = offered(turns, "the redis build on CI fails")
     assert {hit.id for hit in found} == {1, 2}
     assert found.notes == ()
-    assert lab.edges.filter(pl.col("relation") == "relates-to").select("source", "target", "weight").rows() == [
-        (1, 2, 0.1)
-    ]
+    assert lab.edges.filter(pl.col("relation") == "relates-to").select(
+        "source", "target", "weight"
+    ).rows() == [(1, 2, 0.1)]
     confidence = lab.memories["confidence"].round(12).to_list()
     assert confidence[:2] == [0.82, 0.82], "verified ones gain 0.02"
 
@@ -90,7 +90,10 @@ def test_clusters_are_refined_after_fifty_retrievals(lab):
 def test_clusters_that_results_span_are_refined(clock):
     topics = ["the bakery opens at {}", "deploys go out on {}"]
     with memlab.open(pack="cascade", clock=clock) as lab:
-        lab.remember([topic.format(n) for topic in topics for n in ("one", "two", "three", "four")], linking="off")
+        lab.remember(
+            [topic.format(n) for topic in topics for n in ("one", "two", "three", "four")],
+            linking="off",
+        )
         lab.graph.clusters.find(min_size=2)
         assert len(lab.graph.clusters.frame()) > 1
         before = refined(lab)
@@ -103,12 +106,19 @@ def test_clusters_that_results_span_are_refined(clock):
 def test_a_trigger_and_a_gap_of_what_is_unknown_in_turns():
     clock = memlab.ManualClock("2026-06-01")
     with memlab.open(pack="cascade", clock=clock) as lab:
-        lab.remember("How we ship", kind="procedure", triggers=["deploy to production"], steps=["make deploy"])
+        lab.remember(
+            "How we ship",
+            kind="procedure",
+            triggers=["deploy to production"],
+            steps=["make deploy"],
+        )
         lab.remember("Banana bread needs ripe bananas")
         with lab.agents.turns(session="s") as turns:
             turns.offer("please deploy to production")
             turns.wait(30)
-            assert [hit.id for hit in turns.offer("how is the kubernetes cluster upgraded?").hits] == [1]
+            assert [
+                hit.id for hit in turns.offer("how is the kubernetes cluster upgraded?").hits
+            ] == [1]
             turns.wait(30)
             turns.offer("hello")
             turns.wait(30)

@@ -33,7 +33,9 @@ def test_both_lines_of_a_contradiction_are_marked():
 
 def test_what_is_private_to_another_is_not_named():
     lab, _ = lab_of()
-    tabs = lab.remember("The team indents with tabs", linking="off", visibility="private", creator="agent:coder")
+    tabs = lab.remember(
+        "The team indents with tabs", linking="off", visibility="private", creator="agent:coder"
+    )
     spaces = lab.remember("The team indents with spaces", linking="off")
     lab.graph.link(spaces, tabs, "contradicts")
     assert "tabs" not in lab.context("how does the team indent?", viewer="agent:tester").text
@@ -43,7 +45,10 @@ def test_what_is_private_to_another_is_not_named():
 def test_a_mark_costs_tokens_of_the_budget():
     lab, clock = lab_of()
     for number in range(30):
-        lab.remember(f"The parser of part {number} is slow because of regular expressions", provenance="inferred")
+        lab.remember(
+            f"The parser of part {number} is slow because of regular expressions",
+            provenance="inferred",
+        )
     clock.advance(days=365)
     for budget in (60, 100, 200, 400):
         found = lab.context("why is the parser slow?", budget=budget)

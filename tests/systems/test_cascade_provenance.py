@@ -16,11 +16,17 @@ def clock():
 
 def told_twice(lab, clock):
     first = lab.remember(
-        "The API listens on port 8080", session="monday", context="we discussed ports", reason="Ada said so"
+        "The API listens on port 8080",
+        session="monday",
+        context="we discussed ports",
+        reason="Ada said so",
     )
     clock.advance(days=3)
     again = lab.remember(
-        "The API listens on port 8080.", session="thursday", context="a new colleague asked", provenance="observed"
+        "The API listens on port 8080.",
+        session="thursday",
+        context="a new colleague asked",
+        provenance="observed",
     )
     assert again.id == first.id
     return first
@@ -43,7 +49,11 @@ def test_a_correction_is_part_of_the_chain(clock):
         clock.advance(days=1)
         corrected = lab.edit(memory, text="The API listens on port 9090")
         chain = lab.upkeep.review.provenance(corrected)
-        assert chain.select("memory_id", "how").rows() == [(1, "corrected"), (1, "told again"), (2, "told")]
+        assert chain.select("memory_id", "how").rows() == [
+            (1, "corrected"),
+            (1, "told again"),
+            (2, "told"),
+        ]
 
 
 def test_the_chain_survives_opening_again_exporting_and_asking_of_the_past(clock, tmp_path):
@@ -58,7 +68,10 @@ def test_the_chain_survives_opening_again_exporting_and_asking_of_the_past(clock
         other.load(file)
         assert other.upkeep.review.provenance(1).equals(chain)
     shown = CliRunner().invoke(main, ["show", str(tmp_path / "lab"), "1", "--json"]).output
-    assert [one["session"] for one in json.loads(shown)["provenance_chain"]] == ["monday", "thursday"]
+    assert [one["session"] for one in json.loads(shown)["provenance_chain"]] == [
+        "monday",
+        "thursday",
+    ]
 
 
 def test_a_purge_takes_the_records_of_what_goes(clock, tmp_path):
@@ -82,4 +95,7 @@ def test_a_viewer_sees_the_chain_of_what_it_sees(clock):
         assert other.upkeep.review.provenance(memory).height == 2
         with pytest.raises(memlab.errors.UnknownName):
             other.upkeep.review.provenance(1)
-        assert lab.at(viewer="agent:coder").upkeep.review.provenance(1)["session"].to_list() == ["a", "b"]
+        assert lab.at(viewer="agent:coder").upkeep.review.provenance(1)["session"].to_list() == [
+            "a",
+            "b",
+        ]

@@ -37,7 +37,11 @@ def test_a_tag_has_a_name_a_description_and_a_count(lab):
 def test_memories_are_tagged_and_untagged_once(lab):
     assert lab.graph.tag([2, 3], ["#kitchen", "ops"]) == (2, 3)
     assert lab.graph.tag([2, 3], "kitchen") == ()
-    assert lab.memories["tags"].to_list() == [["auth"], ["auth", "ops", "kitchen"], ["kitchen", "ops"]]
+    assert lab.memories["tags"].to_list() == [
+        ["auth"],
+        ["auth", "ops", "kitchen"],
+        ["kitchen", "ops"],
+    ]
     assert lab.graph.tag(lab.memories.filter(pl.col("id") > 1), "kitchen", remove=True) == (2, 3)
     assert lab.memories["tags"].to_list() == [["auth"], ["auth", "ops"], ["ops"]]
     lab.forget(1, how="delete")
@@ -66,7 +70,9 @@ def test_a_purge_takes_what_was_said_of_a_tag_that_only_a_purged_memory_had(tmp_
         lab.graph.describe_tag("zephyr", "all of the secret wind")
         lab.graph.describe_tag("auth", "login")
         assert lab.purge(1).found.is_empty()
-        assert lab.graph.tags().filter(pl.col("tag") == "auth")["description"].to_list() == ["login"]
+        assert lab.graph.tags().filter(pl.col("tag") == "auth")["description"].to_list() == [
+            "login"
+        ]
         assert "wind" not in repr([event.body for event in lab.io.store.journal.events()])
 
 
@@ -77,18 +83,27 @@ def test_the_command_line_links_tags_and_lists(tmp_path):
         return done.output
 
     path = tmp_path / "lab"
-    for text in ("The login form posts twice", "Tokens are refreshed at midnight", "The cake is in the oven"):
+    for text in (
+        "The login form posts twice",
+        "Tokens are refreshed at midnight",
+        "The cake is in the oven",
+    ):
         run("remember", path, text)
     assert run("graph", "link", path, 1, 2, "--relation", "depends_on") == "#1 depends-on #2\n"
     assert run("graph", "tag", path, 1, 2, "--tag", "auth") == "#1, #2 changed\n"
     run("graph", "tag", path, "--tag", "auth", "--describe", "login and tokens")
     assert run("graph", "tag", path) == "     2  auth  login and tokens\n"
-    assert [row["id"] for row in json.loads(run("show", path, "--tag", "#auth", "--json"))] == [1, 2]
+    assert [row["id"] for row in json.loads(run("show", path, "--tag", "#auth", "--json"))] == [
+        1,
+        2,
+    ]
     run("remember", path, "Port 80 is taken", "--kind", "error_pattern")
     assert "Port 80" in run("show", path, "--kind", "error_pattern")
 
 
-@pytest.mark.parametrize(("written", "name"), [("#auth", "auth"), ("auth", "auth"), ("##auth", "#auth"), ("#", "#")])
+@pytest.mark.parametrize(
+    ("written", "name"), [("#auth", "auth"), ("auth", "auth"), ("##auth", "#auth"), ("#", "#")]
+)
 def test_a_tag_has_one_name_however_it_is_given(tmp_path, written, name):
     path = tmp_path / "lab"
     with memlab.open(path) as lab:

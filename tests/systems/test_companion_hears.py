@@ -40,5 +40,7 @@ def test_what_an_assistant_says_of_the_user_is_inferred(clock):
 
 def test_what_happened_to_an_agent_is_a_memory_of_its_own(clock):
     with memlab.open(pack="companion", clock=clock) as lab:
-        heard = lab.agents.observe("Yesterday I finally understood the joke about the goat", role="assistant")
+        heard = lab.agents.observe(
+            "Yesterday I finally understood the joke about the goat", role="assistant"
+        )
         assert (heard.memory.kind, lab.memories["provenance"][0]) == ("event", "inferred")

@@ -25,7 +25,13 @@ ACME = {
     "agents": ["coach"],
     "tags": ["work"],
 }
-GLOBEX = {**ACME, "text": "Ada works at Globex in sales", "value": "Globex", "confidence": 0.5, "agents": ["tutor"]}
+GLOBEX = {
+    **ACME,
+    "text": "Ada works at Globex in sales",
+    "value": "Globex",
+    "confidence": 0.5,
+    "agents": ["tutor"],
+}
 
 
 @pytest.fixture
@@ -62,4 +68,6 @@ def test_what_says_no_more_than_the_old_one_adds_no_words(lab):
 
 def test_what_the_user_states_still_takes_the_old_ones_place(lab):
     lab.remember([GLOBEX])
-    assert lab.memories.filter(status="active")["text"].to_list() == ["Ada works at Globex in sales"]
+    assert lab.memories.filter(status="active")["text"].to_list() == [
+        "Ada works at Globex in sales"
+    ]

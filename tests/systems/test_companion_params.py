@@ -22,7 +22,10 @@ def lab(clock):
 
 
 def test_weights_of_one_recall_are_those_of_the_formula(lab):
-    (_, old) = sorted(lab.recall("painting the sea in oil", params={"near": -1}, log=False), key=lambda hit: -hit.id)
+    (_, old) = sorted(
+        lab.recall("painting the sea in oil", params={"near": -1}, log=False),
+        key=lambda hit: -hit.id,
+    )
     for similarity, strength in ((0.6, 0.4), (1.0, 0.0), (0.0, 1.0)):
         params = {"near": -1, "similarity_weight": similarity, "strength-weight": strength}
         hits = lab.recall("painting the sea in oil", params=params, log=False)
@@ -36,7 +39,9 @@ def test_a_least_similarity_lets_less_pass(lab):
     wide = lab.recall("the sea in oil", params={"near": -1}, log=False)
     assert len(wide) == 2
     near = max(hit.explain().features["nearness"] for hit in wide)
-    assert len(lab.recall("the sea in oil", params={"eligible:near": min(near, 1.0)}, log=False)) == 1
+    assert (
+        len(lab.recall("the sea in oil", params={"eligible:near": min(near, 1.0)}, log=False)) == 1
+    )
 
 
 def test_it_is_logged_under_its_own_hash_and_evaluated_as_it_was(lab):
@@ -52,7 +57,9 @@ def test_it_is_logged_under_its_own_hash_and_evaluated_as_it_was(lab):
     lab.feedback(plain[0], "success", decision=plain.decision)
     explained = hits[0].explain()
     assert sum(value for _, value in explained.terms) == pytest.approx(hits[0].score)
-    found = memlab.evaluate(lab.slates(), {"as it was": hits.pack, "live": lab.policies.pack}, missing="zero")
+    found = memlab.evaluate(
+        lab.slates(), {"as it was": hits.pack, "live": lab.policies.pack}, missing="zero"
+    )
     assert set(found.frame["policy"]) >= {"as it was", "live"}
     counted = lab.policies.attribution("recall-score")
     assert counted is not None

@@ -13,7 +13,9 @@ def lab(clock):
 
 def test_the_same_fact_from_two_agents_is_one_with_both_as_sources(lab):
     lab.remember("User likes farm animals", kind="preference", agents=["coach"], confidence=0.7)
-    lab.remember("The user likes farm animals.", kind="preference", agents=["tutor"], confidence=0.9)
+    lab.remember(
+        "The user likes farm animals.", kind="preference", agents=["tutor"], confidence=0.9
+    )
     assert lab.memories["agents"].to_list() == [["coach", "tutor"]]
     assert lab.memories["confidence"].to_list() == [0.9]
     assert lab.facts.profile().text.count("farm animals") == 1
@@ -26,7 +28,10 @@ def test_the_agent_that_writes_is_a_source(lab):
 
 
 def test_in_one_batch_too(lab):
-    told = [{"text": "User likes farm animals", "kind": "preference", "agents": [who]} for who in ("a", "b", "c")]
+    told = [
+        {"text": "User likes farm animals", "kind": "preference", "agents": [who]}
+        for who in ("a", "b", "c")
+    ]
     assert lab.remember(told).outcomes["outcome"].to_list() == ["added", "merged", "merged"]
     assert lab.memories["agents"].to_list() == [["a", "b", "c"]]
 
@@ -39,7 +44,8 @@ def test_a_stated_property_is_one_however_it_is_worded(lab):
 
 
 @pytest.mark.parametrize(
-    "other", ["User likes wild animals", "User does not like farm animals", "User likes 2 farm animals"]
+    "other",
+    ["User likes wild animals", "User does not like farm animals", "User likes 2 farm animals"],
 )
 def test_another_fact_is_another(lab, other):
     lab.remember("User likes farm animals", kind="preference", agents=["coach"])

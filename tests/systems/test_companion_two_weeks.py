@@ -41,7 +41,15 @@ class Entry:
         left = self.at(now)
         if left <= 0:
             return "deleted"
-        return "vivid" if left >= 80 else "clear" if left >= 50 else "hazy" if left >= 20 else "fragment"
+        return (
+            "vivid"
+            if left >= 80
+            else "clear"
+            if left >= 50
+            else "hazy"
+            if left >= 20
+            else "fragment"
+        )
 
 
 class Friend:
@@ -57,7 +65,9 @@ class Friend:
         at = MONDAY - round(days_ago * DAY)
         more = {} if feeling == 5.0 else {"emotional_weight": feeling}
         memory = self.lab.remember(text, kind=kind, at=at, **more)
-        self.ledger[memory.id] = Entry(100, at, feeling, fades=kind not in ("personal", "preference", "goal", "trait"))
+        self.ledger[memory.id] = Entry(
+            100, at, feeling, fades=kind not in ("personal", "preference", "goal", "trait")
+        )
         self.told[memory.id] = []
         return memory.id
 
@@ -85,11 +95,17 @@ class Friend:
 def story(trigrams):
     friend = Friend(trigrams)
     ids = {
-        "name": friend.remember("The user is called Ada and works as a software engineer", kind="personal"),
+        "name": friend.remember(
+            "The user is called Ada and works as a software engineer", kind="personal"
+        ),
         "goat": friend.remember("We laughed about the goat that ate her umbrella", kind="event"),
-        "funeral": friend.remember("Ada was at the funeral of her grandmother", kind="feeling", feeling=100.0),
+        "funeral": friend.remember(
+            "Ada was at the funeral of her grandmother", kind="feeling", feeling=100.0
+        ),
         "jazz": friend.remember("Ada talked of jazz clubs in Lisbon", kind="observation"),
-        "bus": friend.remember("The bus was late on a rainy Monday morning", kind="event", days_ago=7.0),
+        "bus": friend.remember(
+            "The bus was late on a rainy Monday morning", kind="event", days_ago=7.0
+        ),
     }
     friend.forecast = friend.lab.upkeep.forecast(list(ids.values()), MONDAY + 14 * DAY, points=200)
     friend.live(until=6)
@@ -109,7 +125,11 @@ def when(days):
 @pytest.mark.long
 def test_what_is_left_alone_pales(story):
     """At an emotional weight of 5 a memory loses 4.85 a day: clear after 20 of its 100 are gone, hazy after 50."""
-    assert story.told[story.ids["goat"]] == [(0, "vivid"), (when(20 / 4.85), "clear"), (when(50 / 4.85), "hazy")]
+    assert story.told[story.ids["goat"]] == [
+        (0, "vivid"),
+        (when(20 / 4.85), "clear"),
+        (when(50 / 4.85), "hazy"),
+    ]
 
 
 def test_feeling_slows_the_fading(story):
@@ -123,7 +143,11 @@ def test_a_recall_adds_five_to_what_is_left(story):
     left = 100 - 6 * 4.85 + 5
     assert left == pytest.approx(75.9)
     told = story.told[story.ids["jazz"]]
-    assert told == [(0, "vivid"), (when(20 / 4.85), "clear"), (when(6 + (left - 50) / 4.85), "hazy")]
+    assert told == [
+        (0, "vivid"),
+        (when(20 / 4.85), "clear"),
+        (when(6 + (left - 50) / 4.85), "hazy"),
+    ]
     row = story.lab.memories.row(story.ids["jazz"] - 1, named=True)
     assert row["strength"] == pytest.approx(left, rel=1e-12)
     assert (row["access"], row["accessed"]) == (1, from_micros(MONDAY + 6 * DAY))
@@ -146,7 +170,9 @@ def test_what_is_deleted_comes_up_no_more(story):
 
 def test_who_the_user_is_does_not_fade(story):
     assert story.told[story.ids["name"]] == [(0, "vivid")]
-    assert story.lab.memories["confidence"][story.ids["name"] - 1] == 0.8, "a user fact begins at 80 of 100"
+    assert story.lab.memories["confidence"][story.ids["name"] - 1] == 0.8, (
+        "a user fact begins at 80 of 100"
+    )
 
 
 def test_the_forecast_of_the_first_day_came_true(story):
@@ -163,7 +189,11 @@ def test_the_forecast_of_the_first_day_came_true(story):
 
 def test_only_transitions_were_written(story):
     """84 passes, and an event for each in which something changed."""
-    events = [event for event in story.lab.io.store.journal.events(kinds=["maintain"]) if event.at < MONDAY + 14 * DAY]
+    events = [
+        event
+        for event in story.lab.io.store.journal.events(kinds=["maintain"])
+        if event.at < MONDAY + 14 * DAY
+    ]
     assert len(events) == len({at for told in story.told.values() for at, _ in told})
 
 

@@ -20,7 +20,9 @@ def told(pack, clock, *texts, kind="preference", **fields):
 
 
 def test_cascade_keeps_both_and_flags_them(clock):
-    status, relations = told("cascade", clock, "The user likes dark mode", "The user does not like dark mode")
+    status, relations = told(
+        "cascade", clock, "The user likes dark mode", "The user does not like dark mode"
+    )
     assert (status, relations) == (["active", "active"], {"contradicts"})
 
 
@@ -42,7 +44,11 @@ def test_companion_keeps_what_the_user_said_last(clock, old, new, kind):
 def test_workbench_deprecates_the_old_convention_and_says_so(clock):
     with memlab.open(pack="workbench", clock=clock) as lab:
         lab.remember("Use tabs for indentation", kind="convention")
-        why = lab.remember([{"text": "Use spaces for indentation", "kind": "convention"}]).outcomes["why"].to_list()
+        why = (
+            lab.remember([{"text": "Use spaces for indentation", "kind": "convention"}])
+            .outcomes["why"]
+            .to_list()
+        )
         assert "Updated: tabs -> spaces" in why
         assert lab.memories["status"].to_list() == ["superseded", "active"]
 
@@ -75,7 +81,8 @@ def test_on_the_pairs_for_development():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "Hi", "a" * 5000, "return f(x);", "'s 's 's", "\u202e\u202e not no never", "no " * 16]
+    "text",
+    ["", "Hi", "a" * 5000, "return f(x);", "'s 's 's", "\u202e\u202e not no never", "no " * 16],
 )
 def test_a_text_that_is_no_statement_says_nothing_and_raises_nothing(text):
     one, other = claim(text), claim("The user does not like tea")

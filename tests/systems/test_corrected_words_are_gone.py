@@ -7,7 +7,16 @@ import pytest
 
 import memlab
 
-KINDS = ("fact", "preference", "convention", "decision", "gotcha", "observation", "event", "context")
+KINDS = (
+    "fact",
+    "preference",
+    "convention",
+    "decision",
+    "gotcha",
+    "observation",
+    "event",
+    "context",
+)
 FRAMES = (
     "The {thing} is called {word}",
     "We keep the {thing} in {word} since spring. Nobody else knows where it is",
@@ -23,7 +32,11 @@ PREDICATES = ("lives-in", "works-at", "uses", "status")
 def _word(number):
     """A word that stands nowhere else."""
     letters = "bcdfghklmnprstvz"
-    return "qu" + "".join(letters[number // 16**place % 16] + "ao"[place % 2] for place in range(4)) + "x"
+    return (
+        "qu"
+        + "".join(letters[number // 16**place % 16] + "ao"[place % 2] for place in range(4))
+        + "x"
+    )
 
 
 def _edited(pack, seed, edits):
@@ -36,15 +49,25 @@ def _edited(pack, seed, edits):
         word, clock_step = _word(number), chance.randrange(1, 40)
         if chance.random() < 0.4:
             memory = lab.facts.add(
-                chance.choice(SUBJECTS), chance.choice(PREDICATES), word, confidence=chance.choice((0.6, 0.95))
+                chance.choice(SUBJECTS),
+                chance.choice(PREDICATES),
+                word,
+                confidence=chance.choice((0.6, 0.95)),
             )
         else:
             text = chance.choice(FRAMES).format(thing=chance.choice(THINGS), word=word)
             memory = lab.remember(
-                text, kind=chance.choice(KINDS), project=chance.choice((None, "p")), session=chance.choice((None, "s"))
+                text,
+                kind=chance.choice(KINDS),
+                project=chance.choice((None, "p")),
+                session=chance.choice((None, "s")),
             )
         clock.advance(hours=clock_step)
-        if lab[memory.id].text and word in lab[memory.id].text and lab[memory.id].status in ("active", "staged"):
+        if (
+            lab[memory.id].text
+            and word in lab[memory.id].text
+            and lab[memory.id].status in ("active", "staged")
+        ):
             held.append((memory.id, word))
     for _ in range(edits):
         place = chance.randrange(len(held))
@@ -65,17 +88,23 @@ def _edited(pack, seed, edits):
 def _met(lab, words):
     """Where one of the words stands in what the present tells."""
     said = {}
-    now = lab.memories.filter(~pl.col("status").is_in(["superseded", "deprecated", "retracted", "deleted"]))
+    now = lab.memories.filter(
+        ~pl.col("status").is_in(["superseded", "deprecated", "retracted", "deleted"])
+    )
     said["memories"] = str(now.select(pl.exclude("context", "reason")).to_dicts())
     said["profile"] = "".join(lab.facts.profile(name).text for name in ("user",))
     said["facts"] = str(lab.facts.frame(status=["active", "staged", "confirmed"]).to_dicts())
     for word in words:
-        said[f"recall {word}"] = " ".join(hit.text for hit in lab.recall(f"what about {word}?", log=False))
+        said[f"recall {word}"] = " ".join(
+            hit.text for hit in lab.recall(f"what about {word}?", log=False)
+        )
         said[f"narrative {word}"] = lab.facts.narrative(f"what about {word}?", log=False).text
     for thing in THINGS:
         said[f"context {thing}"] = lab.context(f"look after the {thing}", project="p").text
     lab.upkeep.consolidation.run()
-    now = lab.memories.filter(~pl.col("status").is_in(["superseded", "deprecated", "retracted", "deleted"]))
+    now = lab.memories.filter(
+        ~pl.col("status").is_in(["superseded", "deprecated", "retracted", "deleted"])
+    )
     said["consolidated"] = str(now.select("text", "summary", "tags").to_dicts())
     return {place: word for place, text in said.items() for word in words if word in text}
 
@@ -124,10 +153,16 @@ def test_what_is_purged_or_foreign_is_not_corrected_and_twice_is_once():
         lab.edit(7, text="four spaces")
     assert lab.memories.equals(before)
     first = lab.edit(1, text="four spaces")
-    assert lab.edit(1, text="four spaces").id == first.id, "the same correction again changes nothing"
+    assert lab.edit(1, text="four spaces").id == first.id, (
+        "the same correction again changes nothing"
+    )
     assert lab.memories.height == 3
-    assert lab.edit(1, text="two spaces").id == 4, "a superseded memory is corrected in what stands for it"
+    assert lab.edit(1, text="two spaces").id == 4, (
+        "a superseded memory is corrected in what stands for it"
+    )
     other = memlab.open(clock=memlab.ManualClock("2026-06-01"))
     other.remember("goats")
     with pytest.raises(memlab.MemlabError):
-        lab.edit(other.recall("goats", log=False)[0], text="sheep") if len(other) > 9 else lab.edit(99, text="sheep")
+        lab.edit(other.recall("goats", log=False)[0], text="sheep") if len(other) > 9 else lab.edit(
+            99, text="sheep"
+        )

@@ -41,7 +41,12 @@ FACTS = (
     ("memlab", "status", "memlab has status {}", "value"),
     ("user", "prefers:theme", "The user prefers {} (theme)", "value"),
 )
-SAID = ("I live in {} and I like tea", "My sister lives in {}", "I work at {}", "I moved to {} yesterday")
+SAID = (
+    "I live in {} and I like tea",
+    "My sister lives in {}",
+    "I work at {}",
+    "I moved to {} yesterday",
+)
 
 
 class Trial:
@@ -76,7 +81,11 @@ class Trial:
     def procedure(self, one, two):
         steps = [f"open {one}", "wait a minute", f"close {one} again"]
         made = self.remember(
-            f"How to restart {one}", kind="procedure", steps=steps, triggers=[one, "restart"], title=f"Restart {one}"
+            f"How to restart {one}",
+            kind="procedure",
+            steps=steps,
+            triggers=[one, "restart"],
+            title=f"Restart {one}",
         )
         return made, self.random.choice((f"How to restart {two}", f"Ask {two} for a new instance"))
 
@@ -84,7 +93,9 @@ class Trial:
         subject, predicate, text, column = self.random.choice(FACTS)
         given = {column: one}
         made = self.lab.facts.add(subject, predicate, confidence=0.9, **given)
-        return made, self.random.choice((text.format(two), f"{text.format(two)}.", f"Nobody knows about {two}"))
+        return made, self.random.choice(
+            (text.format(two), f"{text.format(two)}.", f"Nobody knows about {two}")
+        )
 
     def told(self, one, two):
         """Facts and observations that were extracted from a memory."""
@@ -107,14 +118,24 @@ class Trial:
     def run(self):
         one, two = self.word(), self.word()
         make = self.random.choice(
-            (self.note, self.note, self.procedure, self.fact, self.fact, self.told, self.of_an_agent)
+            (
+                self.note,
+                self.note,
+                self.procedure,
+                self.fact,
+                self.fact,
+                self.told,
+                self.of_an_agent,
+            )
         )
         memory, text = make(one, two)
         self.clock.advance(hours=self.random.choice((1, 30)))
         self.old.append(one)
         if text is None:
             return self.look(one)
-        if memory.status not in RECALLABLE or one not in memory.text:  # linking merged it into what was there
+        if (
+            memory.status not in RECALLABLE or one not in memory.text
+        ):  # linking merged it into what was there
             return None
         edited = self.lab.edit(memory, text=text)
         assert edited.text == text
@@ -122,20 +143,29 @@ class Trial:
         if self.random.random() < 0.3:
             three = self.word()
             self.old.append(two)
-            assert self.lab.edit(self.random.choice((memory, edited)), text=text.replace(two, three)).text
+            assert self.lab.edit(
+                self.random.choice((memory, edited)), text=text.replace(two, three)
+            ).text
             self.look(two)
         return None
 
     def look(self, word):
         lab = self.lab
-        for query in (f"what about {word}?", "where does the user live, and how do we deploy and restart?"):
+        for query in (
+            f"what about {word}?",
+            "where does the user live, and how do we deploy and restart?",
+        ):
             hits = lab.recall(query, limit=20, log=False)
             assert not [hit.text for hit in hits if word in hit.text]
             context = lab.context(query, budget=2000, log=False)
             assert word not in context.text + context.markdown
             assert word not in lab.facts.narrative(query, log=False).text
         for subject in ("user", "Ada", "memlab"):
-            if lab.facts.frame().filter(pl.col("subject").str.to_lowercase() == subject.lower()).height:
+            if (
+                lab.facts.frame()
+                .filter(pl.col("subject").str.to_lowercase() == subject.lower())
+                .height
+            ):
                 assert word not in lab.facts.profile(subject, budget_tokens=5000).text
         assert word not in str(self.current().rows())
 
@@ -150,7 +180,9 @@ class Trial:
         made = str(lab.upkeep.consolidation.frame().rows()) + str(self.current().rows())
         assert not [word for word in self.old if word in made]
         for suffix in ("jsonl", "md", "sexp"):
-            present = lab.io.export(folder / f"now.{suffix}", where=pl.col("status").is_in(RECALLABLE), policies=False)
+            present = lab.io.export(
+                folder / f"now.{suffix}", where=pl.col("status").is_in(RECALLABLE), policies=False
+            )
             text = present.read_text()
             assert not [word for word in self.old if word in text]
         now = set(self.current()["id"])
@@ -159,7 +191,9 @@ class Trial:
                 kind, record = next(iter(json.loads(line).items()))
                 # rows of the past, edges that leave them, and the names of their tags and entities
                 assert kind in ("memory", "edge", "nodes", "register")
-                assert {"memory": record.get("id"), "edge": record.get("source")}.get(kind) not in now
+                assert {"memory": record.get("id"), "edge": record.get("source")}.get(
+                    kind
+                ) not in now
         lab.close()
 
 

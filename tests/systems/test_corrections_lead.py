@@ -22,7 +22,9 @@ def remembered(lab, pairs, project=None):
     for old, _, _ in pairs:
         lab.remember(old, at=START, project=project)
     later = START + timedelta(days=30)
-    return [lab.remember(new, kind="correction", at=later, project=project).id for _, new, _ in pairs]
+    return [
+        lab.remember(new, kind="correction", at=later, project=project).id for _, new, _ in pairs
+    ]
 
 
 def test_alone_with_what_it_corrects(pairs):
@@ -37,7 +39,10 @@ def test_alone_with_what_it_corrects(pairs):
 def test_among_twenty_statements_and_twenty_corrections(pairs):
     with memlab.open() as lab:
         ids = remembered(lab, pairs)
-        led = sum(lab.recall(query, log=False)[0].id == id for (_, _, query), id in zip(pairs, ids, strict=True))
+        led = sum(
+            lab.recall(query, log=False)[0].id == id
+            for (_, _, query), id in zip(pairs, ids, strict=True)
+        )
     assert led >= 16
 
 
@@ -56,17 +61,29 @@ def test_a_correction_of_something_else_seldom_leads(pairs):
 def test_of_two_speakers_neither_corrects_the_other():
     with memlab.open() as lab:
         lab.remember("I indent with tabs", speaker="Ada", at=START)
-        lab.remember("I have moved to four spaces", speaker="Bob", kind="correction", at=START + timedelta(days=1))
+        lab.remember(
+            "I have moved to four spaces",
+            speaker="Bob",
+            kind="correction",
+            at=START + timedelta(days=1),
+        )
         slate = lab.recall("how do I indent?", log=False).slate
         assert slate.numbers["corrects"].tolist() == [0, 0]
 
 
-@pytest.mark.xfail(reason="the last of three statements is found as a correction, and does not lead yet", strict=True)
+@pytest.mark.xfail(
+    reason="the last of three statements is found as a correction, and does not lead yet",
+    strict=True,
+)
 def test_the_last_of_several_corrections_leads_the_first_statement():
     with memlab.open() as lab:
         lab.remember("The user indents with tabs", at=START)
-        lab.remember("The user has moved to four spaces", kind="correction", at=START + timedelta(days=1))
-        lab.remember("The user has gone back to two spaces", kind="correction", at=START + timedelta(days=2))
+        lab.remember(
+            "The user has moved to four spaces", kind="correction", at=START + timedelta(days=1)
+        )
+        lab.remember(
+            "The user has gone back to two spaces", kind="correction", at=START + timedelta(days=2)
+        )
         assert lab.recall("how does the user indent?", log=False)[0].id == 3
 
 
@@ -75,7 +92,9 @@ def test_only_a_correction_corrects_and_never_what_is_later():
         lab.remember("The user has moved to four spaces", kind="correction", at=START)
         lab.remember("The user indents with tabs", at=START + timedelta(days=1))
         lab.remember("The user has moved to two spaces", at=START + timedelta(days=2))
-        assert lab.recall("how does the user indent?", log=False).slate.numbers["corrects"].tolist() == [0, 0, 0]
+        assert lab.recall("how does the user indent?", log=False).slate.numbers[
+            "corrects"
+        ].tolist() == [0, 0, 0]
 
 
 @pytest.fixture
@@ -94,7 +113,8 @@ def test_who_is_named_leads_with_what_they_say_of_a_change(told):
 
 
 @pytest.mark.xfail(
-    reason="what was said in between leads a query of the past, by more than the change does", strict=True
+    reason="what was said in between leads a query of the past, by more than the change does",
+    strict=True,
 )
 def test_a_query_of_the_past_leads_less_with_a_change(told):
     now = told.recall("Should I offer Noor a coffee in the morning?", log=False)

@@ -26,7 +26,12 @@ def test_a_fact_has_its_new_object_in_the_profile(clock):
     lab.agents.commit(lab.agents.extract("I live in Rome"))
     fact = lab.memories.filter(pl.col("text") == "The user lives in Rome")["id"][0]
     after = lab.edit(fact, text="The user lives in Milan")
-    assert (after.subject, after.predicate, after.object, after.dropped) == ("user", "lives-in", "Milan", ("context",))
+    assert (after.subject, after.predicate, after.object, after.dropped) == (
+        "user",
+        "lives-in",
+        "Milan",
+        ("context",),
+    )
     assert "Milan" in lab.facts.profile().text
     assert "Rome" not in lab.facts.profile().text
 

@@ -33,7 +33,9 @@ def told(name, pack, clock):
 
 def first(lab, asked):
     """How many queries have their memory as the first hit."""
-    return sum(lab.recall(query, limit=1, log=False).ids[:1] == (wanted,) for query, wanted in asked)
+    return sum(
+        lab.recall(query, limit=1, log=False).ids[:1] == (wanted,) for query, wanted in asked
+    )
 
 
 @pytest.mark.parametrize("name", DESIGNS)
@@ -45,7 +47,9 @@ def test_the_plus_pack_answers_what_the_default_pack_answers(name, clock):
             assert first(lab, asked) >= least, pack
 
 
-OF_A_READER = json.loads(Path(__file__).with_name("stories_of_a_reader.json").read_text(encoding="utf-8"))
+OF_A_READER = json.loads(
+    Path(__file__).with_name("stories_of_a_reader.json").read_text(encoding="utf-8")
+)
 """Fifteen more for each design, by a writer who knew neither the packs nor what was measured, committed before their
 first run: the plus packs answer 15, 15, 15, 15 and 14 of them first, the published ones 14, 15, 15, 15 and 11."""
 
@@ -68,7 +72,9 @@ def test_a_narrative_begins_with_the_entity_that_is_asked_about(clock):
     lab, asked = told("factgraph", "factgraph", clock)
     with lab:
         for (query, _), ((subject, *_), _) in zip(asked, stories.FACTGRAPH, strict=True):
-            assert lab.facts.narrative(query, log=False).text.startswith(f"{subject.upper()} CONTEXT: "), query
+            assert lab.facts.narrative(query, log=False).text.startswith(
+                f"{subject.upper()} CONTEXT: "
+            ), query
 
 
 def test_a_narrative_names_entities_in_the_order_of_the_query(clock):
@@ -77,7 +83,9 @@ def test_a_narrative_names_entities_in_the_order_of_the_query(clock):
         text = lab.facts.narrative("What do Omar and Clara have in common?", log=False).text
         assert [line.split()[0] for line in text.splitlines()][:2] == ["OMAR", "CLARA"]
         lab.facts.entities.declare("Clara", aliases=["the violist"])
-        assert lab.facts.narrative("Tell me about the violist", log=False).text.startswith("CLARA CONTEXT: ")
+        assert lab.facts.narrative("Tell me about the violist", log=False).text.startswith(
+            "CLARA CONTEXT: "
+        )
 
 
 class TestAnchors:
@@ -115,7 +123,16 @@ class TestAnchors:
 
 def test_words_that_every_memory_of_a_user_has_are_no_evidence(clock):
     with memlab.open(pack="companion", clock=clock) as lab:
-        for text in ("User now prefers wine to beer", "User likes chess", "User likes rowing on the lake"):
+        for text in (
+            "User now prefers wine to beer",
+            "User likes chess",
+            "User likes rowing on the lake",
+        ):
             lab.remember(text, kind="observation")
-        assert lab.recall("What drinks does the user like?", log=False)[0].text == "User now prefers wine to beer"
-        assert len(lab.recall("What does the user like?", log=False)) >= 2, "a query of such words alone keeps them"
+        assert (
+            lab.recall("What drinks does the user like?", log=False)[0].text
+            == "User now prefers wine to beer"
+        )
+        assert len(lab.recall("What does the user like?", log=False)) >= 2, (
+            "a query of such words alone keeps them"
+        )

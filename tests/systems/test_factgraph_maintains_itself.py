@@ -4,7 +4,10 @@ import pytest
 
 import memlab
 
-TURNS = [{"role": "user", "content": "We looked at the map together."}, {"role": "assistant", "content": "We did."}]
+TURNS = [
+    {"role": "user", "content": "We looked at the map together."},
+    {"role": "assistant", "content": "We did."},
+]
 
 
 @pytest.fixture
@@ -21,7 +24,11 @@ def lab(clock):
 
 
 def statuses(lab):
-    return dict(lab.facts.frame(status=["staged", "confirmed", "retracted"]).select("subject", "status").rows())
+    return dict(
+        lab.facts.frame(status=["staged", "confirmed", "retracted"])
+        .select("subject", "status")
+        .rows()
+    )
 
 
 def ends(lab):

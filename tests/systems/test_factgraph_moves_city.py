@@ -59,7 +59,9 @@ def test_a_life_of_facts(lab, clock):
     clock.advance(days=1)
     before_moving = clock() - 1
     moved_at = clock()
-    oslo = lab.facts.add("Ada Lovelace", "lives-in", object="Oslo", confidence=0.95, source="user-edit")
+    oslo = lab.facts.add(
+        "Ada Lovelace", "lives-in", object="Oslo", confidence=0.95, source="user-edit"
+    )
     assert oslo.status == "staged"
     old = lab.facts.frame(status="superseded")
     assert set(old["object"]) == {"Rome", "Bonn"}
@@ -77,7 +79,10 @@ def test_a_life_of_facts(lab, clock):
     assert hits[0].id == oslo.id
     assert not {rome.id, doubted.id} & set(hits.ids)
     assert hits[0].score == pytest.approx(0.95 * 2.0 / 2), "a user's edit counts twice, staged half"
-    assert lab.facts.narrative(hits).text.splitlines()[0] == "ADA LOVELACE CONTEXT: lives in Oslo (staged)."
+    assert (
+        lab.facts.narrative(hits).text.splitlines()[0]
+        == "ADA LOVELACE CONTEXT: lives in Oslo (staged)."
+    )
 
 
 def test_what_has_several_values_supersedes_nothing(lab):
@@ -96,8 +101,12 @@ def test_the_same_fact_again_is_the_same_fact(lab):
     assert len(lab.facts.frame()) == 1
 
 
-@pytest.mark.parametrize(("confidence", "source", "factor"), [(0.3, "conversation", 1.0), (0.25, "file", 1.5)])
-def test_a_staged_fact_that_nobody_asks_for_is_retracted_below_a_fifth(lab, clock, confidence, source, factor):
+@pytest.mark.parametrize(
+    ("confidence", "source", "factor"), [(0.3, "conversation", 1.0), (0.25, "file", 1.5)]
+)
+def test_a_staged_fact_that_nobody_asks_for_is_retracted_below_a_fifth(
+    lab, clock, confidence, source, factor
+):
     fact = lab.facts.add("Ada", "uses", "a slide rule", confidence=confidence, source=source)
     day = 7 + 7 * math.log(0.2 / (confidence * factor)) / math.log(0.95)
     assert relevance(confidence, days=day, access=0, source=factor) == pytest.approx(0.2)
@@ -144,7 +153,11 @@ def test_two_spellings_of_one_person(lab):
     lab.facts.entities.declare("Ada Lovelace", type="person", aliases=["the countess"])
     lab.facts.entities.merge("A. Lovelace", into="Ada Lovelace")
     lab.facts.add("The Countess", "lives-in", object="Oslo", confidence=0.95)
-    assert lab.facts.frame(subject="A. Lovelace")["status"].to_list() == ["superseded", "staged", "staged"]
+    assert lab.facts.frame(subject="A. Lovelace")["status"].to_list() == [
+        "superseded",
+        "staged",
+        "staged",
+    ]
     told = lab.facts.narrative("What is known about the countess?")
     assert told.text.startswith("ADA LOVELACE CONTEXT: ")
     assert "lives in Oslo (staged)" in told.text
@@ -176,5 +189,10 @@ def test_the_user_in_a_prompt(lab):
     for fact in (1, 2, 3):
         use(lab, lab[fact], 3)
     lab.upkeep.maintain()
-    assert lab.facts.narrative("Which theme does the user prefer?").text.startswith("USER CONTEXT: ")
-    assert lab.facts.profile().text == "The user is a software engineer who prefers dark mode (theme) and uses Python."
+    assert lab.facts.narrative("Which theme does the user prefer?").text.startswith(
+        "USER CONTEXT: "
+    )
+    assert (
+        lab.facts.profile().text
+        == "The user is a software engineer who prefers dark mode (theme) and uses Python."
+    )

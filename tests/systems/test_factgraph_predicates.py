@@ -5,7 +5,9 @@ import pytest
 import memlab
 
 
-@pytest.mark.parametrize("spelled", ["lives_in", "lives-in", "livesIn", "Lives in", "lives In", "LIVES_IN"])
+@pytest.mark.parametrize(
+    "spelled", ["lives_in", "lives-in", "livesIn", "Lives in", "lives In", "LIVES_IN"]
+)
 def test_a_new_city_ends_the_old_one_however_the_predicate_is_spelled(clock, spelled):
     with memlab.open(pack="factgraph", clock=clock) as lab:
         lab.facts.add("User", "lives_in", "NYC", confidence=0.8)
@@ -21,12 +23,20 @@ def test_the_pack_declares_what_has_one_value(clock):
         for predicate, before, after in told:
             lab.facts.add("User", predicate, before, confidence=0.8)
             lab.facts.add("User", predicate, after, confidence=0.95)
-        status = {row["predicate"]: row["status"] for row in lab.facts.frame().iter_rows(named=True) if row["id"] % 2}
+        status = {
+            row["predicate"]: row["status"]
+            for row in lab.facts.frame().iter_rows(named=True)
+            if row["id"] % 2
+        }
         assert status == {"role": "superseded", "timezone": "superseded", "uses": "staged"}
 
 
 def test_a_lab_declares_its_own(clock):
-    text = memlab.load_pack("factgraph").sources[0].replace('single-valued "', 'single-valued "favourite-* ')
+    text = (
+        memlab.load_pack("factgraph")
+        .sources[0]
+        .replace('single-valued "', 'single-valued "favourite-* ')
+    )
     with memlab.open(pack=text, clock=clock) as lab:
         lab.facts.add("User", "favourite_colour", "red", confidence=0.8)
         lab.facts.add("User", "favouriteColour", "blue", confidence=0.95)

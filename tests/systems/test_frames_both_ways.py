@@ -19,10 +19,20 @@ def clock():
 @pytest.fixture
 def lab(clock):
     with memlab.open(clock=clock) as opened:
-        opened.remember("Deploys go out on Tuesdays", kind="convention", tags=["ci"], importance=0.7, project="api")
+        opened.remember(
+            "Deploys go out on Tuesdays",
+            kind="convention",
+            tags=["ci"],
+            importance=0.7,
+            project="api",
+        )
         clock.advance(days=2)
-        opened.remember("Ada prefers tea", kind="preference", scope="global", confidence=0.6, speaker="Ada")
-        opened.remember("How we ship", kind="procedure", triggers=["ship it"], steps=["make", "make deploy"])
+        opened.remember(
+            "Ada prefers tea", kind="preference", scope="global", confidence=0.6, speaker="Ada"
+        )
+        opened.remember(
+            "How we ship", kind="procedure", triggers=["ship it"], steps=["make", "make deploy"]
+        )
         opened.facts.add("Ada", "lives_in", "Rome", confidence=0.95, at="2026-05-01")
         opened.graph.link(1, 3, "depends-on", weight=0.5)
         opened.feedback(opened.recall("tea")[0], "success")
@@ -43,18 +53,33 @@ def test_changed_values_are_written_back_in_one_transaction_or_not_at_all(lab):
     assert lab.memories["importance"].to_list() == [0.9] * 4
     assert lab.memories["tags"].to_list() == [["a", "b"]] * 4
     before = lab.memories
-    for column, value in {"access": 7.0, "status": "active", "created": NOON, "superseded_by": 2.0}.items():
+    for column, value in {
+        "access": 7.0,
+        "status": "active",
+        "created": NOON,
+        "superseded_by": 2.0,
+    }.items():
         with pytest.raises(memlab.InputError, match=column):
-            lab.edit(lab.memories.with_columns(pl.lit(0.2).alias("importance"), pl.lit(value).alias(column)))
+            lab.edit(
+                lab.memories.with_columns(
+                    pl.lit(0.2).alias("importance"), pl.lit(value).alias(column)
+                )
+            )
     with pytest.raises(memlab.InputError, match='no column "colour"'):
         lab.edit(lab.memories.with_columns(colour=pl.lit("red"), importance=pl.lit(0.1)))
     with pytest.raises(memlab.InputError, match="importance"):
-        lab.edit(lab.memories.with_columns(importance=pl.when(pl.col("id") == 4).then(7.0).otherwise(0.3)))
+        lab.edit(
+            lab.memories.with_columns(
+                importance=pl.when(pl.col("id") == 4).then(7.0).otherwise(0.3)
+            )
+        )
     assert lab.memories.equals(before)
 
 
 def test_a_changed_text_goes_the_way_of_an_edited_one(lab):
-    frame = lab.memories.filter(pl.col("id") == 1).select("id", text=pl.lit("Deploys go out on Fridays"))
+    frame = lab.memories.filter(pl.col("id") == 1).select(
+        "id", text=pl.lit("Deploys go out on Fridays")
+    )
     (memory,) = lab.edit(frame)
     assert memory.text == "Deploys go out on Fridays"
     assert dict(lab.memories.select("id", "status").rows())[1] == "superseded"
@@ -95,7 +120,9 @@ def test_a_lab_knows_its_own_frame(lab):
 
 
 def test_some_rows_and_columns_of_a_frame_are_loaded_with_defaults_for_the_others(lab, clock):
-    frame = lab.memories.select("id", "text", "kind", "created", "importance").filter(pl.col("id") != 4)
+    frame = lab.memories.select("id", "text", "kind", "created", "importance").filter(
+        pl.col("id") != 4
+    )
     with memlab.open(clock=clock) as other:
         assert other.load(frame.lazy()).count("added") == 3
         assert other.memories["importance"].to_list() == lab.memories["importance"].to_list()[:3]
@@ -105,10 +132,18 @@ def test_some_rows_and_columns_of_a_frame_are_loaded_with_defaults_for_the_other
 
 
 def test_edges_are_written_from_a_frame(lab):
-    lab.graph.link(pl.DataFrame({"source": [1, 2], "target": [2, 4], "relation": ["relates_to", "caused-by"]}))
+    lab.graph.link(
+        pl.DataFrame({"source": [1, 2], "target": [2, 4], "relation": ["relates_to", "caused-by"]})
+    )
     lab.graph.link(lab.edges.with_columns(weight=pl.lit(0.25)))
-    between = lab.edges.filter(pl.col("to_kind") == "memory").select("source", "target", "relation", "weight")
-    assert sorted(between.rows()) == [(1, 2, "relates-to", 0.25), (1, 3, "depends-on", 0.25), (2, 4, "caused-by", 0.25)]
+    between = lab.edges.filter(pl.col("to_kind") == "memory").select(
+        "source", "target", "relation", "weight"
+    )
+    assert sorted(between.rows()) == [
+        (1, 2, "relates-to", 0.25),
+        (1, 3, "depends-on", 0.25),
+        (2, 4, "caused-by", 0.25),
+    ]
     tagged = lab.edges.filter(pl.col("to_kind") == "tag")
     assert tagged["weight"].to_list() == [1.0] * len(tagged)
     before = lab.edges
@@ -139,7 +174,10 @@ def test_a_lazy_scan_reads_the_columns_of_its_query_when_it_is_collected(lab):
 
 
 def test_two_labs_that_went_apart_get_each_others_memories_once(clock, tmp_path):
-    with memlab.open(tmp_path / "a", clock=clock) as one, memlab.open(tmp_path / "b", clock=clock) as other:
+    with (
+        memlab.open(tmp_path / "a", clock=clock) as one,
+        memlab.open(tmp_path / "b", clock=clock) as other,
+    ):
         one.remember("Deploys go out on Tuesdays")
         other.load(one.io.export(tmp_path / "a.jsonl"))
         one.remember("The cellar floods in spring")

@@ -15,10 +15,15 @@ def lab():
         yield opened
 
 
-@pytest.mark.parametrize("text", ["(fn [similarity] (* 2 similarity))", "'(fn [similarity] (* 2 similarity))"])
+@pytest.mark.parametrize(
+    "text", ["(fn [similarity] (* 2 similarity))", "'(fn [similarity] (* 2 similarity))"]
+)
 def test_a_form_of_hy_is_a_policy(lab, text):
     version = lab.policies.install("recall-score", hy.read(text))
-    assert version.hash == memlab.open().policies.install("recall-score", "(fn [similarity] (* 2 similarity))").hash
+    assert (
+        version.hash
+        == memlab.open().policies.install("recall-score", "(fn [similarity] (* 2 similarity))").hash
+    )
 
 
 def test_a_compiled_policy_brings_its_helpers(lab):
@@ -26,7 +31,9 @@ def test_a_compiled_policy_brings_its_helpers(lab):
     assert lab.policies.install("recall-score", policy).hash == policy.hash
 
 
-@pytest.mark.parametrize("source", [3, None, ["fn"], object(), lambda similarity: similarity, hy.read("[1 2]")])
+@pytest.mark.parametrize(
+    "source", [3, None, ["fn"], object(), lambda similarity: similarity, hy.read("[1 2]")]
+)
 def test_anything_else_is_refused_in_one_sentence(lab, source):
     with pytest.raises(memlab.InputError, match="A policy is a text, a Hy form"):
         lab.policies.install("recall-score", source)
@@ -44,7 +51,9 @@ def test_a_form_that_holds_itself_is_refused(lab):
     held = []
     held.append(held)
     with pytest.raises(memlab.InputError, match="nested deeper"):
-        lab.policies.install("recall-score", expression("fn", hy.models.List([hy.models.Symbol("x")]), held))
+        lab.policies.install(
+            "recall-score", expression("fn", hy.models.List([hy.models.Symbol("x")]), held)
+        )
 
 
 def expression(head, *parts):
@@ -75,12 +84,16 @@ def test_a_form_with_a_value_that_the_dialect_does_not_have_is_refused(lab, atom
 
 def test_a_form_of_thousands_of_atoms_is_refused(lab):
     with pytest.raises(memlab.InputError, match="more than 4,000"):
-        lab.policies.install("recall-score", expression("fn", hy.models.List([hy.models.Integer(1)] * 5000)))
+        lab.policies.install(
+            "recall-score", expression("fn", hy.models.List([hy.models.Integer(1)] * 5000))
+        )
 
 
 def test_numbers_of_numpy_and_spliced_lists_are_values_of_a_form(lab):
     form = expression(
-        "fn", [hy.models.Symbol("similarity")], expression("*", np.float64(0.25), hy.models.Symbol("similarity"))
+        "fn",
+        [hy.models.Symbol("similarity")],
+        expression("*", np.float64(0.25), hy.models.Symbol("similarity")),
     )
     assert lab.policies.install("recall-score", form).policy(similarity=2) == 0.5
 
@@ -96,7 +109,10 @@ def test_the_forms_of_a_published_pack_have_the_hashes_of_its_text(pack):
 def test_a_policy_is_checked_without_being_installed(lab):
     live = lab.policies["recall-score"].hash
     checked = lab.policies.check("recall-score", hy.read("'(fn [similarity] (* 2 similarity))"))
-    assert checked.hash == lab.policies.check("recall-score", "'(fn [similarity] (* 2 similarity))").hash
+    assert (
+        checked.hash
+        == lab.policies.check("recall-score", "'(fn [similarity] (* 2 similarity))").hash
+    )
     assert lab.policies.check("recall-score", checked).hash == checked.hash
     assert lab.policies["recall-score"].hash == live
     with pytest.raises(memlab.PolicyError):
@@ -120,9 +136,15 @@ def test_forms_and_policies_are_evaluated_as_their_texts_are(lab):
     for number in range(6):
         lab.feedback(lab.recall(f"cat {number}")[0], "success")
     text = "(fn [similarity] (* 2 similarity))"
-    policies = {"text": text, "form": hy.read(text), "policy": lab.policies.check("recall-score", text)}
+    policies = {
+        "text": text,
+        "form": hy.read(text),
+        "policy": lab.policies.check("recall-score", text),
+    }
     frame = memlab.evaluate(lab.slates(), policies, missing="zero").frame
-    values = [frame.filter(pl.col("policy") == name).drop("policy", strict=False) for name in policies]
+    values = [
+        frame.filter(pl.col("policy") == name).drop("policy", strict=False) for name in policies
+    ]
     assert values[0].equals(values[1])
     assert values[0].equals(values[2])
 
@@ -151,7 +173,9 @@ def test_what_a_runner_writes_others_see():
 
 def test_a_procedure_comes_up_when_its_trigger_occurs():
     lab = memlab.open(pack="cascade", clock=memlab.ManualClock("2026-06-01"))
-    lab.remember("How we ship", kind="procedure", triggers=["deploy to production"], steps=["make deploy"])
+    lab.remember(
+        "How we ship", kind="procedure", triggers=["deploy to production"], steps=["make deploy"]
+    )
     assert len(lab.recall("please deploy to production", log=False)) == 1
     assert len(lab.recall("please paint the fence", log=False)) == 0
 
@@ -159,7 +183,9 @@ def test_a_procedure_comes_up_when_its_trigger_occurs():
 def test_an_open_lab_is_benched_on_a_frame_of_questions(lab):
     lab.remember("a fact of rust")
     lab.remember("the bakery opens at six")
-    questions = pl.DataFrame({"question": ["rust?", "when does the bakery open?"], "wanted": [[1], [2]]})
+    questions = pl.DataFrame(
+        {"question": ["rust?", "when does the bakery open?"], "wanted": [[1], [2]]}
+    )
     before = lab.log.frame.height if hasattr(lab.log, "frame") else None
     found = memlab.bench_lab(lab, questions, packs=["memlab"], baselines=False)
     assert found.systems[0].metrics["recall@5"] == 1.0
@@ -196,13 +222,19 @@ def test_companion_knows_the_subject_of_a_query_from_the_verbs_around_it():
 
 def test_underscores_are_hyphens_wherever_a_word_of_ours_is_given(tmp_path):
     lab = memlab.open(tmp_path / "lab", pack="workbench", clock=memlab.ManualClock("2026-06-01"))
-    rows = pl.DataFrame({"text": ["port 80 is taken"], "kind": ["error_pattern"], "provenance": ["user_stated"]})
+    rows = pl.DataFrame(
+        {"text": ["port 80 is taken"], "kind": ["error_pattern"], "provenance": ["user_stated"]}
+    )
     lab.load(rows, project="p")
-    lab.upkeep.operations.run('(remember "it says so" "human_feedback") (associate 1 2 "caused_by" 0.5)')
+    lab.upkeep.operations.run(
+        '(remember "it says so" "human_feedback") (associate 1 2 "caused_by" 0.5)'
+    )
     lab.facts.add("Ada", "lives_in", "Rome", source="user_edit")
     assert lab.memories["kind"].to_list() == ["error-pattern", "human-feedback", "fact"]
     assert lab.edges.filter(pl.col("to_kind") == "memory")["relation"].to_list() == ["caused-by"]
-    assert lab.forget(source="user_edit", dry_run=True, how="quarantine").frame["memory_id"].to_list() == [3]
+    assert lab.forget(source="user_edit", dry_run=True, how="quarantine").frame[
+        "memory_id"
+    ].to_list() == [3]
     assert lab.edit(1, kind="pr_review").kind == "pr-review"
     cascade = memlab.open(pack="cascade", clock=memlab.ManualClock("2026-06-01"))
     cascade.remember(["port 80 is taken", "port 80 is used by the proxy"])

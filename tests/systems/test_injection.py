@@ -30,7 +30,12 @@ def project(workbench):
                 "files": ["src/auth/refresh.py"],
                 **API,
             },
-            {"text": "Invoices are rounded once, at the end", "kind": "gotcha", "files": ["src/billing/sum.py"], **API},
+            {
+                "text": "Invoices are rounded once, at the end",
+                "kind": "gotcha",
+                "files": ["src/billing/sum.py"],
+                **API,
+            },
             {"text": "The payments sandbox is down on Sundays", "kind": "environment-quirk", **API},
         ],
         linking="off",
@@ -50,15 +55,28 @@ def test_tier_1_is_there_for_every_task(project):
 
 def test_tier_2_is_what_belongs_to_the_modules_that_the_task_names(project):
     assert tiers(project.context("mend the auth module", project="api", log=False))[4] == 2
-    assert tiers(project.context("mend it", project="api", files=["src/auth/login.py"], log=False))[4] == 2
+    assert (
+        tiers(project.context("mend it", project="api", files=["src/auth/login.py"], log=False))[4]
+        == 2
+    )
     other = tiers(project.context("mend the billing module", project="api", log=False))
     assert (other[5], other.get(4, 3)) == (2, 3)
 
 
-def test_the_map_is_in_tier_1_and_the_modules_of_the_task_with_their_files_and_tests_in_tier_2(project, tmp_path):
-    for name in ("auth/refresh.py", "auth/login.py", "billing/sum.py", "billing/vat.py", "tests/test_login.py"):
+def test_the_map_is_in_tier_1_and_the_modules_of_the_task_with_their_files_and_tests_in_tier_2(
+    project, tmp_path
+):
+    for name in (
+        "auth/refresh.py",
+        "auth/login.py",
+        "billing/sum.py",
+        "billing/vat.py",
+        "tests/test_login.py",
+    ):
         (tmp_path / "src" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "src" / name).write_text("from billing import sum" if name.startswith("auth") else "")
+        (tmp_path / "src" / name).write_text(
+            "from billing import sum" if name.startswith("auth") else ""
+        )
     project.agents.modules.scan(tmp_path / "src", project="api")
     found = project.context("who may log in?", project="api", log=False)
     assert "- Modules of api: auth, billing" in found.text.splitlines()
@@ -79,16 +97,26 @@ def test_a_gotcha_has_its_file_above_and_its_summary_below(project):
 
 
 def test_what_goes_wrong_without_a_file_is_a_line_of_its_own(project):
-    assert "! The payments sandbox is down on Sundays" in project.context("pay on Sunday", project="api").text
+    assert (
+        "! The payments sandbox is down on Sundays"
+        in project.context("pay on Sunday", project="api").text
+    )
 
 
 def test_tiers_1_and_2_take_600_and_1200_tokens_and_a_result_of_tier_3_takes_30(workbench):
     rules = [f"Rule {n}: {'some words about style ' * 6}{n}" for n in range(60)]
-    workbench.remember([{"text": text, "kind": "convention", **API} for text in rules], linking="off")
+    workbench.remember(
+        [{"text": text, "kind": "convention", **API} for text in rules], linking="off"
+    )
     found = [f"In file {n} {'something is strange ' * 6}{n}" for n in range(5)]
-    rows = [{"text": text, "kind": "gotcha", "files": [f"src/auth/f{n}.py"], **API} for n, text in enumerate(found)]
+    rows = [
+        {"text": text, "kind": "gotcha", "files": [f"src/auth/f{n}.py"], **API}
+        for n, text in enumerate(found)
+    ]
     workbench.remember(rows, linking="off")
-    workbench.remember([f"Nothing special about {n} {'and its strange style ' * 6}" for n in range(40)])
+    workbench.remember(
+        [f"Nothing special about {n} {'and its strange style ' * 6}" for n in range(40)]
+    )
     task = "the auth module: nothing special about its strange style"
     spent = workbench.context(task, project="api", budget=4000).frame
     of_tier = dict(spent.group_by("tier").agg(pl.col("tokens").sum()).iter_rows())
@@ -99,7 +127,10 @@ def test_tiers_1_and_2_take_600_and_1200_tokens_and_a_result_of_tier_3_takes_30(
 
 def test_1800_tokens_are_tiers_1_and_2(project):
     assert project.context("anything", project="api").budget == 1800
-    assert project.policies.pack.count("tier-1-tokens") + project.policies.pack.count("tier-2-tokens") == 1800
+    assert (
+        project.policies.pack.count("tier-1-tokens") + project.policies.pack.count("tier-2-tokens")
+        == 1800
+    )
 
 
 def test_never_the_same_memory_twice_in_a_session(project):
@@ -108,7 +139,12 @@ def test_never_the_same_memory_twice_in_a_session(project):
     again = project.context(f"{task} again", project="api", session="tuesday")
     assert set(first.frame["memory_id"]).isdisjoint(again.frame["memory_id"])
     assert "injected before in this session" in set(again.left_out["why"])
-    assert set(project.context(task, project="api", session="wednesday").frame["memory_id"]) >= {1, 2, 3, 4}
+    assert set(project.context(task, project="api", session="wednesday").frame["memory_id"]) >= {
+        1,
+        2,
+        3,
+        4,
+    }
 
 
 @pytest.mark.parametrize("pack", ["cascade", "memlab", "workbench", "companion"])
@@ -127,8 +163,14 @@ def test_a_trigger_surfaces_a_warning_and_a_procedure(pack, clock):
         )
         text = lab.context("ship it, and leave println! out").text
         assert "! Never print secrets" in text
-        assert "Deploy: 1. run the tests; 2. tag the commit; 3. push the tag. Beware: push on a Friday" in text
-        assert "Never print secrets" not in lab.context("plant a tree").text or pack in ("memlab", "workbench")
+        assert (
+            "Deploy: 1. run the tests; 2. tag the commit; 3. push the tag. Beware: push on a Friday"
+            in text
+        )
+        assert "Never print secrets" not in lab.context("plant a tree").text or pack in (
+            "memlab",
+            "workbench",
+        )
 
 
 def test_a_procedure_says_what_it_needs_and_a_warning_keeps_its_own_words(clock):
@@ -173,6 +215,8 @@ def test_a_context_file_for_a_terminal_agent(project, run, tmp_path):
     path = project.io.export(tmp_path / "kept.jsonl")
     with memlab.open(tmp_path / "a", pack="workbench") as lab:
         lab.load(path)
-    shown = run("context", tmp_path / "a", "mend the auth module", "--project", "api", "--budget", "300")
+    shown = run(
+        "context", tmp_path / "a", "mend the auth module", "--project", "api", "--budget", "300"
+    )
     assert shown.exit_code == 0
     assert "[GOTCHA] src/auth/refresh.py\n! Token refresh races" in shown.stdout

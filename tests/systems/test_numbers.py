@@ -17,7 +17,14 @@ from memlab.kernel.embedding import load_embedder
 
 QUESTION = "What about it?"
 WIDTH = 64
-HALF_LIFE = {"decision": math.inf, "preference": 180, "pr-finding": 90, "gotcha": 60, "task-outcome": 30, "context": 7}
+HALF_LIFE = {
+    "decision": math.inf,
+    "preference": 180,
+    "pr-finding": 90,
+    "gotcha": 60,
+    "task-outcome": 30,
+    "context": 7,
+}
 
 
 class Near:
@@ -69,7 +76,10 @@ def asked(lab, **more):
     """Scores of everything that a question scores, by text."""
     slate = lab.recall(QUESTION, log=False, **more).slate
     texts = lab.memories["text"]
-    return {texts[id - 1]: score for id, score in zip(slate.ids.tolist(), slate.scores.tolist(), strict=True)}
+    return {
+        texts[id - 1]: score
+        for id, score in zip(slate.ids.tolist(), slate.scores.tolist(), strict=True)
+    }
 
 
 class TestCascade:
@@ -82,7 +92,9 @@ class TestCascade:
         for n in range(13):
             lab.graph.link(n + 1, n + 14, weight=0.5)
         found = asked(lab)
-        assert {text for text in found if text.startswith("beside")} == {f"beside {n}" for n in range(10)}
+        assert {text for text in found if text.startswith("beside")} == {
+            f"beside {n}" for n in range(10)
+        }
         assert found["beside 3"] == pytest.approx(0.5 * 0.7 * 1.5)
         assert found["seed 3"] == pytest.approx(cosine(lab, "seed 3") * 1.5)
 
@@ -93,7 +105,9 @@ class TestCascade:
             lab.graph.link(source, source + 1, weight=weight)
         found = asked(lab)
         assert found["one away"] == pytest.approx(0.3 * 0.7 * 1.5)
-        assert found["two away"] == pytest.approx(0.9 * 0.7**2 * 1.5), "that edge's weight, not the product of both"
+        assert found["two away"] == pytest.approx(0.9 * 0.7**2 * 1.5), (
+            "that edge's weight, not the product of both"
+        )
         assert "three away" not in found
 
     def test_what_is_reached_twice_keeps_the_better_score_though_it_came_later(self, near, opened):
@@ -105,7 +119,9 @@ class TestCascade:
         assert asked(lab)["twice"] == pytest.approx(max(0.1 * 0.7, 1.0 * 0.7**2) * 1.5)
 
     @pytest.mark.parametrize(("closeness", "again"), [(0.33, False), (0.27, True)])
-    def test_a_context_nearer_than_three_tenths_goes_on_with_the_topic(self, near, opened, closeness, again):
+    def test_a_context_nearer_than_three_tenths_goes_on_with_the_topic(
+        self, near, opened, closeness, again
+    ):
         """What came up once comes up again only on another topic. The memory is near to both contexts."""
         lab = opened("cascade")
         next_one = near.at(closeness, "And this?")
@@ -132,7 +148,9 @@ class TestCompanion:
         lab = opened("companion")
         lab.remember("We met", kind="event")
         row = lab.memories.row(0, named=True)
-        assert [row[name] for name in ("strength", "emotional_weight", "confidence", "recency_weight")] == [
+        assert [
+            row[name] for name in ("strength", "emotional_weight", "confidence", "recency_weight")
+        ] == [
             100,
             5,
             0.8,
@@ -195,7 +213,10 @@ class TestWorkbench:
     def test_the_score_of_a_recall(self, near, opened, clock):
         """0.6 cosine + 0.25 e^(-rate * days since access) + 0.15 min(access / 20, 1), rate = ln 2 / half-life."""
         lab = opened("workbench")
-        rows = [{"text": near.at(0.4 + 0.05 * n, kind), "kind": kind} for n, kind in enumerate(HALF_LIFE)]
+        rows = [
+            {"text": near.at(0.4 + 0.05 * n, kind), "kind": kind}
+            for n, kind in enumerate(HALF_LIFE)
+        ]
         rows.append({"text": near.at(0.9, "pinned"), "kind": "context", "pinned": True})
         lab.remember(rows, linking="off")
         for uses, text in ((3, "gotcha"), (25, "preference")):
@@ -210,13 +231,17 @@ class TestWorkbench:
             assert days == pytest.approx(5.5 if row["text"] == "context" else 50.5)
             half_life = math.inf if row["pinned"] else HALF_LIFE[row["kind"]]
             fresh = math.exp(-math.log(2) / half_life * days)
-            expected[row["text"]] = 0.6 * cosine(lab, row["text"]) + 0.25 * fresh + 0.15 * min(row["access"] / 20, 1)
+            expected[row["text"]] = (
+                0.6 * cosine(lab, row["text"]) + 0.25 * fresh + 0.15 * min(row["access"] / 20, 1)
+            )
         assert set(lab.memories["access"]) == {0, 1, 3, 25}
         assert asked(lab) == pytest.approx(expected, rel=1e-9)
 
     def test_a_project_that_was_deleted_is_due_after_thirty_days(self, opened, clock):
         lab = opened("workbench")
-        lab.remember([{"text": f"note {n}", "project": "api"} for n in range(2)] + ["for all"], linking="off")
+        lab.remember(
+            [{"text": f"note {n}", "project": "api"} for n in range(2)] + ["for all"], linking="off"
+        )
         lab.forget(project="api", how="delete")
         clock.advance(days=29.99)
         assert lab.upkeep.maintain().due.is_empty()
@@ -233,7 +258,13 @@ class TestFactgraph:
         lab = opened("factgraph")
         nearness = {"Ann": 0.9, "Bob": 0.5, "Cid": 0.8, "Dora": 0.7, "Eve": 0.6}
         for name, c in nearness.items():
-            lab.facts.add(near.at(c, name), "grows", f"what {name} grows", text=f"a crop of {name}", linking="off")
+            lab.facts.add(
+                near.at(c, name),
+                "grows",
+                f"what {name} grows",
+                text=f"a crop of {name}",
+                linking="off",
+            )
         for n in range(3):
             lab.remember(near.at(0.3, f"the nearest text {n}"), linking="off")
         crops = {text for text in asked(lab) if text.startswith("a crop")}

@@ -21,13 +21,19 @@ OF_A_USER = (
     ("User reads crime novels before going to sleep", "Which novels does the user read?"),
 )
 OF_A_CODE_BASE = (
-    ("Run database migrations with `make migrate` before starting the server", "How do I run the migrations?"),
+    (
+        "Run database migrations with `make migrate` before starting the server",
+        "How do I run the migrations?",
+    ),
     ("The API rate limit is 100 requests a minute per key", "What is our rate limit?"),
     ("We use pnpm, never npm, for frontend packages", "Which package manager do we use?"),
     ("Error responses follow RFC 7807 problem details", "What do error responses look like?"),
     ("The payments service talks to Stripe through a queue", "How does the payments service work?"),
     ("Never log access tokens or session cookies", "Can I write the token to the log?"),
-    ("Integration tests need Docker running locally", "Why do the integration tests fail on my machine?"),
+    (
+        "Integration tests need Docker running locally",
+        "Why do the integration tests fail on my machine?",
+    ),
     ("Feature flags live in config/flags.yaml", "Where are the feature flags defined?"),
     ("The nightly build deploys to staging at 02:00", "When is the nightly build deployed?"),
     ("User prefers small pull requests with one purpose", "How big should a pull request be?"),
@@ -46,7 +52,9 @@ UNRELATED = (
 )
 
 
-@pytest.fixture(params=[("companion", OF_A_USER), ("cascade", OF_A_CODE_BASE)], ids=["companion", "cascade"])
+@pytest.fixture(
+    params=[("companion", OF_A_USER), ("cascade", OF_A_CODE_BASE)], ids=["companion", "cascade"]
+)
 def story(request, clock):
     pack, told = request.param
     with memlab.open(pack=pack, clock=clock) as lab:
@@ -56,7 +64,11 @@ def story(request, clock):
 
 def test_all_ten_are_found(story):
     lab, told = story
-    missed = [asked for text, asked in told if text not in [hit.text for hit in lab.recall(asked, log=False)]]
+    missed = [
+        asked
+        for text, asked in told
+        if text not in [hit.text for hit in lab.recall(asked, log=False)]
+    ]
     assert missed == []
 
 
@@ -68,7 +80,9 @@ def test_what_is_asked_for_comes_first_in_most(story):
 
 def test_unrelated_questions_find_nothing(story):
     lab, _ = story
-    found = {question: [hit.text for hit in lab.recall(question, log=False)] for question in UNRELATED}
+    found = {
+        question: [hit.text for hit in lab.recall(question, log=False)] for question in UNRELATED
+    }
     assert {question: texts for question, texts in found.items() if texts} == {}
 
 
@@ -76,7 +90,12 @@ def test_a_given_embedder_keeps_its_cosines(clock):
     import numpy as np
 
     def embed(texts):
-        return np.array([[1.0, 0.0] if text == "the question" else [0.39, (1 - 0.39**2) ** 0.5] for text in texts])
+        return np.array(
+            [
+                [1.0, 0.0] if text == "the question" else [0.39, (1 - 0.39**2) ** 0.5]
+                for text in texts
+            ]
+        )
 
     with memlab.open(pack="cascade", clock=clock, embedder=embed) as lab:
         lab.remember("the question in other words")

@@ -5,7 +5,9 @@ from memlab.subjects.reading.claims import difference
 
 
 def test_the_notice_of_a_change_says_instead_of_what():
-    changed = difference("We use JWT for auth", "We now use session cookies for auth instead of JWT")
+    changed = difference(
+        "We use JWT for auth", "We now use session cookies for auth instead of JWT"
+    )
     assert changed == "JWT for auth -> session cookies for auth instead of JWT"
     assert difference("Indent with tabs", "Indent with spaces instead") == "tabs -> spaces"
 
@@ -30,6 +32,8 @@ def test_a_fact_that_is_told_three_times_more_is_confirmed(clock):
     with memlab.open(pack="factgraph", clock=clock) as lab:
         for confidence in (0.5, 0.7, 0.6, 0.6):
             lab.facts.add("Ada", "uses", "Rust", confidence=confidence)
-        assert lab.memories.select("access", "confidence", "status").rows() == [(3.0, 0.7, "staged")]
+        assert lab.memories.select("access", "confidence", "status").rows() == [
+            (3.0, 0.7, "staged")
+        ]
         lab.upkeep.maintain()
         assert lab.memories["status"].to_list() == ["confirmed"]

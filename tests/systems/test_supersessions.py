@@ -22,7 +22,10 @@ def test_supersessions_are_listed_by_rule(lab):
     lab.remember("goats", project="r")
     lab.remember("sheep", project="r")
     lab.graph.link(8, 7, "supersedes")
-    listed = {row["memory_id"]: row["rule"] for row in lab.upkeep.review.supersessions().iter_rows(named=True)}
+    listed = {
+        row["memory_id"]: row["rule"]
+        for row in lab.upkeep.review.supersessions().iter_rows(named=True)
+    }
     assert listed[1] == listed[3] == "correction"
     assert listed[7] == "by hand"
     assert listed.get(5, "linking") == "linking"
@@ -37,7 +40,11 @@ def test_supersessions_name_the_policies_of_their_time():
         lab.policies.use("memlab")
         row = lab.upkeep.review.supersessions().row(0, named=True)
         assert (row["memory_id"], row["superseded_by"], row["pack"]) == (1, 2, "factgraph")
-        assert (row["rule"], row["pack_hash"], row["link_hash"]) == ("linking", live.hash, live.policies["link"].hash)
+        assert (row["rule"], row["pack_hash"], row["link_hash"]) == (
+            "linking",
+            live.hash,
+            live.policies["link"].hash,
+        )
         with lab.io.store.writing() as tx:
             gone = values_of([2], status="superseded")
             tx.event("resolve", Change(set=[gone]).body(), at=lab.io.store.clock())

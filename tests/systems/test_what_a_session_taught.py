@@ -13,9 +13,18 @@ SESSION = [
     {"role": "tool", "name": "pip", "content": "error: version not found"},
     {"role": "tool", "name": "edit", "content": "ok"},
     {"role": "tool", "name": "pytest", "content": "12 passed, 0 failed"},
-    {"role": "assistant", "content": "The root cause was an unpinned dependency. Fixed it by pinning numpy to 1.26."},
-    {"role": "assistant", "content": "Clearing the wheel cache failed on the runner. Don't use moment.js in CI."},
-    {"role": "user", "content": "Let's switch to uv instead of pip. Important: the runner has only two cores."},
+    {
+        "role": "assistant",
+        "content": "The root cause was an unpinned dependency. Fixed it by pinning numpy to 1.26.",
+    },
+    {
+        "role": "assistant",
+        "content": "Clearing the wheel cache failed on the runner. Don't use moment.js in CI.",
+    },
+    {
+        "role": "user",
+        "content": "Let's switch to uv instead of pip. Important: the runner has only two cores.",
+    },
     {"role": "user", "content": "Would it have failed with uv? If it crashed, I would know."},
 ]
 
@@ -50,7 +59,9 @@ def test_tools_that_led_to_success_are_a_procedure(learned):
 
 def test_what_is_to_be_avoided_comes_up_by_its_name(learned):
     lab, _ = learned
-    assert "Don't use moment.js in CI." in [hit.text for hit in lab.recall("is moment fine?", project="api")]
+    assert "Don't use moment.js in CI." in [
+        hit.text for hit in lab.recall("is moment fine?", project="api")
+    ]
 
 
 def test_here_is_what_i_learned_in_a_few_lines(learned):
@@ -79,7 +90,10 @@ def test_what_conflicts_is_noticed(clock):
 
 def test_the_turns_that_a_lab_holds_are_read(clock):
     with memlab.open(clock=clock) as lab:
-        rows = [{"text": "I live in Rome", "speaker": "user"}, {"text": "I am an assistant", "speaker": "assistant"}]
+        rows = [
+            {"text": "I live in Rome", "speaker": "user"},
+            {"text": "I am an assistant", "speaker": "assistant"},
+        ]
         lab.remember([{**row, "kind": "turn", "session": "monday"} for row in rows])
         found = lab.agents.end_session("monday", store=False)
         assert [one.text for one in found.extracted.facts] == ["The user lives in Rome"]
@@ -91,7 +105,11 @@ def test_the_turns_that_a_lab_holds_are_read(clock):
 def test_a_lesson_is_learned_once(learned):
     lab, found = learned
     again = lab.agents.end_session("tuesday", SESSION, agent="coder", project="api")
-    assert not [one for one in again.extracted if one.rule in ("breakthrough", "solution", "avoid", "failure")]
+    assert not [
+        one
+        for one in again.extracted
+        if one.rule in ("breakthrough", "solution", "avoid", "failure")
+    ]
     assert len(lab) < 2 * len(found.extracted)
 
 
@@ -103,5 +121,8 @@ def test_words_are_open_where_the_pack_says_so(clock):
 
 def test_two_thousand_tokens_at_most(clock):
     with memlab.open(clock=clock) as lab:
-        said = [f"The problem was that part {n} of the long pipeline hung {'again ' * 60}" for n in range(300)]
+        said = [
+            f"The problem was that part {n} of the long pipeline hung {'again ' * 60}"
+            for n in range(300)
+        ]
         assert len(lab.agents.end_session("monday", said, store=False).extracted) <= 5

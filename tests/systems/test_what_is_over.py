@@ -84,7 +84,16 @@ def test_a_memory_that_is_pulled_back_in_time_shows_what_held_then(opened, clock
     lab.remember("We laughed about the goat", kind="event")
     start = clock()
     clock.advance(days=60)
-    assert len(lab.recall("We laughed about the goat", at=memlab.kernel.base.clock.from_micros(start), log=False)) == 1
+    assert (
+        len(
+            lab.recall(
+                "We laughed about the goat",
+                at=memlab.kernel.base.clock.from_micros(start),
+                log=False,
+            )
+        )
+        == 1
+    )
 
 
 @pytest.mark.parametrize("pack", PACKS)
@@ -95,14 +104,24 @@ def test_a_recall_leaves_out_what_upkeep_would_take_out(opened, clock, pack):
     for number in range(40):
         more = {"ttl_days": float(draw.integers(1, 90))} if draw.random() < 0.4 else {}
         kind = ("event", "preference", "fact")[number % 3]
-        lab.remember(f"note {number}", kind=kind, confidence=float(draw.uniform(0.1, 1)), linking="off", **more)
+        lab.remember(
+            f"note {number}",
+            kind=kind,
+            confidence=float(draw.uniform(0.1, 1)),
+            linking="off",
+            **more,
+        )
         clock.advance(days=1)
     for _ in range(4):
         clock.advance(days=12)
         state = lab.io.store.state
         rows = np.arange(state.rows)
         over = set((rows[is_over(Moment(state, lab.policies.pack, rows, clock()))] + 1).tolist())
-        before = set(lab.memories.filter(lab.memories["status"].is_in(memlab.kernel.schema.RECALLABLE))["id"])
+        before = set(
+            lab.memories.filter(lab.memories["status"].is_in(memlab.kernel.schema.RECALLABLE))["id"]
+        )
         lab.upkeep.maintain()
-        after = set(lab.memories.filter(lab.memories["status"].is_in(memlab.kernel.schema.RECALLABLE))["id"])
+        after = set(
+            lab.memories.filter(lab.memories["status"].is_in(memlab.kernel.schema.RECALLABLE))["id"]
+        )
         assert over == before - after

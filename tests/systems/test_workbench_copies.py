@@ -5,12 +5,18 @@ import pytest
 import memlab
 
 STORIES = {
-    "refresh token bug": ("Redis refresh token bug in middleware copy {}", "Token refresh race with multiple tabs"),
+    "refresh token bug": (
+        "Redis refresh token bug in middleware copy {}",
+        "Token refresh race with multiple tabs",
+    ),
     "why does the checkout time out": (
         "Checkout times out when the payment gateway retries, seen {} times",
         "The checkout page waits for the stock service before it shows a timeout",
     ),
-    "flaky login test": ("The login test is flaky on run {}", "Why login tests turn flaky: the session ends early"),
+    "flaky login test": (
+        "The login test is flaky on run {}",
+        "Why login tests turn flaky: the session ends early",
+    ),
 }
 
 

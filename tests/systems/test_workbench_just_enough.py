@@ -10,7 +10,11 @@ AUTH = [
 ]
 BILLING = [
     ("Invoices round half to even", "gotcha", "src/billing/invoice.ts"),
-    ("Stripe webhooks arrive twice, so handlers are idempotent", "gotcha", "src/billing/webhooks.ts"),
+    (
+        "Stripe webhooks arrive twice, so handlers are idempotent",
+        "gotcha",
+        "src/billing/webhooks.ts",
+    ),
 ]
 TASK = "bug in the auth system: logged out after 5 minutes"
 
@@ -18,7 +22,9 @@ TASK = "bug in the auth system: logged out after 5 minutes"
 @pytest.fixture
 def workbench(clock):
     with memlab.open(pack="workbench", clock=clock) as lab:
-        rows = [{"text": text, "kind": kind, "files": [file]} for text, kind, file in AUTH + BILLING]
+        rows = [
+            {"text": text, "kind": kind, "files": [file]} for text, kind, file in AUTH + BILLING
+        ]
         jobs = [f"Job {letter} writes to bucket {letter}-out" for letter in "abcdefghij"]
         rows += [{"text": text, "kind": "session-insight"} for text in jobs]
         lab.remember([{**row, "project": "p"} for row in rows], linking="off")
@@ -48,8 +54,12 @@ def test_a_task_about_another_module_by_its_words_alone_finds_it(workbench):
 
 
 def test_a_task_that_nothing_fits_has_the_rules_alone(workbench):
-    rule = workbench.remember("Use tabs for indentation", kind="convention", project="p", linking="off")
-    assert [hit.id for hit in workbench.context("translate the manual into Welsh", project="p").hits] == [rule.id]
+    rule = workbench.remember(
+        "Use tabs for indentation", kind="convention", project="p", linking="off"
+    )
+    assert [
+        hit.id for hit in workbench.context("translate the manual into Welsh", project="p").hits
+    ] == [rule.id]
 
 
 def test_the_floor_is_a_parameter_of_the_policy(workbench):
@@ -73,7 +83,9 @@ class TestNothingTwice:
         assert set(second.repeated) == set(first.ids)
         assert "given before" in repr(second)
 
-    def test_what_a_context_gave_is_not_shown_again_and_what_was_shown_is_not_injected(self, workbench):
+    def test_what_a_context_gave_is_not_shown_again_and_what_was_shown_is_not_injected(
+        self, workbench
+    ):
         agent = workbench.agents("coder", project="p", session="monday")
         given = set(agent.context(TASK).hits.ids)
         assert given
@@ -94,7 +106,9 @@ class TestNothingTwice:
             with memlab.open(tmp_path / "lab", pack="workbench", clock=clock) as lab:
                 if not len(lab):
                     lab.remember("Deploys go out on Tuesdays", project="p")
-                shown = lab.agents("coder", project="p", session="monday").recall("when are deploys?")
+                shown = lab.agents("coder", project="p", session="monday").recall(
+                    "when are deploys?"
+                )
         assert (len(shown), shown.repeated) == (0, (1,))
 
     def test_other_packs_repeat(self, clock):

@@ -24,9 +24,21 @@ def project(clock: memlab.ManualClock) -> memlab.Lab:
         lab.remember(
             [
                 {"text": "Use tabs for indentation", "kind": "convention", **CODER},
-                {"text": "The database runs its migrations with alembic upgrade head", "kind": "decision", **CODER},
-                {"text": "Integration tests need the redis container on port 6380", "kind": "gotcha", **CODER},
-                {"text": "Payments are retried three times before the order fails", "kind": "gotcha", **CODER},
+                {
+                    "text": "The database runs its migrations with alembic upgrade head",
+                    "kind": "decision",
+                    **CODER,
+                },
+                {
+                    "text": "Integration tests need the redis container on port 6380",
+                    "kind": "gotcha",
+                    **CODER,
+                },
+                {
+                    "text": "Payments are retried three times before the order fails",
+                    "kind": "gotcha",
+                    **CODER,
+                },
             ]
         )
         yield lab
@@ -46,16 +58,27 @@ def test_confidence_begins_at_a_half(project: memlab.Lab) -> None:
 
 def test_a_contradiction_deprecates_the_old_one_and_says_so(project: memlab.Lab) -> None:
     """Tabs, then spaces: the old convention leaves recall, and both the result and the memory say what happened."""
-    told = project.remember([{"text": "Use spaces for indentation now", "kind": "convention", **CODER}])
-    assert told.outcomes.filter(pl.col("outcome") == "superseded")["why"].to_list() == ["Updated: tabs -> spaces"]
+    told = project.remember(
+        [{"text": "Use spaces for indentation now", "kind": "convention", **CODER}]
+    )
+    assert told.outcomes.filter(pl.col("outcome") == "superseded")["why"].to_list() == [
+        "Updated: tabs -> spaces"
+    ]
     assert "Updated: tabs -&gt; spaces" in html_of(told)
     old = row_of(project, 1)
-    assert (old["status"], old["superseded_by"], old["reason"]) == ("superseded", 5, "Updated: tabs -> spaces")
+    assert (old["status"], old["superseded_by"], old["reason"]) == (
+        "superseded",
+        5,
+        "Updated: tabs -> spaces",
+    )
     assert old["valid_until"] is not None
     joined = project.edges.filter(pl.col("source") == 5).select("target", "relation").rows()
     assert (1, "supersedes") in joined
     assert "Use tabs for indentation" not in texts(project, "How is code indented: tabs or spaces?")
-    assert texts(project, "How is code indented: tabs or spaces?")[0] == "Use spaces for indentation now"
+    assert (
+        texts(project, "How is code indented: tabs or spaces?")[0]
+        == "Use spaces for indentation now"
+    )
 
 
 def test_who_denies_a_convention_contradicts_it(project: memlab.Lab) -> None:
@@ -66,7 +89,10 @@ def test_who_denies_a_convention_contradicts_it(project: memlab.Lab) -> None:
 
 def test_a_near_duplicate_merges_into_the_one_that_is_there(project: memlab.Lab) -> None:
     again = project.remember(
-        "The database runs its migrations with alembic upgrade head.", kind="decision", tags=["db"], **CODER
+        "The database runs its migrations with alembic upgrade head.",
+        kind="decision",
+        tags=["db"],
+        **CODER,
     )
     assert again.id == 2
     assert (len(project), again.tags) == (4, ("db",))
@@ -74,7 +100,9 @@ def test_a_near_duplicate_merges_into_the_one_that_is_there(project: memlab.Lab)
 
 
 def test_another_port_is_not_the_same_memory(project: memlab.Lab) -> None:
-    other = project.remember("Integration tests need the redis container on port 6390", kind="gotcha", **CODER)
+    other = project.remember(
+        "Integration tests need the redis container on port 6390", kind="gotcha", **CODER
+    )
     assert (other.id, row_of(project, 3)["status"]) == (5, "active")
 
 
@@ -96,7 +124,9 @@ def test_what_a_branch_teaches_stays_there(project: memlab.Lab) -> None:
 
 
 def test_another_project_is_not_touched(project: memlab.Lab) -> None:
-    project.remember("Use spaces for indentation now", kind="convention", **{**CODER, "project": "web"})
+    project.remember(
+        "Use spaces for indentation now", kind="convention", **{**CODER, "project": "web"}
+    )
     project.remember("Use spaces for indentation now", kind="preference", creator="user")
     assert row_of(project, 1)["status"] == "active"
 
@@ -114,12 +144,16 @@ def test_fifty_memories_a_session_of_two_kilobytes_each(project: memlab.Lab) -> 
 
 
 def test_a_log_of_turns_is_stored_whole(project: memlab.Lab) -> None:
-    turns = [{"text": "ok", "kind": "turn", **CODER}] * 60 + [{"text": "y" * 3000, "kind": "turn", **CODER}]
+    turns = [{"text": "ok", "kind": "turn", **CODER}] * 60 + [
+        {"text": "y" * 3000, "kind": "turn", **CODER}
+    ]
     assert len(project.remember(turns, chain=True).ids) == 61
 
 
 def test_a_secret_is_redacted_and_told(project: memlab.Lab) -> None:
-    told = project.remember([{"text": "The staging key is AKIAIOSFODNN7EXAMPLE", "kind": "gotcha", **CODER}])
+    told = project.remember(
+        [{"text": "The staging key is AKIAIOSFODNN7EXAMPLE", "kind": "gotcha", **CODER}]
+    )
     assert "[REDACTED: AWS access key]" in told[0].text
     assert [(id, finding.type) for id, finding in told.redacted] == [(5, "AWS access key")]
 

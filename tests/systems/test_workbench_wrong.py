@@ -37,7 +37,9 @@ def test_what_somebody_changed_since_stays_as_it_was_changed(lab):
 
 
 def test_several_at_once_get_each_their_own(lab):
-    memories = [lab.remember(f"note {n}", confidence=c, linking="off") for n, c in enumerate((0.2, 0.9))]
+    memories = [
+        lab.remember(f"note {n}", confidence=c, linking="off") for n, c in enumerate((0.2, 0.9))
+    ]
     lab.forget(memories, how="deprecate", reason="flagged by the user")
     lab.restore(memories)
     assert lab.memories["confidence"].to_list() == [0.2, 0.9]

@@ -104,7 +104,9 @@ def serve():
             loop.run_until_complete(begin())
             ready.set()
             loop.run_forever()
-            left = asyncio.all_tasks(loop)  # messages that were on their way to a page when it closed
+            left = asyncio.all_tasks(
+                loop
+            )  # messages that were on their way to a page when it closed
             for task in left:
                 task.cancel()
             loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
@@ -132,8 +134,14 @@ def jupyterlab(browser, tmp_path_factory):
     """One JupyterLab for all tests: ``(address, folder, token)``."""
     home = tmp_path_factory.mktemp("jupyter")
     token = secrets.token_hex(16)
-    folders = {f"JUPYTER{name}_DIR": str(home / name) for name in ("_CONFIG", "_DATA", "_RUNTIME", "LAB_SETTINGS")}
-    folders |= {"JUPYTERLAB_SETTINGS_DIR": str(home / "settings"), "JUPYTERLAB_WORKSPACES_DIR": str(home / "spaces")}
+    folders = {
+        f"JUPYTER{name}_DIR": str(home / name)
+        for name in ("_CONFIG", "_DATA", "_RUNTIME", "LAB_SETTINGS")
+    }
+    folders |= {
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(home / "spaces"),
+    }
     settings = home / "settings" / "@jupyterlab"
     for plugin, value in {
         "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -145,18 +153,32 @@ def jupyterlab(browser, tmp_path_factory):
     work = home / "work"
     work.mkdir()
     log = (home / "log").open("w")
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--port=0", "--ip=127.0.0.1"]
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        "--allow-root",
+        "--port=0",
+        "--ip=127.0.0.1",
+    ]
     command += [
         f"--IdentityProvider.token={token}",
         "--LabApp.expose_app_in_browser=True",
         f"--ServerApp.root_dir={work}",
     ]
     process = subprocess.Popen(
-        command, stdout=log, stderr=log, env={**os.environ, **folders, "IPYTHONDIR": str(home / "ipython")}
+        command,
+        stdout=log,
+        stderr=log,
+        env={**os.environ, **folders, "IPYTHONDIR": str(home / "ipython")},
     )
     try:
         deadline = time.monotonic() + 120
-        while not (found := [one.read_text() for one in (home / "_RUNTIME").glob("jpserver-*.json")]) or not found[0]:
+        while (
+            not (found := [one.read_text() for one in (home / "_RUNTIME").glob("jpserver-*.json")])
+            or not found[0]
+        ):
             assert process.poll() is None, (home / "log").read_text()
             assert time.monotonic() < deadline, (home / "log").read_text()
             time.sleep(0.2)
@@ -183,14 +205,20 @@ def notebook(jupyterlab, tab):
     def run(*cells, scheme="light"):
         name = f"{secrets.token_hex(4)}.ipynb"
         made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-        made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        made.metadata["kernelspec"] = {
+            "name": "python3",
+            "display_name": "Python 3",
+            "language": "python",
+        }
         nbformat.write(made, folder / name)
         # a workspace of its own: the default one opens earlier notebooks again
         page = tab(f"{address}lab/workspaces/{name[:8]}/tree/{name}?token={token}", scheme=scheme)
         page.wait_for_selector(".jp-Notebook .jp-Cell")
         deadline = time.monotonic() + 90
         while not any(
-            one["path"] == name and one["kernel"]["execution_state"] == "idle" and one["kernel"]["connections"] > 0
+            one["path"] == name
+            and one["kernel"]["execution_state"] == "idle"
+            and one["kernel"]["connections"] > 0
             for one in api("sessions")
         ):
             assert time.monotonic() < deadline, "the kernel did not start"
@@ -231,7 +259,15 @@ def run_cell():
 @pytest.fixture
 def axe():
     """What axe-core finds serious or critical in a part of a page; it is a tool for development, installed by npm."""
-    script = Path(memlab.__file__).parent / "ui" / "widgets" / "src" / "node_modules" / "axe-core" / "axe.min.js"
+    script = (
+        Path(memlab.__file__).parent
+        / "ui"
+        / "widgets"
+        / "src"
+        / "node_modules"
+        / "axe-core"
+        / "axe.min.js"
+    )
 
     def check(page, within=".memlab"):
         if not script.exists():

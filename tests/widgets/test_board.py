@@ -16,7 +16,9 @@ WORDS = '(pack words "Words alone.") (defpolicy recall-score [lexical] lexical)'
 def judged(lab, clock):
     """A lab of forty notes that was asked twenty questions while words alone were a challenger."""
     topics = ["harbour", "boat", "tide", "rope", "sail"]
-    lab.remember([f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)])
+    lab.remember(
+        [f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)]
+    )
     lab.challenge(WORDS, reason="are words enough?")
     for number in range(20):
         clock.advance(hours=7)
@@ -46,7 +48,12 @@ def test_it_is_what_evaluate_gives(board, judged):
     assert {len(row["gates"]) for row in shown["rows"]} == {9}
     states = [[gate.state for gate in row.measured.gates] for row in direct.rows]
     assert [[gate["state"] for gate in row["gates"]] for row in shown["rows"]] == states
-    said = [gate for row in shown["rows"] for gate in row["gates"] if gate["state"] in ("closed", "untested")]
+    said = [
+        gate
+        for row in shown["rows"]
+        for gate in row["gates"]
+        if gate["state"] in ("closed", "untested")
+    ]
     assert all(gate["finding"] for gate in said)
     json.dumps(shown, allow_nan=False)
 
@@ -67,9 +74,13 @@ def test_the_heads_of_a_disagreement_are_the_top_five_of_both(board):
     found = board.evaluate()
     board.finish()
     a, b = board.pair
-    for one, direct in zip(shared(board, "differences")["recalls"], found.disagreements(a, b, 6), strict=True):
+    for one, direct in zip(
+        shared(board, "differences")["recalls"], found.disagreements(a, b, 6), strict=True
+    ):
         for side in (0, 1):
-            ranks = {str(item.memory): item.ranks[side] for item in direct.items if item.ranks[side]}
+            ranks = {
+                str(item.memory): item.ranks[side] for item in direct.items if item.ranks[side]
+            }
             assert {item["memory"]: item["rank"] for item in one["heads"][side]} == {
                 memory: rank for memory, rank in ranks.items() if rank <= 5
             }
@@ -80,7 +91,11 @@ def test_the_planner_has_a_design_for_each_number_of_extra_items(board, judged, 
     ask(board, "begin", part="plan")
     assert settled(board, ask) == {}
     designs = pl.DataFrame(shared(board, "plan")["designs"])
-    wanted = {"challenge by lot", "A/B by recall", *(f"challenge, {extra} extra" for extra in range(1, 6))}
+    wanted = {
+        "challenge by lot",
+        "A/B by recall",
+        *(f"challenge, {extra} extra" for extra in range(1, 6)),
+    }
     assert wanted <= set(designs["design"])
     direct = memlab.plan(judged, ["memlab", WORDS], missing="zero").frame
     both = direct.join(designs, on=["policy", "design"], suffix="_shown")
@@ -92,14 +107,19 @@ def test_the_planner_has_a_design_for_each_number_of_extra_items(board, judged, 
 def test_a_challenge_is_followed_day_by_day(board, judged, ask):
     ask(board, "begin", part="challenge")
     assert settled(board, ask) == {}
-    track, (shown,) = judged.verdict(missing="zero")["words"].track, shared(board, "challenge")["verdicts"]
+    track, (shown,) = (
+        judged.verdict(missing="zero")["words"].track,
+        shared(board, "challenge")["verdicts"],
+    )
     assert shown["days"][-1]["low"] == pytest.approx(track["low"][-1])
     assert [day["day"] for day in shown["days"]] == sorted({str(at.date()) for at in track["at"]})
     assert shown["sentence"] == judged.verdict(missing="zero")["words"].sentence
 
 
 def test_a_challenge_begins_from_the_planner(board, judged, ask):
-    answer = ask(board, "challenge", policy="companion", design="extra", extra=2, rate=0.5, reason="fresher?")
+    answer = ask(
+        board, "challenge", policy="companion", design="extra", extra=2, rate=0.5, reason="fresher?"
+    )
     assert answer == {}
     assert shared(board, "about")["challengers"] == ["words", "companion"]
     assert judged.policies.challenges[-1].extra == 2

@@ -30,7 +30,10 @@ def test_enter_is_a_logged_recall_and_the_thumbs_are_its_feedback(explorer, aske
     first = explorer.hits[0]
     assert ask(explorer, "feedback", memory=first.id, outcome="success") == {}
     judged = asked.slates().feedback.collect()
-    assert (judged["decision"].item(), judged["memory_id"].item()) == (explorer.hits.decision, first.id)
+    assert (judged["decision"].item(), judged["memory_id"].item()) == (
+        explorer.hits.decision,
+        first.id,
+    )
     assert explorer.judged == {str(first.id): "success"}
 
 
@@ -43,7 +46,9 @@ def test_terms_sum_to_the_score(explorer, ask):
 
 
 def test_a_pack_whose_score_is_no_sum_says_so(asked):
-    pack = asked.policies.pack.with_policy("recall-score", memlab.load_pack("fsrs").policies["recall-score"])
+    pack = asked.policies.pack.with_policy(
+        "recall-score", memlab.load_pack("fsrs").policies["recall-score"]
+    )
     product = RecallExplorer(asked, question="tabs", pack=pack)
     assert len(product.hits) > 0
     assert not shared(product, "about")["sums"]
@@ -53,7 +58,9 @@ def test_a_pack_whose_score_is_no_sum_says_so(asked):
 def test_what_the_pack_says_of_an_answer_is_shown(asked, known, count):
     policy = f"(defpolicy known [score] (+ (* 0 (slate-max score)) {known}))"
     pack = f'(pack knows "Says it.") (setting known-floor 0.5) (setting unknown-limit 1) {policy}'
-    explorer = RecallExplorer(asked, question="tabs or spaces?", limit=3, pack=memlab.load_pack(pack))
+    explorer = RecallExplorer(
+        asked, question="tabs or spaces?", limit=3, pack=memlab.load_pack(pack)
+    )
     assert shared(explorer, "about")["known"] == pytest.approx(known)
     assert (len(explorer.hits), shared(explorer, "about")["fewer"]) == (count, known < 0.5)
     explorer.question = ""
@@ -102,7 +109,11 @@ def test_an_instant_is_the_lab_as_it_was(explorer, asked, clock, ask):
 
 @pytest.mark.parametrize(
     ("trait", "value", "said"),
-    [("pack", "memlabb", "Did you mean memlab?"), ("at", "1999-01-01", "There was no lab then"), ("at", "x", "time")],
+    [
+        ("pack", "memlabb", "Did you mean memlab?"),
+        ("at", "1999-01-01", "There was no lab then"),
+        ("at", "x", "time"),
+    ],
 )
 def test_what_cannot_be_asked_is_said_in_the_widget_and_it_goes_on(explorer, trait, value, said):
     setattr(explorer, trait, value)
@@ -115,7 +126,9 @@ def test_what_cannot_be_asked_is_said_in_the_widget_and_it_goes_on(explorer, tra
 def test_bad_requests_are_answered_with_a_sentence(explorer, ask):
     assert "Known: explain, feedback, recall, why." in ask(explorer, "frob")
     assert "no candidate" in ask(explorer, "explain", memory=999)
-    assert "limit is a whole number" in ask(explorer, "recall", question="x", limit=0, pack="", at="")
+    assert "limit is a whole number" in ask(
+        explorer, "recall", question="x", limit=0, pack="", at=""
+    )
     assert "outcome" in ask(explorer, "feedback", memory=1, outcome="meh")
 
 

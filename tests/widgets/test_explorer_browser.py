@@ -28,7 +28,9 @@ def test_in_jupyterlab_it_is_asked_judged_and_read_back(notebook, run_cell, axe)
     page.locator(".memlab .hit").first.wait_for()
     before = shown(page)
     page.get_by_label("Question").fill("when do deploys go out?")
-    page.wait_for_function("() => document.querySelector('.memlab .hit .text').textContent.startsWith('Deploys')")
+    page.wait_for_function(
+        "() => document.querySelector('.memlab .hit .text').textContent.startsWith('Deploys')"
+    )
     assert shown(page) != before
     assert "a preview, not logged" in page.locator(".memlab .about").inner_text()
     page.get_by_label("Question").press("Enter")
@@ -39,7 +41,9 @@ def test_in_jupyterlab_it_is_asked_judged_and_read_back(notebook, run_cell, axe)
     read = "print(explorer.question, explorer.hits[0].id, explorer.judged, lab.slates().feedback.collect().height)"
     assert run_cell(page, read) == "when do deploys go out? 2 {'2': 'success'} 1"
     run_cell(page, "explorer.question = 'changelog'; explorer.hits[0].id")
-    page.wait_for_function("() => document.querySelector('.memlab .hit .text').textContent.includes('changelog')")
+    page.wait_for_function(
+        "() => document.querySelector('.memlab .hit .text').textContent.includes('changelog')"
+    )
     assert page.get_by_label("Question").input_value() == "changelog"
     run_cell(page, "lab.close(); 'closed'")
     page.get_by_label("Question").fill("x")
@@ -66,7 +70,9 @@ def test_the_same_bundle_works_over_a_websocket(page_of, axe):
     page, explorer = page_of()
     page.locator(".memlab .hit").first.wait_for()
     page.get_by_label("Question").fill("when do deploys go out?")
-    page.wait_for_function("() => document.querySelector('.memlab .hit .text').textContent.startsWith('Deploys')")
+    page.wait_for_function(
+        "() => document.querySelector('.memlab .hit .text').textContent.startsWith('Deploys')"
+    )
     page.locator(".hit .text").first.click()
     page.get_by_text("score, by memlab/recall-score").wait_for()
     assert "likely that these memories contain the answer" in page.locator(".known").inner_text()
@@ -109,11 +115,15 @@ def test_bars_are_as_long_as_scores(page_of):
         })"""
     )
     scores = [hit.score for hit in explorer.hits]
-    assert [one / lengths[0] for one in lengths] == pytest.approx([one / scores[0] for one in scores], abs=0.02)
+    assert [one / lengths[0] for one in lengths] == pytest.approx(
+        [one / scores[0] for one in scores], abs=0.02
+    )
 
 
 def test_a_score_that_is_no_sum_shows_its_tree(page_of):
-    pack = memlab.load_pack("memlab").with_policy("recall-score", memlab.load_pack("fsrs").policies["recall-score"])
+    pack = memlab.load_pack("memlab").with_policy(
+        "recall-score", memlab.load_pack("fsrs").policies["recall-score"]
+    )
     page, _ = page_of(pack=pack)
     page.get_by_text("is no sum of several terms").wait_for()
     page.locator(".hit .text").first.click()

@@ -35,7 +35,9 @@ def test_axes_are_those_of_most_variance():
     from memlab.ui.widgets import principal_axes
 
     dice = np.random.default_rng(1)
-    given = (dice.normal(size=(500, 3)) @ dice.normal(size=(3, 16)) * [9] + dice.normal(size=(500, 16))).clip(-127, 127)
+    given = (
+        dice.normal(size=(500, 3)) @ dice.normal(size=(3, 16)) * [9] + dice.normal(size=(500, 16))
+    ).clip(-127, 127)
     vectors = (given * 3).clip(-127, 127).astype(np.int8)
     units = vectors / np.linalg.norm(vectors.astype(float), axis=1, keepdims=True)
     centred = units - units.mean(axis=0)
@@ -102,7 +104,11 @@ def test_activation_spreads_step_by_step_as_the_lab_says(chart, asked, ask):
         asked.graph.link(1, other)
     asked.graph.link(3, 4)
     found = ask(chart, "spread", question="tabs or spaces?", steps=2)
-    place = {id: at for at, (kind, id) in enumerate(found["nodes"].select("kind", "id").rows()) if kind == "memory"}
+    place = {
+        id: at
+        for at, (kind, id) in enumerate(found["nodes"].select("kind", "id").rows())
+        if kind == "memory"
+    }
     last = {one["node"]: one["activation"] for one in found["active"].filter(step=2).to_dicts()}
     for one in asked.graph.activate(found["seeds"], steps=2).to_dicts():
         assert last[place[one["id"]]] == pytest.approx(one["activation"])

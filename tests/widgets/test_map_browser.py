@@ -22,7 +22,12 @@ def lasso(page, left=0.02, top=0.02, right=0.98, bottom=0.98):
     """Drag around a rectangle of the map, by shares of its width and height."""
     page.get_by_role("button", name="Lasso").click()
     box = page.locator(".plane").bounding_box()
-    corners = [(right, top), (right, bottom), (left, bottom), (left, top)]  # buttons lie over the left of the top
+    corners = [
+        (right, top),
+        (right, bottom),
+        (left, bottom),
+        (left, top),
+    ]  # buttons lie over the left of the top
     points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
     page.mouse.move(*points[0])
     page.mouse.down()
@@ -55,7 +60,9 @@ def page_of(serve, tab):
     def opened(rows=None, *, scheme="light", edges=(), plain=False, **options):
         def make():
             lab = memlab.open(clock=memlab.ManualClock("2026-03-01"))
-            lab.remember(rows or [{"text": text, "kind": kind, "speaker": "Ada"} for text, kind in TEXTS])
+            lab.remember(
+                rows or [{"text": text, "kind": kind, "speaker": "Ada"} for text, kind in TEXTS]
+            )
             for a, b in edges:
                 lab.graph.link(a, b)
             return MemoryMap(lab, **options)

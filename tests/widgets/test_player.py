@@ -74,7 +74,11 @@ def test_an_event_names_the_policies_that_decided_it(player, lived, ask):
     found = ask(player, "event", event=event)
     (decider,) = found["deciders"]
     version = lived.policies.deciders(lived.policies.pack.hash)["reinforce"]
-    assert (decider["slot"], decider["hash"], decider["source"]) == ("reinforce", version.hash[:12], version.source)
+    assert (decider["slot"], decider["hash"], decider["source"]) == (
+        "reinforce",
+        version.hash[:12],
+        version.source,
+    )
     assert found["memories"]["id"].to_list() == [1]
     assert 'There is no event "999"' in ask(player, "event", event=999)
 
@@ -82,9 +86,21 @@ def test_an_event_names_the_policies_that_decided_it(player, lived, ask):
 def test_curves_follow_the_sliders(player, ask):
     head = shared(player, "about")["head"]
     assert [one["name"] for one in shared(player, "about")["params"]] == ["base-half-life"]
-    ask(player, "curves", event=head, chosen=[1], until="2026-08-01", params={"base-half-life": 300.0})
+    ask(
+        player,
+        "curves",
+        event=head,
+        chosen=[1],
+        until="2026-08-01",
+        params={"base-half-life": 300.0},
+    )
     player.finish()
-    last = frame_of(shared(player, "curves")).group_by("tuned", maintain_order=True).last().sort("tuned")
+    last = (
+        frame_of(shared(player, "curves"))
+        .group_by("tuned", maintain_order=True)
+        .last()
+        .sort("tuned")
+    )
     assert last["retention"][1] > last["retention"][0] + 0.3
     assert player.chosen == [1]
     assert player.forecast.frame["memory_id"].unique().to_list() == [1]
@@ -129,7 +145,10 @@ def test_two_players_on_one_lab_are_two(player, lived):
 def test_of_more_than_can_be_drawn_some_are_evenly_chosen(lived, monkeypatch):
     monkeypatch.setattr("memlab.ui.widgets._player._MOST", 3)
     player = LifePlayer(lived)
-    assert (shared(player, "about")["drawn"], shared(player, "about")["memories"]) == (3, len(lived))
+    assert (shared(player, "about")["drawn"], shared(player, "about")["memories"]) == (
+        3,
+        len(lived),
+    )
     ids = frame_of(shared(player, "memories"))["id"].to_list()
     assert set(at(player, shared(player, "about")["head"])["id"]) == set(ids)
     assert (ids[0], ids[-1]) == (1, len(lived))
@@ -141,7 +160,9 @@ def test_an_empty_lab_and_a_closed_one_say_so(lab, ask):
     player.fill()
     assert "There is no event" in ask(player, "event", event=99)
     lab.close()
-    assert "was closed" in f"{ask(player, 'frames', packs=['memlab', 'fsrs'])} {settled_error(player)}"
+    assert (
+        "was closed" in f"{ask(player, 'frames', packs=['memlab', 'fsrs'])} {settled_error(player)}"
+    )
 
 
 def settled_error(player):
@@ -152,7 +173,9 @@ def settled_error(player):
     return ""
 
 
-@pytest.mark.parametrize("bad", [{"packs": ["memlab"]}, {"packs": ["memlab", "fsrss"]}, {"packs": 7}, {"until": 3}])
+@pytest.mark.parametrize(
+    "bad", [{"packs": ["memlab"]}, {"packs": ["memlab", "fsrss"]}, {"packs": 7}, {"until": 3}]
+)
 def test_a_constructor_refuses_what_it_cannot_show(lab, bad):
     with pytest.raises(memlab.InputError):
         LifePlayer(lab, **bad)

@@ -61,7 +61,10 @@ def test_after_is_what_the_lab_recalls_once_it_is_installed(studio, asked, type_
         ("eligible", '(fn [kind] (= kind "convention"))'),
         ("seed-score", "(fn [lexical] (- lexical))"),
         ("cut", "(fn [lexical] (- lexical))"),
-        ("recall-score", '(fn [similarity tags] (if (has tags "x") 1 (- similarity)))'),  # no slate has this test
+        (
+            "recall-score",
+            '(fn [similarity tags] (if (has tags "x") 1 (- similarity)))',
+        ),  # no slate has this test
     ],
 )
 def test_what_no_slate_can_tell_is_asked_of_the_lab(studio, asked, slot, source):
@@ -91,10 +94,21 @@ def test_nothing_that_is_tried_is_logged_or_live(studio, asked, type_text):
 def test_pairs_and_top_five_are_counted(studio, type_text):
     type_text(studio, TURNED)
     for question, sums in zip(QUESTIONS, shared(studio, "sums"), strict=True):
-        ranks = studio.moves.filter(pl.col("question") == question).select("rank_before", "rank_after").rows()
-        turned = sum((a < c) != (b < d) for n, (a, b) in enumerate(ranks) for c, d in ranks[n + 1 :])
+        ranks = (
+            studio.moves.filter(pl.col("question") == question)
+            .select("rank_before", "rank_after")
+            .rows()
+        )
+        turned = sum(
+            (a < c) != (b < d) for n, (a, b) in enumerate(ranks) for c, d in ranks[n + 1 :]
+        )
         new = sum(b <= 5 < a for a, b in ranks)
-        assert (sums["question"], sums["pairs"], sums["of"], sums["new"]) == (question, turned, 15, new)
+        assert (sums["question"], sums["pairs"], sums["of"], sums["new"]) == (
+            question,
+            turned,
+            15,
+            new,
+        )
 
 
 def test_a_broken_text_keeps_the_last_ranks_and_says_where(studio, type_text):
@@ -120,7 +134,9 @@ def test_places_are_as_a_browser_counts_them(studio, type_text):
 
 
 def test_params_have_their_bounds_and_places(studio, type_text):
-    type_text(studio, "(fn [similarity] (+ (param :b 0.5) (* (param :a 2 :low 1 :high 3) similarity)))")
+    type_text(
+        studio, "(fn [similarity] (+ (param :b 0.5) (* (param :a 2 :low 1 :high 3) similarity)))"
+    )
     assert studio.params == {"a": 2, "b": 0.5}
     bounds = [(one["name"], one["low"], one["high"]) for one in shared(studio, "params")]
     assert bounds == [("b", None, None), ("a", 1, 3)]
@@ -134,7 +150,11 @@ def test_a_parameter_of_a_helper_that_is_never_called_has_no_slider(studio, type
 def test_numbers_become_parameters_and_mean_the_same(studio, ask):
     assert shared(studio, "about")["numbers"] == 27
     assert ask(studio, "text", of="sliders") == {}
-    assert (shared(studio, "about")["numbers"], len(studio.params), shared(studio, "about")["meaning"]) == (0, 27, True)
+    assert (
+        shared(studio, "about")["numbers"],
+        len(studio.params),
+        shared(studio, "about")["meaning"],
+    ) == (0, 27, True)
     assert ask(studio, "text", of="live") == {}
     assert shared(studio, "about")["same"]
 
@@ -169,7 +189,11 @@ def test_rolling_back_takes_the_editor_along_unless_it_holds_a_draft(studio, ask
     ask(studio, "install", reason="try")
     assert ask(studio, "rollback", reason="worse") == {}
     assert studio.source == live
-    assert asked.policies.history("recall-score")["action"].to_list() == ["use", "install", "rollback"]
+    assert asked.policies.history("recall-score")["action"].to_list() == [
+        "use",
+        "install",
+        "rollback",
+    ]
     type_text(studio, TURNED)
     ask(studio, "rollback", reason="again")
     assert studio.source == TURNED
@@ -177,7 +201,9 @@ def test_rolling_back_takes_the_editor_along_unless_it_holds_a_draft(studio, ask
 
 def test_a_challenger_is_the_live_pack_with_the_draft(studio, asked, ask, type_text):
     assert "is the live pack" in ask(studio, "challenge", reason="")
-    asked.policies.install("explore", "(fn [recency] (* (param :r 0.5) recency))", params={"r": 0.75})
+    asked.policies.install(
+        "explore", "(fn [recency] (* (param :r 0.5) recency))", params={"r": 0.75}
+    )
     type_text(studio, TURNED)
     assert ask(studio, "challenge", reason="better?") == {}
     (challenge,) = asked.policies.challenges
@@ -189,7 +215,9 @@ def test_a_challenger_is_the_live_pack_with_the_draft(studio, asked, ask, type_t
     assert "is a challenger already" in ask(studio, "challenge", reason="")
 
 
-def test_a_text_is_saved_where_the_notebook_is(studio, asked, ask, type_text, tmp_path, monkeypatch):
+def test_a_text_is_saved_where_the_notebook_is(
+    studio, asked, ask, type_text, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     type_text(studio, TURNED)
     assert ask(studio, "save", name="mine") == {}
@@ -244,7 +272,9 @@ def test_a_hit_is_explained_by_the_draft(studio, ask, type_text):
     best = order(studio, "rank_after")[0]
     found = ask(studio, "explain", memory=best)
     assert found["terms"]["term"].to_list() == ["(* 2 similarity)", "lexical"]
-    score = studio.moves.filter((pl.col("memory_id") == best) & (pl.col("question") == QUESTIONS[0]))["score_after"][0]
+    score = studio.moves.filter(
+        (pl.col("memory_id") == best) & (pl.col("question") == QUESTIONS[0])
+    )["score_after"][0]
     assert found["score"] == pytest.approx(score)
     assert "no candidate" in ask(studio, "explain", memory=99)
 
@@ -262,7 +292,10 @@ def test_unless_given_the_questions_are_the_latest_ten(asked):
     for number in range(12):
         asked.recall(f"question {number}")
     asked.recall("question 3")
-    assert PolicyStudio(asked).questions == ["question 3", *(f"question {n}" for n in (11, 10, 9, 8, 7, 6, 5, 4, 2))]
+    assert PolicyStudio(asked).questions == [
+        "question 3",
+        *(f"question {n}" for n in (11, 10, 9, 8, 7, 6, 5, 4, 2)),
+    ]
 
 
 def test_what_happens_elsewhere_is_seen(studio, asked, type_text):
@@ -285,7 +318,11 @@ def test_two_studios_on_one_lab_do_not_disturb_each_other(studio, asked, ask, ty
 
 def test_an_empty_lab_and_one_without_questions(lab):
     studio = PolicyStudio(lab)
-    assert (studio.questions, studio.moves.height, shared(studio, "about")["memories"]) == ([], 0, 0)
+    assert (studio.questions, studio.moves.height, shared(studio, "about")["memories"]) == (
+        [],
+        0,
+        0,
+    )
     studio.questions = ["anything?"]
     assert (studio.fault, studio.moves.height) == ("", 0)
 
@@ -304,7 +341,9 @@ def test_a_pinned_slot_is_said(studio, asked, ask, type_text):
     assert "is pinned" in ask(studio, "install", reason="try")
 
 
-@pytest.mark.parametrize("bad", [{"slot": "recal-score"}, {"slot": 3}, {"questions": ["x"] * 51}, {"questions": [1]}])
+@pytest.mark.parametrize(
+    "bad", [{"slot": "recal-score"}, {"slot": 3}, {"questions": ["x"] * 51}, {"questions": [1]}]
+)
 def test_a_constructor_refuses_what_it_cannot_show(asked, bad):
     with pytest.raises(memlab.InputError):
         PolicyStudio(asked, **bad)

@@ -60,7 +60,9 @@ def test_in_jupyterlab_a_policy_is_typed_dragged_installed_and_rolled_back(noteb
     slider = page.get_by_role("slider", name="weight")
     slider.focus()
     slider.press("End")
-    page.wait_for_function("() => document.querySelector('.memlab .cm-content').textContent.includes(':weight 1 ')")
+    page.wait_for_function(
+        "() => document.querySelector('.memlab .cm-content').textContent.includes(':weight 1 ')"
+    )
     nearest = run_cell(
         page,
         f"pack = lab.policies.pack.with_policy(studio.slot, studio.policy)\n"
@@ -68,7 +70,9 @@ def test_in_jupyterlab_a_policy_is_typed_dragged_installed_and_rolled_back(noteb
     )
     wait_for_order(page, [int(one) for one in re.findall(r"\d+", nearest)])
     assert (
-        run_cell(page, "print(studio.params, lab.policies.pack.policies[studio.slot] == studio.policy)")
+        run_cell(
+            page, "print(studio.params, lab.policies.pack.policies[studio.slot] == studio.policy)"
+        )
         == "{'weight': 1.0} False"
     )
     page.get_by_label("Reason").fill("nearness alone")
@@ -78,10 +82,15 @@ def test_in_jupyterlab_a_policy_is_typed_dragged_installed_and_rolled_back(noteb
     page.get_by_role("button", name="Roll back").click()
     page.get_by_text("version 3 of recall-score is live").wait_for()
     wait_for_order(page, before)
-    assert run_cell(page, "list(lab.policies.history(studio.slot)['action'])") == "['use', 'install', 'rollback']"
+    assert (
+        run_cell(page, "list(lab.policies.history(studio.slot)['action'])")
+        == "['use', 'install', 'rollback']"
+    )
     run_cell(page, f"studio.source = {TURNED!r}; 'set'")
     wait_for_order(page, turned)
-    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
+    )
     page.get_by_role("alert").get_by_text("Run the cell again").wait_for()
     assert order(page) == turned  # what was shown stays to be read
     page.evaluate(
@@ -120,7 +129,9 @@ def test_what_is_typed_letter_by_letter_is_ranked(page_of):
     page.keyboard.type("(fn [similarity] (- similarity", delay=10)  # brackets close themselves
     page.get_by_text("differs from version 1").wait_for()
     assert studio.source == "(fn [similarity] (- similarity))"
-    wait_for_order(page, studio.moves.filter(question=QUESTIONS[0]).sort("rank_after")["memory_id"].to_list())
+    wait_for_order(
+        page, studio.moves.filter(question=QUESTIONS[0]).sort("rank_after")["memory_id"].to_list()
+    )
     assert order(page) != first
 
 
@@ -132,7 +143,9 @@ def test_an_error_has_its_caret_and_the_last_ranks_stay_greyed(page_of, axe):
     write(page, "(fn [similarity]\n(+ similarty 1))")
     page.get_by_text("Line 2, column 4").wait_for()
     assert "Did you mean similarity" in page.locator(".memlab .status").inner_text()
-    assert page.locator(".memlab .caret").inner_text().splitlines()[1].strip() == "^" * len("similarty")
+    assert page.locator(".memlab .caret").inner_text().splitlines()[1].strip() == "^" * len(
+        "similarty"
+    )
     assert page.locator(".memlab .cm-lintRange-error").inner_text() == "similarty"
     assert page.locator(".memlab .stale").count() == 1
     assert order(page) == good
@@ -152,7 +165,9 @@ def test_a_feature_is_completed_with_its_doc_and_becomes_an_argument(page_of):
     page.locator(".memlab .cm-completionInfo").wait_for()
     page.wait_for_timeout(200)
     page.keyboard.press("Enter")
-    page.locator(".cm-line", has_text="[similarity recency-weight] (+ similarity recency-weight)").wait_for()
+    page.locator(
+        ".cm-line", has_text="[similarity recency-weight] (+ similarity recency-weight)"
+    ).wait_for()
 
 
 def test_a_slider_dragged_by_the_mouse_changes_the_number_and_the_order(page_of):
@@ -167,9 +182,13 @@ def test_a_slider_dragged_by_the_mouse_changes_the_number_and_the_order(page_of)
     page.mouse.move(box["x"] + box["width"] - 4, box["y"] + box["height"] / 2, steps=12)
     page.mouse.up()
     wait_for_order(page, turned[::-1])
-    page.wait_for_function("() => document.querySelector('.memlab .cm-content').textContent.includes(':weight 1 ')")
+    page.wait_for_function(
+        "() => document.querySelector('.memlab .cm-content').textContent.includes(':weight 1 ')"
+    )
     until = time.monotonic() + 30
-    while studio.params != {"weight": 1.0}:  # the page shows what was written before Python has read it
+    while studio.params != {
+        "weight": 1.0
+    }:  # the page shows what was written before Python has read it
         assert time.monotonic() < until, studio.params
         page.wait_for_timeout(50)
 

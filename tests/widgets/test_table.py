@@ -37,19 +37,39 @@ def test_all_rows_are_shown_the_newest_first(table, ask):
     assert shown(table) == [6, 5, 4, 3, 2, 1]
     page = ask(table, "page", start=1, count=2)["rows"]
     assert page["id"].to_list() == [5, 4]
-    assert set(page.columns) >= {"text", "kind", "status", "speaker", "created", "pinned", "conflict"}
+    assert set(page.columns) >= {
+        "text",
+        "kind",
+        "status",
+        "speaker",
+        "created",
+        "pinned",
+        "conflict",
+    }
 
 
 def test_a_filter_narrows_the_rows_and_the_bars_of_all_other_heads(table, frame_of):
     table.filters = {"kind": ["convention"]}
     assert shown(table) == [6, 2]
-    assert bars(table, frame_of, "kind") == {"fact": (3, 3), "convention": (2, 2), "preference": (1, 1)}
+    assert bars(table, frame_of, "kind") == {
+        "fact": (3, 3),
+        "convention": (2, 2),
+        "preference": (1, 1),
+    }
     assert bars(table, frame_of, "speaker") == {"Ada": (6, 2)}
 
 
 def test_the_selection_is_an_expression_over_memories(table, asked):
-    table.filters = {"kind": ["convention", "preference"], "created": ["2026-01-01", None], "access": [0, 1]}
-    assert sorted(shown(table)) == sorted(asked.memories.filter(table.selection)["id"].to_list()) == [1, 2, 6]
+    table.filters = {
+        "kind": ["convention", "preference"],
+        "created": ["2026-01-01", None],
+        "access": [0, 1],
+    }
+    assert (
+        sorted(shown(table))
+        == sorted(asked.memories.filter(table.selection)["id"].to_list())
+        == [1, 2, 6]
+    )
     table.ids = [2]
     assert asked.memories.filter(table.selection)["id"].to_list() == [2]
     table.ids, table.filters = [], {}

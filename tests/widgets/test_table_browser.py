@@ -23,12 +23,15 @@ table
 
 
 def shown(page):
-    return [int(one.get_attribute("data-memory")) for one in page.locator(".memlab .scroll .row").all()]
+    return [
+        int(one.get_attribute("data-memory")) for one in page.locator(".memlab .scroll .row").all()
+    ]
 
 
 def wait_for_rows(page, count):
     page.wait_for_function(
-        "n => document.querySelectorAll('.memlab .scroll .row[data-memory]').length === n", arg=count
+        "n => document.querySelectorAll('.memlab .scroll .row[data-memory]').length === n",
+        arg=count,
     )
 
 
@@ -47,7 +50,9 @@ def test_in_jupyterlab_it_is_filtered_corrected_and_read_back(notebook, run_cell
     page.get_by_role("heading", name="Memory 7").wait_for()
     page.get_by_role("button", name="Forget").click()
     page.get_by_role("button", name="Restore", exact=True).wait_for()
-    assert run_cell(page, "print(lab[7].text, lab[7].status, lab[2].status)").endswith("forgotten superseded")
+    assert run_cell(page, "print(lab[7].text, lab[7].status, lab[2].status)").endswith(
+        "forgotten superseded"
+    )
     page.get_by_role("button", name="Restore", exact=True).click()
     page.get_by_text("Restored").wait_for()
     assert axe(page) == []
@@ -65,7 +70,9 @@ def page_of(serve, tab):
     def opened(rows=None, *, scheme="light", **options):
         def make():
             lab = memlab.open(clock=memlab.ManualClock("2026-03-01"))
-            lab.remember(rows or [{"text": text, "kind": kind, "speaker": "Ada"} for text, kind in TEXTS])
+            lab.remember(
+                rows or [{"text": text, "kind": kind, "speaker": "Ada"} for text, kind in TEXTS]
+            )
             return MemoryTable(lab, **options)
 
         url, widget = serve(make)
@@ -78,7 +85,10 @@ def page_of(serve, tab):
 
 def many(count):
     days = [f"2026-01-{1 + n % 28:02d}" for n in range(count)]
-    return [{"text": f"Row {n}", "kind": ("fact", "goal")[n % 2], "at": day} for n, day in enumerate(days)]
+    return [
+        {"text": f"Row {n}", "kind": ("fact", "goal")[n % 2], "at": day}
+        for n, day in enumerate(days)
+    ]
 
 
 def test_rows_are_asked_for_as_they_are_scrolled_to(page_of):
@@ -92,14 +102,19 @@ def test_rows_are_asked_for_as_they_are_scrolled_to(page_of):
     last = page.locator("[data-memory='2999'] .open")
     last.focus()
     last.press("ArrowDown")
-    assert page.evaluate("() => document.activeElement.closest('[data-memory]').dataset.memory") == "3000"
+    assert (
+        page.evaluate("() => document.activeElement.closest('[data-memory]').dataset.memory")
+        == "3000"
+    )
 
 
 def test_a_million_rows_are_scrolled_to_the_last(page_of):
     """The numbers of 300 rows, again and again: a browser has as much to scroll through as of a million memories."""
     page, table = page_of(many(300))
     table._order = pl.Series("row", np.arange(1_000_000) % 300, dtype=pl.UInt32)
-    set_shared(table, "about", {**shared(table, "about"), "memories": 1_000_000, "shown": 1_000_000})
+    set_shared(
+        table, "about", {**shared(table, "about"), "memories": 1_000_000, "shown": 1_000_000}
+    )
     page.get_by_text("1,000,000 memories").wait_for()
     box = page.locator(".scroll")
     for share, at in ((0.5, 500_025), (1, 999_999)):
@@ -111,7 +126,9 @@ def test_a_million_rows_are_scrolled_to_the_last(page_of):
     page.locator(".row[data-at='999999'] .open").focus()
     for at in range(999_998, 999_978, -1):  # beyond what was shown, row by row
         page.keyboard.press("ArrowUp")
-        page.wait_for_function("at => document.activeElement.closest('[data-at]')?.dataset.at === String(at)", arg=at)
+        page.wait_for_function(
+            "at => document.activeElement.closest('[data-at]')?.dataset.at === String(at)", arg=at
+        )
 
 
 def test_a_histogram_is_brushed_and_all_other_heads_follow(page_of):
@@ -123,12 +140,18 @@ def test_a_histogram_is_brushed_and_all_other_heads_follow(page_of):
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20, steps=4)
     page.mouse.up()
     page.get_by_label("Clear the filter of remembered").wait_for()
-    page.wait_for_function("() => / of 280 memories/.test(document.querySelector('.memlab .about').textContent)")
+    page.wait_for_function(
+        "() => / of 280 memories/.test(document.querySelector('.memlab .about').textContent)"
+    )
     count = table.frame.height
     assert 100 < count < 200
-    assert page.locator(".memlab .count").first.inner_text() == str(table.frame.filter(kind="fact").height)
+    assert page.locator(".memlab .count").first.inner_text() == str(
+        table.frame.filter(kind="fact").height
+    )
     page.get_by_role("slider", name="created to").press("ArrowLeft")
-    page.wait_for_function("n => parseInt(document.querySelector('.memlab .about').textContent) < n", arg=count)
+    page.wait_for_function(
+        "n => parseInt(document.querySelector('.memlab .about').textContent) < n", arg=count
+    )
     assert table.filters["created"][0] is None
 
 
@@ -155,7 +178,9 @@ def test_a_search_by_meaning(page_of):
     page, _ = page_of()
     page.locator(".tools select").select_option("meaning")
     page.get_by_role("searchbox").fill("when do deploys go out?")
-    page.wait_for_function("() => document.querySelector('.memlab .scroll .row')?.dataset.memory === '2'")
+    page.wait_for_function(
+        "() => document.querySelector('.memlab .scroll .row')?.dataset.memory === '2'"
+    )
     page.get_by_text("not logged").wait_for()
 
 

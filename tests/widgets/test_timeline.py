@@ -52,7 +52,9 @@ def test_the_last_two_versions_are_picked_and_compared(timeline, lived):
 def test_the_questions_are_ranked_under_both(timeline, lived):
     for question in QUESTIONS:
         own = timeline.moves.filter(pl.col("question") == question)
-        assert own.sort("rank_after")["memory_id"].to_list() == list(lived.recall(question, log=False).ids)
+        assert own.sort("rank_after")["memory_id"].to_list() == list(
+            lived.recall(question, log=False).ids
+        )
         before = lived.recall(question, pack="memlab", log=False)
         assert own.sort("rank_before")["memory_id"].to_list() == list(before.ids)
     assert all(one["pairs"] for one in shared(timeline, "sums"))
@@ -88,7 +90,10 @@ def test_a_version_is_brought_back_with_a_reason(timeline, lived, ask):
     assert ask(timeline, "rollback", version=1, reason="worse") == {}
     assert lived.policies["recall-score"] == memlab.load_pack("memlab").policies["recall-score"]
     assert (
-        frame(shared(timeline, "events")).filter(pl.col("slot") == "recall-score")["action"].to_list()[-1] == "rollback"
+        frame(shared(timeline, "events"))
+        .filter(pl.col("slot") == "recall-score")["action"]
+        .to_list()[-1]
+        == "rollback"
     )
     assert "live again, as version 3" in shared(timeline, "note")
     assert "no version of recall-score" in ask(timeline, "rollback", version=9, reason="x")
@@ -98,7 +103,9 @@ def test_other_versions_and_slots_are_picked_from_python(timeline, lived):
     timeline.picked = [2]
     assert (shared(timeline, "diff"), timeline.moves.height) == ({}, 0)
     timeline.picked = [2, 1]
-    assert next(row[4] for row in shared(timeline, "diff")["rows"] if row[0] != "removed").startswith("(defpolicy")
+    assert next(
+        row[4] for row in shared(timeline, "diff")["rows"] if row[0] != "removed"
+    ).startswith("(defpolicy")
     timeline.picked = [1, 7]
     assert "no version of recall-score" in timeline.fault
     timeline.slot = "half-life"
@@ -112,7 +119,10 @@ def test_other_versions_and_slots_are_picked_from_python(timeline, lived):
 def test_what_was_installed_elsewhere_is_seen_on_another_look(timeline, lived, ask):
     lived.policies.install("recall-score", "(fn [lexical] lexical)")
     assert ask(timeline, "look") == {}
-    assert frame(shared(timeline, "events")).filter(pl.col("slot") == "recall-score")["version"].max() == 3
+    assert (
+        frame(shared(timeline, "events")).filter(pl.col("slot") == "recall-score")["version"].max()
+        == 3
+    )
 
 
 def test_a_slot_over_lists_that_ranks_nothing(lived, ask):
@@ -124,7 +134,11 @@ def test_a_slot_over_lists_that_ranks_nothing(lived, ask):
 
 def test_an_empty_lab_has_one_version_and_no_feedback(lab):
     timeline = VersionTimeline(lab)
-    assert (timeline.picked, timeline.questions, frame(shared(timeline, "rewards")).height) == ([], [], 0)
+    assert (timeline.picked, timeline.questions, frame(shared(timeline, "rewards")).height) == (
+        [],
+        [],
+        0,
+    )
 
 
 def test_a_closed_lab_is_said(timeline, lived, ask):
@@ -141,7 +155,9 @@ def test_two_timelines_on_one_lab(timeline, lived, ask):
     assert other.slot == "half-life"
 
 
-@pytest.mark.parametrize("bad", [{"slot": "recal-score"}, {"questions": ["x"] * 51}, {"questions": "tabs?"}])
+@pytest.mark.parametrize(
+    "bad", [{"slot": "recal-score"}, {"questions": ["x"] * 51}, {"questions": "tabs?"}]
+)
 def test_a_constructor_refuses_what_it_cannot_show(asked, bad):
     with pytest.raises(memlab.InputError):
         VersionTimeline(asked, **bad)

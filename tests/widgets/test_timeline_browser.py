@@ -54,7 +54,9 @@ def test_in_jupyterlab_a_version_is_brought_back(notebook, run_cell, axe):
 @pytest.fixture
 def page_of(serve, tab):
     def opened(*, scheme="light", width=1100, **options):
-        url, widget = serve(lambda: VersionTimeline(lived(), **({"questions": QUESTIONS} | options)))
+        url, widget = serve(
+            lambda: VersionTimeline(lived(), **({"questions": QUESTIONS} | options))
+        )
         page = tab(url, scheme=scheme, width=width)
         page.locator(".memlab .axis").wait_for()
         return page, widget

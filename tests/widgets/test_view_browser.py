@@ -70,7 +70,9 @@ def viewed(tmp_path):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_board_shows_gates_plans_and_a_challenge(page_of, axe, scheme):
-    page, board = page_of(lambda lab: EvaluationBoard(lab, ["memlab", "companion"], missing="zero"), scheme=scheme)
+    page, board = page_of(
+        lambda lab: EvaluationBoard(lab, ["memlab", "companion"], missing="zero"), scheme=scheme
+    )
     page.locator(".leaders .whisker").first.wait_for(timeout=90_000)
     page.locator(".recall").first.wait_for()
     assert axe(page) == []
@@ -124,7 +126,10 @@ def test_the_player_is_scrubbed_and_tuned(page_of, axe, scheme):
 
 
 def test_a_lab_without_memories_or_feedback_says_what_is_missing(serve, tab):
-    for make, said in ((EvaluationBoard, "No recall is logged yet"), (LifePlayer, "no memories yet")):
+    for make, said in (
+        (EvaluationBoard, "No recall is logged yet"),
+        (LifePlayer, "no memories yet"),
+    ):
         url, _ = serve(lambda make=make: make(memlab.open()))
         tab(url).get_by_text(said).wait_for()
 
@@ -182,7 +187,15 @@ SEVEN = {
     "board": 'EvaluationBoard(lab, ["memlab", "companion"], missing="zero")',
     "player": "LifePlayer(lab)",
 }
-SHOWN = [".after .row", ".hit", ".axis", ".scroll .row", ".plane[data-drawn]", ".leaders .whisker", ".curve"]
+SHOWN = [
+    ".after .row",
+    ".hit",
+    ".axis",
+    ".scroll .row",
+    ".plane[data-drawn]",
+    ".leaders .whisker",
+    ".curve",
+]
 
 
 def wait_for_seven(page):
@@ -191,7 +204,9 @@ def wait_for_seven(page):
 
 
 def test_all_seven_in_one_notebook_say_that_the_kernel_was_restarted(notebook, run_cell, axe):
-    page = notebook(CELL, *(f"{name} = memlab.widgets.{made}\n{name}" for name, made in SEVEN.items()))
+    page = notebook(
+        CELL, *(f"{name} = memlab.widgets.{made}\n{name}" for name, made in SEVEN.items())
+    )
     wait_for_seven(page)
     page.get_by_role("button", name="Planner").click()
     page.locator(".designs .chosen").wait_for(timeout=90_000)
@@ -199,32 +214,60 @@ def test_all_seven_in_one_notebook_say_that_the_kernel_was_restarted(notebook, r
     assert "50% of recalls" in page.locator(".planner").inner_text()
     page.get_by_label("Event", exact=True).fill("9")
     page.get_by_role("heading", name="Event 9:").wait_for(timeout=60_000)
-    assert axe(page, ".memlab:has(.board, .player)") == []  # the others are looked at in tests of their own
     assert (
-        run_cell(page, "print(board.plan.frame.height > 5, player.event, player.forecast is not None)") == "True 9 True"
+        axe(page, ".memlab:has(.board, .player)") == []
+    )  # the others are looked at in tests of their own
+    assert (
+        run_cell(
+            page, "print(board.plan.frame.height > 5, player.event, player.forecast is not None)"
+        )
+        == "True 9 True"
     )
-    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
+    )
     for title in TABS:
-        page.locator(f".memlab[aria-label='{title}']").get_by_role("alert").get_by_text("Run the cell again").wait_for()
+        page.locator(f".memlab[aria-label='{title}']").get_by_role("alert").get_by_text(
+            "Run the cell again"
+        ).wait_for()
     wait_for_seven(page)  # what was shown stays to be read
 
 
-MARIMO = os.environ.get("MEMLAB_MARIMO") or (sys.executable if importlib.util.find_spec("marimo") else "")
+MARIMO = os.environ.get("MEMLAB_MARIMO") or (
+    sys.executable if importlib.util.find_spec("marimo") else ""
+)
 
 
-@pytest.mark.skipif(not MARIMO, reason="marimo is not installed; MEMLAB_MARIMO may be a Python that has it")
+@pytest.mark.skipif(
+    not MARIMO, reason="marimo is not installed; MEMLAB_MARIMO may be a Python that has it"
+)
 def test_each_widget_in_marimo(tab, tmp_path):
     cells = [("", CELL, "clock, day, hit, lab, memlab")]
-    cells += [("lab, memlab", f"{name} = memlab.widgets.{made}\n{name}", f"{name},") for name, made in SEVEN.items()]
+    cells += [
+        ("lab, memlab", f"{name} = memlab.widgets.{made}\n{name}", f"{name},")
+        for name, made in SEVEN.items()
+    ]
     text = "import marimo\napp = marimo.App()\n"
     for takes, source, gives in cells:
         body = "\n".join(f"    {line}" for line in source.strip().splitlines())
         text += f"\n@app.cell\ndef _({takes}):\n{body}\n    return {gives}\n"
     (tmp_path / "cells.py").write_text(text)
-    command = [MARIMO, "-m", "marimo", "run", "cells.py", "--headless", "--no-token", "--host", "127.0.0.1"]
+    command = [
+        MARIMO,
+        "-m",
+        "marimo",
+        "run",
+        "cells.py",
+        "--headless",
+        "--no-token",
+        "--host",
+        "127.0.0.1",
+    ]
     home = {"HOME": str(tmp_path), "PYTHONPATH": str(Path(memlab.__file__).parents[1])}
     with (tmp_path / "log").open("w") as log:
-        process = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log, env=os.environ | home)
+        process = subprocess.Popen(
+            command, cwd=tmp_path, stdout=log, stderr=log, env=os.environ | home
+        )
     try:
         deadline = time.monotonic() + 90
         while not (found := re.search(r"http://[\w.]+:\d+", (tmp_path / "log").read_text())):

@@ -45,7 +45,9 @@ def test_a_request_is_answered_and_its_tables_are_arrow(counter, ask):
     assert (found["height"], found["rows"]["x"].to_list()) == (2, [1, 2])
 
 
-@pytest.mark.parametrize("message", [{}, {"verb": "_repr_html_"}, {"verb": ["add"]}, {"verb": "add", "arguments": 3}])
+@pytest.mark.parametrize(
+    "message", [{}, {"verb": "_repr_html_"}, {"verb": ["add"]}, {"verb": "add", "arguments": 3}]
+)
 def test_a_message_that_is_no_request_is_answered_with_a_sentence(counter, message):
     reply, _ = counter.answer({"id": 3, **message})
     assert set(reply) == {"id", "error"}
@@ -82,7 +84,9 @@ def test_junk_in_a_request_is_answered(lab, name):
     """Every verb of every widget, one junk value for all of its arguments: a sentence or an answer, never an error."""
     lab.remember("The user prefers tabs")
     widget = getattr(widgets, name)(lab)
-    verbs = [verb.removeprefix("answer_") for verb in dir(type(widget)) if verb.startswith("answer_")]
+    verbs = [
+        verb.removeprefix("answer_") for verb in dir(type(widget)) if verb.startswith("answer_")
+    ]
     for verb in verbs:
         arguments = list(inspect.signature(getattr(widget, f"answer_{verb}")).parameters)
         for given in ({}, {"unknown": 1}, *(dict.fromkeys(arguments, junk) for junk in JUNK)):

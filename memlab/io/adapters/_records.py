@@ -73,7 +73,9 @@ def _check(value: Any, where: str, depth: int) -> None:
         raise InputError(f"{where} is nested deeper than {_DEEPEST} levels.")
     if value is None or isinstance(value, str | int):
         if isinstance(value, str) and _HALVES.search(value):
-            raise InputError(f"{where} holds two halves of UTF-16 side by side: decode it as UTF-16 first.")
+            raise InputError(
+                f"{where} holds two halves of UTF-16 side by side: decode it as UTF-16 first."
+            )
         if isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER:
             raise InputError(f"{where} has more than {_LONGEST_NUMBER:,} bits.")
         return
@@ -92,7 +94,9 @@ def _check(value: Any, where: str, depth: int) -> None:
         for place, part in enumerate(value):
             _check(part, f"{where}[{place}]", depth + 1)
         return
-    raise InputError(f"{where} is {type(value).__name__}, which JSON cannot say: give texts, numbers, lists and dicts.")
+    raise InputError(
+        f"{where} is {type(value).__name__}, which JSON cannot say: give texts, numbers, lists and dicts."
+    )
 
 
 def texts_in(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
@@ -147,7 +151,9 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     """Numbers with numbers, texts with texts; anything else is in no order, and no fit."""
 
     def fit(value: Any, given: Any) -> bool:
-        numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (value, given))
+        numbers = all(
+            isinstance(one, int | float) and not isinstance(one, bool) for one in (value, given)
+        )
         texts = isinstance(value, str) and isinstance(given, str)
         return (numbers or texts) and compare(value, given)
 
@@ -163,7 +169,9 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "lte": _ordered(lambda value, given: value <= given),
     "in": lambda value, given: isinstance(given, list | tuple) and value in given,
     "nin": lambda value, given: isinstance(given, list | tuple) and value not in given,
-    "contains": lambda value, given: isinstance(value, str) and isinstance(given, str) and given in value,
+    "contains": lambda value, given: (
+        isinstance(value, str) and isinstance(given, str) and given in value
+    ),
     "icontains": lambda value, given: (
         isinstance(value, str) and isinstance(given, str) and given.casefold() in value.casefold()
     ),
@@ -181,10 +189,15 @@ def fits(value: Any, wanted: Any, operators: tuple[str, ...], sign: str = "") ->
     if isinstance(wanted, Mapping):
         if any(_is_operator(name, operators, sign) for name in wanted):
             for name in wanted:
-                if not _is_operator(name, operators, sign) or name.removeprefix(sign) not in operators:
+                if (
+                    not _is_operator(name, operators, sign)
+                    or name.removeprefix(sign) not in operators
+                ):
                     near = did_you_mean(str(name), [sign + operator for operator in operators])
                     raise InputError(f"There is no operator {shown(name)} in a filter. {near}")
-            return all(_OPERATORS[name.removeprefix(sign)](value, given) for name, given in wanted.items())
+            return all(
+                _OPERATORS[name.removeprefix(sign)](value, given) for name, given in wanted.items()
+            )
         return isinstance(value, Mapping) and all(
             fits(value.get(name), part, operators, sign) for name, part in wanted.items()
         )
@@ -192,7 +205,9 @@ def fits(value: Any, wanted: Any, operators: tuple[str, ...], sign: str = "") ->
         return (
             isinstance(value, list | tuple)
             and len(value) == len(wanted)
-            and all(fits(one, other, operators, sign) for one, other in zip(value, wanted, strict=True))
+            and all(
+                fits(one, other, operators, sign) for one, other in zip(value, wanted, strict=True)
+            )
         )
     return bool(value == wanted)
 
@@ -241,7 +256,14 @@ class Write:
     fields: Mapping[str, Any]
 
 
-def written(path: Iterable[str], text: str, value: str | None = None, *, searched: bool = True, **fields: Any) -> Write:
+def written(
+    path: Iterable[str],
+    text: str,
+    value: str | None = None,
+    *,
+    searched: bool = True,
+    **fields: Any,
+) -> Write:
     return Write(tuple(path), text, value, searched, fields)
 
 
@@ -258,12 +280,18 @@ class Records:
     next change of the path deletes the other.
     """
 
-    def __init__(self, lab: Lab, name: str, *, project: str | None = None, creator: str | None = None) -> None:
+    def __init__(
+        self, lab: Lab, name: str, *, project: str | None = None, creator: str | None = None
+    ) -> None:
         if is_blank(name):
             raise InputError("name is blank: it sets apart what is kept here.")
         self.lab, self.root = lab, (name,)
         self.project = project
-        self.fields = {name: value for name, value in (("project", project), ("creator", creator)) if value is not None}
+        self.fields = {
+            name: value
+            for name, value in (("project", project), ("creator", creator))
+            if value is not None
+        }
         self.lock = ThreadLock()
         self.hits: Hits | None = None
         self._rows: dict[str, list[int]] = {}
@@ -312,7 +340,9 @@ class Records:
         ref = self._ref(path)
         with self._reading() as state:
             rows = [row for row in self._rows.get(ref, ()) if state.refs.at(row) == ref]
-            return [(self._record(state, ref, row), state.names["status"].at(row) or "") for row in rows]
+            return [
+                (self._record(state, ref, row), state.names["status"].at(row) or "") for row in rows
+            ]
 
     @contextmanager
     def _reading(self) -> Iterator[State]:
@@ -337,7 +367,9 @@ class Records:
         return [
             row
             for row in self._rows.get(ref, ())
-            if status.at(row) in RECALLABLE and state.refs.at(row) == ref and (hidden is None or not hidden[row])
+            if status.at(row) in RECALLABLE
+            and state.refs.at(row) == ref
+            and (hidden is None or not hidden[row])
         ]
 
     def _record(self, state: State, ref: str, row: int) -> Record:
@@ -356,7 +388,9 @@ class Records:
             value=state.notes["context"].at(row),
             searched=state.names["season"].at(row) != UNSEARCHED,
             created=from_micros(int(created[first])),
-            changed=from_micros(max(int(created[row]), last if last != NEVER else int(created[row]))),
+            changed=from_micros(
+                max(int(created[row]), last if last != NEVER else int(created[row]))
+            ),
         )
 
     # -- paths --------------------------------------------------------------------------------------------------------
@@ -383,10 +417,18 @@ class Records:
                 old = there[-1] if there else None
                 if old is None:
                     new.append(write)
-                elif (old.text, old.value, old.searched) != (write.text, write.value, write.searched):
+                elif (old.text, old.value, old.searched) != (
+                    write.text,
+                    write.value,
+                    write.searched,
+                ):
                     self._refuse(write)
                     # without a source, so that it is a "user-edit": edits of one memory by several follow one another
-                    given = {name: value for name, value in self._given(write).items() if name != "source"}
+                    given = {
+                        name: value
+                        for name, value in self._given(write).items()
+                        if name != "source"
+                    }
                     self.lab.edit(old.id, text=write.text, **given)
             self.append(new)
 
@@ -402,7 +444,10 @@ class Records:
             return None
         for write in writes:
             self._refuse(write)
-        rows = [{"text": write.text, "ref": self._ref(write.path), **self._given(write)} for write in writes]
+        rows = [
+            {"text": write.text, "ref": self._ref(write.path), **self._given(write)}
+            for write in writes
+        ]
         return self.lab.remember(rows, linking="off", chain=chain)
 
     def _given(self, write: Write) -> dict[str, Any]:
@@ -451,7 +496,9 @@ class Records:
         """
         pack = self.lab.policies.pack
         probes = int(pack.settings["probes"]) if float(pack.settings["probe-rate"]) > 0 else 0
-        hits = self.lab.recall(query, limit=max(limit - probes, 1), project=self.project, where=where)
+        hits = self.lab.recall(
+            query, limit=max(limit - probes, 1), project=self.project, where=where
+        )
         self.hits = hits
         found = []
         with self._reading() as state:

@@ -25,7 +25,9 @@ from memlab.subjects.lab import Lab
 try:
     from agent_framework import ContextProvider, Message
 except ImportError as error:
-    raise MissingExtra("memlab.io.adapters.agent_framework", "agent-framework-core", "agent-framework") from error
+    raise MissingExtra(
+        "memlab.io.adapters.agent_framework", "agent-framework-core", "agent-framework"
+    ) from error
 
 __all__ = ["LabContext"]
 
@@ -52,7 +54,9 @@ class LabContext(ContextProvider):
             raise InputError(f"limit is at least 1, not {limit}.")
         self.lab, self.limit, self.project, self.remember = lab, limit, project, remember
 
-    async def before_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
+    async def before_run(
+        self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]
+    ) -> None:
         """Add what the lab recalls for the user's messages to the context."""
         state.pop("decision", None)
         query = "\n".join(_said(context.input_messages, "user"))
@@ -64,18 +68,28 @@ class LabContext(ContextProvider):
             lines = [f"- [memory {hit.id}] {' '.join(hit.text.split())}" for hit in hits]
             context.extend_messages(self, [Message("user", ["\n".join([HEAD, *lines])])])
 
-    async def after_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
+    async def after_run(
+        self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]
+    ) -> None:
         """Attribute the answer to what was recalled for it, and remember what was said."""
-        answers = _said(context.response.messages, "assistant") if context.response is not None else []
+        answers = (
+            _said(context.response.messages, "assistant") if context.response is not None else []
+        )
         decision = state.pop("decision", None)
         asked = _said(context.input_messages, "user")
         await asyncio.to_thread(self._learn, asked, answers, decision, context.session_id)
 
     def _recall(self, query: str, session: str | None) -> Hits:
-        elsewhere = None if session is None else pl.col("session").is_null() | (pl.col("session") != session)
+        elsewhere = (
+            None
+            if session is None
+            else pl.col("session").is_null() | (pl.col("session") != session)
+        )
         return self.lab.recall(query, limit=self.limit, project=self.project, where=elsewhere)
 
-    def _learn(self, asked: list[str], answers: list[str], decision: int | None, session: str | None) -> None:
+    def _learn(
+        self, asked: list[str], answers: list[str], decision: int | None, session: str | None
+    ) -> None:
         if answers and decision is not None:
             self.lab.agents.credits.answer("\n".join(answers), decision)
         if self.remember:

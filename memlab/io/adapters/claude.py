@@ -57,7 +57,12 @@ class MemoryFiles:
 
     @checked
     def __init__(
-        self, lab: Lab, *, name: str = "claude", project: str | None = None, creator: str | None = None
+        self,
+        lab: Lab,
+        *,
+        name: str = "claude",
+        project: str | None = None,
+        creator: str | None = None,
     ) -> None:
         self._records = Records(lab, name, project=project, creator=creator)
 
@@ -72,11 +77,15 @@ class MemoryFiles:
         given = {name: value for name, value in dict(command).items() if value is not None}
         name = given.pop("command", None)
         if not isinstance(name, str) or name not in _COMMANDS:
-            raise InputError(f"There is no command {shown(name)}. {did_you_mean(str(name), _COMMANDS)}")
+            raise InputError(
+                f"There is no command {shown(name)}. {did_you_mean(str(name), _COMMANDS)}"
+            )
         known = _COMMANDS[name]
         for argument in given:
             if argument not in known:
-                raise InputError(f"{name} has no argument {shown(argument)}. {did_you_mean(str(argument), known)}")
+                raise InputError(
+                    f"{name} has no argument {shown(argument)}. {did_you_mean(str(argument), known)}"
+                )
         for argument, needed in known.items():
             if needed and argument not in given:
                 raise InputError(f"{name} needs {argument}.")
@@ -124,9 +133,15 @@ class MemoryFiles:
             record, content = self._file(path)
             count = content.count(old_str) if old_str else 0
             if not count:
-                raise InputError(f"No replacement was performed: {shown(old_str)} does not stand verbatim in {path}.")
+                raise InputError(
+                    f"No replacement was performed: {shown(old_str)} does not stand verbatim in {path}."
+                )
             if count > 1:
-                lines = [n for n, line in enumerate(content.split("\n"), 1) if old_str.split("\n")[0] in line]
+                lines = [
+                    n
+                    for n, line in enumerate(content.split("\n"), 1)
+                    if old_str.split("\n")[0] in line
+                ]
                 raise InputError(
                     f"No replacement was performed: {shown(old_str)} stands {count} times in {path}, in lines "
                     f"{', '.join(map(str, lines[:20]))}. Give more of what is around it."
@@ -135,9 +150,7 @@ class MemoryFiles:
             changed = content[: content.index(old_str)].count("\n") + 1
             after = _content(self._file(path)[0]).split("\n")
         snippet = _numbered(after, max(1, changed - 2), min(len(after), changed + 2))
-        return (
-            f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
-        )
+        return f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
 
     @checked
     def insert(self, path: str, insert_line: int, insert_text: str) -> str:
@@ -166,8 +179,13 @@ class MemoryFiles:
             found = self._files(old_path)
             self._refuse_taken(new_path, new)
             if len(new) > len(old) and new[: len(old)] == old:
-                raise InputError(f"{new_path} lies under {old_path}: a folder cannot go into itself.")
-            self._records.move([(record, (*new, *record.path[len(old) :])) for record in found], provenance="inferred")
+                raise InputError(
+                    f"{new_path} lies under {old_path}: a folder cannot go into itself."
+                )
+            self._records.move(
+                [(record, (*new, *record.path[len(old) :])) for record in found],
+                provenance="inferred",
+            )
         return f"Successfully renamed {old_path} to {new_path}"
 
     @checked
@@ -198,7 +216,9 @@ class MemoryFiles:
     def _no_file(self, path: str, parts: tuple[str, ...]) -> InputError:
         if self._records.under(parts):
             return InputError(f"{path} is a folder, not a file.")
-        return UnknownName("path", path, ["/".join((ROOT, *one.path)) for one in self._records.under()])
+        return UnknownName(
+            "path", path, ["/".join((ROOT, *one.path)) for one in self._records.under()]
+        )
 
     def _refuse_taken(self, path: str, parts: tuple[str, ...]) -> None:
         if self._records.at(parts) is not None:
@@ -218,7 +238,11 @@ class MemoryFiles:
             rest, size = record.path[len(parts) :], len(_content(record).encode())
             for end in range(len(rest) + 1):
                 sizes[rest[:end]] = sizes.get(rest[:end], 0) + size
-        folders = {record.path[len(parts) : end] for record in files for end in range(len(parts), len(record.path))}
+        folders = {
+            record.path[len(parts) : end]
+            for record in files
+            for end in range(len(parts), len(record.path))
+        }
         lines = []
         for rest, size in sorted(sizes.items()):
             if len(rest) <= 2 and not any(name.startswith(".") for name in rest):
@@ -238,10 +262,16 @@ def _parts(path: str) -> tuple[str, ...]:
     for part in parts:
         if unicodedata.normalize("NFKC", part).strip() in (".", "..") or "%2e" in part.lower():
             raise InputError(f"{shown(path)} would lead out of {ROOT}.")
-        if "\\" in part or any(unicodedata.category(character) in ("Cc", "Cs") for character in part):
-            raise InputError(f"{shown(path)} holds a backslash or a control character, which no name of a file has.")
+        if "\\" in part or any(
+            unicodedata.category(character) in ("Cc", "Cs") for character in part
+        ):
+            raise InputError(
+                f"{shown(path)} holds a backslash or a control character, which no name of a file has."
+            )
         if len(part) > _LONGEST_NAME:
-            raise InputError(f"A name in a path has at most {_LONGEST_NAME} characters, not {len(part)}.")
+            raise InputError(
+                f"A name in a path has at most {_LONGEST_NAME} characters, not {len(part)}."
+            )
     return parts
 
 
@@ -259,7 +289,9 @@ def _written(parts: tuple[str, ...], content: str) -> Write:
     if not is_blank(content):
         return written(parts, content, provenance="inferred", source="file")
     # a memory needs a text: a blank file's is its path, and its value what the file holds
-    return written(parts, "/".join(parts), encoded(content, "file_text"), provenance="inferred", source="file")
+    return written(
+        parts, "/".join(parts), encoded(content, "file_text"), provenance="inferred", source="file"
+    )
 
 
 def _content(record: Record) -> str:
@@ -268,7 +300,9 @@ def _content(record: Record) -> str:
 
 
 def _numbered(lines: list[str], first: int, last: int) -> str:
-    return "\n".join(f"{number:6}\t{line}" for number, line in enumerate(lines[first - 1 : last], first))
+    return "\n".join(
+        f"{number:6}\t{line}" for number, line in enumerate(lines[first - 1 : last], first)
+    )
 
 
 def _size(size: int) -> str:

@@ -159,11 +159,17 @@ class LabStore(BaseStore):
         if not isinstance(op.value, dict):
             raise InputError(f"The value of {where} is a dict, not {type(op.value).__name__}.")
         if op.index is not None and op.index is not False and not _are_texts(op.index):
-            raise InputError(f"index is False or a list of JSON paths, as texts, not {shown(op.index)}.")
+            raise InputError(
+                f"index is False or a list of JSON paths, as texts, not {shown(op.index)}."
+            )
         value = encoded(op.value, f"the value of {where}")
         texts: list[str] = []
         for field in self._fields if op.index is None else op.index or ["$"]:
-            texts += [text_of(op.value)] if field == "$" else get_text_at_path(op.value, tokenize_path(field))
+            texts += (
+                [text_of(op.value)]
+                if field == "$"
+                else get_text_at_path(op.value, tokenize_path(field))
+            )
         text = clean_text("\n".join(texts), where)
         searched = op.index is not False and any(texts)
         return written(path, text, value, searched=searched, provenance="inferred")
@@ -177,7 +183,11 @@ class LabStore(BaseStore):
         query = (op.query or "").strip()
         among = None
         if op.filter or not query:
-            among = [record for record in self._records.under(op.namespace_prefix) if _wanted(record, op.filter)]
+            among = [
+                record
+                for record in self._records.under(op.namespace_prefix)
+                if _wanted(record, op.filter)
+            ]
         end = op.offset + op.limit
         if not query:
             return [SearchItem(**_item(record)) for record in (among or ())[op.offset : end]]
@@ -188,7 +198,9 @@ class LabStore(BaseStore):
         return [SearchItem(**_item(record), score=score) for record, score in found[op.offset :]]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
-        _check_counts(limit=op.limit, offset=op.offset, max_depth=0 if op.max_depth is None else op.max_depth)
+        _check_counts(
+            limit=op.limit, offset=op.offset, max_depth=0 if op.max_depth is None else op.max_depth
+        )
         found = {path[:-1] for path in self._records.paths()}
         for condition in op.match_conditions or ():
             found = {namespace for namespace in found if _matches(condition, namespace)}
@@ -235,8 +247,14 @@ def _wanted(record: Record, wanted: dict[str, Any] | None) -> bool:
 def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
     path = condition.path
     if condition.match_type not in ("prefix", "suffix"):
-        raise InputError(f'A namespace is matched by its "prefix" or "suffix", not {condition.match_type!r}.')
+        raise InputError(
+            f'A namespace is matched by its "prefix" or "suffix", not {condition.match_type!r}.'
+        )
     if len(namespace) < len(path):
         return False
-    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
+    part = (
+        namespace[: len(path)]
+        if condition.match_type == "prefix"
+        else namespace[len(namespace) - len(path) :]
+    )
     return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))

@@ -28,7 +28,17 @@ from typing import Annotated, Any
 import polars as pl
 
 from memlab.errors import InputError, UnknownName, did_you_mean
-from memlab.io.adapters._records import Path, Record, Records, Write, decoded, encoded, fits, these, written
+from memlab.io.adapters._records import (
+    Path,
+    Record,
+    Records,
+    Write,
+    decoded,
+    encoded,
+    fits,
+    these,
+    written,
+)
 from memlab.kernel.base.arguments import AnyNumber, Count, checked, shown
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.recall import Hits
@@ -86,9 +96,16 @@ class Mem0Memory:
         with self._records.lock:
             head, writes = lab.io.store.journal.head, []
             for place, (role, actor, text) in enumerate(_messages(messages)):
-                if role == "system" or (infer and not lab.agents.admit(text, role=_role(role)).admitted):
+                if role == "system" or (
+                    infer and not lab.agents.admit(text, role=_role(role)).admitted
+                ):
                     continue
-                about = {**scope, "role": role, **({"actor_id": actor} if actor else {}), "metadata": own}
+                about = {
+                    **scope,
+                    "role": role,
+                    **({"actor_id": actor} if actor else {}),
+                    "metadata": own,
+                }
                 key = hashlib.sha256(json.dumps([head, place, text, about]).encode()).digest()
                 path = (*_places(scope), str(uuid.UUID(bytes=key[:16], version=4)))
                 writes.append(_written(path, text, about))
@@ -126,7 +143,9 @@ class Mem0Memory:
         else:
             where = these(among)
         found = self._records.ask(query, top_k, where) if among else []
-        kept = [(record, score) for record, score in found if threshold is None or score >= threshold]
+        kept = [
+            (record, score) for record, score in found if threshold is None or score >= threshold
+        ]
         return {"results": [{**_shown(record), "score": score} for record, score in kept]}
 
     @checked
@@ -145,7 +164,9 @@ class Mem0Memory:
         show_expired: bool = False,
     ) -> dict[str, Any]:
         """The first ``top_k`` memories of a user, agent or run, in the order in which they were added."""
-        return {"results": [_shown(record) for record in self._among(filters, show_expired)[:top_k]]}
+        return {
+            "results": [_shown(record) for record in self._among(filters, show_expired)[:top_k]]
+        }
 
     @checked
     def update(
@@ -164,7 +185,9 @@ class Mem0Memory:
                 own = {name: value for name, value in metadata.items() if name not in _KEPT}
                 about["metadata"] = {**about["metadata"], **own}
             if expiration_date != _UNCHANGED:
-                about["expiration_date"] = None if expiration_date is None else _day(expiration_date)
+                about["expiration_date"] = (
+                    None if expiration_date is None else _day(expiration_date)
+                )
             self._records.put([_written(record.path, record.text if text is None else text, about)])
         return {"message": "Memory updated successfully!"}
 
@@ -204,7 +227,9 @@ class Mem0Memory:
         path = self._records.ending(memory_id)
         record = None if path is None else self._records.at(path)
         if record is None:
-            raise UnknownName("memory", memory_id, [one.path[-1] for one in self._records.under()[-5:]])
+            raise UnknownName(
+                "memory", memory_id, [one.path[-1] for one in self._records.under()[-5:]]
+            )
         return record
 
     def _among(self, filters: Mapping[str, Any] | None, show_expired: bool) -> list[Record]:
@@ -221,7 +246,11 @@ class Mem0Memory:
 
     def _unexpired(self, records: list[Record]) -> list[Record]:
         today = from_micros(self._records.lab.io.store.clock()).date().isoformat()
-        return [record for record in records if (_about(record).get("expiration_date") or today) >= today]
+        return [
+            record
+            for record in records
+            if (_about(record).get("expiration_date") or today) >= today
+        ]
 
 
 def _scope(**ids: str | None) -> dict[str, Any]:
@@ -247,16 +276,24 @@ def _messages(messages: Any) -> list[tuple[str, str | None, str]]:
         return [("user", None, messages)]
     given = [messages] if isinstance(messages, Mapping) else messages
     if isinstance(given, bytes) or not isinstance(given, Sequence):
-        raise InputError(f"messages is a text, a message or a list of messages, not {shown(messages)}.")
+        raise InputError(
+            f"messages is a text, a message or a list of messages, not {shown(messages)}."
+        )
     found = []
     for place, message in enumerate(given):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
-            raise InputError(f"Message {place} is a dict of role and content, not {shown(message)}.")
+            raise InputError(
+                f"Message {place} is a dict of role and content, not {shown(message)}."
+            )
         content, name = message.get("content"), message.get("name")
         if isinstance(content, list):
-            content = "\n".join(part["text"] for part in content if isinstance(part, Mapping) and _is_text(part))
+            content = "\n".join(
+                part["text"] for part in content if isinstance(part, Mapping) and _is_text(part)
+            )
         if not isinstance(content, str) or not (name is None or isinstance(name, str)):
-            raise InputError(f"Message {place}: content is a text or a list of parts with texts, and name a text.")
+            raise InputError(
+                f"Message {place}: content is a text or a list of parts with texts, and name a text."
+            )
         found.append((message["role"], name, content))
     return found
 
@@ -271,7 +308,9 @@ def _role(role: str) -> str:
 
 def _day(given: Any) -> str:
     try:
-        return (given if isinstance(given, date) else date.fromisoformat(given)).strftime("%Y-%m-%d")
+        return (given if isinstance(given, date) else date.fromisoformat(given)).strftime(
+            "%Y-%m-%d"
+        )
     except (TypeError, ValueError):
         raise InputError(f"expiration_date is a day as YYYY-MM-DD, not {shown(given)}.") from None
 
@@ -329,7 +368,11 @@ def _event(id: str, event: str, old: str | None, new: str | None, record: Record
 
 def _names(filters: Mapping[str, Any]) -> list[str]:
     """The names that what is found must have: those below AND, not those below OR or NOT."""
-    names = [name for name, value in filters.items() if name not in ("AND", "OR", "NOT") and value not in (None, "*")]
+    names = [
+        name
+        for name, value in filters.items()
+        if name not in ("AND", "OR", "NOT") and value not in (None, "*")
+    ]
     return names + [name for part in _parts(filters, "AND") for name in _names(part)]
 
 
@@ -353,7 +396,9 @@ def _admits(about: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
         else:
             if isinstance(wanted, Mapping) and not all(one in _OPERATORS for one in wanted):
                 strange = next(one for one in wanted if one not in _OPERATORS)
-                raise InputError(f"There is no operator {shown(strange)}. {did_you_mean(str(strange), _OPERATORS)}")
+                raise InputError(
+                    f"There is no operator {shown(strange)}. {did_you_mean(str(strange), _OPERATORS)}"
+                )
             fit = fits(about.get(name), wanted, _OPERATORS)
         if not fit:
             return False

@@ -61,7 +61,12 @@ class Synced:
 
 @checked
 def read_memfs(
-    lab: Lab, folder: str | Path, *, name: str = "memfs", project: str | None = None, delete: bool = False
+    lab: Lab,
+    folder: str | Path,
+    *,
+    name: str = "memfs",
+    project: str | None = None,
+    delete: bool = False,
 ) -> Synced:
     """Remember each Markdown file below ``folder``, or edit what was remembered of it.
 
@@ -98,11 +103,17 @@ def read_memfs(
         if delete:
             records.delete(before.values())
     gone = ["/".join(path) for path in before] if delete else []
-    return Synced(**{key: tuple(found) for key, found in paths.items()}, deleted=tuple(gone), skipped=tuple(skipped))
+    return Synced(
+        **{key: tuple(found) for key, found in paths.items()},
+        deleted=tuple(gone),
+        skipped=tuple(skipped),
+    )
 
 
 @checked
-def write_memfs(lab: Lab, folder: str | Path, *, name: str = "memfs", memories: Memories = ()) -> Synced:
+def write_memfs(
+    lab: Lab, folder: str | Path, *, name: str = "memfs", memories: Memories = ()
+) -> Synced:
     """Write what ``read_memfs`` has read to ``folder``, and these ``memories`` beside it.
 
     Of those, each in use is one file: pinned ones below ``system/``, others below ``reference/`` by their kind, with a
@@ -114,7 +125,9 @@ def write_memfs(lab: Lab, folder: str | Path, *, name: str = "memfs", memories: 
     if root.is_symlink() or (root.exists() and not root.is_dir()):
         raise InputError(f"{root} is no folder.")
     given = listed_memories(memories)
-    return copies.written(lab.io.store, lambda: _pages(lab, name, given), lambda pages: _put_all(lab, root, pages))
+    return copies.written(
+        lab.io.store, lambda: _pages(lab, name, given), lambda pages: _put_all(lab, root, pages)
+    )
 
 
 def _pages(lab: Lab, name: str, memories: list[MemoryLike]) -> dict[tuple[str, ...], str]:
@@ -122,7 +135,11 @@ def _pages(lab: Lab, name: str, memories: list[MemoryLike]) -> dict[tuple[str, .
     own = Records(lab, name).under()
     pages = {record.path: _page(record) for record in own}
     taken = {record.id for record in own}
-    chosen = [one for one in map(lab.__getitem__, memories) if one.status in RECALLABLE and one.id not in taken]
+    chosen = [
+        one
+        for one in map(lab.__getitem__, memories)
+        if one.status in RECALLABLE and one.id not in taken
+    ]
     with lab.io.store.reading() as state:
         for memory in chosen:
             pinned = bool(state.numbers["pinned"].values[memory.id - 1])
@@ -141,7 +158,9 @@ def _put_all(lab: Lab, root: Path, pages: Mapping[tuple[str, ...], str]) -> Sync
             skipped.append((shown, "no name of a file on every system"))
             continue
         file = root.joinpath(*path)
-        copies.note_copy(lab.io.store.journal, "export", file, begun=True)  # first, as a process may be killed
+        copies.note_copy(
+            lab.io.store.journal, "export", file, begun=True
+        )  # first, as a process may be killed
         try:
             paths[_put(root, path, content)].append(shown)
         except OSError as error:
@@ -159,7 +178,9 @@ def _files(
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        raise DatasetError(f"{'/'.join(path) or folder} cannot be read: {error.strerror}.") from error
+        raise DatasetError(
+            f"{'/'.join(path) or folder} cannot be read: {error.strerror}."
+        ) from error
     for entry in entries:
         here = (*path, entry.name)
         if entry.name.startswith("."):
@@ -177,7 +198,9 @@ def _content(file: Path, shown: str) -> str:
         with file.open("rb") as opened:
             content = opened.read(2 * MAX_TEXT_BYTES + 1)
         if len(content) > 2 * MAX_TEXT_BYTES:
-            raise DatasetError(f"{shown} has more than {2 * MAX_TEXT_BYTES:,} bytes: no file of an agent's memory.")
+            raise DatasetError(
+                f"{shown} has more than {2 * MAX_TEXT_BYTES:,} bytes: no file of an agent's memory."
+            )
         return content.decode()
     except UnicodeDecodeError as error:
         raise DatasetError(f"{shown} is no UTF-8, at byte {error.start}.") from None

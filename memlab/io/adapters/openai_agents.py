@@ -21,7 +21,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from memlab.errors import InputError
-from memlab.io.adapters._records import Records, Write, clean_text, decoded, encoded, redacted, text_of, written
+from memlab.io.adapters._records import (
+    Records,
+    Write,
+    clean_text,
+    decoded,
+    encoded,
+    redacted,
+    text_of,
+    written,
+)
 from memlab.kernel.base.arguments import checked, shown
 from memlab.kernel.privacy import personal_kinds
 from memlab.kernel.state import is_blank
@@ -29,7 +38,12 @@ from memlab.subjects.lab import Lab
 
 __all__ = ["LabSession"]
 
-_PROVENANCE = {"user": "user-stated", "system": "user-stated", "developer": "user-stated", "tool": "observed"}
+_PROVENANCE = {
+    "user": "user-stated",
+    "system": "user-stated",
+    "developer": "user-stated",
+    "tool": "observed",
+}
 
 
 class LabSession:

@@ -6,12 +6,29 @@ format that keeps ids, times, counts and edges (exports of labs, other tools' st
 in a file is run, sizes and nesting are bounded, and nothing here writes to a lab.
 """
 
-from memlab.io.formats.bundle import ENGINE, FRAME, SCHEMA, Bundle, bundle_of, bundle_of_frame, is_memories, node_of
+from memlab.io.formats.bundle import (
+    ENGINE,
+    FRAME,
+    SCHEMA,
+    Bundle,
+    bundle_of,
+    bundle_of_frame,
+    is_memories,
+    node_of,
+)
 from memlab.io.formats.lab_folder import events_of, lab_id, pack_of, policies_of, read_lab
 from memlab.io.formats.lines import MOST_LINE, MOST_PLACES, Notes, json_of
 from memlab.io.formats.messages import Message, messages_of
 from memlab.io.formats.parquet import UNREADABLE
-from memlab.io.formats.readers import EXPORTS, IMPORTS, READERS, Options, Reader, Source, find_reader
+from memlab.io.formats.readers import (
+    EXPORTS,
+    IMPORTS,
+    READERS,
+    Options,
+    Reader,
+    Source,
+    find_reader,
+)
 from memlab.io.formats.records import memory_records, time_text
 from memlab.io.formats.sources import (
     read_bundle,

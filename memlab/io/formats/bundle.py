@@ -99,7 +99,11 @@ class Bundle:
 
     def where(self, row: int) -> str:
         """What an error says of a memory's place."""
-        return f"{self.source}, {self.places[row]}" if self.places else f"{self.source}, memory {row + 1}"
+        return (
+            f"{self.source}, {self.places[row]}"
+            if self.places
+            else f"{self.source}, memory {row + 1}"
+        )
 
 
 def memory_frame(columns: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
@@ -162,7 +166,9 @@ def bundle_of(
     every = np.zeros(len(state), dtype=np.bool_)
     every[rows] = kept.to_numpy()
     edges, nodes = _edges_of(state, every, complete)
-    registers = {name: one.dump() for name, one in state.projections.items() if complete and one.exported}
+    registers = {
+        name: one.dump() for name, one in state.projections.items() if complete and one.exported
+    }
     return Bundle(
         lab=lab,
         memories=memories,
@@ -183,21 +189,33 @@ def _selected(frame: pl.DataFrame, where: pl.Expr | None, project: str | None) -
         kept = kept & (frame["project"] == project).fill_null(False)
     if where is not None:
         if not isinstance(where, pl.Expr):
-            raise InputError(f"where is a Polars expression over the columns of lab.memories, not {where!r:.80}.")
+            raise InputError(
+                f"where is a Polars expression over the columns of lab.memories, not {where!r:.80}."
+            )
         try:
             chosen = frame.select(where.alias("chosen")).to_series()
         except pl.exceptions.PolarsError as error:
             raise InputError(f"where cannot be asked of lab.memories: {error}") from None
         if chosen.dtype != pl.Boolean or len(chosen) not in (1, len(frame)):
-            raise InputError(f"where gives true or false for each memory, not {len(chosen)} of {chosen.dtype}.")
-        kept = kept & (chosen if len(chosen) == len(frame) else chosen.new_from_index(0, len(frame))).fill_null(False)
+            raise InputError(
+                f"where gives true or false for each memory, not {len(chosen)} of {chosen.dtype}."
+            )
+        kept = kept & (
+            chosen if len(chosen) == len(frame) else chosen.new_from_index(0, len(frame))
+        ).fill_null(False)
     return kept.alias("kept")
 
 
 def _uses(values: NDArray[np.int64]) -> pl.Series:
     flat = pl.Series("uses", values.ravel()).replace(NEVER, None)
-    lists = flat.reshape((len(values), values.shape[1])).cast(pl.List(pl.Int64)) if len(values) else None
-    return pl.Series("uses", [], dtype=pl.List(pl.Int64)) if lists is None else lists.list.drop_nulls()
+    lists = (
+        flat.reshape((len(values), values.shape[1])).cast(pl.List(pl.Int64))
+        if len(values)
+        else None
+    )
+    return (
+        pl.Series("uses", [], dtype=pl.List(pl.Int64)) if lists is None else lists.list.drop_nulls()
+    )
 
 
 def _edges_of(
@@ -217,7 +235,9 @@ def _edges_of(
         nodes = nodes[inside]
         kinds = kind_of(nodes)
         names = state.nodes.names(nodes)
-        columns[end] = pl.Series(end, np.where(kinds == 0, number_of(nodes) + 1, -1)).replace(-1, None)
+        columns[end] = pl.Series(end, np.where(kinds == 0, number_of(nodes) + 1, -1)).replace(
+            -1, None
+        )
         labels = [
             None if name is None else node_name(NODE_KINDS[kind], name)
             for kind, name in zip(kinds.tolist(), names, strict=True)
@@ -258,7 +278,11 @@ def is_memories(x: object) -> bool:
     if not isinstance(x, pl.DataFrame | pl.LazyFrame):
         return False
     schema = x.collect_schema()
-    return set(schema.names()) >= _NEEDED and set(schema.names()) <= set(MEMORIES) and schema["id"].is_integer()
+    return (
+        set(schema.names()) >= _NEEDED
+        and set(schema.names()) <= set(MEMORIES)
+        and schema["id"].is_integer()
+    )
 
 
 def bundle_of_frame(x: pl.DataFrame | pl.LazyFrame) -> Bundle:
@@ -271,7 +295,9 @@ def bundle_of_frame(x: pl.DataFrame | pl.LazyFrame) -> Bundle:
     """
     frame = x.collect() if isinstance(x, pl.LazyFrame) else x
     if frame["id"].null_count() or frame["id"].n_unique() != len(frame):
-        raise InputError("The column id of a frame of memories holds the id of another memory in each row.")
+        raise InputError(
+            "The column id of a frame of memories holds the id of another memory in each row."
+        )
     columns = [_column(frame, name, dtype) for name, dtype in MEMORIES.items()]
     return Bundle(lab=FRAME, memories=pl.DataFrame(columns), source="the frame")
 
@@ -280,7 +306,9 @@ def _column(frame: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataTyp
     is_list = name == "uses" or (name in MEMORY and MEMORY[name].storage == "list")
     if name not in frame.columns:
         default = None if name == "uses" else MEMORY[name].default
-        nothing: Any = [] if is_list else None if default in ("now", NEVER) or default is None else default
+        nothing: Any = (
+            [] if is_list else None if default in ("now", NEVER) or default is None else default
+        )
         return pl.Series(name, [nothing], dtype=dtype).new_from_index(0, len(frame))
     values = frame[name]
     try:
@@ -288,5 +316,7 @@ def _column(frame: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataTyp
             values = values.dt.cast_time_unit("us").dt.epoch("us")
         cast = values.cast(dtype)
     except pl.exceptions.PolarsError as error:
-        raise InputError(f"The column {name} of a frame of memories cannot be read: {error}") from None
+        raise InputError(
+            f"The column {name} of a frame of memories cannot be read: {error}"
+        ) from None
     return cast.fill_null(pl.Series([[]], dtype=dtype)) if is_list else cast

@@ -54,7 +54,9 @@ def read_beam(folder: str | Path) -> tuple[LabelledConversation, ...]:
     """
     folder = Path(folder).expanduser()
     if not folder.is_dir():
-        raise DatasetError(f"{folder} is no folder. BEAM is a folder of chats: 1/{_CHAT}, 1/{_QUESTIONS}, ...")
+        raise DatasetError(
+            f"{folder} is no folder. BEAM is a folder of chats: 1/{_CHAT}, 1/{_QUESTIONS}, ..."
+        )
     chats = (
         [folder]
         if (folder / _CHAT).is_file()
@@ -75,7 +77,9 @@ def _read_chat(chat: Path) -> LabelledConversation:
     turns = _turns(Place(chat / _CHAT))
     known = {turn.ref: place for place, turn in enumerate(turns)}
     name = f"beam-{chat.resolve().name}"
-    return LabelledConversation(Conversation(name, turns), tuple(_chat_questions(Place(chat / _QUESTIONS), known)))
+    return LabelledConversation(
+        Conversation(name, turns), tuple(_chat_questions(Place(chat / _QUESTIONS), known))
+    )
 
 
 _MARK = re.compile(r"\s*->->\s*[\w/]+,[\w/]+\)?\s*\Z")
@@ -89,7 +93,10 @@ def _turns(place: Place) -> tuple[Turn, ...]:
         at = _anchor_time(batch, field, place) or at
         for where, message in _messages(batch, field, place):
             at = _anchor_time(message, where, place) or at
-            role, ref = place.text(message, "role", where), _ref(message.get("id"), f"{where}.id", place)
+            role, ref = (
+                place.text(message, "role", where),
+                _ref(message.get("id"), f"{where}.id", place),
+            )
             text = _MARK.sub("", place.text(message, "content", where, required=False))
             turns.append(Turn(ref, role, text, f"session_{number}", at or _UNDATED, role=role))
     if not turns:
@@ -100,7 +107,9 @@ def _turns(place: Place) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
-def _messages(batch: dict[str, Any], field: str, place: Place) -> Iterator[tuple[str, dict[str, Any]]]:
+def _messages(
+    batch: dict[str, Any], field: str, place: Place
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Give each message of a batch, after its field."""
     for number, turn in enumerate(place.items(batch.get("turns"), f"{field}.turns", "turns")):
         yield from place.records(turn, f"{field}.turns[{number}]", "messages")
@@ -157,7 +166,9 @@ def _outdated(parts: Mapping[str, Sequence[str]], order: Mapping[str, int]) -> t
 _ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
 
 
-def _question(item: dict[str, Any], ability: str, known: Mapping[str, int], field: str, place: Place) -> Question:
+def _question(
+    item: dict[str, Any], ability: str, known: Mapping[str, int], field: str, place: Place
+) -> Question:
     given = item.get("source_chat_ids")
     lists = given if isinstance(given, dict) else {"": given}
     parts: list[tuple[str, tuple[str, ...]]] = []
@@ -169,7 +180,10 @@ def _question(item: dict[str, Any], ability: str, known: Mapping[str, int], fiel
         place.text(item, "question", field),
         ability,
         tuple(ref for ref in cited if ref in known),
-        next((place.text(item, name, field, required=False) for name in _ANSWERS if item.get(name)), ""),
+        next(
+            (place.text(item, name, field, required=False) for name in _ANSWERS if item.get(name)),
+            "",
+        ),
         tuple(ref for ref in cited if ref not in known),
         tuple((part, refs) for part, refs in parts if part),
         outdated=_outdated(dict(parts), known),
@@ -197,8 +211,12 @@ def read_longmemeval(path: str | Path) -> tuple[LabelledConversation, ...]:
     path = Path(path).expanduser()
     items = Place(path).items(loaded(path, "a LongMemEval file"), "(itself)", "instances")
     if not items:
-        raise DatasetError(f"{path}: a LongMemEval file is a list of instances, and this list is empty.")
-    read = tuple(_labelled(item, Place(path, f"instance {index + 1}")) for index, item in enumerate(items))
+        raise DatasetError(
+            f"{path}: a LongMemEval file is a list of instances, and this list is empty."
+        )
+    read = tuple(
+        _labelled(item, Place(path, f"instance {index + 1}")) for index, item in enumerate(items)
+    )
     name, times = Counter(one.conversation.name for one in read).most_common(1)[0]
     if times > 1:
         raise DatasetError(f'{path}: {times} instances have the question_id "{name}".')
@@ -226,11 +244,15 @@ def _labelled(value: object, place: Place) -> LabelledConversation:
     for index, (id, date, session) in enumerate(zip(*lists.values(), strict=True)):
         at = _time(date, f"haystack_dates[{index}]", place)
         if not isinstance(id, str) or not id.strip():
-            raise place.error(f"haystack_session_ids[{index}]", f"expected text, found {named(id)}.")
+            raise place.error(
+                f"haystack_session_ids[{index}]", f"expected text, found {named(id)}."
+            )
         # a session may stand in a haystack twice, under one id
         prefix = f"{id}#{index}" if id in names else id
         names.add(id)
-        for number, (field, said) in enumerate(place.records(session, f"haystack_sessions[{index}]", "turns"), 1):
+        for number, (field, said) in enumerate(
+            place.records(session, f"haystack_sessions[{index}]", "turns"), 1
+        ):
             role = place.text(said, "role", field)
             ref, text = f"{prefix}:{number}", place.text(said, "content", field, required=False)
             turns.append(Turn(ref, role, text, f"{index}-{id}", at, role=role))
@@ -313,20 +335,26 @@ def read_lmeb(folder: str | Path) -> tuple[LabelledConversation, ...]:
     for task in tasks:
         corpus = _beside(task, "corpus.jsonl")
         if corpus is None:
-            raise DatasetError(f"{task} has no corpus.jsonl beside its queries or in the {_ABOVE} folders above.")
+            raise DatasetError(
+                f"{task} has no corpus.jsonl beside its queries or in the {_ABOVE} folders above."
+            )
         if corpus not in corpora:
             corpora[corpus] = dict(_corpus(corpus))
         category = task.relative_to(folder).as_posix() if task != folder else task.resolve().name
         for candidates, question in _task_questions(task, category, corpora[corpus]):
             scenes.setdefault((corpus, candidates), []).append(question)
     return tuple(
-        LabelledConversation(_conversation(f"scene-{number}", candidates, corpora[corpus]), tuple(questions))
+        LabelledConversation(
+            _conversation(f"scene-{number}", candidates, corpora[corpus]), tuple(questions)
+        )
         for number, ((corpus, candidates), questions) in enumerate(scenes.items(), 1)
     )
 
 
 def _beside(task: Path, name: str) -> Path | None:
-    return next((place / name for place in (task, *task.parents[:_ABOVE]) if (place / name).is_file()), None)
+    return next(
+        (place / name for place in (task, *task.parents[:_ABOVE]) if (place / name).is_file()), None
+    )
 
 
 def _corpus(path: Path) -> Iterator[tuple[str, str]]:
@@ -334,10 +362,15 @@ def _corpus(path: Path) -> Iterator[tuple[str, str]]:
         place = Place(path, f"line {number}")
         item = place.record(value, "(itself)")
         title = place.text(item, "title", "", required=False)
-        yield place.text(item, "id", ""), f"{title} {place.text(item, 'text', '', required=False)}".strip()
+        yield (
+            place.text(item, "id", ""),
+            f"{title} {place.text(item, 'text', '', required=False)}".strip(),
+        )
 
 
-def _task_questions(task: Path, category: str, corpus: Mapping[str, str]) -> Iterator[tuple[tuple[str, ...], Question]]:
+def _task_questions(
+    task: Path, category: str, corpus: Mapping[str, str]
+) -> Iterator[tuple[tuple[str, ...], Question]]:
     candidates = _candidates(task, corpus)
     wanted = _qrels(task / "qrels.tsv")
     for number, value in lines(task / "queries.jsonl", "LMEB's queries"):
@@ -367,11 +400,17 @@ def _candidates(task: Path, corpus: Mapping[str, str]) -> dict[str, tuple[str, .
     for number, value in lines(path, "LMEB's candidates") if path else ():
         place = Place(path or task, f"line {number}")
         item = place.record(value, "(itself)")
-        scene = str(item["scene_id"]) if isinstance(item.get("scene_id"), int) else place.text(item, "scene_id", "")
+        scene = (
+            str(item["scene_id"])
+            if isinstance(item.get("scene_id"), int)
+            else place.text(item, "scene_id", "")
+        )
         ids = place.items(item.get("candidate_doc_ids"), "candidate_doc_ids", "ids")
         strange = next((one for one in ids if not isinstance(one, str) or one not in corpus), None)
         if strange is not None:
-            raise place.error("candidate_doc_ids", f"the corpus has no document {str(strange)[:60]!r}.")
+            raise place.error(
+                "candidate_doc_ids", f"the corpus has no document {str(strange)[:60]!r}."
+            )
         found[scene] = tuple(dict.fromkeys(ids))
     return found
 
@@ -394,4 +433,7 @@ def _qrels(path: Path) -> dict[str, tuple[str, ...]]:
 def _conversation(name: str, candidates: Sequence[str], corpus: Mapping[str, str]) -> Conversation:
     if not candidates:
         raise DatasetError(f"{name} has no candidates: there is nothing to find.")
-    return Conversation(name, tuple(Turn(document, "", corpus[document], "session_1", _AT) for document in candidates))
+    return Conversation(
+        name,
+        tuple(Turn(document, "", corpus[document], "session_1", _AT) for document in candidates),
+    )

@@ -17,7 +17,12 @@ from memlab.kernel.schema import FIELDS, KINDS, MEMORY, spelled
 
 __all__ = ["TARGETS", "Rows", "instant"]
 
-_UNITS = ((1e11, 1e6, "seconds"), (1e14, 1e3, "milliseconds"), (1e17, 1.0, "microseconds"), (1e20, 1e-3, "nanoseconds"))
+_UNITS = (
+    (1e11, 1e6, "seconds"),
+    (1e14, 1e3, "milliseconds"),
+    (1e17, 1.0, "microseconds"),
+    (1e20, 1e-3, "nanoseconds"),
+)
 _LEAST = 1e8
 """Seconds since 1970 below which a number is no time of a conversation: March 1973."""
 
@@ -35,7 +40,11 @@ def instant(value: object) -> tuple[int, str]:
     if isinstance(value, str):
         text = value.strip()
         try:
-            return _number(float(text)) if text[:1].isdigit() and "-" not in text and ":" not in text else _text(text)
+            return (
+                _number(float(text))
+                if text[:1].isdigit() and "-" not in text and ":" not in text
+                else _text(text)
+            )
         except (ValueError, OverflowError):
             raise InputError(f'"{text:.40}" is no time, or may be several') from None
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -49,7 +58,9 @@ def _text(text: str) -> tuple[int, str]:
         form = "ISO 8601"
     except ValueError:
         at, form = parsedate_to_datetime(text), "as in e-mails"
-    return datable(to_micros(at if at.tzinfo is not None else at.replace(tzinfo=UTC)), "A time"), form
+    return datable(
+        to_micros(at if at.tzinfo is not None else at.replace(tzinfo=UTC)), "A time"
+    ), form
 
 
 def _number(value: float) -> tuple[int, str]:
@@ -80,9 +91,30 @@ _NAMES = {
         "tags": "tags categories labels",
     }.items()
 }
-_TEXTS = ("text", "content", "message", "memory", "body", "utterance", "statement", "note", "value", "data")
+_TEXTS = (
+    "text",
+    "content",
+    "message",
+    "memory",
+    "body",
+    "utterance",
+    "statement",
+    "note",
+    "value",
+    "data",
+)
 _NEVER_MISSED = frozenset(
-    ("content", "text", "parts", "tool_calls", "additional_kwargs", "function_call", "lc", "type", "isSidechain")
+    (
+        "content",
+        "text",
+        "parts",
+        "tool_calls",
+        "additional_kwargs",
+        "function_call",
+        "lc",
+        "type",
+        "isSidechain",
+    )
 )
 """What is read of a message wherever it stands, or only says what it is."""
 _CALLED = frozenset(("tool_calls", "additional_kwargs", "function_call"))
@@ -107,7 +139,13 @@ class Rows:
         project: str | None = None,
         messages: bool = False,
     ) -> None:
-        self.notes, self.given, self.session, self.project, self.messages = notes, columns, session, project, messages
+        self.notes, self.given, self.session, self.project, self.messages = (
+            notes,
+            columns,
+            session,
+            project,
+            messages,
+        )
         self.taken: dict[str, str] = {}
 
     def settle(self, sample: Sequence[Mapping[str, Any]]) -> None:
@@ -123,7 +161,18 @@ class Rows:
                 raise UnknownName(f"column of {self.notes.source}", column, names)
             if column is not None:
                 self.taken[field] = column
-        for field in ("role", "text", "speaker", "at", "session", "project", "branch", "ref", "kind", "tags"):
+        for field in (
+            "role",
+            "text",
+            "speaker",
+            "at",
+            "session",
+            "project",
+            "branch",
+            "ref",
+            "kind",
+            "tags",
+        ):
             if field not in self.given and (column := self._guess(field, values)) is not None:
                 self.taken[field] = column
         if sample and "text" not in self.taken:
@@ -132,15 +181,28 @@ class Rows:
                 f'{self.notes.source}: no column looks like a text. It has {known}. Say which: columns={{"text": ...}}.'
             )
         self._tell(values)
-        self._used = _NEVER_MISSED.union(self.taken.values()) if self.messages else frozenset(self.taken.values())
-        self._role, self._text_column = self.taken.get("role", ""), self.taken.get("text", "content")
+        self._used = (
+            _NEVER_MISSED.union(self.taken.values())
+            if self.messages
+            else frozenset(self.taken.values())
+        )
+        self._role, self._text_column = (
+            self.taken.get("role", ""),
+            self.taken.get("text", "content"),
+        )
         self._fields = [
-            (field, column, column != "cwd" and field != "at" and MEMORY[field].storage in ("name", "text"))
+            (
+                field,
+                column,
+                column != "cwd" and field != "at" and MEMORY[field].storage in ("name", "text"),
+            )
             for field, column in self.taken.items()
             if field not in ("text", "role", "speaker")
         ]
 
-    def of(self, place: int, entry: Mapping[str, Any], session: str | None = None) -> list[dict[str, Any]]:
+    def of(
+        self, place: int, entry: Mapping[str, Any], session: str | None = None
+    ) -> list[dict[str, Any]]:
         """The rows of one entry; none for one without words, or where something in it cannot be taken."""
         notes = self.notes
         if self.messages and entry.get("isMeta") is True:
@@ -193,7 +255,11 @@ class Rows:
                 return [row]
             self.notes.left_out["entry without words"] += 1
             return []
-        if not self.messages and not isinstance(content, list | tuple | Mapping) and content is not None:
+        if (
+            not self.messages
+            and not isinstance(content, list | tuple | Mapping)
+            and content is not None
+        ):
             content = str(content)
         rows: list[dict[str, Any]] = []
         own: list[str] = []
@@ -251,11 +317,17 @@ class Rows:
         names = ("content", *_TEXTS) if self.messages else _TEXTS
         taken = set(self.taken.values())
         for name in names:
-            if name in values and name not in taken and any(isinstance(v, str | list | dict) for v in values[name]):
+            if (
+                name in values
+                and name not in taken
+                and any(isinstance(v, str | list | dict) for v in values[name])
+            ):
                 return name
         if self.messages:
             return "content"
-        texts = {name: given for name, given in values.items() if name not in taken and _are(given, str)}
+        texts = {
+            name: given for name, given in values.items() if name not in taken and _are(given, str)
+        }
         lengths = {name: sum(map(len, given)) / len(given) for name, given in texts.items()}
         longest = max(lengths, key=lambda name: lengths[name], default=None)
         return longest if longest is not None and lengths[longest] >= _PROSE else None
@@ -264,7 +336,9 @@ class Rows:
         for field, column in self.taken.items():
             taken = column
             if field == "at":
-                form = next((form for value in values.get(column, ()) if (form := _is_time(value))), "")
+                form = next(
+                    (form for value in values.get(column, ()) if (form := _is_time(value))), ""
+                )
                 taken = f"{column} ({form})" if form else column
             self.notes.guessed[field] = taken
         for field in self.given:
@@ -280,7 +354,9 @@ def _value(field: str, column: str, value: Any) -> Any:
     if storage == "time":
         return instant(value)[0]
     if storage == "list":
-        parts: Iterable[Any] = value.replace(";", ",").split(",") if isinstance(value, str) else value
+        parts: Iterable[Any] = (
+            value.replace(";", ",").split(",") if isinstance(value, str) else value
+        )
         if not isinstance(parts, Iterable):
             raise InputError(f"a list stands here, not {shown(value)}")
         return [str(part).strip() for part in parts if str(part).strip()]

@@ -115,18 +115,29 @@ def conversation_of(entry: Mapping[str, Any], notes: Notes) -> list[Mapping[str,
         if isinstance(listed, list):
             return [one for one in listed if isinstance(one, Mapping)]
     listed = entry.get("conversations")
-    if isinstance(listed, list) and listed and isinstance(listed[0], Mapping) and is_message(listed[0]):
+    if (
+        isinstance(listed, list)
+        and listed
+        and isinstance(listed[0], Mapping)
+        and is_message(listed[0])
+    ):
         return [one for one in listed if isinstance(one, Mapping)]
     listed = entry.get("data")
     if entry.get("object") == "list" and isinstance(listed, list):
         found = [one for one in listed if isinstance(one, Mapping)]
         times = [one.get("created_at") for one in found]
         # a thread's messages are listed newest first
-        return sorted(found, key=lambda one: one["created_at"]) if all(isinstance(at, int) for at in times) else found
+        return (
+            sorted(found, key=lambda one: one["created_at"])
+            if all(isinstance(at, int) for at in times)
+            else found
+        )
     return None
 
 
-def _path(entry: Mapping[str, Any], tree: Mapping[str, Any], notes: Notes) -> list[Mapping[str, Any]]:
+def _path(
+    entry: Mapping[str, Any], tree: Mapping[str, Any], notes: Notes
+) -> list[Mapping[str, Any]]:
     """The branch of a tree of messages that its reader saw last, from the root on."""
     nodes = {str(name): node for name, node in tree.items() if isinstance(node, Mapping)}
     current = entry.get("current_node")
@@ -139,16 +150,25 @@ def _path(entry: Mapping[str, Any], tree: Mapping[str, Any], notes: Notes) -> li
         if isinstance(message, Mapping):
             path.append(message)
         here = nodes[here].get("parent")
-    others = sum(isinstance(node.get("message"), Mapping) for name, node in nodes.items() if name not in seen)
+    others = sum(
+        isinstance(node.get("message"), Mapping) for name, node in nodes.items() if name not in seen
+    )
     if others:
         notes.left_out["message of another branch"] += others
     return path[::-1]
 
 
-def _session_of(entry: Mapping[str, Any], messages: Iterable[Mapping[str, Any]], unnamed: str) -> str:
+def _session_of(
+    entry: Mapping[str, Any], messages: Iterable[Mapping[str, Any]], unnamed: str
+) -> str:
     """What a conversation is called: its id, its title, or by how it begins."""
-    names = (entry.get(name) for name in ("id", "uuid", "conversation_id", "thread_id", "session_id", "title", "name"))
-    found = next((str(name) for name in names if isinstance(name, str | int) and str(name).strip()), None)
+    names = (
+        entry.get(name)
+        for name in ("id", "uuid", "conversation_id", "thread_id", "session_id", "title", "name")
+    )
+    found = next(
+        (str(name) for name in names if isinstance(name, str | int) and str(name).strip()), None
+    )
     return found[:200] if found is not None else _opening(messages, unnamed)
 
 
@@ -187,7 +207,9 @@ def entry_rows(
     talks = [talk for _, entry in sample if (talk := conversation_of(entry, Notes(""))) is not None]
     said = [found for _, entry in sample if is_message(found := flat(entry))]
     conversations = bool(talks) and format != "records"
-    messages = format == "messages" or (format is None and (conversations or 4 * len(said) >= max(1, len(sample))))
+    messages = format == "messages" or (
+        format is None and (conversations or 4 * len(said) >= max(1, len(sample)))
+    )
     if messages and not conversations and session is None:
         session = _opening(said, unnamed)
     rows = Rows(notes, columns, session=session, project=project, messages=messages)
@@ -252,7 +274,9 @@ def sheet(read: Lines, head: str) -> Entries:
         if not names:
             names = [cell.strip() or f"column {place}" for place, cell in enumerate(cells, 1)]
             if len(set(names)) < len(names):
-                raise DatasetError(f"{read.notes.source}: two columns are called {_repeated(names)}.")
+                raise DatasetError(
+                    f"{read.notes.source}: two columns are called {_repeated(names)}."
+                )
         elif len(cells) > len(names):
             read.notes.skip(begins, "more cells than columns", f"{len(cells)} of {len(names)}")
         else:
@@ -287,10 +311,17 @@ def pandas_entries(frame: Any) -> Entries:
     names = [str(name) for name in frame.columns]
     if len(set(names)) < len(names):
         raise InputError(f"Two columns of the frame are called {_repeated(names)}.")
-    columns = [Called(lambda place=place: frame.iloc[:, place].tolist(), "load")() for place in range(len(names))]
+    columns = [
+        Called(lambda place=place: frame.iloc[:, place].tolist(), "load")()
+        for place in range(len(names))
+    ]
     for number, cells in enumerate(zip(*columns, strict=True), 1):
         yield number, {name: _known(cell) for name, cell in zip(names, cells, strict=True)}
 
 
 def _known(cell: Any) -> Any:
-    return None if cell is None or type(cell).__name__ in ("NaTType", "NAType") or cell != cell else cell
+    return (
+        None
+        if cell is None or type(cell).__name__ in ("NaTType", "NAType") or cell != cell
+        else cell
+    )

@@ -68,13 +68,19 @@ class _Row:
             return
         storage = MEMORY[column].storage
         try:
-            checked = column_value(column, [value] if storage == "list" and isinstance(value, str) else value)
+            checked = column_value(
+                column, [value] if storage == "list" and isinstance(value, str) else value
+            )
         except Wrong as problem:
             raise Wrong(str(problem), field) from None
         texts = checked if storage == "list" else [checked] if isinstance(checked, str) else []
         if not all(one.strip() for one in texts):
             raise Wrong(f"A text stands here, not {value!r:.60}.", field)
-        self.memory[column] = [*dict.fromkeys([*(self.memory[column] or ()), *texts])] if storage == "list" else checked
+        self.memory[column] = (
+            [*dict.fromkeys([*(self.memory[column] or ()), *texts])]
+            if storage == "list"
+            else checked
+        )
 
     def set_kind(self, fields: dict[str, Any]) -> None:
         """Take the kind of the memory out of the fields that name one."""
@@ -85,7 +91,9 @@ class _Row:
 
     def leave_out(self, fields: Mapping[str, Any], prefix: str = "") -> None:
         """Count what has no place in a memory."""
-        self.left_out.update(f"{prefix}{name}" for name, value in fields.items() if value not in (None, {}, []))
+        self.left_out.update(
+            f"{prefix}{name}" for name, value in fields.items() if value not in (None, {}, [])
+        )
 
 
 def _fill_from_mem0(row: _Row) -> None:
@@ -126,8 +134,13 @@ def _fill_from_langgraph(row: _Row) -> None:
         # LangMem keeps {"kind": "Memory", "content": {"content": "..."}}.
         inner = fields.pop("content")
         fields = {**{name: item for name, item in fields.items() if name not in inner}, **inner}
-    text = next((name for name in _TEXTS if isinstance(fields.get(name), str) and fields[name].strip()), None)
-    row.memory["text"] = fields.pop(text) if text else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    text = next(
+        (name for name in _TEXTS if isinstance(fields.get(name), str) and fields[name].strip()),
+        None,
+    )
+    row.memory["text"] = (
+        fields.pop(text) if text else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    )
     if text:
         row.set_kind(fields)
         if isinstance(fields.get("tags"), list):
@@ -166,12 +179,16 @@ def _first_entry(path: Path, head: str, key: str) -> Mapping[str, Any]:
 def _entries_of(path: Path) -> list[tuple[str, Any]]:
     """What a JSON file lists, or each line of a file of JSON lines, with its place."""
     if path.suffix in _LINES:
-        return [(f"line {number}", json_of(line, path.name, number)) for number, line in lines_of(path)]
+        return [
+            (f"line {number}", json_of(line, path.name, number)) for number, line in lines_of(path)
+        ]
     value = json_of(text_of(path).encode(), path.name, 1)
     if isinstance(value, dict):
         value = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), value)
     if not isinstance(value, list):
-        raise DatasetError(f"{path.name}: A list of memories stands here, or an object with {' or '.join(_LISTS)}.")
+        raise DatasetError(
+            f"{path.name}: A list of memories stands here, or an object with {' or '.join(_LISTS)}."
+        )
     return [(f"entry {number}", entry) for number, entry in enumerate(value, 1)]
 
 
@@ -191,7 +208,9 @@ def _read(path: Path, format: str, fill: Callable[[_Row], None]) -> Bundle:
     columns: dict[str, list[Any]] = {name: [] for name in MEMORIES}
     for number, (place, entry) in enumerate(entries, 1):
         if not isinstance(entry, dict):
-            raise DatasetError(f"{path.name}, {place}: A memory is an object, not {type(entry).__name__}.")
+            raise DatasetError(
+                f"{path.name}, {place}: A memory is an object, not {type(entry).__name__}."
+            )
         row = _Row(entry, left_out)
         try:
             fill(row)
@@ -202,4 +221,6 @@ def _read(path: Path, format: str, fill: Callable[[_Row], None]) -> Bundle:
             values.append(row.memory[name])
     places = tuple(place for place, _ in entries)
     memories = memory_frame(columns)
-    return Bundle(lab=format, memories=memories, source=path.name, places=places, left_out=dict(left_out))
+    return Bundle(
+        lab=format, memories=memories, source=path.name, places=places, left_out=dict(left_out)
+    )

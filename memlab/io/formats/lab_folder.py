@@ -40,7 +40,11 @@ def policies_of(versions: VersionLog) -> dict[str, Any]:
     live = versions.pack
     read = pack_from_sources(live.sources)
     installed = {
-        slot: {"source": policy.source, "helpers": list(policy.helpers), "params": _params(policy.params)}
+        slot: {
+            "source": policy.source,
+            "helpers": list(policy.helpers),
+            "params": _params(policy.params),
+        }
         for slot, policy in live.policies.items()
         if read.policies[slot].hash != policy.hash
     }
@@ -87,7 +91,9 @@ def pack_of(policies: Mapping[str, Any], source: str) -> Pack:
     """
     texts, installed = policies.get("sources"), policies.get("installed", {})
     if not _texts(texts) or not texts or not isinstance(installed, dict):
-        raise DatasetError(f"{source}, policies: sources are the texts of a pack, and installed is what came after.")
+        raise DatasetError(
+            f"{source}, policies: sources are the texts of a pack, and installed is what came after."
+        )
     place = f"{source}, policies"
     try:
         with naming_vocabulary(place, policies.get(VOCABULARY, _UNNUMBERED)):
@@ -95,7 +101,9 @@ def pack_of(policies: Mapping[str, Any], source: str) -> Pack:
             for slot, record in installed.items():
                 signature = slot_named(slot).signature
                 helpers, params = _parts_of(record, f"{place}, field {slot}")
-                policy = compile_policy(record["source"], signature, name=slot, params=params, helpers=helpers)
+                policy = compile_policy(
+                    record["source"], signature, name=slot, params=params, helpers=helpers
+                )
                 pack = pack.with_policy(slot, policy)
     except (DatasetError, NewerLab):
         raise
@@ -106,17 +114,27 @@ def pack_of(policies: Mapping[str, Any], source: str) -> Pack:
 
 def _parts_of(record: Any, place: str) -> tuple[tuple[str, ...], dict[str, float]]:
     """Return helpers and parameters of an installed policy."""
-    whole = isinstance(record, dict) and isinstance(record.get("source"), str) and _texts(record.get("helpers"))
+    whole = (
+        isinstance(record, dict)
+        and isinstance(record.get("source"), str)
+        and _texts(record.get("helpers"))
+    )
     if not whole:
         raise DatasetError(f"{place}: A policy has a source and helpers.")
     params = record.get("params") or {}
-    if not isinstance(params, dict) or not all(isinstance(value, int | float) for value in params.values()):
+    if not isinstance(params, dict) or not all(
+        isinstance(value, int | float) for value in params.values()
+    ):
         raise DatasetError(f"{place}: params are numbers by name.")
     return tuple(record["helpers"]), params
 
 
 def _texts(value: object) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(item, str) for item in value)
+    return (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and all(isinstance(item, str) for item in value)
+    )
 
 
 # -- folders of labs --------------------------------------------------------------------------------------------------
@@ -144,16 +162,23 @@ def lab_id(journal: Chronicle) -> str:
     """
     digest = hashlib.blake2b(digest_size=8)
     for event in journal.events(upto=min(2, journal.head)):
-        body = {name: value for name, value in event.body.items() if name not in (FORMAT, VOCABULARY)}
+        body = {
+            name: value for name, value in event.body.items() if name not in (FORMAT, VOCABULARY)
+        }
         digest.update(msgspec.msgpack.encode((event.at, event.kind, body)))
     return digest.hexdigest()
 
 
 def events_of(journal: Chronicle) -> pl.DataFrame:
     """``seq``, ``at`` (UTC), ``kind`` and ``body`` (JSON) of every event."""
-    rows = [(event.seq, event.at, event.kind, msgspec.json.encode(event.body).decode()) for event in journal.events()]
+    rows = [
+        (event.seq, event.at, event.kind, msgspec.json.encode(event.body).decode())
+        for event in journal.events()
+    ]
     schema = {"seq": pl.Int64, "at": pl.Int64, "kind": pl.String, "body": pl.String}
-    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
+    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(
+        pl.col("at").cast(pl.Datetime("us", "UTC"))
+    )
 
 
 def read_lab(folder: Path, state: State, *, now: int) -> Bundle:

@@ -47,7 +47,9 @@ class Place:
     within: str = ""
 
     def error(self, field: str, problem: str) -> DatasetError:
-        return DatasetError(f"{self.path}: {f'{self.within}, ' if self.within else ''}field {field}: {problem}")
+        return DatasetError(
+            f"{self.path}: {f'{self.within}, ' if self.within else ''}field {field}: {problem}"
+        )
 
     def text(self, record: dict[str, Any], key: str, field: str, *, required: bool = True) -> str:
         """The text of ``key``, stripped; "" for none that is not required."""
@@ -57,7 +59,9 @@ class Place:
         if not isinstance(value, str) or (required and not value.strip()):
             raise self.error(_below(field, key), f"expected text, found {named(value)}.")
         if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise self.error(_below(field, key), "the text holds half of a surrogate pair and is not Unicode.")
+            raise self.error(
+                _below(field, key), "the text holds half of a surrogate pair and is not Unicode."
+            )
         return value.strip()
 
     def items(self, value: object, field: str, what: str) -> list[Any]:
@@ -72,9 +76,13 @@ class Place:
         for index, item in enumerate(self.items(value, field, what)):
             yield f"{begins}[{index}]", self.record(item, f"{begins}[{index}]")
 
-    def time(self, given: object, field: str, example: str, pattern: re.Pattern[str] | None = None) -> datetime:
+    def time(
+        self, given: object, field: str, example: str, pattern: re.Pattern[str] | None = None
+    ) -> datetime:
         """A time in the form of ``pattern``, whose groups name its parts, or in ISO 8601, as UTC; months in English."""
-        match = pattern.match(given.strip()) if pattern is not None and isinstance(given, str) else None
+        match = (
+            pattern.match(given.strip()) if pattern is not None and isinstance(given, str) else None
+        )
         try:
             if match is not None:
                 return _time_of(match.groupdict())
@@ -115,7 +123,9 @@ def loaded(path: Path, kind: str) -> object:
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise DatasetError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.") from error
+        raise DatasetError(
+            f"{path} is not UTF-8 text: {error.reason} at byte {error.start}."
+        ) from error
     return parsed(text, path, kind)
 
 
@@ -168,7 +178,9 @@ def check_digest(path: str | Path, expected: str) -> str:
     """The digest of what is at ``path``. Raises ``DatasetError`` if it is another than expected."""
     found = digest(path)
     if expected and found != expected.strip().lower():
-        raise DatasetError(f"{path} has sha256 {found}; {expected} was expected: it is another version of the data.")
+        raise DatasetError(
+            f"{path} has sha256 {found}; {expected} was expected: it is another version of the data."
+        )
     return found
 
 
@@ -178,7 +190,9 @@ def parsed(text: str, path: Path, kind: str, *, line: int | None = None) -> obje
         return json.loads(text)
     except json.JSONDecodeError as error:
         at = error.lineno if line is None else line
-        raise DatasetError(f"{path}, line {at}, column {error.colno}: not JSON: {error.msg}.") from error
+        raise DatasetError(
+            f"{path}, line {at}, column {error.colno}: not JSON: {error.msg}."
+        ) from error
     except ValueError as error:  # a whole number of thousands of digits
         raise DatasetError(f"{path} is not {kind}: {error}.") from error
     except RecursionError as error:
@@ -290,7 +304,9 @@ class Remembers(Protocol[Remembered]):
 
 
 @checked
-def conversation(lab: Remembers[Remembered], conversation: Conversation, *, project: str | None = None) -> Remembered:
+def conversation(
+    lab: Remembers[Remembered], conversation: Conversation, *, project: str | None = None
+) -> Remembered:
     """Remember every turn, in one transaction, consecutive turns of a session joined by ``next`` edges.
 
     ``project`` is the conversation's name unless given. Returns what ``lab.remember`` returns.
@@ -393,10 +409,14 @@ def read_questions(path: str | Path) -> tuple[WantedMemories, ...]:
         _known(row, place)
         project = place.text(row, "project", "", required=False) or None
         key = place.text(row, "question", ""), project
-        found = merged.setdefault(key, [[], _time(row, place), place.text(row, "category", "", required=False)])
+        found = merged.setdefault(
+            key, [[], _time(row, place), place.text(row, "category", "", required=False)]
+        )
         found[0] += _wanted(row, place)
     if not merged:
-        raise DatasetError(f'{path} holds no question. A row: {{"question": "Where is the key?", "wanted": [17]}}')
+        raise DatasetError(
+            f'{path} holds no question. A row: {{"question": "Where is the key?", "wanted": [17]}}'
+        )
     return tuple(
         WantedMemories(text, tuple(dict.fromkeys(wanted)), project, at, category)
         for (text, project), (wanted, at, category) in merged.items()
@@ -409,7 +429,9 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, object]]:
             reader = csv.DictReader(file, strict=True)
             for row in reader:
                 if None in row:
-                    raise DatasetError(f"{path}, line {reader.line_num}: more fields than the first line names.")
+                    raise DatasetError(
+                        f"{path}, line {reader.line_num}: more fields than the first line names."
+                    )
                 yield reader.line_num, {name: value for name, value in row.items() if value}
         except csv.Error as error:
             raise DatasetError(f"{path}, line {reader.line_num}: not CSV: {error}.") from None
@@ -418,7 +440,9 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, object]]:
 def _known(row: dict[str, Any], place: Place) -> None:
     for name in row:
         if name not in _COLUMNS:
-            raise place.error(str(name)[:40], f"there is no such field. {did_you_mean(str(name)[:40], _COLUMNS)}")
+            raise place.error(
+                str(name)[:40], f"there is no such field. {did_you_mean(str(name)[:40], _COLUMNS)}"
+            )
 
 
 def _wanted(row: dict[str, Any], place: Place) -> Iterator[str]:
@@ -426,7 +450,9 @@ def _wanted(row: dict[str, Any], place: Place) -> Iterator[str]:
         given = row.get(field)
         for one in given if isinstance(given, list) else () if given is None else (given,):
             if isinstance(one, bool) or not isinstance(one, str | int):
-                raise place.error(field, f"expected an id, a ref or a text of a memory, found {named(one)}.")
+                raise place.error(
+                    field, f"expected an id, a ref or a text of a memory, found {named(one)}."
+                )
             yield str(one).strip()
 
 

@@ -64,7 +64,11 @@ MOST_BYTES = 1 << 30
 
 _HEAD = 1 << 16
 _PIECE = 1 << 20
-_WIDE = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"))
+_WIDE = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+)
 _MARKS = (*_WIDE, (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -81,7 +85,9 @@ def head_of(path: Path) -> str:
     if wide is not None:
         return head.decode(wide, errors="ignore")
     if b"\0" in head:
-        raise DatasetError(f"{path.name} is binary: it holds a zero byte within its first {_HEAD:,}.")
+        raise DatasetError(
+            f"{path.name} is binary: it holds a zero byte within its first {_HEAD:,}."
+        )
     return head.removeprefix(codecs.BOM_UTF8).decode(errors="replace")
 
 
@@ -100,7 +106,9 @@ def whole(path: Path) -> bytes:
     try:
         return data.decode(wide).encode()
     except UnicodeDecodeError as error:
-        raise DatasetError(f"{path.name} is not {wide.upper()} as its mark says: byte {error.start}.") from None
+        raise DatasetError(
+            f"{path.name} is not {wide.upper()} as its mark says: byte {error.start}."
+        ) from None
 
 
 def text_of_line(line: bytes, notes: Notes) -> str:
@@ -179,7 +187,9 @@ def text_of(path: Path, *, most: int = MOST_EXPORT_BYTES) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise DatasetError(f"{path.name}, line {line}: The file is not UTF-8: {error.reason}.") from None
+        raise DatasetError(
+            f"{path.name}, line {line}: The file is not UTF-8: {error.reason}."
+        ) from None
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -191,7 +201,9 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
             while line := file.readline(_MOST_LINE + 1):
                 number += 1
                 if len(line) > _MOST_LINE:
-                    raise DatasetError(f"{path.name}, line {number}: A line has at most {_MOST_LINE:,} bytes.")
+                    raise DatasetError(
+                        f"{path.name}, line {number}: A line has at most {_MOST_LINE:,} bytes."
+                    )
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
                 if line.strip():
@@ -216,7 +228,9 @@ def json_of(data: bytes, source: str, line: int, type: Any = Any) -> Any:
             place = f"line {line}, column {column}"
         raise DatasetError(f"{source}, {place}: {problem}.") from None
     except UnicodeDecodeError as error:
-        raise DatasetError(f"{source}, line {line}: The file is not UTF-8: {error.reason}.") from None
+        raise DatasetError(
+            f"{source}, line {line}: The file is not UTF-8: {error.reason}."
+        ) from None
     except RecursionError:
         raise DatasetError(f"{source}, line {line}: The JSON is nested too deeply.") from None
 

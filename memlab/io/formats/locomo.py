@@ -21,7 +21,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from memlab.errors import DatasetError
-from memlab.io.formats.labelled import Conversation, LabelledConversation, Place, Question, Turn, loaded, named
+from memlab.io.formats.labelled import (
+    Conversation,
+    LabelledConversation,
+    Place,
+    Question,
+    Turn,
+    loaded,
+    named,
+)
 from memlab.kernel.base.arguments import Taken, checked
 
 __all__ = ["LOCOMO_SHA256", "LOCOMO_URL", "correct_evidence", "download_locomo", "read_locomo"]
@@ -39,7 +47,9 @@ def read_locomo(path: str | Path) -> tuple[LabelledConversation, ...]:
     path = Path(path).expanduser()
     samples = loaded(path, "a LoCoMo file")
     if not isinstance(samples, list) or not samples:
-        raise DatasetError(f"{path}: a LoCoMo file is a list of conversations, not {named(samples)}.")
+        raise DatasetError(
+            f"{path}: a LoCoMo file is a list of conversations, not {named(samples)}."
+        )
     read = tuple(
         _labelled(sample, Place(path, f"conversation {index + 1}"), f"conversation-{index + 1}")
         for index, sample in enumerate(samples)
@@ -47,7 +57,9 @@ def read_locomo(path: str | Path) -> tuple[LabelledConversation, ...]:
     names = [labelled.conversation.name for labelled in read]
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
-        raise DatasetError(f'{path}: two conversations are called "{repeated}"; give each a sample_id of its own.')
+        raise DatasetError(
+            f'{path}: two conversations are called "{repeated}"; give each a sample_id of its own.'
+        )
     return read
 
 
@@ -60,7 +72,9 @@ def _labelled(item: object, place: Place, unnamed: str) -> LabelledConversation:
     conversation = Conversation(name or unnamed, turns)
     known = conversation.refs
     items = place.records(sample.get("qa", []), "qa", "questions")
-    return LabelledConversation(conversation, tuple(_question(item, known, field, place) for field, item in items))
+    return LabelledConversation(
+        conversation, tuple(_question(item, known, field, place) for field, item in items)
+    )
 
 
 _SESSION = re.compile(r"session_(\d{1,6})\Z")
@@ -74,7 +88,9 @@ def _turns(given: object, place: Place) -> tuple[Turn, ...]:
         for field, item in place.records(record[session], session, "turns"):
             at = _time(record, f"{session}_date_time", place)
             ref, speaker = (place.text(item, name, field) for name in ("dia_id", "speaker"))
-            text, caption = (place.text(item, name, field, required=False) for name in ("text", "blip_caption"))
+            text, caption = (
+                place.text(item, name, field, required=False) for name in ("text", "blip_caption")
+            )
             turns.append(Turn(canonical_ref(ref) or ref, speaker, text, session, at, caption))
     if not turns:
         raise place.error("conversation", "no session_1, session_2, ... with turns.")
@@ -126,7 +142,9 @@ def _evidence(
     dropped: dict[str, None] = {}
     for entry in listed:
         if not isinstance(entry, str):
-            raise place.error(f"{field}.evidence", f"expected turn ids as text, found {named(entry)}.")
+            raise place.error(
+                f"{field}.evidence", f"expected turn ids as text, found {named(entry)}."
+            )
         for spelled in filter(None, _BETWEEN.split(entry)):
             # a turn may have an id of another form; then only the exact spelling names it
             ref = spelled if spelled in known else canonical_ref(spelled)
@@ -148,7 +166,9 @@ def _answer(item: dict[str, Any], field: str, place: Place) -> str:
             return str(answer)
         case list():
             return ", ".join(str(part) for part in answer)
-    raise place.error(f"{field}.answer", f"expected text, a number or a list, found {named(answer)}.")
+    raise place.error(
+        f"{field}.answer", f"expected text, a number or a list, found {named(answer)}."
+    )
 
 
 # -- corrected labels -------------------------------------------------------------------------------------------------
@@ -156,7 +176,9 @@ def _answer(item: dict[str, Any], field: str, place: Place) -> str:
 
 @checked
 def correct_evidence(
-    conversations: Annotated[Sequence[LabelledConversation], Taken("what memlab.ingest.read_locomo(path) returns")],
+    conversations: Annotated[
+        Sequence[LabelledConversation], Taken("what memlab.ingest.read_locomo(path) returns")
+    ],
     path: str | Path,
 ) -> tuple[LabelledConversation, ...]:
     """The conversations, with the evidence that a file of corrections gives in place of what was cited.
@@ -174,15 +196,21 @@ def correct_evidence(
     questions = [list(labelled.questions) for labelled in conversations]
     known = [labelled.conversation.refs for labelled in conversations]
     applied = 0
-    for field, item in place.records(loaded(path, "a file of corrections"), "(itself)", "corrections"):
+    for field, item in place.records(
+        loaded(path, "a file of corrections"), "(itself)", "corrections"
+    ):
         at = held.get(place.text(item, "sample_id", field))
         if at is None:
             continue
         number = _number(item, field, questions[at], place)
-        questions[at][number] = replace(questions[at][number], evidence=_refs(item, field, known[at], place))
+        questions[at][number] = replace(
+            questions[at][number], evidence=_refs(item, field, known[at], place)
+        )
         applied += 1
     if not applied:
-        raise DatasetError(f"{path} corrects no question of {', '.join(held) or 'no conversation'}.")
+        raise DatasetError(
+            f"{path} corrects no question of {', '.join(held) or 'no conversation'}."
+        )
     return tuple(
         replace(labelled, questions=tuple(corrected))
         for labelled, corrected in zip(conversations, questions, strict=True)
@@ -193,12 +221,14 @@ def _number(item: dict[str, Any], field: str, questions: Sequence[Question], pla
     number = item.get("qa")
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(questions):
         raise place.error(
-            f"{field}.qa", f"expected the place of a question, 0-{len(questions) - 1}, found {named(number)}."
+            f"{field}.qa",
+            f"expected the place of a question, 0-{len(questions) - 1}, found {named(number)}.",
         )
     text = place.text(item, "question", field)
     if questions[number].text != text:
         raise place.error(
-            f"{field}.question", f'"{text[:60]}" is not question {number}, "{questions[number].text[:60]}".'
+            f"{field}.question",
+            f'"{text[:60]}" is not question {number}, "{questions[number].text[:60]}".',
         )
     return number
 
@@ -235,21 +265,29 @@ def download_locomo(
             raise DatasetError(f"{target} cannot be read: {error.strerror}.") from error
         if found == sha256:
             return target
-        raise DatasetError(f"{target} exists and is another file (sha256 {found}). Move it, or name another target.")
+        raise DatasetError(
+            f"{target} exists and is another file (sha256 {found}). Move it, or name another target."
+        )
     try:
         with urllib.request.urlopen(url, timeout=timeout) as response:
             body = response.read(_LARGEST + 1)
     except (urllib.error.URLError, HTTPException, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
-        raise DatasetError(f"{url} could not be fetched: {reason}. Fetch it by hand and pass its path.") from error
+        raise DatasetError(
+            f"{url} could not be fetched: {reason}. Fetch it by hand and pass its path."
+        ) from error
     found = hashlib.sha256(body).hexdigest()
     if found != sha256:
-        raise DatasetError(f"{url} sent a file with sha256 {found}; {sha256} was expected. Nothing was kept.")
+        raise DatasetError(
+            f"{url} sent a file with sha256 {found}; {sha256} was expected. Nothing was kept."
+        )
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _replace(target, body)
     except OSError as error:
-        raise DatasetError(f"{target} cannot be written: {error.strerror}. Name another target.") from error
+        raise DatasetError(
+            f"{target} cannot be written: {error.strerror}. Name another target."
+        ) from error
     return target
 
 

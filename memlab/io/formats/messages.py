@@ -14,7 +14,17 @@ from memlab.kernel.base.arguments import Called, shown
 from memlab.kernel.schema import ROLES as WORDS
 from memlab.kernel.schema import role_of
 
-__all__ = ["ROLES", "Message", "Piece", "flat", "is_message", "messages_of", "pieces", "plain_object", "role_word"]
+__all__ = [
+    "ROLES",
+    "Message",
+    "Piece",
+    "flat",
+    "is_message",
+    "messages_of",
+    "pieces",
+    "plain_object",
+    "role_word",
+]
 
 _ROLES = {
     "user": "user",
@@ -80,7 +90,11 @@ def plain_object(message: object) -> Mapping[str, Any] | None:
         return dumped if isinstance(dumped, OBJECT) else None
     if hasattr(message, "content") and (hasattr(message, "type") or hasattr(message, "role")):
         names = ("type", "role", "content", "name", "id", "tool_calls", "additional_kwargs")
-        return {name: getattr(message, name) for name in names if getattr(message, name, None) is not None}
+        return {
+            name: getattr(message, name)
+            for name in names
+            if getattr(message, name, None) is not None
+        }
     return None
 
 
@@ -88,13 +102,20 @@ def flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """A message without its envelope: LangChain's two forms, a transcript's line, an author with a role."""
     if _ENVELOPES.isdisjoint(entry):
         return entry
-    kwargs, data, inner, author = entry.get("kwargs"), entry.get("data"), entry.get("message"), entry.get("author")
+    kwargs, data, inner, author = (
+        entry.get("kwargs"),
+        entry.get("data"),
+        entry.get("message"),
+        entry.get("author"),
+    )
     path = entry.get("id")
     if isinstance(kwargs, OBJECT) and "lc" in entry and isinstance(path, list) and path:
         return {"type": path[-1], **kwargs}
     if isinstance(data, OBJECT) and role_word(entry.get("type")):
         return {**data, "type": entry["type"]}
-    if isinstance(inner, OBJECT) and ("role" in inner or "content" in inner or isinstance(inner.get("author"), dict)):
+    if isinstance(inner, OBJECT) and (
+        "role" in inner or "content" in inner or isinstance(inner.get("author"), dict)
+    ):
         opened = {**entry, **inner}
         if "message" not in inner:
             del opened["message"]
@@ -106,7 +127,9 @@ def flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def is_message(entry: Mapping[str, Any]) -> bool:
     """Whether somebody said this, a person or a program."""
-    if role_word(entry.get("role")) is None and not any(role_word(entry.get(name)) for name in ROLES):
+    if role_word(entry.get("role")) is None and not any(
+        role_word(entry.get(name)) for name in ROLES
+    ):
         return False
     return not _SAID.isdisjoint(entry)
 
@@ -120,7 +143,10 @@ def pieces(message: Mapping[str, Any], content: object, notes: Notes) -> Iterato
     extra = message.get("additional_kwargs")
     if not calls and isinstance(extra, OBJECT):
         calls = extra.get("tool_calls") or ()
-    for call in (*(calls if isinstance(calls, (list, tuple)) else ()), message.get("function_call")):
+    for call in (
+        *(calls if isinstance(calls, (list, tuple)) else ()),
+        message.get("function_call"),
+    ):
         if isinstance(call, OBJECT):
             yield _call(call)
 
@@ -144,7 +170,9 @@ def _part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[Piece]:
         yield _call(part)
     elif isinstance(kind, str) and kind.endswith(("tool_result", "call_output")):
         inner = part.get("content", part.get("output"))
-        said = "\n".join(piece.text for piece in _content(inner, notes, depth + 1) if piece.text.strip())
+        said = "\n".join(
+            piece.text for piece in _content(inner, notes, depth + 1) if piece.text.strip()
+        )
         yield Piece("result", said, failed=part.get("is_error") is True)
     elif kind in _THOUGHTS:
         notes.left_out["thinking"] += 1
@@ -164,7 +192,9 @@ def _call(call: Mapping[str, Any]) -> Piece:
     """A call of a tool: its name, and what it was given."""
     function = call.get("function")
     given = function if isinstance(function, OBJECT) else call
-    arguments = next((given[name] for name in ("arguments", "input", "args") if given.get(name) is not None), "")
+    arguments = next(
+        (given[name] for name in ("arguments", "input", "args") if given.get(name) is not None), ""
+    )
     if not isinstance(arguments, str):
         arguments = msgspec.json.encode(arguments, enc_hook=str).decode()
     name = given.get("name")
@@ -218,7 +248,9 @@ def messages_of(given: Any, role: str | None = None) -> list[Message]:
         )
     several = Called(list, "messages")(given)
     notes = Notes("messages")
-    return [found for place, one in enumerate(several) for found in _messages(one, place, role, notes)]
+    return [
+        found for place, one in enumerate(several) for found in _messages(one, place, role, notes)
+    ]
 
 
 def _messages(one: object, place: int, role: str | None, notes: Notes) -> list[Message]:
@@ -226,11 +258,15 @@ def _messages(one: object, place: int, role: str | None, notes: Notes) -> list[M
         one = {"content": one}
     entry = one if isinstance(one, Mapping) else Called(plain_object, "messages")(one)
     if entry is None:
-        raise InputError(f"Message {place} is {shown(one)}, not a text or a dict with role and content.")
+        raise InputError(
+            f"Message {place} is {shown(one)}, not a text or a dict with role and content."
+        )
     entry = flat(entry)
     who = entry.get("speaker", entry.get("name"))
     person = who if isinstance(who, str) and who.strip() and role_of(who, None) == "other" else None
-    said_by = _role(entry, place, role if person or not isinstance(who, str) else role_of(who, None))
+    said_by = _role(
+        entry, place, role if person or not isinstance(who, str) else role_of(who, None)
+    )
     calls = entry.get("tool_calls")
     if calls is not None and not isinstance(calls, list | tuple):
         raise InputError(f"The tool_calls of message {place} are a list, not {shown(calls)}.")
@@ -271,11 +307,15 @@ def _role(entry: Mapping[str, Any], place: int, otherwise: str | None) -> str:
 
 
 def _checked_content(entry: Mapping[str, Any], place: int) -> object:
-    content = next((entry[name] for name in ("content", "text", "parts") if entry.get(name) is not None), None)
+    content = next(
+        (entry[name] for name in ("content", "text", "parts") if entry.get(name) is not None), None
+    )
     if isinstance(content, list | tuple):
         for part in content:
             if not isinstance(part, str | Mapping):
-                raise InputError(f"A part of message {place} is {shown(part)}, not a dict with a type.")
+                raise InputError(
+                    f"A part of message {place} is {shown(part)}, not a dict with a type."
+                )
     elif not isinstance(content, str | Mapping) and not (
         content is None and ("content" in entry or "tool_calls" in entry)
     ):

@@ -19,7 +19,14 @@ from memlab.io.formats.lines import MOST_EXPORT_BYTES, json_of
 from memlab.io.formats.records import Record, bundle_from, fields_of, records_of
 from memlab.kernel.schema import MEMORY
 
-__all__ = ["MANIFEST", "UNREADABLE", "is_parquet_export", "read_parquet", "write_parquet_file", "write_parquet_folder"]
+__all__ = [
+    "MANIFEST",
+    "UNREADABLE",
+    "is_parquet_export",
+    "read_parquet",
+    "write_parquet_file",
+    "write_parquet_folder",
+]
 
 MANIFEST = "manifest.json"
 _KEY = "memlab"
@@ -48,7 +55,9 @@ def write_parquet_file(bundle: Bundle, file: BinaryIO) -> None:
 
 
 def _frames(bundle: Bundle) -> dict[str, pl.DataFrame]:
-    times = [pl.col(name).cast(_STAMP) for name, column in MEMORY.items() if column.storage == "time"]
+    times = [
+        pl.col(name).cast(_STAMP) for name, column in MEMORY.items() if column.storage == "time"
+    ]
     frames = {
         "memory": bundle.memories.with_columns(*times, pl.col("uses").cast(pl.List(_STAMP))),
         "edge": bundle.edges.with_columns(pl.col("created").cast(_STAMP)),
@@ -59,7 +68,11 @@ def _frames(bundle: Bundle) -> dict[str, pl.DataFrame]:
 
 
 def _about(bundle: Bundle) -> str:
-    records = [{record.kind: record.fields} for record in records_of(bundle) if record.kind not in ("memory", "edge")]
+    records = [
+        {record.kind: record.fields}
+        for record in records_of(bundle)
+        if record.kind not in ("memory", "edge")
+    ]
     return msgspec.json.encode(records).decode()
 
 
@@ -80,7 +93,9 @@ def read_parquet(path: Path) -> Bundle:
     name = path.name
     try:
         if path.is_dir():
-            tables = {kind: _table(path / f"{_TABLES[kind]}.parquet") for kind in ("memory", "edge")}
+            tables = {
+                kind: _table(path / f"{_TABLES[kind]}.parquet") for kind in ("memory", "edge")
+            }
         else:
             union = _table(path)
             tables = {kind: _of_union(union, kind, name) for kind in ("memory", "edge")}
@@ -92,7 +107,9 @@ def read_parquet(path: Path) -> Bundle:
 
 def _table(path: Path) -> pl.DataFrame:
     if path.stat().st_size > MOST_EXPORT_BYTES:
-        raise DatasetError(f"{path.name} has {path.stat().st_size:,} bytes; at most {MOST_EXPORT_BYTES:,} are read.")
+        raise DatasetError(
+            f"{path.name} has {path.stat().st_size:,} bytes; at most {MOST_EXPORT_BYTES:,} are read."
+        )
     scan = pl.scan_parquet(path, glob=False)
     rows = int(scan.select(pl.len()).collect().item())
     if rows > _MOST_ROWS:
@@ -109,7 +126,9 @@ def _of_union(frame: pl.DataFrame, kind: str, source: str) -> pl.DataFrame:
     if kind not in frame.columns:
         return pl.DataFrame()
     if not isinstance(frame.schema[kind], pl.Struct):
-        raise DatasetError(f"{source}, field {kind}: A struct stands here, not {frame.schema[kind]}.")
+        raise DatasetError(
+            f"{source}, field {kind}: A struct stands here, not {frame.schema[kind]}."
+        )
     return rows.select(kind).unnest(kind)
 
 
@@ -119,7 +138,9 @@ def _manifest(path: Path, source: str) -> list[Any]:
         raise DatasetError(f'{source}: Its metadata holds no "{_KEY}": it is no export of a lab.')
     about = json_of(metadata.encode(), f"{source}, metadata", 1)
     if not isinstance(about, list):
-        raise DatasetError(f"{source}, metadata: A list of records stands here, not {type(about).__name__}.")
+        raise DatasetError(
+            f"{source}, metadata: A list of records stands here, not {type(about).__name__}."
+        )
     return about
 
 

@@ -19,7 +19,9 @@ __all__ = ["log", "notes_of", "speakers"]
 _LONGEST = 1_000_000
 """Bytes of a memory's text; more of one turn is not kept while it is read."""
 
-_HEADING = re.compile(r"#{1,6}\s+(?P<name>[^\n(\[]{1,40}?)\s*:?\s*(?:[(\[](?P<at>[^)\]]{4,40})[)\]])?\s*#*\s*\Z")
+_HEADING = re.compile(
+    r"#{1,6}\s+(?P<name>[^\n(\[]{1,40}?)\s*:?\s*(?:[(\[](?P<at>[^)\]]{4,40})[)\]])?\s*#*\s*\Z"
+)
 _BOLD = re.compile(
     r"(?P<mark>\*\*|__)(?P<name>[^*_:\n(]{1,40}?)\s*(?:\((?P<at>[^)]{4,40})\))?\s*(?::(?P=mark)|(?P=mark)\s*"
     r"(?:\((?P<time>[^)]{4,40})\))?\s*:)\s*(?P<text>.*)\Z"
@@ -38,7 +40,11 @@ def speakers(head: str) -> frozenset[str]:
     bold: Counter[str] = Counter()
     plain: Counter[str] = Counter()
     for line in head.splitlines():
-        for counts, match in ((bold, _BOLD.match(line)), (plain, _PLAIN.match(line)), (bold, _HEADING.match(line))):
+        for counts, match in (
+            (bold, _BOLD.match(line)),
+            (plain, _PLAIN.match(line)),
+            (bold, _HEADING.match(line)),
+        ):
             if match is not None:
                 name = match["name"]
                 if role_word(name) is not None:
@@ -72,10 +78,16 @@ def log(
     Its session is called by ``unnamed`` and how it begins, unless it is given.
     """
     notes = read.notes
-    notes.guessed |= {"reader": "log", "speaker": ", ".join(sorted(known)[:8]), "text": "what follows a speaker"}
+    notes.guessed |= {
+        "reader": "log",
+        "speaker": ", ".join(sorted(known)[:8]),
+        "text": "what follows a speaker",
+    }
     for place, row in _turns(read, known):
         if session is None:
-            session = f"{unnamed}-{hashlib.blake2b(row['text'].encode(), digest_size=4).hexdigest()}"
+            session = (
+                f"{unnamed}-{hashlib.blake2b(row['text'].encode(), digest_size=4).hexdigest()}"
+            )
             notes.guessed["session"] = f'"{session}", as nothing names one'
         row["session"] = session
         if project is not None:
@@ -123,7 +135,11 @@ def _ended(turn: _Turn | None, notes: Notes) -> Iterator[tuple[int, dict[str, An
     if not text:
         notes.left_out["entry without words"] += 1
         return
-    row: dict[str, Any] = {"text": text, "kind": "turn", "speaker": role_word(turn.name) or turn.name}
+    row: dict[str, Any] = {
+        "text": text,
+        "kind": "turn",
+        "speaker": role_word(turn.name) or turn.name,
+    }
     if turn.at is not None:
         try:
             row["at"], form = instant(turn.at)
@@ -137,7 +153,9 @@ def _ended(turn: _Turn | None, notes: Notes) -> Iterator[tuple[int, dict[str, An
 # -- notes --------------------------------------------------------------------------------------------------------
 
 
-def notes_of(read: Lines, *, session: str | None, project: str | None) -> Iterator[tuple[int, dict[str, Any]]]:
+def notes_of(
+    read: Lines, *, session: str | None, project: str | None
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each paragraph and each list item as a memory; the headings above it are its context.
 
     A front matter of plain ``name: value`` lines between ``---`` gives tags and a time to all of them.
@@ -145,7 +163,11 @@ def notes_of(read: Lines, *, session: str | None, project: str | None) -> Iterat
     notes = read.notes
     notes.guessed |= {"reader": "notes", "text": "paragraphs and list items", "context": "headings"}
     common: dict[str, Any] = {"source": "file"}
-    common |= {name: value for name, value in (("session", session), ("project", project)) if value is not None}
+    common |= {
+        name: value
+        for name, value in (("session", session), ("project", project))
+        if value is not None
+    }
     titles: list[tuple[int, str]] = []
     block, fenced, front = _Turn(0, "", None), False, False
     for number, raw in read:

@@ -54,7 +54,18 @@ __all__ = [
 ]
 
 
-OWN_SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".md", ".markdown", ".txt", ".log", ".parquet")
+OWN_SUFFIXES = (
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".csv",
+    ".tsv",
+    ".md",
+    ".markdown",
+    ".txt",
+    ".log",
+    ".parquet",
+)
 """Endings of files that memlab reads as rows; ``format=`` may name another reader for such a file."""
 
 
@@ -113,11 +124,17 @@ class Reader:
     read: Callable[[Path], Iterable[Mapping[str, Any]]] | None = field(default=None, compare=False)
     matches: Callable[[Path, str], bool] | None = field(default=None, compare=False)
     owner: str = ""
-    _rows: Callable[[File, Any], Source] | None = field(default=None, compare=False, repr=False, kw_only=True)
+    _rows: Callable[[File, Any], Source] | None = field(
+        default=None, compare=False, repr=False, kw_only=True
+    )
     """Of memlab's own formats of rows and messages."""
-    _bundle: Callable[..., Bundle] | None = field(default=None, compare=False, repr=False, kw_only=True)
+    _bundle: Callable[..., Bundle] | None = field(
+        default=None, compare=False, repr=False, kw_only=True
+    )
     """Of formats that keep what a lab knows of a memory: its id, times, counts, status and edges."""
-    _write: Callable[[Bundle, BinaryIO], None] | None = field(default=None, compare=False, repr=False, kw_only=True)
+    _write: Callable[[Bundle, BinaryIO], None] | None = field(
+        default=None, compare=False, repr=False, kw_only=True
+    )
 
     @property
     def _is_import(self) -> bool:
@@ -137,7 +154,9 @@ def refusal_of(reader: Reader) -> str | None:
     """Return why an extension's reader is refused."""
     if reader.read is None:
         return f"The reader {reader.name} has no function: give read=, a function from a path to messages."
-    taken = [suffix for suffix in reader.suffixes if suffix in OWN_SUFFIXES or not suffix.startswith(".")]
+    taken = [
+        suffix for suffix in reader.suffixes if suffix in OWN_SUFFIXES or not suffix.startswith(".")
+    ]
     return f"The reader {reader.name} cannot have the ending {taken[0]}." if taken else None
 
 
@@ -149,7 +168,9 @@ def entries_of(reader: Reader, path: Path) -> Iterator[tuple[int, dict[str, Any]
     try:
         for number, entry in enumerate(reader.read(path), 1):
             if not isinstance(entry, Mapping):
-                raise DatasetError(f"{path.name}: {called} gave {type(entry).__name__} as message {number}.")
+                raise DatasetError(
+                    f"{path.name}: {called} gave {type(entry).__name__} as message {number}."
+                )
             yield number, dict(entry)
     except MemlabError:
         raise
@@ -176,7 +197,9 @@ class Options:
     strict: bool = False
 
     def __post_init__(self) -> None:
-        if self.format is not None and (self.format not in READERS or READERS[self.format]._is_import):
+        if self.format is not None and (
+            self.format not in READERS or READERS[self.format]._is_import
+        ):
             raise UnknownName("format", self.format, row_formats())
         for name in self.columns:
             if name not in TARGETS:
@@ -196,7 +219,9 @@ def read_beam_folder(file: File, options: Options) -> Source:
 
 def _read_sheet(file: File, options: Options) -> Source:
     read = Lines(file.path, file.notes)
-    return source_of(file.notes, sheet(read, file.head), options, file.unnamed, unit="line", read=read)
+    return source_of(
+        file.notes, sheet(read, file.head), options, file.unnamed, unit="line", read=read
+    )
 
 
 def _read_notes(file: File, options: Options) -> Source:
@@ -225,7 +250,11 @@ def _read_entries(file: File, options: Options) -> Source:
         return source_of(notes, frame_entries(frame), options, file.unnamed, unit="row")
     if suffix in _SHEETS:
         return _read_sheet(file, options)
-    if suffix in _LINES or (suffix != ".json" and _opening(file.head) == "{") or _is_lines(file.head):
+    if (
+        suffix in _LINES
+        or (suffix != ".json" and _opening(file.head) == "{")
+        or _is_lines(file.head)
+    ):
         read = Lines(file.path, notes)
         return source_of(notes, lines(read), options, file.unnamed, unit="line", read=read)
     size, entries = document(file.path, notes)
@@ -320,7 +349,12 @@ READERS: Registry[Reader] = Registry(
             _bundle=read_langgraph,
         ),
         Reader("lab", "the folder of a lab", matches=is_lab, _bundle=read_lab),
-        Reader("locomo", "conversations of the LoCoMo benchmark", matches=_is_locomo, _rows=_read_locomo),
+        Reader(
+            "locomo",
+            "conversations of the LoCoMo benchmark",
+            matches=_is_locomo,
+            _rows=_read_locomo,
+        ),
         Reader("beam", "chats of the BEAM benchmark", matches=is_beam, _rows=read_beam_folder),
         Reader(
             "csv",
@@ -329,7 +363,13 @@ READERS: Registry[Reader] = Registry(
             matches=_has_suffix(*_SHEETS),
             _rows=_read_sheet,
         ),
-        Reader("notes", "paragraphs, each of them a memory", _MARKDOWN, matches=_is_notes, _rows=_read_notes),
+        Reader(
+            "notes",
+            "paragraphs, each of them a memory",
+            _MARKDOWN,
+            matches=_is_notes,
+            _rows=_read_notes,
+        ),
         Reader(
             "log",
             "lines or blocks that begin with a speaker",
@@ -373,7 +413,9 @@ def find_reader(path: Path, format: str | None = None, *, head: str | None = Non
     if head is None:
         head = head_of_path(path)
     rank = {True: 0, False: 2}
-    ordered = sorted(READERS.values(), key=lambda reader: 1 if reader.owner else rank[reader._is_import])
+    ordered = sorted(
+        READERS.values(), key=lambda reader: 1 if reader.owner else rank[reader._is_import]
+    )
     for reader in ordered:
         if not (as_rows and reader._is_import) and reader._is_of(path, head):
             return reader
@@ -411,11 +453,25 @@ def source_of(
         format="records" if options.format == "csv" else options.format,
         enough=(lambda: False) if read is None else (lambda: read.done > _SAMPLE_BYTES),
     )
-    return Source(notes, rows, size) if read is None else Source(notes, rows, read.size, read.count_done)
+    return (
+        Source(notes, rows, size)
+        if read is None
+        else Source(notes, rows, read.size, read.count_done)
+    )
 
 
-def _labelled(notes: Notes, labelled: Iterable[LabelledConversation], options: Options, reader: str) -> Source:
+def _labelled(
+    notes: Notes, labelled: Iterable[LabelledConversation], options: Options, reader: str
+) -> Source:
     notes.unit = "turn"
-    notes.guessed |= {"reader": reader, "session": "conversation and session", "project": "conversation"}
-    rows = [row for one in labelled for row in one.conversation.rows(project=options.project or one.conversation.name)]
+    notes.guessed |= {
+        "reader": reader,
+        "session": "conversation and session",
+        "project": "conversation",
+    }
+    rows = [
+        row
+        for one in labelled
+        for row in one.conversation.rows(project=options.project or one.conversation.name)
+    ]
     return Source(notes, iter(enumerate(rows, 1)), len(rows), unit="turn")

@@ -23,9 +23,21 @@ from memlab.kernel.base.clock import from_micros, to_micros
 from memlab.kernel.graph import NODE_KINDS
 from memlab.kernel.schema import MEMORY, RELATIONS, is_open_word, spelled
 
-__all__ = ["Record", "Wrong", "bundle_from", "column_value", "memory_records", "records_of", "time_of", "time_text"]
+__all__ = [
+    "Record",
+    "Wrong",
+    "bundle_from",
+    "column_value",
+    "memory_records",
+    "records_of",
+    "time_of",
+    "time_text",
+]
 
-_FIRST, _LAST = to_micros(datetime.min.replace(tzinfo=UTC)), to_micros(datetime.max.replace(tzinfo=UTC))
+_FIRST, _LAST = (
+    to_micros(datetime.min.replace(tzinfo=UTC)),
+    to_micros(datetime.max.replace(tzinfo=UTC)),
+)
 _MICROS = re.compile(r"-?[0-9]{1,19}us")
 _INT64 = 2**63
 MOST_RECORDS = 20_000_000
@@ -139,7 +151,9 @@ class Wrong(InputError):
     def at(self, source: str, place: str) -> DatasetError:
         """Return the error that names the place."""
         where = f", {place}" if place else ""
-        return DatasetError(f"{source}{where}{f', field {self.field}' if self.field else ''}: {self}")
+        return DatasetError(
+            f"{source}{where}{f', field {self.field}' if self.field else ''}: {self}"
+        )
 
 
 def _expect(fits: bool, expected: str, value: object, field: str) -> None:
@@ -154,7 +168,12 @@ def column_value(name: str, value: Any) -> Any:
     if name == "id":
         return _integer(name, value)
     if name == "uses":
-        _expect(isinstance(value, list) and len(value) <= 1000, "A list of instants stands here", value, name)
+        _expect(
+            isinstance(value, list) and len(value) <= 1000,
+            "A list of instants stands here",
+            value,
+            name,
+        )
         return [_time(name, one) for one in value]
     storage = MEMORY[name].storage
     if storage == "time":
@@ -242,7 +261,9 @@ class _Reading:
 
     def _nodes(self, fields: dict[str, Any], place: str) -> None:
         kind, names = fields.get("kind"), fields.get("names")
-        _expect(kind in NODE_KINDS[1:], f"A node is one of {', '.join(NODE_KINDS[1:])}", kind, "kind")
+        _expect(
+            kind in NODE_KINDS[1:], f"A node is one of {', '.join(NODE_KINDS[1:])}", kind, "kind"
+        )
         _expect(isinstance(names, list), "A list of names stands here", names, "names")
         known = self.nodes.setdefault(str(kind), {})
         for name in names or ():
@@ -264,7 +285,9 @@ class _Reading:
         relation = fields.get("relation")
         relation = spelled(relation, RELATIONS) if isinstance(relation, str) else relation
         if not is_open_word(relation):
-            raise Wrong(f"{did_you_mean(str(relation), RELATIONS)} Not {relation!r:.60}.", "relation")
+            raise Wrong(
+                f"{did_you_mean(str(relation), RELATIONS)} Not {relation!r:.60}.", "relation"
+            )
         weight = fields.get("weight", 1.0)
         number = isinstance(weight, int | float) and not isinstance(weight, bool)
         _expect(number and 0 <= weight <= 1, "A weight lies in 0..1", weight, "weight")
@@ -328,7 +351,9 @@ def bundle_from(records: Iterable[Record], source: str) -> Bundle:
     for end in ("source", "target"):
         for row, id in enumerate(reading.edges[end]):
             if id is not None and id not in reading.ids:
-                raise Wrong(f"No memory of the file has the id {id}.", end).at(source, reading.edge_places[row])
+                raise Wrong(f"No memory of the file has the id {id}.", end).at(
+                    source, reading.edge_places[row]
+                )
     return Bundle(
         lab=str(header.get("lab", "")),
         memories=memory_frame(reading.memories),
@@ -349,7 +374,10 @@ def _check_header(fields: dict[str, Any]) -> None:
     if isinstance(schema, bool) or not isinstance(schema, int | float) or schema < 1:
         raise Wrong(f"The header names no schema that there is: {schema!r:.60}.", "schema")
     if schema > SCHEMA:
-        raise Wrong(f"It was written by a later memlab (schema {schema:g}; this one reads {SCHEMA}).", "schema")
+        raise Wrong(
+            f"It was written by a later memlab (schema {schema:g}; this one reads {SCHEMA}).",
+            "schema",
+        )
     named = isinstance(lab, str) and 0 < len(lab) <= 200
     _expect(named, "The header names the lab, in 1 to 200 characters", lab, "lab")
     _time("exported", fields.get("exported", 0))
@@ -358,5 +386,7 @@ def _check_header(fields: dict[str, Any]) -> None:
 def fields_of(value: Any, source: str, place: str) -> Mapping[str, Any]:
     """A dict of fields, or a DatasetError."""
     if not isinstance(value, dict):
-        raise DatasetError(f"{source}, {place}: A record is an object with fields, not {type(value).__name__}.")
+        raise DatasetError(
+            f"{source}, {place}: A record is an object with fields, not {type(value).__name__}."
+        )
     return value

@@ -93,7 +93,9 @@ def sources_of_folder(folder: Path, options: Options) -> Iterator[Source]:
     known format. The last source has no rows and tells of them.
     """
     if options.format == "beam" or (options.format is None and is_beam(folder, "")):
-        yield read_beam_folder(File(folder, "", Notes(folder.name, strict=options.strict), ""), options)
+        yield read_beam_folder(
+            File(folder, "", Notes(folder.name, strict=options.strict), ""), options
+        )
         return
     rest = Notes(folder.name, "file", options.strict)
     none = True
@@ -107,7 +109,9 @@ def sources_of_folder(folder: Path, options: Options) -> Iterator[Source]:
         yield source
     if none:
         first = f" The first: {rest.places[0][2]}" if rest.places else ""
-        raise DatasetError(f"{folder}: none of its files is an export or of a format that is read.{first}")
+        raise DatasetError(
+            f"{folder}: none of its files is an export or of a format that is read.{first}"
+        )
     yield Source(rest, iter(()), 0)
 
 
@@ -174,17 +178,23 @@ def _items(items: Iterable[Any], notes: Notes) -> Entries:
 # -- exports as files and folders: written whole or not at all ---
 
 
-def write_bundle(bundle: Bundle, path: Path, format: str | None, *, overwrite: bool = False) -> Path:
+def write_bundle(
+    bundle: Bundle, path: Path, format: str | None, *, overwrite: bool = False
+) -> Path:
     """Write a bundle beside and rename it, so that ``path`` is whole or untouched."""
     suffixes = {suffix: name for name in EXPORTS for suffix in READERS[name].suffixes}
     chosen = suffixes.get(path.suffix.lower()) if format is None else format
     if chosen is None:
         known = ", ".join(sorted(suffixes))
-        raise InputError(f'"{path.name}" does not say its format. Give format=..., or a suffix of {known}.')
+        raise InputError(
+            f'"{path.name}" does not say its format. Give format=..., or a suffix of {known}.'
+        )
     if chosen not in EXPORTS:
         raise UnknownName("format of an export", chosen, EXPORTS)
     if (path.exists() or path.is_symlink()) and not overwrite:
-        raise InputError(f"There is something at {path} already. Give another path, or overwrite=True.")
+        raise InputError(
+            f"There is something at {path} already. Give another path, or overwrite=True."
+        )
     if path.is_dir() and not (path / MANIFEST).is_file() and any(path.iterdir()):
         raise InputError(f"{path} is a folder that holds other things: it is not overwritten.")
     draft = path.with_name(_draft_name(path, os.getpid()))

@@ -61,7 +61,9 @@ def _jsonl_records(path: Path) -> Iterator[Record]:
     for number, line in lines_of(path):
         value = json_of(line, path.name, number)
         if not isinstance(value, dict) or len(value) != 1:
-            raise DatasetError(f'{path.name}, line {number}: A line is one record, such as {{"memory": {{...}}}}.')
+            raise DatasetError(
+                f'{path.name}, line {number}: A line is one record, such as {{"memory": {{...}}}}.'
+            )
         ((kind, fields),) = value.items()
         yield Record(kind, dict(fields_of(fields, path.name, f"line {number}")), f"line {number}")
 
@@ -93,7 +95,9 @@ def _sexp_records(text: Text) -> Iterator[Record]:
         line += text.source.count("\n", counted, form.start)
         counted = form.start
         if not form.head:
-            raise text.error(PolicySyntaxError, "A record is a form such as (memory :id 1 ...).", form)
+            raise text.error(
+                PolicySyntaxError, "A record is a form such as (memory :id 1 ...).", form
+            )
         yield Record(form.head, _fields(form, text), f"line {line}")
 
 
@@ -101,7 +105,9 @@ def _fields(form: Form, text: Text) -> dict[str, object]:
     fields: dict[str, object] = {}
     rest = form.items[1:]
     if len(rest) % 2:
-        raise text.error(PolicySyntaxError, f"({form.head} ...) takes pairs of :name and value.", form)
+        raise text.error(
+            PolicySyntaxError, f"({form.head} ...) takes pairs of :name and value.", form
+        )
     for key, value in zip(rest[::2], rest[1::2], strict=True):
         if key.kind != "keyword":
             raise text.error(PolicySyntaxError, "A name such as :text stands here.", key)
@@ -139,7 +145,9 @@ def write_markdown(bundle: Bundle, file: BinaryIO) -> None:
     for record in records_of(bundle):
         if record.kind == "memlab":
             summary = f"{len(bundle.memories):,} memories, {len(bundle.edges):,} edges, {record.fields['exported']}"
-            file.write(f"# A lab's memories\n\n{summary}\n\n{fenced('yaml', front_matter(record.fields))}\n\n".encode())
+            file.write(
+                f"# A lab's memories\n\n{summary}\n\n{fenced('yaml', front_matter(record.fields))}\n\n".encode()
+            )
         elif record.kind == "memory":
             file.write(_section(record.fields).encode())
         else:
@@ -187,11 +195,16 @@ def fenced_text(text: str) -> str:
     """
     if _ACTIVE.search(text) is None:
         return fenced("text", text)
-    return fenced("escaped", _ACTIVE.sub(lambda found: f"&#{ord(found.group())};", text.replace("&#", "&#38;#")))
+    return fenced(
+        "escaped",
+        _ACTIVE.sub(lambda found: f"&#{ord(found.group())};", text.replace("&#", "&#38;#")),
+    )
 
 
 def _unescaped(body: str) -> str:
-    return _REFERENCE.sub(lambda found: chr(int(found[1])) if int(found[1]) < 0xD800 else found[0], body)
+    return _REFERENCE.sub(
+        lambda found: chr(int(found[1])) if int(found[1]) < 0xD800 else found[0], body
+    )
 
 
 def fenced(info: str, body: str) -> str:
@@ -207,7 +220,11 @@ def file_name(id: int, text: str | None) -> str:
     >>> file_name(7, "CON: Grüße/aux?")
     '0000007-con-grusse-aux.md'
     """
-    plain = unicodedata.normalize("NFKD", (text or "")[:200].replace("ß", "ss")).encode("ascii", "ignore").decode()
+    plain = (
+        unicodedata.normalize("NFKD", (text or "")[:200].replace("ß", "ss"))
+        .encode("ascii", "ignore")
+        .decode()
+    )
     words = _WORDS.sub("-", plain.lower()).strip("-")[:48].strip("-")
     return f"{id:07}-{words}.md" if words else f"{id:07}.md"
 
@@ -216,7 +233,11 @@ def memory_page(fields: Mapping[str, Any], links: list[str], names: Mapping[int,
     """Return the page of a memory: front matter, a heading, the text in a fence, and what it is joined to."""
     about = {name: value for name, value in fields.items() if name not in ("text", "uses")}
     text = fields["text"]
-    parts = [f"---\n{front_matter(about)}\n---", f"# {heading(fields['id'], text)}", fenced_text(text)]
+    parts = [
+        f"---\n{front_matter(about)}\n---",
+        f"# {heading(fields['id'], text)}",
+        fenced_text(text),
+    ]
     lines = []
     for link in links:
         relation, _, rest = link.partition(" ")
@@ -248,19 +269,27 @@ def _markdown_records(path: Path) -> Iterator[Record]:
                 pending, header = None, True
         elif info in ("text", "escaped"):
             if pending is None or "text" in pending.fields:
-                raise DatasetError(f"{path.name}, line {line}: A text follows the fields of its memory.")
+                raise DatasetError(
+                    f"{path.name}, line {line}: A text follows the fields of its memory."
+                )
             pending.fields["text"] = body if info == "text" else _unescaped(body)
         elif info == "json":
             if pending is not None:
                 yield pending
                 pending = None
             for offset, part in enumerate(body.split("\n"), 1):
-                value = fields_of(json_of(part.encode(), path.name, line + offset), path.name, f"line {line + offset}")
+                value = fields_of(
+                    json_of(part.encode(), path.name, line + offset),
+                    path.name,
+                    f"line {line + offset}",
+                )
                 for kind, fields in value.items():
                     place = f"line {line + offset}"
                     yield Record(kind, dict(fields_of(fields, path.name, place)), place)
         else:
-            raise DatasetError(f"{path.name}, line {line}: A fence is yaml, text, escaped or json, not {info:.40}.")
+            raise DatasetError(
+                f"{path.name}, line {line}: A fence is yaml, text, escaped or json, not {info:.40}."
+            )
     if pending is not None:
         yield pending
 
@@ -296,8 +325,12 @@ def _read_fields(body: str, source: str, line: int) -> dict[str, Any]:
             continue
         name, colon, value = entry.partition(":")
         if not colon:
-            raise DatasetError(f"{source}, line {line + offset}: A field is a name, a colon and a value.")
+            raise DatasetError(
+                f"{source}, line {line + offset}: A field is a name, a colon and a value."
+            )
         if name in fields:
-            raise DatasetError(f"{source}, line {line + offset}, field {name:.60}: It is given twice.")
+            raise DatasetError(
+                f"{source}, line {line + offset}, field {name:.60}: It is given twice."
+            )
         fields[name] = json_of(value.strip().encode(), source, line + offset)
     return fields

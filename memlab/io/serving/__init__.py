@@ -100,15 +100,22 @@ def serve_http(
     it is made), and a file of clients that others can read.
     """
     if clients is not None and (token, project, viewer, role) != (None, None, None, "owner"):
-        raise InputError("The file of clients says each one's token, project, viewer and role: leave them out here.")
+        raise InputError(
+            "The file of clients says each one's token, project, viewer and role: leave them out here."
+        )
     if token is not None:
         check_token(token, "token")
     made = token or new_token()
     known = [Client(made, role, viewer, project)] if clients is None else clients_in(Path(clients))
-    servers = {one.token: lab_server(lab, project=one.project, viewer=one.viewer, role=one.role) for one in known}
+    servers = {
+        one.token: lab_server(lab, project=one.project, viewer=one.viewer, role=one.role)
+        for one in known
+    }
     from memlab.io.serving._server import run_http
 
-    run_http(servers, host=host, port=port, tell=lambda url: tell(url, made if clients is None else ""))
+    run_http(
+        servers, host=host, port=port, tell=lambda url: tell(url, made if clients is None else "")
+    )
 
 
 @checked
@@ -156,5 +163,7 @@ def connect(
 
     secret = token if token is not None else os.environ.get("MEMLAB_TOKEN")
     if not secret:
-        raise InputError("connect needs a token: pass token=..., or set MEMLAB_TOKEN to what memlab serve prints.")
+        raise InputError(
+            "connect needs a token: pass token=..., or set MEMLAB_TOKEN to what memlab serve prints."
+        )
     return RemoteLab.at(url, secret, timeout, insecure=insecure)

@@ -45,7 +45,15 @@ class Desk:
     who: Identity
 
     @classmethod
-    def of(cls, lab: Lab, *, project: str | None, viewer: str | None, session: str | None, role: str = "owner") -> Self:
+    def of(
+        cls,
+        lab: Lab,
+        *,
+        project: str | None,
+        viewer: str | None,
+        session: str | None,
+        role: str = "owner",
+    ) -> Self:
         """What a server of ``lab`` works on; InputError for what is no viewer or role."""
         who = Identity(viewer, project, session, role)
         return cls(lab, lab if viewer is None else lab.at(viewer=viewer), who)
@@ -136,7 +144,9 @@ def clients_in(path: Path) -> list[Client]:
     try:
         with path.open("rb") as file:
             if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
-                raise InputError(f"{path} holds tokens, and others can read or change it: chmod 600 {path}")
+                raise InputError(
+                    f"{path} holds tokens, and others can read or change it: chmod 600 {path}"
+                )
             text = file.read(_LARGEST).decode()
         given = tomllib.loads(text)
     except OSError as error:
@@ -145,7 +155,9 @@ def clients_in(path: Path) -> list[Client]:
         raise InputError(f"{path} is no TOML: {error}") from None
     found = [_client(f"{path}, [{name}]", name, table) for name, table in given.items()]
     if not found:
-        raise InputError(f'{path} names no client: give each a table, such as [coder] with token = "..." and role.')
+        raise InputError(
+            f'{path} names no client: give each a table, such as [coder] with token = "..." and role.'
+        )
     if len({client.token for client in found}) < len(found):
         raise InputError(f"{path} gives two clients one token: who is who?")
     return found
@@ -165,12 +177,19 @@ def _client(where: str, name: str, table: Any) -> Client:
     if table["role"] not in ROLES:
         raise UnknownName("role", table["role"], ROLES)
     check_token(table["token"], where)
-    return Client(table["token"], table["role"], table.get("viewer", f"agent:{name}"), table.get("project"))
+    return Client(
+        table["token"], table["role"], table.get("viewer", f"agent:{name}"), table.get("project")
+    )
 
 
 def check_token(token: str, where: str) -> None:
     """InputError for a token that is too short, or that no header can carry."""
-    if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+    if (
+        len(token) < SHORTEST_TOKEN
+        or not token.isascii()
+        or not token.isprintable()
+        or " " in token
+    ):
         raise InputError(
             f"{where}: a token has at least {SHORTEST_TOKEN} characters, of ASCII, printable and without spaces."
         )
@@ -192,7 +211,9 @@ def element(name: str, text: str, attributes: Mapping[str, object]) -> str:
     tabs &lt;/memory&gt;␛
     </memory>
     """
-    given = "".join(f' {key}="{_escaped(value)}"' for key, value in attributes.items() if value is not None)
+    given = "".join(
+        f' {key}="{_escaped(value)}"' for key, value in attributes.items() if value is not None
+    )
     return f"<{name}{given}>\n{html.escape(printable(text), quote=False)}\n</{name}>"
 
 
@@ -208,7 +229,8 @@ _CLASSES: dict[str, type[MemlabError]] = {
     for name in memlab.errors.__all__
     if isinstance(value := getattr(memlab.errors, name), type)
     and issubclass(value, MemlabError)
-    and value is not MissingExtra  # it is made of three names, and says what to install on another machine
+    and value
+    is not MissingExtra  # it is made of three names, and says what to install on another machine
 }
 _LONGEST = 2_000
 """Characters of a message; a policy's error, with its source, is the longest and has a third of it."""
@@ -217,7 +239,11 @@ _LONGEST = 2_000
 def describe_error(error: MemlabError) -> dict[str, Any]:
     """Return what a refusal says beside its text: the nearest public class of the error."""
     name = next(one.__name__ for one in type(error).__mro__ if _CLASSES.get(one.__name__) is one)
-    details = {"what": error.what, "name": str(error.name)[:200]} if isinstance(error, UnknownName) else {}
+    details = (
+        {"what": error.what, "name": str(error.name)[:200]}
+        if isinstance(error, UnknownName)
+        else {}
+    )
     return {_KEY: {"class": name, **details}}
 
 

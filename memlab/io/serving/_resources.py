@@ -77,7 +77,12 @@ def _json(value: Any) -> str:
 def _lab(desk: Desk, _: str) -> str:
     lab, memories = desk.seen, desk.seen.memories
     used = memories.filter(pl.col("status").is_in(RECALLABLE))
-    names = lab.facts.entities.frame().sort("mentions", descending=True)["name"].head(_MOST_NAMES).to_list()
+    names = (
+        lab.facts.entities.frame()
+        .sort("mentions", descending=True)["name"]
+        .head(_MOST_NAMES)
+        .to_list()
+    )
     path = desk.lab.io.path
     about = {
         "lab": "in memory" if path is None else path.name,
@@ -120,7 +125,9 @@ def _profile(desk: Desk, entity: str) -> str:
 
 def _narrative(desk: Desk, entity: str) -> str:
     facts = desk.seen.facts.frame(subject=entity, status=RECALLABLE)["id"].to_list()
-    own = [id for id in facts if desk.project is None or desk.seen[id].project in (None, desk.project)]
+    own = [
+        id for id in facts if desk.project is None or desk.seen[id].project in (None, desk.project)
+    ]
     text = desk.seen.facts.narrative(own).text if own else ""
     return f"{NOTE}\n{element('narrative', text, {'of': entity})}"
 
@@ -128,7 +135,12 @@ def _narrative(desk: Desk, entity: str) -> str:
 def _memory(desk: Desk, id: str) -> str:
     memory = desk.memory(_number(id, "memory"))
     row = desk.seen.memories.row(memory.id - 1, named=True)
-    return _json({"note": NOTE, "memory": {name: value for name, value in row.items() if value not in (None, [])}})
+    return _json(
+        {
+            "note": NOTE,
+            "memory": {name: value for name, value in row.items() if value not in (None, [])},
+        }
+    )
 
 
 def _recall(desk: Desk, number: str) -> str:
@@ -141,10 +153,19 @@ def _recall(desk: Desk, number: str) -> str:
 def _terms(desk: Desk, number: str) -> str:
     slate = desk.slate(_number(number, "recall"))
     hits = logged_hits(desk.seen.io.store, slate.decision)
-    memories = [{"id": hit.id, "score": hit.score, "terms": hit.explain().frame.to_dicts()} for hit in hits]
+    memories = [
+        {"id": hit.id, "score": hit.score, "terms": hit.explain().frame.to_dicts()} for hit in hits
+    ]
     policy = hits.pack.policies["recall-score"]
     asked = {"recall": slate.decision, "query": printable(slate.query)}
-    return _json({**asked, "policy": f"{hits.pack.name}/{policy.name}", "hash": policy.hash, "memories": memories})
+    return _json(
+        {
+            **asked,
+            "policy": f"{hits.pack.name}/{policy.name}",
+            "hash": policy.hash,
+            "memories": memories,
+        }
+    )
 
 
 def _slates(desk: Desk, _: str) -> str:
@@ -160,14 +181,24 @@ def _verdict(desk: Desk, missing: str) -> str:
     try:
         found = desk.seen.verdict(missing=cast("Literal['zero']", missing) if missing else None)
     except InputError as error:
-        more = "" if missing else f" Read it as {address('verdict', 'zero')}, or with another of these words."
+        more = (
+            ""
+            if missing
+            else f" Read it as {address('verdict', 'zero')}, or with another of these words."
+        )
         raise InputError(f"{error}{more}") from None
     return printable("\n".join(one.sentence for one in found))
 
 
 def _language(desk: Desk, _: str) -> str:
-    words = [{"name": one.name, "kind": one.kind, "shape": one.shape, "doc": one.doc} for one in vocabulary()]
-    slots = {name: {"returns": slot.signature.returns, "decides": slot.doc} for name, slot in SLOTS.items()}
+    words = [
+        {"name": one.name, "kind": one.kind, "shape": one.shape, "doc": one.doc}
+        for one in vocabulary()
+    ]
+    slots = {
+        name: {"returns": slot.signature.returns, "decides": slot.doc}
+        for name, slot in SLOTS.items()
+    }
     settings = {name: {"type": one.type, "doc": one.doc} for name, one in SETTINGS.items()}
     return _json({"dialect": DIALECT, "words": words, "slots": slots, "settings": settings})
 
@@ -175,8 +206,16 @@ def _language(desk: Desk, _: str) -> str:
 def _slot(desk: Desk, name: str) -> str:
     slot = slot_named(name)
     signature = slot.signature
-    inputs = {one.name: {"type": one.type, "doc": one.doc, "words": one.words} for one in signature.inputs.values()}
-    given = {"returns": signature.returns, "words": signature.words, "fields": signature.fields, "inputs": inputs}
+    inputs = {
+        one.name: {"type": one.type, "doc": one.doc, "words": one.words}
+        for one in signature.inputs.values()
+    }
+    given = {
+        "returns": signature.returns,
+        "words": signature.words,
+        "fields": signature.fields,
+        "inputs": inputs,
+    }
     return _json({"slot": name, "decides": slot.doc, **given})
 
 
@@ -196,9 +235,15 @@ RECALL_APP = "ui://memlab/recall.html"
 """What a host that speaks MCP Apps shows beside the answer of ``recall``: each score as its terms, and two buttons."""
 APP_MIME = "text/html;profile=mcp-app"
 FIXED = (
-    Resource(address("lab"), "What this memory holds: counts by kind, projects, entities, the live pack.", _lab),
     Resource(
-        address("policies"), "The live pack: every slot with the hash of its policy, and the settings.", _policies
+        address("lab"),
+        "What this memory holds: counts by kind, projects, entities, the live pack.",
+        _lab,
+    ),
+    Resource(
+        address("policies"),
+        "The live pack: every slot with the hash of its policy, and the settings.",
+        _policies,
     ),
     Resource(
         address("slates"),
@@ -212,8 +257,15 @@ FIXED = (
         _verdict,
         _TEXT,
     ),
-    Resource(address("language"), "The language of policies: its words, slots and settings.", _language),
-    Resource(RECALL_APP, "Why a recall showed what it showed, for the user to see and judge.", _app, APP_MIME),
+    Resource(
+        address("language"), "The language of policies: its words, slots and settings.", _language
+    ),
+    Resource(
+        RECALL_APP,
+        "Why a recall showed what it showed, for the user to see and judge.",
+        _app,
+        APP_MIME,
+    ),
 )
 """What has one address."""
 
@@ -226,7 +278,9 @@ NAMED = (
         _TEXT,
         named="number",
     ),
-    Resource(address("terms"), "The terms of each score of a recall, as data.", _terms, named="number"),
+    Resource(
+        address("terms"), "The terms of each score of a recall, as data.", _terms, named="number"
+    ),
     Resource(
         address("profile"),
         "What holds of a person or thing, in prose; of the user: user.",
@@ -235,7 +289,11 @@ NAMED = (
         named="entity",
     ),
     Resource(
-        address("narrative"), "What holds of a person or thing, as a line of facts.", _narrative, _TEXT, named="entity"
+        address("narrative"),
+        "What holds of a person or thing, as a line of facts.",
+        _narrative,
+        _TEXT,
+        named="entity",
     ),
     Resource(
         address("verdict"),
@@ -244,7 +302,14 @@ NAMED = (
         _TEXT,
         named="missing",
     ),
-    Resource(address("policy"), "The source of the live policy of a slot.", _policy, _TEXT, named="slot"),
-    Resource(address("slot"), "What a policy of a slot may read, and what it returns.", _slot, named="slot"),
+    Resource(
+        address("policy"), "The source of the live policy of a slot.", _policy, _TEXT, named="slot"
+    ),
+    Resource(
+        address("slot"),
+        "What a policy of a slot may read, and what it returns.",
+        _slot,
+        named="slot",
+    ),
 )
 """What has an address for each name or number."""

@@ -26,7 +26,14 @@ from starlette.responses import JSONResponse
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from memlab.errors import InputError, MemlabError, NotPermitted, ReadOnlyLab, UnknownName, did_you_mean
+from memlab.errors import (
+    InputError,
+    MemlabError,
+    NotPermitted,
+    ReadOnlyLab,
+    UnknownName,
+    did_you_mean,
+)
 from memlab.io.serving._desk import NOTE, Desk, describe_error
 from memlab.io.serving._resources import FIXED, NAMED, read
 from memlab.io.serving.forms import LONGEST_REQUEST, faults_of, schema_of
@@ -51,7 +58,9 @@ def server_of(desk: Desk) -> Server[Any]:
     tools = {tool.name: tool for tool in TOOLS if desk.writes or not tool.writes}
     declared = {name: _declared(tool) for name, tool in tools.items()}
 
-    async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list_tools(
+        _: Context, __: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
         return types.ListToolsResult(tools=list(declared.values()))
 
     def input_schema(name: str) -> Mapping[str, Any] | None:
@@ -72,30 +81,44 @@ def server_of(desk: Desk) -> Server[Any]:
         answer = said.answer.model_dump(mode="json", exclude_defaults=True)
         return types.CallToolResult(content=[_text(said.text)], structured_content=answer)
 
-    async def list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+    async def list_resources(
+        _: Context, __: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
         return types.ListResourcesResult(
             resources=[
-                types.Resource(name=one.name, uri=one.uri, description=one.about, mime_type=one.mime) for one in FIXED
+                types.Resource(
+                    name=one.name, uri=one.uri, description=one.about, mime_type=one.mime
+                )
+                for one in FIXED
             ]
         )
 
-    async def list_templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+    async def list_templates(
+        _: Context, __: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(
             resource_templates=[
                 types.ResourceTemplate(
-                    name=one.name, uri_template=one.template, description=one.about, mime_type=one.mime
+                    name=one.name,
+                    uri_template=one.template,
+                    description=one.about,
+                    mime_type=one.mime,
                 )
                 for one in NAMED
             ]
         )
 
-    async def read_resource(_: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read_resource(
+        _: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
         uri = str(params.uri)
         try:
             text, mime = await _in_thread(read, desk, uri)
         except MemlabError as error:
             code = types.INVALID_PARAMS if isinstance(error, InputError) else types.INTERNAL_ERROR
-            raise MCPError(code=code, message=str(error), data={"uri": printable(uri[:200])}) from error
+            raise MCPError(
+                code=code, message=str(error), data={"uri": printable(uri[:200])}
+            ) from error
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=params.uri, text=text, mime_type=mime)]
         )
@@ -151,7 +174,9 @@ def _no_tool(desk: Desk, name: str, known: list[str]) -> MemlabError:
 
 def _refused(error: MemlabError, tool: str | None = None) -> types.CallToolResult:
     message = f"{tool}: {error}" if tool else str(error)
-    return types.CallToolResult(content=[_text(printable(message))], is_error=True, _meta=describe_error(error))
+    return types.CallToolResult(
+        content=[_text(printable(message))], is_error=True, _meta=describe_error(error)
+    )
 
 
 def _text(text: str) -> types.TextContent:
@@ -177,7 +202,9 @@ async def _stdio(server: Server[Any]) -> None:
 
 
 @asynccontextmanager
-async def _answering(read: Any, write: Any) -> AsyncIterator[MemoryObjectReceiveStream[SessionMessage | Exception]]:
+async def _answering(
+    read: Any, write: Any
+) -> AsyncIterator[MemoryObjectReceiveStream[SessionMessage | Exception]]:
     """The messages of a client; a line that is none is answered by an error, which the SDK would only log."""
     sender, receiver = anyio.create_memory_object_stream[SessionMessage | Exception]()
 
@@ -202,15 +229,21 @@ def _no_message(fault: Exception) -> types.JSONRPCError:
         if unread
         else (types.INVALID_REQUEST, "This line is no message of JSON-RPC 2.0; nothing was done.")
     )
-    return types.JSONRPCError(jsonrpc="2.0", id=None, error=types.ErrorData(code=code, message=message))
+    return types.JSONRPCError(
+        jsonrpc="2.0", id=None, error=types.ErrorData(code=code, message=message)
+    )
 
 
-def run_http(servers: Mapping[str, Server[Any]], *, host: str, port: int, tell: Callable[[str], object]) -> None:
+def run_http(
+    servers: Mapping[str, Server[Any]], *, host: str, port: int, tell: Callable[[str], object]
+) -> None:
     """Serve until SIGINT or SIGTERM, each token its own server. No session is kept between two requests."""
     bound = listening(port, host)
     names = own_names(bound.getsockname()[1], host)
     hosts = sorted(names)
-    security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[f"http://{name}" for name in hosts])
+    security = TransportSecuritySettings(
+        allowed_hosts=hosts, allowed_origins=[f"http://{name}" for name in hosts]
+    )
     apps = {
         token: server.streamable_http_app(
             json_response=True,
@@ -229,7 +262,9 @@ def run_http(servers: Mapping[str, Server[Any]], *, host: str, port: int, tell: 
             yield
 
     outer = Starlette(routes=[Mount("/", _Guarded(apps))], lifespan=running)
-    config = uvicorn.Config(outer, log_level="warning", access_log=False, timeout_graceful_shutdown=_LAST_ANSWERS)
+    config = uvicorn.Config(
+        outer, log_level="warning", access_log=False, timeout_graceful_shutdown=_LAST_ANSWERS
+    )
     shown = f"[{host}]" if ":" in host else host
     tell(f"http://{shown}:{bound.getsockname()[1]}/mcp")
     uvicorn.Server(config).run(sockets=[bound])
@@ -244,7 +279,9 @@ class _Guarded:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self._asked(scope)
         if app is None:
-            said = {"error": "A request needs the header Authorization: Bearer TOKEN, with the token of memlab serve."}
+            said = {
+                "error": "A request needs the header Authorization: Bearer TOKEN, with the token of memlab serve."
+            }
             refusal = JSONResponse(said, status_code=401, headers={"WWW-Authenticate": "Bearer"})
             await refusal(scope, receive, send)
         else:
@@ -253,6 +290,8 @@ class _Guarded:
     def _asked(self, scope: Scope) -> ASGIApp | None:
         """The application whose token a request has; every token is compared, so that the time tells of none."""
         given = [value for name, value in scope["headers"] if name == b"authorization"]
-        kind, _, token = given[0].decode("latin-1").partition(" ") if len(given) == 1 else ("", "", "")
+        kind, _, token = (
+            given[0].decode("latin-1").partition(" ") if len(given) == 1 else ("", "", "")
+        )
         fits = [app for known, app in self._apps.items() if matches(token.strip(), known)]
         return fits[0] if fits and kind.lower() == "bearer" else None

@@ -126,9 +126,18 @@ class RemoteHits(Sequence[Found], Displayed):
     def frame(self) -> pl.DataFrame:
         """A row for each hit, best first: rank, memory_id, score, and the other fields of a hit."""
         schema: dict[str, Any] = dict.fromkeys(Found.model_fields, pl.String)
-        schema |= {"id": pl.Int64, "score": pl.Float64, "tags": pl.List(pl.String), "probe": pl.Boolean}
+        schema |= {
+            "id": pl.Int64,
+            "score": pl.Float64,
+            "tags": pl.List(pl.String),
+            "probe": pl.Boolean,
+        }
         rows = pl.DataFrame([hit.model_dump() for hit in self], schema=schema)
-        rows = rows.rename({"id": "memory_id"}).with_row_index("rank", 1).with_columns(pl.col("rank").cast(pl.Int64))
+        rows = (
+            rows.rename({"id": "memory_id"})
+            .with_row_index("rank", 1)
+            .with_columns(pl.col("rank").cast(pl.Int64))
+        )
         return rows.select("rank", "memory_id", "score", pl.exclude("rank", "memory_id", "score"))
 
     def __len__(self) -> int:
@@ -139,7 +148,11 @@ class RemoteHits(Sequence[Found], Displayed):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Found]: ...
     def __getitem__(self, index: int | slice) -> Found | Sequence[Found]:
-        return self.answer.memories[index] if isinstance(index, slice) else item(self.answer.memories, index, "hit")
+        return (
+            self.answer.memories[index]
+            if isinstance(index, slice)
+            else item(self.answer.memories, index, "hit")
+        )
 
     def __iter__(self) -> Iterator[Found]:
         return iter(self.answer.memories)
@@ -163,9 +176,13 @@ def _takes(form: type[BaseModel]) -> Callable[[_Verb], _Verb]:
 
     def signed(verb: _Verb) -> _Verb:
         own = inspect.signature(verb, eval_str=False)
-        named = [one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        named = [
+            one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
         others = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=one.annotation)
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=one.annotation
+            )
             for name, one in form.model_fields.items()
             if name not in own.parameters
         ]
@@ -231,10 +248,14 @@ class RemoteLab:
         **options
             Other arguments of the tool ``recall``: ``limit``, ``project``, ``session``, ``again``.
         """
-        return RemoteHits(query, self._call("recall", RecallForm, RecallAnswer, {"query": query, **options}))
+        return RemoteHits(
+            query, self._call("recall", RecallForm, RecallAnswer, {"query": query, **options})
+        )
 
     @_takes(FeedbackForm)
-    def feedback(self, memories: Memories = (), outcome: str | None = None, **options: Any) -> FeedbackAnswer:
+    def feedback(
+        self, memories: Memories = (), outcome: str | None = None, **options: Any
+    ) -> FeedbackAnswer:
         """Record feedback on memories, or on an answer that was made of a recall.
 
         Parameters
@@ -272,9 +293,13 @@ class RemoteLab:
         """
         return self._call("context", ContextForm, ContextAnswer, {"task": task, **options})
 
-    def _call(self, tool: str, form: type[BaseModel], answer: type[_A], given: dict[str, Any]) -> _A:
+    def _call(
+        self, tool: str, form: type[BaseModel], answer: type[_A], given: dict[str, Any]
+    ) -> _A:
         try:
-            arguments = form.model_validate(given).model_dump(mode="json", exclude_unset=True, exclude_none=True)
+            arguments = form.model_validate(given).model_dump(
+                mode="json", exclude_unset=True, exclude_none=True
+            )
         except ValidationError as error:
             raise InputError(f"{tool}: {faults_of(error, form)}") from None
         asked = {"name": tool, "arguments": arguments}
@@ -283,9 +308,13 @@ class RemoteLab:
             body = json.dumps(message, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             half = error.object[error.start]
-            raise InputError(f"{tool}: a text holds half of a character ({half!a}), which no text can.") from None
+            raise InputError(
+                f"{tool}: a text holds half of a character ({half!a}), which no text can."
+            ) from None
         if len(body) > LONGEST_REQUEST:
-            raise InputError(f"{tool}: the request has {len(body):,} bytes; the server takes {LONGEST_REQUEST:,}.")
+            raise InputError(
+                f"{tool}: the request has {len(body):,} bytes; the server takes {LONGEST_REQUEST:,}."
+            )
         result = self._result(self._post(body), tool)
         try:
             return answer.model_validate(result.structured)
@@ -311,18 +340,27 @@ class RemoteLab:
                 f"{self.url} refuses the token (status {reply.status}). Nothing was done: check the token."
             )
         if reply.status != 200:
-            raise self._no_answer(_meaning(reply.status), sent=reply.status < 300 or reply.status >= 500)
+            raise self._no_answer(
+                _meaning(reply.status), sent=reply.status < 300 or reply.status >= 500
+            )
         try:
             message = _Message.model_validate_json(reply.body)
         except ValidationError:
-            raise self._no_answer("what it sends is no message of memlab serve", sent=True) from None
+            raise self._no_answer(
+                "what it sends is no message of memlab serve", sent=True
+            ) from None
         if message.error is not None:
             why = clip(message.error.message, 300)
-            raise MemlabError(f"{tool}: the server at {self.url} failed, maybe after writing: {why}")
+            raise MemlabError(
+                f"{tool}: the server at {self.url} failed, maybe after writing: {why}"
+            )
         if message.result is None:
             raise self._no_answer("its message has no result", sent=True)
         if message.result.refused:
-            text = " ".join(one.text for one in message.result.content) or f"{tool}: refused without a reason"
+            text = (
+                " ".join(one.text for one in message.result.content)
+                or f"{tool}: refused without a reason"
+            )
             raise restore_error(message.result.beside, text)
         return message.result
 
@@ -358,7 +396,9 @@ def _meaning(status: int) -> str:
         413: "the request is too large for it",
         421: "it is addressed by another name or port than its own; a tunnel needs the same port at both ends",
     }
-    redirected = "it redirects, and a token is not sent elsewhere" if 300 <= status < 400 else "it failed"
+    redirected = (
+        "it redirects, and a token is not sent elsewhere" if 300 <= status < 400 else "it failed"
+    )
     return f"status {status}: {known.get(status, redirected)}"
 
 

@@ -62,7 +62,9 @@ class Tool(Generic[_Given]):
 
 
 def _remember(desk: Desk, given: RememberForm) -> Said:
-    fields: dict[str, Any] = given.model_dump(exclude={"text", "replaces", "project", "session"}, exclude_defaults=True)
+    fields: dict[str, Any] = given.model_dump(
+        exclude={"text", "replaces", "project", "session"}, exclude_defaults=True
+    )
     if given.replaces is not None:
         return _replace(desk, given, fields)
     desk.who.check_writes()
@@ -89,7 +91,12 @@ def _replace(desk: Desk, given: RememberForm, fields: dict[str, Any]) -> Said:
 
 
 def _remembered(
-    desk: Desk, id: int, outcome: str, superseded: list[int], redacted: list[str], notes: Sequence[str] = ()
+    desk: Desk,
+    id: int,
+    outcome: str,
+    superseded: list[int],
+    redacted: list[str],
+    notes: Sequence[str] = (),
 ) -> Said:
     memory = Found.of(desk.lab[id])
     said = {"added": "Remembered", "merged": "Merged into what was known", "replaced": "Remembered"}
@@ -131,11 +138,16 @@ def _recall(desk: Desk, given: RecallForm) -> Said:
         redacted=tuple(finding.type for finding in hits.redacted),
         given_before=before,
     )
-    left_out = f" {len(before)} that this session was given before are left out; again=true shows them." * bool(before)
+    left_out = (
+        f" {len(before)} that this session was given before are left out; again=true shows them."
+        * bool(before)
+    )
     number = "This recall is not logged" if hits.decision is None else f"Recall {hits.decision}"
     if not found:
         return Said(
-            answer, hits.off or f"{number}: nothing {'more ' * bool(before)}that is remembered answers this.{left_out}"
+            answer,
+            hits.off
+            or f"{number}: nothing {'more ' * bool(before)}that is remembered answers this.{left_out}",
         )
     lines = [
         element(
@@ -153,7 +165,10 @@ def _recall(desk: Desk, given: RecallForm) -> Said:
         )
         for one in found
     ]
-    return Said(answer, "\n".join([f"{number}, {len(found)} memories, the best first.{left_out} {NOTE}", *lines]))
+    return Said(
+        answer,
+        "\n".join([f"{number}, {len(found)} memories, the best first.{left_out} {NOTE}", *lines]),
+    )
 
 
 def _forget(desk: Desk, given: ForgetForm) -> Said:
@@ -181,15 +196,22 @@ def _feedback(desk: Desk, given: FeedbackForm) -> Said:
     if given.outcome is not None and not given.memories and shown is None:
         raise InputError("Say with `memories` or with `recall` what the `outcome` is of.")
     if given.answer is not None and given.recall is None:
-        raise InputError("Say with `recall` what the `answer` was made of: the number that recall and context give.")
+        raise InputError(
+            "Say with `recall` what the `answer` was made of: the number that recall and context give."
+        )
     judged: list[Judged] = []
     notice: str | None = None
     if given.outcome is not None:
         memories = desk.memories(given.memories or list(shown or ()))
         ids = [memory.id for memory in memories if memory.status != "purged"]
-        rows = [{"memory": id, "outcome": given.outcome, "decision": given.recall, "source": "agent"} for id in ids]
+        rows = [
+            {"memory": id, "outcome": given.outcome, "decision": given.recall, "source": "agent"}
+            for id in ids
+        ]
         logged = desk.lab.feedback(rows)
-        judged = [Judged(memory=one.memory, outcome=given.outcome, recall=one.decision) for one in logged]
+        judged = [
+            Judged(memory=one.memory, outcome=given.outcome, recall=one.decision) for one in logged
+        ]
         notice = next((repr(one.notice) for one in logged if one.notice is not None), None)
     credited: list[Credited] = []
     if given.answer is not None and given.recall is not None:
@@ -199,7 +221,11 @@ def _feedback(desk: Desk, given: FeedbackForm) -> Said:
             for row in frame.iter_rows(named=True)
         ]
     said = [f"memory {one.memory}: {one.outcome}" for one in judged]
-    said += [f"memory {one.memory}: reward {one.reward:.2f}" for one in credited if one.status == "logged"]
+    said += [
+        f"memory {one.memory}: reward {one.reward:.2f}"
+        for one in credited
+        if one.status == "logged"
+    ]
     text = f"Logged: {'; '.join(said) or 'nothing new'}."
     if notice is not None:
         text += f" Tell the user, who alone decides: {notice}"
@@ -220,15 +246,24 @@ def _context(desk: Desk, given: ContextForm) -> Said:
         for row in made.frame.iter_rows(named=True)
     ]
     answer = ContextAnswer(
-        recall=made.decision, text=str(made), tokens=made.tokens, memories=tuple(held), left_out=len(made.left_out)
+        recall=made.decision,
+        text=str(made),
+        tokens=made.tokens,
+        memories=tuple(held),
+        left_out=len(made.left_out),
     )
     number = "Not logged" if made.decision is None else f"Recall {made.decision}"
     if not held:
         if made.hits.off is not None:
             return Said(answer, made.hits.off)
-        return Said(answer, f"{number}: nothing that is remembered is of use for this, or not for the first time.")
+        return Said(
+            answer,
+            f"{number}: nothing that is remembered is of use for this, or not for the first time.",
+        )
     ids = ", ".join(str(one.id) for one in held)
-    return Said(answer, f"{made}\n{number}, memories {ids} in this order; {answer.left_out} left out.")
+    return Said(
+        answer, f"{made}\n{number}, memories {ids} in this order; {answer.left_out} left out."
+    )
 
 
 TOOLS: tuple[Tool[Any], ...] = (

@@ -33,7 +33,10 @@ Micros = int
 
 When = Annotated[
     datetime | date | str | int,
-    Taken("a datetime, an ISO 8601 string or microseconds", lambda when: datable(to_micros(when), "a time")),
+    Taken(
+        "a datetime, an ISO 8601 string or microseconds",
+        lambda when: datable(to_micros(when), "a time"),
+    ),
 ]
 """An instant, as a caller may give it: a datetime, a date, an ISO 8601 string, or microseconds since 1970-01-01 UTC.
 
@@ -41,7 +44,9 @@ When = Annotated[
 time zone is UTC. An int is microseconds, not seconds. The year is 1 to 9998.
 """
 
-Clock = Annotated[Callable[[], Micros], Taken("a function that gives microseconds", lambda clock: _clock(clock))]
+Clock = Annotated[
+    Callable[[], Micros], Taken("a function that gives microseconds", lambda clock: _clock(clock))
+]
 
 Span = Annotated[float, Within(-1e15, 1e15)]
 """What can be added to a time without an overflow; whether a calendar has the sum is seen then."""
@@ -75,7 +80,9 @@ class ManualClock:
         return self.now
 
     @checked
-    def advance(self, *, days: Span = 0, hours: Span = 0, minutes: Span = 0, seconds: Span = 0) -> None:
+    def advance(
+        self, *, days: Span = 0, hours: Span = 0, minutes: Span = 0, seconds: Span = 0
+    ) -> None:
         """Move the clock by so much; back, where it is negative."""
         passed = round(days * DAY + hours * HOUR + minutes * (HOUR // 60) + seconds * 1_000_000)
         self.now = datable(self.now + passed, "The clock")
@@ -95,7 +102,9 @@ class _Checked:
     def __call__(self) -> Micros:
         now = self.clock()
         if type(now) is not int:
-            raise InputError(f"{self.clock.where} gives microseconds since 1970, a whole number, not {shown(now)}.")
+            raise InputError(
+                f"{self.clock.where} gives microseconds since 1970, a whole number, not {shown(now)}."
+            )
         return datable(now, self.clock.where)
 
 
@@ -104,14 +113,18 @@ def _clock(clock: Any) -> Clock:
         known: Clock = clock
         return known
     if not callable(clock):
-        raise InputError(f"A clock is a function that gives microseconds since 1970, not {shown(clock)}.")
+        raise InputError(
+            f"A clock is a function that gives microseconds since 1970, not {shown(clock)}."
+        )
     return _Checked(Called(clock, "The clock"))
 
 
 def to_micros(when: When) -> Micros:
     """Microseconds since 1970 of a datetime, an ISO 8601 string or an int that already is one."""
     if isinstance(when, bool):
-        raise InputError(f"A time must be a datetime, an ISO 8601 string or microseconds, not {when!r}.")
+        raise InputError(
+            f"A time must be a datetime, an ISO 8601 string or microseconds, not {when!r}."
+        )
     if isinstance(when, int):
         return when
     if isinstance(when, date) and not isinstance(when, datetime):
@@ -121,9 +134,13 @@ def to_micros(when: When) -> Micros:
         try:
             when = datetime.fromisoformat(when)
         except ValueError:
-            raise InputError(f'"{when}" is not an ISO 8601 time such as 2026-11-01T14:30:00.') from None
+            raise InputError(
+                f'"{when}" is not an ISO 8601 time such as 2026-11-01T14:30:00.'
+            ) from None
     if not isinstance(when, datetime):
-        raise InputError(f"A time must be a datetime, an ISO 8601 string or microseconds, not {type(when).__name__}.")
+        raise InputError(
+            f"A time must be a datetime, an ISO 8601 string or microseconds, not {type(when).__name__}."
+        )
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)
     return (when - _EPOCH) // _MICROSECOND

@@ -13,7 +13,16 @@ from pathlib import Path
 
 from memlab.errors import DamagedLab, LabError, MemlabError, ReadOnlyLab
 
-__all__ = ["checksum_of", "is_url", "read_sealed", "refusal", "sync", "sync_open", "write_sealed", "writing"]
+__all__ = [
+    "checksum_of",
+    "is_url",
+    "read_sealed",
+    "refusal",
+    "sync",
+    "sync_open",
+    "write_sealed",
+    "writing",
+]
 
 _CHUNK = 1 << 22
 _SEAL = 9
@@ -85,10 +94,14 @@ def refusal(what: str, error: Exception) -> LabError:
     """What a disk that refused ``what`` means."""
     code = error.errno if isinstance(error, OSError) else None
     if code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return LabError(f"{what} cannot be written: the disk is full. Free some space and try again.")
+        return LabError(
+            f"{what} cannot be written: the disk is full. Free some space and try again."
+        )
     if code in (errno.EACCES, errno.EPERM, errno.EROFS):
         return ReadOnlyLab(f"{what} cannot be written: {os.strerror(code)}.")
-    return LabError(f"{what} cannot be written: {(error.strerror if isinstance(error, OSError) else None) or error}.")
+    return LabError(
+        f"{what} cannot be written: {(error.strerror if isinstance(error, OSError) else None) or error}."
+    )
 
 
 def is_url(path: str | Path) -> bool:

@@ -66,7 +66,11 @@ class Markup(str):
         >>> Markup("<b>{}</b>").format("a < b")
         '<b>a &lt; b</b>'
         """
-        return Markup(super().format(*map(_escaped, values), **{name: _escaped(one) for name, one in named.items()}))
+        return Markup(
+            super().format(
+                *map(_escaped, values), **{name: _escaped(one) for name, one in named.items()}
+            )
+        )
 
 
 Columns: TypeAlias = "Sequence[tuple[str, str | Callable[[Mapping[str, Any]], object]]]"
@@ -142,7 +146,11 @@ def render_html(shown: object) -> Markup:
 
 def render_text(shown: object, width: int | None = None) -> str:
     """Return the text of the same parts: an empty line between two, and in a list of texts a line each."""
-    parts = [shown] if isinstance(shown, str | Table) or not isinstance(shown, Iterable) else list(shown)
+    parts = (
+        [shown]
+        if isinstance(shown, str | Table) or not isinstance(shown, Iterable)
+        else list(shown)
+    )
     blocks = (_block(part, width) for part in parts if part is not None)
     return printable("\n\n".join("\n".join(block) for block in blocks if block))
 
@@ -151,7 +159,11 @@ def _block(part: object, width: int | None) -> list[str]:
     if isinstance(part, Table):
         rows = [list(map(_plain, row)) for row in part.rows]
         title = wrap(str(part.title), width) if part.title else []
-        lines = text_table(part.heads, rows, left=part.left, width=width, optional=part.optional) if rows else []
+        lines = (
+            text_table(part.heads, rows, left=part.left, width=width, optional=part.optional)
+            if rows
+            else []
+        )
         return [*title, *lines, *(line for note in part.notes for line in wrap(note, width))]
     texts = [part] if isinstance(part, str) or not isinstance(part, Iterable) else part
     return [line for text in texts for line in wrap(str(text), width)]
@@ -161,7 +173,9 @@ def _plain(cell: object) -> str:
     return "" if cell is None else str(cell)
 
 
-def format_rows(rows: Iterable[Mapping[str, Any]], columns: Columns) -> tuple[list[str], list[list[str]]]:
+def format_rows(
+    rows: Iterable[Mapping[str, Any]], columns: Columns
+) -> tuple[list[str], list[list[str]]]:
     """Return the heads and the cells of a table from rows of values.
 
     A column is its head and a template, such as ``"[{low:.2f}, {high:.2f}]"``, or a function of the row. A template is
@@ -206,7 +220,11 @@ def code_block(text: object) -> Markup:
 
 
 def table(
-    title: object, heads: Sequence[str], rows: Iterable[Sequence[object]], *, notes: Iterable[str] = ()
+    title: object,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    notes: Iterable[str] = (),
 ) -> Markup:
     """Return the HTML of a ``Table``.
 
@@ -230,16 +248,26 @@ def _table_html(shown: Table) -> Markup:
 
     head = line("th", [html.escape(name) for name in shown.heads]) if escaped else ""
     body = "".join(line("td", row) for row in escaped)
-    whole = f"<table style='margin:0'><thead>{head}</thead><tbody>{body}</tbody></table>" if escaped else ""
-    below = "".join(f"<p style='opacity:.7;margin:.2em 0'>{_escaped(note)}</p>" for note in shown.notes)
+    whole = (
+        f"<table style='margin:0'><thead>{head}</thead><tbody>{body}</tbody></table>"
+        if escaped
+        else ""
+    )
+    below = "".join(
+        f"<p style='opacity:.7;margin:.2em 0'>{_escaped(note)}</p>" for note in shown.notes
+    )
     frame = "overflow:auto" + (f";max-height:{_HIGHEST}" if len(escaped) > _TALL else "")
-    return Markup(f"<div style='{frame}'>{paragraph(shown.title) if shown.title else ''}{whole}{below}</div>")
+    return Markup(
+        f"<div style='{frame}'>{paragraph(shown.title) if shown.title else ''}{whole}{below}</div>"
+    )
 
 
 def details(summary: object, inside: object, *, opened: bool = False) -> Markup:
     """Return a line that opens to parts, without a script."""
     start = "<details open>" if opened else "<details>"
-    return Markup(f"{start}<summary dir='auto'>{_escaped(summary)}</summary>{render_html(inside)}</details>")
+    return Markup(
+        f"{start}<summary dir='auto'>{_escaped(summary)}</summary>{render_html(inside)}</details>"
+    )
 
 
 def box(inside: object) -> Markup:
@@ -313,7 +341,8 @@ def bar(value: float | None, top: float, *, signed: bool = True) -> Markup:
     halves = (drawn, "") if value < 0 else ("", drawn)
     edge = "border-right:1px solid rgba(128,128,128,.6)"
     inside = "".join(
-        f"<div style='width:5em;{style}'>{half}</div>" for style, half in zip((edge, ""), halves, strict=True)
+        f"<div style='width:5em;{style}'>{half}</div>"
+        for style, half in zip((edge, ""), halves, strict=True)
     )
     return Markup(f"<div style='display:flex'>{inside}</div>")
 

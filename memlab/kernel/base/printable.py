@@ -7,7 +7,9 @@ import re
 __all__ = ["json_safe", "printable"]
 
 _UNKNOWN = "\ufffd"
-_PICTURES = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"} | {0x7F: "\u2421"}
+_PICTURES = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"} | {
+    0x7F: "\u2421"
+}
 _C1 = range(0x80, 0xA0)
 _DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 """Embeddings, overrides and isolates. Marks of direction reorder nothing around them, and Arabic needs them."""

@@ -57,4 +57,8 @@ class _Lines:
         self._done += n
         if monotonic() >= self._next:
             self._next = monotonic() + _SECONDS_PER_LINE
-            print(f"{self._desc}{self._done:,.0f} of {self._total:,} ({self._unit})", file=sys.stderr, flush=True)
+            print(
+                f"{self._desc}{self._done:,.0f} of {self._total:,} ({self._unit})",
+                file=sys.stderr,
+                flush=True,
+            )

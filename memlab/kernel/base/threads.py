@@ -16,7 +16,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, Self
 
-__all__ = ["Background", "Finished", "Holder", "ThreadLock", "Worker", "free_interrupted", "watch_interrupts"]
+__all__ = [
+    "Background",
+    "Finished",
+    "Holder",
+    "ThreadLock",
+    "Worker",
+    "free_interrupted",
+    "watch_interrupts",
+]
 
 
 class Holder(Protocol):
@@ -115,7 +123,12 @@ class Worker:
     """
 
     def __init__(
-        self, name: str, step: Callable[[], float | None], *, delay: float = 0.0, after_error: float = 1.0
+        self,
+        name: str,
+        step: Callable[[], float | None],
+        *,
+        delay: float = 0.0,
+        after_error: float = 1.0,
     ) -> None:
         self._name, self._step, self._delay, self._after_error = name, step, delay, after_error
         self._work, self._stopping = threading.Event(), threading.Event()
@@ -136,7 +149,9 @@ class Worker:
         """Begin with the first step now; nothing if it has begun."""
         with self._starting:
             if self._thread is None and not self._stopping.is_set():
-                self._thread = threading.Thread(target=self._run, name=f"memlab {self._name}", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, name=f"memlab {self._name}", daemon=True
+                )
                 self._thread.start()
 
     def wake(self) -> None:
@@ -168,7 +183,9 @@ class Worker:
             except Finished:
                 return
             except Exception:  # noqa: BLE001  a caller's own: shown as any thread's is, and the work goes on
-                threading.excepthook(threading.ExceptHookArgs([*sys.exc_info(), threading.current_thread()]))
+                threading.excepthook(
+                    threading.ExceptHookArgs([*sys.exc_info(), threading.current_thread()])
+                )
                 seconds = self._after_error
             self._work.wait(seconds)
 

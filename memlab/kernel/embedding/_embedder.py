@@ -60,7 +60,9 @@ class Model:
         folder = Path(spec)
         if not folder.is_dir():
             if folder.exists():
-                raise InputError(f"{folder} is a file; an embedder is the folder in which model2vec saved a model.")
+                raise InputError(
+                    f"{folder} is a file; an embedder is the folder in which model2vec saved a model."
+                )
             folder = _from_hub(str(spec))
         model = cls(folder)
         model._load()
@@ -88,7 +90,9 @@ class Model:
             if len(texts) <= _BATCH and static.token_mapping is None and static.weights is None:
                 return _of_few(static, texts).astype(np.float32, copy=False)
             # not normalised: the caller scales, and one rounding less is one place less for the last bit to differ
-            vectors: NDArray[Any] = static.encode(texts, normalize=False, batch_size=_BATCH, use_multiprocessing=False)
+            vectors: NDArray[Any] = static.encode(
+                texts, normalize=False, batch_size=_BATCH, use_multiprocessing=False
+            )
         return vectors.astype(np.float32, copy=False)
 
     def _load(self) -> Any:
@@ -101,10 +105,15 @@ class Model:
 
                 try:
                     # the tokenizer's own reader raises a bare Exception for what is no JSON
-                    read = {path.name: json.loads(path.read_bytes()) for path in self.folder.glob("*.json")}
+                    read = {
+                        path.name: json.loads(path.read_bytes())
+                        for path in self.folder.glob("*.json")
+                    }
                     static = StaticModel.from_pretrained(self.folder, force_download=False)
                 except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-                    raise InputError(f"{self.folder} does not hold a model2vec model: {error}") from None
+                    raise InputError(
+                        f"{self.folder} does not hold a model2vec model: {error}"
+                    ) from None
                 self._few = _Few.of(static, read.get("tokenizer.json", {}).get("model", {}))
                 self._static = static
             return self._static
@@ -129,12 +138,18 @@ class _Few:
         """``described`` is the model of the tokeniser, as its file has it. None where the model is of another kind: its sums depend on their order, or it pads to the longest text."""
         padding = static.tokenizer.padding
         pads = padding is not None and padding["length"] is None
-        plain = static.token_mapping is None and static.weights is None and static.embedding.dtype == np.int8
+        plain = (
+            static.token_mapping is None
+            and static.weights is None
+            and static.embedding.dtype == np.int8
+        )
         if pads or not plain:
             return None
         kept = None if static.max_length is None else static.max_length * static.median_token_length
         pieces = _Pieces(described) if _reads_words(static.tokenizer) else None
-        return cls(static.tokenizer, static.embedding, kept, static.unk_token_id, static.max_length, pieces)
+        return cls(
+            static.tokenizer, static.embedding, kept, static.unk_token_id, static.max_length, pieces
+        )
 
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
         """What ``static.encode(texts)`` gives, to the bit: sums of whole numbers are exact in any order."""
@@ -162,7 +177,11 @@ class _Few:
             tokens = list(chain.from_iterable([pieces[word] for word in words]))[: self.most]
         else:
             tokens = self.tokenizer.encode(text, add_special_tokens=False).ids
-        return [token for token in tokens if token != self.unknown] if self.unknown in tokens else tokens
+        return (
+            [token for token in tokens if token != self.unknown]
+            if self.unknown in tokens
+            else tokens
+        )
 
 
 class _Pieces(dict[str, list[int]]):
@@ -225,31 +244,45 @@ def _of_few(static: Any, texts: list[str]) -> NDArray[Any]:
     table = static.embedding
     kept = None if static.max_length is None else static.max_length * static.median_token_length
     tokens = _tokens(static, [text[:kept] for text in texts])
-    found = np.zeros((len(texts), table.shape[1]), dtype=np.float32 if table.dtype == np.int8 else table.dtype)
+    found = np.zeros(
+        (len(texts), table.shape[1]), dtype=np.float32 if table.dtype == np.int8 else table.dtype
+    )
     of_length: dict[int, list[int]] = {}
     for place, own in enumerate(tokens):
         if own:
             of_length.setdefault(len(own), []).append(place)
     for places in of_length.values():
         # summed in the same order and rounded to the same type
-        found[places] = table[np.array([tokens[place] for place in places], dtype=np.int64)].mean(axis=1)
+        found[places] = table[np.array([tokens[place] for place in places], dtype=np.int64)].mean(
+            axis=1
+        )
     return found
 
 
 def _tokens(static: Any, texts: list[str]) -> list[list[int]]:
     """What ``static.tokenize(texts)`` gives."""
     padding = static.tokenizer.padding
-    if sum(map(len, texts)) > _SHORT or (padding is not None and padding["length"] is None):  # as long as the longest
+    if sum(map(len, texts)) > _SHORT or (
+        padding is not None and padding["length"] is None
+    ):  # as long as the longest
         found: list[list[int]] = static.tokenize(texts)
         return found
     unknown = static.unk_token_id
     own = [static.tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
-    return own if unknown is None else [[token for token in tokens if token != unknown] for tokens in own]
+    return (
+        own
+        if unknown is None
+        else [[token for token in tokens if token != unknown] for tokens in own]
+    )
 
 
 def _files(folder: Path) -> list[Path]:
     """What decides the vectors, in a fixed order."""
-    wanted = [*folder.rglob("*.safetensors"), *folder.rglob("tokenizer.json"), *folder.rglob("config.json")]
+    wanted = [
+        *folder.rglob("*.safetensors"),
+        *folder.rglob("tokenizer.json"),
+        *folder.rglob("config.json"),
+    ]
     return sorted(wanted, key=lambda path: path.relative_to(folder).as_posix())
 
 
@@ -286,8 +319,24 @@ def _from_hub(name: str) -> Path:
 Knots = tuple[tuple[float, float], ...]
 
 SHIPPED_KNOTS: Knots = (
-    *((-1.0, -1.0), (0.5922, -0.10), (0.6760, -0.05), (0.7295, 0.00), (0.7631, 0.05), (0.7886, 0.10), (0.8085, 0.15)),
-    *((0.8255, 0.20), (0.8409, 0.25), (0.8552, 0.30), (0.8685, 0.35), (0.8808, 0.40), (0.8919, 0.45), (0.9016, 0.50)),
+    *(
+        (-1.0, -1.0),
+        (0.5922, -0.10),
+        (0.6760, -0.05),
+        (0.7295, 0.00),
+        (0.7631, 0.05),
+        (0.7886, 0.10),
+        (0.8085, 0.15),
+    ),
+    *(
+        (0.8255, 0.20),
+        (0.8409, 0.25),
+        (0.8552, 0.30),
+        (0.8685, 0.35),
+        (0.8808, 0.40),
+        (0.8919, 0.45),
+        (0.9016, 0.50),
+    ),
     *((0.9107, 0.55), (0.9191, 0.60), (0.9273, 0.65), (0.9354, 0.70), (0.9441, 0.75), (1.0, 1.0)),
 )
 """Cosine of the shipped model, cosine of the teacher at the same quantile."""
@@ -296,7 +345,9 @@ SHIPPED_KNOTS: Knots = (
 _TYPICAL, _PER_LOG_WORD = 12.0, 0.126
 
 
-def evened(closeness: NDArray[np.float64], coverage: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[Any]:
+def evened(
+    closeness: NDArray[np.float64], coverage: NDArray[np.float64], length: NDArray[np.float64]
+) -> NDArray[Any]:
     """The closeness of the shipped model as a threshold wants it: whatever the length of the text, and words counted.
 
     The longer a text, the nearer it stands to any question: of turns of 4 words and a question of somebody else's
@@ -412,7 +463,11 @@ class Embedder:
             return np.zeros((0, self.dim), dtype=np.int8)
         returned = self._embed(texts)
         own = self._knots is not None  # the model that ships: its vectors are sound
-        raw = np.asarray(returned, np.float64) if own else _checked_vectors(returned, texts, self.dim, self.name)
+        raw = (
+            np.asarray(returned, np.float64)
+            if own
+            else _checked_vectors(returned, texts, self.dim, self.name)
+        )
         largest = np.maximum.reduce(np.abs(raw), axis=1, keepdims=True)
         largest[largest == 0.0] = 1.0  # all are zero, and stay so
         # divided first: 127 / largest overflows for the smallest floats
@@ -434,7 +489,9 @@ class Embedder:
         return cosine if self._knots is None else np.interp(cosine, *_axes(self._knots))
 
     @checked
-    def pair_closeness(self, cosine: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
+    def pair_closeness(
+        self, cosine: NDArray[np.float64], length: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Return the closeness of pairs of texts on the scale of short statements, whatever their length.
 
         ``length`` is the geometric mean of the characters of both. Only the shipped model was measured: for another the
@@ -471,7 +528,9 @@ class EmbedderSource:
 EMBEDDERS: Registry[EmbedderSource] = Registry("embedder", kind="embedders", about="doc")
 """The embedders that extensions declare."""
 
-EmbedderSpec = Annotated[str | Path | Callable[[list[str]], ArrayLike] | Encodes | Embedder | None, AsGiven]
+EmbedderSpec = Annotated[
+    str | Path | Callable[[list[str]], ArrayLike] | Encodes | Embedder | None, AsGiven
+]
 """What names an embedder: None for the shipped model, a model2vec folder or hub name, a callable, an object with a
 method ``encode``, or an Embedder.
 """
@@ -508,14 +567,17 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
     if isinstance(spec, str | Path):
         model = Model.of(spec)
         return _of_model(model, name or (str(spec) if isinstance(spec, str) else spec.name))
-    embed = getattr(spec, "encode", spec)  # a SentenceTransformer can be called too, as a layer of a network
+    embed = getattr(
+        spec, "encode", spec
+    )  # a SentenceTransformer can be called too, as a layer of a network
     if isinstance(spec, type) or not callable(embed):
         raise InputError(
             "An embedder is None (the shipped model), a model2vec folder or hub name, a callable from texts to "
             f"vectors, or an object with a method encode, not {type(spec).__name__}."
         )
     made = _of_callable(
-        Called(embed, "open(embedder=...)"), name or getattr(spec, "__qualname__", None) or type(spec).__qualname__
+        Called(embed, "open(embedder=...)"),
+        name or getattr(spec, "__qualname__", None) or type(spec).__qualname__,
     )
     return replace(made, remote=_remote(spec))
 
@@ -525,7 +587,11 @@ def _remote(spec: object) -> str | None:
     remote = getattr(spec, "remote", None)
     if remote is None:
         return None
-    if not isinstance(remote, str) or not 0 < len(remote.strip()) <= 200 or not remote.isprintable():
+    if (
+        not isinstance(remote, str)
+        or not 0 < len(remote.strip()) <= 200
+        or not remote.isprintable()
+    ):
         raise InputError(
             f"An embedder's remote is the host or service to which it sends texts, a printable name of 1 to 200 "
             f"characters, not {remote!r:.60}."
@@ -556,7 +622,9 @@ def _of_callable(embed: Callable[[list[str]], ArrayLike], name: str) -> Embedder
     return Embedder(name, digest.hexdigest(), raw.shape[1], embed)
 
 
-def _checked_vectors(returned: ArrayLike, texts: list[str], dim: int | None, name: str) -> NDArray[np.float64]:
+def _checked_vectors(
+    returned: ArrayLike, texts: list[str], dim: int | None, name: str
+) -> NDArray[np.float64]:
     """``returned`` as a float matrix (texts, dim); InputError says which text it fails for."""
     try:
         raw = np.asarray(returned, dtype=np.float64)

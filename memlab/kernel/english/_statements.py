@@ -39,7 +39,19 @@ SAYS = ("says-when", "says-number", "first-person", "says-change", "says-others"
 
 
 _TABLES = (
-    *("numbers", "months", "days", "never", "denials", "self", "turns", "links", "light", "done", "of-others"),
+    *(
+        "numbers",
+        "months",
+        "days",
+        "never",
+        "denials",
+        "self",
+        "turns",
+        "links",
+        "light",
+        "done",
+        "of-others",
+    ),
     "only-ask",
     "unspecific",
 )
@@ -89,7 +101,9 @@ class Signs:
 @cache
 def signs_of(language: str | None) -> Signs:
     """The tables of a language; empty ones where it has none."""
-    tables = tomllib.loads((Path(__file__).parent / "signs.toml").read_text(encoding="utf-8")).get(language or "", {})
+    tables = tomllib.loads((Path(__file__).parent / "signs.toml").read_text(encoding="utf-8")).get(
+        language or "", {}
+    )
     bits: dict[str, int] = {}
     for place, name in enumerate(SAYS):
         for word in tables.get(name, ()):
@@ -225,7 +239,9 @@ class _Text:
         begins = self._table["begins"]
         found: list[_Value] = []
         for place, word in enumerate(self.words):
-            if (word.low[0].isdigit() or word.low in begins) and (not found or place >= found[-1].last):
+            if (word.low[0].isdigit() or word.low in begins) and (
+                not found or place >= found[-1].last
+            ):
                 value = self._value(place)
                 if value is not None:
                     found.append(value)
@@ -267,7 +283,11 @@ class _Text:
     def clause(self, place: int) -> list[_Word]:
         """The words of the clause that holds a word."""
         number = self.words[place].clause
-        return [word for word in self.words[max(place - 2 * _REACH, 0) : place + 2 * _REACH] if word.clause == number]
+        return [
+            word
+            for word in self.words[max(place - 2 * _REACH, 0) : place + 2 * _REACH]
+            if word.clause == number
+        ]
 
     def subject(self, value: _Value) -> list[str]:
         """The stems of what a value is said of: before it in its clause, up to a verb such as is or has."""
@@ -297,7 +317,11 @@ class _Text:
         if low in self._table["months"] or low in self._table["days"]:
             named = [low[:3]]
             last = place + 1
-            while (next := self._same(place, last)) is not None and last < place + 3 and next.low[0].isdigit():
+            while (
+                (next := self._same(place, last)) is not None
+                and last < place + 3
+                and next.low[0].isdigit()
+            ):
                 if (day := _DAY.fullmatch(next.low)) is not None:
                     named.append(day[1])
                 last += 1
@@ -308,15 +332,31 @@ class _Text:
         if _YEAR.fullmatch(low):
             return None
         before = self._same(place, place - 1)
-        if after is not None and after.low in self._table["months"] and after.capital and _DAY.fullmatch(number):
+        if (
+            after is not None
+            and after.low in self._table["months"]
+            and after.capital
+            and _DAY.fullmatch(number)
+        ):
             return _Value("date", f"{after.low[:3]} {_day(number)}", (), place, place + 2)
         if number.endswith("%") or (after is not None and after.low in ("%", "percent")):
-            return _Value("percent", number.removesuffix("%"), (), place, place + 1 + (not number.endswith("%")))
+            return _Value(
+                "percent",
+                number.removesuffix("%"),
+                (),
+                place,
+                place + 1 + (not number.endswith("%")),
+            )
         if _CLOCK.fullmatch(number) or (after is not None and after.low in ("am", "pm")):
             return _Value("time", number, (), place, place + 1)
         if before is not None and before.low in _MONEY:
             return _Value("money", number, (), place, place + 1)
-        if before is not None and before.capital and before.stem is not None and not self._begins(place - 1):
+        if (
+            before is not None
+            and before.capital
+            and before.stem is not None
+            and not self._begins(place - 1)
+        ):
             return _Value(f"named {before.stem}", number, (), place, place + 1)
         return _Value("number", number, self._unit(place), place, place + 1)
 
@@ -335,7 +375,10 @@ class _Text:
 
     def _same(self, place: int, other: int) -> _Word | None:
         """The word at ``other`` if it stands in the same sentence."""
-        if not 0 <= other < len(self.words) or self.words[other].sentence != self.words[place].sentence:
+        if (
+            not 0 <= other < len(self.words)
+            or self.words[other].sentence != self.words[place].sentence
+        ):
             return None
         return self.words[other]
 
@@ -362,7 +405,10 @@ class _Text:
     def _denied(self, place: int) -> Iterator[str]:
         began = False
         for word in self.words[place + 1 : place + _REACH]:
-            if word.sentence != self.words[place].sentence or word.low.partition("'")[0] in ("i", "we"):
+            if word.sentence != self.words[place].sentence or word.low.partition("'")[0] in (
+                "i",
+                "we",
+            ):
                 return
             if began and word.low in self._table["turns"] and word.low != "and":
                 return
@@ -374,7 +420,10 @@ class _Text:
 def _values_restated(old: _Text, new: _Text) -> Iterator[Restated]:
     if not old.values or not new.values:
         return
-    table = [[_likeness(old, one, new, other) for one in range(len(old.values))] for other in range(len(new.values))]
+    table = [
+        [_likeness(old, one, new, other) for one in range(len(old.values))]
+        for other in range(len(new.values))
+    ]
     greatest = [max(column) for column in zip(*table, strict=True)]
     for other, row in enumerate(table):
         likeness = max(row)
@@ -386,7 +435,10 @@ def _values_restated(old: _Text, new: _Text) -> Iterator[Restated]:
             and (before.kind, before.value) not in new.said
             and (after.kind, after.value) not in old.said
             and _keeps_subject(old, before, new)
-            and (not new.speaks_of_others(new.clause(after.first)) or old.speaks_of_others(old.clause(before.first)))
+            and (
+                not new.speaks_of_others(new.clause(after.first))
+                or old.speaks_of_others(old.clause(before.first))
+            )
         ):
             words = frozenset(old.around[one]) & new.stems
             yield Restated(likeness, words, _span(old, before.first), _span(new, after.first))
@@ -421,12 +473,16 @@ def _denials_restated(old: _Text, new: _Text) -> Iterator[Restated]:
     for place, denied in new.denials:
         for words in _said_in(denied, old):
             held = frozenset(word.stem for word in words if word.stem is not None) & new.stems
-            yield Restated(_share(denied, words), held, (words[0].start, words[-1].stop), _span(new, place))
+            yield Restated(
+                _share(denied, words), held, (words[0].start, words[-1].stop), _span(new, place)
+            )
     for place, denied in old.denials:
         for words in _said_in(denied, new):
             if new.tells_of_oneself(words) and not new.speaks_of_others(words):
                 held = new.stems.intersection(denied)
-                yield Restated(_share(denied, words), held, _span(old, place), (words[0].start, words[-1].stop))
+                yield Restated(
+                    _share(denied, words), held, _span(old, place), (words[0].start, words[-1].stop)
+                )
 
 
 def _said_in(denied: list[str], text: _Text) -> Iterator[list[_Word]]:

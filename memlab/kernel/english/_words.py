@@ -79,7 +79,9 @@ def words_of(text: str) -> list[str]:
     return _SHAPES["word"].findall(text.lower().replace("\u2019", "'"))
 
 
-def tokenize(text: str, shape: Shape = "word", start: int = 0, stop: int | None = None) -> Iterator[Token]:
+def tokenize(
+    text: str, shape: Shape = "word", start: int = 0, stop: int | None = None
+) -> Iterator[Token]:
     """Yield the words of a text in lower case, with their offsets.
 
     Parameters
@@ -308,7 +310,21 @@ def first_of(text: str, table: tuple[str, ...]) -> str | None:
 
 
 _SMALL = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *(
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+    ),
     *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
 )
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
@@ -378,13 +394,21 @@ def read_number(words: Sequence[str], place: int) -> tuple[int, int] | None:
     """
     total, used = 0, 0
     number: int | None = 1 if place < len(words) and words[place] in ("a", "an") else None
-    if number is not None and (place + 1 >= len(words) or words[place + 1] not in ("dozen", *_LARGE)):
+    if number is not None and (
+        place + 1 >= len(words) or words[place + 1] not in ("dozen", *_LARGE)
+    ):
         return None
     used += number is not None
     while place + used < len(words):
         word = words[place + used]
         follows = words[place + used + 1] if place + used + 1 < len(words) else ""
-        if word == "and" and number == 0 and total and number_of(follows) is not None and follows not in _LARGE:
+        if (
+            word == "and"
+            and number == 0
+            and total
+            and number_of(follows) is not None
+            and follows not in _LARGE
+        ):
             used += 1
             continue
         value = number_of(word)
@@ -393,7 +417,11 @@ def read_number(words: Sequence[str], place: int) -> tuple[int, int] | None:
         if word in _LARGE or word == "dozen":
             number = (number or 1) * value
             total, number = (total + number, 0) if value > 12 else (total, number)
-        elif number is None or number == 0 or (number % 10 == 0 and number >= 20 and value < 10 and word in _SMALL):
+        elif (
+            number is None
+            or number == 0
+            or (number % 10 == 0 and number >= 20 and value < 10 and word in _SMALL)
+        ):
             number = (number or 0) + value
         else:
             break

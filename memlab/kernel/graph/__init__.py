@@ -5,7 +5,15 @@ spread(edges, [0], [1.0], lambda batch: 0.5 * batch.activation * batch.weight, s
 """
 
 from memlab.kernel.graph._edges import Crossings, Edges
-from memlab.kernel.graph._nodes import LEAST_ROOM, NODE_KINDS, Layout, Nodes, kind_of, node_codes, number_of
+from memlab.kernel.graph._nodes import (
+    LEAST_ROOM,
+    NODE_KINDS,
+    Layout,
+    Nodes,
+    kind_of,
+    node_codes,
+    number_of,
+)
 from memlab.kernel.graph._shape import (
     Clustering,
     Communities,
@@ -19,7 +27,14 @@ from memlab.kernel.graph._shape import (
     simple_graph,
     trace,
 )
-from memlab.kernel.graph._spread import SPREAD_MODES, EdgeBatch, Spread, activate, first_within, spread
+from memlab.kernel.graph._spread import (
+    SPREAD_MODES,
+    EdgeBatch,
+    Spread,
+    activate,
+    first_within,
+    spread,
+)
 
 __all__ = [
     "LEAST_ROOM",

@@ -174,12 +174,16 @@ class Edges:
         given = {
             "relation": _filled("relation", as_integers("relation", relation), count),
             "weight": _filled("weight", np.asarray(weight, dtype=np.float64), count),
-            "reinforcements": _filled("reinforcements", as_integers("reinforcements", reinforcements), count),
+            "reinforcements": _filled(
+                "reinforcements", as_integers("reinforcements", reinforcements), count
+            ),
             "created": _filled("created", as_integers("created", created), count),
         }
         _check(sources, targets, given, nodes)
         if self._size + count > _MOST_EDGES:
-            raise InputError(f"A graph holds {_MOST_EDGES:,} edges; {self._size:,} and {count:,} are more.")
+            raise InputError(
+                f"A graph holds {_MOST_EDGES:,} edges; {self._size:,} and {count:,} are more."
+            )
         if most is not None and most < 1:
             raise InputError(f"A node may have at least one edge of a relation, not {most}.")
         if most is None or not count:
@@ -188,7 +192,9 @@ class Edges:
         self.remove(gone)
         numbers = np.full(count, -1, dtype=np.int64)
         numbers[~refused] = self._add(
-            sources[~refused], targets[~refused], {name: values[~refused] for name, values in given.items()}
+            sources[~refused],
+            targets[~refused],
+            {name: values[~refused] for name, values in given.items()},
         )
         return numbers
 
@@ -205,7 +211,9 @@ class Edges:
             raise InputError(f"Edge {numbers[at]}: a weight lies in 0..1, not {weights[at]}.")
         gone = ~self._columns["alive"][numbers]
         if gone.any():
-            raise InputError(f"Edge {numbers[int(np.argmax(gone))]} was removed; it cannot be reinforced.")
+            raise InputError(
+                f"Edge {numbers[int(np.argmax(gone))]} was removed; it cannot be reinforced."
+            )
         self._columns["weight"][numbers] = weights
         self._columns["reinforcements"][numbers] += 1
 
@@ -258,7 +266,9 @@ class Edges:
 
     def step(self, rows: ArrayLike, relation: int, *, outgoing: bool = True) -> Ints:
         """For each row the neighbour along its first edge of this relation, -1 where there is none."""
-        layout, seen, first = self._first.get((relation, outgoing), (None, 0, np.empty(0, dtype=np.int64)))
+        layout, seen, first = self._first.get(
+            (relation, outgoing), (None, 0, np.empty(0, dtype=np.int64))
+        )
         if layout is not self.layout:
             # the last is for what lies outside the layout
             layout, seen, first = self.layout, 0, np.full(self.layout.size + 1, -1, dtype=np.int64)
@@ -278,7 +288,9 @@ class Edges:
         """The weight and the relation of each of these edges, which exist."""
         return self._columns["weight"][edges], self._columns["relation"][edges]
 
-    def find(self, source: ArrayLike, target: ArrayLike, relation: ArrayLike, *, either: bool = False) -> Ints:
+    def find(
+        self, source: ArrayLike, target: ArrayLike, relation: ArrayLike, *, either: bool = False
+    ) -> Ints:
         """The first edge of this relation from each source to its target, -1 where there is none.
 
         ``either`` counts an edge from target to source too. It costs as many steps as the end with fewer edges has.
@@ -321,7 +333,11 @@ class Edges:
         edges = cls()
         stored = read(Path(path))
         edges._size, edges.live, edges._columns = stored.size, stored.live, stored.columns
-        edges.layout, edges._degree, edges._adjacency = stored.layout, stored.degree, Adjacency(stored.base)
+        edges.layout, edges._degree, edges._adjacency = (
+            stored.layout,
+            stored.degree,
+            Adjacency(stored.base),
+        )
         return edges
 
     # -- inside -----------------------------------------------------------------------------------------------
@@ -337,14 +353,19 @@ class Edges:
 
     def _numbers(self, edges: ArrayLike) -> Ints:
         numbers = as_integers("edge", edges)
-        if numbers.ndim != 1 or (len(numbers) and not (numbers.min() >= 0 and numbers.max() < self._size)):
+        if numbers.ndim != 1 or (
+            len(numbers) and not (numbers.min() >= 0 and numbers.max() < self._size)
+        ):
             raise InputError(f"Edges are numbered 0..{self._size - 1}.")
         return numbers
 
     def _add(self, sources: Ints, targets: Ints, given: dict[str, NDArray[Any]]) -> Ints:
         start, stop = self._size, self._size + len(sources)
         self._reserve(stop)
-        self._columns["ends"][0, start:stop], self._columns["ends"][1, start:stop] = sources, targets
+        self._columns["ends"][0, start:stop], self._columns["ends"][1, start:stop] = (
+            sources,
+            targets,
+        )
         for name, values in given.items():
             self._columns[name][start:stop] = values
         self._columns["alive"][start:stop] = True
@@ -358,7 +379,9 @@ class Edges:
         layout = self.layout.with_room_for(nodes)
         if layout is not self.layout:
             degree = np.zeros(layout.size, dtype=np.int32)
-            for new, old, room in zip(layout.first, self.layout.first, self.layout.room, strict=True):
+            for new, old, room in zip(
+                layout.first, self.layout.first, self.layout.room, strict=True
+            ):
                 degree[new : new + room] = self._degree[old : old + room]
             self.layout, self._degree = layout, degree
         np.add.at(self._degree, layout.place(nodes), np.int32(change))
@@ -401,7 +424,9 @@ class Edges:
             self._columns[name] = new
 
 
-def _check(sources: Ints, targets: Ints, given: dict[str, NDArray[Any]], nodes: int | Nodes) -> None:
+def _check(
+    sources: Ints, targets: Ints, given: dict[str, NDArray[Any]], nodes: int | Nodes
+) -> None:
     weights = given["weight"]
     counts = nodes.counts if isinstance(nodes, Nodes) else (nodes, 0, 0, 0)
     absent = _absent(sources, counts) | _absent(targets, counts)
@@ -412,7 +437,9 @@ def _check(sources: Ints, targets: Ints, given: dict[str, NDArray[Any]], nodes: 
     if not (absent | loops | light | relation | reinforced).any():
         return
     if any(counts[1:]):
-        known = ", ".join(f"{count} of kind {kind}" for kind, count in zip(NODE_KINDS, counts, strict=True))
+        known = ", ".join(
+            f"{count} of kind {kind}" for kind, count in zip(NODE_KINDS, counts, strict=True)
+        )
         known = f"there are {known}."
     else:
         known = f"rows lie in 0..{counts[0] - 1}." if counts[0] else "there are no rows yet."
@@ -435,7 +462,9 @@ def _absent(nodes: Ints, counts: tuple[int, ...]) -> Flags:
         return nodes.view(np.uint64) >= counts[0]
     kind = nodes >> SHIFT
     outside = (kind < 0) | (kind >= len(counts))
-    return np.asarray(outside | (nodes - (kind << SHIFT) >= np.array(counts)[np.where(outside, 0, kind)]))
+    return np.asarray(
+        outside | (nodes - (kind << SHIFT) >= np.array(counts)[np.where(outside, 0, kind)])
+    )
 
 
 def _filled(what: str, values: NDArray[Any], count: int) -> NDArray[Any]:
@@ -444,7 +473,9 @@ def _filled(what: str, values: NDArray[Any], count: int) -> NDArray[Any]:
     return values if values.ndim else np.full(count, values)
 
 
-def _weakest(edges: Edges, source: Ints, target: Ints, relation: Ints, weight: Floats, most: int) -> tuple[Ints, Flags]:
+def _weakest(
+    edges: Edges, source: Ints, target: Ints, relation: Ints, weight: Floats, most: int
+) -> tuple[Ints, Flags]:
     """Numbers of the old edges and a mask of the new ones that are not among the ``most`` strongest at both ends.
 
     Of equals the newer stays. Only nodes and relations that a new edge touches are looked at.

@@ -53,7 +53,9 @@ def node_codes(kind: str, numbers: ArrayLike) -> Ints:
     """
     within = as_integers("number of a node", numbers)
     if within.size and not (within.min() >= 0 and within.max() < _MOST):
-        raise InputError(f"Nodes of a kind are numbered 0..{_MOST - 1}, not {within.min()}..{within.max()}.")
+        raise InputError(
+            f"Nodes of a kind are numbered 0..{_MOST - 1}, not {within.min()}..{within.max()}."
+        )
     return within + (_place(kind) << SHIFT)
 
 
@@ -65,7 +67,9 @@ def kind_of(nodes: ArrayLike) -> NDArray[np.int64]:
     """
     codes = as_integers("node", nodes)
     if codes.size and not (codes.min() >= 0 and codes.max() < len(NODE_KINDS) << SHIFT):
-        raise InputError(f"Nodes lie in 0..{(len(NODE_KINDS) << SHIFT) - 1}, not {codes.min()}..{codes.max()}.")
+        raise InputError(
+            f"Nodes lie in 0..{(len(NODE_KINDS) << SHIFT) - 1}, not {codes.min()}..{codes.max()}."
+        )
     return codes >> SHIFT
 
 
@@ -90,7 +94,9 @@ class Nodes:
     ([268435457, -1], ['memory 2', 'tag style'])
     """
 
-    def __init__(self, vocabularies: Mapping[str, Sequence[str]] | None = None, *, memories: int = 0) -> None:
+    def __init__(
+        self, vocabularies: Mapping[str, Sequence[str]] | None = None, *, memories: int = 0
+    ) -> None:
         if not 0 <= memories <= _MOST:
             raise InputError(f"A graph holds 0..{_MOST} memories, not {memories}.")
         self._memories = memories
@@ -104,7 +110,9 @@ class Nodes:
     def grow(self, memories: int) -> None:
         """Say that there are ``memories`` memories by now; there are never fewer than before."""
         if not self._memories <= memories <= _MOST:
-            raise InputError(f"Memories grow from {self._memories} to at most {_MOST}, not to {memories}.")
+            raise InputError(
+                f"Memories grow from {self._memories} to at most {_MOST}, not to {memories}."
+            )
         self._memories = memories
 
     def intern(self, kind: str, names: Iterable[str]) -> Ints:
@@ -160,7 +168,9 @@ class Nodes:
 
     def vocabularies(self) -> dict[str, list[str]]:
         """The names of each kind by number: what ``Nodes(...)`` takes."""
-        return {kind: list(names) for kind, names in zip(NODE_KINDS[1:], self._names[1:], strict=True)}
+        return {
+            kind: list(names) for kind, names in zip(NODE_KINDS[1:], self._names[1:], strict=True)
+        }
 
     @staticmethod
     def _named(kind: str) -> int:
@@ -187,7 +197,9 @@ class Layout:
 
     @cached_property
     def _shift(self) -> Ints:
-        return np.asarray(np.array(self.first) - (np.arange(len(self.room)) << SHIFT), dtype=np.int64)
+        return np.asarray(
+            np.array(self.first) - (np.arange(len(self.room)) << SHIFT), dtype=np.int64
+        )
 
     @cached_property
     def _rows_only(self) -> bool:
@@ -225,19 +237,26 @@ class Layout:
             needed = [top + 1]
         else:
             kinds, numbers = codes >> SHIFT, codes & (_MOST - 1)
-            needed = [int(numbers[kinds == kind].max(initial=-1)) + 1 for kind in range(len(self.room))]
+            needed = [
+                int(numbers[kinds == kind].max(initial=-1)) + 1 for kind in range(len(self.room))
+            ]
         needed += [0] * (len(self.room) - len(needed))
         if all(want <= have for want, have in zip(needed, self.room, strict=True)):
             return self
         return Layout(
-            tuple(have if want <= have else max(want, 2 * have) for want, have in zip(needed, self.room, strict=True))
+            tuple(
+                have if want <= have else max(want, 2 * have)
+                for want, have in zip(needed, self.room, strict=True)
+            )
         )
 
 
 def as_integers(what: str, values: ArrayLike) -> Ints:
     """``values`` as int64; InputError if they are not whole numbers."""
     array = np.asarray(values)
-    if array.size and (array.dtype.kind not in "iu" or (array.dtype == np.uint64 and array.max() >= 1 << 63)):
+    if array.size and (
+        array.dtype.kind not in "iu" or (array.dtype == np.uint64 and array.max() >= 1 << 63)
+    ):
         raise InputError(f"Every {what} is a whole number of 64 bits, not {array.dtype}.")
     return array.astype(np.int64, copy=False)
 
@@ -274,7 +293,11 @@ class Meeting:
     outgoing: NDArray[np.bool_]
 
     def only(self, keep: NDArray[np.bool_]) -> Meeting:
-        return self if keep.all() else Meeting(self.position[keep], self.edge[keep], self.outgoing[keep])
+        return (
+            self
+            if keep.all()
+            else Meeting(self.position[keep], self.edge[keep], self.outgoing[keep])
+        )
 
 
 @dataclass(frozen=True)
@@ -316,7 +339,9 @@ class Adjacency:
     def base(self) -> Base:
         return self._base
 
-    def refresh(self, ends: Ends, layout: Layout, alive: NDArray[np.bool_], *, seal: bool = False) -> bool:
+    def refresh(
+        self, ends: Ends, layout: Layout, alive: NDArray[np.bool_], *, seal: bool = False
+    ) -> bool:
         """Take in all edges of ``ends``; whether all are in the base now, without those that were removed.
 
         ``seal`` asks for that; else it happens when enough edges came since.
@@ -345,7 +370,11 @@ class Adjacency:
     def meet(self, nodes: Ints, newest: Ints | None = None) -> Meeting:
         """The edges that meet each node, removed ones among them; only its ``newest`` ones of each part if given."""
         keys = [_gathered(self._base.met, *self._span(nodes), newest)] if self._base.stop else []
-        keys += [_gathered(run.keys, *run.span(nodes), newest) for run in (self._run, self._tail) if len(run.keys)]
+        keys += [
+            _gathered(run.keys, *run.span(nodes), newest)
+            for run in (self._run, self._tail)
+            if len(run.keys)
+        ]
         found = [part for part in keys if len(part)]
         if len(found) == 1:
             merged = found[0]
@@ -451,9 +480,23 @@ class Stored:
     base: Base
 
 
-def write(path: Path, size: int, live: int, columns: dict[str, NDArray[Any]], degree: NDArray[Any], base: Base) -> None:
+def write(
+    path: Path,
+    size: int,
+    live: int,
+    columns: dict[str, NDArray[Any]],
+    degree: NDArray[Any],
+    base: Base,
+) -> None:
     """Replace the file whole. All edges are in ``base``."""
-    header = _Header(_FORMAT, size, live, size + max(LEAST_ROOM, size // _ROOM_SHARE), base.layout.room, len(base.met))
+    header = _Header(
+        _FORMAT,
+        size,
+        live,
+        size + max(LEAST_ROOM, size // _ROOM_SHARE),
+        base.layout.room,
+        len(base.met),
+    )
     arrays = {name: columns[name][..., :size] for name in COLUMNS}
     arrays |= {"degree": degree, "offsets": base.offsets, "met": base.met}
     draft = path.with_name(f"{path.name}.draft")
@@ -511,7 +554,11 @@ def _sections(header: _Header) -> Iterator[tuple[str, str, tuple[int, ...], int]
     """Name, type, shape and first byte of each array."""
     nodes = sum(header.layout)
     shapes = {name: (dtype, (*shape, header.room)) for name, (dtype, shape) in COLUMNS.items()}
-    shapes |= {"degree": ("<i4", (nodes,)), "offsets": ("<i8", (nodes + 1,)), "met": ("<u4", (header.met,))}
+    shapes |= {
+        "degree": ("<i4", (nodes,)),
+        "offsets": ("<i8", (nodes + 1,)),
+        "met": ("<u4", (header.met,)),
+    }
     start = _HEADER
     for name, (dtype, shape) in shapes.items():
         yield name, dtype, shape, start

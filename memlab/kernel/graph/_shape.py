@@ -99,7 +99,9 @@ def density(edges: Edges, *, nodes: int) -> float:
     return simple_graph(edges).matrix.nnz / (nodes * (nodes - 1)) if nodes > 1 else 0.0
 
 
-def clustering(edges: Edges | SimpleGraph, rows: ArrayLike, *, most: int = 1_000, seed: int = 0) -> Clustering:
+def clustering(
+    edges: Edges | SimpleGraph, rows: ArrayLike, *, most: int = 1_000, seed: int = 0
+) -> Clustering:
     """The local clustering coefficient of ``rows``, 0 where there are fewer than two neighbours.
 
     Of more than ``most`` rows that many are drawn by ``seed``; the mean of 1,000 has a standard error of at most 0.016.
@@ -131,7 +133,9 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
     order = np.argsort(nodes, kind="stable")
     nodes, groups = nodes[order], groups[order]
     if (nodes[1:] == nodes[:-1]).any():
-        raise InputError(f"Row {nodes[:-1][nodes[1:] == nodes[:-1]][0]} is labelled more than once.")
+        raise InputError(
+            f"Row {nodes[:-1][nodes[1:] == nodes[:-1]][0]} is labelled more than once."
+        )
     numbers = np.flatnonzero(edges.alive)
     source, target = edges.ends(numbers)
     left, right = _looked_up(nodes, groups, source), _looked_up(nodes, groups, target)
@@ -218,7 +222,9 @@ def communities(
     kept = edges.alive & (edges.weight > 0)
     if keep is not None:
         if keep.shape != kept.shape or keep.dtype != np.bool_:
-            raise InputError(f"A mask of edges has {len(edges)} flags, not {keep.dtype} {keep.shape}.")
+            raise InputError(
+                f"A mask of edges has {len(edges)} flags, not {keep.dtype} {keep.shape}."
+            )
         kept &= keep
     graph = simple_graph(edges, kept)
     if not len(graph.nodes):
@@ -245,7 +251,9 @@ def _find_groups(matrix: Any, resolution: float, rng: np.random.Generator) -> In
         if count == matrix.shape[0]:
             return labels
         pairs = matrix.tocoo()
-        matrix = csr_matrix((pairs.data, (groups[pairs.row], groups[pairs.col])), shape=(count, count))
+        matrix = csr_matrix(
+            (pairs.data, (groups[pairs.row], groups[pairs.col])), shape=(count, count)
+        )
 
 
 def _move_nodes(matrix: Any, resolution: float, order: Ints) -> Ints:
@@ -291,7 +299,9 @@ def _modularity(matrix: Any, labels: Ints, resolution: float) -> float:
 
 def _by_size(labels: Ints) -> Ints:
     """The same groups: the largest is 0, ties by the smallest member."""
-    _, first, group, size = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
+    _, first, group, size = np.unique(
+        labels, return_index=True, return_inverse=True, return_counts=True
+    )
     rank = np.empty(len(size), dtype=np.int64)
     rank[np.lexsort((first, -size))] = np.arange(len(size))
     return np.asarray(rank[group])
@@ -363,9 +373,14 @@ class Trace:
         while stack:
             path, indent, last = stack.pop()
             arrow = f"─{path.relations[-1]}→" if path.outgoing[-1] else f"←{path.relations[-1]}─"
-            lines.append(f"{indent}{'└' if last else '├'}{arrow} {label(path.nodes[-1])} ({path.weights[-1]:.2f})")
+            lines.append(
+                f"{indent}{'└' if last else '├'}{arrow} {label(path.nodes[-1])} ({path.weights[-1]:.2f})"
+            )
             deeper = reversed(below.get(path.edges, []))
-            stack += [(child, indent + ("  " if last else "│ "), at == 0) for at, child in enumerate(deeper)]
+            stack += [
+                (child, indent + ("  " if last else "│ "), at == 0)
+                for at, child in enumerate(deeper)
+            ]
         if self.cut:
             lines.append("...")
         return "\n".join(lines)
@@ -393,7 +408,9 @@ def trace(edges: Edges, node: int, depth: int, *, most: int = 100) -> Trace:
     ...
     """
     if depth < 1 or most < 1:
-        raise InputError(f"A trace has at least one path of at least one edge, not {most} of {depth}.")
+        raise InputError(
+            f"A trace has at least one path of at least one edge, not {most} of {depth}."
+        )
     kind_of([node])
     start = Path((node,), (), (), (), (), 1.0)
     # strongest first, then short, then by the numbers of its edges, which no two paths share
@@ -421,7 +438,9 @@ def _onward(edges: Edges, path: Path, most: int) -> list[Path]:
         number = int(crossed.edge[place])
         relation, weight = int(edges.relation[number]), float(edges.weight[number])
         if relation >= len(edges.relations):
-            raise InputError(f"Edge {number} has relation {relation}; {len(edges.relations)} have names.")
+            raise InputError(
+                f"Edge {number} has relation {relation}; {len(edges.relations)} have names."
+            )
         longer.append(
             Path(
                 (*path.nodes, int(crossed.neighbour[place])),

@@ -115,7 +115,9 @@ class Limits:
     _crowded: bool = True
     """Whether some node that was asked about last has more edges than it may pass over."""
 
-    def affordable(self, edges: Edges, nodes: Ints, activation: Floats) -> NDArray[np.bool_] | slice:
+    def affordable(
+        self, edges: Edges, nodes: Ints, activation: Floats
+    ) -> NDArray[np.bool_] | slice:
         """Which of the ascending ``nodes`` leave: by falling activation, ties by node, until one exceeds the limit."""
         if 2 * edges.live <= min(self.fan_out, self.most_crossings):
             self._crowded = False  # all edges together do not meet a limit
@@ -167,7 +169,9 @@ def first_within(activation: Floats, degree: Ints, most: int) -> Ints:
     wanted = 64 + 2 * most * count // int(degree.sum())
     while True:
         if wanted < count:
-            top = np.flatnonzero(activation >= np.partition(activation, count - wanted)[count - wanted])
+            top = np.flatnonzero(
+                activation >= np.partition(activation, count - wanted)[count - wanted]
+            )
         else:
             top = np.arange(count)
         order = top[np.argsort(-activation[top], kind="stable")]
@@ -329,7 +333,9 @@ def spread(
     seeds = Seeds(layout, layout.place(codes), own)
     limits = Limits(most_crossings, fan_out)
     if mode == "ppr":
-        return pagerank(edges, seeds, pass_on, limits, steps=steps, threshold=threshold, damping=damping)
+        return pagerank(
+            edges, seeds, pass_on, limits, steps=steps, threshold=threshold, damping=damping
+        )
     return _waves(edges, seeds, pass_on, limits, mode, steps, threshold)
 
 
@@ -371,7 +377,13 @@ def activate(
 
 
 def _waves(
-    edges: Edges, seeds: Seeds, pass_on: PassOn, limits: Limits, mode: Mode, steps: int, threshold: float
+    edges: Edges,
+    seeds: Seeds,
+    pass_on: PassOn,
+    limits: Limits,
+    mode: Mode,
+    steps: int,
+    threshold: float,
 ) -> Spread:
     layout, size = seeds.layout, seeds.layout.size
     with zeros(4 * size, np.float64) as numbers:
@@ -382,7 +394,9 @@ def _waves(
             codes = layout.code(frontier)
             leaves = limits.affordable(edges, codes, activation[frontier])
             leaving = frontier[leaves]
-            _, target, passed = limits.cross(edges, codes[leaves], activation[leaving], depth, pass_on)
+            _, target, passed = limits.cross(
+                edges, codes[leaves], activation[leaving], depth, pass_on
+            )
             if threshold > 0:
                 strong = passed >= threshold
                 target, passed = target[strong], passed[strong]
@@ -426,7 +440,9 @@ def _seeds(rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> tuple[Ints
     """The seeds that a caller gives, ascending, with their energies; InputError where they cannot be."""
     given, own = np.asarray(rows), np.asarray(energy, dtype=np.float64)
     if given.ndim != 1 or given.shape != own.shape or (given.size and given.dtype.kind not in "iu"):
-        raise InputError(f"Seeds are row numbers with one energy each, not {given.shape} and {own.shape}.")
+        raise InputError(
+            f"Seeds are row numbers with one energy each, not {given.shape} and {own.shape}."
+        )
     codes = given.astype(np.int64, copy=False)
     if not (codes[1:] > codes[:-1]).all():
         order = np.argsort(codes, kind="stable")

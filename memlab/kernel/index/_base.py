@@ -128,7 +128,11 @@ def search_k(rows: int) -> int:
     """
     known = np.log(np.array(_SEARCH_K, dtype=np.float64))
     slope = (known[1, 1] - known[0, 1]) / (known[1, 0] - known[0, 0])
-    return round(float(np.exp(known[0, 1] + slope * (np.log(max(rows, 1)) - known[0, 0]))) / 1000) * 1000 or 1000
+    return (
+        round(float(np.exp(known[0, 1] + slope * (np.log(max(rows, 1)) - known[0, 0]))) / 1000)
+        * 1000
+        or 1000
+    )
 
 
 class Forest:
@@ -219,7 +223,9 @@ class Projection:
         """f32 (..., kept) of int8 (..., dim)."""
         if self._wide is None:
             return vectors.astype(np.float32)
-        projected: NDArray[np.float32] = (vectors.astype(np.float64) @ self._wide / _SCALE).astype(np.float32)
+        projected: NDArray[np.float32] = (vectors.astype(np.float64) @ self._wide / _SCALE).astype(
+            np.float32
+        )
         return projected
 
     def to_text(self) -> str | None:
@@ -233,7 +239,9 @@ class Projection:
         if text is None:
             return cls(dim, None)
         try:
-            directions = np.frombuffer(base64.b64decode(text, validate=True), dtype="<i2").reshape(dim, -1)
+            directions = np.frombuffer(base64.b64decode(text, validate=True), dtype="<i2").reshape(
+                dim, -1
+            )
         except ValueError as error:
             raise DamagedLab(f"The projection of an index cannot be read: {error}") from None
         return cls(dim, directions.astype(np.int16))
@@ -284,7 +292,9 @@ class Base:
             return np.empty(0, dtype=np.int64)
         found = self._opened.near(self._projection(query), min(n, len(self)), effort * self.effort)
         if len(found) and not 0 <= found.min() <= found.max() < len(self):
-            self.broken = f"The index {self.path.name} is damaged: it names rows that it does not have."
+            self.broken = (
+                f"The index {self.path.name} is damaged: it names rows that it does not have."
+            )
             return np.empty(0, dtype=np.int64)
         return found
 
@@ -297,12 +307,17 @@ def build_base(vectors: Vectors, folder: Path, kind: Kind, *, seconds: Callable[
     """Build an index of all ``vectors`` (whole blocks) and publish it; ``seconds`` tells the time that passed."""
     rows = len(vectors)
     digest = vectors.digest(rows)
-    draft, path = folder / f"{_DRAFT}{kind.name}", folder / f"{kind.name}-{rows:012d}-{digest[:12]}.index"
+    draft, path = (
+        folder / f"{_DRAFT}{kind.name}",
+        folder / f"{kind.name}-{rows:012d}-{digest[:12]}.index",
+    )
     projection = Projection.of(vectors)
     settings = dict(kind.settings(rows))
     kind.build(_points(vectors, projection), projection.kept, rows, settings, draft)
     # a full disk may cut a file short without a word: what is published has answered once
-    kind.open(draft, projection.kept, rows, settings).near(projection(vectors.take(np.array([0]))[0]), 1, 1.0)
+    kind.open(draft, projection.kept, rows, settings).near(
+        projection(vectors.take(np.array([0]))[0]), 1, 1.0
+    )
     sync(draft)
     draft.replace(path)
     header = Header(

@@ -80,7 +80,9 @@ def bm25(
     if weight is None:
         check_statistics(k1, b, count, mean_length)
         if len(rows) and not mean_length:
-            raise InputError("Rows that hold a term of the question have words: their mean length is not 0.")
+            raise InputError(
+                "Rows that hold a term of the question have words: their mean length is not 0."
+            )
         check_count(count, len(rows), "rows")
         weight = idf(hits.frequency, count)
     norm = k1 * (1.0 - b + b * lengths[rows] / (mean_length or 1.0))
@@ -120,7 +122,10 @@ class GroupLengths:
         if not inside.any():
             return self
         members, sizes = groups[inside], lengths[inside]
-        total, rows = (np.zeros(max(len(self.total), int(members.max()) + 1), dtype=kind) for kind in (float, np.int64))
+        total, rows = (
+            np.zeros(max(len(self.total), int(members.max()) + 1), dtype=kind)
+            for kind in (float, np.int64)
+        )
         total[: len(self.total)], rows[: len(self.rows)] = self.total, self.rows
         np.add.at(total, members, sizes)
         np.add.at(rows, members, 1)
@@ -162,7 +167,9 @@ def group_bm25(
     ``group_lengths`` made of them and of ``rows`` saves a pass over all rows.
     """
     check_statistics(k1, b, 0, 0.0)
-    documents = lengths if isinstance(lengths, GroupLengths) else group_lengths(groups, lengths, rows=rows)
+    documents = (
+        lengths if isinstance(lengths, GroupLengths) else group_lengths(groups, lengths, rows=rows)
+    )
     codes, place, term, tf = _grouped(hits, groups)
     check_count(documents.count, len(codes), "groups")
     if not len(codes):
@@ -210,7 +217,9 @@ def group_scores(
     shares *= idf(frequency, documents.count)[:, None]
     found = np.zeros(len(wanted))
     if size:
-        found[inside] = shares.cumsum(axis=0)[-1]  # term by term: a sum may be taken in another order
+        found[inside] = shares.cumsum(axis=0)[
+            -1
+        ]  # term by term: a sum may be taken in another order
     return found
 
 
@@ -221,9 +230,14 @@ def _counted(
     if (codes[1:] >= codes[:-1]).all():
         # sessions that follow one another: counted without a cell for each
         some = codes[np.searchsorted(codes, 0) :]
-        start, stop = np.searchsorted(codes, selected), np.searchsorted(codes, selected, side="right")
+        start, stop = (
+            np.searchsorted(codes, selected),
+            np.searchsorted(codes, selected, side="right"),
+        )
         place = np.repeat(np.arange(len(selected)), stop - start)
-        held = np.bincount(place, weights=tf.take(ranges(start, stop - start)), minlength=len(selected))
+        held = np.bincount(
+            place, weights=tf.take(ranges(start, stop - start)), minlength=len(selected)
+        )
         return int(np.count_nonzero(some[1:] != some[:-1])) + bool(len(some)), held
     # the first cell is that of rows without a group
     cells = np.bincount(codes + 1, weights=tf, minlength=width)[1:]
@@ -260,7 +274,9 @@ def _frequency(term: Ints, size: int) -> Ints:
 def mass_of(weight: Scores, unknown: int, count: int) -> float:
     """The idf mass of a question: of its known terms, and of those that no text had."""
     known = float(weight.sum())
-    return (known + unknown * float(idf(np.zeros(1, dtype=np.int64), count)[0]) if unknown else known) or 1.0
+    return (
+        known + unknown * float(idf(np.zeros(1, dtype=np.int64), count)[0]) if unknown else known
+    ) or 1.0
 
 
 def check_statistics(k1: float, b: float, count: int, mean_length: float) -> None:
@@ -268,12 +284,16 @@ def check_statistics(k1: float, b: float, count: int, mean_length: float) -> Non
     if not (0 <= k1 < np.inf and 0 <= b <= 1):
         raise InputError(f"BM25 takes k1 >= 0 and b in 0..1, not k1 = {k1} and b = {b}.")
     if count < 0 or not 0 <= mean_length < np.inf:
-        raise InputError(f"BM25 takes a count and a mean length of at least 0, not {count} and {mean_length}.")
+        raise InputError(
+            f"BM25 takes a count and a mean length of at least 0, not {count} and {mean_length}."
+        )
 
 
 def check_count(count: int, posted: int, what: str) -> None:
     if count < posted:
-        raise InputError(f"{posted} {what} hold a term of the question, more than the {count} that are eligible.")
+        raise InputError(
+            f"{posted} {what} hold a term of the question, more than the {count} that are eligible."
+        )
 
 
 _FEW = 8192
@@ -393,7 +413,9 @@ class Matches:
         norm = k1 * (1.0 - b + b * self._lengths[windows[0]] / (self._whole_mean or 1.0))
         shares = _share(tf, norm[:, None])
         shares *= self._weight[terms]
-        return np.asarray(shares.cumsum(axis=1)[:, -1])  # term by term: a sum may be taken in another order
+        return np.asarray(
+            shares.cumsum(axis=1)[:, -1]
+        )  # term by term: a sum may be taken in another order
 
     # -- inside -----------------------------------------------------------------------------------------------
 
@@ -442,7 +464,9 @@ class Matches:
             weight=self._weight,
         )
 
-    def _with_best_passages(self, rows: Rows, values: Scores, of: Callable[[Matches, Rows], Scores]) -> Scores:
+    def _with_best_passages(
+        self, rows: Rows, values: Scores, of: Callable[[Matches, Rows], Scores]
+    ) -> Scores:
         """The values of these rows, where one is long that of its best passage."""
         if self._inside is not None:
             places, passages, starts = self._inside.passages.among(rows)
@@ -473,7 +497,10 @@ class Matches:
         return TermHits(self.hits.row[kept], self.hits.tf[kept], frequency, self.hits.unknown)
 
     def _norm(self, rows: Rows) -> Scores:
-        return np.asarray(self._k1 * (1.0 - self._b + self._b * self._lengths[rows] / (self._mean or 1.0)), np.float64)
+        return np.asarray(
+            self._k1 * (1.0 - self._b + self._b * self._lengths[rows] / (self._mean or 1.0)),
+            np.float64,
+        )
 
     def _held(self, rows: Rows) -> NDArray[np.int32]:
         """i32[terms, rows]: how often each row holds each term. Features ask for the same rows one after the other."""
@@ -505,7 +532,9 @@ class Matches:
     def _contenders(self, n: int) -> Rows:
         """Rows that are not long, ascending, among which are those of the best ``n``."""
         hits = self._short
-        order = [int(term) for term in np.argsort(hits.frequency, kind="stable") if hits.frequency[term]]
+        order = [
+            int(term) for term in np.argsort(hits.frequency, kind="stable") if hits.frequency[term]
+        ]
         if not order:
             return np.empty(0, dtype=np.int64)
         most = np.array([int(hits.parts[term][1].max()) for term in order])

@@ -129,7 +129,11 @@ def _environment() -> Mapping[str, str]:
     """This process's, with the memlab that runs here first on the path and one thread for products."""
     here = str(Path(__file__).parents[3])
     path = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": here + (os.pathsep + path if path else ""), "OPENBLAS_NUM_THREADS": "1"}
+    return {
+        **os.environ,
+        "PYTHONPATH": here + (os.pathsep + path if path else ""),
+        "OPENBLAS_NUM_THREADS": "1",
+    }
 
 
 _SETTLED = 50_000_000
@@ -173,11 +177,15 @@ class Neighbours:
         writable: bool = True,
     ) -> None:
         if kind == "graph":
-            raise InputError('The index "graph" was removed with the extra "graph"; instead: index="annoy".')
+            raise InputError(
+                'The index "graph" was removed with the extra "graph"; instead: index="annoy".'
+            )
         if kind not in KINDS:
             raise UnknownName("kind of index", kind, KINDS)
         if not 0.05 <= effort <= 100 or not 0 < share <= 1:
-            raise InputError(f"effort lies in 0.05..100 and share in 0..1, not {effort} and {share}.")
+            raise InputError(
+                f"effort lies in 0.05..100 and share in 0..1, not {effort} and {share}."
+            )
         self.kind, self.effort, self.share = KINDS[kind], effort, share
         self.background, self.writable = background and writable, writable
         self.failure: str | None = None
@@ -254,7 +262,9 @@ class Neighbours:
             raise InputError("This lab is read-only: no index can be built.")
         rows = len(self._vectors) // BLOCK * BLOCK
         if not rows:
-            raise InputError(f"An index covers blocks of {BLOCK:,} rows; there are {len(self._vectors):,}.")
+            raise InputError(
+                f"An index covers blocks of {BLOCK:,} rows; there are {len(self._vectors):,}."
+            )
         while True:
             with self._mutex:
                 self.refresh()
@@ -348,7 +358,10 @@ class Neighbours:
                 continue
             if self._base is not None and path == self._base.path and header == self._base.header:
                 return
-            if header.dim != self._vectors.dim or self._vectors.digest(header.rows) != header.vectors:
+            if (
+                header.dim != self._vectors.dim
+                or self._vectors.digest(header.rows) != header.vectors
+            ):
                 continue
             if self._sound(path, header):
                 self._open(path, header)
@@ -382,7 +395,10 @@ class Neighbours:
         if known is None:
             if self._checking is None or not self._checking.is_alive():
                 self._checking = threading.Thread(
-                    target=self._check, args=(path, header, seen), name="memlab index check", daemon=True
+                    target=self._check,
+                    args=(path, header, seen),
+                    name="memlab index check",
+                    daemon=True,
                 )
                 self._checking.start()
         elif not known:
@@ -510,8 +526,12 @@ def build_from_spool(folder: str, kind: str, rows: str, digest: str, spool: str)
     vectors = Vectors.load(spool).prefix(int(rows))
     Path(spool).unlink()  # it stays mapped
     if vectors.digest(len(vectors), rehash=True) != digest:
-        raise DamagedLab("The vectors changed on their way to the builder, or the file that holds them is damaged.")
-    path = build_base(vectors, Path(folder), KINDS[kind], seconds=lambda: time.monotonic() - started)
+        raise DamagedLab(
+            "The vectors changed on their way to the builder, or the file that holds them is damaged."
+        )
+    path = build_base(
+        vectors, Path(folder), KINDS[kind], seconds=lambda: time.monotonic() - started
+    )
     _remove_replaced(path, KINDS[kind], len(vectors))
 
 

@@ -135,7 +135,9 @@ class TermHits:
     def parts(self) -> list[tuple[Ints, Ints]]:
         """Of each term, the rows that hold it, ascending, and how often."""
         stops = self.frequency.cumsum().tolist()
-        return [(self.row[start:stop], self.tf[start:stop]) for start, stop in pairwise((0, *stops))]
+        return [
+            (self.row[start:stop], self.tf[start:stop]) for start, stop in pairwise((0, *stops))
+        ]
 
 
 class Passages:
@@ -153,7 +155,9 @@ class Passages:
         """The row of each passage, ascending."""
         return self._of.column(0)
 
-    def append(self, rows: Sequence[int], texts: Sequence[str], speakers: Sequence[str | None]) -> None:
+    def append(
+        self, rows: Sequence[int], texts: Sequence[str], speakers: Sequence[str | None]
+    ) -> None:
         """The passages of more rows, which are long."""
         first = len(self.words)
         spans = [passages_of(text) for text in texts]
@@ -165,7 +169,9 @@ class Passages:
             [speaker for speaker, own in zip(speakers, spans, strict=True) for _ in own],
         )
 
-    def among(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def among(
+        self, rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Which places of ``rows`` are long, the passages of each one after the other, and where each one's begin."""
         long, first, count = self._long.columns
         at = long[:-1].searchsorted(rows)
@@ -187,7 +193,9 @@ class Words:
     ([0, 1, 0], [3, 2])
     """
 
-    def __init__(self, language: str | None = "english", *, stop_words: Iterable[str] | None = None) -> None:
+    def __init__(
+        self, language: str | None = "english", *, stop_words: Iterable[str] | None = None
+    ) -> None:
         if stop_words is None:
             stop_words = STOP_WORDS.get(language or "", ())
         self.language = language
@@ -258,7 +266,9 @@ class Words:
         if long:
             self.passages = self.passages or Passages(self._of_passages())
             whose = [speakers[number] if speakers else None for number in long]
-            self.passages.append([start + number for number in long], [texts[number] for number in long], whose)
+            self.passages.append(
+                [start + number for number in long], [texts[number] for number in long], whose
+            )
 
     def query(self, text: str) -> Query:
         """The terms of a question: each stem counts once, words that no text had are counted and left out."""
@@ -278,7 +288,10 @@ class Words:
                     unknown.setdefault(stem, token)
             if found >= 0:
                 known.setdefault(found, token)
-        words = [*((word, term) for term, word in known.items()), *((word, -1) for word in unknown.values())]
+        words = [
+            *((word, term) for term, word in known.items()),
+            *((word, -1) for word in unknown.values()),
+        ]
         terms = np.fromiter(known, dtype=np.int32, count=len(known))
         return Query(terms, tuple(tokens), len(unknown), tuple(words))
 
@@ -310,7 +323,9 @@ class Words:
     def hits(self, query: Query, mask: Mask | None = None) -> TermHits:
         """The postings of a query's terms, of the rows where ``mask`` is true (all unless given)."""
         if mask is not None and (mask.dtype != np.bool_ or mask.shape != (self._size,)):
-            raise InputError(f"A mask is a bool array ({self._size},), not {mask.dtype} {mask.shape}.")
+            raise InputError(
+                f"A mask is a bool array ({self._size},), not {mask.dtype} {mask.shape}."
+            )
         # rows of a later part are later rows, so each term's stay in order
         held = [(segment, segment.places(query.terms)) for segment in self._segments]
         terms, late, tf = self._pending[:, : self._waiting]
@@ -356,7 +371,9 @@ class Words:
         }
         if self.passages is not None:
             arrays["passages_of"] = self.passages.of
-            arrays |= {f"passages_{name}": array for name, array in self.passages.words._arrays().items()}
+            arrays |= {
+                f"passages_{name}": array for name, array in self.passages.words._arrays().items()
+            }
         draft = path.with_name(f"{path.name}.draft")
         with draft.open("wb") as file:
             np.savez(file, **arrays)
@@ -370,11 +387,19 @@ class Words:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 about = json.loads(arrays["about"].tobytes())
                 text = arrays["vocabulary"].tobytes().decode()
-                given = {name: arrays[name] for name in arrays.files if name not in ("about", "vocabulary")}
+                given = {
+                    name: arrays[name]
+                    for name in arrays.files
+                    if name not in ("about", "vocabulary")
+                }
             words = cls(about["language"], stop_words=about["stop_words"])
-            words._tokens = Tokens(about["language"], about["stop_words"], text.split("\n") if text else ())
+            words._tokens = Tokens(
+                about["language"], about["stop_words"], text.split("\n") if text else ()
+            )
             words.written = Written(about["language"], words._tokens.__getitem__)
-            forms, *of_forms = (given[f"written_{name}"] for name in ("forms", "form_terms", "form_signs"))
+            forms, *of_forms = (
+                given[f"written_{name}"] for name in ("forms", "form_terms", "form_signs")
+            )
             words.written.restore_forms(forms, *of_forms, vocabulary=len(words._tokens.terms))
             words._restore(path, given)
             if "passages_of" in given:
@@ -389,7 +414,15 @@ class Words:
                 ):
                     raise ValueError("the passages are those of other rows")
                 words.passages = Passages(inner, of)
-        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, UnknownName) as error:
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            EOFError,
+            BadZipFile,
+            UnknownName,
+        ) as error:
             raise DamagedLab(f"The words in {path} cannot be read: {error}") from None
         return words
 
@@ -405,7 +438,9 @@ class Words:
         """What it holds of its rows, merged into one segment."""
         self.seal()
         self._segments = [merged(self._segments)] if self._segments else []
-        base = self._segments[0] if self._segments else segment_of(*np.empty((3, 0), dtype=np.int32))
+        base = (
+            self._segments[0] if self._segments else segment_of(*np.empty((3, 0), dtype=np.int32))
+        )
         return {
             "lengths": self.lengths,
             "terms": base.terms,
@@ -417,10 +452,19 @@ class Words:
 
     def _restore(self, path: Path, arrays: dict[str, NDArray[Any]], prefix: str = "") -> None:
         """Take over what ``_arrays`` gave; DamagedLab or ValueError where the parts contradict each other."""
-        given = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-        base, lengths = Segment(given["terms"], given["starts"], given["rows"], given["tf"]), given["lengths"]
+        given = {
+            name.removeprefix(prefix): array
+            for name, array in arrays.items()
+            if name.startswith(prefix)
+        }
+        base, lengths = (
+            Segment(given["terms"], given["starts"], given["rows"], given["tf"]),
+            given["lengths"],
+        )
         _check(path, base, len(self._tokens.terms), len(lengths))
-        self.written.restore(*(given[f"written_{name}"] for name in ("signs", "counts", "stops", "held")))
+        self.written.restore(
+            *(given[f"written_{name}"] for name in ("signs", "counts", "stops", "held"))
+        )
         if len(self.written) != len(lengths):
             raise DamagedLab(f"The words in {path} are those of other rows: rebuild them.")
         self._append_lengths(lengths)
@@ -447,7 +491,9 @@ class Words:
         if not len(segment):
             return
         self._segments.append(segment)
-        while len(self._segments) > 1 and _MERGE_AT * len(self._segments[-1]) > len(self._segments[-2]):
+        while len(self._segments) > 1 and _MERGE_AT * len(self._segments[-1]) > len(
+            self._segments[-2]
+        ):
             self._segments[-2:] = [merged(self._segments[-2:])]
 
 

@@ -75,9 +75,13 @@ class IndexReport(Displayed):
 
     def _lines(self) -> list[str]:
         if self.index == "exact":
-            lines = [f"Exact search over {self.rows:,} rows: {self.exact_p50_ms:.2f} ms (p95 {self.exact_p95_ms:.2f})."]
+            lines = [
+                f"Exact search over {self.rows:,} rows: {self.exact_p50_ms:.2f} ms (p95 {self.exact_p95_ms:.2f})."
+            ]
         else:
-            settings = ", ".join(f"{name} {value:,}" for name, value in self.settings.items() if name != "seed")
+            settings = ", ".join(
+                f"{name} {value:,}" for name, value in self.settings.items() if name != "seed"
+            )
             built = "" if self.build_seconds is None else f", built in {self.build_seconds:,.0f} s"
             lines = [
                 f"{self.index}: {self.covered:,} of {self.rows:,} rows, {self.delta:,} later ones searched exactly.",
@@ -114,10 +118,16 @@ def report(
     neighbours.refresh()
     vectors, base = neighbours.vectors, neighbours.base
     if n < 1 or sample < 1 or not len(vectors):
-        raise InputError("A report on an index needs at least one row, one query and one neighbour.")
+        raise InputError(
+            "A report on an index needs at least one row, one query and one neighbour."
+        )
     own: NDArray[np.int64] | None = None
     if queries is None:
-        own = np.sort(np.random.default_rng(seed).choice(len(vectors), min(sample, len(vectors)), replace=False))
+        own = np.sort(
+            np.random.default_rng(seed).choice(
+                len(vectors), min(sample, len(vectors)), replace=False
+            )
+        )
         queries = vectors.take(own)
     if queries.ndim != 2 or not len(queries):
         raise InputError(f"Queries are a matrix (queries, {vectors.dim}), not {queries.shape}.")
@@ -125,7 +135,9 @@ def report(
     times: list[float] = []
     exact_times: list[float] = []
     approximate = base is not None and len(vectors) > vectors.exact_up_to
-    with bar(progress and len(queries) * len(vectors) > _SLOW, len(queries), unit="query", desc="index") as step:
+    with bar(
+        progress and len(queries) * len(vectors) > _SLOW, len(queries), unit="query", desc="index"
+    ) as step:
         for start in range(0, len(queries), _BATCH):
             batch = queries[start : start + _BATCH]
             for offset, scores in enumerate(vectors.similarity(batch)):
@@ -167,7 +179,11 @@ def report(
 
 
 def _share(
-    scores: NDArray[np.float64], found: NDArray[np.int64], cosines: NDArray[np.float64], n: int, itself: int
+    scores: NDArray[np.float64],
+    found: NDArray[np.int64],
+    cosines: NDArray[np.float64],
+    n: int,
+    itself: int,
 ) -> float:
     """How many of the ``n`` best are found; one that ties with the last of them is as good."""
     if itself >= 0:
@@ -186,7 +202,11 @@ def wilson(share: float, trials: int) -> tuple[float, float]:
     """Return the 95% interval of Wilson (1927) of a share of so many trials."""
     z = NormalDist().inv_cdf(0.975)
     centre = (share + z * z / (2 * trials)) / (1 + z * z / trials)
-    half = z / (1 + z * z / trials) * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+    half = (
+        z
+        / (1 + z * z / trials)
+        * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+    )
     return max(0.0, centre - half), min(1.0, centre + half)
 
 

@@ -32,9 +32,41 @@ __all__ = [
 
 
 LANGUAGES = (
-    *("none", "arabic", "armenian", "basque", "catalan", "czech", "danish", "dutch", "english", "esperanto"),
-    *("estonian", "finnish", "french", "german", "greek", "hindi", "hungarian", "indonesian", "irish", "italian"),
-    *("lithuanian", "nepali", "norwegian", "persian", "polish", "portuguese", "romanian", "russian", "serbian"),
+    *(
+        "none",
+        "arabic",
+        "armenian",
+        "basque",
+        "catalan",
+        "czech",
+        "danish",
+        "dutch",
+        "english",
+        "esperanto",
+    ),
+    *(
+        "estonian",
+        "finnish",
+        "french",
+        "german",
+        "greek",
+        "hindi",
+        "hungarian",
+        "indonesian",
+        "irish",
+        "italian",
+    ),
+    *(
+        "lithuanian",
+        "nepali",
+        "norwegian",
+        "persian",
+        "polish",
+        "portuguese",
+        "romanian",
+        "russian",
+        "serbian",
+    ),
     *("sesotho", "spanish", "swedish", "tamil", "turkish", "yiddish"),
 )
 """What words may be read as: a language of which Snowball has a stemmer, or ``none``: no stems and no stop words."""
@@ -124,10 +156,14 @@ class Tokens(dict[str, int]):
     ``terms[i]`` is the stem with id ``i``. Stemming costs 1 microsecond a word, a look-up a twentieth of that.
     """
 
-    def __init__(self, language: str | None, stop_words: Iterable[str] = (), terms: Iterable[str] = ()) -> None:
+    def __init__(
+        self, language: str | None, stop_words: Iterable[str] = (), terms: Iterable[str] = ()
+    ) -> None:
         super().__init__()
         if isinstance(stop_words, str):
-            raise InputError(f"Stop words are several words, such as {{'the', 'a'}}, not the text {stop_words!r}.")
+            raise InputError(
+                f"Stop words are several words, such as {{'the', 'a'}}, not the text {stop_words!r}."
+            )
         self.language, self.stop_words = language, frozenset(stop_words)
         self.terms: list[str] = list(terms)
         self._ids: dict[str, int] = {term: index for index, term in enumerate(self.terms)}
@@ -215,7 +251,10 @@ def _pieces(text: str, most: float) -> list[tuple[int, int]]:
         if words <= most:
             found.append((start, words))
         else:
-            found += [(one, len(words_of(text[one:other]))) for one, other in _cut(_SPACE, text, start, stop)]
+            found += [
+                (one, len(words_of(text[one:other])))
+                for one, other in _cut(_SPACE, text, start, stop)
+            ]
     return found
 
 
@@ -253,7 +292,9 @@ class Written:
         self.ids = _Forms(self._names)
         """The id of each form that some row had."""
         self._forms = Grown(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8))
-        self._rows = Grown(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64))
+        self._rows = Grown(
+            np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+        )
         self._held = Grown(np.empty(0, dtype=np.int32))
         self._late: list[tuple[list[int], list[int], list[int], list[int]]] = []
         self._waiting = 0
@@ -264,7 +305,12 @@ class Written:
     def beside(self) -> Written:
         """No rows yet, and the forms of these: one that is new here is new there."""
         other = Written(None, self._term_of)
-        other._signs, other._names, other.ids, other._forms = self._signs, self._names, self.ids, self._forms
+        other._signs, other._names, other.ids, other._forms = (
+            self._signs,
+            self._names,
+            self.ids,
+            self._forms,
+        )
         return other
 
     @property
@@ -307,7 +353,9 @@ class Written:
         packed = self._held.column(0).take(ranges(starts, counts))
         return (packed >> 1).astype(np.int64), (packed & 1).astype(np.bool_), counts
 
-    def append(self, said: Sequence[Sequence[str]], texts: Sequence[str], before: Sequence[int]) -> tuple[Ints, Ints]:
+    def append(
+        self, said: Sequence[Sequence[str]], texts: Sequence[str], before: Sequence[int]
+    ) -> tuple[Ints, Ints]:
         """One more row for each text, of whose words the first ``before`` are who said it: they are posted, not held.
 
         The term of each word and the number of its row, from 0, are returned; stop words are left out.
@@ -347,7 +395,8 @@ class Written:
         if not self._late:
             return
         held, capital, different, counts = (
-            np.fromiter(chain.from_iterable(parts), dtype=np.int64) for parts in zip(*self._late, strict=True)
+            np.fromiter(chain.from_iterable(parts), dtype=np.int64)
+            for parts in zip(*self._late, strict=True)
         )
         terms_of, signs_of_forms = self._forms.columns
         rows = np.arange(len(counts)).repeat(different)
@@ -386,7 +435,9 @@ class Written:
         signs, counts, stops = self._rows.columns
         return {"signs": signs, "counts": counts, "stops": stops, "held": self._held.columns[0]}
 
-    def restore_forms(self, forms: NDArray[Any], terms: NDArray[Any], signs: NDArray[Any], *, vocabulary: int) -> None:
+    def restore_forms(
+        self, forms: NDArray[Any], terms: NDArray[Any], signs: NDArray[Any], *, vocabulary: int
+    ) -> None:
         """Take over what ``forms_arrays`` gave; ValueError where the parts contradict each other."""
         text = forms.tobytes().decode()
         names = text.split("\n") if text else []
@@ -397,13 +448,17 @@ class Written:
             raise ValueError("the forms of the words contradict each other")
         self._names, self.ids, self._forms = names, _Forms(names), Grown(terms, signs)
 
-    def restore(self, signs: NDArray[Any], counts: NDArray[Any], stops: NDArray[Any], held: NDArray[Any]) -> None:
+    def restore(
+        self, signs: NDArray[Any], counts: NDArray[Any], stops: NDArray[Any], held: NDArray[Any]
+    ) -> None:
         """Take over what ``arrays`` gave, the forms being there; ValueError where the parts contradict each other."""
         sound = (
             len(stops) == len(signs) == len(counts)
             and bool((np.diff(stops, prepend=0) >= 0).all())
             and len(held) == (int(stops[-1]) if len(stops) else 0)
-            and (not len(held) or (int(held.min()) >= 0 and int(held.max()) >> 1 < len(self._names)))
+            and (
+                not len(held) or (int(held.min()) >= 0 and int(held.max()) >> 1 < len(self._names))
+            )
         )
         if not sound:
             raise ValueError("the words of the rows contradict each other")

@@ -73,7 +73,9 @@ class Stored:
 
     def append(self, vectors: Components) -> None:
         wide = vectors.astype(np.int32)
-        self._late.append(vectors, np.einsum("ij,ij->i", wide, wide, dtype=np.int64).astype(np.float64))
+        self._late.append(
+            vectors, np.einsum("ij,ij->i", wide, wide, dtype=np.int64).astype(np.float64)
+        )
         self.size += len(vectors)
 
     def slice(self, start: int, stop: int) -> tuple[Components, Squares]:
@@ -83,7 +85,9 @@ class Stored:
             return self._mapped.matrix[start:stop], self._mapped.squares[start:stop]
         late = self.parts[1]
         if start >= sealed:
-            return late.matrix[start - sealed : stop - sealed], late.squares[start - sealed : stop - sealed]
+            return late.matrix[start - sealed : stop - sealed], late.squares[
+                start - sealed : stop - sealed
+            ]
         return (
             np.concatenate([self._mapped.matrix[start:], late.matrix[: stop - sealed]]),
             np.concatenate([self._mapped.squares[start:], late.squares[: stop - sealed]]),
@@ -100,8 +104,14 @@ class Stored:
             return self._mapped.matrix[rows], self._mapped.squares[rows]
         matrix, squares = np.empty((len(rows), self.dim), dtype=np.int8), np.empty(len(rows))
         early = ~beyond
-        matrix[early], squares[early] = self._mapped.matrix[rows[early]], self._mapped.squares[rows[early]]
-        matrix[beyond], squares[beyond] = late_matrix[rows[beyond] - sealed], late_squares[rows[beyond] - sealed]
+        matrix[early], squares[early] = (
+            self._mapped.matrix[rows[early]],
+            self._mapped.squares[rows[early]],
+        )
+        matrix[beyond], squares[beyond] = (
+            late_matrix[rows[beyond] - sealed],
+            late_squares[rows[beyond] - sealed],
+        )
         return matrix, squares
 
     def prefix(self, rows: int) -> Stored:
@@ -110,9 +120,15 @@ class Stored:
         sealed = len(self._mapped.squares)
         late = self.parts[1]
         first._mapped = _Part(self._mapped.matrix[:rows], self._mapped.squares[:rows])
-        first._late = Grown(late.matrix[: max(0, rows - sealed)], late.squares[: max(0, rows - sealed)])
+        first._late = Grown(
+            late.matrix[: max(0, rows - sealed)], late.squares[: max(0, rows - sealed)]
+        )
         first._path, first.size = self._path, rows
-        first._digests = {number: digest for number, digest in self._digests.copy().items() if number < rows // BLOCK}
+        first._digests = {
+            number: digest
+            for number, digest in self._digests.copy().items()
+            if number < rows // BLOCK
+        }
         return first
 
     # -- whose vectors they are -------------------------------------------------------------------------------
@@ -120,14 +136,18 @@ class Stored:
     def digest(self, rows: int, *, rehash: bool = False) -> str:
         """Names the first ``rows`` rows, a whole number of blocks. Each is read once, with ``rehash`` again."""
         if rows % BLOCK or not 0 <= rows <= self.size:
-            raise InputError(f"A digest covers whole blocks of {BLOCK:,} rows up to {self.size:,}, not {rows:,}.")
+            raise InputError(
+                f"A digest covers whole blocks of {BLOCK:,} rows up to {self.size:,}, not {rows:,}."
+            )
         known = {} if rehash else self._digests
         digest = ""
         for number in range(rows // BLOCK):
             block = known.get(number)
             if block is None:
                 hashed = hashlib.blake2b(f"{self.dim} {digest}".encode(), digest_size=16)
-                hashed.update(np.ascontiguousarray(self.slice(number * BLOCK, (number + 1) * BLOCK)[0]).data)
+                hashed.update(
+                    np.ascontiguousarray(self.slice(number * BLOCK, (number + 1) * BLOCK)[0]).data
+                )
                 block = known[number] = hashed.hexdigest()
             digest = block
         return digest
@@ -140,7 +160,8 @@ class Stored:
         complete = self.size // BLOCK
         self.digest(complete * BLOCK)
         digests = np.frombuffer(
-            bytes.fromhex("".join(self._digests[number] for number in range(complete))), dtype=np.uint8
+            bytes.fromhex("".join(self._digests[number] for number in range(complete))),
+            dtype=np.uint8,
         )
         early, late = self.parts
         with draft.open("wb") as file:
@@ -172,7 +193,13 @@ class Stored:
             raise DamagedLab(f"The vectors in {path} cannot be read: {error}") from None
         rows = len(squares)
         right = ended and digests.dtype == np.uint8 and digests.shape == (rows // BLOCK, 16)
-        if not right or squares.ndim != 1 or matrix.ndim != 2 or len(matrix) != rows or matrix.shape[1] < 1:
+        if (
+            not right
+            or squares.ndim != 1
+            or matrix.ndim != 2
+            or len(matrix) != rows
+            or matrix.shape[1] < 1
+        ):
             raise DamagedLab(f"{path} does not hold the vectors that its header announces.")
         stored = cls(matrix.shape[1])
         stored._mapped, stored._path, stored.size = _Part(matrix, squares), path, rows
@@ -197,7 +224,9 @@ def _mapped(path: Path, file: BinaryIO, dtype: str) -> NDArray[Any]:
 
 def _write(file: BinaryIO, dtype: str, shape: tuple[int, ...], parts: list[NDArray[Any]]) -> None:
     """One array in NumPy's format from parts that follow one another."""
-    np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
+    np.lib.format.write_array_header_1_0(
+        file, {"descr": dtype, "fortran_order": False, "shape": shape}
+    )
     for part in parts:
         file.write(np.ascontiguousarray(part, dtype=dtype).data)
 
@@ -311,7 +340,9 @@ class Vectors:
         first._stored = self._stored.prefix(rows)
         return first
 
-    def similarity(self, query: NDArray[np.int8], rows: Rows | None = None, *, key: Hashable | None = None) -> Scores:
+    def similarity(
+        self, query: NDArray[np.int8], rows: Rows | None = None, *, key: Hashable | None = None
+    ) -> Scores:
         """The cosine of ``query`` (dim,) with each of ``rows`` in the order given, or with every row.
 
         A matrix of queries (q, dim) gives (q, rows). With a ``key`` the rows are a ``view``, kept for the next query.
@@ -345,7 +376,9 @@ class Vectors:
             kept = self._views[key] = View.of(grown)
             self._views.move_to_end(key)
             room = max(min(self._stored.size, 2 * self.exact_up_to), _LEAST_CACHED)
-            while len(self._views) > 1 and sum(len(view.rows) for view in self._views.values()) > room:
+            while (
+                len(self._views) > 1 and sum(len(view.rows) for view in self._views.values()) > room
+            ):
                 self._views.popitem(last=False)
             return kept
 
@@ -423,7 +456,9 @@ class Vectors:
 
     def _empty(self) -> Grown:
         """No rows yet: their numbers, vectors as f32, squared norms."""
-        return Grown(np.empty(0, dtype=np.int64), np.empty((0, self.dim), dtype=np.float32), np.empty(0))
+        return Grown(
+            np.empty(0, dtype=np.int64), np.empty((0, self.dim), dtype=np.float32), np.empty(0)
+        )
 
     def _from(self, start: int) -> View | None:
         """Rows ``start`` to the last as f32, kept and extended as rows are added; None if they are too many."""
@@ -437,7 +472,10 @@ class Vectors:
             tail = self._tail[1]
             first = start + tail.size
             if first < self._stored.size:
-                tail.append(np.arange(first, self._stored.size), *self._stored.slice(first, self._stored.size))
+                tail.append(
+                    np.arange(first, self._stored.size),
+                    *self._stored.slice(first, self._stored.size),
+                )
             return View.of(tail)
 
     def _proposed(
@@ -495,7 +533,9 @@ class Vectors:
                 )
             count = int(np.count_nonzero(mask))
             if rows is not None and len(rows) != count:
-                raise InputError(f"The mask admits {count} rows, and {len(rows)} were given with it.")
+                raise InputError(
+                    f"The mask admits {count} rows, and {len(rows)} were given with it."
+                )
             return count
         if rows is None:
             return self._stored.size
@@ -507,13 +547,17 @@ class Vectors:
         if rows.ndim != 1 or (len(rows) and rows.dtype.kind not in "iu"):
             raise InputError(f"Rows are a vector of integers, not {rows.dtype} {rows.shape}.")
         if len(rows) and not (rows.min() >= 0 and rows.max() < self._stored.size):
-            raise InputError(f"Rows lie in 0..{self._stored.size - 1}, not {int(rows.min())}..{int(rows.max())}.")
+            raise InputError(
+                f"Rows lie in 0..{self._stored.size - 1}, not {int(rows.min())}..{int(rows.max())}."
+            )
         return rows.astype(np.int64, copy=False)
 
     def _checked_query(self, query: NDArray[Any]) -> tuple[Matrix, Any]:
         query = np.asarray(query)
         if query.dtype != np.int8 or query.ndim not in (1, 2) or query.shape[-1] != self.dim:
-            raise InputError(f"A query is an int8 vector ({self.dim},), not {query.dtype} {query.shape}.")
+            raise InputError(
+                f"A query is an int8 vector ({self.dim},), not {query.dtype} {query.shape}."
+            )
         wide = query.astype(np.int64)
         return query.astype(np.float32), np.vecdot(wide, wide).astype(np.float64)
 
@@ -523,12 +567,19 @@ class Vectors:
             segment = self._from(0)
             if segment is not None:
                 return _cosine(segment.matrix, segment.squares, queries, square)
-        count, step = self._stored.size if rows is None else len(rows), max(1, _CONVERTED // self.dim)
+        count, step = (
+            self._stored.size if rows is None else len(rows),
+            max(1, _CONVERTED // self.dim),
+        )
         buffer = np.empty((min(step, count), self.dim), dtype=np.float32)
         out = np.empty((*queries.shape[:-1], count))
         for start in range(0, count, step):
             stop = min(start + step, count)
-            matrix, squares = self._stored.slice(start, stop) if rows is None else self._stored.gather(rows[start:stop])
+            matrix, squares = (
+                self._stored.slice(start, stop)
+                if rows is None
+                else self._stored.gather(rows[start:stop])
+            )
             block = buffer[: stop - start]
             np.copyto(block, matrix)
             out[..., start:stop] = _cosine(block, squares, queries, square)

@@ -4,9 +4,25 @@ It knows nothing of memories. It keeps events (a kind and a body), the texts and
 slates joined to an event, policy sources by hash, and named values.
 """
 
-from memlab.kernel.journal._copies import Fault, connected, copied, faults, head_of, is_complete, replace_rows, stamp
+from memlab.kernel.journal._copies import (
+    Fault,
+    connected,
+    copied,
+    faults,
+    head_of,
+    is_complete,
+    replace_rows,
+    stamp,
+)
 from memlab.kernel.journal._database import FILE, HEAD, LOCK, VERSION, Mend, present
-from memlab.kernel.journal._events import FORMAT, RESTORE, Event, check_event_format, checksum, digest_of_parts
+from memlab.kernel.journal._events import (
+    FORMAT,
+    RESTORE,
+    Event,
+    check_event_format,
+    checksum,
+    digest_of_parts,
+)
 from memlab.kernel.journal._files import RESTORED, Head, HeadFile, WriterLock
 from memlab.kernel.journal._journal import Journal, JournalView
 from memlab.kernel.journal._reading import Reading

@@ -14,11 +14,33 @@ from memlab.kernel.base.disk import sync, writing
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import _database
 from memlab.kernel.journal._database import GENERATION, IDENTITY, Mode, in_memory_copy, translated
-from memlab.kernel.journal._events import RESTORE, checksum, content_of, decoded, digest_of_parts, first_link
+from memlab.kernel.journal._events import (
+    RESTORE,
+    checksum,
+    content_of,
+    decoded,
+    digest_of_parts,
+    first_link,
+)
 from memlab.kernel.journal._files import Head, HeadFile
-from memlab.kernel.journal._reading import Reading, link_of, row_is_sound, text_is_sound, vectors_are_sound
+from memlab.kernel.journal._reading import (
+    Reading,
+    link_of,
+    row_is_sound,
+    text_is_sound,
+    vectors_are_sound,
+)
 
-__all__ = ["Fault", "connected", "copied", "faults", "head_of", "is_complete", "replace_rows", "stamp"]
+__all__ = [
+    "Fault",
+    "connected",
+    "copied",
+    "faults",
+    "head_of",
+    "is_complete",
+    "replace_rows",
+    "stamp",
+]
 
 
 _KEYS = {
@@ -69,7 +91,9 @@ def faults(connection: sqlite3.Connection, where: Path | None) -> list[Fault]:
         try:
             problems = [line for (line,) in connection.execute("PRAGMA integrity_check(8)")]
             found = (
-                [] if problems == ["ok"] else [Fault("database", (), " ".join(str(line).split())) for line in problems]
+                []
+                if problems == ["ok"]
+                else [Fault("database", (), " ".join(str(line).split())) for line in problems]
             )
             found += _events(connection)
             found += _texts(connection)
@@ -96,7 +120,9 @@ def _events(connection: sqlite3.Connection) -> Iterator[Fault]:
         if before is not None and link_of(before, seq, at, kind, body, content) != link:
             yield Fault("event", (seq,), "is not what was written")
         elif content is not None and contents.get(seq) != content:
-            yield Fault("event", (seq,), "the texts that came with it are not those that were written")
+            yield Fault(
+                "event", (seq,), "the texts that came with it are not those that were written"
+            )
         # what follows is compared with what stands here, so that one damage is one fault or two
         before, last = link if isinstance(link, bytes) else None, seq
 
@@ -111,7 +137,9 @@ def _contents(connection: sqlite3.Connection) -> dict[int, bytes]:
 
 def _texts(connection: sqlite3.Connection) -> Iterator[Fault]:
     last = 0
-    for id, text, salt, digest in connection.execute("SELECT id, text, salt, digest FROM payload ORDER BY id"):
+    for id, text, salt, digest in connection.execute(
+        "SELECT id, text, salt, digest FROM payload ORDER BY id"
+    ):
         for missing in range(last + 1, id):
             yield Fault("payload", (missing,), "is missing")
         if not text_is_sound(id, text, salt, digest):
@@ -122,12 +150,16 @@ def _texts(connection: sqlite3.Connection) -> Iterator[Fault]:
 def _sealed(connection: sqlite3.Connection) -> Iterator[Fault]:
     """A recall is logged with its slate, and a segment sealed with its digest: nothing is missing unnoticed."""
     digests, dropped = _digests(connection)
-    rows = connection.execute("SELECT seq FROM event WHERE kind = 'recall' AND seq NOT IN (SELECT seq FROM slate)")
+    rows = connection.execute(
+        "SELECT seq FROM event WHERE kind = 'recall' AND seq NOT IN (SELECT seq FROM slate)"
+    )
     for (seq,) in rows:
         if not any(after < seq <= upto for after, upto in dropped):
             yield Fault("slate", (seq,), "is missing")
     for upto, digest in digests.items():
-        parts = connection.execute("SELECT name, data, sum FROM segment WHERE upto = ? ORDER BY name", (upto,))
+        parts = connection.execute(
+            "SELECT name, data, sum FROM segment WHERE upto = ? ORDER BY name", (upto,)
+        )
         held = []
         for name, data, sum in parts:
             if row_is_sound(sum, upto, name, data):
@@ -144,7 +176,9 @@ def _digests(connection: sqlite3.Connection) -> tuple[dict[int, str], list[tuple
     digests: dict[int, str] = {}
     began: dict[int, int] = {}
     dropped = []
-    rows = connection.execute("SELECT seq, kind, body FROM event WHERE kind IN ('seal', 'thin') ORDER BY seq")
+    rows = connection.execute(
+        "SELECT seq, kind, body FROM event WHERE kind IN ('seal', 'thin') ORDER BY seq"
+    )
     for seq, kind, blob in rows:
         try:
             body = decoded(seq, blob)
@@ -163,7 +197,9 @@ def _digests(connection: sqlite3.Connection) -> tuple[dict[int, str], list[tuple
 
 
 def _checked(connection: sqlite3.Connection) -> Iterator[Fault]:
-    for embedder, *values in connection.execute("SELECT embedder, first_id, count, dim, data, sum FROM vector"):
+    for embedder, *values in connection.execute(
+        "SELECT embedder, first_id, count, dim, data, sum FROM vector"
+    ):
         if not vectors_are_sound(embedder, *values):
             yield Fault("vector", (embedder, values[0]), "is not what was written")
     for table, columns in (
@@ -177,7 +213,9 @@ def _checked(connection: sqlite3.Connection) -> Iterator[Fault]:
                 yield Fault(table, (values[0],), "is not what was written")
 
 
-def replace_rows(connection: sqlite3.Connection, other: sqlite3.Connection, wanted: Iterable[Fault]) -> int:
+def replace_rows(
+    connection: sqlite3.Connection, other: sqlite3.Connection, wanted: Iterable[Fault]
+) -> int:
     """Put the rows that ``other`` holds in the place of faulty ones, within the open transaction; how many it had."""
     count = 0
     for fault in wanted:
@@ -221,7 +259,10 @@ def copied(journal: Reading, folder: Path, *, without: tuple[str, ...] = ()) -> 
                 # what is left out of a damaged tree would be missing from a sound one
                 _check_structure(source, journal.path)
                 source.execute("VACUUM INTO ?", (str(file),))
-    with translated(folder), contextlib.closing(_database.connect(file, "rw", _COPY_TIMEOUT)) as copy:
+    with (
+        translated(folder),
+        contextlib.closing(_database.connect(file, "rw", _COPY_TIMEOUT)) as copy,
+    ):
         copy.executemany("DELETE FROM meta WHERE key = ?", [(key,) for key in without])
         stamp(copy, {})
         _check(copy, folder)
@@ -253,8 +294,14 @@ def stamp(copy: sqlite3.Connection, values: Mapping[str, str]) -> None:
 
 
 def _head_of(connection: sqlite3.Connection) -> Head:
-    named = dict(connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?)", (IDENTITY, GENERATION)))
-    last = connection.execute("SELECT seq, chain FROM event ORDER BY seq DESC LIMIT 1").fetchone() or (0, b"")
+    named = dict(
+        connection.execute(
+            "SELECT key, value FROM meta WHERE key IN (?, ?)", (IDENTITY, GENERATION)
+        )
+    )
+    last = connection.execute(
+        "SELECT seq, chain FROM event ORDER BY seq DESC LIMIT 1"
+    ).fetchone() or (0, b"")
     return Head(named[IDENTITY], int(named[GENERATION]), last[0], last[1].hex())
 
 
@@ -266,7 +313,10 @@ def connected(folder: Path, *, write: bool = False) -> Iterator[sqlite3.Connecti
     """
     file = folder / _database.FILE
     mode: Mode = "rw" if write else "ro"
-    with translated(folder), contextlib.closing(_database.connect(file, mode, _COPY_TIMEOUT)) as connection:
+    with (
+        translated(folder),
+        contextlib.closing(_database.connect(file, mode, _COPY_TIMEOUT)) as connection,
+    ):
         _database.refuse_newer(connection, folder)
         _database.stand_in(connection)
         yield connection

@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
-from memlab.errors import DamagedLab, InputError, LabBusy, LabError, LabUnavailable, NewerLab, NotALab, ReadOnlyLab
+from memlab.errors import (
+    DamagedLab,
+    InputError,
+    LabBusy,
+    LabError,
+    LabUnavailable,
+    NewerLab,
+    NotALab,
+    ReadOnlyLab,
+)
 from memlab.kernel.base.disk import sync
 from memlab.kernel.journal._events import (
     CHAIN_BYTES,
@@ -140,7 +149,9 @@ def stand_in(connection: sqlite3.Connection) -> None:
 def _format_by(connection: sqlite3.Connection) -> str:
     """The version of memlab that gave a journal its format; empty where a later format does not say it as this one."""
     try:
-        row = connection.execute("SELECT value, sum FROM meta WHERE key = ?", (FORMAT_BY,)).fetchone()
+        row = connection.execute(
+            "SELECT value, sum FROM meta WHERE key = ?", (FORMAT_BY,)
+        ).fetchone()
     except sqlite3.Error:
         return ""
     sound = row is not None and isinstance(row[0], str) and row[1] == checksum(FORMAT_BY, row[0])
@@ -178,7 +189,9 @@ def create(folder: Path) -> None:
         for leftover in folder.glob(f"{_DRAFT}*"):
             leftover.unlink()
         with translated(folder), contextlib.closing(_open(draft, "rwc")) as connection:
-            connection.executescript(f"PRAGMA synchronous=FULL; BEGIN; {SCHEMA} PRAGMA application_id={APPLICATION};")
+            connection.executescript(
+                f"PRAGMA synchronous=FULL; BEGIN; {SCHEMA} PRAGMA application_id={APPLICATION};"
+            )
             identified(connection)
             mark_format(connection)
             connection.execute("COMMIT")
@@ -205,7 +218,9 @@ def present(folder: Path) -> bool:
     left = sorted(names & {f"{FILE}-wal", HEAD, "snapshots", "slates", "backups"})
     if left:
         raise DamagedLab(f"{folder} has no {FILE}, but {left[0]}: the journal is gone. {RESTORE}")
-    others = sorted(name for name in names if name not in (LOCK, _DERIVED_LOCK) and not name.startswith(_DRAFT))
+    others = sorted(
+        name for name in names if name not in (LOCK, _DERIVED_LOCK) and not name.startswith(_DRAFT)
+    )
     if others:
         raise NotALab(
             f"{folder} is a directory with other contents ({others[0]}, ...) and no {FILE}. Give another path."
@@ -218,14 +233,20 @@ def connect(path: Path, mode: Mode, timeout: float) -> sqlite3.Connection:
     connection = _open(path, mode, timeout)
     if mode == "rw":
         # wal_autocheckpoint would checkpoint in the middle of a commit; fullfsync is what makes macOS keep the promise
-        connection.executescript("PRAGMA wal_autocheckpoint=0; PRAGMA fullfsync=1; PRAGMA checkpoint_fullfsync=1;")
+        connection.executescript(
+            "PRAGMA wal_autocheckpoint=0; PRAGMA fullfsync=1; PRAGMA checkpoint_fullfsync=1;"
+        )
     return connection
 
 
 def _open(path: Path, mode: str, timeout: float = 30.0) -> sqlite3.Connection:
     option = "mode=ro&immutable=1" if mode == "immutable" else f"mode={mode}"
     return sqlite3.connect(
-        f"file:{quote(str(path))}?{option}", uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
+        f"file:{quote(str(path))}?{option}",
+        uri=True,
+        timeout=timeout,
+        isolation_level=None,
+        check_same_thread=False,
     )
 
 
@@ -244,16 +265,24 @@ def check(connection: sqlite3.Connection, path: Path) -> int:
         (page_size,) = connection.execute("PRAGMA page_size").fetchone()
         wal = path.with_name(f"{FILE}-wal")
         # pages that are still in the log need not be in the file; SQLite checks those when it reads them
-        complete = path.stat().st_size >= pages * page_size or (wal.exists() and wal.stat().st_size > 0)
+        complete = path.stat().st_size >= pages * page_size or (
+            wal.exists() and wal.stat().st_size > 0
+        )
         if application != APPLICATION:
-            raise NotALab(f"{path} is an SQLite database of something else than memlab. Give another path.")
+            raise NotALab(
+                f"{path} is an SQLite database of something else than memlab. Give another path."
+            )
         refuse_newer(connection, path.parent)
     finally:
         connection.execute("COMMIT")
     if version < 1:
-        raise DamagedLab(f"{path} says that its format is {version}, which there never was. {RESTORE}")
+        raise DamagedLab(
+            f"{path} says that its format is {version}, which there never was. {RESTORE}"
+        )
     if not complete:
-        raise DamagedLab(f"{path} is truncated: {path.stat().st_size:,} of {pages * page_size:,} bytes. {RESTORE}")
+        raise DamagedLab(
+            f"{path} is truncated: {path.stat().st_size:,} of {pages * page_size:,} bytes. {RESTORE}"
+        )
     return int(version)
 
 
@@ -277,15 +306,21 @@ def translation(error: sqlite3.Error, folder: Path | None) -> LabError | InputEr
         # a table that is missing, text that is not UTF-8
         return DamagedLab(f"{where}: {FILE} does not hold what memlab wrote ({error}). {RESTORE}")
     if primary == sqlite3.SQLITE_FULL:
-        return LabError(f"{where}: the disk is full. Nothing of this write was kept; free some space and repeat it.")
+        return LabError(
+            f"{where}: the disk is full. Nothing of this write was kept; free some space and repeat it."
+        )
     if primary in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}:
         return ReadOnlyLab(f"{where} cannot be written ({error}). Open it with read_only=True.")
     if primary in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-        return LabBusy(f"{where} is locked by a program that is not memlab ({error}). Close it and try again.")
+        return LabBusy(
+            f"{where} is locked by a program that is not memlab ({error}). Close it and try again."
+        )
     if primary == sqlite3.SQLITE_CONSTRAINT:
         return InputError(f"{where}: an id or key that was to be written exists already ({error}).")
     if primary == sqlite3.SQLITE_TOOBIG:
-        return InputError(f"{where}: a text, vector block or slate is larger than SQLite's limit of 1 GB.")
+        return InputError(
+            f"{where}: a text, vector block or slate is larger than SQLite's limit of 1 GB."
+        )
     name = getattr(error, "sqlite_errorname", "unknown")
     if folder is not None and primary in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}:
         return LabUnavailable.at(folder, f"SQLite failed with {name}: {error}")
@@ -297,7 +332,9 @@ _SHORT_READ = sqlite3.SQLITE_IOERR_SHORT_READ
 
 def _refused(folder: Path, error: OSError) -> LabError:
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
-        return ReadOnlyLab(f"No lab can be created at {folder}: {error.strerror}. Give a path that can be written.")
+        return ReadOnlyLab(
+            f"No lab can be created at {folder}: {error.strerror}. Give a path that can be written."
+        )
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return LabError(f"No lab can be created at {folder}: the disk is full.")
     if error.errno in {errno.ENOTDIR, errno.EEXIST}:
@@ -329,7 +366,9 @@ _CHECKED = {
 
 def migrate(connection: sqlite3.Connection, path: Path, mend: Mend | None) -> None:
     """Migrate the open database unless another process has; under the writer's lock."""
-    connection.create_function("memlab_sum", -1, lambda *values: checksum(*values), deterministic=True)
+    connection.create_function(
+        "memlab_sum", -1, lambda *values: checksum(*values), deterministic=True
+    )
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -358,17 +397,26 @@ def in_memory_copy(reader: sqlite3.Connection, path: Path, mend: Mend | None) ->
 def _migrate(connection: sqlite3.Connection, path: Path, mend: Mend | None) -> None:
     columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(event)")]
     if columns != ["seq", "at", "kind", "body"]:
-        raise DamagedLab(f"{path} says that its format is 1, and its tables are not of that format. {RESTORE}")
+        raise DamagedLab(
+            f"{path} says that its format is 1, and its tables are not of that format. {RESTORE}"
+        )
     for table in _TABLES:
         connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
     for statement in SCHEMA.split(";"):
         connection.execute(statement)
     for table, names in _CHECKED.items():
         listed = ", ".join(names)
-        connection.execute(f"INSERT INTO {table} SELECT {listed}, memlab_sum({listed}) FROM old_{table}")
+        connection.execute(
+            f"INSERT INTO {table} SELECT {listed}, memlab_sum({listed}) FROM old_{table}"
+        )
     # the same for every copy of one lab, so that its backups are known for its own
-    began = connection.execute("SELECT at, kind, body FROM old_event ORDER BY seq LIMIT 2").fetchall()
-    identified(connection, hashlib.blake2b(repr(began).encode(), digest_size=16).hexdigest() if began else None)
+    began = connection.execute(
+        "SELECT at, kind, body FROM old_event ORDER BY seq LIMIT 2"
+    ).fetchall()
+    identified(
+        connection,
+        hashlib.blake2b(repr(began).encode(), digest_size=16).hexdigest() if began else None,
+    )
     (last,) = connection.execute("SELECT coalesce(max(seq), 0) FROM old_event").fetchone()
     _migrate_texts(connection, last)
     _migrate_events(connection, last, mend)
@@ -383,11 +431,16 @@ def _migrate_texts(connection: sqlite3.Connection, last: int) -> None:
         salted = [(id, text, last, os.urandom(SALT_BYTES)) for id, text in some]
         connection.executemany(
             "INSERT INTO payload VALUES (?, ?, ?, ?, ?)",
-            [(id, text, event, salt, digest_of(salt, id, text)) for id, text, event, salt in salted],
+            [
+                (id, text, event, salt, digest_of(salt, id, text))
+                for id, text, event, salt in salted
+            ],
         )
     missing = _missing(connection.execute("SELECT id, 1 FROM payload ORDER BY id"))
     blank = [
-        (id, "", last, None, os.urandom(CHAIN_BYTES)) for first, count in missing for id in range(first, first + count)
+        (id, "", last, None, os.urandom(CHAIN_BYTES))
+        for first, count in missing
+        for id in range(first, first + count)
     ]
     connection.executemany("INSERT INTO payload VALUES (?, ?, ?, ?, ?)", blank)
     for (embedder,) in connection.execute("SELECT id FROM embedder").fetchall():
@@ -395,10 +448,13 @@ def _migrate_texts(connection: sqlite3.Connection, last: int) -> None:
             "SELECT first_id, count FROM vector WHERE embedder = ? ORDER BY first_id", (embedder,)
         )
         gaps = _missing(blocks)
-        (dim,) = connection.execute("SELECT max(dim) FROM vector WHERE embedder = ?", (embedder,)).fetchone()
+        (dim,) = connection.execute(
+            "SELECT max(dim) FROM vector WHERE embedder = ?", (embedder,)
+        ).fetchone()
         zeros = [(embedder, first, count, dim, bytes(count * dim)) for first, count in gaps]
         connection.executemany(
-            "INSERT INTO vector VALUES (?, ?, ?, ?, ?, ?)", [(*row, checksum(*row)) for row in zeros]
+            "INSERT INTO vector VALUES (?, ?, ?, ?, ?, ?)",
+            [(*row, checksum(*row)) for row in zeros],
         )
 
 
@@ -414,7 +470,9 @@ def _missing(runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _migrate_events(connection: sqlite3.Connection, last: int, mend: Mend | None) -> None:
     (identity,) = connection.execute("SELECT value FROM meta WHERE key = 'lab'").fetchone()
-    digests = connection.execute("SELECT digest FROM payload WHERE event = ? ORDER BY id", (last,)).fetchall()
+    digests = connection.execute(
+        "SELECT digest FROM payload WHERE event = ? ORDER BY id", (last,)
+    ).fetchall()
     link = first_link(identity)
     rows = connection.execute("SELECT seq, at, kind, body FROM old_event ORDER BY seq")
     while some := rows.fetchmany(_AT_ONCE):
@@ -422,7 +480,9 @@ def _migrate_events(connection: sqlite3.Connection, last: int, mend: Mend | None
         for seq, at, kind, body in some:
             mended = None if mend is None else mend(Event(seq, at, kind, decoded(seq, body)))
             body = body if mended is None else encoded(kind, mended)
-            content = content_of(digest for (digest,) in digests) if seq == last and digests else None
+            content = (
+                content_of(digest for (digest,) in digests) if seq == last and digests else None
+            )
             link = chained(link, seq, at, kind, body, content)
             chain.append((seq, at, kind, body, content, link))
         connection.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", chain)

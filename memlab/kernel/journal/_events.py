@@ -46,10 +46,14 @@ _ROW = struct.Struct("<qqqq")
 
 def first_link(identity: str) -> bytes:
     """The chain value before the first event."""
-    return hashlib.blake2b(identity.encode(), digest_size=CHAIN_BYTES, person=b"memlab journal").digest()
+    return hashlib.blake2b(
+        identity.encode(), digest_size=CHAIN_BYTES, person=b"memlab journal"
+    ).digest()
 
 
-def chained(before: bytes, seq: int, at: int, kind: str, body: bytes, content: bytes | None) -> bytes:
+def chained(
+    before: bytes, seq: int, at: int, kind: str, body: bytes, content: bytes | None
+) -> bytes:
     """The chain value of an event; ``content`` is that of the texts that came with it."""
     name, texts = kind.encode(), content or b""
     hashed = hashlib.blake2b(before, digest_size=CHAIN_BYTES)
@@ -67,7 +71,9 @@ def content_of(digests: Iterable[bytes]) -> bytes:
 
 def digest_of(salt: bytes, id: int, text: str) -> bytes:
     """The digest of the text of one id."""
-    hashed = hashlib.blake2b(text.encode(), digest_size=CHAIN_BYTES, salt=salt, person=id.to_bytes(8, "little"))
+    hashed = hashlib.blake2b(
+        text.encode(), digest_size=CHAIN_BYTES, salt=salt, person=id.to_bytes(8, "little")
+    )
     return hashed.digest()
 
 
@@ -109,19 +115,25 @@ _decoder = msgspec.msgpack.Decoder(dict[str, Any])
 def encoded(kind: str, body: dict[str, Any]) -> bytes:
     """The msgpack of a body: None, bool, int of 64 bits, float, str, bytes, lists and dicts."""
     if not isinstance(body, dict) or set(map(type, body)) - {str}:
-        raise InputError(f'The body of an event "{kind}" must be a dict with str keys, not {type(body).__name__}.')
+        raise InputError(
+            f'The body of an event "{kind}" must be a dict with str keys, not {type(body).__name__}.'
+        )
     try:
         return _encoder.encode(body)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         field = next((f' (in "{key}")' for key, value in body.items() if not _encodable(value)), "")
-        raise InputError(f'The body of the event "{kind}" cannot be stored{field}: {error}.') from None
+        raise InputError(
+            f'The body of the event "{kind}" cannot be stored{field}: {error}.'
+        ) from None
 
 
 def decoded(seq: int, blob: bytes) -> dict[str, Any]:
     try:
         return _decoder.decode(blob)
     except (msgspec.DecodeError, TypeError, UnicodeDecodeError, RecursionError) as error:
-        raise DamagedLab(f"The body of event {seq} is not what was written ({error}). {RESTORE}") from None
+        raise DamagedLab(
+            f"The body of event {seq} is not what was written ({error}). {RESTORE}"
+        ) from None
 
 
 def _encodable(value: object) -> bool:

@@ -79,7 +79,9 @@ class WriterLock:
 
     def _patience(self, timeout: float) -> float:
         if self._threads.owned:
-            raise LabError("A write is already open in this thread: use its transaction, or end it first.")
+            raise LabError(
+                "A write is already open in this thread: use its transaction, or end it first."
+            )
         return timeout
 
     def _check_taken(self, taken: bool, timeout: float) -> None:
@@ -95,7 +97,9 @@ def _opened(name: str) -> FileIO:
         path = Path(name)
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise LabUnavailable.at(path.parent, error.strerror or "cannot be written") from None
-        raise ReadOnlyLab(f"{path.parent} cannot be written: {error.strerror}. Open it with read_only=True.") from None
+        raise ReadOnlyLab(
+            f"{path.parent} cannot be written: {error.strerror}. Open it with read_only=True."
+        ) from None
 
 
 def _created(path: str, flags: int) -> int:

@@ -14,12 +14,29 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, LabUnavailable, NotALab, ReadOnlyLab
+from memlab.errors import (
+    DamagedLab,
+    DamageWarning,
+    InputError,
+    LabBusy,
+    LabError,
+    LabUnavailable,
+    NotALab,
+    ReadOnlyLab,
+)
 from memlab.kernel.base.disk import writing
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.journal import _database
 from memlab.kernel.journal._copies import Fault, faults
-from memlab.kernel.journal._database import Mend, Mode, Synchronous, in_memory_copy, migrate, translated, translation
+from memlab.kernel.journal._database import (
+    Mend,
+    Mode,
+    Synchronous,
+    in_memory_copy,
+    migrate,
+    translated,
+    translation,
+)
 from memlab.kernel.journal._events import Event
 from memlab.kernel.journal._files import RESTORED, Head, HeadFile, WriterLock
 from memlab.kernel.journal._reading import Reading
@@ -119,13 +136,19 @@ class Journal(Reading):
             raise InputError("immutable=True is a way of reading: give read_only=True as well.")
         if path is None:
             if read_only:
-                raise InputError("A lab in memory starts empty: there is nothing to open with read_only=True.")
+                raise InputError(
+                    "A lab in memory starts empty: there is nothing to open with read_only=True."
+                )
             memory = _database.in_memory()
-            return cls(None, memory, memory, timeout=timeout, synchronous=_synchronous, immutable=False)
+            return cls(
+                None, memory, memory, timeout=timeout, synchronous=_synchronous, immutable=False
+            )
         path = Path(path).absolute()
         if not _database.present(path):
             if read_only or not create:
-                raise NotALab(f"There is no lab at {path}. Check the path, or open it for writing to create one.")
+                raise NotALab(
+                    f"There is no lab at {path}. Check the path, or open it for writing to create one."
+                )
             _database.make_directory(path)
             with WriterLock(path / _database.LOCK).held(timeout):
                 _database.create(path)
@@ -137,15 +160,21 @@ class Journal(Reading):
             reader = _open_reader(path, immutable, timeout, opened)
             version, writer = _database.check(reader, file), None
             if not read_only:
-                writer = opened.enter_context(contextlib.closing(_database.connect(file, "rw", timeout)))
+                writer = opened.enter_context(
+                    contextlib.closing(_database.connect(file, "rw", timeout))
+                )
             if version != _database.VERSION and writer is not None:
                 with WriterLock(path / _database.LOCK).held(timeout):
                     migrate(writer, path, mend)
             elif version == 1:
-                reader = opened.enter_context(contextlib.closing(in_memory_copy(reader, path, mend)))
+                reader = opened.enter_context(
+                    contextlib.closing(in_memory_copy(reader, path, mend))
+                )
             elif version != _database.VERSION:
                 _database.stand_in(reader)
-            journal = cls(path, reader, writer, timeout=timeout, synchronous=_synchronous, immutable=immutable)
+            journal = cls(
+                path, reader, writer, timeout=timeout, synchronous=_synchronous, immutable=immutable
+            )
             opened.pop_all()
         return journal
 
@@ -165,7 +194,9 @@ class Journal(Reading):
     def _lost_by(self, recorded: Head | None) -> str:
         """What is missing, by the head file, that was not given up when the journal was restored."""
         lost = "" if recorded is None else recorded.lost or self._missing(recorded)
-        return "" if lost and recorded is not None and self.meta(RESTORED) == recorded.text else lost
+        return (
+            "" if lost and recorded is not None and self.meta(RESTORED) == recorded.text else lost
+        )
 
     def _recorded_head(self) -> Head | None:
         assert self._head is not None
@@ -196,7 +227,9 @@ class Journal(Reading):
             return f"the journal has gone another way than up to event {recorded.seq:,}, which was last written here"
         return ""
 
-    def _write_head(self, last: tuple[int, bytes] | None = None, generation: int | None = None) -> None:
+    def _write_head(
+        self, last: tuple[int, bytes] | None = None, generation: int | None = None
+    ) -> None:
         """Write the head file, under the writer's lock. An error of the disk is recorded, not raised."""
         if self._head is None:
             return
@@ -207,7 +240,9 @@ class Journal(Reading):
         try:
             if self.lost and self._lost_is_written:
                 recorded = self._head.read()
-                self.lost = self.lost if recorded is None else recorded.lost  # somebody else may have settled it
+                self.lost = (
+                    self.lost if recorded is None else recorded.lost
+                )  # somebody else may have settled it
             generation = self.generation if generation is None else generation
             self._head.write(Head(self._identity, generation, seq, link.hex(), self.lost))
             self._lost_is_written = bool(self.lost)
@@ -269,13 +304,19 @@ class Journal(Reading):
                     try:
                         # before the write and not after: a failure here must not look like that of a committed write
                         self._checkpoint_if_due(writer)
-                        self._begin(writer, self._durable_level if durable else _lower(self._durable_level))
+                        self._begin(
+                            writer, self._durable_level if durable else _lower(self._durable_level)
+                        )
                         # asked of the writer, whose pages are good; a reader must read them again after every write
                         head, link, generation, next_id = writer.execute(_LAST).fetchone()
                     except sqlite3.Error as error:
                         raise translation(error, self.path) from error
                     tx = Transaction(
-                        int(head or 0), bytes(link or self.chain(0) or b""), int(next_id), apply, self.hash_paths
+                        int(head or 0),
+                        bytes(link or self.chain(0) or b""),
+                        int(next_id),
+                        apply,
+                        self.hash_paths,
                     )
                     try:
                         yield tx
@@ -347,7 +388,10 @@ class Journal(Reading):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -361,7 +405,9 @@ class Journal(Reading):
 
     def _check_open(self) -> None:
         if self.closed:
-            raise LabError(f"The journal of {self.path or 'the lab in memory'} was closed. Open it again.")
+            raise LabError(
+                f"The journal of {self.path or 'the lab in memory'} was closed. Open it again."
+            )
         if self._process != os.getpid():
             raise LabError(
                 f"The journal was opened by process {self._process}, of which this one is a fork. "
@@ -412,7 +458,9 @@ class Journal(Reading):
         self._checkpoint_at = size + _WAL_LIMIT if busy else _WAL_LIMIT
 
 
-def _open_reader(path: Path, immutable: bool, timeout: float, opened: contextlib.ExitStack) -> sqlite3.Connection:
+def _open_reader(
+    path: Path, immutable: bool, timeout: float, opened: contextlib.ExitStack
+) -> sqlite3.Connection:
     file = path / _database.FILE
     wal = path / f"{_database.FILE}-wal"
     if immutable and wal.exists() and wal.stat().st_size > 0:
@@ -425,7 +473,9 @@ def _open_reader(path: Path, immutable: bool, timeout: float, opened: contextlib
     try:
         reader.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CANTOPEN and not os.access(path, os.W_OK):
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CANTOPEN and not os.access(
+            path, os.W_OK
+        ):
             raise ReadOnlyLab(
                 f"{path} is on a disk that cannot be written: SQLite cannot keep its log's index there. If nobody, "
                 "on any machine, writes to it meanwhile, open it with read_only=True, immutable=True; else copy it."
@@ -477,7 +527,9 @@ class JournalView:
     def closed(self) -> bool:
         return self._closed or self._journal.closed
 
-    def events(self, after: int = 0, *, upto: int | None = None, kinds: Iterable[str] | None = None) -> Iterator[Event]:
+    def events(
+        self, after: int = 0, *, upto: int | None = None, kinds: Iterable[str] | None = None
+    ) -> Iterator[Event]:
         return self._journal.events(after, upto=self._capped(upto), kinds=kinds)
 
     def slates(self, after: int = 0, *, upto: int | None = None) -> Iterator[tuple[int, bytes]]:
@@ -492,7 +544,9 @@ class JournalView:
     def texts(self, ids: Sequence[int]) -> list[str]:
         return self._journal.texts(ids)
 
-    def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, NDArray[np.int8]]]:
+    def vectors(
+        self, fingerprint: str, *, after_id: int = 0
+    ) -> Iterator[tuple[int, NDArray[np.int8]]]:
         return self._journal.vectors(fingerprint, after_id=after_id)
 
     @property
@@ -513,7 +567,9 @@ class JournalView:
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Transaction]:
-        raise ReadOnlyLab(f"This is the lab as it was after event {self.head:,}: the past cannot be written.")
+        raise ReadOnlyLab(
+            f"This is the lab as it was after event {self.head:,}: the past cannot be written."
+        )
         yield  # what makes it a context manager
 
     def close(self) -> None:

@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, UnknownName
 from memlab.kernel.journal._database import GENERATION, IDENTITY, translation
-from memlab.kernel.journal._events import RESTORE, Event, chained, checksum, decoded, digest_of, first_link
+from memlab.kernel.journal._events import (
+    RESTORE,
+    Event,
+    chained,
+    checksum,
+    decoded,
+    digest_of,
+    first_link,
+)
 
 __all__ = ["SEALING", "Reading", "link_of", "row_is_sound", "text_is_sound", "vectors_are_sound"]
 
@@ -47,7 +55,10 @@ class Reading:
     """What a connection to a journal's database shows. DamagedLab wherever that is not what was written."""
 
     def __init__(
-        self, path: Path | None, reader: sqlite3.Connection, guard: contextlib.AbstractContextManager[Any]
+        self,
+        path: Path | None,
+        reader: sqlite3.Connection,
+        guard: contextlib.AbstractContextManager[Any],
     ) -> None:
         self.path = path
         self._reader, self._reading = reader, guard
@@ -83,7 +94,9 @@ class Reading:
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
-    def events(self, after: int = 0, *, upto: int | None = None, kinds: Iterable[str] | None = None) -> Iterator[Event]:
+    def events(
+        self, after: int = 0, *, upto: int | None = None, kinds: Iterable[str] | None = None
+    ) -> Iterator[Event]:
         """The events with ``after < seq <= upto``, in order; up to the head of now if ``upto`` is None."""
         upto = self.head if upto is None else upto
         if kinds is None:
@@ -123,7 +136,9 @@ class Reading:
             for row in rows:
                 link = _follows(before, after, row)
                 if link is None:
-                    raise DamagedLab(f"{self._name}: event {after + 1} is not what was written. {RESTORE}")
+                    raise DamagedLab(
+                        f"{self._name}: event {after + 1} is not what was written. {RESTORE}"
+                    )
                 after, before = row[0], link
                 yield row[0], row[1], row[2], row[3]
             if not rows:
@@ -135,12 +150,16 @@ class Reading:
         """How many events of this kind there are."""
         head = self.head
         self.verify_events(head)
-        return int(self._rows("SELECT count(*) FROM event WHERE kind = ? AND seq <= ?", (kind, head))[0][0])
+        return int(
+            self._rows("SELECT count(*) FROM event WHERE kind = ? AND seq <= ?", (kind, head))[0][0]
+        )
 
     def last_at(self, instant: int) -> int:
         """The ``seq`` of the last event that happened at ``instant`` (microseconds UTC) or before; 0 if none did."""
         self.verify_events(self.head)
-        return int(self._rows("SELECT coalesce(max(seq), 0) FROM event WHERE at <= ?", (instant,))[0][0])
+        return int(
+            self._rows("SELECT coalesce(max(seq), 0) FROM event WHERE at <= ?", (instant,))[0][0]
+        )
 
     def texts(self, ids: Sequence[int]) -> list[str]:
         """The text of each id, in the order given; a ``range`` is read in one sweep. UnknownName if one has none."""
@@ -148,7 +167,9 @@ class Reading:
         found: dict[int, str] = {}
         columns = "SELECT id, text, salt, digest FROM payload WHERE id"
         if isinstance(ids, range) and ids.step == 1:
-            found.update(self._texts(self._rows(f"{columns} >= ? AND id < ?", (ids.start, ids.stop))))
+            found.update(
+                self._texts(self._rows(f"{columns} >= ? AND id < ?", (ids.start, ids.stop)))
+            )
         else:
             for start in range(0, len(ids), _IDS_AT_ONCE):
                 some = ids[start : start + _IDS_AT_ONCE]
@@ -161,10 +182,14 @@ class Reading:
     def _texts(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, str]]:
         for id, text, salt, digest in rows:
             if not text_is_sound(id, text, salt, digest):
-                raise DamagedLab(f"{self._name}: the text of memory {id} is not what was written. {RESTORE}")
+                raise DamagedLab(
+                    f"{self._name}: the text of memory {id} is not what was written. {RESTORE}"
+                )
             yield id, text
 
-    def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, NDArray[np.int8]]]:
+    def vectors(
+        self, fingerprint: str, *, after_id: int = 0
+    ) -> Iterator[tuple[int, NDArray[np.int8]]]:
         """The vectors of one embedder in order of id, as ``(first_id, matrix of shape (n, dim))``, read-only.
 
         Blocks that follow one another come as one. A gap between two matrices is a gap in the ids.
@@ -208,7 +233,9 @@ class Reading:
                 return
             for seq, data, _, sum in rows:
                 if not row_is_sound(sum, seq, data):
-                    raise DamagedLab(f"{self._name}: the slate of event {seq} is not what was written. {RESTORE}")
+                    raise DamagedLab(
+                        f"{self._name}: the slate of event {seq} is not what was written. {RESTORE}"
+                    )
                 yield seq, data
             after = rows[-1][0]
 
@@ -227,25 +254,34 @@ class Reading:
     def segment_parts(self, upto: int) -> dict[str, bytes]:
         """The parts of a segment of sealed slates as they stand here: their digest says whether they are sound."""
         rows = self._rows("SELECT name, data FROM segment WHERE upto = ? ORDER BY name", (upto,))
-        return {name: data for name, data in rows if isinstance(name, str) and isinstance(data, bytes)}
+        return {
+            name: data for name, data in rows if isinstance(name, str) and isinstance(data, bytes)
+        }
 
     def segment_part(self, upto: int, name: str) -> bytes:
         """One part of a segment of sealed slates."""
         rows = self._rows("SELECT data, sum FROM segment WHERE upto = ? AND name = ?", (upto, name))
         if not rows or not row_is_sound(rows[0][1], upto, name, rows[0][0]):
-            raise DamagedLab(f"{self._name}: the sealed slates up to recall {upto} are not what was written. {RESTORE}")
+            raise DamagedLab(
+                f"{self._name}: the sealed slates up to recall {upto} are not what was written. {RESTORE}"
+            )
         return bytes(rows[0][0])
 
     def usage(self) -> list[tuple[str, int, int]]:
         """What takes the space of the database: each thing, how many there are, and their bytes."""
         found = [(what, int(count), int(size or 0)) for what, count, size in self._rows(_USAGE)]
-        (pages,), (page,) = self._rows("PRAGMA freelist_count")[0], self._rows("PRAGMA page_size")[0]
+        (pages,), (page,) = (
+            self._rows("PRAGMA freelist_count")[0],
+            self._rows("PRAGMA page_size")[0],
+        )
         return [*found, ("free pages", pages, pages * page)]
 
     def unsealed(self) -> int:
         """How many slates are in no segment yet."""
         return int(
-            self._rows("SELECT count(*) FROM slate WHERE seq > (SELECT coalesce(max(upto), 0) FROM segment)")[0][0]
+            self._rows(
+                "SELECT count(*) FROM slate WHERE seq > (SELECT coalesce(max(upto), 0) FROM segment)"
+            )[0][0]
         )
 
     def without_slate(self) -> list[int]:
@@ -258,9 +294,13 @@ class Reading:
         """The policy source kept under ``hash``; UnknownName if there is none."""
         rows = self._rows("SELECT text, sum FROM source WHERE hash = ?", (hash,))
         if not rows:
-            raise UnknownName("policy source", hash, [known for (known,) in self._rows("SELECT hash FROM source")])
+            raise UnknownName(
+                "policy source", hash, [known for (known,) in self._rows("SELECT hash FROM source")]
+            )
         if not row_is_sound(rows[0][1], hash, rows[0][0]):
-            raise DamagedLab(f"{self._name}: the policy source {hash[:12]} is not what was written. {RESTORE}")
+            raise DamagedLab(
+                f"{self._name}: the policy source {hash[:12]} is not what was written. {RESTORE}"
+            )
         return str(rows[0][0])
 
     def meta(self, key: str) -> str | None:
@@ -280,7 +320,11 @@ class Reading:
         """Raise where the connection cannot be used."""
 
     def _rows(
-        self, statement: str, parameters: Sequence[Any] = (), *, budget: tuple[int, int] | None = None
+        self,
+        statement: str,
+        parameters: Sequence[Any] = (),
+        *,
+        budget: tuple[int, int] | None = None,
     ) -> list[tuple[Any, ...]]:
         """All rows, or those until the sum of column ``budget[0]`` reaches ``budget[1]``."""
         self._check_usable()
@@ -304,7 +348,11 @@ class Reading:
     def _no_text(self, id: int) -> UnknownName:
         below = self._rows("SELECT max(id) FROM payload WHERE id < ?", (id,))
         above = self._rows("SELECT min(id) FROM payload WHERE id > ?", (id,))
-        return UnknownName("stored text of memory", id, [str(near) for (near,) in below + above if near is not None])
+        return UnknownName(
+            "stored text of memory",
+            id,
+            [str(near) for (near,) in below + above if near is not None],
+        )
 
 
 def _follows(before: bytes | None, after: int, row: tuple[Any, ...]) -> bytes | None:
@@ -325,7 +373,9 @@ def link_of(before: bytes, seq: Any, at: Any, kind: Any, body: Any, content: Any
 def text_is_sound(id: int, text: Any, salt: Any, digest: Any) -> bool:
     """Whether a row of ``payload`` is as it was written. One that was purged has no salt and no text."""
     if salt is None:
-        return text == "" and isinstance(digest, bytes) and len(digest) == len(digest_of(b"", 0, ""))
+        return (
+            text == "" and isinstance(digest, bytes) and len(digest) == len(digest_of(b"", 0, ""))
+        )
     try:
         return bool(digest_of(salt, id, text) == digest)
     except _UNREADABLE:
@@ -334,14 +384,21 @@ def text_is_sound(id: int, text: Any, salt: Any, digest: Any) -> bool:
 
 def vectors_are_sound(embedder: Any, first: Any, count: Any, dim: Any, data: Any, sum: Any) -> bool:
     """Whether a row of ``vector`` is as it was written."""
-    if not (isinstance(count, int) and isinstance(dim, int) and isinstance(data, bytes) and len(data) == count * dim):
+    if not (
+        isinstance(count, int)
+        and isinstance(dim, int)
+        and isinstance(data, bytes)
+        and len(data) == count * dim
+    ):
         return False
     return row_is_sound(sum, embedder, first, count, dim, data)
 
 
 def row_is_sound(sum: Any, *values: Any) -> bool:
     """Whether the values of a row have the checksum that was written with them."""
-    return all(isinstance(value, int | str | bytes) for value in values) and bool(sum == checksum(*values))
+    return all(isinstance(value, int | str | bytes) for value in values) and bool(
+        sum == checksum(*values)
+    )
 
 
 def _marks(values: Sequence[object]) -> str:
@@ -357,5 +414,8 @@ def _joined(blocks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, NDArray[np
             continue
         run = blocks[start:stop]
         data = run[0][3] if len(run) == 1 else b"".join(block[3] for block in run)
-        yield run[0][0], np.frombuffer(data, dtype=np.int8).reshape(sum(block[1] for block in run), dim)
+        yield (
+            run[0][0],
+            np.frombuffer(data, dtype=np.int8).reshape(sum(block[1] for block in run), dim),
+        )
         start = stop

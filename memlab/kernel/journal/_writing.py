@@ -78,26 +78,37 @@ class Scrub:
             emptied.update(found or ())
         # another digest too: the old one is in no chain that could be asked whether a guess was right
         blank = [(os.urandom(CHAIN_BYTES), id) for id in self.ids]
-        connection.executemany("UPDATE payload SET text = '', salt = NULL, digest = ? WHERE id = ?", blank)
+        connection.executemany(
+            "UPDATE payload SET text = '', salt = NULL, digest = ? WHERE id = ?", blank
+        )
         _blank_vectors(connection, np.unique(np.asarray(self.ids, dtype=np.int64)))
         return rechain(connection, (*self.bodies, *self.slates), emptied)
 
 
-def rechain(connection: sqlite3.Connection, changed: Collection[int], refilled: Collection[int]) -> bytes:
+def rechain(
+    connection: sqlite3.Connection, changed: Collection[int], refilled: Collection[int]
+) -> bytes:
     """Chain again from the first of the events whose rows ``changed`` or whose texts did (``refilled``) on, as another
     generation of the journal; returns the last chain value.
     """
     (identity,) = connection.execute("SELECT value FROM meta WHERE key = ?", (IDENTITY,)).fetchone()
-    (generation,) = connection.execute("SELECT value FROM meta WHERE key = ?", (GENERATION,)).fetchone()
+    (generation,) = connection.execute(
+        "SELECT value FROM meta WHERE key = ?", (GENERATION,)
+    ).fetchone()
     value = str(int(generation) + 1)
     connection.execute(
-        "UPDATE meta SET value = ?, sum = ? WHERE key = ?", (value, checksum(GENERATION, value), GENERATION)
+        "UPDATE meta SET value = ?, sum = ? WHERE key = ?",
+        (value, checksum(GENERATION, value), GENERATION),
     )
     contents = _contents(connection, sorted(refilled))
     first = min((*changed, *refilled), default=1 << 62)
-    row = connection.execute("SELECT chain FROM event WHERE seq < ? ORDER BY seq DESC LIMIT 1", (first,)).fetchone()
+    row = connection.execute(
+        "SELECT chain FROM event WHERE seq < ? ORDER BY seq DESC LIMIT 1", (first,)
+    ).fetchone()
     link: bytes = first_link(identity) if row is None else row[0]
-    rows = connection.execute("SELECT seq, at, kind, body, content FROM event WHERE seq >= ? ORDER BY seq", (first,))
+    rows = connection.execute(
+        "SELECT seq, at, kind, body, content FROM event WHERE seq >= ? ORDER BY seq", (first,)
+    )
     links = []
     for seq, at, kind, body, known in rows:
         content = contents.get(seq, known)
@@ -130,12 +141,16 @@ def _blank_vectors(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> No
         query = "SELECT data, sum FROM vector WHERE embedder = ? AND first_id = ?"
         data, sum = connection.execute(query, key).fetchone()
         if not vectors_are_sound(embedder, first, count, dim, data, sum):
-            raise DamagedLab(f"The vectors from memory {first} on are not what was written. {RESTORE}")
+            raise DamagedLab(
+                f"The vectors from memory {first} on are not what was written. {RESTORE}"
+            )
         matrix = np.frombuffer(data, dtype=np.int8).reshape(count, dim).copy()
         matrix[ids[start:stop] - first] = 0
         data = matrix.tobytes()
         row = (data, checksum(embedder, first, count, dim, data), *key)
-        connection.execute("UPDATE vector SET data = ?, sum = ? WHERE embedder = ? AND first_id = ?", row)
+        connection.execute(
+            "UPDATE vector SET data = ?, sum = ? WHERE embedder = ? AND first_id = ?", row
+        )
 
 
 HashPaths = Callable[[str], Collection[tuple[str, ...]]]
@@ -147,7 +162,10 @@ _PAYLOAD = "INSERT INTO payload VALUES (?, ?, ?, ?, ?)"
 _SLATE = "INSERT INTO slate VALUES (?, ?, ?)"
 _QUESTION = "UPDATE slate SET data = ?, sum = ? WHERE seq = ?"
 _SEGMENT = "INSERT INTO segment VALUES (?, ?, ?, ?)"
-_DROP, _DROP_SLATES = "DELETE FROM segment WHERE upto = ?", "DELETE FROM slate WHERE seq > ? AND seq <= ?"
+_DROP, _DROP_SLATES = (
+    "DELETE FROM segment WHERE upto = ?",
+    "DELETE FROM slate WHERE seq > ? AND seq <= ?",
+)
 _META = "INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value, sum = excluded.sum"
 
 
@@ -194,7 +212,9 @@ class Transaction:
     def events_after(self, seq: int) -> list[Event]:
         """Those of them that come after the event ``seq``."""
         first = 0 if seq <= self.head else bisect_right(self._events, seq, key=itemgetter(0))
-        return [Event(own, at, kind, decoded(own, blob)) for own, at, kind, blob in self._events[first:]]
+        return [
+            Event(own, at, kind, decoded(own, blob)) for own, at, kind, blob in self._events[first:]
+        ]
 
     @property
     def rewrites(self) -> bool:
@@ -215,13 +235,17 @@ class Transaction:
         stored = dict(self._payloads)
         return [stored[id] for id in ids] if all(id in stored for id in ids) else None
 
-    def vectors_from(self, fingerprint: str, first_id: int) -> list[tuple[int, NDArray[np.int8]]] | None:
+    def vectors_from(
+        self, fingerprint: str, first_id: int
+    ) -> list[tuple[int, NDArray[np.int8]]] | None:
         """The vectors of one embedder that this write stores from ``first_id`` on; None unless they follow one another
         from there.
         """
         blocks, expected = [], first_id
         for first, known, matrix in self._vectors:
-            if known == fingerprint and first + len(matrix) > first_id:  # what was settled before is read already
+            if (
+                known == fingerprint and first + len(matrix) > first_id
+            ):  # what was settled before is read already
                 if first != expected:
                     return None
                 blocks.append((first, matrix))
@@ -245,7 +269,9 @@ class Transaction:
         if not isinstance(kind, str) or not _text(kind, "kind"):
             raise InputError(f"The kind of an event must be a word, not {kind!r}.")
         if isinstance(at, bool) or not isinstance(at, int) or not -(2**63) <= at <= _LAST_ID:
-            raise InputError(f"The time of an event must be microseconds as an int of 64 bits, not {at!r}.")
+            raise InputError(
+                f"The time of an event must be microseconds as an int of 64 bits, not {at!r}."
+            )
         self._check_open()
         seq, blob = self._next, encoded(kind, body)
         refuse_strings(body, f'event "{kind}"', hashes=self._hash_paths(kind))
@@ -256,16 +282,27 @@ class Transaction:
     def payloads(self, ids: Sequence[int], texts: Sequence[Screened]) -> None:
         """Store a text for each id. Ids must be new; texts come from the privacy gate."""
         if len(ids) != len(texts):
-            raise InputError(f"There are {len(ids):,} ids and {len(texts):,} texts: give one text for each id.")
-        checked = [(_id(id), _text(text, f"text of {id}")) for id, text in zip(ids, texts, strict=True)]
+            raise InputError(
+                f"There are {len(ids):,} ids and {len(texts):,} texts: give one text for each id."
+            )
+        checked = [
+            (_id(id), _text(text, f"text of {id}")) for id, text in zip(ids, texts, strict=True)
+        ]
         self._check_open()
         self._payloads += checked
 
     def vectors(self, first_id: int, fingerprint: str, matrix: NDArray[np.int8]) -> None:
         """Store int8 vectors, shape (n, dim), of the ids from ``first_id`` on. They replace what those ids had."""
         first_id = _id(first_id)
-        if not isinstance(matrix, np.ndarray) or matrix.dtype != np.int8 or matrix.ndim != 2 or not matrix.shape[1]:
-            raise InputError(f"Vectors must be an int8 matrix of shape (n, dim), not {_kind_of(matrix)}.")
+        if (
+            not isinstance(matrix, np.ndarray)
+            or matrix.dtype != np.int8
+            or matrix.ndim != 2
+            or not matrix.shape[1]
+        ):
+            raise InputError(
+                f"Vectors must be an int8 matrix of shape (n, dim), not {_kind_of(matrix)}."
+            )
         self._check_open()
         if len(matrix):
             self._vectors.append((first_id, _text(fingerprint, "fingerprint"), matrix.copy()))
@@ -273,15 +310,22 @@ class Transaction:
     def slate(self, seq: int, blob: bytes) -> None:
         """Join bytes to the event ``seq``, of this write or an earlier one that has none yet."""
         if not 1 <= seq < self._next:
-            raise InputError(f"There is no event {seq} to join a slate to; the last is {self._next - 1}.")
+            raise InputError(
+                f"There is no event {seq} to join a slate to; the last is {self._next - 1}."
+            )
         data = bytes(blob)
         self._add(_SLATE, [(seq, data, checksum(seq, data))])
         self.slates += 1
 
-    def segment(self, upto: int, parts: Mapping[str, bytes], questions: Mapping[int, bytes]) -> None:
+    def segment(
+        self, upto: int, parts: Mapping[str, bytes], questions: Mapping[int, bytes]
+    ) -> None:
         """Keep a segment in the place of slates, of which the questions stay, or in that of the segment before."""
         self._add(_DROP, [(upto,)])
-        self._add(_SEGMENT, [(upto, name, data, checksum(upto, name, data)) for name, data in parts.items()])
+        self._add(
+            _SEGMENT,
+            [(upto, name, data, checksum(upto, name, data)) for name, data in parts.items()],
+        )
         self._add(_QUESTION, [(data, checksum(seq, data), seq) for seq, data in questions.items()])
 
     def drop_slates(self, after: int, upto: int) -> None:
@@ -329,7 +373,14 @@ class Transaction:
         for scrub in self._scrubs:
             self._chain = scrub.apply(connection)
         self._applied = True
-        return bool(self._events or self._payloads or self._rows or self._vectors or self._sources or self._scrubs)
+        return bool(
+            self._events
+            or self._payloads
+            or self._rows
+            or self._vectors
+            or self._sources
+            or self._scrubs
+        )
 
     def _put_events(self, connection: sqlite3.Connection) -> None:
         """The events, each with its link of the chain; texts go with the first of them."""
@@ -357,7 +408,9 @@ def _put_source(connection: sqlite3.Connection, hash: str, text: str) -> None:
         raise InputError(f"The hash {hash} belongs to another policy source already.")
 
 
-def _put_vectors(connection: sqlite3.Connection, first: int, fingerprint: str, matrix: NDArray[np.int8]) -> None:
+def _put_vectors(
+    connection: sqlite3.Connection, first: int, fingerprint: str, matrix: NDArray[np.int8]
+) -> None:
     embedder = _embedder(connection, fingerprint)
     stop = first + len(matrix)
     # blocks never overlap, so at most one that begins before this one reaches into it
@@ -370,8 +423,12 @@ def _put_vectors(connection: sqlite3.Connection, first: int, fingerprint: str, m
     blocks = [(first, len(matrix), matrix.shape[1], matrix.tobytes())]
     for begin, count, dim, data, sum in overlapping:
         if not vectors_are_sound(embedder, begin, count, dim, data, sum):
-            raise DamagedLab(f"The vectors from memory {begin} on are not what was written. {RESTORE}")
-        connection.execute("DELETE FROM vector WHERE embedder = ? AND first_id = ?", (embedder, begin))
+            raise DamagedLab(
+                f"The vectors from memory {begin} on are not what was written. {RESTORE}"
+            )
+        connection.execute(
+            "DELETE FROM vector WHERE embedder = ? AND first_id = ?", (embedder, begin)
+        )
         if begin < first:
             blocks.append((begin, first - begin, dim, data[: (first - begin) * dim]))
         if begin + count > stop:
@@ -382,11 +439,16 @@ def _put_vectors(connection: sqlite3.Connection, first: int, fingerprint: str, m
 
 def _embedder(connection: sqlite3.Connection, fingerprint: str) -> int:
     """The number of an embedder; a new one gets the next."""
-    known = connection.execute("SELECT id FROM embedder WHERE fingerprint = ?", (fingerprint,)).fetchone()
+    known = connection.execute(
+        "SELECT id FROM embedder WHERE fingerprint = ?", (fingerprint,)
+    ).fetchone()
     if known is not None:
         return int(known[0])
     (number,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM embedder").fetchone()
-    connection.execute("INSERT INTO embedder VALUES (?, ?, ?)", (number, fingerprint, checksum(number, fingerprint)))
+    connection.execute(
+        "INSERT INTO embedder VALUES (?, ?, ?)",
+        (number, fingerprint, checksum(number, fingerprint)),
+    )
     return int(number)
 
 
@@ -402,7 +464,9 @@ def _text(text: str, what: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InputError(f"The {what} is not valid Unicode: a lone surrogate at character {error.start}.") from None
+        raise InputError(
+            f"The {what} is not valid Unicode: a lone surrogate at character {error.start}."
+        ) from None
     return text
 
 

@@ -38,7 +38,15 @@ from memlab.kernel.language.policy import (
     possible_results,
 )
 from memlab.kernel.language.reader import Form, Text, canonical, read_forms
-from memlab.kernel.language.signature import Derived, Input, InputType, Param, Returns, Signature, Type
+from memlab.kernel.language.signature import (
+    Derived,
+    Input,
+    InputType,
+    Param,
+    Returns,
+    Signature,
+    Type,
+)
 from memlab.kernel.language.texts import PolicyForm, slot_of
 from memlab.kernel.language.writer import policy_form_text, read_data, write_call, write_data
 
@@ -86,8 +94,27 @@ _MOVED = {
     **dict.fromkeys(("MUTATIONS", "Offspring", "crossover", "mutate"), "memlab.science.breeding"),
     **dict.fromkeys(
         (
-            *("Branch", "Change", "Explanation", "FORM_SHAPES", "FeatureGap", "FormDiff", "NumericLiteral", "Subtree"),
-            *("Term", "TermGap", "Tree", "TreeNode", "Why", "Word", "diff_packs", "diff_policies", "highlight"),
+            *(
+                "Branch",
+                "Change",
+                "Explanation",
+                "FORM_SHAPES",
+                "FeatureGap",
+                "FormDiff",
+                "NumericLiteral",
+                "Subtree",
+            ),
+            *(
+                "Term",
+                "TermGap",
+                "Tree",
+                "TreeNode",
+                "Why",
+                "Word",
+                "diff_packs",
+                "diff_policies",
+                "highlight",
+            ),
             *("literals", "parametrize", "replace", "subtrees", "vocabulary", "with_param"),
         ),
         "memlab.subjects.lens",

@@ -44,7 +44,11 @@ class Slates:
     """
 
     def __init__(
-        self, size: int, *, codes: npt.NDArray[Any] | None = None, order: npt.NDArray[Any] | None = None
+        self,
+        size: int,
+        *,
+        codes: npt.NDArray[Any] | None = None,
+        order: npt.NDArray[Any] | None = None,
     ) -> None:
         self.size, self.codes, self.order = size, codes, order
 
@@ -75,10 +79,16 @@ class Slates:
     @cached_property
     def starts(self) -> npt.NDArray[np.intp]:
         """The first permuted row of each slate."""
-        return np.flatnonzero(np.concatenate(([True], self.dense[1:] != self.dense[:-1]))) if self.size else self.dense
+        return (
+            np.flatnonzero(np.concatenate(([True], self.dense[1:] != self.dense[:-1])))
+            if self.size
+            else self.dense
+        )
 
 
-def aggregate(op: str, values: Floats, nulls: Bools | None, slates: Slates) -> tuple[Floats, Bools | None]:
+def aggregate(
+    op: str, values: Floats, nulls: Bools | None, slates: Slates
+) -> tuple[Floats, Bools | None]:
     """The aggregate ``op`` of each row: float64 values and a mask of nulls, or none when nothing is null."""
     size = slates.size
     if size == 0:
@@ -98,7 +108,9 @@ def aggregate(op: str, values: Floats, nulls: Bools | None, slates: Slates) -> t
     empty = count == 0.0
     with np.errstate(all="ignore"):
         if op == "slate-mean":
-            total = np.bincount(dense, weights=np.where(missing, 0.0, ordered), minlength=len(starts))
+            total = np.bincount(
+                dense, weights=np.where(missing, 0.0, ordered), minlength=len(starts)
+            )
             return _per_row(total / count, empty, dense, order)
         if op == "slate-rank":
             ranked = np.lexsort((np.where(missing, np.inf, -ordered), missing, dense))
@@ -120,7 +132,9 @@ def aggregate(op: str, values: Floats, nulls: Bools | None, slates: Slates) -> t
 _ONE_SLATE = {"slate-min": np.minimum, "slate-max": np.maximum, "slate-mean": None}
 
 
-def _of_one_slate(op: str, values: Floats, nulls: Bools | None, slates: Slates) -> tuple[Floats, Bools | None]:
+def _of_one_slate(
+    op: str, values: Floats, nulls: Bools | None, slates: Slates
+) -> tuple[Floats, Bools | None]:
     """What all rows share when they are one slate: a recall's case, in a fifth of the time of several."""
     missing = np.isnan(values)
     if nulls is not None:
@@ -135,7 +149,10 @@ def _of_one_slate(op: str, values: Floats, nulls: Bools | None, slates: Slates) 
         # one after the other, as in several slates
         found = np.where(there, values + 0.0, 0.0).cumsum()[-1] / np.float64(count)
     else:
-        found = extreme.reduce(values, where=there, initial=np.inf if op == "slate-min" else -np.inf) + 0.0
+        found = (
+            extreme.reduce(values, where=there, initial=np.inf if op == "slate-min" else -np.inf)
+            + 0.0
+        )
     return np.full(slates.size, found), None if count else np.ones(slates.size, dtype=np.bool_)
 
 
@@ -193,7 +210,9 @@ class Coded:
 
     __slots__ = ("_known", "codes", "words")
 
-    def __init__(self, codes: npt.NDArray[Any], words: Sequence[str], known: Mapping[str, int]) -> None:
+    def __init__(
+        self, codes: npt.NDArray[Any], words: Sequence[str], known: Mapping[str, int]
+    ) -> None:
         self.codes, self.words, self._known = codes, words, known
 
     def __len__(self) -> int:
@@ -212,7 +231,13 @@ _NO_CODE = -3
 """Of no word, and not of null either."""
 
 _DTYPES: dict[str, Any] = {"num": np.dtype(np.float64), "bool": np.dtype(np.bool_), "str": None}
-_BLANK: dict[str | None, Any] = {"num": np.nan, "bool": False, "str": "", None: np.nan, "record": None}
+_BLANK: dict[str | None, Any] = {
+    "num": np.nan,
+    "bool": False,
+    "str": "",
+    None: np.nan,
+    "record": None,
+}
 _PER_SLATE = ("slate-min", "slate-max", "slate-mean")
 
 
@@ -228,13 +253,23 @@ class ArrayProgram:
             for i, n in enumerate(self.nodes)
             if n.op == "input"
         ]
-        constants = [_constant(n.value if n.constant and n.value is not None else _BLANK[n.type]) for n in self.nodes]
+        constants = [
+            _constant(n.value if n.constant and n.value is not None else _BLANK[n.type])
+            for n in self.nodes
+        ]
         self.values: Registers = [*constants, None]
-        self.masks: Registers = [*(True if n.constant and n.value is None else None for n in self.nodes), None]
+        self.masks: Registers = [
+            *(True if n.constant and n.value is None else None for n in self.nodes),
+            None,
+        ]
         """Of each node, and last the slates."""
         results = root.args if root.op == "record" else (root,)
         self.results = [
-            (self.slot[r.index], _DTYPES[str(r.type)], r.op not in ("input", "const") and r.type != "str")
+            (
+                self.slot[r.index],
+                _DTYPES[str(r.type)],
+                r.op not in ("input", "const") and r.type != "str",
+            )
             for r in results
         ]
         self.programs: dict[int, list[Step]] = {}
@@ -300,7 +335,10 @@ class ArrayProgram:
         if len(self.results) == 1:
             i, dtype, computed = self.results[0]
             return [_result(values[i], masks[i], dtype, computed, size)]
-        return [_result(values[i], masks[i], dtype, computed, size) for i, dtype, computed in self.results]
+        return [
+            _result(values[i], masks[i], dtype, computed, size)
+            for i, dtype, computed in self.results
+        ]
 
     def compile(self, nullable: int) -> list[Step]:
         """The steps when the inputs whose bits are set hold nulls."""
@@ -316,14 +354,18 @@ class ArrayProgram:
             missing = [null[a] for a in args]
             primitive = PRIMITIVES.get(op)
             if primitive is None:
-                null[i] = op in _PER_SLATE or (op in ("in", "min-max", "slate-rank") and any(missing))
+                null[i] = op in _PER_SLATE or (
+                    op in ("in", "min-max", "slate-rank") and any(missing)
+                )
                 steps.append(self._of_slate(node, i, args, missing))
                 continue
             null[i] = primitive.nullable(missing)
             if primitive.masked is not None and any(missing):
                 steps.append(_masked(primitive.masked, i, args))
                 continue
-            steps.append(self._of_word(node, i, args) or _plain(_array_function(op, node.args), i, args))
+            steps.append(
+                self._of_word(node, i, args) or _plain(_array_function(op, node.args), i, args)
+            )
             if null[i]:
                 steps.append(_strict_mask(i, [a for a, m in zip(args, missing, strict=True) if m]))
         return steps
@@ -334,7 +376,11 @@ class ArrayProgram:
             return None
         for place, other in ((0, 1), (1, 0)):
             known = node.args[other].value
-            if node.args[place].op == "input" and str(node.args[place].value) in self.coded and isinstance(known, str):
+            if (
+                node.args[place].op == "input"
+                and str(node.args[place].value) in self.coded
+                and isinstance(known, str)
+            ):
                 return _UNARY, _equals(known), i, args[place], 0, 0
         return None
 
@@ -360,7 +406,9 @@ def execute(program: list[Step], values: Registers, masks: Registers) -> None:
             masks[i] = masks[a]
         elif kind == _MIN_MAX:
             scaled = scale_min_max(values[a], values[b])
-            values[i], masks[i] = function((values[a], None), (values[b], None)) if scaled is None else (scaled, None)
+            values[i], masks[i] = (
+                function((values[a], None), (values[b], None)) if scaled is None else (scaled, None)
+            )
         else:
             function(values, masks)
 
@@ -374,7 +422,9 @@ def _only_compared(root: Node, nodes: Sequence[Node]) -> frozenset[str]:
     """The inputs of words that nothing reads but comparisons with constant words."""
     words = {str(node.value) for node in nodes if node.op == "input" and node.type == "str"}
     for node in nodes:
-        plain = node.op == "same" and any(arg.op == "const" and isinstance(arg.value, str) for arg in node.args)
+        plain = node.op == "same" and any(
+            arg.op == "const" and isinstance(arg.value, str) for arg in node.args
+        )
         if not plain:
             words -= {str(arg.value) for arg in node.args if arg.op == "input"}
     return frozenset(words - {str(root.value)} if root.op == "input" else words)
@@ -405,7 +455,9 @@ def _result(
         mask = np.array(np.broadcast_to(mask, size)) if np.any(mask) else None
     if computed and size and type(found) is np.ndarray and found.shape == (size,):
         return found, mask
-    return np.array(np.broadcast_to(np.asarray(found, dtype), size) if size else np.empty(0, dtype)), mask
+    return np.array(
+        np.broadcast_to(np.asarray(found, dtype), size) if size else np.empty(0, dtype)
+    ), mask
 
 
 def _size(columns: Mapping[str, Column], order: npt.NDArray[Any] | None) -> int:
@@ -413,7 +465,9 @@ def _size(columns: Mapping[str, Column], order: npt.NDArray[Any] | None) -> int:
         return len(order)
     for column in columns.values():
         return len(np.asarray(column[0] if type(column) is tuple else column))
-    raise InputError("A policy without inputs needs a column or an order to know how many rows there are.")
+    raise InputError(
+        "A policy without inputs needs a column or an order to know how many rows there are."
+    )
 
 
 def _finite(node: Node) -> bool:
@@ -482,7 +536,10 @@ def _other(node: Node) -> Callable[..., Any]:
     op = node.op
     if op == "in":
         options = frozenset(node.value)
-        return lambda given, _: (np.array([v in options for v in given[0].tolist()], np.bool_), given[1])
+        return lambda given, _: (
+            np.array([v in options for v in given[0].tolist()], np.bool_),
+            given[1],
+        )
     if op == "table":
         words, numbers, default = node.value
         lookup = dict(zip(words, numbers, strict=True))
@@ -497,6 +554,8 @@ def _other(node: Node) -> Callable[..., Any]:
         (values, mask), slates = given, last[0]
         if values.shape != (slates.size,):
             values = np.broadcast_to(values, slates.size)
-        return aggregate(op, values, None if mask is None else np.broadcast_to(mask, slates.size), slates)
+        return aggregate(
+            op, values, None if mask is None else np.broadcast_to(mask, slates.size), slates
+        )
 
     return slate

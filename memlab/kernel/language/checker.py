@@ -10,7 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memlab.errors import PolicyError, PolicyLimitError, PolicyNameError, PolicyTypeError, did_you_mean
+from memlab.errors import (
+    PolicyError,
+    PolicyLimitError,
+    PolicyNameError,
+    PolicyTypeError,
+    did_you_mean,
+)
 from memlab.kernel.language.graph import Dag, Node, reachable
 from memlab.kernel.language.reader import (
     ABSENT,
@@ -89,7 +95,9 @@ class Checker:
         self.steps = 0
         self.open = 0
 
-    def error(self, message: str, form: Form, kind: type[PolicyError] = PolicyTypeError) -> PolicyError:
+    def error(
+        self, message: str, form: Form, kind: type[PolicyError] = PolicyTypeError
+    ) -> PolicyError:
         """An error with its caret under ``form``, to be raised."""
         return self.text.error(kind, message, form)
 
@@ -117,14 +125,19 @@ class Checker:
             weight = self.picked(self.check(body, env, tail=True), body)
             for node in reachable(weight):
                 if node.op == node.type:
-                    raise self.error(f"Only length, filter, nth, empty? and first read {kind_of(node.type)}.", body)
+                    raise self.error(
+                        f"Only length, filter, nth, empty? and first read {kind_of(node.type)}.",
+                        body,
+                    )
             return weight
         if returns != "record":
             return self.want(body, env, returns, f"{self.signature.slot} returns", tail=True)
         node = self.check(body, env, tail=True)
         if node.type != "record":
             shape = f"(update :{self.signature.fields[0]} value ...)"
-            raise self.error(f"{self.signature.slot} returns {shape}, and this is {kind_of(node.type)}.", body)
+            raise self.error(
+                f"{self.signature.slot} returns {shape}, and this is {kind_of(node.type)}.", body
+            )
         return node
 
     # Expressions.
@@ -133,7 +146,9 @@ class Checker:
         """The node of an expression; ``tail`` marks the place of the policy's result, whose words are then checked."""
         self.steps += 1
         if self.steps > MAX_STEPS:
-            raise self.error(f"Inlining visits more than {MAX_STEPS:,} forms.", form, PolicyLimitError)
+            raise self.error(
+                f"Inlining visits more than {MAX_STEPS:,} forms.", form, PolicyLimitError
+            )
         kind = form.kind
         if kind == "symbol":
             return self.symbol(form, env)
@@ -142,19 +157,31 @@ class Checker:
         if kind == "call":
             self.open += 1
             if self.open > MAX_OPEN:
-                raise self.error(f"Helpers within helpers nest deeper than {MAX_OPEN} forms.", form, PolicyLimitError)
+                raise self.error(
+                    f"Helpers within helpers nest deeper than {MAX_OPEN} forms.",
+                    form,
+                    PolicyLimitError,
+                )
             node = self.call(form, env, tail)
             self.open -= 1
             if node.depth > MAX_DEPTH:
                 raise self.error(
-                    f"More than {MAX_DEPTH} operations depend on one another here.", form, PolicyLimitError
+                    f"More than {MAX_DEPTH} operations depend on one another here.",
+                    form,
+                    PolicyLimitError,
                 )
             if len(self.dag.nodes) > MAX_NODES:
-                raise self.error(f"The policy has more than {MAX_NODES:,} distinct operations.", form, PolicyLimitError)
+                raise self.error(
+                    f"The policy has more than {MAX_NODES:,} distinct operations.",
+                    form,
+                    PolicyLimitError,
+                )
             return node
         if kind == "str":
             if tail and self.signature.words:
-                self.check_in(form.text, self.signature.words, f"a result of {self.signature.slot}", form)
+                self.check_in(
+                    form.text, self.signature.words, f"a result of {self.signature.slot}", form
+                )
             return self.dag.constant(form.text, "str")
         if kind == "keyword":
             raise self.error(f":{form.text} is a keyword, and a value is expected here.", form)
@@ -190,12 +217,16 @@ class Checker:
         if self.is_function(name):
             raise self.error(f"{name} is a function: call it as ({name} ...).", form)
         known = [*env, *(() if self.calls else self.signature.inputs)]
-        raise self.error(f'Nothing is called "{name}" here. {did_you_mean(name, known)}', form, PolicyNameError)
+        raise self.error(
+            f'Nothing is called "{name}" here. {did_you_mean(name, known)}', form, PolicyNameError
+        )
 
     def unlisted(self, form: Form) -> PolicyError:
         """The error of a feature that the policy does not list among its arguments."""
         return self.error(
-            f"{form.text} is a feature, but no argument of this policy: add it to the arguments.", form, PolicyNameError
+            f"{form.text} is a feature, but no argument of this policy: add it to the arguments.",
+            form,
+            PolicyNameError,
         )
 
     def is_function(self, name: str) -> bool:
@@ -235,9 +266,18 @@ class Checker:
         """The arguments of a call, counted."""
         arguments = form.items[1:]
         if len(arguments) < least or (most is not None and len(arguments) > most):
-            expected = f"{least}" if most == least else f"at least {least}" if most is None else f"{least} to {most}"
+            expected = (
+                f"{least}"
+                if most == least
+                else f"at least {least}"
+                if most is None
+                else f"{least} to {most}"
+            )
             plural = "" if expected == "1" or expected.endswith(" 1") else "s"
-            raise self.error(f"{form.head} takes {expected} argument{plural}, and here are {len(arguments)}.", form)
+            raise self.error(
+                f"{form.head} takes {expected} argument{plural}, and here are {len(arguments)}.",
+                form,
+            )
         return arguments
 
     def check_count(self, helper: Helper, form: Form) -> None:
@@ -245,7 +285,9 @@ class Checker:
         count = len(helper.arguments)
         if len(form.items) - 1 != count:
             signature = " ".join((helper.name, *helper.arguments))
-            raise self.error(f"({signature}) takes {count} arguments, and here are {len(form.items) - 1}.", form)
+            raise self.error(
+                f"({signature}) takes {count} arguments, and here are {len(form.items) - 1}.", form
+            )
 
     def inline(self, helper: Helper, form: Form, env: Env) -> Node:
         """The body of a helper under its own names."""
@@ -270,16 +312,22 @@ class Checker:
         type = next((n.type for n in nodes if n.type is not None), None)
         for node, form in zip(nodes, forms, strict=True):
             if node.type is not None and node.type != type:
-                raise self.error(f"{what} have two types: {kind_of(type)}, and here {kind_of(node.type)}.", form)
+                raise self.error(
+                    f"{what} have two types: {kind_of(type)}, and here {kind_of(node.type)}.", form
+                )
         return [self.dag.typed(node, type) for node in nodes]
 
     def choose(self, test: Node, then: Node, otherwise: Node) -> Node:
         """``if``; of two updates, field by field: what a branch leaves out keeps its old value."""
         if then.type == "pick":
-            return self.dag.of_slate("pick", self.dag.make("if", test, then.args[0], otherwise.args[0]))
+            return self.dag.of_slate(
+                "pick", self.dag.make("if", test, then.args[0], otherwise.args[0])
+            )
         if then.type != "record":
             return self.dag.make("if", test, then, otherwise)
-        then, otherwise = (node if node.op == "record" else self.dag.record({}) for node in (then, otherwise))
+        then, otherwise = (
+            node if node.op == "record" else self.dag.record({}) for node in (then, otherwise)
+        )
         left, right = (dict(zip(node.value, node.args, strict=True)) for node in (then, otherwise))
         fields = {}
         for name in {**left, **right}:
@@ -291,7 +339,9 @@ class Checker:
         """The weight of each item under a policy over lists: 1 of the one whose position it gives, else 0."""
         if node.type == "pick":
             return node.args[0]
-        if node.constant and (node.value is None or (isinstance(node.value, float) and node.value < 0.0)):
+        if node.constant and (
+            node.value is None or (isinstance(node.value, float) and node.value < 0.0)
+        ):
             return self.dag.number(0.0)
         raise self.error(
             f"A policy over lists returns a position: (first items), or -1 for none; this is {kind_of(node.type)}.",

@@ -68,8 +68,12 @@ class RowProgram:
         self.derived = derived
         self.slot = {node.index: i for i, node in enumerate(self.nodes)}
         self.template = [n.value if n.constant else None for n in self.nodes]
-        self.inputs = [(i, str(n.value), n.type) for i, n in enumerate(self.nodes) if n.op == "input"]
-        self.aggregates = [(i, aggregate_name(n), n.op) for i, n in enumerate(self.nodes) if n.op in AGGREGATES]
+        self.inputs = [
+            (i, str(n.value), n.type) for i, n in enumerate(self.nodes) if n.op == "input"
+        ]
+        self.aggregates = [
+            (i, aggregate_name(n), n.op) for i, n in enumerate(self.nodes) if n.op in AGGREGATES
+        ]
         self.steps = [
             _step(n, i, [self.slot[a.index] for a in n.args])
             for i, n in enumerate(self.nodes)
@@ -86,9 +90,13 @@ class RowProgram:
             return registers[-1]  # type: ignore[no-any-return]
         return {name: registers[i] for name, i in self.fields}
 
-    def run(self, values: Mapping[str, object], aggregates: Mapping[str, float | None] | None) -> list[Any]:
+    def run(
+        self, values: Mapping[str, object], aggregates: Mapping[str, float | None] | None
+    ) -> list[Any]:
         if aggregates is not None and not isinstance(aggregates, Mapping):
-            raise InputError(f"aggregates are a row of Policy.aggregates, by name, not {shown(aggregates)}.")
+            raise InputError(
+                f"aggregates are a row of Policy.aggregates, by name, not {shown(aggregates)}."
+            )
         registers: list[Any] = self.template.copy()
         for i, name, type in self.inputs:
             if name in values:
@@ -99,10 +107,16 @@ class RowProgram:
                 snake = name.replace("-", "_")
                 if snake not in values:
                     if self.fields is not None and name in dict(self.fields):
-                        raise InputError(f"A branch leaves {name} as it was: give its old value, too.")
+                        raise InputError(
+                            f"A branch leaves {name} as it was: give its old value, too."
+                        )
                     raise UnknownName("value", name, (canonical(v) for v in values))
                 given = values[snake]
-            registers[i] = given if given.__class__ is float and type == "num" else row_value(name, given, type)
+            registers[i] = (
+                given
+                if given.__class__ is float and type == "num"
+                else row_value(name, given, type)
+            )
         for i, key, op in self.aggregates:
             if aggregates is None or key not in aggregates:
                 raise InputError(
@@ -168,12 +182,23 @@ def _unary(function: Callable[[Any], Any], i: int, a: int) -> Step:
     return unary
 
 
-DTYPES: dict[str | None, Any] = {"num": pl.Float64, "bool": pl.Boolean, "str": pl.String, None: pl.Float64}
+DTYPES: dict[str | None, Any] = {
+    "num": pl.Float64,
+    "bool": pl.Boolean,
+    "str": pl.String,
+    None: pl.Float64,
+}
 _MAX_CHAIN = 24
 """Polars walks an expression recursively, several times: a deeper chain is cut into columns."""
 _MAX_COMPARISONS = 12
 """A million strings against 12 words: 11 ms by comparisons, 19 by a lookup; against 28: 21 and 11."""
-_MIRRORED: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {"=": eq, "same": eq, "iff": eq, "<": gt, "<=": ge}
+_MIRRORED: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
+    "=": eq,
+    "same": eq,
+    "iff": eq,
+    "<": gt,
+    "<=": ge,
+}
 """Comparisons with the constant on the right. On the left of a ``when`` that is the same for all rows, Polars 2.1 gives
 one row."""
 _FLAGS = pl.QueryOptFlags.none()
@@ -225,7 +250,8 @@ class ColumnProgram:
                 ready[i] = stage + 1
                 continue
             expression = _expression(
-                node, [self._full(a) if _needs_column(node, a) else read[a.index] for a in node.args]
+                node,
+                [self._full(a) if _needs_column(node, a) else read[a.index] for a in node.args],
             )
             if i in kept or depth >= _MAX_CHAIN:
                 self._at(stage)
@@ -246,7 +272,9 @@ class ColumnProgram:
 
     def run(self, frame: pl.DataFrame, by: str | None, order: str, name: str) -> pl.Series:
         root = self.root
-        wanted = list(zip(root.value, root.args, strict=True)) if root.op == "record" else [(name, root)]
+        wanted = (
+            list(zip(root.value, root.args, strict=True)) if root.op == "record" else [(name, root)]
+        )
         columns = self._results(frame, by, order, wanted)
         if root.op != "record":
             return columns[0]
@@ -264,16 +292,21 @@ class ColumnProgram:
             return [_repeated(name, node, frame.height) for name, node in wanted]
         if frame.height == 1:
             given = {key: base.item(0, alias) for _, key, alias in self.inputs}
-            found = self.aggregates(frame, by, order).row(0, named=True) if self.aggregated else None
+            found = (
+                self.aggregates(frame, by, order).row(0, named=True) if self.aggregated else None
+            )
             program = RowProgram(self.root, {})
             value = program.value(program.run(given, found))
             values = value if isinstance(value, dict) else {wanted[0][0]: value}
-            return [pl.Series(name, [values[name]], dtype=DTYPES[node.type]) for name, node in wanted]
+            return [
+                pl.Series(name, [values[name]], dtype=DTYPES[node.type]) for name, node in wanted
+            ]
         work = self._evaluate(base, frame, by, order, len(self.plain))
         read = [pl.col(f"n{node.index}").alias(name) for name, node in wanted if not node.constant]
         done = _collected(work.select(read))
         return [
-            _repeated(name, node, frame.height) if node.constant else done.get_column(name) for name, node in wanted
+            _repeated(name, node, frame.height) if node.constant else done.get_column(name)
+            for name, node in wanted
         ]
 
     def aggregates(self, frame: pl.DataFrame, by: str | None, order: str) -> pl.DataFrame:
@@ -284,9 +317,17 @@ class ColumnProgram:
 
     def _base(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The inputs, cast, as materialised columns: Polars would treat a column made from a literal as a literal."""
-        columns = [self.input(frame, name, node.type).alias(alias) for node, name, alias in self.inputs]
-        columns += [pl.Series(f"n{i}", np.full(frame.height, value)) for i, value in self.constants.items()]
-        return pl.DataFrame(columns).rechunk() if columns else pl.DataFrame({"rows": np.zeros(frame.height)})
+        columns = [
+            self.input(frame, name, node.type).alias(alias) for node, name, alias in self.inputs
+        ]
+        columns += [
+            pl.Series(f"n{i}", np.full(frame.height, value)) for i, value in self.constants.items()
+        ]
+        return (
+            pl.DataFrame(columns).rechunk()
+            if columns
+            else pl.DataFrame({"rows": np.zeros(frame.height)})
+        )
 
     def input(self, frame: pl.DataFrame, name: str, type: str | None) -> pl.Series:
         """The column of an input, cast; a test of sets is computed unless the frame has it."""
@@ -403,9 +444,17 @@ def _expression(node: Node, args: list[pl.Expr]) -> pl.Expr:
         if len(words) <= _MAX_COMPARISONS:
             choice = pl.lit(default, dtype=pl.Float64)
             for word, number in zip(reversed(words), reversed(numbers), strict=True):
-                choice = pl.when(args[0] == word).then(pl.lit(number, dtype=pl.Float64)).otherwise(choice)
-            return choice.map_batches(_as_it_is, return_dtype=pl.Float64)  # one word throughout gives a literal
-        return args[0].replace_strict(list(words), list(numbers), default=default, return_dtype=pl.Float64)
+                choice = (
+                    pl.when(args[0] == word)
+                    .then(pl.lit(number, dtype=pl.Float64))
+                    .otherwise(choice)
+                )
+            return choice.map_batches(
+                _as_it_is, return_dtype=pl.Float64
+            )  # one word throughout gives a literal
+        return args[0].replace_strict(
+            list(words), list(numbers), default=default, return_dtype=pl.Float64
+        )
     if node.op in _MIRRORED and node.args[0].constant:
         return _MIRRORED[node.op](args[1], args[0])
     return PRIMITIVES[node.op].column(*args)

@@ -35,7 +35,9 @@ ELSE = ("else", "True", "true")
 def bindings(checker: Checker, form: Form) -> list[tuple[Form, Form]]:
     """The pairs of a let, from ``[a 1 b 2]``, ``((a 1) (b 2))`` or ``([a 1] [b 2])``."""
     if len(form.items) < 2 or form.items[1].kind not in ("list", "call"):
-        raise checker.error(f"{form.head} needs bindings: ({form.head} [name value ...] body).", form)
+        raise checker.error(
+            f"{form.head} needs bindings: ({form.head} [name value ...] body).", form
+        )
     items = form.items[1].items
     if items and items[0].kind in ("list", "call"):
         for pair in items:
@@ -50,7 +52,9 @@ def bindings(checker: Checker, form: Form) -> list[tuple[Form, Form]]:
         if ALIASES.get(name.text, name.text) in checker.forms or name.text in ("else", *LITERALS):
             raise checker.error(f"{name.text} is a form of the dialect and cannot be bound.", name)
     if len(form.items) != 3:
-        raise checker.error(f"{form.head} has one expression as its body, and here are {len(form.items) - 2}.", form)
+        raise checker.error(
+            f"{form.head} has one expression as its body, and here are {len(form.items) - 2}.", form
+        )
     return list(zip(items[::2], items[1::2], strict=True))
 
 
@@ -62,9 +66,13 @@ def _let(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     return checker.check(form.items[2], scope, tail=tail)
 
 
-def _branches(checker: Checker, tests: list[Node], values: list[Form], env: Env, tail: bool, what: str) -> Node:
+def _branches(
+    checker: Checker, tests: list[Node], values: list[Form], env: Env, tail: bool, what: str
+) -> Node:
     """Nested ``if`` from tests and one more value than tests."""
-    nodes = checker.unify([checker.check(v, env, tail=tail) for v in values], values, f"The branches of {what}")
+    nodes = checker.unify(
+        [checker.check(v, env, tail=tail) for v in values], values, f"The branches of {what}"
+    )
     return _nested(checker, tests, nodes)
 
 
@@ -97,7 +105,12 @@ def is_clause(checker: Checker, item: Form, env: Mapping[str, object]) -> bool:
     if item.kind != "call" or len(item.items) != 2:
         return False
     first = item.items[0]
-    return first.kind != "symbol" or first.text in env or first.text in ELSE or not checker.is_function(first.text)
+    return (
+        first.kind != "symbol"
+        or first.text in env
+        or first.text in ELSE
+        or not checker.is_function(first.text)
+    )
 
 
 def paired(
@@ -118,14 +131,17 @@ def paired(
             raise checker.error(f"else is the last test of {form.head}.", test)
     if not pairs or pairs[-1][0].kind != "symbol" or pairs[-1][0].text not in ELSE:
         raise checker.error(
-            f"{form.head} has no else, and every policy has a value: end it with else and a value.", form
+            f"{form.head} has no else, and every policy has a value: end it with else and a value.",
+            form,
         )
     return pairs[:-1], pairs[-1][1]
 
 
 def _cond(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     items = checker.arity(form, 1)
-    pairs, otherwise = paired(checker, form, items, all(is_clause(checker, item, env) for item in items))
+    pairs, otherwise = paired(
+        checker, form, items, all(is_clause(checker, item, env) for item in items)
+    )
     tests = [checker.want(test, env, "bool", "cond tests") for test, _ in pairs]
     return _branches(checker, tests, [*(value for _, value in pairs), otherwise], env, tail, "cond")
 
@@ -139,7 +155,8 @@ def unquoted(form: Form) -> Form:
         return quoted._replace(kind="str")
     if quoted.kind in ("list", "call"):
         return quoted._replace(
-            kind="list", items=tuple(i._replace(kind="str") if i.kind == "symbol" else i for i in quoted.items)
+            kind="list",
+            items=tuple(i._replace(kind="str") if i.kind == "symbol" else i for i in quoted.items),
         )
     return quoted
 
@@ -155,7 +172,9 @@ def literals(checker: Checker, form: Form, clause: bool = False) -> tuple[Form, 
     """The keys of one clause of case, or the options of in."""
     form = unquoted(form)
     keys = form.items if form.kind == "list" or (clause and form.kind == "call") else (form,)
-    keys = tuple(k._replace(kind="str") if clause and k.kind == "symbol" else unquoted(k) for k in keys)
+    keys = tuple(
+        k._replace(kind="str") if clause and k.kind == "symbol" else unquoted(k) for k in keys
+    )
     for key in keys:
         if key.kind not in ("str", "int", "float"):
             raise checker.error("A string or a number is expected here.", key)
@@ -183,7 +202,8 @@ def _in(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     value, options = checker.arity(form, 2, 2)
     if unquoted(options).kind != "list":
         raise checker.error(
-            f'{form.head} takes a value and a list of literals: ({form.head} kind ["fact" "event"]).', options
+            f'{form.head} takes a value and a list of literals: ({form.head} kind ["fact" "event"]).',
+            options,
         )
     return _member(checker, checker.check(value, env), literals(checker, options))
 
@@ -198,12 +218,20 @@ def _one_of(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     return _member(checker, checker.check(value, env), keys)
 
 
-def case_keys(checker: Checker, form: Form) -> tuple[Form, list[tuple[tuple[Form, ...], Form]], Form]:
+def case_keys(
+    checker: Checker, form: Form
+) -> tuple[Form, list[tuple[tuple[Form, ...], Form]], Form]:
     """The subject of a case, its keys with their values, and the value of else."""
     subject, *rest = checker.arity(form, 3)
-    clauses = all(i.kind in ("call", "list") and len(i.items) == 2 and i.head != "quote" for i in rest)
+    clauses = all(
+        i.kind in ("call", "list") and len(i.items) == 2 and i.head != "quote" for i in rest
+    )
     pairs, otherwise = paired(checker, form, tuple(rest), clauses)
-    return subject, [(literals(checker, key, clause=clauses), value) for key, value in pairs], otherwise
+    return (
+        subject,
+        [(literals(checker, key, clause=clauses), value) for key, value in pairs],
+        otherwise,
+    )
 
 
 def _case(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
@@ -213,7 +241,9 @@ def _case(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
         raise checker.error("case compares strings or numbers; use if.", subject_form)
     keys = [key for key, _ in pairs]
     forms = [*(value for _, value in pairs), otherwise]
-    nodes = checker.unify([checker.check(v, env, tail=tail) for v in forms], forms, "The branches of case")
+    nodes = checker.unify(
+        [checker.check(v, env, tail=tail) for v in forms], forms, "The branches of case"
+    )
     tests = [_member(checker, subject, group) for group in keys]
     numbers = [n.value for n in nodes if n.constant and isinstance(n.value, float)]
     if subject.type == "str" and len(numbers) == len(nodes):
@@ -234,7 +264,9 @@ def _null_test(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 def _if_null(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     arguments = list(checker.arity(form, 2))
     nodes = checker.unify(
-        [checker.check(a, env, tail=tail) for a in arguments], arguments, f"The values of {form.head}"
+        [checker.check(a, env, tail=tail) for a in arguments],
+        arguments,
+        f"The values of {form.head}",
     )
     result = nodes[-1]
     for node in reversed(nodes[:-1]):
@@ -245,14 +277,18 @@ def _if_null(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 def _direct(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     takes = PRIMITIVES[name].takes
     arguments = checker.arity(form, len(takes), len(takes))
-    nodes = [checker.want(a, env, t, f"{form.head} takes") for a, t in zip(arguments, takes, strict=True)]
+    nodes = [
+        checker.want(a, env, t, f"{form.head} takes") for a, t in zip(arguments, takes, strict=True)
+    ]
     return checker.dag.make(name, *nodes)
 
 
 def _fold(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     """``(+ a b c)``: pair by pair from the left; of one argument the argument itself, ``(- a)`` and ``(/ a)``."""
     type = FOLDS.get(name, "num")
-    result, *rest = [checker.want(a, env, type, f"{form.head} takes") for a in checker.arity(form, 1)]
+    result, *rest = [
+        checker.want(a, env, type, f"{form.head} takes") for a in checker.arity(form, 1)
+    ]
     if not rest and name == "-":
         return checker.dag.make("neg", result)
     if not rest and name == "/":
@@ -265,7 +301,9 @@ def _fold(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node
 def _compare(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     arguments = list(checker.arity(form, 2, 2 if name == "!=" else None))
     if name in ("=", "!="):
-        nodes = checker.unify([checker.check(a, env) for a in arguments], arguments, f"The sides of {form.head}")
+        nodes = checker.unify(
+            [checker.check(a, env) for a in arguments], arguments, f"The sides of {form.head}"
+        )
         for i, argument in enumerate(arguments):
             checker.check_word(nodes[i], nodes[i - 1] if i else nodes[1], argument)
     else:
@@ -291,7 +329,9 @@ def _pair(checker: Checker, name: str, left: Node, right: Node) -> Node:
 def _unit(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     (amount,) = checker.arity(form, 1, 1)
     times, per = UNITS[name]
-    node = checker.dag.make("*", checker.want(amount, env, "num", f"{name} takes"), checker.dag.number(times))
+    node = checker.dag.make(
+        "*", checker.want(amount, env, "num", f"{name} takes"), checker.dag.number(times)
+    )
     return checker.dag.make("/", node, checker.dag.number(per))
 
 
@@ -300,14 +340,17 @@ def _param(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     if param.name in checker.overrides:
         param = replace(param, value=checker.overrides[param.name])
     if checker.params.setdefault(param.name, param) != param:
-        raise checker.error(f":{param.name} is declared twice, with another default or other bounds.", form.items[1])
+        raise checker.error(
+            f":{param.name} is declared twice, with another default or other bounds.", form.items[1]
+        )
     return checker.dag.number(param.value)
 
 
 def _aggregate(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     if not checker.signature.aggregates:
         raise checker.error(
-            f"{name} ranges over a slate, and {checker.signature.slot} sees one item at a time.", form.items[0]
+            f"{name} ranges over a slate, and {checker.signature.slot} sees one item at a time.",
+            form.items[0],
         )
     (value,) = checker.arity(form, 1, 1)
     return checker.dag.aggregate(name, checker.want(value, env, "num", f"{name} takes"))
@@ -317,9 +360,14 @@ def _update(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     """``(update :stability e1 :difficulty e2)``: every expression reads the old values."""
     signature = checker.signature
     if signature.returns != "record":
-        raise checker.error(f"update sets fields, and {signature.slot} returns {kind_of(signature.returns)}.", form)
+        raise checker.error(
+            f"update sets fields, and {signature.slot} returns {kind_of(signature.returns)}.", form
+        )
     if not tail:
-        raise checker.error("update is the last thing of a policy: a branch may end in it, nothing can use it.", form)
+        raise checker.error(
+            "update is the last thing of a policy: a branch may end in it, nothing can use it.",
+            form,
+        )
     items = form.items[1:]
     fields: dict[str, Node] = {}
     for key, value in zip(items[::2], items[1::2], strict=False):
@@ -352,7 +400,10 @@ def _set_test(op: str, checker: Checker, form: Form, env: Env, tail: bool) -> No
         options = names.pop()
         keys = literals(checker, options)
         if op == "has" and unquoted(options).kind == "list":
-            raise checker.error('has takes one string: (has tags "style"); several go with has-any, has-all.', options)
+            raise checker.error(
+                'has takes one string: (has tags "style"); several go with has-any, has-all.',
+                options,
+            )
         if any(key.kind != "str" for key in keys):
             raise checker.error("A set holds strings.", options)
         words = tuple(dict.fromkeys(key.text for key in keys))
@@ -361,7 +412,11 @@ def _set_test(op: str, checker: Checker, form: Form, env: Env, tail: bool) -> No
         found = env.get(name.text) if name.kind == "symbol" else None
         if not isinstance(found, SetName):
             known = [n for n, item in checker.signature.inputs.items() if item.type == "set"]
-            hint = f"the sets of {checker.signature.slot} are {', '.join(known)}" if known else "this slot gives none"
+            hint = (
+                f"the sets of {checker.signature.slot} are {', '.join(known)}"
+                if known
+                else "this slot gives none"
+            )
             if name.kind == "symbol" and name.text in known:
                 raise checker.unlisted(name)
             raise checker.error(f"{op} takes a set here; {hint}.", name)
@@ -376,7 +431,8 @@ def _set_test(op: str, checker: Checker, form: Form, env: Env, tail: bool) -> No
 
 def _function_value(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     raise checker.error(
-        "Functions are no values of the dialect; a helper is written (defn name [arguments] body).", form
+        "Functions are no values of the dialect; a helper is written (defn name [arguments] body).",
+        form,
     )
 
 
@@ -392,7 +448,9 @@ def _length(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 def _range(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     """``(range (length acts))`` or ``(range 0 (length acts))``: the positions of all items of the slate."""
     *start, size = checker.arity(form, 1, 2)
-    if checker.check(size, env).op != "length" or any(each.number or each.kind != "int" for each in start):
+    if checker.check(size, env).op != "length" or any(
+        each.number or each.kind != "int" for each in start
+    ):
         raise checker.error("A range is that of all items: (range 0 (length acts)).", form)
     return checker.dag.of_slate("items", checker.dag.constant(True, "bool"))
 
@@ -401,7 +459,9 @@ def _filter(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     """``(filter (lambda (i) test) items)``: the positions that meet a test; null is not met."""
     function, items = checker.arity(form, 2, 2)
     if function.head not in FUNCTION_HEADS:
-        raise checker.error("filter takes a function first: (filter (lambda (i) test) items).", function)
+        raise checker.error(
+            "filter takes a function first: (filter (lambda (i) test) items).", function
+        )
     parts = definition(function, checker.text)
     if len(parts.arguments) != 1:
         raise checker.error("The function of filter takes one position.", parts.listed)
@@ -434,7 +494,9 @@ def _first(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     (items,) = checker.arity(form, 1, 1)
     dag = checker.dag
     met = _of_lists(checker, form, items, env, "items").args[0]
-    rank = dag.aggregate("slate-rank", dag.make("if", met, dag.number(0.0), dag.constant(None, "num")))
+    rank = dag.aggregate(
+        "slate-rank", dag.make("if", met, dag.number(0.0), dag.constant(None, "num"))
+    )
     is_first = dag.make("=", rank, dag.number(1.0))
     return dag.of_slate("pick", dag.make("if", is_first, dag.number(1.0), dag.number(0.0)))
 
@@ -443,7 +505,9 @@ def _of_lists(checker: Checker, form: Form, argument: Form, env: Env, op: str) -
     """The node of an argument that must be a list, positions, or a position."""
     node = checker.check(argument, env)
     if node.op != op:
-        raise checker.error(f"{form.head} takes {kind_of(op)} here, and this is {kind_of(node.type)}.", argument)
+        raise checker.error(
+            f"{form.head} takes {kind_of(op)} here, and this is {kind_of(node.type)}.", argument
+        )
     return node
 
 

@@ -29,7 +29,9 @@ class Node:
 
     __slots__ = ("args", "depth", "digest_bytes", "index", "op", "type", "value")
 
-    def __init__(self, op: str, args: tuple[Node, ...], type: NodeType, value: Any, index: int) -> None:
+    def __init__(
+        self, op: str, args: tuple[Node, ...], type: NodeType, value: Any, index: int
+    ) -> None:
         self.op, self.args, self.type, self.value, self.index = op, args, type, value, index
         self.depth: int = 1 + max([a.depth for a in args]) if args else 0
         self.digest_bytes: bytes | None = None
@@ -47,7 +49,9 @@ class Node:
         if self.digest_bytes is None:
             parts = [self.op.encode(), (self.type or "null").encode(), constant_key(self.value)]
             parts += [a._digest() for a in self.args]
-            self.digest_bytes = hashlib.sha256(b"".join(struct.pack(">I", len(p)) + p for p in parts)).digest()
+            self.digest_bytes = hashlib.sha256(
+                b"".join(struct.pack(">I", len(p)) + p for p in parts)
+            ).digest()
         return self.digest_bytes
 
     def __repr__(self) -> str:
@@ -120,7 +124,9 @@ class Dag:
             return self.make("same", x, self.constant(options[0], "str"))
         return self._node("in", (x,), "bool", options)
 
-    def table(self, x: Node, words: tuple[str, ...], numbers: tuple[float, ...], default: float) -> Node:
+    def table(
+        self, x: Node, words: tuple[str, ...], numbers: tuple[float, ...], default: float
+    ) -> Node:
         """The number beside a word, or the default for any other string and for null."""
         if x.constant:
             return self.number(dict(zip(words, numbers, strict=True)).get(x.value, default))
@@ -262,7 +268,9 @@ _ROUNDED = ("exp", "log", "log1p", "tanh", "pow")
 _EXTREMES = ("slate-min", "slate-max")
 
 
-def with_known(roots: Sequence[Node], known: Mapping[str, Value], *, rounded: bool = True) -> list[Node]:
+def with_known(
+    roots: Sequence[Node], known: Mapping[str, Value], *, rounded: bool = True
+) -> list[Node]:
     """The graph of these roots with values for some inputs, and what follows from them.
 
     Without ``rounded``, functions whose last place differs between back ends are left for the back end to compute.
@@ -271,10 +279,16 @@ def with_known(roots: Sequence[Node], known: Mapping[str, Value], *, rounded: bo
     rebuilt: dict[int, Node] = {}
     for node in reachable(*roots):
         args = tuple(rebuilt[a.index] for a in node.args)
-        if not rounded and node.op in _ROUNDED and all(a.constant and a.value is not None for a in args):
+        if (
+            not rounded
+            and node.op in _ROUNDED
+            and all(a.constant and a.value is not None for a in args)
+        ):
             rebuilt[node.index] = dag.unfolded(node.op, args)
         elif node.op in _EXTREMES and args[0].constant:
-            extreme = args[0].value  # of rows that all have it; zeros are made positive, as everywhere
+            extreme = args[
+                0
+            ].value  # of rows that all have it; zeros are made positive, as everywhere
             rebuilt[node.index] = dag.constant(None if extreme is None else extreme + 0.0, "num")
         else:
             rebuilt[node.index] = _rebuilt(dag, node, args, known)
@@ -288,7 +302,11 @@ def _rebuilt(dag: Dag, node: Node, args: tuple[Node, ...], known: Mapping[str, V
         return dag.constant(node.value, node.type)
     if op == "input":
         assert node.type in ("num", "bool", "str")
-        return dag.constant(known[node.value], node.type) if node.value in known else dag.input(node.value, node.type)
+        return (
+            dag.constant(known[node.value], node.type)
+            if node.value in known
+            else dag.input(node.value, node.type)
+        )
     if op == "in":
         return dag.member(args[0], node.value)
     if op == "table":

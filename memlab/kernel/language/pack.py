@@ -110,14 +110,20 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
         elif form.head == "defpolicy":
             policy = read_policy_form(form, source)
             if policy.slot in policies:
-                raise source.error(PolicyNameError, f"The policy {policy.slot} is given twice.", form)
+                raise source.error(
+                    PolicyNameError, f"The policy {policy.slot} is given twice.", form
+                )
             policies[policy.slot] = policy
         elif form.head == "defn":
             helpers.append(helper(form, source))
         elif form.head == "from-pack":
             imports.append(read_import(form, source))
         else:
-            raise source.error(PolicySyntaxError, "A pack holds pack, from-pack, setting, defpolicy and defn.", form)
+            raise source.error(
+                PolicySyntaxError,
+                "A pack holds pack, from-pack, setting, defpolicy and defn.",
+                form,
+            )
     twice = _imported_twice(imports)
     if twice:
         raise source.error(PolicyNameError, f"{twice[1]} is imported twice.", twice[0].form)
@@ -131,7 +137,9 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
         parts += ["helper", key, item.hash]
     for each in imports:
         parts += ["import", each.pack, *each.names]
-        parts += [part for alias, slot in sorted(each.aliases.items()) for part in ("as", slot, alias)]
+        parts += [
+            part for alias, slot in sorted(each.aliases.items()) for part in ("as", slot, alias)
+        ]
     return PackSource(
         name,
         doc,
@@ -165,7 +173,12 @@ def read_header(form: Form, source: Text) -> tuple[str, str, str | None]:
         doc, rest = rest[0].text, rest[1:]
     if not rest:
         return name, doc, None
-    if len(rest) == 2 and rest[0].kind == "keyword" and rest[0].text == "inherits" and rest[1].kind == "symbol":
+    if (
+        len(rest) == 2
+        and rest[0].kind == "keyword"
+        and rest[0].text == "inherits"
+        and rest[1].kind == "symbol"
+    ):
         return name, doc, rest[1].text
     raise source.error(PolicySyntaxError, f"This does not belong here: {shape}.", rest[0])
 
@@ -175,7 +188,9 @@ def read_import(form: Form, source: Text) -> Import:
     shape = "(from-pack pack slot-or-setting ...), or slot :as name to read its value in a policy"
     items = list(form.items[1:])
     if len(items) < 2 or items[0].kind != "symbol":
-        raise source.error(PolicySyntaxError, f"An import names a pack, then slots and settings: {shape}.", form)
+        raise source.error(
+            PolicySyntaxError, f"An import names a pack, then slots and settings: {shape}.", form
+        )
     names: list[str] = []
     aliases: dict[str, str] = {}
     rest = items[1:]
@@ -208,7 +223,9 @@ def _imported_twice(imports: list[Import]) -> tuple[Import, str] | None:
 def read_setting(form: Form, source: Text) -> tuple[str, Setting]:
     """The name and the value of ``(setting name value)``."""
     if len(form.items) != 3 or form.items[1].kind != "symbol":
-        raise source.error(PolicySyntaxError, "A setting is a name and a value: (setting damping 0.7).", form)
+        raise source.error(
+            PolicySyntaxError, "A setting is a name and a value: (setting damping 0.7).", form
+        )
     name, value = form.items[1].text, form.items[2]
     at = source.line(form.start), source.column(form.start)
     if value.kind in ("int", "float"):
@@ -222,7 +239,9 @@ def read_setting(form: Form, source: Text) -> tuple[str, Setting]:
         param = declared_param(value, source)
         return name, Setting(param.value, param, *at)
     raise source.error(
-        PolicyTypeError, "A setting is a number, a string, true, false or (param :name default :low a :high b).", value
+        PolicyTypeError,
+        "A setting is a number, a string, true, false or (param :name default :low a :high b).",
+        value,
     )
 
 
@@ -232,7 +251,14 @@ def read_policy_form(form: Form, source: Text) -> PolicyForm:
     inputs = tuple(a.text for a in parts.arguments)
     text = source.source[form.start : form.stop]
     return PolicyForm(
-        parts.name, inputs, parts.doc, text, source.line(form.start), source_hash(inputs, parts.body), form, source
+        parts.name,
+        inputs,
+        parts.doc,
+        text,
+        source.line(form.start),
+        source_hash(inputs, parts.body),
+        form,
+        source,
     )
 
 
@@ -244,7 +270,9 @@ def with_setting(source: str, name: str, value: float | str | bool) -> str:
     """
     forms = read_forms(Text(_blanked(source)), characters=MAX_PACK_CHARACTERS, forms=MAX_PACK_FORMS)
     if not forms or forms[0].head != "pack":
-        raise InputError("A setting belongs into the text of a pack, which begins with (pack name).")
+        raise InputError(
+            "A setting belongs into the text of a pack, which begins with (pack name)."
+        )
     written = f"(setting {name} {write_data(value)})"
     for form in forms:
         if form.head == "setting" and len(form.items) == 3 and form.items[1].text == name:
@@ -293,7 +321,9 @@ def inlined(form: PolicyForm, values: Mapping[str, Policy]) -> tuple[str, tuple[
         text, _, inner, _ = parse(other.source, None, other.helpers)
         arguments |= dict.fromkeys(each.text for each in inner.arguments)
         helpers |= dict.fromkeys(other.helpers)
-        bindings.append(f"{argument.text}\n          {text.source[inner.body.start : inner.body.stop]}")
+        bindings.append(
+            f"{argument.text}\n          {text.source[inner.body.start : inner.body.stop]}"
+        )
     body = form.text.source[parts.body.start : parts.body.stop]
     doc = f"\n  {write_data(parts.doc)}" if parts.doc else ""
     listed, bound = " ".join(arguments), "\n         ".join(bindings)

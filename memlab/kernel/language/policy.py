@@ -68,7 +68,11 @@ class Policy(Displayed):
     """The record and the field of which this is the policy."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Policy) and self.hash == other.hash and self.signature == other.signature
+        return (
+            isinstance(other, Policy)
+            and self.hash == other.hash
+            and self.signature == other.signature
+        )
 
     def __hash__(self) -> int:
         return hash(self.hash)
@@ -113,7 +117,9 @@ class Policy(Displayed):
         return replace(
             self,
             name=f"{self.name} :{key}",
-            signature=replace(self.signature, returns=declared.type, words=declared.words, fields=()),
+            signature=replace(
+                self.signature, returns=declared.type, words=declared.words, fields=()
+            ),
             inputs=inputs,
             derived=MappingProxyType({n: d for n, d in self.derived.items() if n in inputs}),
             hash=digest(self.hash, "field", key),
@@ -122,7 +128,9 @@ class Policy(Displayed):
         )
 
     @checked
-    def columns(self, frame: pl.DataFrame, *, by: str | None = None, order: str = "memory_id") -> pl.Series:
+    def columns(
+        self, frame: pl.DataFrame, *, by: str | None = None, order: str = "memory_id"
+    ) -> pl.Series:
         """One value for each row of ``frame``, in its order.
 
         The frame has a column for each of ``inputs``, spelled either way (``age-days``, ``age_days``). ``by`` names
@@ -132,7 +140,9 @@ class Policy(Displayed):
         return self._columns.run(frame, by, order, self.name)
 
     @checked
-    def aggregates(self, frame: pl.DataFrame, *, by: str | None = None, order: str = "memory_id") -> pl.DataFrame:
+    def aggregates(
+        self, frame: pl.DataFrame, *, by: str | None = None, order: str = "memory_id"
+    ) -> pl.DataFrame:
         """One column for each aggregate of the slate, named by its node's hash: what ``row`` and ``explain`` need."""
         return self._columns.aggregates(frame, by, order)
 
@@ -177,14 +187,18 @@ class Policy(Displayed):
         0.25
         """
         if len(values) > len(self.arguments):
-            raise InputError(f"{self.name} takes {len(self.arguments)} arguments, and here are {len(values)}.")
+            raise InputError(
+                f"{self.name} takes {len(self.arguments)} arguments, and here are {len(values)}."
+            )
         known = {name.replace("/", "-"): name for name in (*self.arguments, *self.signature.inputs)}
         given = dict(zip(self.arguments, values, strict=False))
         given |= {known.get(canonical(name), name): value for name, value in named.items()}
         return self.row(given, aggregates=aggregates)
 
     @checked
-    def explain(self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None) -> Any:
+    def explain(
+        self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None
+    ) -> Any:
         """Explain the value for one item: a ``memlab.subjects.lens.Explanation``.
 
         It has the additive terms of the live branch, which sum to the value, and the computation as a tree.
@@ -212,7 +226,9 @@ class Policy(Displayed):
         """
         self._scalar("why")
         first, second = aggregates or (None, None)
-        return load_part("compare-values")(self._evaluated(a, first), self._evaluated(b, second), names)
+        return load_part("compare-values")(
+            self._evaluated(a, first), self._evaluated(b, second), names
+        )
 
     def __repr__(self) -> str:
         return printable(f"<Policy {self.name} [{self.hash[:12]}]: {' '.join(self.inputs)}>")
@@ -229,7 +245,9 @@ class Policy(Displayed):
         except Exception as error:
             raise InputError(f"{self.name} cannot read what was given: {error}") from error
 
-    def _evaluated(self, values: Mapping[str, object], aggregates: Mapping[str, float | None] | None) -> Evaluation:
+    def _evaluated(
+        self, values: Mapping[str, object], aggregates: Mapping[str, float | None] | None
+    ) -> Evaluation:
         return Evaluation(self._row, self._read(self._row.run, values, aggregates))
 
     def _scalar(self, verb: str) -> None:
@@ -277,9 +295,15 @@ def compile_policy(
     if not isinstance(source, str | PolicyForm):
         raise InputError(f"A policy is text, not {type(source).__name__}: {source!r}.")
     if not isinstance(signature, Signature):
-        raise InputError(f"A policy is checked against a Signature, such as SLOTS[name].signature; not {signature!r}.")
+        raise InputError(
+            f"A policy is checked against a Signature, such as SLOTS[name].signature; not {signature!r}."
+        )
     # as text, since -0.0 and 0.0 are equal and not the same
-    chosen = tuple(sorted((key, value.hex()) for key, value in _chosen(params).items())) if params is not None else ()
+    chosen = (
+        tuple(sorted((key, value.hex()) for key, value in _chosen(params).items()))
+        if params is not None
+        else ()
+    )
     return _compile(source, signature, name, chosen, tuple(helpers), file)
 
 
@@ -317,8 +341,14 @@ def _compile(
             )
     assert text.hash is not None
     inputs = _inputs(root)
-    used = [f"{item.name}:{item.hash}" for item in sorted(checker.used.values(), key=lambda h: h.name)]
-    values = [part for p in sorted(checker.params.values(), key=lambda p: p.name) for part in (p.name, p.value)]
+    used = [
+        f"{item.name}:{item.hash}" for item in sorted(checker.used.values(), key=lambda h: h.name)
+    ]
+    values = [
+        part
+        for p in sorted(checker.params.values(), key=lambda p: p.name)
+        for part in (p.name, p.value)
+    ]
     return Policy(
         name=name or parts.name or signature.slot,
         signature=signature,
@@ -326,7 +356,9 @@ def _compile(
         doc=parts.doc,
         arguments=names,
         inputs=inputs,
-        derived=MappingProxyType({name: item for name, item in checker.derived.items() if name in inputs}),
+        derived=MappingProxyType(
+            {name: item for name, item in checker.derived.items() if name in inputs}
+        ),
         params=MappingProxyType(dict(sorted(checker.params.items()))),
         source_hash=text.hash,
         hash=digest(DIALECT, text.hash, str(len(used)), *used, *values),
@@ -345,8 +377,13 @@ def bound_arguments(checker: Checker, parts: Definition) -> Env:
     for argument in parts.arguments:
         value = checker.argument(argument.text)
         if value is None:
-            slot, known = checker.signature.slot, did_you_mean(argument.text, checker.signature.inputs)
-            raise checker.error(f"Unknown input {argument.text} of {slot}. {known}", argument, PolicyNameError)
+            slot, known = (
+                checker.signature.slot,
+                did_you_mean(argument.text, checker.signature.inputs),
+            )
+            raise checker.error(
+                f"Unknown input {argument.text} of {slot}. {known}", argument, PolicyNameError
+            )
         env[argument.text] = value
     return env
 
@@ -375,10 +412,16 @@ def _changed(policy: Policy, given: tuple[tuple[str, Value], ...]) -> tuple[str,
     if not policy.fields:
         return ()
     ends = with_known(policy.root.args, dict(given))
-    return tuple(name for name, end in zip(policy.fields, ends, strict=True) if (end.op, end.value) != ("input", name))
+    return tuple(
+        name
+        for name, end in zip(policy.fields, ends, strict=True)
+        if (end.op, end.value) != ("input", name)
+    )
 
 
-def possible_results(policy: Policy, given: Mapping[str, Value]) -> frozenset[tuple[str, Value]] | None:
+def possible_results(
+    policy: Policy, given: Mapping[str, Value]
+) -> frozenset[tuple[str, Value]] | None:
     """What ``policy`` can give when its inputs have the values ``given``: ("const", value), or ("input", name) where an
     input is handed through. None where it computes something, or is a record.
 
@@ -392,7 +435,9 @@ def possible_results(policy: Policy, given: Mapping[str, Value]) -> frozenset[tu
 
 
 @lru_cache(maxsize=1024)
-def _possible(policy: Policy, given: tuple[tuple[str, Value], ...]) -> frozenset[tuple[str, Value]] | None:
+def _possible(
+    policy: Policy, given: tuple[tuple[str, Value], ...]
+) -> frozenset[tuple[str, Value]] | None:
     found: set[tuple[str, Value]] = set()
     waiting = with_known((policy.root,), dict(given)) if not policy.fields else []
     while waiting:
@@ -443,8 +488,14 @@ def policy_parts(source: object) -> tuple[str, tuple[str, ...], dict[str, float]
         return (text.lstrip()[1:] if text.lstrip().startswith("'(") else text), (), {}
     if isinstance(source, Policy):
         if source._of is not None:
-            raise InputError(f"{source.name} is one field of a record policy: give the whole policy.")
-        values = {param.name: param.value for param in source.params.values() if param.value != param.default}
+            raise InputError(
+                f"{source.name} is one field of a record policy: give the whole policy."
+            )
+        values = {
+            param.name: param.value
+            for param in source.params.values()
+            if param.value != param.default
+        }
         return source.source, source.helpers, values
     text_of_form = policy_form_text(source)
     if text_of_form is None:
@@ -470,7 +521,9 @@ class Program:
 
     def __init__(self, policy: Policy, known: Known = ()) -> None:
         self.policy = policy
-        (root,) = with_known((policy.root,), dict(known), rounded=False) if known else (policy.root,)
+        (root,) = (
+            with_known((policy.root,), dict(known), rounded=False) if known else (policy.root,)
+        )
         self._arrays = ArrayProgram(root, policy.derived)
         self._smaller: dict[Known, Program] = {}
         self.reads = tuple(name for _, name, _, _ in self._arrays.inputs)
@@ -490,7 +543,12 @@ class Program:
         return program
 
     def compute(
-        self, ready: Sequence[Ready], size: int, *, order: NDArray[Any] | None = None, quiet: bool = False
+        self,
+        ready: Sequence[Ready],
+        size: int,
+        *,
+        order: NDArray[Any] | None = None,
+        quiet: bool = False,
     ) -> tuple[NDArray[Any], NDArray[Any] | None]:
         """Values and nulls (or none) of ``size`` rows, whose inputs come in the order of ``reads``: each an array of
         the input's type and a null mask, None where nothing is null. ``quiet``: NumPy's warnings are off.

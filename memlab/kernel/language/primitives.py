@@ -273,9 +273,15 @@ PRIMITIVES: dict[str, Primitive] = {
     "sign": Primitive((N,), N, sign, pl.Expr.sign, _array_sign),
     "floor": Primitive((N,), N, floor, pl.Expr.floor, np.floor),
     "ceil": Primitive((N,), N, ceil, pl.Expr.ceil, np.ceil),
-    "clamp": Primitive((N, N, N), N, clamp, pl.Expr.clip, _array_clamp, _clamp_masked, lambda null: null[0]),
-    "min": Primitive((N, N), N, minimum, pl.min_horizontal, _array_minimum, _skip(_array_minimum), all),
-    "max": Primitive((N, N), N, maximum, pl.max_horizontal, _array_maximum, _skip(_array_maximum), all),
+    "clamp": Primitive(
+        (N, N, N), N, clamp, pl.Expr.clip, _array_clamp, _clamp_masked, lambda null: null[0]
+    ),
+    "min": Primitive(
+        (N, N), N, minimum, pl.min_horizontal, _array_minimum, _skip(_array_minimum), all
+    ),
+    "max": Primitive(
+        (N, N), N, maximum, pl.max_horizontal, _array_maximum, _skip(_array_maximum), all
+    ),
     "=": Primitive((N, N), B, equal, eq, _array_equal),
     "same": Primitive((S, S), B, eq, eq, np.equal),
     "iff": Primitive((B, B), B, eq, eq, np.equal),
@@ -285,8 +291,12 @@ PRIMITIVES: dict[str, Primitive] = {
     "and": Primitive((B, B), B, both, and_, np.logical_and, _and_masked),
     "or": Primitive((B, B), B, either, or_, np.logical_or, _or_masked),
     # of any type
-    "if": Primitive((B, N, N), N, choose, _column_if, np.where, _if_masked, lambda null: null[1] or null[2]),
-    "null?": Primitive((N,), B, is_null, pl.Expr.is_null, _array_is_null, _is_null_masked, lambda null: False),
+    "if": Primitive(
+        (B, N, N), N, choose, _column_if, np.where, _if_masked, lambda null: null[1] or null[2]
+    ),
+    "null?": Primitive(
+        (N,), B, is_null, pl.Expr.is_null, _array_is_null, _is_null_masked, lambda null: False
+    ),
     "if-null": Primitive((N, N), N, if_null, pl.coalesce, lambda x, y: x, _if_null_masked, all),
 }
 """``same`` and ``iff`` are ``=`` on strings and on booleans."""

@@ -17,7 +17,20 @@ from memlab.errors import PolicyError, PolicyLimitError, PolicySyntaxError, Poli
 # The words of the dialect: its operators by kind, other names of them, literals, and what is left out.
 
 
-DIRECT: Final = ("abs", "exp", "log", "log1p", "sqrt", "tanh", "pow", "sign", "floor", "ceil", "clamp", "not")
+DIRECT: Final = (
+    "abs",
+    "exp",
+    "log",
+    "log1p",
+    "sqrt",
+    "tanh",
+    "pow",
+    "sign",
+    "floor",
+    "ceil",
+    "clamp",
+    "not",
+)
 FOLDS: Final[dict[str, Literal["num", "bool"]]] = {
     "+": "num",
     "*": "num",
@@ -27,7 +40,12 @@ FOLDS: Final[dict[str, Literal["num", "bool"]]] = {
     "or": "bool",
 }
 COMPARISONS: Final = ("=", "!=", "<", "<=", ">", ">=")
-UNITS: Final = {"days": (1.0, 1.0), "weeks": (7.0, 1.0), "hours": (1.0, 24.0), "minutes": (1.0, 1440.0)}
+UNITS: Final = {
+    "days": (1.0, 1.0),
+    "weeks": (7.0, 1.0),
+    "hours": (1.0, 24.0),
+    "minutes": (1.0, 1440.0),
+}
 """Units of time, as days: times the first number, divided by the second."""
 AGGREGATE_FORMS: Final = ("slate-min", "slate-max", "slate-mean", "slate-rank", "min-max")
 
@@ -77,10 +95,23 @@ ABSENT: Final = {
     "require": "A policy imports nothing.",
     "eval": "A policy evaluates no code.",
     **dict.fromkeys(
-        ("choice", "flip"), "Chance is the engine's: give each item a weight, and it draws by the weights."
+        ("choice", "flip"),
+        "Chance is the engine's: give each item a weight, and it draws by the weights.",
     ),
     **dict.fromkeys(
-        ("map", "reduce", "fold", "sort", "argmax", "argmin", "cons", "append", "rest", "take", "reverse"),
+        (
+            "map",
+            "reduce",
+            "fold",
+            "sort",
+            "argmax",
+            "argmin",
+            "cons",
+            "append",
+            "rest",
+            "take",
+            "reverse",
+        ),
         "Of lists there are only length, range, filter, nth, empty? and first: write a weight for each item instead.",
     ),
 }
@@ -190,7 +221,11 @@ class Form(NamedTuple):
     @property
     def head(self) -> str:
         """The symbol in front of a call, else an empty string."""
-        return self.items[0].text if self.kind == "call" and self.items and self.items[0].kind == "symbol" else ""
+        return (
+            self.items[0].text
+            if self.kind == "call" and self.items and self.items[0].kind == "symbol"
+            else ""
+        )
 
 
 def flat_pairs(items: tuple[Form, ...]) -> tuple[Form, ...]:
@@ -219,7 +254,9 @@ class Text(NamedTuple):
     def error(self, kind: type[PolicyError], message: str, form: Form | None) -> PolicyError:
         """An error of ``kind`` with its caret under ``form``."""
         if form is None:
-            return kind(message, source=self.source, policy=self.name, file=self.file, hash=self.hash)
+            return kind(
+                message, source=self.source, policy=self.name, file=self.file, hash=self.hash
+            )
         after = self.source.find("\n", form.start)
         line_end = len(self.source) if after < 0 else after
         return kind(
@@ -234,11 +271,15 @@ class Text(NamedTuple):
         )
 
 
-def read_forms(text: Text, *, characters: int = MAX_CHARACTERS, forms: int = MAX_FORMS) -> tuple[Form, ...]:
+def read_forms(
+    text: Text, *, characters: int = MAX_CHARACTERS, forms: int = MAX_FORMS
+) -> tuple[Form, ...]:
     """Every top-level form of a text, or a ``PolicySyntaxError`` or ``PolicyLimitError`` with its place."""
     if len(text.source) > characters:
         raise text.error(
-            PolicyLimitError, f"The text has {len(text.source):,} characters; the limit is {characters:,}.", None
+            PolicyLimitError,
+            f"The text has {len(text.source):,} characters; the limit is {characters:,}.",
+            None,
         )
     try:
         text.source.encode()
@@ -257,7 +298,9 @@ class _Reader:
         self.open: list[int] = []
         """Where the forms begin that are not complete yet."""
 
-    def error(self, message: str, start: int, stop: int | None = None, *, limit: bool = False) -> PolicyError:
+    def error(
+        self, message: str, start: int, stop: int | None = None, *, limit: bool = False
+    ) -> PolicyError:
         form = Form("symbol", start=start, stop=start + 1 if stop is None else stop)
         return self.text.error(PolicyLimitError if limit else PolicySyntaxError, message, form)
 
@@ -285,7 +328,9 @@ class _Reader:
                 if token == closer:
                     return None
                 if closer is None:
-                    raise self.error(f'"{token}" closes nothing, and a form is expected here.', start)
+                    raise self.error(
+                        f'"{token}" closes nothing, and a form is expected here.', start
+                    )
                 missing = f"; {closer} is missing" if closer else ""
                 raise self.error(f'"{token}" closes nothing here{missing}.', start)
             if kind == "atom":
@@ -310,11 +355,15 @@ class _Reader:
         if closer == "":
             return None
         if not self.open:
-            raise self.error("The text ends where a form is expected.", max(0, len(self.source) - 1))
+            raise self.error(
+                "The text ends where a form is expected.", max(0, len(self.source) - 1)
+            )
         start = self.open[-1]
         missing = _CLOSER.get(self.source[start], "")
         missing = missing and f": {missing} is missing"
-        raise self.error(f"The text ends before the form that opens here is complete{missing}.", start)
+        raise self.error(
+            f"The text ends before the form that opens here is complete{missing}.", start
+        )
 
     def inside(self, token: str, start: int) -> Form | None:
         """The form that a bracket, a quote or a tag opens; None for one that is discarded."""
@@ -343,7 +392,9 @@ class _Reader:
         if _NUMERIC.match(text):
             return self.number(text, start)
         if text.lstrip("+-").lower() in _WORD_NUMBERS:
-            raise self.error(f"{text} cannot be written as a number: constants are finite.", start, stop)
+            raise self.error(
+                f"{text} cannot be written as a number: constants are finite.", start, stop
+            )
         if "." in text:
             message = f"{text[:40]} is a dotted name, which reaches into Python; pair inputs are written new/kind."
             raise self.error(message, start, stop)
@@ -397,7 +448,9 @@ class _Reader:
         ident = match.group() if match else ""
         self.at += len(ident)
         if ident not in _LITERAL_TAGS:
-            raise self.error(f"#{ident[:40]} is a reader macro, and a policy runs none.", start, self.at)
+            raise self.error(
+                f"#{ident[:40]} is a reader macro, and a policy runs none.", start, self.at
+            )
         return Form("symbol", _LITERAL_TAGS[ident], 0.0, (), start, self.at)
 
     def bracket_string(self, start: int) -> Form:
@@ -406,7 +459,9 @@ class _Reader:
             raise self.error("A bracket string begins with #[[ or #[name[.", start)
         mark = match.group(1)
         if mark in {"f", "t"} or mark.startswith(("f-", "t-")):
-            raise self.error("A string that holds code is not part of the dialect.", start, match.end())
+            raise self.error(
+                "A string that holds code is not part of the dialect.", start, match.end()
+            )
         end = self.source.find(f"]{mark}]", match.end())
         if end < 0:
             raise self.error("This string is not closed.", start)
@@ -461,14 +516,18 @@ def definition(form: Form, text: Text) -> Definition:
         if argument.kind != "symbol":
             raise fail("An argument is a name.", argument)
         if argument.text in seen:
-            raise fail(f"The argument {argument.text} is listed twice; a-b and a_b are one name.", argument)
+            raise fail(
+                f"The argument {argument.text} is listed twice; a-b and a_b are one name.", argument
+            )
         seen.add(argument.text)
     doc = ""
     if len(rest) > 1 and rest[0].kind == "str":
         doc, rest = rest[0].text, rest[1:]
     if len(rest) != 1:
         raise fail(
-            f"The body is missing: {shape}." if not rest else "A policy has one expression as its body.",
+            f"The body is missing: {shape}."
+            if not rest
+            else "A policy has one expression as its body.",
             rest[1] if rest else form,
         )
     return Definition(kind, name, listed, doc, rest[0])

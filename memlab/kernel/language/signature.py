@@ -38,7 +38,9 @@ class Input:
         object.__setattr__(self, "name", canonical(self.name))
         object.__setattr__(self, "words", tuple(self.words))
         if self.type not in (*_TYPES, "set"):
-            raise InputError(f'Input {self.name} has the type "{self.type}"; a type is num, bool, str or set.')
+            raise InputError(
+                f'Input {self.name} has the type "{self.type}"; a type is num, bool, str or set.'
+            )
         if self.words and self.type != "str":
             raise InputError(f"Input {self.name} is {self.type}, and only a str has words.")
 
@@ -71,17 +73,23 @@ class Signature:
                 raise InputError(f"Slot {self.slot} declares the input {item.name} twice.")
             inputs[item.name] = item
         if self.returns not in (*_TYPES, "record"):
-            raise InputError(f'Slot {self.slot} returns "{self.returns}"; a type is num, bool, str or record.')
+            raise InputError(
+                f'Slot {self.slot} returns "{self.returns}"; a type is num, bool, str or record.'
+            )
         fields = tuple(canonical(name) for name in self.fields)
         if bool(fields) != (self.returns == "record"):
             raise InputError(f"Slot {self.slot}: a record has fields, and nothing else has.")
         for name in fields:
             if name not in inputs or inputs[name].type == "set":
-                raise InputError(f"Slot {self.slot} updates {name}, which is no scalar among its inputs.")
+                raise InputError(
+                    f"Slot {self.slot} updates {name}, which is no scalar among its inputs."
+                )
         lists = {canonical(name): canonical(feature) for name, feature in self.lists.items()}
         for name, feature in lists.items():
             if feature not in inputs or inputs[feature].type == "set":
-                raise InputError(f"Slot {self.slot} gives {name} as {feature}, which is no scalar among its inputs.")
+                raise InputError(
+                    f"Slot {self.slot} gives {name} as {feature}, which is no scalar among its inputs."
+                )
         for key, value in (
             ("slot", canonical(self.slot)),
             ("inputs", MappingProxyType(inputs)),
@@ -90,8 +98,17 @@ class Signature:
             ("fields", fields),
         ):
             object.__setattr__(self, key, value)
-        identity = (self.slot, self.returns, self.words, self.aggregates, tuple(lists.items()), fields)
-        object.__setattr__(self, "_key", (*identity, tuple((i.name, i.type, i.words) for i in inputs.values())))
+        identity = (
+            self.slot,
+            self.returns,
+            self.words,
+            self.aggregates,
+            tuple(lists.items()),
+            fields,
+        )
+        object.__setattr__(
+            self, "_key", (*identity, tuple((i.name, i.type, i.words) for i in inputs.values()))
+        )
         object.__setattr__(self, "_hash", hash(self._key))
 
     def __eq__(self, other: object) -> bool:
@@ -180,14 +197,22 @@ class Derived:
         for name in self.sets:
             dtype = _found(name, columns).dtype
             if not (dtype == pl.Null or isinstance(dtype, pl.List | pl.Array)):
-                raise InputError(f"Column {name} holds {dtype}; the feature is a set, a list of strings.")
-        return pl.Series(self.name, self._values(columns), dtype=pl.Boolean if self.type == "bool" else pl.Float64)
+                raise InputError(
+                    f"Column {name} holds {dtype}; the feature is a set, a list of strings."
+                )
+        return pl.Series(
+            self.name,
+            self._values(columns),
+            dtype=pl.Boolean if self.type == "bool" else pl.Float64,
+        )
 
     def array(self, columns: Mapping[str, Any]) -> tuple[Any, Any]:
         """Values and nulls for many items: one array of collections a set."""
         found = self._values(columns)
         nulls = np.array([value is None for value in found], np.bool_)
-        values = np.array([value or 0 for value in found], np.bool_ if self.type == "bool" else np.float64)
+        values = np.array(
+            [value or 0 for value in found], np.bool_ if self.type == "bool" else np.float64
+        )
         return values, nulls if nulls.any() else None
 
 
@@ -211,10 +236,16 @@ def _set(name: str, value: object) -> frozenset[str] | None:
 def _sets(name: str, column: Any) -> list[frozenset[str] | None]:
     if isinstance(column, tuple) and len(column) == 2 and isinstance(column[0], np.ndarray):
         values, nulls = column
-        column = values if nulls is None else [None if n else v for v, n in zip(values, nulls, strict=True)]
+        column = (
+            values
+            if nulls is None
+            else [None if n else v for v, n in zip(values, nulls, strict=True)]
+        )
     elif isinstance(column, pl.Series):
         column = column.to_list()
-    return [_set(name, tuple(value) if isinstance(value, np.ndarray) else value) for value in column]
+    return [
+        _set(name, tuple(value) if isinstance(value, np.ndarray) else value) for value in column
+    ]
 
 
 # ``(param :name default :low a :high b)``: a constant that may be tuned. Bounds are inclusive and may be left out.
@@ -239,17 +270,23 @@ def declared_param(form: Form, text: Text) -> Param:
     items = form.items[1:]
     if len(items) < 2 or items[0].kind != "keyword":
         at = items[0] if items and items[0].kind != "keyword" else form
-        raise text.error(PolicyTypeError, f"A parameter is a name, as a keyword, and a default: {_SHAPE}.", at)
+        raise text.error(
+            PolicyTypeError, f"A parameter is a name, as a keyword, and a default: {_SHAPE}.", at
+        )
     name, default = items[0].text, items[1]
     if default.kind not in ("int", "float"):
         raise text.error(PolicyTypeError, f"The default of :{name} is a number.", default)
     bounds = {"low": -math.inf, "high": math.inf}
     if len(items) > 6 or len(items) % 2:
-        raise text.error(PolicyTypeError, f"A bound is :low or :high and a number: {_SHAPE}.", items[-1])
+        raise text.error(
+            PolicyTypeError, f"A bound is :low or :high and a number: {_SHAPE}.", items[-1]
+        )
     for key, value in zip(items[2::2], items[3::2], strict=True):
         if key.kind != "keyword" or key.text not in bounds or value.kind not in ("int", "float"):
             raise text.error(PolicyTypeError, "A bound is :low or :high and a number.", key)
         bounds[key.text] = value.number
     if not bounds["low"] <= default.number <= bounds["high"]:
-        raise text.error(PolicyTypeError, f"The default of :{name} is outside its own bounds.", default)
+        raise text.error(
+            PolicyTypeError, f"The default of :{name} is outside its own bounds.", default
+        )
     return Param(name, default.number, bounds["low"], bounds["high"], default.number)

@@ -41,7 +41,10 @@ Scope = Mapping[str, int]
 
 def digest(*parts: bytes | str | float) -> str:
     """SHA-256 of parts, each with its length."""
-    encoded = [p if isinstance(p, bytes) else p.encode() if isinstance(p, str) else constant_key(p) for p in parts]
+    encoded = [
+        p if isinstance(p, bytes) else p.encode() if isinstance(p, str) else constant_key(p)
+        for p in parts
+    ]
     return hashlib.sha256(b"".join(struct.pack(">I", len(p)) + p for p in encoded)).hexdigest()
 
 
@@ -68,7 +71,9 @@ def _emit(form: Form, scope: Scope, out: list[bytes]) -> None:
     kind = form.kind
     if kind == "symbol":
         level = scope.get(form.text)
-        out.append(_atom("s" + RESPELLED.get(form.text, form.text) if level is None else f"v{level}"))
+        out.append(
+            _atom("s" + RESPELLED.get(form.text, form.text) if level is None else f"v{level}")
+        )
     elif kind == "int":
         out.append(b"i" + struct.pack(">d", form.number))
     elif kind == "float":
@@ -81,11 +86,20 @@ def _emit(form: Form, scope: Scope, out: list[bytes]) -> None:
         _emit_quoted(form.items[1], out)
     elif (bindings := _flat_bindings(form)) is not None:
         _emit_let(form, bindings, scope, out)
-    elif form.head in ("fn", "lambda") and len(form.items) > 1 and form.items[1].kind in ("list", "call"):
+    elif (
+        form.head in ("fn", "lambda")
+        and len(form.items) > 1
+        and form.items[1].kind in ("list", "call")
+    ):
         arguments = form.items[1].items
         level = _next(scope)
         inner = {**scope, **{a.text: level + i for i, a in enumerate(arguments)}}
-        out.append(b"(" + struct.pack(">I", len(form.items)) + _atom("sfn") + struct.pack(">I", len(arguments)))
+        out.append(
+            b"("
+            + struct.pack(">I", len(form.items))
+            + _atom("sfn")
+            + struct.pack(">I", len(arguments))
+        )
         for item in form.items[2:]:
             _emit(item, inner, out)
     else:
@@ -111,7 +125,11 @@ def _next(scope: Scope) -> int:
 
 def _flat_bindings(form: Form) -> tuple[Form, ...] | None:
     """Names and values of a let in turn, or None if it is malformed, which the checker reports."""
-    if form.head not in ("let", "let*") or len(form.items) < 2 or form.items[1].kind not in ("list", "call"):
+    if (
+        form.head not in ("let", "let*")
+        or len(form.items) < 2
+        or form.items[1].kind not in ("list", "call")
+    ):
         return None
     pairs = form.items[1].items
     if pairs and pairs[0].kind in ("list", "call") and any(len(pair.items) != 2 for pair in pairs):
@@ -123,7 +141,9 @@ def _flat_bindings(form: Form) -> tuple[Form, ...] | None:
 def _emit_let(form: Form, bindings: tuple[Form, ...], scope: Scope, out: list[bytes]) -> None:
     inner = dict(scope)
     level = _next(scope)
-    out.append(b"(" + struct.pack(">I", len(form.items)) + _atom("slet") + struct.pack(">I", len(bindings)))
+    out.append(
+        b"(" + struct.pack(">I", len(form.items)) + _atom("slet") + struct.pack(">I", len(bindings))
+    )
     for name, value in zip(bindings[::2], bindings[1::2], strict=True):
         _emit(value, inner, out)
         # A second binding of one name is a new place.
@@ -141,10 +161,20 @@ def helper(form: Form, text: Text) -> Helper:
     parts = definition(form, text)
     if ALIASES.get(parts.name, parts.name) in FORMS:
         raise text.error(
-            PolicyNameError, f"{parts.name} is a form of the dialect and cannot be redefined.", form.items[1]
+            PolicyNameError,
+            f"{parts.name} is a form of the dialect and cannot be redefined.",
+            form.items[1],
         )
     names = tuple(a.text for a in parts.arguments)
-    return Helper(parts.name, names, parts.doc, parts.body, form, text, helper_hash(parts.name, names, parts.body))
+    return Helper(
+        parts.name,
+        names,
+        parts.doc,
+        parts.body,
+        form,
+        text,
+        helper_hash(parts.name, names, parts.body),
+    )
 
 
 def named(helpers: Iterable[Helper]) -> dict[str, Helper]:
@@ -152,7 +182,9 @@ def named(helpers: Iterable[Helper]) -> dict[str, Helper]:
     result: dict[str, Helper] = {}
     for item in helpers:
         if item.name in result:
-            raise item.text.error(PolicyNameError, f"{item.name} is defined twice.", item.form.items[1])
+            raise item.text.error(
+                PolicyNameError, f"{item.name} is defined twice.", item.form.items[1]
+            )
         result[item.name] = item
     return result
 
@@ -165,7 +197,9 @@ def helpers_of(sources: tuple[str, ...], file: str | None = None) -> Mapping[str
         text = Text(source, "helper", file)
         for form in read_forms(text):
             if form.head != "defn":
-                raise text.error(PolicySyntaxError, "A helper is written (defn name [arguments] body).", form)
+                raise text.error(
+                    PolicySyntaxError, "A helper is written (defn name [arguments] body).", form
+                )
             given.append(helper(form, text))
     return {**library(), **named(given)}
 
@@ -173,7 +207,9 @@ def helpers_of(sources: tuple[str, ...], file: str | None = None) -> Mapping[str
 @lru_cache(maxsize=1)
 def library() -> Mapping[str, Helper]:
     """The helpers that every policy may call."""
-    source = resources.files("memlab.kernel.language").joinpath("library.hy").read_text(encoding="utf-8")
+    source = (
+        resources.files("memlab.kernel.language").joinpath("library.hy").read_text(encoding="utf-8")
+    )
     text = Text(source, None, "library.hy")
     forms = read_forms(text, characters=MAX_PACK_CHARACTERS, forms=MAX_PACK_FORMS)
     return named(helper(form, text) for form in forms)
@@ -209,7 +245,9 @@ class Parsed(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def parse(source: str | PolicyForm, name: str | None, helpers: tuple[str, ...], file: str | None = None) -> Parsed:
+def parse(
+    source: str | PolicyForm, name: str | None, helpers: tuple[str, ...], file: str | None = None
+) -> Parsed:
     """Takes a policy's text apart, or raises a ``PolicyError`` with its place."""
     known = helpers_of(helpers, file)
     if isinstance(source, PolicyForm):
@@ -224,20 +262,32 @@ def _policy_and_helpers(text: Text) -> tuple[Form, dict[str, Helper]]:
     """The policy of a text, and the helpers in front of it."""
     forms = read_forms(text)
     if not forms:
-        raise text.error(PolicySyntaxError, "The text is empty: a policy is (fn [features] body).", None)
+        raise text.error(
+            PolicySyntaxError, "The text is empty: a policy is (fn [features] body).", None
+        )
     own = named(helper(form, text) for form in forms if form.head == "defn")
     policies = [form for form in forms if form.head != "defn"]
     if not policies:
-        raise text.error(PolicySyntaxError, "Helpers alone are no policy: (fn [features] body) is missing.", forms[-1])
+        raise text.error(
+            PolicySyntaxError,
+            "Helpers alone are no policy: (fn [features] body) is missing.",
+            forms[-1],
+        )
     for form in policies:
         if form.head in ("pack", "setting"):
-            raise text.error(PolicySyntaxError, "This is the text of a pack: lab.policies.use takes it.", form)
+            raise text.error(
+                PolicySyntaxError, "This is the text of a pack: lab.policies.use takes it.", form
+            )
         if form.head not in (*FUNCTION_HEADS, "defpolicy"):
             raise text.error(
-                PolicySyntaxError, "A policy is (fn [features] body) or (defpolicy name [features] body).", form
+                PolicySyntaxError,
+                "A policy is (fn [features] body) or (defpolicy name [features] body).",
+                form,
             )
     if len(policies) > 1:
-        raise text.error(PolicySyntaxError, "This is a second policy; a text holds one.", policies[1])
+        raise text.error(
+            PolicySyntaxError, "This is a second policy; a text holds one.", policies[1]
+        )
     return policies[0], own
 
 
@@ -262,7 +312,9 @@ def walk(form: Form, *, quoted: bool = False) -> Iterator[tuple[Path, Form, tupl
         yield path, form, parents
         if form.items and (quoted or form.head != "quote"):
             below = (*parents, form)
-            stack.extend(((*path, i), item, below) for i, item in reversed(list(enumerate(form.items))))
+            stack.extend(
+                ((*path, i), item, below) for i, item in reversed(list(enumerate(form.items)))
+            )
 
 
 def fragment(source: str) -> tuple[Form, ...]:
@@ -275,7 +327,9 @@ def fragment(source: str) -> tuple[Form, ...]:
 
 def symbols_of(source: str) -> list[str]:
     """The names in a fragment, in their order."""
-    return [item.text for form in fragment(source) for _, item, _ in walk(form) if item.kind == "symbol"]
+    return [
+        item.text for form in fragment(source) for _, item, _ in walk(form) if item.kind == "symbol"
+    ]
 
 
 def used_helpers(bodies: Iterable[Form], known: Mapping[str, Helper]) -> list[Helper]:

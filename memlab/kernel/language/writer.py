@@ -59,7 +59,9 @@ def write_data(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{' '.join(map(write_data, value))}]"
     if isinstance(value, Mapping):
-        items = " ".join(f"{write_data(str(key))} {write_data(item)}" for key, item in value.items())
+        items = " ".join(
+            f"{write_data(str(key))} {write_data(item)}" for key, item in value.items()
+        )
         return f"(table {items})" if items else "(table)"
     raise InputError(f"{type(value).__name__} is no data of the dialect.")
 
@@ -97,7 +99,9 @@ def read_data(form: Form, text: Text) -> Any:
                 raise text.error(PolicyTypeError, "The key of a table is a string.", key)
             table[read_data(key, text)] = read_data(value, text)
         return table
-    raise text.error(PolicySyntaxError, "This is no data: a number, a string, true, false, nil or a list.", form)
+    raise text.error(
+        PolicySyntaxError, "This is no data: a number, a string, true, false, nil or a list.", form
+    )
 
 
 def _joined(form: Form, text: Text) -> str:
@@ -217,7 +221,9 @@ def policy_form_text(source: object) -> str | None:
         return None
     forms = [source] if isinstance(source, models.Expression) else list(_limited(source))
     flat = " ".join(_printed(_without_quote(form)) for form in forms)
-    return "\n\n".join(lay_out(_as_spelled(form)) for form in read_forms(Text(flat), forms=MAX_PACK_FORMS))
+    return "\n\n".join(
+        lay_out(_as_spelled(form)) for form in read_forms(Text(flat), forms=MAX_PACK_FORMS)
+    )
 
 
 def _limited(forms: Any) -> Iterator[Any]:
@@ -238,7 +244,12 @@ def _kind(value: object) -> str:
 
 
 def _without_quote(form: Any) -> Any:
-    while _kind(form) == "Expression" and len(form) == 2 and _kind(form[0]) == "Symbol" and str(form[0]) in _MARKS:
+    while (
+        _kind(form) == "Expression"
+        and len(form) == 2
+        and _kind(form[0]) == "Symbol"
+        and str(form[0]) in _MARKS
+    ):
         form = form[1]
     return form
 
@@ -261,7 +272,9 @@ def _printed(form: Any) -> str:
             parts.append(f"{_hy_atom(item)} ")
             continue
         if depth == MAX_NESTING:
-            raise InputError(f"This form is nested deeper than {MAX_NESTING} levels; a policy is shallower.")
+            raise InputError(
+                f"This form is nested deeper than {MAX_NESTING} levels; a policy is shallower."
+            )
         parts.append("(" if is_call else "[")
         waiting.append((") " if is_call else "] ", -1))
         waiting.extend((inner, depth + 1) for inner in reversed(list(item)))
@@ -274,7 +287,9 @@ def _hy_atom(item: Any) -> str:
     if kind in ("Symbol", "Keyword"):
         name = str(item) if kind == "Symbol" else f":{item.name}"
         if not name.strip(":") or not _NOT_IN_A_NAME.isdisjoint(name):
-            raise InputError(f"A form of a policy holds {shown(name)}, which is no name of the dialect.")
+            raise InputError(
+                f"A form of a policy holds {shown(name)}, which is no name of the dialect."
+            )
         return name
     if kind not in _FOREIGN:
         if isinstance(item, str):
@@ -283,7 +298,9 @@ def _hy_atom(item: Any) -> str:
             return str(item)
         if isinstance(item, numbers.Integral):
             whole = int.__index__(item) if isinstance(item, int) else int(item)
-            return str(whole) if abs(whole) < 10**300 else "1e400"  # refused by its size when it is read
+            return (
+                str(whole) if abs(whole) < 10**300 else "1e400"
+            )  # refused by its size when it is read
         if isinstance(item, numbers.Real):
             return repr(float.__float__(item) if isinstance(item, float) else float(item))
     raise InputError(
@@ -293,7 +310,11 @@ def _hy_atom(item: Any) -> str:
 
 
 def _hy_string(text: str) -> str:
-    return write_data(text) if "\r" not in text else write_data(text.replace("\r\n", "\n").replace("\r", "\n"))
+    return (
+        write_data(text)
+        if "\r" not in text
+        else write_data(text.replace("\r\n", "\n").replace("\r", "\n"))
+    )
 
 
 def _as_spelled(form: Form) -> Form:

@@ -27,7 +27,13 @@ from memlab.kernel.policies._packs import (
 )
 from memlab.kernel.policies._settings import SETTINGS, Setting, SettingValue, checked_setting
 from memlab.kernel.policies._slots import SLOTS, Slot, slot_named
-from memlab.kernel.policies._versions import POLICY_FORMAT, VOCABULARY, Version, VersionLog, naming_vocabulary
+from memlab.kernel.policies._versions import (
+    POLICY_FORMAT,
+    VOCABULARY,
+    Version,
+    VersionLog,
+    naming_vocabulary,
+)
 
 __all__ = [
     "CHALLENGE_DESIGNS",
@@ -62,7 +68,9 @@ __all__ = [
 
 register_own("features", "settings", "slots")
 
-_MOVED = dict.fromkeys(("Attribution", "PolicyDiff", "attributed", "bind_form", "expand_form"), "memlab.subjects.lens")
+_MOVED = dict.fromkeys(
+    ("Attribution", "PolicyDiff", "attributed", "bind_form", "expand_form"), "memlab.subjects.lens"
+)
 """Public names of earlier versions, and the package that has them now."""
 
 

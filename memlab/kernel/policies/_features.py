@@ -15,7 +15,16 @@ from typing import Any, Literal
 from memlab.kernel.base.display import clip
 from memlab.kernel.base.printable import printable
 from memlab.kernel.registry import Registry
-from memlab.kernel.schema import KINDS, PROVENANCES, SCOPES, SOURCES, SPEAKER_ROLES, STATUSES, USES, VISIBILITIES
+from memlab.kernel.schema import (
+    KINDS,
+    PROVENANCES,
+    SCOPES,
+    SOURCES,
+    SPEAKER_ROLES,
+    STATUSES,
+    USES,
+    VISIBILITIES,
+)
 
 Stage = Literal["memory", "query", "spread"]
 
@@ -96,7 +105,15 @@ FEATURES: Registry[Feature] = Registry(
     "feature",
     (
         # what the question and the memory have in common
-        Feature("similarity", "num", "query", "cosine of the question and the memory", "", "-1..1", ("embedder",)),
+        Feature(
+            "similarity",
+            "num",
+            "query",
+            "cosine of the question and the memory",
+            "",
+            "-1..1",
+            ("embedder",),
+        ),
         Feature(
             "closeness",
             "num",
@@ -137,7 +154,15 @@ FEATURES: Registry[Feature] = Registry(
             "0..1",
             _WORDS,
         ),
-        Feature("session-lexical", "num", "query", "BM25 of the whole session as one document", "", ">= 0", _BM25),
+        Feature(
+            "session-lexical",
+            "num",
+            "query",
+            "BM25 of the whole session as one document",
+            "",
+            ">= 0",
+            _BM25,
+        ),
         Feature(
             "before-coverage",
             "num",
@@ -191,11 +216,30 @@ FEATURES: Registry[Feature] = Registry(
             ("embedder",),
             on_demand=True,
         ),
-        Feature("asks-when", "bool", "query", "the question asks for a time", depends=_WORDS, on_demand=True),
         Feature(
-            "asks-how-many", "bool", "query", "the question asks for a number or a span", depends=_WORDS, on_demand=True
+            "asks-when",
+            "bool",
+            "query",
+            "the question asks for a time",
+            depends=_WORDS,
+            on_demand=True,
         ),
-        Feature("asks-you", "bool", "query", "the question says you or your", depends=_WORDS, on_demand=True),
+        Feature(
+            "asks-how-many",
+            "bool",
+            "query",
+            "the question asks for a number or a span",
+            depends=_WORDS,
+            on_demand=True,
+        ),
+        Feature(
+            "asks-you",
+            "bool",
+            "query",
+            "the question says you or your",
+            depends=_WORDS,
+            on_demand=True,
+        ),
         Feature(
             "asks-now",
             "bool",
@@ -257,21 +301,62 @@ FEATURES: Registry[Feature] = Registry(
             "the question names one of its files, by path, end of path, name or stem",
             depends=_WORDS,
         ),
-        Feature("names-tag", "bool", "query", "the words of one of its tags stand in the question", depends=_WORDS),
+        Feature(
+            "names-tag",
+            "bool",
+            "query",
+            "the words of one of its tags stand in the question",
+            depends=_WORDS,
+        ),
         Feature("names-speaker", "bool", "query", "the question contains a name of who said it"),
-        Feature("names-other", "bool", "query", "the question names a speaker, but not who said this"),
+        Feature(
+            "names-other", "bool", "query", "the question names a speaker, but not who said this"
+        ),
         Feature("query-tags", "set", "query", "what the question writes as #tag, without the #"),
-        Feature("triggered", "bool", "query", "one of its triggers occurs in the question, in any case"),
+        Feature(
+            "triggered", "bool", "query", "one of its triggers occurs in the question, in any case"
+        ),
         Feature("same-session", "bool", "query", "it comes from the session that asks"),
         Feature("same-branch", "bool", "query", "it has no branch, or the one that asks"),
         # the shape of the memory
         Feature("asks", "bool", "memory", "its text holds a question mark"),
         Feature("answers", "bool", "memory", "the memory just before in its session asks"),
-        Feature("length", "num", "memory", "its number of words, stop words left out", "words", ">= 0", _WORDS),
-        Feature("words", "num", "memory", "its number of words", "words", ">= 0", _WORDS, on_demand=True),
-        Feature("says-when", "bool", "memory", "a word of it tells a time", depends=_WORDS, on_demand=True),
-        Feature("says-number", "bool", "memory", "a word of it is a number", depends=_WORDS, on_demand=True),
-        Feature("first-person", "bool", "memory", "it says I, my, me, we, our or mine", depends=_WORDS, on_demand=True),
+        Feature(
+            "length",
+            "num",
+            "memory",
+            "its number of words, stop words left out",
+            "words",
+            ">= 0",
+            _WORDS,
+        ),
+        Feature(
+            "words", "num", "memory", "its number of words", "words", ">= 0", _WORDS, on_demand=True
+        ),
+        Feature(
+            "says-when",
+            "bool",
+            "memory",
+            "a word of it tells a time",
+            depends=_WORDS,
+            on_demand=True,
+        ),
+        Feature(
+            "says-number",
+            "bool",
+            "memory",
+            "a word of it is a number",
+            depends=_WORDS,
+            on_demand=True,
+        ),
+        Feature(
+            "first-person",
+            "bool",
+            "memory",
+            "it says I, my, me, we, our or mine",
+            depends=_WORDS,
+            on_demand=True,
+        ),
         Feature(
             "says-change",
             "bool",
@@ -297,7 +382,16 @@ FEATURES: Registry[Feature] = Registry(
             on_demand=True,
         ),
         # what spreading found
-        Feature("seed", "num", "spread", "seed-score; 0 for what only spreading reached", "", "", _SEEDS, version=2),
+        Feature(
+            "seed",
+            "num",
+            "spread",
+            "seed-score; 0 for what only spreading reached",
+            "",
+            "",
+            _SEEDS,
+            version=2,
+        ),
         Feature(
             "received",
             "num",
@@ -366,11 +460,36 @@ FEATURES: Registry[Feature] = Registry(
         ),
         # time and use
         Feature("age-days", "num", "memory", "time since it was created", "days", ">= 0"),
-        Feature("idle-days", "num", "memory", "time since it was last recalled, or created", "days", ">= 0"),
-        Feature("recency", "num", "memory", "0.5 ^ (idle-days / half-life)", "share", "0..1", _RECENCY, nullable=True),
-        Feature("elapsed-days", "num", "memory", "time since its last use: idle-days", "days", ">= 0"),
         Feature(
-            "retention", "num", "memory", "what the retention policy gives", "share", ">= 0", _RETENTION, nullable=True
+            "idle-days",
+            "num",
+            "memory",
+            "time since it was last recalled, or created",
+            "days",
+            ">= 0",
+        ),
+        Feature(
+            "recency",
+            "num",
+            "memory",
+            "0.5 ^ (idle-days / half-life)",
+            "share",
+            "0..1",
+            _RECENCY,
+            nullable=True,
+        ),
+        Feature(
+            "elapsed-days", "num", "memory", "time since its last use: idle-days", "days", ">= 0"
+        ),
+        Feature(
+            "retention",
+            "num",
+            "memory",
+            "what the retention policy gives",
+            "share",
+            ">= 0",
+            _RETENTION,
+            nullable=True,
         ),
         Feature("access", "num", "memory", "how often it was recalled", "count", ">= 0"),
         Feature("uses", "num", "memory", "access + 1: its creation counts", "count", ">= 1"),
@@ -379,7 +498,9 @@ FEATURES: Registry[Feature] = Registry(
                 f"use-{number}-days",
                 "num",
                 "memory",
-                f"age of its latest use but {number - 1}, creation included" if number > 1 else "age of its latest use",
+                f"age of its latest use but {number - 1}, creation included"
+                if number > 1
+                else "age of its latest use",
                 "days",
                 ">= 0",
                 nullable=number > 1,
@@ -392,17 +513,45 @@ FEATURES: Registry[Feature] = Registry(
         Feature("importance", "num", "memory", "how much it matters", "share", "0..1"),
         Feature("confidence", "num", "memory", "how sure it is", "share", "0..1"),
         Feature(
-            "trust", "num", "memory", "trust given to its source; null: none given", "share", "0..1", nullable=True
+            "trust",
+            "num",
+            "memory",
+            "trust given to its source; null: none given",
+            "share",
+            "0..1",
+            nullable=True,
         ),
-        Feature("strength", "num", "memory", "vividness when last recalled, or a count", "", ">= 0"),
+        Feature(
+            "strength", "num", "memory", "vividness when last recalled, or a count", "", ">= 0"
+        ),
         Feature("energy", "num", "memory", "energy when last used", "share", "0..1"),
         Feature(
-            "stability", "num", "memory", "days until the chance of recall falls to 0.9", "days", ">= 0", nullable=True
+            "stability",
+            "num",
+            "memory",
+            "days until the chance of recall falls to 0.9",
+            "days",
+            ">= 0",
+            nullable=True,
         ),
-        Feature("difficulty", "num", "memory", "how hard it is to keep", "", "1..10", nullable=True),
-        Feature("ttl-days", "num", "memory", "how long it is to live; null: for good", "days", ">= 0", nullable=True),
-        Feature("emotional-weight", "num", "memory", "how much feeling it carries", "percent", "0..100"),
-        Feature("recency-weight", "num", "memory", "how much its own recency may add", "share", "0..1"),
+        Feature(
+            "difficulty", "num", "memory", "how hard it is to keep", "", "1..10", nullable=True
+        ),
+        Feature(
+            "ttl-days",
+            "num",
+            "memory",
+            "how long it is to live; null: for good",
+            "days",
+            ">= 0",
+            nullable=True,
+        ),
+        Feature(
+            "emotional-weight", "num", "memory", "how much feeling it carries", "percent", "0..100"
+        ),
+        Feature(
+            "recency-weight", "num", "memory", "how much its own recency may add", "share", "0..1"
+        ),
         Feature("pinned", "bool", "memory", "kept fresh whatever its age"),
         Feature("kind", "str", "memory", "what sort of memory it is", words=KINDS),
         Feature("scope", "str", "memory", "how far it reaches", words=SCOPES),

@@ -15,7 +15,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias
 
-from memlab.errors import ExtensionWarning, InputError, PolicyNameError, PolicyTypeError, UnknownName
+from memlab.errors import (
+    ExtensionWarning,
+    InputError,
+    PolicyNameError,
+    PolicyTypeError,
+    UnknownName,
+)
 from memlab.kernel.base.arguments import AnyNumber, Misfit, Taken, checked, shown
 from memlab.kernel.base.display import Displayed, Markup, box, code_block, details
 from memlab.kernel.base.printable import printable
@@ -32,7 +38,13 @@ from memlab.kernel.language import (
     read_pack,
 )
 from memlab.kernel.policies._features import FEATURES
-from memlab.kernel.policies._settings import SETTINGS, Setting, SettingValue, checked_setting, current_setting
+from memlab.kernel.policies._settings import (
+    SETTINGS,
+    Setting,
+    SettingValue,
+    checked_setting,
+    current_setting,
+)
 from memlab.kernel.policies._slots import SLOTS, Slot, slot_named
 from memlab.kernel.registry import split_owner
 
@@ -119,7 +131,11 @@ class Pack(Displayed):
             if ":" in name:
                 slot, name = name.split(":", 1)
                 slots = (slot,)
-            having = [slot for slot in slots if slot in self.policies and name in self.policies[slot].params]
+            having = [
+                slot
+                for slot in slots
+                if slot in self.policies and name in self.policies[slot].params
+            ]
             if not having:
                 known = {name for slot in _ASKED_BY_A_RECALL for name in self.policies[slot].params}
                 raise UnknownName(f"parameter of the pack {self.name}", given, sorted(known))
@@ -127,13 +143,17 @@ class Pack(Displayed):
                 chosen.setdefault(slot, {})[name] = value
         policies = {slot: self.policies[slot].with_params(given) for slot, given in chosen.items()}
         changed = {**self.policies, **policies}
-        return replace(self, policies=MappingProxyType(changed), hash=_pack_hash(changed, self.settings))
+        return replace(
+            self, policies=MappingProxyType(changed), hash=_pack_hash(changed, self.settings)
+        )
 
     def unit(self, slot: str) -> float:
         """How many of what the slot's policy returns make one of the slot's unit (an older spelling may differ)."""
         policy = self.policies.get(slot) if isinstance(slot, str) else None
         if policy is None:
-            raise UnknownName("policy slot", str.__str__(slot) if isinstance(slot, str) else shown(slot), SLOTS)
+            raise UnknownName(
+                "policy slot", str.__str__(slot) if isinstance(slot, str) else shown(slot), SLOTS
+            )
         for adapter in SLOTS[slot].adapters:
             if adapter.input in policy.inputs:
                 return adapter.per_unit
@@ -174,7 +194,9 @@ class Pack(Displayed):
             given[name] = _versioned(repr(value), SETTINGS[name].version)
         for name, policy in self.policies.items():
             given[name] = _versioned(policy.hash, SLOTS[name].version if name in SLOTS else 1)
-        self._fingerprints[key] = found = {name: of.fingerprint(given) for name, of in FEATURES.items()}
+        self._fingerprints[key] = found = {
+            name: of.fingerprint(given) for name, of in FEATURES.items()
+        }
         return dict(found)
 
     def policy(self, slot: str) -> Policy:
@@ -189,9 +211,15 @@ class Pack(Displayed):
         """The value of a setting. UnknownName for a setting that is not declared."""
         value = self.settings.get(setting) if isinstance(setting, str) else None
         if value is None and setting in SETTINGS:
-            value = SETTINGS[setting].default  # of an extension that was registered after the pack was read
+            value = SETTINGS[
+                setting
+            ].default  # of an extension that was registered after the pack was read
         if value is None:
-            raise UnknownName("setting", str.__str__(setting) if isinstance(setting, str) else shown(setting), SETTINGS)
+            raise UnknownName(
+                "setting",
+                str.__str__(setting) if isinstance(setting, str) else shown(setting),
+                SETTINGS,
+            )
         return float(value)
 
     def __repr__(self) -> str:
@@ -212,11 +240,15 @@ def _text_of_forms(given: object) -> Any:
     """Return the text of a pack whose forms Hy's reader read, and a ``Misfit`` for anything else."""
     forms = policy_form_text(given)
     if isinstance(given, Policy) or (forms is not None and not forms.startswith("(pack ")):
-        raise InputError("this is a policy and no pack: lab.policies.install(slot, policy) takes it.")
+        raise InputError(
+            "this is a policy and no pack: lab.policies.install(slot, policy) takes it."
+        )
     return Misfit("the forms of a pack", shown(given)) if forms is None else forms
 
 
-PackLike: TypeAlias = str | Path | Pack | Annotated[Any, Taken("the forms of a pack", by=_text_of_forms)]
+PackLike: TypeAlias = (
+    str | Path | Pack | Annotated[Any, Taken("the forms of a pack", by=_text_of_forms)]
+)
 """A pack by name, by path, by text, by the forms that ``hy.read_many`` returns, or as it was loaded."""
 
 
@@ -258,7 +290,9 @@ def load_pack(spec: PackLike) -> Pack:
         except OSError as error:
             raise InputError(f"Cannot read the pack {path}: {error.strerror}.") from None
         except UnicodeDecodeError as error:
-            raise InputError(f"The pack {path} is not UTF-8 text: {error.reason} at byte {error.start}.") from None
+            raise InputError(
+                f"The pack {path} is not UTF-8 text: {error.reason} at byte {error.start}."
+            ) from None
         return pack_from_sources((source,), file=str(path))
     return pack_from_sources((pack_source(text),), file=_file(text))
 
@@ -272,7 +306,9 @@ def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> P
 
 
 @lru_cache(maxsize=64)
-def _pack_from_sources(sources: tuple[str, ...], file: str | None, changes: tuple[int, ...]) -> Pack:
+def _pack_from_sources(
+    sources: tuple[str, ...], file: str | None, changes: tuple[int, ...]
+) -> Pack:
     """Build a pack under what is declared now; ``changes`` counts what extensions have changed of that."""
     return _built(sources, file, ())
 
@@ -310,7 +346,9 @@ def _inherit(texts: list[str], read: list[PackSource], given: Mapping[str, str])
     """Append what the last text inherits, and what that inherits: ``given`` texts by name, else what memlab ships."""
     while (parent := _parent(read[-1])) is not None:
         if any(pack.name == parent for pack in read):
-            raise InputError(f"The packs {' > '.join(pack.name for pack in read)} > {parent} inherit in a circle.")
+            raise InputError(
+                f"The packs {' > '.join(pack.name for pack in read)} > {parent} inherit in a circle."
+            )
         texts.append(given[parent] if parent in given else pack_source(parent))
         read.append(_read(texts[-1], _file(parent)))
     if _undecided(read):
@@ -329,7 +367,10 @@ def _undecided(read: list[PackSource]) -> bool:
     settings = {name for pack in read for name in pack.settings}
     policies = {name for pack in read for name in pack.policies}
     needed = {name for name, setting in SETTINGS.items() if setting.default is None}
-    return not (settings >= needed and policies >= {name for name, slot in SLOTS.items() if not slot.has_default})
+    return not (
+        settings >= needed
+        and policies >= {name for name, slot in SLOTS.items() if not slot.has_default}
+    )
 
 
 def _parent(pack: PackSource) -> str | None:
@@ -339,7 +380,10 @@ def _parent(pack: PackSource) -> str | None:
 
 
 def _assembled(
-    texts: tuple[str, ...], read: tuple[PackSource, ...], others: Mapping[str, Pack], file: str | None
+    texts: tuple[str, ...],
+    read: tuple[PackSource, ...],
+    others: Mapping[str, Pack],
+    file: str | None,
 ) -> Pack:
     policies: dict[str, Policy] = {}
     settings: dict[str, SettingValue] = {}
@@ -355,11 +399,18 @@ def _assembled(
                 settings.setdefault(current, checked_setting(current, value))
             except InputError as error:
                 raise PolicyTypeError(
-                    str(error), source=texts[depth], line=setting.line, column=setting.column, policy=name, file=where
+                    str(error),
+                    source=texts[depth],
+                    line=setting.line,
+                    column=setting.column,
+                    policy=name,
+                    file=where,
                 ) from None
         for slot, form in source.policies.items():
             if slot not in SLOTS:
-                raise form.text.error(PolicyNameError, str(UnknownName("policy slot", slot, SLOTS)), form.form)
+                raise form.text.error(
+                    PolicyNameError, str(UnknownName("policy slot", slot, SLOTS)), form.form
+                )
             if slot not in policies and not (rescored and slot in _OF_THE_SCORE):
                 policies[slot] = _compiled(source, slot, aliases, where)
         for each in source.imports:
@@ -374,9 +425,13 @@ def _assembled(
     for name, slot_declared in SLOTS.items():
         if slot_declared.has_default and name not in policies:
             policies[name] = _default(slot_declared)
-    missing = [name for name in SETTINGS if name not in settings] + [name for name in SLOTS if name not in policies]
+    missing = [name for name in SETTINGS if name not in settings] + [
+        name for name in SLOTS if name not in policies
+    ]
     if missing:
-        raise InputError(f"The pack {read[0].name} and what it inherits leave {', '.join(missing)} undecided.")
+        raise InputError(
+            f"The pack {read[0].name} and what it inherits leave {', '.join(missing)} undecided."
+        )
     return Pack(
         read[0].name,
         read[0].doc,
@@ -395,7 +450,9 @@ def _compiled(source: PackSource, slot: str, aliases: Mapping[str, Policy], wher
     signature, name = slot_named(slot).signature, f"{source.name}/{slot}"
     if text == form.source:
         return compile_policy(form, signature, name=name, helpers=helpers, file=where)
-    return compile_policy(text, signature, name=name, helpers=tuple(dict.fromkeys((*helpers, *more))), file=where)
+    return compile_policy(
+        text, signature, name=name, helpers=tuple(dict.fromkeys((*helpers, *more))), file=where
+    )
 
 
 def _aliased(source: PackSource, others: Mapping[str, Pack]) -> dict[str, Policy]:
@@ -404,22 +461,33 @@ def _aliased(source: PackSource, others: Mapping[str, Pack]) -> dict[str, Policy
     for each in source.imports:
         for alias, slot in each.aliases.items():
             if slot not in SLOTS:
-                raise each.text.error(PolicyNameError, str(UnknownName("policy slot", slot, SLOTS)), each.form)
+                raise each.text.error(
+                    PolicyNameError, str(UnknownName("policy slot", slot, SLOTS)), each.form
+                )
             if alias in FEATURES:
-                raise each.text.error(PolicyNameError, f"{alias} is a feature; choose another name.", each.form)
+                raise each.text.error(
+                    PolicyNameError, f"{alias} is a feature; choose another name.", each.form
+                )
             found[alias] = others[each.pack].policies[slot]
     return found
 
 
 def _checked_imports(source: PackSource, each: Import, rescored: bool) -> list[str]:
     """Return the slots and settings that a pack imports. A PolicyNameError for an unknown or a second decision."""
-    ranks = any("recall-score" in names for names in (source.policies, *(other.names for other in source.imports)))
+    ranks = any(
+        "recall-score" in names
+        for names in (source.policies, *(other.names for other in source.imports))
+    )
     for name in each.names:
         if name not in SLOTS and name not in SETTINGS:
             known = (*SLOTS, *SETTINGS)
-            raise each.text.error(PolicyNameError, str(UnknownName("slot or setting", name, known)), each.form)
+            raise each.text.error(
+                PolicyNameError, str(UnknownName("slot or setting", name, known)), each.form
+            )
         if name in source.policies or name in source.settings:
-            raise each.text.error(PolicyNameError, f"{name} is imported, and given in the file too.", each.form)
+            raise each.text.error(
+                PolicyNameError, f"{name} is imported, and given in the file too.", each.form
+            )
         if name in _OF_THE_SCORE and ranks and "recall-score" not in each.names:
             message = f"{name} is calibrated for the recall-score of {each.pack}, and this pack has another one."
             raise each.text.error(PolicyNameError, message, each.form)
@@ -433,7 +501,9 @@ def _digest(text: str) -> str:
 
 def _default(slot: Slot) -> Policy:
     """Return what a pack has in a slot that it does not name."""
-    return _compiled_default(slot.name, slot.source or (slot.file or _DEFAULTS / f"{slot.name}.hy"), slot.signature)
+    return _compiled_default(
+        slot.name, slot.source or (slot.file or _DEFAULTS / f"{slot.name}.hy"), slot.signature
+    )
 
 
 @lru_cache(maxsize=64)
@@ -466,7 +536,11 @@ def _decided(policies: Mapping[str, Policy]) -> set[str]:
 
 def _given(settings: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
     """Return the settings that differ from their defaults."""
-    return {name: value for name, value in settings.items() if name in SETTINGS and value != SETTINGS[name].default}
+    return {
+        name: value
+        for name, value in settings.items()
+        if name in SETTINGS and value != SETTINGS[name].default
+    }
 
 
 def _of_extension(declared: Slot | Setting) -> str:
@@ -525,7 +599,11 @@ def warn_of_versions(what: str, needs: Mapping[str, str] | None) -> None:
     """Warn where ``what`` was logged with another version of an extension than the one that is registered."""
     faults = missing(needs) if needs else []
     if faults:
-        warnings.warn(f"{what} may decide otherwise than it did: {'; '.join(faults)}.", ExtensionWarning, stacklevel=4)
+        warnings.warn(
+            f"{what} may decide otherwise than it did: {'; '.join(faults)}.",
+            ExtensionWarning,
+            stacklevel=4,
+        )
 
 
 def logged_owner(fingerprint: object) -> str | None:
@@ -542,13 +620,30 @@ CHALLENGE_DESIGNS: tuple[ChallengeDesign, ...] = ("extra", "lot", "ab")
 
 _AFTER_THE_POOL = frozenset(
     {
-        *("limit", "probe-rate", "probe-depth", "probe-floor", "probes", "mmr-weight", "collapse-above"),
+        *(
+            "limit",
+            "probe-rate",
+            "probe-depth",
+            "probe-floor",
+            "probes",
+            "mmr-weight",
+            "collapse-above",
+        ),
         *("known-floor", "unknown-limit"),
     }
 )
 """Settings that decide nothing until the candidates are scored."""
 
-_OF_THE_POOL = ("promote", "forget", "eligible", "seed-score", "spread", "cut", "half-life", "retention")
+_OF_THE_POOL = (
+    "promote",
+    "forget",
+    "eligible",
+    "seed-score",
+    "spread",
+    "cut",
+    "half-life",
+    "retention",
+)
 """Slots that decide which candidates are scored, and what their features are."""
 
 
@@ -575,9 +670,13 @@ class Challenge(Displayed):
         return self.pack.name
 
     def __repr__(self) -> str:
-        items = {"lot": "by lot", "ab": "A/B"}.get(self.design, f"{self.extra} extra item{'s' * (self.extra > 1)}")
+        items = {"lot": "by lot", "ab": "A/B"}.get(
+            self.design, f"{self.extra} extra item{'s' * (self.extra > 1)}"
+        )
         why = f": {self.reason}" if self.reason else ""
-        return printable(f"<Challenge of {self.name} [{self.pack.hash[:12]}], {items} in {self.rate:.0%}{why}>")
+        return printable(
+            f"<Challenge of {self.name} [{self.pack.hash[:12]}], {items} in {self.rate:.0%}{why}>"
+        )
 
 
 def same_candidates(live: Pack, other: Pack) -> bool:

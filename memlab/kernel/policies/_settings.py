@@ -51,8 +51,16 @@ SETTINGS: Registry[Setting] = Registry(
     (
         Setting("limit", "count", "memories that a recall shows unless the caller says", 1, 10_000),
         Setting("dense-candidates", "count", "nearest vectors that become candidates", 0, 100_000),
-        Setting("lexical-candidates", "count", "best BM25 scores that become candidates", 0, 100_000),
-        Setting("pool", "count", "candidates that are scored and logged: the best by the policy cut", 1, 100_000),
+        Setting(
+            "lexical-candidates", "count", "best BM25 scores that become candidates", 0, 100_000
+        ),
+        Setting(
+            "pool",
+            "count",
+            "candidates that are scored and logged: the best by the policy cut",
+            1,
+            100_000,
+        ),
         Setting(
             "language",
             "word",
@@ -90,26 +98,66 @@ SETTINGS: Registry[Setting] = Registry(
             "breadth first, the best arrival counts; all at once, arrivals add up; one step each, unweighed; PageRank",
             words=SPREAD_MODES,
         ),
-        Setting("fan-out", "count", "edges of one memory or node that activation crosses: its newest", 1, 1_000_000),
         Setting(
-            "known-floor", "num", "what known must give for a recall to show more than unknown-limit", 0, 1, default=0.0
+            "fan-out",
+            "count",
+            "edges of one memory or node that activation crosses: its newest",
+            1,
+            1_000_000,
         ),
         Setting(
-            "unknown-limit", "count", "most memories that a recall shows where known is below its floor", 1, default=5
+            "known-floor",
+            "num",
+            "what known must give for a recall to show more than unknown-limit",
+            0,
+            1,
+            default=0.0,
+        ),
+        Setting(
+            "unknown-limit",
+            "count",
+            "most memories that a recall shows where known is below its floor",
+            1,
+            default=5,
         ),
         Setting("probe-rate", "num", "share of logged recalls that also show probes", 0, 1),
-        Setting("probe-depth", "count", "ranks below the shown ones from which a probe is drawn", 1, 100_000),
-        Setting("probe-floor", "num", "share of a probe's probability that is the same for all", 0, 1),
+        Setting(
+            "probe-depth",
+            "count",
+            "ranks below the shown ones from which a probe is drawn",
+            1,
+            100_000,
+        ),
+        Setting(
+            "probe-floor", "num", "share of a probe's probability that is the same for all", 0, 1
+        ),
         Setting("probes", "count", "how many probes such a recall shows", 1, 1000),
         Setting("damping", "num", "share of activation that an edge passes on", 0, 1),
         Setting("base-half-life", "num", "days, given to the half-life policy", 1e-6, 1e9),
-        Setting("triggers", "bool", "whether a memory becomes a candidate when one of its triggers occurs"),
-        Setting("fact-status", "word", "status in which a fact begins", words=("active", "staged", "confirmed")),
         Setting(
-            "mmr-weight", "num", "share of the score against likeness to what is shown already; 1: score alone", 0, 1
+            "triggers",
+            "bool",
+            "whether a memory becomes a candidate when one of its triggers occurs",
         ),
         Setting(
-            "collapse-above", "num", "closeness above which only the better of two candidates is shown; 1: both", -1, 1
+            "fact-status",
+            "word",
+            "status in which a fact begins",
+            words=("active", "staged", "confirmed"),
+        ),
+        Setting(
+            "mmr-weight",
+            "num",
+            "share of the score against likeness to what is shown already; 1: score alone",
+            0,
+            1,
+        ),
+        Setting(
+            "collapse-above",
+            "num",
+            "closeness above which only the better of two candidates is shown; 1: both",
+            -1,
+            1,
         ),
         Setting(
             "linking",
@@ -117,7 +165,13 @@ SETTINGS: Registry[Setting] = Registry(
             "when new memories are compared with old ones: never, before they are stored, in the background after",
             words=("off", "now", "later"),
         ),
-        Setting("link-candidates", "count", "nearest neighbours that a new memory is compared with", 0, 1000),
+        Setting(
+            "link-candidates",
+            "count",
+            "nearest neighbours that a new memory is compared with",
+            0,
+            1000,
+        ),
         Setting(
             "conflict-closeness",
             "num",
@@ -141,7 +195,12 @@ SETTINGS: Registry[Setting] = Registry(
             0,
             1_000_000,
         ),
-        Setting("merge-gain", "num", "strength that a memory gains by a near-duplicate merged into it", 0),
+        Setting(
+            "merge-gain",
+            "num",
+            "strength that a memory gains by a near-duplicate merged into it",
+            0,
+        ),
         Setting(
             "merge-access",
             "num",
@@ -150,7 +209,13 @@ SETTINGS: Registry[Setting] = Registry(
             1000,
             default=0.0,
         ),
-        Setting("edge-gain", "num", "what shared use adds to the weight of an edge, which ends at 1", 0, 1),
+        Setting(
+            "edge-gain",
+            "num",
+            "what shared use adds to the weight of an edge, which ends at 1",
+            0,
+            1,
+        ),
         Setting(
             "coactivation-gain",
             "num",
@@ -159,14 +224,30 @@ SETTINGS: Registry[Setting] = Registry(
             1,
             default=0.0,
         ),
-        Setting("edge-pairs", "count", "most pairs of memories whose edges one shared use changes", 0, 10_000),
         Setting(
-            "tag-share", "num", "share of verified memories above which a tag is given to the others; 1: never", 0, 1
+            "edge-pairs",
+            "count",
+            "most pairs of memories whose edges one shared use changes",
+            0,
+            10_000,
         ),
         Setting(
-            "verify-coverage", "num", "coverage from which the verifier that comes with memlab lets a hit pass", 0, 1
+            "tag-share",
+            "num",
+            "share of verified memories above which a tag is given to the others; 1: never",
+            0,
+            1,
         ),
-        Setting("admit-threshold", "num", "value of admit from which an utterance is remembered", 0, 1),
+        Setting(
+            "verify-coverage",
+            "num",
+            "coverage from which the verifier that comes with memlab lets a hit pass",
+            0,
+            1,
+        ),
+        Setting(
+            "admit-threshold", "num", "value of admit from which an utterance is remembered", 0, 1
+        ),
         Setting(
             "single-valued",
             "text",
@@ -181,15 +262,39 @@ SETTINGS: Registry[Setting] = Registry(
             2,
             default=0.8,
         ),
-        Setting("initial-confidence", "num", "confidence of a memory for which none was given", 0, 1),
-        Setting("initial-strength", "num", "strength of a memory for which none was given", 0, 1e9, default=100.0),
-        Setting("session-writes", "count", "memories that an agent may write in a session; 0: any number", 0),
+        Setting(
+            "initial-confidence", "num", "confidence of a memory for which none was given", 0, 1
+        ),
+        Setting(
+            "initial-strength",
+            "num",
+            "strength of a memory for which none was given",
+            0,
+            1e9,
+            default=100.0,
+        ),
+        Setting(
+            "session-writes",
+            "count",
+            "memories that an agent may write in a session; 0: any number",
+            0,
+        ),
         Setting("write-bytes", "count", "bytes that an agent's memory may have; 0: any number", 0),
-        Setting("redact-cards", "bool", "whether numbers of payment cards are redacted in texts and questions"),
+        Setting(
+            "redact-cards",
+            "bool",
+            "whether numbers of payment cards are redacted in texts and questions",
+        ),
         Setting("redact-ibans", "bool", "whether IBANs are redacted in texts and questions"),
-        Setting("redact-social-security", "bool", "whether US social security numbers are redacted"),
-        Setting("redact-phones", "bool", "whether phone numbers are redacted in texts and questions"),
-        Setting("redact-emails", "bool", "whether e-mail addresses are redacted in texts and questions"),
+        Setting(
+            "redact-social-security", "bool", "whether US social security numbers are redacted"
+        ),
+        Setting(
+            "redact-phones", "bool", "whether phone numbers are redacted in texts and questions"
+        ),
+        Setting(
+            "redact-emails", "bool", "whether e-mail addresses are redacted in texts and questions"
+        ),
         Setting(
             "visibility",
             "word",
@@ -259,7 +364,11 @@ SETTINGS: Registry[Setting] = Registry(
         ),
         Setting("tier-1-tokens", "count", "token budget of what a prompt always holds"),
         Setting("tier-2-tokens", "count", "token budget of what a task brings up"),
-        Setting("tier-3-tokens", "count", "token budget of one result on request: at least 8, whatever is given"),
+        Setting(
+            "tier-3-tokens",
+            "count",
+            "token budget of one result on request: at least 8, whatever is given",
+        ),
         Setting(
             "context-days",
             "bool",
@@ -284,9 +393,19 @@ SETTINGS: Registry[Setting] = Registry(
             "status of what the forget policy forgets",
             words=("forgotten", "expired", "deleted"),
         ),
-        Setting("upkeep-hours", "num", "hours between two passes of lab.upkeep.schedule", 1e-6, 1e6),
-        Setting("grace-days", "num", "days after which what was deleted is due to be purged", 0, 1e6),
-        Setting("topic-closeness", "num", "closeness to the last context below which a topic is new", -1, 1),
+        Setting(
+            "upkeep-hours", "num", "hours between two passes of lab.upkeep.schedule", 1e-6, 1e6
+        ),
+        Setting(
+            "grace-days", "num", "days after which what was deleted is due to be purged", 0, 1e6
+        ),
+        Setting(
+            "topic-closeness",
+            "num",
+            "closeness to the last context below which a topic is new",
+            -1,
+            1,
+        ),
         Setting("refine-every", "count", "recalls between two refinements of clusters; 0: none", 0),
         Setting(
             "cluster-closeness",
@@ -296,16 +415,39 @@ SETTINGS: Registry[Setting] = Registry(
             1,
         ),
         Setting(
-            "cluster-merge", "num", "share of the lesser radius within which two clusters become one; 0: none do", 0, 2
+            "cluster-merge",
+            "num",
+            "share of the lesser radius within which two clusters become one; 0: none do",
+            0,
+            2,
         ),
-        Setting("consolidate-days", "num", "days, given to the consolidate policy unless the caller says", 0, 1e6),
+        Setting(
+            "consolidate-days",
+            "num",
+            "days, given to the consolidate policy unless the caller says",
+            0,
+            1e6,
+        ),
         Setting("consolidate-least", "count", "least memories that a summary replaces", 2, 100_000),
         Setting(
-            "consolidate-keep", "count", "memories of each group that stay beside its summary: the most important", 0
+            "consolidate-keep",
+            "count",
+            "memories of each group that stay beside its summary: the most important",
+            0,
         ),
-        Setting("summary-tokens", "count", "most tokens of a summary that memlab makes", 1, 100_000),
-        Setting("familiarity-start", "num", "familiarity before the first conversation, of 100", 0, 100),
-        Setting("familiarity-gain", "num", "share of the familiarity still missing that a conversation adds", 0, 1),
+        Setting(
+            "summary-tokens", "count", "most tokens of a summary that memlab makes", 1, 100_000
+        ),
+        Setting(
+            "familiarity-start", "num", "familiarity before the first conversation, of 100", 0, 100
+        ),
+        Setting(
+            "familiarity-gain",
+            "num",
+            "share of the familiarity still missing that a conversation adds",
+            0,
+            1,
+        ),
         Setting("trust-start", "num", "trust before the first recall was judged, of 100", 0, 100),
         Setting("trust-gain", "num", "trust that a helpful recall adds, of 100", 0, 100),
         Setting("trust-loss", "num", "trust that an unhelpful recall takes, of 100", 0, 100),
@@ -329,7 +471,9 @@ def current_setting(name: str, value: object) -> tuple[str, object]:
         return name, value
     now, values = FORMER_SETTINGS[name]
     if value not in values:
-        raise InputError(f"Setting {name}, which is {now} today, is one of {', '.join(values)}, not {value!r}.")
+        raise InputError(
+            f"Setting {name}, which is {now} today, is one of {', '.join(values)}, not {value!r}."
+        )
     return now, values[str(value)]
 
 
@@ -341,7 +485,9 @@ def checked_setting(name: str, value: object) -> SettingValue:
         raise UnknownName("setting", name, SETTINGS) from None
     if declared.type == "word":
         if value not in declared.words:
-            raise InputError(f"Setting {name} is one of {', '.join(declared.words)}, not {value!r}.")
+            raise InputError(
+                f"Setting {name} is one of {', '.join(declared.words)}, not {value!r}."
+            )
         return str(value)
     if declared.type == "text":
         if not isinstance(value, str) or len(value) > _LONGEST or not value.isprintable():
@@ -356,7 +502,9 @@ def checked_setting(name: str, value: object) -> SettingValue:
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise InputError(f"Setting {name} is a number, not {value!r}.")
     if not declared.low <= value <= declared.high:
-        raise InputError(f"Setting {name} lies in {declared.low:g}..{declared.high:g}, not {value:g}.")
+        raise InputError(
+            f"Setting {name} lies in {declared.low:g}..{declared.high:g}, not {value:g}."
+        )
     if declared.type == "count":
         if value != int(value):
             raise InputError(f"Setting {name} is a whole number, not {value:g}.")

@@ -14,7 +14,15 @@ from memlab.kernel.policies._features import FEATURES, Feature, Stage
 from memlab.kernel.registry import Registry
 from memlab.kernel.schema import RELATIONS, ROLES, STATUSES
 
-_FIELDS_OF_USE = ("strength", "confidence", "importance", "energy", "stability", "difficulty", "emotional-weight")
+_FIELDS_OF_USE = (
+    "strength",
+    "confidence",
+    "importance",
+    "energy",
+    "stability",
+    "difficulty",
+    "emotional-weight",
+)
 """What the reinforce policy may update."""
 
 
@@ -60,7 +68,9 @@ class Slot(Displayed):
     file: Path | None = None
     version: int = 1
     owner: str = ""
-    _signatures: dict[int, Signature] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _signatures: dict[int, Signature] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def signature(self) -> Signature:
@@ -93,7 +103,9 @@ class Slot(Displayed):
         return inputs | {item.name: item for item in self.inputs}
 
     def __repr__(self) -> str:
-        return printable(f"<Slot {self.name}, {len(self.signature.inputs)} inputs: {clip(self.doc, 80)}>")
+        return printable(
+            f"<Slot {self.name}, {len(self.signature.inputs)} inputs: {clip(self.doc, 80)}>"
+        )
 
     def _display(self) -> object:
         rows = [(item.name, item.type, item.doc) for item in self.signature.inputs.values()]
@@ -111,7 +123,9 @@ def _of_both_memories() -> dict[str, Input]:
         for feature in FEATURES.values():
             if feature.stage == "memory":
                 name = f"{side}/{feature.name}"
-                inputs[name] = Input(name, feature.type, f"of the {side} memory: {feature.formula}", feature.words)
+                inputs[name] = Input(
+                    name, feature.type, f"of the {side} memory: {feature.formula}", feature.words
+                )
     return inputs
 
 
@@ -152,18 +166,40 @@ _OF_PAIR = (
         "how surely the new one, of the same speaker and later, makes a statement of the old one anew, in texts of "
         "any length: another number or date of the same, or the opposite, 0-1; 0: none",
     ),
-    Input("pair/overlap", "num", "share of the words of either that both hold, fillers left out, 0-1"),
-    Input("pair/same-numbers", "bool", "both hold the same numbers, single capitals, weekdays and months"),
-    Input("pair/same-order", "bool", "not the same words in another order: A owes B is not B owes A"),
+    Input(
+        "pair/overlap", "num", "share of the words of either that both hold, fillers left out, 0-1"
+    ),
+    Input(
+        "pair/same-numbers",
+        "bool",
+        "both hold the same numbers, single capitals, weekdays and months",
+    ),
+    Input(
+        "pair/same-order", "bool", "not the same words in another order: A owes B is not B owes A"
+    ),
     Input("pair/same-subject", "bool", "they speak of the same subject; null where none is known"),
-    Input("pair/same-predicate", "bool", "they say the same sort of thing of it; null where none is known"),
+    Input(
+        "pair/same-predicate",
+        "bool",
+        "they say the same sort of thing of it; null where none is known",
+    ),
     Input("pair/same-value", "bool", "and the same thing; null where none is known"),
-    Input("pair/single-valued", "bool", "the predicate has one value at a time; null where none is known"),
+    Input(
+        "pair/single-valued",
+        "bool",
+        "the predicate has one value at a time; null where none is known",
+    ),
     Input("pair/same-session", "bool", "both come from one session"),
-    Input("pair/same-speaker", "bool", "both were said by one speaker, the user where none is named"),
+    Input(
+        "pair/same-speaker", "bool", "both were said by one speaker, the user where none is named"
+    ),
     Input("pair/same-kind", "bool", "both are of one kind"),
     Input("pair/days-apart", "num", "days from the old one's creation to the new one's"),
-    Input("pair/rank", "num", "the old one's place among the new one's neighbours, nearest first, from 1"),
+    Input(
+        "pair/rank",
+        "num",
+        "the old one's place among the new one's neighbours, nearest first, from 1",
+    ),
 )
 """What a new memory and an old one have to do with each other."""
 
@@ -190,12 +226,20 @@ _ALL: tuple[Stage, ...] = ("memory", "query", "spread")
 
 def _refusal(slot: Slot) -> str | None:
     """Return why an extension's slot is refused: a pack of today does not name it."""
-    return None if slot.source else f"The slot {slot.name} has no default: give source=, the text of a policy."
+    return (
+        None
+        if slot.source
+        else f"The slot {slot.name} has no default: give source=, the text of a policy."
+    )
 
 
 def _known(slot: Slot) -> dict[str, object]:
     signature = slot.signature
-    known: dict[str, object] = {"decides": slot.doc, "returns": signature.returns, "words": signature.words}
+    known: dict[str, object] = {
+        "decides": slot.doc,
+        "returns": signature.returns,
+        "words": signature.words,
+    }
     return known | {"fields": signature.fields, "reads": tuple(signature.inputs)}
 
 
@@ -225,7 +269,9 @@ SLOTS: Registry[Slot] = Registry(
                 Input("relation", "str", "what the edge means", RELATIONS),
                 Input("depth", "num", "edges from the seed, this one included; 1 at first"),
                 Input("damping", "num", "the setting damping"),
-                Input("outgoing", "bool", "whether the edge is crossed from its source to its target"),
+                Input(
+                    "outgoing", "bool", "whether the edge is crossed from its source to its target"
+                ),
             ),
         ),
         Slot(
@@ -256,16 +302,36 @@ SLOTS: Registry[Slot] = Registry(
             inputs=(
                 Input("score", "num", "its recall-score"),
                 Input(
-                    "likeness", "num", "its greatest closeness to one that was taken; 0 before the first, never less"
+                    "likeness",
+                    "num",
+                    "its greatest closeness to one that was taken; 0 before the first, never less",
                 ),
                 Input(
-                    "novelty", "num", "share of its vector that those taken do not span, squared, above 0 and at most 1"
+                    "novelty",
+                    "num",
+                    "share of its vector that those taken do not span, squared, above 0 and at most 1",
                 ),
                 Input("taken", "num", "how many were taken"),
-                Input("session-taken", "num", "how many of its session were taken; 0 for one without a session"),
-                Input("speaker-taken", "num", "how many of its speaker were taken; 0 for one without a speaker"),
-                Input("tokens", "num", "what its text would cost in tokens, where a context asks; else null"),
-                Input("budget", "num", "the tokens of a context that those taken leave; null where no context asks"),
+                Input(
+                    "session-taken",
+                    "num",
+                    "how many of its session were taken; 0 for one without a session",
+                ),
+                Input(
+                    "speaker-taken",
+                    "num",
+                    "how many of its speaker were taken; 0 for one without a speaker",
+                ),
+                Input(
+                    "tokens",
+                    "num",
+                    "what its text would cost in tokens, where a context asks; else null",
+                ),
+                Input(
+                    "budget",
+                    "num",
+                    "the tokens of a context that those taken leave; null where no context asks",
+                ),
             ),
             stages=_ALL,
             aggregates=True,
@@ -313,7 +379,9 @@ SLOTS: Registry[Slot] = Registry(
             "What a use changes in a memory. Every expression reads the values from before.",
             inputs=(
                 Input("outcome", "str", "what came of the use", _OUTCOMES),
-                Input("rating", "num", "1 again, 2 hard, 3 good, 4 easy; null when nobody rated it"),
+                Input(
+                    "rating", "num", "1 again, 2 hard, 3 good, 4 easy; null when nobody rated it"
+                ),
                 Input("elapsed-days", "num", "days from the use before to the one that is judged"),
                 Input("half-life", "num", "what the half-life policy gives, in days"),
             ),
@@ -368,7 +436,13 @@ SLOTS: Registry[Slot] = Registry(
             "consolidate",
             "Whether a memory may go into a summary, which then takes part in recall in its place. "
             "lab.upkeep.consolidation.run asks it of all that take part in recall but facts of a subject.",
-            inputs=(Input("older-than", "num", "days: the setting consolidate-days, or what the caller says"),),
+            inputs=(
+                Input(
+                    "older-than",
+                    "num",
+                    "days: the setting consolidate-days, or what the caller says",
+                ),
+            ),
             stages=("memory",),
             returns="bool",
         ),
@@ -380,9 +454,21 @@ SLOTS: Registry[Slot] = Registry(
                 Input("relation", "str", "what the edge means", RELATIONS),
                 Input("reinforcements", "num", "how often it was strengthened"),
                 Input("age-days", "num", "days since it was made"),
-                Input("idle-days", "num", "days since both its memories had been recalled, at most its age"),
-                Input("source-degree", "num", "how many edges meet the node that it leaves, this one included"),
-                Input("target-degree", "num", "how many edges meet the node that it enters, this one included"),
+                Input(
+                    "idle-days",
+                    "num",
+                    "days since both its memories had been recalled, at most its age",
+                ),
+                Input(
+                    "source-degree",
+                    "num",
+                    "how many edges meet the node that it leaves, this one included",
+                ),
+                Input(
+                    "target-degree",
+                    "num",
+                    "how many edges meet the node that it enters, this one included",
+                ),
             ),
             returns="bool",
         ),

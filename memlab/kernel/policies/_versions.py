@@ -14,12 +14,25 @@ from typing import NamedTuple
 
 import polars as pl
 
-from memlab.errors import ExtensionWarning, InputError, MissingExtension, NewerLab, PolicyError, UnknownName
+from memlab.errors import (
+    ExtensionWarning,
+    InputError,
+    MissingExtension,
+    NewerLab,
+    PolicyError,
+    UnknownName,
+)
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event, check_event_format
 from memlab.kernel.language import Policy, compile_policy
-from memlab.kernel.policies._packs import Challenge, Pack, pack_from_sources, refusal_of, warn_of_versions
+from memlab.kernel.policies._packs import (
+    Challenge,
+    Pack,
+    pack_from_sources,
+    refusal_of,
+    warn_of_versions,
+)
 from memlab.kernel.policies._slots import SLOTS, slot_named
 from memlab.kernel.version import __version__
 
@@ -96,13 +109,19 @@ class Version(Displayed):
         MissingExtension where it came with a pack that needs an extension which was not registered.
         """
         if not self.source:
-            raise MissingExtension(f"{self} came with the pack {self.pack}, which needs an extension that is missing.")
+            raise MissingExtension(
+                f"{self} came with the pack {self.pack}, which needs an extension that is missing."
+            )
         signature = slot_named(self.slot).signature
-        return compile_policy(self.source, signature, name=self.slot, params=dict(self.params), helpers=self.helpers)
+        return compile_policy(
+            self.source, signature, name=self.slot, params=dict(self.params), helpers=self.helpers
+        )
 
     def __repr__(self) -> str:
         why = f": {self.reason}" if self.reason else ""
-        return printable(f"<Version {self.number} of {self.slot} [{self.hash[:12]}], {self.action} {self.pack}{why}>")
+        return printable(
+            f"<Version {self.number} of {self.slot} [{self.hash[:12]}], {self.action} {self.pack}{why}>"
+        )
 
     def _display(self) -> object:
         return repr(self), self.policy
@@ -152,7 +171,9 @@ class VersionLog:
     """The live pack of a lab, its pins, and the history of every slot."""
 
     def __init__(self) -> None:
-        self._versions: defaultdict[str, list[Version]] = defaultdict(list, {slot: [] for slot in SLOTS})
+        self._versions: defaultdict[str, list[Version]] = defaultdict(
+            list, {slot: [] for slot in SLOTS}
+        )
         self._entries: list[_Entry] = []
         self._lives: list[_Live] = []
         self._hashes: dict[str, None] = {}
@@ -234,7 +255,9 @@ class VersionLog:
     def _leave_out(self, event: Event, refusal: str, source_of: Callable[[str], str]) -> None:
         """Note that a decision needs an extension that is not registered: the lab opens, and what asks it raises."""
         if event.kind in ("challenge", "end-challenge"):
-            warnings.warn(f"{refusal} The challenger is left out of recalls.", ExtensionWarning, stacklevel=2)
+            warnings.warn(
+                f"{refusal} The challenger is left out of recalls.", ExtensionWarning, stacklevel=2
+            )
             return
         body = event.body
         hash = body.get("live", body.get("hash", ""))
@@ -242,8 +265,13 @@ class VersionLog:
         self._lives.append(_Live(event.seq, event.kind, None, hash, name, refusal))
         self._hashes.setdefault(hash)
         if "slot" in body and "source" in body:
-            helpers, params = tuple(body.get("helpers", ())), tuple((body.get("params") or {}).items())
-            version = self._new_version(event, body["slot"], body["hash"], source_of(body["source"]), helpers, params)
+            helpers, params = (
+                tuple(body.get("helpers", ())),
+                tuple((body.get("params") or {}).items()),
+            )
+            version = self._new_version(
+                event, body["slot"], body["hash"], source_of(body["source"]), helpers, params
+            )
             self._enter(event, version)
         for slot, logged in body.get("policies", {}).items():
             if not self._versions[slot] or self._versions[slot][-1].hash != logged:
@@ -264,7 +292,9 @@ class VersionLog:
         elif event.kind == "challenge":
             pack = _pack_in(event, source_of)
             given = body["design"], body["extra"], body["rate"]
-            self._challenges[pack.name] = Challenge(pack, *given, event.seq, event.at, body["reason"])
+            self._challenges[pack.name] = Challenge(
+                pack, *given, event.seq, event.at, body["reason"]
+            )
             self._challenged.append(self._challenges[pack.name])
         elif event.kind == "end-challenge":
             ended = self._challenges.pop(body["pack"], None)
@@ -293,17 +323,23 @@ class VersionLog:
         if same:
             self._enter(event, self._versions[slot][-1])
         else:
-            self._enter(event, self._added(event, slot, policy, event.body.get("hash", policy.hash)))
+            self._enter(
+                event, self._added(event, slot, policy, event.body.get("hash", policy.hash))
+            )
 
     def _live(self, event: Event, pack: Pack) -> None:
         body = event.body
         # the first labs wrote the hash of the live pack under other names, before there were pins
-        hash = body.get("live") or body.get({"use": "hash", "install": "pack"}.get(event.kind, ""), pack.hash)
+        hash = body.get("live") or body.get(
+            {"use": "hash", "install": "pack"}.get(event.kind, ""), pack.hash
+        )
         self._lives.append(_Live(event.seq, event.kind, pack, hash, pack.name))
         self._hashes.setdefault(hash)
 
     def _added(self, event: Event, slot: str, policy: Policy, hash: str) -> Version:
-        params = tuple((item.name, item.value) for item in policy.params.values() if item.value != item.default)
+        params = tuple(
+            (item.name, item.value) for item in policy.params.values() if item.value != item.default
+        )
         return self._new_version(event, slot, hash, policy.source, policy.helpers, params)
 
     def _new_version(
@@ -334,7 +370,9 @@ class VersionLog:
     def _enter(self, event: Event, version: Version) -> None:
         pinned = version.slot in self._pins
         reason = event.body.get("reason", "")
-        self._entries.append(_Entry(event.seq, event.at, _action(event.kind), version, pinned, reason))
+        self._entries.append(
+            _Entry(event.seq, event.at, _action(event.kind), version, pinned, reason)
+        )
 
     # -- what was ---------------------------------------------------------------------------------------------
 
@@ -347,9 +385,13 @@ class VersionLog:
         """A version by its number or by the first characters of its hash."""
         known = self.versions(slot)
         for version in reversed(known):
-            if wanted == version.number or (isinstance(wanted, str) and wanted and version.hash.startswith(wanted)):
+            if wanted == version.number or (
+                isinstance(wanted, str) and wanted and version.hash.startswith(wanted)
+            ):
                 return version
-        raise UnknownName(f"version of {slot}", wanted, [f"{item.number} [{item.hash[:12]}]" for item in known])
+        raise UnknownName(
+            f"version of {slot}", wanted, [f"{item.number} [{item.hash[:12]}]" for item in known]
+        )
 
     def previous(self, slot: str) -> Version:
         """The latest version whose policy differs from the live one."""
@@ -357,7 +399,9 @@ class VersionLog:
         for version in reversed(known[:-1]):
             if version.hash != known[-1].hash:
                 return version
-        raise InputError(f"The slot {slot} has had one policy only: there is nothing to roll back to.")
+        raise InputError(
+            f"The slot {slot} has had one policy only: there is nothing to roll back to."
+        )
 
     def previous_pack(self) -> int:
         """The event after which the pack before was live as it was when another was last used.
@@ -368,15 +412,21 @@ class VersionLog:
         for before, change in zip(self._lives[-2::-1], self._lives[:0:-1], strict=True):
             if before.known is None:  # it needs an extension that is missing
                 continue
-            whole = change.action in ("use", "rollback-pack") and before.known.hash != change.decides
+            whole = (
+                change.action in ("use", "rollback-pack") and before.known.hash != change.decides
+            )
             if whole and self.with_pins(before.known).hash != self._lives[-1].decides:
                 return before.seq
-        raise InputError(f"No other pack was live before {self.pack.name}: there is nothing to roll back to.")
+        raise InputError(
+            f"No other pack was live before {self.pack.name}: there is nothing to roll back to."
+        )
 
     def event_of(self, wanted: int | str) -> int:
         """The event after which a pack was live: by that event, or by the first characters of the pack's hash."""
         for live in reversed(self._lives):
-            if wanted == live.seq or (isinstance(wanted, str) and wanted and live.hash.startswith(wanted)):
+            if wanted == live.seq or (
+                isinstance(wanted, str) and wanted and live.hash.startswith(wanted)
+            ):
                 return live.seq
         known = [f"{live.seq} [{live.hash[:12]}]" for live in self._lives]
         raise UnknownName("event of policies or live pack", wanted, known)
@@ -415,7 +465,9 @@ class VersionLog:
                 "hash": [one.pack.hash for one in every],
                 "design": [one.design for one in every],
                 "since": pl.Series([one.at for one in every], dtype=pl.Int64).cast(_STAMP),
-                "until": pl.Series([self._ended.get(one.seq) for one in every], dtype=pl.Int64).cast(_STAMP),
+                "until": pl.Series(
+                    [self._ended.get(one.seq) for one in every], dtype=pl.Int64
+                ).cast(_STAMP),
                 "reason": [one.reason for one in every],
             },
             schema_overrides=dict.fromkeys(("name", "hash", "design", "reason"), pl.String),
@@ -476,4 +528,8 @@ def _action(kind: str) -> str:
 def _described(event: Event) -> str:
     """Return what an event put to use, for a message: a pack or the policy of a slot."""
     body = event.body
-    return f"The policy of {body['slot']}" if "slot" in body else f"The pack {body.get('pack', '')}".rstrip()
+    return (
+        f"The policy of {body['slot']}"
+        if "slot" in body
+        else f"The pack {body.get('pack', '')}".rstrip()
+    )

@@ -17,7 +17,18 @@ from functools import cache
 from typing import Literal, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-__all__ = ["BYTES", "DEPTH", "SPELLED", "VIEWS", "Edit", "View", "Way", "joined_lines", "views", "without_disguise"]
+__all__ = [
+    "BYTES",
+    "DEPTH",
+    "SPELLED",
+    "VIEWS",
+    "Edit",
+    "View",
+    "Way",
+    "joined_lines",
+    "views",
+    "without_disguise",
+]
 
 
 # A text with parts replaced, which knows where each of its characters stood before.
@@ -101,7 +112,9 @@ _BROKEN = (
     r"[\"']?(?P<next>(?![A-Za-z_][\w.-]{0,64}[ \t]{0,4}[:=](?!=?(?:\Z|[\s;\"',)&\]}])))[A-Za-z0-9_+/=.$&%@!#*~-]{2,}+)"
 )
 _HALVES = r"(?<=[^\s\"'])([\"'])[ \t]{0,20}[+.&]?[ \t]{0,20}\1(?=[^\n\"'])"
-_ODD = r"[A-Za-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]|_[A-Za-z]|[A-Za-z0-9][!@#%^*~+=&$]|[A-Za-z0-9+/]{24}"
+_ODD = (
+    r"[A-Za-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]|_[A-Za-z]|[A-Za-z0-9][!@#%^*~+=&$]|[A-Za-z0-9+/]{24}"
+)
 
 
 def views(text: str) -> Iterator[tuple[View, Way]]:
@@ -205,14 +218,20 @@ def _joined(view: View) -> View | None:
     if '"' in text or "'" in text:
         edits += [Edit(*match.span(), "") for match in re.finditer(_HALVES, text)]
         edits.sort()
-        edits = [edit for place, edit in enumerate(edits) if not place or edit.start >= edits[place - 1].end]
+        edits = [
+            edit
+            for place, edit in enumerate(edits)
+            if not place or edit.start >= edits[place - 1].end
+        ]
     return view.edited(edits) if edits else None
 
 
 def _spelled(view: View) -> View | None:
     """Characters that stand one by one, joined: "g h p _ 4" reads "ghp_4"; None if there are none."""
     edits = [
-        Edit(*match.span(), re.sub(_SPELLING, lambda one: one[1] + (" " if one[2] else ""), match[0]))
+        Edit(
+            *match.span(), re.sub(_SPELLING, lambda one: one[1] + (" " if one[2] else ""), match[0])
+        )
         for match in re.finditer(SPELLED, view.text)
     ]
     return view.edited(edits) if edits else None
@@ -280,7 +299,10 @@ def _entity(found: str) -> str | None:
 
 def _escape(found: str) -> str | None:
     codes = re.findall(r"\\[uUx]\{?([0-9A-Fa-f]+)\}?", found)
-    return "".join(chr(code) if (code := int(one, 16)) < 0xD800 or 0xE000 <= code < 0x110000 else "?" for one in codes)
+    return "".join(
+        chr(code) if (code := int(one, 16)) < 0xD800 or 0xE000 <= code < 0x110000 else "?"
+        for one in codes
+    )
 
 
 def _quoted(found: str) -> str | None:

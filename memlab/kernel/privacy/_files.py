@@ -11,7 +11,14 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 
-__all__ = ["IGNORE_FILES", "SENSITIVE", "Ignored", "ignored_by", "is_sensitive", "without_sensitive"]
+__all__ = [
+    "IGNORE_FILES",
+    "SENSITIVE",
+    "Ignored",
+    "ignored_by",
+    "is_sensitive",
+    "without_sensitive",
+]
 
 IGNORE_FILES = (".gitignore", ".secretsignore")
 
@@ -152,7 +159,11 @@ def ignored_by(path: str) -> Path | None:
                     return rules
             if (folder / ".git").exists():
                 return None
-    except (OSError, RuntimeError, ValueError):  # a name that this system cannot have is no file of it
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ):  # a name that this system cannot have is no file of it
         return None
     return None
 

@@ -68,22 +68,53 @@ def _token(name: str, prefixes: str, letters: str, least: int, full: int, most: 
     """
     words = sorted(prefixes.split(), key=lambda word: (-len(word), word))
     forms = [
-        re.escape(word) if len(word) >= 4 and not word.isalnum() else _IN_A_WORD + re.escape(word) for word in words
+        re.escape(word) if len(word) >= 4 and not word.isalnum() else _IN_A_WORD + re.escape(word)
+        for word in words
     ]
     form = f"(?:{'|'.join(forms)})[{letters}]{{{least},{most or full}}}+"
     least_prefix = min(map(len, words))
     size = least_prefix + full
     begins = tuple(word.lower() for word in words)
     accept = is_random if all(word.isalnum() for word in words) else is_made
-    return Kind(name, begins, form, f"{prefixes.split()[0]}...", size, lambda found: accept(found[least_prefix:]))
+    return Kind(
+        name,
+        begins,
+        form,
+        f"{prefixes.split()[0]}...",
+        size,
+        lambda found: accept(found[least_prefix:]),
+    )
 
 
-def _at(name: str, begins: str, form: str, accept: Accept | None = None, *, example: str, cased: bool = False) -> Kind:
+def _at(
+    name: str,
+    begins: str,
+    form: str,
+    accept: Accept | None = None,
+    *,
+    example: str,
+    cased: bool = False,
+) -> Kind:
     """Where something stands says what it is: the group 1 of ``form``."""
-    return Kind(name, tuple(begins.split()), form, example, accept=accept, flags=re.ASCII if cased else _FOLDED)
+    return Kind(
+        name,
+        tuple(begins.split()),
+        form,
+        example,
+        accept=accept,
+        flags=re.ASCII if cased else _FOLDED,
+    )
 
 
-def _form(name: str, begins: str, form: str, accept: Accept | None = None, *, example: str, full_length: int) -> Kind:
+def _form(
+    name: str,
+    begins: str,
+    form: str,
+    accept: Accept | None = None,
+    *,
+    example: str,
+    full_length: int,
+) -> Kind:
     """The form is that of the secret itself."""
     return Kind(name, tuple(begins.split()), form, example, full_length, accept)
 
@@ -100,7 +131,9 @@ def _digits(value: str) -> bool:
 
 
 def _session(value: str) -> bool:
-    return is_random(value) or (has_digit(value) and len(value) >= 24 and "_" not in value and not is_path(value))
+    return is_random(value) or (
+        has_digit(value) and len(value) >= 24 and "_" not in value and not is_path(value)
+    )
 
 
 _TOKENS = (

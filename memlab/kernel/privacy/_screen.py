@@ -48,9 +48,26 @@ __all__ = [
 LONG = 14
 """Characters without a space from which a run may be a credential."""
 
-_NAMED = tuple(word for word in TELLING if not any(other in word for other in TELLING if other != word))
-_OPERATORS = [f"{name}{sign}" for name in ("pass", "key") for sign in (":", "=", " :", " =", '"', "'", "`", "*")]
-_COMMANDS = ["sshpass", "mysql", "mariadb", "redis-cli", "curl ", "login ", "://", "pass:", "authorization", "bearer"]
+_NAMED = tuple(
+    word for word in TELLING if not any(other in word for other in TELLING if other != word)
+)
+_OPERATORS = [
+    f"{name}{sign}"
+    for name in ("pass", "key")
+    for sign in (":", "=", " :", " =", '"', "'", "`", "*")
+]
+_COMMANDS = [
+    "sshpass",
+    "mysql",
+    "mariadb",
+    "redis-cli",
+    "curl ",
+    "login ",
+    "://",
+    "pass:",
+    "authorization",
+    "bearer",
+]
 _ASCII = (*(word for word in _NAMED if word.isascii()), *_OPERATORS, *_COMMANDS)
 _STEMS_TEXT = """
     pass pwd key secret token credential geheimnis segre jeton toegangscode kennwort mdp contrasena senha parola
@@ -63,7 +80,9 @@ _STEMS = (*_STEMS_TEXT.split(), "mot de", "pin code", "cle api", "curl ", "login
 _OTHER = tuple(word for word in _NAMED if not word.isascii())
 
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}|&#|&[A-Za-z]{2,8};|\\[uUx_*.-]|=[0-9A-F]{2}")
-_PROSE = re.compile(r"[^\w@$%&=~+#\\]{0,4}+(?:(?:[A-Z]?[a-z]{1,24}+|[A-Z]{1,12}+)(?:[^\w@$%&=~+#\\]{1,4}+|\Z)){1,8}+\Z")
+_PROSE = re.compile(
+    r"[^\w@$%&=~+#\\]{0,4}+(?:(?:[A-Z]?[a-z]{1,24}+|[A-Z]{1,12}+)(?:[^\w@$%&=~+#\\]{1,4}+|\Z)){1,8}+\Z"
+)
 _PERSONAL = re.compile(r"@|[0-9](?:[^0-9A-Za-z]{0,2}[0-9]){6}|[A-Za-z]{2}[0-9]{2} ?[A-Za-z0-9]{4}")
 
 
@@ -101,15 +120,15 @@ def is_ordinary(text: str, personal: Collection[str] = ()) -> bool:
 def _odd() -> str:
     """A pattern of Polars for all that ``is_ordinary`` does not let through by a word, and for somewhat more."""
     seed = rf"(?:[A-Za-z]{{3,8}}[^A-Za-z]{{1,12}}){{{FEWEST_SEED_WORDS - 1}}}"
-    return (
-        rf"\S{{{LONG}}}|[^\x00-\x7f]|\n|%[0-9A-Fa-f]{{2}}|&#|&[A-Za-z]|\\|\+|\" \"|' '|=[0-9A-F]|(?:\S\s+){{7}}|{seed}"
-    )
+    return rf"\S{{{LONG}}}|[^\x00-\x7f]|\n|%[0-9A-Fa-f]{{2}}|&#|&[A-Za-z]|\\|\+|\" \"|' '|=[0-9A-F]|(?:\S\s+){{7}}|{seed}"
 
 
 def which_are_ordinary(texts: Sequence[str], personal: Collection[str] = ()) -> list[bool]:
     """``is_ordinary`` of each, where that can be decided for many at once; False where it has to be asked."""
     column = pl.Series(texts, dtype=pl.String)
-    odd = column.str.contains_any(list(_ASCII), ascii_case_insensitive=True) | column.str.contains(_odd())
+    odd = column.str.contains_any(list(_ASCII), ascii_case_insensitive=True) | column.str.contains(
+        _odd()
+    )
     if personal:
         odd |= column.str.contains(_PERSONAL.pattern)
     return (~odd).to_list()
@@ -228,7 +247,9 @@ def _found(text: str, wanted: Collection[str]) -> list[Finding]:
             begin, stop = view.origin(start, end)
             if way == "as it is" and is_full:
                 full_length[begin] = stop
-            if way != "joined" or begin not in full_length:  # what is whole does not go on in the next line
+            if (
+                way != "joined" or begin not in full_length
+            ):  # what is whole does not go on in the next line
                 found.append(Finding(kind, begin, stop))
     return found
 
@@ -238,7 +259,9 @@ def _found_in(text: str, wanted: Collection[str]) -> Iterator[tuple[str, int, in
     low = text.lower()
     if len(low) != len(text):  # the dotted capital I is the only character that grows
         low = text.replace("\u0130", "I").lower()
-    for number in sorted({number for begin, numbers in _BEGINS if begin in low for number in numbers}):
+    for number in sorted(
+        {number for begin, numbers in _BEGINS if begin in low for number in numbers}
+    ):
         kind = KINDS[number]
         for start, end in _matches(kind, text):
             yield kind.name, start, end, 0 < kind.full_length <= end - start

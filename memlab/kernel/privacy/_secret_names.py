@@ -11,7 +11,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
-from memlab.kernel.privacy._values import entropy, has_digit, has_symbol, is_mixed, is_path, is_placeholder, is_random
+from memlab.kernel.privacy._values import (
+    entropy,
+    has_digit,
+    has_symbol,
+    is_mixed,
+    is_path,
+    is_placeholder,
+    is_random,
+)
 
 __all__ = [
     "FEWEST_SEED_WORDS",
@@ -29,8 +37,27 @@ __all__ = [
 Found = tuple[str, int, int]
 
 _PASSWORDS = (
-    *("password", "passwd", "passphrase", "passcode", "pwd", "passwort", "kennwort", "mot de passe", "mdp"),
-    *("contraseña", "contrasena", "senha", "palavra-passe", "parola d'ordine", "wachtwoord", "lösenord", "adgangskode"),
+    *(
+        "password",
+        "passwd",
+        "passphrase",
+        "passcode",
+        "pwd",
+        "passwort",
+        "kennwort",
+        "mot de passe",
+        "mdp",
+    ),
+    *(
+        "contraseña",
+        "contrasena",
+        "senha",
+        "palavra-passe",
+        "parola d'ordine",
+        "wachtwoord",
+        "lösenord",
+        "adgangskode",
+    ),
     *(
         "passord",
         "salasana",
@@ -45,15 +72,57 @@ _PASSWORDS = (
         "密码",
         "密碼",
     ),
-    *("パスワード", "비밀번호", "pass phrase", "pass code", "pin code", "clave de acceso", "parola"),
+    *(
+        "パスワード",
+        "비밀번호",
+        "pass phrase",
+        "pass code",
+        "pin code",
+        "clave de acceso",
+        "parola",
+    ),
 )
 _SECRETS = ("secret", "credential", "credentials", "geheimnis", "segreto", "secreto", "segredo")
 _TOKENS = ("token", "jeton", "toegangscode")
 _KEYS = (
-    *("api key", "api_key", "api-key", "apikey", "access key", "auth key", "account key", "service key"),
-    *("api-schlüssel", "api schlüssel", "zugangsschlüssel", "clé api", "clé d'api", "cle api", "clé secrète"),
-    *("clave api", "clave de api", "clave secreta", "chave api", "chave de api", "chave da api", "chave secreta"),
-    *("chiave api", "chiave segreta", "api-sleutel", "api sleutel", "ключ api", "api-ключ", "api 密钥", "apiキー"),
+    *(
+        "api key",
+        "api_key",
+        "api-key",
+        "apikey",
+        "access key",
+        "auth key",
+        "account key",
+        "service key",
+    ),
+    *(
+        "api-schlüssel",
+        "api schlüssel",
+        "zugangsschlüssel",
+        "clé api",
+        "clé d'api",
+        "cle api",
+        "clé secrète",
+    ),
+    *(
+        "clave api",
+        "clave de api",
+        "clave secreta",
+        "chave api",
+        "chave de api",
+        "chave da api",
+        "chave secreta",
+    ),
+    *(
+        "chiave api",
+        "chiave segreta",
+        "api-sleutel",
+        "api sleutel",
+        "ключ api",
+        "api-ключ",
+        "api 密钥",
+        "apiキー",
+    ),
 )
 _KIND = {
     **dict.fromkeys(_PASSWORDS, "password"),
@@ -77,7 +146,9 @@ _VALUE = (
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_"
 _OPENING = frozenset("([{<$")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+[.:?!]?")
-_KEY_OWNER = re.compile(r"(?:api|access|auth|secret|private|encryption|signing|master|account|service|app)[ _-]?\Z")
+_KEY_OWNER = re.compile(
+    r"(?:api|access|auth|secret|private|encryption|signing|master|account|service|app)[ _-]?\Z"
+)
 _HASHES = re.compile(r"(?:sha\d{0,3}|md5|blake\w{0,3})[-:_]")
 
 _Accept = Callable[[str, "re.Match[str]", str], bool]
@@ -111,13 +182,20 @@ def _is_key(value: str, match: re.Match[str], text: str) -> bool:
     digits, letters = sum(map(str.isdigit, value[:64])), sum(map(str.isalpha, value[:64]))
     if env:
         return letters >= 2 and "_" not in value
-    return letters >= 2 and digits >= 2 and is_mixed(value) and (not bare or entropy(value[:64]) >= 2.8)
+    return (
+        letters >= 2
+        and digits >= 2
+        and is_mixed(value)
+        and (not bare or entropy(value[:64]) >= 2.8)
+    )
 
 
 def _is_named_key(value: str, match: re.Match[str], text: str) -> bool:
     """As ``_is_key``, where the word before "key" says that it opens something: api, access, private ..."""
     start = match.start()
-    return _KEY_OWNER.search(text[max(0, start - 12) : start].lower()) is not None and _is_key(value, match, text)
+    return _KEY_OWNER.search(text[max(0, start - 12) : start].lower()) is not None and _is_key(
+        value, match, text
+    )
 
 
 def _in_env(match: re.Match[str], text: str) -> bool:
@@ -131,7 +209,10 @@ def _in_env(match: re.Match[str], text: str) -> bool:
 def _in_code(match: re.Match[str], text: str) -> bool:
     """Whether a bare value is a call, a subscript, a generic type, a variable or a dotted name."""
     end = match.end("bare")
-    return text[end : end + 1] in _OPENING or _DOTTED.fullmatch(text, match.start("bare"), end) is not None
+    return (
+        text[end : end + 1] in _OPENING
+        or _DOTTED.fullmatch(text, match.start("bare"), end) is not None
+    )
 
 
 @cache
@@ -276,7 +357,9 @@ _SEEDS_AMONG_WORDS = 0.75
 
 @cache
 def _seed_words() -> frozenset[str]:
-    return frozenset(files("memlab.kernel.privacy").joinpath("seed_words.txt").read_text("ascii").split())
+    return frozenset(
+        files("memlab.kernel.privacy").joinpath("seed_words.txt").read_text("ascii").split()
+    )
 
 
 def maybe_seed(low: str) -> bool:
@@ -287,7 +370,8 @@ def maybe_seed(low: str) -> bool:
     apart = low.count(",") + low.count('"') + low.count("'") + low.count(";") + low.count("|")
     return (
         apart >= FEWEST_SEED_WORDS - 1
-        and len(known.intersection(low.translate(_APART).split())) >= _SEEDS_AMONG_WORDS * FEWEST_SEED_WORDS
+        and len(known.intersection(low.translate(_APART).split()))
+        >= _SEEDS_AMONG_WORDS * FEWEST_SEED_WORDS
     )
 
 
@@ -332,7 +416,9 @@ def _complete(run: Sequence[str], start: int, stop: int) -> Iterator[tuple[str, 
 _BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.IGNORECASE)
 _END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.IGNORECASE)
 _BASE64_LINES = re.compile(r"(?:(?:\s|\\n|\\r){1,8}[A-Za-z0-9+/=]{20,})*")
-_PUTTY = re.compile(r"PuTTY-User-Key-File-[0-9][^\0]{0,4000}?Private-Lines: [0-9]{1,4}(?:\s{1,4}[A-Za-z0-9+/=]{4,})*+")
+_PUTTY = re.compile(
+    r"PuTTY-User-Key-File-[0-9][^\0]{0,4000}?Private-Lines: [0-9]{1,4}(?:\s{1,4}[A-Za-z0-9+/=]{4,})*+"
+)
 
 
 def private_keys(text: str) -> Iterator[tuple[int, int]]:
@@ -406,7 +492,11 @@ def personal(text: str, kinds: Collection[str]) -> Iterator[tuple[str, int, int]
             start, end = match.span(group)
             if kind == "IBAN":
                 end = _end_of_iban(text, start, end)
-            if end > start and (kind != "card number" or _is_card(text[start:end])) and _is_long(kind, text[start:end]):
+            if (
+                end > start
+                and (kind != "card number" or _is_card(text[start:end]))
+                and _is_long(kind, text[start:end])
+            ):
                 yield kind, start, end
 
 

@@ -104,7 +104,9 @@ def is_made(value: str) -> bool:
 
 def entropy(value: str) -> float:
     """Shannon entropy of the characters, in bits."""
-    return math.log2(len(value)) - sum(n * math.log2(n) for n in Counter(value).values()) / len(value)
+    return math.log2(len(value)) - sum(n * math.log2(n) for n in Counter(value).values()) / len(
+        value
+    )
 
 
 # What a pattern cannot say of what it found.
@@ -121,7 +123,9 @@ def is_basic(value: str) -> bool:
 
 def _is_basic(value: str) -> bool:
     try:
-        name, colon, password = base64.b64decode(value + "=" * (-len(value) % 4)).decode().partition(":")
+        name, colon, password = (
+            base64.b64decode(value + "=" * (-len(value) % 4)).decode().partition(":")
+        )
     except (binascii.Error, UnicodeDecodeError):
         return False
     return bool(name and colon and password) and name.isprintable() and password.isprintable()
@@ -134,7 +138,11 @@ def is_url_password(value: str) -> bool:
 
 def is_login(value: str) -> bool:
     """What ends a line of .pgpass, and no line number, message or type."""
-    return (has_digit(value) or has_symbol(value)) and not value.isdigit() and not is_placeholder(value)
+    return (
+        (has_digit(value) or has_symbol(value))
+        and not value.isdigit()
+        and not is_placeholder(value)
+    )
 
 
 def is_random_hex(value: str) -> bool:

@@ -30,7 +30,14 @@ from memlab.kernel.recall._plan import (
     promoted,
     status_of,
 )
-from memlab.kernel.recall._population import Filters, Population, Populations, Where, WordOrWords, memory_columns
+from memlab.kernel.recall._population import (
+    Filters,
+    Population,
+    Populations,
+    Where,
+    WordOrWords,
+    memory_columns,
+)
 from memlab.kernel.recall._query import EntityNames, Question, QuestionFeatures, first_mention
 from memlab.kernel.recall._ranking import (
     Chosen,

@@ -118,7 +118,11 @@ def corrects(
     found = np.zeros(len(vectors))
     allowed = _older(created, speakers)
     length = np.log(np.maximum(words, 1.0) / _TYPICAL)
-    nearer = _closeness(vectors, allowed, closeness) - _AT_TYPICAL - _PER_LOG_WORD * (length + length[:, None]) / 2.0
+    nearer = (
+        _closeness(vectors, allowed, closeness)
+        - _AT_TYPICAL
+        - _PER_LOG_WORD * (length + length[:, None]) / 2.0
+    )
     reached = relevance.copy()
     for row in rows[np.argsort(created[rows], kind="stable")].tolist():
         (older,) = np.nonzero(allowed[row])
@@ -127,7 +131,9 @@ def corrects(
         near = nearer[row, older]
         odds = _BIAS + _PER_NEARER * near + _PER_GAP * (near - near.max()) + _PER_LATE * late[row]
         odds += _IF_CHANGE if says_change[row] else 0.0
-        odds += _PER_SHARED * np.array([_shared(content[row], content[place]) for place in older.tolist()])
+        odds += _PER_SHARED * np.array(
+            [_shared(content[row], content[place]) for place in older.tolist()]
+        )
         share = np.clip((odds - _ODDS[0]) / (_ODDS[1] - _ODDS[0]), 0.0, 1.0)
         found[row] = (share * reached[older] ** 3).max()
         reached[row] = max(reached[row], np.cbrt(found[row]))
@@ -154,7 +160,9 @@ def _closeness_of(
     """The closeness of pairs of rows, each of which has a later and an earlier one."""
     matrix = vectors.astype(np.float32)
     ascending = bool((created[1:] >= created[:-1]).all())
-    dots = (products_below if ascending else products)(matrix, matrix)[later, earlier].astype(np.float64)
+    dots = (products_below if ascending else products)(matrix, matrix)[later, earlier].astype(
+        np.float64
+    )
     lengths = np.sqrt(np.maximum(np.einsum("ij,ij->i", matrix, matrix).astype(np.float64), 1.0))
     return closeness(dots / (lengths[later] * lengths[earlier]))
 
@@ -376,7 +384,9 @@ class Candidates(Moment):
         lists, text, words = self.state.lists[column], self.asked.question.text, self.asked.words
         if not lists.held:
             return np.zeros(len(self.rows), dtype=np.bool_)
-        is_named = file_namer(words.stop_words, text) if column == "files" else tag_namer(words, text)
+        is_named = (
+            file_namer(words.stop_words, text) if column == "files" else tag_namer(words, text)
+        )
         held = (any(map(is_named, lists.at(row))) for row in self.rows.tolist())
         return np.fromiter(held, dtype=np.bool_, count=len(self))
 

@@ -74,7 +74,9 @@ class ScoreExplanation(Displayed):
 
     def __repr__(self) -> str:
         width = max((len(text) for text, _ in self.terms), default=0)
-        lines = [f"memory {self.memory} scores {self.score:.4f} by {self.policy} [{self.hash[:12]}]"]
+        lines = [
+            f"memory {self.memory} scores {self.score:.4f} by {self.policy} [{self.hash[:12]}]"
+        ]
         lines += [f"  {text:<{min(width, 72)}}  {value:+.4f}" for text, value in self.terms]
         reads = ", ".join(f"{name}={_short(value)}" for name, value in self.features.items())
         return printable("\n".join([*lines, f"  reads {reads}"]))
@@ -150,7 +152,9 @@ class Hit(Displayed):
     @property
     def _span(self) -> tuple[int, int] | None:
         """Where the passage begins and ends."""
-        return _answering(self.text, self._hits.slate.query, str(self._hits.pack.settings["language"]))
+        return _answering(
+            self.text, self._hits.slate.query, str(self._hits.pack.settings["language"])
+        )
 
     @checked
     def above(self, other: Hit | int | None = None) -> Any:
@@ -243,7 +247,9 @@ class Hits(Sequence[Hit], Displayed):
     @checked
     def __getitem__(self, index: int | slice) -> Hit | list[Hit]:
         places: int | Sequence[int] = item(range(len(self)), index, "hit")
-        return self._hit(places) if isinstance(places, int) else [self._hit(place) for place in places]
+        return (
+            self._hit(places) if isinstance(places, int) else [self._hit(place) for place in places]
+        )
 
     def __iter__(self) -> Iterator[Hit]:
         return map(self._hit, range(len(self)))
@@ -284,7 +290,10 @@ class Hits(Sequence[Hit], Displayed):
             },
         )
         return head.join(
-            self.slate.frame.drop("score", "rank", "propensity"), on="memory_id", how="left", maintain_order="left"
+            self.slate.frame.drop("score", "rank", "propensity"),
+            on="memory_id",
+            how="left",
+            maintain_order="left",
         )
 
     @property
@@ -300,10 +309,14 @@ class Hits(Sequence[Hit], Displayed):
         wanted = memory.id if isinstance(memory, Hit) else memory
         index = self._position.get(wanted)
         if index is None:
-            raise UnknownName("candidate of this recall", wanted, (str(known) for known in self.ids))
+            raise UnknownName(
+                "candidate of this recall", wanted, (str(known) for known in self.ids)
+            )
         return index
 
-    def _values(self, index: int) -> tuple[dict[str, float | bool | str | None], dict[str, float | None]]:
+    def _values(
+        self, index: int
+    ) -> tuple[dict[str, float | bool | str | None], dict[str, float | None]]:
         """What the policy reads of a candidate: its features, and its row of aggregates."""
         row = self.slate.frame.row(index, named=True)
         aggregates = self._aggregates.row(index, named=True) if self._aggregates.width else {}
@@ -340,20 +353,29 @@ class Hits(Sequence[Hit], Displayed):
         elif self.slate.ids[first] in self.slate.shown:
             left_out = np.flatnonzero(~np.isin(self.slate.ids, self.slate.shown))
             if not len(left_out):
-                raise InputError("Every candidate was shown: say which one to compare with, why(a, b).")
+                raise InputError(
+                    "Every candidate was shown: say which one to compare with, why(a, b)."
+                )
             second = int(left_out[np.argmin(self.slate.ranking[left_out])])
         else:
             first, second = self._last_shown(), first
-        (values_a, aggregates_a), (values_b, aggregates_b) = self._values(first), self._values(second)
+        (values_a, aggregates_a), (values_b, aggregates_b) = (
+            self._values(first),
+            self._values(second),
+        )
         names = (f"memory {self.slate.ids[first]}", f"memory {self.slate.ids[second]}")
-        return self._policy.why(values_a, values_b, aggregates=(aggregates_a, aggregates_b), names=names)
+        return self._policy.why(
+            values_a, values_b, aggregates=(aggregates_a, aggregates_b), names=names
+        )
 
     def _last_shown(self) -> int:
         """The last one shown for its score: probes are shown to learn."""
         for memory in reversed(self.slate.shown):
             if memory not in self.slate.probes:
                 return self._position[memory]
-        raise InputError("Nothing was shown for its score: say which one to compare with, why(a, b).")
+        raise InputError(
+            "Nothing was shown for its score: say which one to compare with, why(a, b)."
+        )
 
     @property
     def _redactions(self) -> str:
@@ -373,8 +395,14 @@ class Hits(Sequence[Hit], Displayed):
         drawn = sum(hit.probe for hit in self)
         best = f"not one of the {len(self) - drawn} best"
         probes = f"probe (?): {best}; shown by chance, at a random place, to learn of it"
-        before = f"{len(self.repeated)} left out, given before in this session; again=True shows them"
-        return ([self.off] if self.off else []) + ([before] if self.repeated else []) + ([probes] if drawn else [])
+        before = (
+            f"{len(self.repeated)} left out, given before in this session; again=True shows them"
+        )
+        return (
+            ([self.off] if self.off else [])
+            + ([before] if self.repeated else [])
+            + ([probes] if drawn else [])
+        )
 
     def __repr__(self) -> str:
         pack = f"pack {self.pack.name} [{self.pack.hash[:12]}]"
@@ -384,7 +412,9 @@ class Hits(Sequence[Hit], Displayed):
         for hit in self:
             who = f"{hit.speaker}: " if hit.speaker else ""
             mark = "?" if hit.probe else " "
-            lines.append(f"{hit.rank:>3}{mark} {hit.score:7.4f}  #{hit.id:<6} {who}{clip(hit.passage or hit.text, 84)}")
+            lines.append(
+                f"{hit.rank:>3}{mark} {hit.score:7.4f}  #{hit.id:<6} {who}{clip(hit.passage or hit.text, 84)}"
+            )
         return printable("\n".join(lines))
 
     def _display(self) -> object:
@@ -429,7 +459,9 @@ def _answering(text: str, question: str, language: str) -> tuple[int, int] | Non
     words = Words(None if language == "none" else language)
     words.append([text[start:stop] for start, stop in spans])
     hits = words.hits(words.query(question))
-    rows, scores = bm25(hits, words.lengths, count=len(spans), mean_length=float(words.lengths.mean()))
+    rows, scores = bm25(
+        hits, words.lengths, count=len(spans), mean_length=float(words.lengths.mean())
+    )
     return spans[rows[np.argmax(scores)]] if len(rows) else None
 
 
@@ -467,7 +499,11 @@ def similar(state: State, row: int, population: Population, *, limit: int) -> pl
     vector = state.vectors.take(np.array([row]))[0]
     search = population.search
     if state.unembedded:
-        search = {"rows": state.embedded(population.rows) if row >= state.unembedded else population.rows[:0]}
+        search = {
+            "rows": state.embedded(population.rows)
+            if row >= state.unembedded
+            else population.rows[:0]
+        }
     found, cosine = state.vectors.top(vector, limit + 1, **search)
     others = np.flatnonzero(found != row)[:limit]
     ids = found[others] + 1
@@ -477,6 +513,9 @@ def similar(state: State, row: int, population: Population, *, limit: int) -> pl
             pl.Series("rank", np.arange(1, len(ids) + 1)),
             pl.Series("memory_id", ids),
             pl.Series("similarity", cosine[others]),
-            *(pl.Series(name, [getattr(memory, name) for memory in memories], dtype=pl.String) for name in _WORDS),
+            *(
+                pl.Series(name, [getattr(memory, name) for memory in memories], dtype=pl.String)
+                for name in _WORDS
+            ),
         ]
     )

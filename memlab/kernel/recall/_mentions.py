@@ -24,7 +24,16 @@ from memlab.kernel.english import NUMBER_WORDS, word_pattern
 from memlab.kernel.index import Words
 from memlab.kernel.state import State
 
-__all__ = ["Phrases", "Span", "Triggers", "days_from", "file_namer", "named_dates", "occurs", "tag_namer"]
+__all__ = [
+    "Phrases",
+    "Span",
+    "Triggers",
+    "days_from",
+    "file_namer",
+    "named_dates",
+    "occurs",
+    "tag_namer",
+]
 
 
 Span = tuple[int, int]
@@ -56,15 +65,25 @@ _MONTHS = {
 }
 _WEEKDAYS = {
     name: number
-    for number, name in enumerate(("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"))
+    for number, name in enumerate(
+        ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+    )
 }
-DATE_COUNTS = {word: number for word, number in NUMBER_WORDS.items() if 1 <= number <= 12 and word != "dozen"}
+DATE_COUNTS = {
+    word: number for word, number in NUMBER_WORDS.items() if 1 <= number <= 12 and word != "dozen"
+}
 DATE_COUNTS |= {"a": 1, "an": 1}
-_BEFORE_A_MONTH = frozenset(("in", "during", "since", "until", "by", "of", "from", "early", "late", "mid", "last"))
+_BEFORE_A_MONTH = frozenset(
+    ("in", "during", "since", "until", "by", "of", "from", "early", "late", "mid", "last")
+)
 """May, March, April and June are other things, too; after one of these words they are months."""
 
-_BEFORE_A_YEAR = frozenset(("in", "during", "since", "until", "by", "of", "from", "year", "early", "late", "mid"))
-DATE_CUES = frozenset((*_MONTHS, *_WEEKDAYS, "today", "tonight", "yesterday", "last", "this", "ago"))
+_BEFORE_A_YEAR = frozenset(
+    ("in", "during", "since", "until", "by", "of", "from", "year", "early", "late", "mid")
+)
+DATE_CUES = frozenset(
+    (*_MONTHS, *_WEEKDAYS, "today", "tonight", "yesterday", "last", "this", "ago")
+)
 _FIRST_YEAR, _LAST_YEAR = 1900, 2199
 
 
@@ -124,7 +143,9 @@ def date_spans(words: list[str], today: date, latest: date) -> Iterator[tuple[da
         place += used
 
 
-def _at(words: list[str], place: int, today: date, latest: date) -> tuple[int, tuple[date, date] | None]:
+def _at(
+    words: list[str], place: int, today: date, latest: date
+) -> tuple[int, tuple[date, date] | None]:
     """The span that begins at this word, if any, and how many words are read."""
     word = words[place]
     before = words[place - 1] if place else ""
@@ -151,7 +172,9 @@ def _at(words: list[str], place: int, today: date, latest: date) -> tuple[int, t
     return _relative(word, after, today)
 
 
-def _from_month(word: str, before: str, after: list[str], latest: date) -> tuple[int, tuple[date, date] | None]:
+def _from_month(
+    word: str, before: str, after: list[str], latest: date
+) -> tuple[int, tuple[date, date] | None]:
     """May 7th, 2023; May 2023; in May."""
     month, number, year = _MONTHS[word], _ordinal(after[0]), _year(after[0])
     if year is not None:
@@ -268,14 +291,20 @@ class Phrases:
         self._words, self._pairs = words, _pairs(stems)
         known = dict.fromkeys(stem for stem in stems if stem in words)
         number = {stem: term for term, stem in enumerate(known)}
-        self.terms = [(number[one], number[two]) for one, two in self._pairs if one in number and two in number]
+        self.terms = [
+            (number[one], number[two])
+            for one, two in self._pairs
+            if one in number and two in number
+        ]
         """The pairs that a text can have, as the numbers of the question's known terms."""
 
     def share(self, text: str) -> float:
         """The share of them that are neighbours in the text, too; 0 where the question has none."""
         if not self._pairs:
             return 0.0
-        return len(self._pairs.intersection(pairwise(self._words.stems(text[:_READ])))) / len(self._pairs)
+        return len(self._pairs.intersection(pairwise(self._words.stems(text[:_READ])))) / len(
+            self._pairs
+        )
 
 
 def _pairs(stems: list[str]) -> set[tuple[str, str]]:
@@ -315,8 +344,13 @@ def file_namer(stop_words: frozenset[str], question: str) -> Callable[[str], boo
     said = {piece.strip("./") for piece in _APART.split(question.lower().replace("\\", "/"))} - {""}
 
     def named(path: str) -> bool:
-        parts = [part for part in path.lower().replace("\\", "/").split("/") if part and part != "."]
-        if any("/".join(parts[start:]).strip("./") in said for start in range(max(len(parts) - _DEEP, 0), len(parts))):
+        parts = [
+            part for part in path.lower().replace("\\", "/").split("/") if part and part != "."
+        ]
+        if any(
+            "/".join(parts[start:]).strip("./") in said
+            for start in range(max(len(parts) - _DEEP, 0), len(parts))
+        ):
             return True
         stem = parts[-1].rpartition(".")[0] if parts else ""
         return len(stem) >= _SHORT and stem not in stop_words and stem in said

@@ -143,7 +143,9 @@ class Reading:
             if len(self._knowing) > _KEPT:
                 self._knowing.clear()
             met = known in self._knowing
-            self._knowing[known] = reading = Reading(self.policy, self.program.knowing(known)) if met else None
+            self._knowing[known] = reading = (
+                Reading(self.policy, self.program.knowing(known)) if met else None
+            )
         return reading or self
 
 
@@ -233,7 +235,9 @@ def extended_values(feature: Feature, moment: Moment) -> NDArray[Any]:
         given = feature.compute(Pool(moment))
         values = given.to_numpy() if isinstance(given, pl.Series) else np.asarray(given)
     except Exception as error:
-        raise ExtensionError(f"{_name_feature(feature)} failed with {type(error).__name__}: {error}") from error
+        raise ExtensionError(
+            f"{_name_feature(feature)} failed with {type(error).__name__}: {error}"
+        ) from error
     took = time.monotonic() - began
     if took > _SLOW:
         warnings.warn(
@@ -258,7 +262,9 @@ def _checked_numbers(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype == object:
         values = np.array([math.nan if value is None else value for value in values.tolist()])
     if values.dtype.kind not in "biuf":
-        raise ExtensionError(f"{_name_feature(feature)} returned {_kind_of(values)}, and declares numbers.")
+        raise ExtensionError(
+            f"{_name_feature(feature)} returned {_kind_of(values)}, and declares numbers."
+        )
     numbers = values.astype(np.float64)
     if not feature.nullable and np.isnan(numbers).any():
         raise ExtensionError(
@@ -272,7 +278,9 @@ def _checked_flags(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
     if feature.nullable:
         return _checked_numbers(feature, values)
     if values.dtype.kind != "b":
-        raise ExtensionError(f"{_name_feature(feature)} returned {_kind_of(values)}, and declares true or false.")
+        raise ExtensionError(
+            f"{_name_feature(feature)} returned {_kind_of(values)}, and declares true or false."
+        )
     return values
 
 
@@ -280,7 +288,9 @@ def _checked_words(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
     words: list[Any] = values.tolist()
     for word in words:
         if word is not None and not isinstance(word, str):
-            raise ExtensionError(f"{_name_feature(feature)} returned {word!r:.60}, and declares strings.")
+            raise ExtensionError(
+                f"{_name_feature(feature)} returned {word!r:.60}, and declares strings."
+            )
         if word is not None and feature.words and word not in feature.words:
             raise ExtensionError(
                 f"{_name_feature(feature)} returned {word!r:.60}, which is none of {', '.join(feature.words)}."
@@ -289,10 +299,17 @@ def _checked_words(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _refused_sets(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
-    raise ExtensionError(f"{_name_feature(feature)} has the type set. An extension declares num, bool or str.")
+    raise ExtensionError(
+        f"{_name_feature(feature)} has the type set. An extension declares num, bool or str."
+    )
 
 
-_CHECKED = {"num": _checked_numbers, "bool": _checked_flags, "str": _checked_words, "set": _refused_sets}
+_CHECKED = {
+    "num": _checked_numbers,
+    "bool": _checked_flags,
+    "str": _checked_words,
+    "set": _refused_sets,
+}
 
 
 def _kind_of(values: NDArray[Any]) -> str:
@@ -333,7 +350,9 @@ _USES = {f"use-{number}-days": number - 1 for number in range(1, USES + 1)}
 _SAYS = {name: place for place, name in enumerate(SAYS)}
 
 _ROLES = {role: code for code, role in enumerate(SPEAKER_ROLES)}
-_roles_by_speaker: WeakKeyDictionary[Names, tuple[str | None, NDArray[np.int64]]] = WeakKeyDictionary()
+_roles_by_speaker: WeakKeyDictionary[Names, tuple[str | None, NDArray[np.int64]]] = (
+    WeakKeyDictionary()
+)
 
 
 class Moment:
@@ -348,8 +367,15 @@ class Moment:
     uniform: Mapping[str, Value] = MappingProxyType({})
     """The features that all rows share, with their values: what follows from the query alone. Without a query, none."""
 
-    def __init__(self, state: State, pack: Pack, rows: Rows, now: int | Rows | NDArray[np.float64]) -> None:
-        self.state, self.pack, self.rows, self.now = state, pack, rows, np.asarray(now, dtype=np.float64)
+    def __init__(
+        self, state: State, pack: Pack, rows: Rows, now: int | Rows | NDArray[np.float64]
+    ) -> None:
+        self.state, self.pack, self.rows, self.now = (
+            state,
+            pack,
+            rows,
+            np.asarray(now, dtype=np.float64),
+        )
         self._known: dict[str, Values] = {}
 
     def __len__(self) -> int:
@@ -395,7 +421,9 @@ class Moment:
                 return np.asarray(state.asks.values[rows])
             case "answers":
                 before = self.before()
-                return np.asarray((before >= 0) & state.asks.values[before])  # -1 is some row too, and does not count
+                return np.asarray(
+                    (before >= 0) & state.asks.values[before]
+                )  # -1 is some row too, and does not count
             case "length":  # stop words left out
                 return self._words().lengths[rows].astype(np.float64)
             case "words":  # stop words counted
@@ -415,7 +443,9 @@ class Moment:
         layout = _layout(names)
         numbers = self.state.numbers
         gather(
-            [numbers[column] for _, column in layout.stored], self.rows, [table[place] for place, _ in layout.stored]
+            [numbers[column] for _, column in layout.stored],
+            self.rows,
+            [table[place] for place, _ in layout.stored],
         )
         if len(layout.uses):
             table[layout.uses] = self.use_days()[layout.numbers]
@@ -446,9 +476,13 @@ class Moment:
         reading = reading_of(policy)
         if reading.uniform and self.uniform:
             uniform = self.uniform
-            reading = reading.knowing(tuple([(name, uniform[name]) for name in reading.uniform if name in uniform]))
+            reading = reading.knowing(
+                tuple([(name, uniform[name]) for name in reading.uniform if name in uniform])
+            )
         ready = [
-            (self[name], None) if how == PLAIN and name not in given else self._ready(policy, name, how, given)
+            (self[name], None)
+            if how == PLAIN and name not in given
+            else self._ready(policy, name, how, given)
             for name, how in reading.inputs
         ]
         return reading.program.compute(ready, len(self.rows), order=self.rows, quiet=self.quiet)
@@ -465,9 +499,13 @@ class Moment:
                 values = (values.array() if isinstance(values, Coded) else values)[places]
                 nulls = None if nulls is None else nulls[places]
             ready.append((values, nulls if nulls is not None and nulls.any() else None))
-        return reading.program.compute(ready, len(places), order=np.arange(len(places)), quiet=self.quiet)
+        return reading.program.compute(
+            ready, len(places), order=np.arange(len(places)), quiet=self.quiet
+        )
 
-    def _ready(self, policy: Policy, name: str, how: str, given: Mapping[str, Callable[[], Column]]) -> Ready:
+    def _ready(
+        self, policy: Policy, name: str, how: str, given: Mapping[str, Callable[[], Column]]
+    ) -> Ready:
         """One input of a policy, and where it is null."""
         if name in given:
             column = given[name]()
@@ -558,7 +596,9 @@ class Moment:
 
     def retention(self) -> Values:
         """Return what the slot ``retention`` gives; NaN where it gives null."""
-        values, nulls = self.ask(self.pack.policies["retention"], given={"half-life": self.half_life})
+        values, nulls = self.ask(
+            self.pack.policies["retention"], given={"half-life": self.half_life}
+        )
         return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
 
 

@@ -97,7 +97,9 @@ def find(run: Run) -> None:
         return
     # what is over takes nobody's place
     if is_over(Candidates(run.state, run.plan.pack, run.asked, run.found)).any():
-        run.found = _found(run, lambda rows: rows[~is_over(Candidates(run.state, run.plan.pack, run.asked, rows))])
+        run.found = _found(
+            run, lambda rows: rows[~is_over(Candidates(run.state, run.plan.pack, run.asked, rows))]
+        )
 
 
 def _found(run: Run, standing: Callable[[Rows], Rows] | None = None) -> Rows:
@@ -106,10 +108,14 @@ def _found(run: Run, standing: Callable[[Rows], Rows] | None = None) -> Rows:
     parts = []
     if plan.dense and len(asked.population.rows):
         nearest = asked.nearest
-        parts.append(nearest(plan.dense) if standing is None else _best(nearest, plan.dense, standing))
+        parts.append(
+            nearest(plan.dense) if standing is None else _best(nearest, plan.dense, standing)
+        )
     if plan.lexical:
         matching = asked.matches.best
-        parts.append(matching(plan.lexical) if standing is None else _best(matching, plan.lexical, standing))
+        parts.append(
+            matching(plan.lexical) if standing is None else _best(matching, plan.lexical, standing)
+        )
     if plan.triggers:
         called = asked.triggered
         parts.append(called if standing is None else standing(called))
@@ -201,7 +207,9 @@ def spread_activation(run: Run) -> None:
 def _spread(run: Run) -> Reached:
     plan, direct, values, about = run.plan.spread, run.direct, run.seeds, run.about
     # activation leaves from the best candidates, in the order of their rows
-    order = np.arange(len(values)) if len(values) <= plan.seeds else np.sort(best(values, plan.seeds))
+    order = (
+        np.arange(len(values)) if len(values) <= plan.seeds else np.sort(best(values, plan.seeds))
+    )
     order = order[np.isfinite(values[order])]
     if len(about.nodes):
         order = order[
@@ -220,17 +228,27 @@ def _spread(run: Run) -> Reached:
         nodes=run.state.nodes,
         sound=not len(about.nodes),
     ).of_kind("memory")
-    everyone = len(order) == len(direct.rows)  # then every candidate is a seed, and the wave holds all
+    everyone = len(order) == len(
+        direct.rows
+    )  # then every candidate is a seed, and the wave holds all
     rows = wave.rows if everyone else np.union1d(direct.rows, wave.rows)
     seeds, received, activation = np.zeros((3, len(rows)))
     hops = np.empty(len(rows))
     hops.fill(np.inf)
     at_wave = slice(None) if everyone else rows.searchsorted(wave.rows)
-    received[at_wave], activation[at_wave], hops[at_wave] = wave.received, wave.activation, wave.hops
+    received[at_wave], activation[at_wave], hops[at_wave] = (
+        wave.received,
+        wave.activation,
+        wave.hops,
+    )
     at_direct = rows.searchsorted(direct.rows)
     seeds[at_direct], hops[at_direct] = np.where(np.isfinite(values), values, 0.0), 0.0
     reached = Reached(rows, seeds, received, activation, hops)
-    if run.plan.eligible is not None and all(run.plan.eligible) and not run.plan.ending.possible(run.state):
+    if (
+        run.plan.eligible is not None
+        and all(run.plan.eligible)
+        and not run.plan.ending.possible(run.state)
+    ):
         return reached
     return _eligible_ones(run, reached)
 
@@ -253,9 +271,14 @@ def _passing(run: Run) -> Callable[[EdgeBatch], Scores]:
             "relation": Coded(batch.relation, relations, codes),
         }
         columns = [given[name] for name in program.reads]
-        ready = [(np.full(count, column) if type(column) is float else column, None) for column in columns]
+        ready = [
+            (np.full(count, column) if type(column) is float else column, None)
+            for column in columns
+        ]
         values, nulls = program.compute(ready, count, order=batch.edge, quiet=True)
-        passed = np.array(values, dtype=np.float64) if nulls is None else np.where(nulls, 0.0, values)
+        passed = (
+            np.array(values, dtype=np.float64) if nulls is None else np.where(nulls, 0.0, values)
+        )
         if mask is not None:
             barred = batch.target < len(mask)  # tags, clusters and entities are passed through
             barred[barred] = ~mask[batch.target[barred]]
@@ -308,7 +331,9 @@ def _with_named(run: Run, named: Rows) -> Candidates:
     if not len(rows):
         return pool
     found = Candidates(run.state, run.plan.pack, run.asked, np.union1d(pool.rows, rows))
-    own = scores_of("seed-score", found)  # of all: a policy may put each on a scale from the least to the greatest
+    own = scores_of(
+        "seed-score", found
+    )  # of all: a policy may put each on a scale from the least to the greatest
     fresh = among(found.rows, rows)
     alone = np.where(fresh & np.isfinite(own), own, 0.0)
     given = {"seed": alone, "received": np.zeros(len(fresh)), "activation": alone, "hops": fresh}
@@ -382,7 +407,10 @@ def _ranked(run: Run, limit: int) -> Ranking:
     show, pool, scores, scale = run.plan.show, run.pool, run.scores, run.asked.embedder.scale
     depth = limit + show.probe_depth
     if show.selects:
-        policy, spending = run.plan.pack.policies["select"], None if run.selection is None else run.selection.spending
+        policy, spending = (
+            run.plan.pack.policies["select"],
+            None if run.selection is None else run.selection.spending,
+        )
         return rank_by_policy(policy, pool, scores, depth=depth, closeness=scale, spending=spending)
     if show.diversifies:
         vectors = run.state.vectors.take(pool.rows)
@@ -392,7 +420,9 @@ def _ranked(run: Run, limit: int) -> Ranking:
 
 def _narrowed(run: Run, selection: Selection, selected: Selected) -> Selected:
     """What a selection made of the pool stands first; of challengers' heads, what it lets be shown."""
-    chosen = selection.choose(run.pool, run.scores, selected.ranking, beside=_most_by_chance(run, selected.challenges))
+    chosen = selection.choose(
+        run.pool, run.scores, selected.ranking, beside=_most_by_chance(run, selected.challenges)
+    )
     limit = chosen.limit if selected.wanted is None else min(chosen.limit, selected.limit)
     ranking = selected.ranking
     front = np.concatenate([chosen.first, chosen.ranked])
@@ -407,7 +437,10 @@ def _narrowed(run: Run, selection: Selection, selected: Selected) -> Selected:
         max(limit, 1),
         selected.wanted,
         selected.challenges,
-        [Opposed(one.challenge, _within(one.rows, first, open_to_all, limit)) for one in selected.opposed],
+        [
+            Opposed(one.challenge, _within(one.rows, first, open_to_all, limit))
+            for one in selected.opposed
+        ],
     )
 
 
@@ -434,9 +467,13 @@ def _opposed(run: Run, selected: Selected) -> Selected:
         try:
             opposed.append(_head_of(run, challenge, selected.limit))
         except (PolicyError, ExtensionError) as error:
-            warn_caller(f"The challenger {challenge.pack.name} was left out of this recall. {error}")
+            warn_caller(
+                f"The challenger {challenge.pack.name} was left out of this recall. {error}"
+            )
     ranking = _joined(run, selected.ranking, opposed)
-    return Selected(ranking, selected.head, selected.limit, selected.wanted, selected.challenges, opposed)
+    return Selected(
+        ranking, selected.head, selected.limit, selected.wanted, selected.challenges, opposed
+    )
 
 
 def _head_of(run: Run, challenge: Challenge, limit: int) -> Opposed:
@@ -469,7 +506,9 @@ def _joined(run: Run, ranking: Ranking, opposed: Sequence[Opposed]) -> Ranking:
     found = Candidates(run.state, run.plan.pack, run.asked, union[order])
     nothing = np.zeros(len(rows))
     given = {"seed": own, "received": nothing, "activation": own, "hops": nothing}
-    found.give(**{name: np.concatenate([pool[name], values])[order] for name, values in given.items()})
+    found.give(
+        **{name: np.concatenate([pool[name], values])[order] for name, values in given.items()}
+    )
     place = np.empty(len(union), dtype=np.int64)
     place[order] = np.arange(len(union))
     run.pool = found
@@ -495,7 +534,12 @@ def explore(run: Run) -> None:
         return
     run.challenge = None
     run.shown = choose(
-        run.plan.pack, run.pool, run.scores, limit=selected.head, chance=chance, ranking=selected.ranking
+        run.plan.pack,
+        run.pool,
+        run.scores,
+        limit=selected.head,
+        chance=chance,
+        ranking=selected.ranking,
     )
 
 
@@ -507,7 +551,9 @@ def _challenge(run: Run, chance: np.random.Generator) -> None:
     ranks[selected.ranking.order] = np.arange(1, count + 1)
     design, draws, whose = selected.challenges[0].design, 0, 0
     if selected.opposed:
-        heads = [pool.rows.searchsorted(one.rows[among(one.rows, pool.rows)]) for one in selected.opposed]
+        heads = [
+            pool.rows.searchsorted(one.rows[among(one.rows, pool.rows)]) for one in selected.opposed
+        ]
         asked = [one.challenge for one in selected.opposed]
         places, drawn, propensity, draws, whose = draw_challenge(head, heads, count, asked, chance)
         sampler = "challenge" if asked[0].design == "extra" else asked[0].design
@@ -521,17 +567,45 @@ def _challenge(run: Run, chance: np.random.Generator) -> None:
 
 STAGES.declare(
     (
-        Stage("find", "Find the nearest vectors and the best matches of words.", ("question",), ("found",), find),
+        Stage(
+            "find",
+            "Find the nearest vectors and the best matches of words.",
+            ("question",),
+            ("found",),
+            find,
+        ),
         Stage("admit", "Keep what is eligible.", ("found",), ("direct",), admit),
         Stage("seed", "Score what was found, before spreading.", ("direct",), ("seeds",), seed),
-        Stage("spread", "Carry activation over edges.", ("direct", "seeds"), ("reached",), spread_activation),
+        Stage(
+            "spread",
+            "Carry activation over edges.",
+            ("direct", "seeds"),
+            ("reached",),
+            spread_activation,
+        ),
         Stage("cut", "Keep the best, as many as the pool holds.", ("reached",), ("pool",), cut),
         Stage("score", "Score the pool.", ("pool",), ("scores",), score),
         Stage(
-            "known", "Estimate whether anything of the pool answers.", ("pool", "scores"), ("known",), estimate_known
+            "known",
+            "Estimate whether anything of the pool answers.",
+            ("pool", "scores"),
+            ("known",),
+            estimate_known,
         ),
-        Stage("select", "Decide what may be shown, and what surely is.", ("scores", "known"), ("selected",), select),
-        Stage("explore", "Draw what chance adds to that.", ("selected",), ("shown", "challenge"), explore),
+        Stage(
+            "select",
+            "Decide what may be shown, and what surely is.",
+            ("scores", "known"),
+            ("selected",),
+            select,
+        ),
+        Stage(
+            "explore",
+            "Draw what chance adds to that.",
+            ("selected",),
+            ("shown", "challenge"),
+            explore,
+        ),
         Stage("log", "Make the slate.", ("selected", "shown", "challenge"), ("slate",), log),
     )
 )
@@ -590,7 +664,14 @@ class Recaller:
             state, project=question.project, session=question.session, filters=question.filters
         )
         asked = QuestionFeatures(
-            state, pack, self._embedder, question, population, speakers, self._triggers, self._word_vectors
+            state,
+            pack,
+            self._embedder,
+            question,
+            population,
+            speakers,
+            self._triggers,
+            self._word_vectors,
         )
         about, spreading = NO_ENTITIES, plan.spread
         if spreading.entities:

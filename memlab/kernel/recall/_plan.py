@@ -141,7 +141,8 @@ def _to_promote(moment: Moment) -> Rows:
 def _stays(results: frozenset[tuple[str, Value]] | None) -> bool:
     """Whether a policy with these results takes nothing out of recall; null leaves a status as it is."""
     return results is not None and all(
-        found == ("input", "status") or (found[0] == "const" and found[1] in (None, *RECALLABLE)) for found in results
+        found == ("input", "status") or (found[0] == "const" and found[1] in (None, *RECALLABLE))
+        for found in results
     )
 
 
@@ -244,7 +245,11 @@ class Stages(Registry[Stage]):
         if missing := [name for name in own.gives if name not in item.gives]:
             return f"The stage {item.name} gives {' and '.join(own.gives)}; this one lacks {' and '.join(missing)}."
         present = self._items[item.name]
-        if present.owner and item.owner and present.owner.rpartition(" ")[0] != item.owner.rpartition(" ")[0]:
+        if (
+            present.owner
+            and item.owner
+            and present.owner.rpartition(" ")[0] != item.owner.rpartition(" ")[0]
+        ):
             return f"The stage {item.name} is replaced by the extension {present.owner} already."
         return None
 
@@ -457,7 +462,9 @@ def _eligible_by_hops(pack: Pack) -> tuple[bool, ...] | None:
     policy, steps = pack.policies["eligible"], pack.count("spread-steps")
     if policy.derived or Program(policy).aggregates or not set(policy.inputs) <= {"hops"}:
         return None
-    hops = [{"hops": float(number)} for number in range(steps + 2)]  # what a selection names is one hop away
+    hops = [
+        {"hops": float(number)} for number in range(steps + 2)
+    ]  # what a selection names is one hop away
     return tuple(policy.row(given if policy.inputs else {}) is True for given in hops)
 
 
@@ -479,19 +486,25 @@ def _logging(pack: Pack, embedder: str) -> Logging:
     tests = {name: pack.policies[slot] for slot in _RANKING for name in pack.policies[slot].derived}
     read = {name for policy in pack.policies.values() for name in policy.inputs}
     kept = {
-        name: feature for name, feature in FEATURES.items() if name in read or not (feature.on_demand or feature.owner)
+        name: feature
+        for name, feature in FEATURES.items()
+        if name in read or not (feature.on_demand or feature.owner)
     }
     numeric = tuple(name for name, feature in kept.items() if feature.type in ("num", "bool"))
     flags = [name for name, feature in kept.items() if feature.type == "bool"]
     flags += [name for name, policy in tests.items() if policy.derived[name].type == "bool"]
     policies = pack.policy_hashes
-    fingerprints = {name: hash for name, hash in pack.fingerprints(embedder).items() if name in kept}
+    fingerprints = {
+        name: hash for name, hash in pack.fingerprints(embedder).items() if name in kept
+    }
     fingerprints = {"embedder": embedder, **fingerprints, **_replaced()}
     return Logging(
         policies=policies,
         fingerprints=fingerprints,
         numeric=numeric,
-        words=tuple(name for name, of in kept.items() if of.type == "str" and (of.on_demand or of.owner)),
+        words=tuple(
+            name for name, of in kept.items() if of.type == "str" and (of.on_demand or of.owner)
+        ),
         tests=tests,
         flags=tuple(flags),
         cut=f"{pack.settings['pool']} best by cut {pack.policies['cut'].hash[:12]}, ties by id",
@@ -521,7 +534,9 @@ def _ordered(stages: Sequence[Stage]) -> tuple[Stage, ...]:
                 f"Before it there are {', '.join(sorted(given))}."
             )
         given.update(stage.gives)
-    return tuple(replace(stage, run=_checked_run(stage)) if stage.owner else stage for stage in stages)
+    return tuple(
+        replace(stage, run=_checked_run(stage)) if stage.owner else stage for stage in stages
+    )
 
 
 # One recall on its way through the stages.

@@ -42,7 +42,11 @@ __all__ = [
 
 
 _COLUMNS = ("id", *MEMORY)
-_LASTING = {"id", "created", *(n for n, c in MEMORY.items() if c.storage not in ("num", "bool", "time"))}
+_LASTING = {
+    "id",
+    "created",
+    *(n for n, c in MEMORY.items() if c.storage not in ("num", "bool", "time")),
+}
 """Columns that change only with the state's generation; use and feedback change the others."""
 
 # fmt: off
@@ -81,9 +85,13 @@ class Where:
         True
         """
         if not isinstance(expression, pl.Expr):
-            raise InputError(f'where is a Polars expression, such as pl.col("kind") == "fact", not {expression!r:.60}.')
+            raise InputError(
+                f'where is a Polars expression, such as pl.col("kind") == "fact", not {expression!r:.60}.'
+            )
         if expression.meta.has_multiple_outputs():
-            raise InputError(f"where gives one column, true or false; {_shown(expression)} gives several.")
+            raise InputError(
+                f"where gives one column, true or false; {_shown(expression)} gives several."
+            )
         for name in expression.meta.root_names():
             if name not in _COLUMNS:
                 raise UnknownName("column of the memories", name, _COLUMNS)
@@ -99,9 +107,15 @@ class Where:
             tree = json.loads(text)
             if not _is_plain(tree):
                 raise InputError("The logged filter holds what is not read back from a log.")
-            return cls(text, True, pl.Expr.deserialize(io.StringIO(json.dumps(_packed(tree))), format="json"))
+            return cls(
+                text,
+                True,
+                pl.Expr.deserialize(io.StringIO(json.dumps(_packed(tree))), format="json"),
+            )
         except (pl.exceptions.PolarsError, json.JSONDecodeError, TypeError, OverflowError) as error:
-            raise InputError(f"The logged filter cannot be read by this version of Polars: {error}") from None
+            raise InputError(
+                f"The logged filter cannot be read by this version of Polars: {error}"
+            ) from None
 
     @property
     def lasting(self) -> bool:
@@ -110,16 +124,27 @@ class Where:
 
     def mask(self, state: State) -> NDArray[np.bool_]:
         """bool[memories]; null is false. InputError if the expression gives something else."""
-        frame, seen = memory_columns(state, self.expression.meta.root_names() or ["id"]), seen_rows(state)
+        frame, seen = (
+            memory_columns(state, self.expression.meta.root_names() or ["id"]),
+            seen_rows(state),
+        )
         frame = frame if seen is None else frame[seen]
         try:
             found = frame.select(self.expression.alias("where")).to_series()
         except Exception as error:  # a Python function in it may raise anything
-            raise InputError(f"The filter {_shown(self.expression)} cannot be computed: {error}") from error
+            raise InputError(
+                f"The filter {_shown(self.expression)} cannot be computed: {error}"
+            ) from error
         if found.dtype != pl.Boolean:
-            raise InputError(f"The filter {_shown(self.expression)} gives {found.dtype}; it has to be true or false.")
+            raise InputError(
+                f"The filter {_shown(self.expression)} gives {found.dtype}; it has to be true or false."
+            )
         if len(found) != len(frame):
-            way = "it aggregates: compare a column with the aggregate" if len(found) == 1 else "it takes one for each"
+            way = (
+                "it aggregates: compare a column with the aggregate"
+                if len(found) == 1
+                else "it takes one for each"
+            )
             raise InputError(
                 f"The filter {_shown(self.expression)} gives {len(found):,} values for {len(frame):,} memories; {way}."
             )
@@ -156,10 +181,18 @@ def _unpacked(node: Any) -> Any:
         return node
     literal = node.get("Literal")
     if isinstance(literal, dict):
-        shape = "Series" if "Series" in literal else "List" if "List" in (literal.get("Scalar") or ()) else None
+        shape = (
+            "Series"
+            if "Series" in literal
+            else "List"
+            if "List" in (literal.get("Scalar") or ())
+            else None
+        )
         if shape is None:
             return node
-        values = pl.select(pl.Expr.deserialize(io.StringIO(json.dumps(node)), format="json")).to_series()
+        values = pl.select(
+            pl.Expr.deserialize(io.StringIO(json.dumps(node)), format="json")
+        ).to_series()
         if shape == "List":
             values = values.explode(empty_as_null=False)
         values = values.cast(pl.Int64) if values.dtype.is_integer() else values
@@ -178,7 +211,11 @@ def _packed(node: Any) -> Any:
     if "Values" in node:
         kind = _LISTED[node["Values"]["type"]]
         items = pl.Series(node["Values"]["items"], dtype=kind, strict=True)
-        value = pl.lit(items) if node["Values"]["shape"] == "Series" else pl.lit(items.to_list(), dtype=pl.List(kind))
+        value = (
+            pl.lit(items)
+            if node["Values"]["shape"] == "Series"
+            else pl.lit(items.to_list(), dtype=pl.List(kind))
+        )
         return json.loads(value.meta.serialize(format="json"))
     return {key: _packed(value) for key, value in node.items()}
 
@@ -204,15 +241,28 @@ def _is_plain(node: Any) -> bool:
             and all(item is None or isinstance(item, str | int | float) for item in inner["items"])
         )
     if kind == "Alias":
-        return isinstance(inner, list) and len(inner) == 2 and _is_plain(inner[0]) and isinstance(inner[1], str)
+        return (
+            isinstance(inner, list)
+            and len(inner) == 2
+            and _is_plain(inner[0])
+            and isinstance(inner[1], str)
+        )
     if kind not in _NODES or not isinstance(inner, dict):
         return False
     if kind == "Agg":
         return inner.keys() <= _AGGREGATES and all(map(_is_operand, inner.values()))
     if kind == "Function":
         function = inner.get("function")
-        name = next(iter(function), None) if isinstance(function, dict) and len(function) == 1 else function
-        return set(inner) == {"input", "function"} and name in _FUNCTIONS and _is_operand(inner["input"])
+        name = (
+            next(iter(function), None)
+            if isinstance(function, dict) and len(function) == 1
+            else function
+        )
+        return (
+            set(inner) == {"input", "function"}
+            and name in _FUNCTIONS
+            and _is_operand(inner["input"])
+        )
     return all(_is_operand(value) for value in inner.values())
 
 
@@ -221,7 +271,9 @@ def _is_operand(value: Any) -> bool:
     if isinstance(value, list):
         return all(map(_is_operand, value))
     if isinstance(value, dict):
-        return _is_plain(value) or (bool(value) and all(key[:1].islower() and _is_operand(value[key]) for key in value))
+        return _is_plain(value) or (
+            bool(value) and all(key[:1].islower() and _is_operand(value[key]) for key in value)
+        )
     return True
 
 
@@ -249,7 +301,13 @@ def _shown(expression: pl.Expr) -> str:
 
 WordOrWords = str | Sequence[str] | None
 
-_VOCABULARIES = {"scope": SCOPES, "visibility": VISIBILITIES, "status": STATUSES, "branch": None, "season": None}
+_VOCABULARIES = {
+    "scope": SCOPES,
+    "visibility": VISIBILITIES,
+    "status": STATUSES,
+    "branch": None,
+    "season": None,
+}
 
 
 @dataclass(frozen=True)
@@ -273,7 +331,11 @@ class Filters:
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of ``of`` that give these filters."""
-        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "without"}
+        given = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name != "without"
+        }
         return given | {"where": None if self.where is None else self.where.expression}
 
     @classmethod
@@ -293,7 +355,13 @@ class Filters:
         >>> Filters.of(status=["superseded", "active"]).status
         ('active', 'superseded')
         """
-        given = {"scope": scope, "visibility": visibility, "status": status, "branch": branch, "season": season}
+        given = {
+            "scope": scope,
+            "visibility": visibility,
+            "status": status,
+            "branch": branch,
+            "season": season,
+        }
         if where is None and viewer is None and all(words is None for words in given.values()):
             return NO_FILTERS
         if viewer is not None:
@@ -324,7 +392,9 @@ class Filters:
         if self is NO_FILTERS:
             return {}
         kept: dict[str, Any] = {
-            name: list(words) for name in _VOCABULARIES if (words := getattr(self, name)) is not None
+            name: list(words)
+            for name in _VOCABULARIES
+            if (words := getattr(self, name)) is not None
         }
         if self.viewer is not None:
             kept["viewer"] = self.viewer
@@ -342,7 +412,13 @@ def _words(name: str, given: WordOrWords) -> tuple[str, ...] | None:
     if given is None:
         return None
     known = _VOCABULARIES[name]
-    words = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else [None]
+    words = (
+        [given]
+        if isinstance(given, str)
+        else list(given)
+        if isinstance(given, Sequence)
+        else [None]
+    )
     if not words:
         ways = f" of {', '.join(known)}" if known else ""
         raise InputError(f"{name}=[] admits nothing; name at least one{ways}.")
@@ -420,7 +496,10 @@ class Population:
             else:
                 late = self.rows[known.count :]
                 sessions = known.sessions.with_rows(groups[late], lengths[late])
-                total, parts = known.total + int(lengths[late].sum()), known.parts + self._parts(words, late)
+                total, parts = (
+                    known.total + int(lengths[late].sum()),
+                    known.parts + self._parts(words, late),
+                )
                 known = Lengths(len(self), total, sessions, parts)
             self._lengths[words.language] = known
         return known
@@ -450,7 +529,9 @@ class Population:
         if not self._names:
             vocabulary = state.names["speaker"].vocabulary
             self._names.append(
-                frozenset(word for code in self.speakers.tolist() for word in words_of(vocabulary[code]))
+                frozenset(
+                    word for code in self.speakers.tolist() for word in words_of(vocabulary[code])
+                )
             )
         return self._names[0]
 
@@ -487,7 +568,9 @@ class Populations:
     def __init__(self) -> None:
         self._kept: WeakKeyDictionary[State, OrderedDict[Hashable, _Kept]] = WeakKeyDictionary()
 
-    def get(self, state: State, *, project: str | None, session: str | None, filters: Filters) -> Population:
+    def get(
+        self, state: State, *, project: str | None, session: str | None, filters: Filters
+    ) -> Population:
         """The memories that a question from this project and session may find."""
         kept = self._kept.setdefault(state, OrderedDict())
         key = (project, session, filters)
@@ -512,7 +595,9 @@ class Populations:
         return found.population
 
 
-def admitted(state: State, *, project: str | None, session: str | None, filters: Filters, start: int = 0) -> Mask:
+def admitted(
+    state: State, *, project: str | None, session: str | None, filters: Filters, start: int = 0
+) -> Mask:
     """bool[memories]: which may take part, of those from row ``start`` on.
 
     In use (or of the statuses named), of this project, of none or of global scope, of this session if bound to one, of
@@ -548,7 +633,9 @@ def admitted(state: State, *, project: str | None, session: str | None, filters:
     return mask
 
 
-def _counted(state: State, fresh: Mask, key: Hashable, seen: int | None, known: _Kept | None) -> _Kept:
+def _counted(
+    state: State, fresh: Mask, key: Hashable, seen: int | None, known: _Kept | None
+) -> _Kept:
     """What takes part of the ``fresh`` memories, beside what was ``known`` of those before them."""
     start = state.rows - len(fresh)
     rows = Grown(np.empty(0, dtype=np.int64)) if known is None else known.rows
@@ -559,7 +646,11 @@ def _counted(state: State, fresh: Mask, key: Hashable, seen: int | None, known: 
         if mask.size < start:
             mask.append(np.ones(start - mask.size, dtype=np.bool_))  # so far all took part
         mask.append(fresh)
-    speakers = state.names["speaker"].codes[start:] if len(late) == len(fresh) else state.names["speaker"].codes[late]
+    speakers = (
+        state.names["speaker"].codes[start:]
+        if len(late) == len(fresh)
+        else state.names["speaker"].codes[late]
+    )
     present = np.flatnonzero(np.bincount(speakers[speakers >= 0]))
     population = Population(
         mask=mask.columns[0] if mask.size else None,

@@ -71,7 +71,11 @@ class _Table:
         """As many forms or more."""
         found = _Table(size)
         held = len(self.known)
-        found.vectors[:held], found.norms[:held], found.known[:held] = self.vectors, self.norms, self.known
+        found.vectors[:held], found.norms[:held], found.known[:held] = (
+            self.vectors,
+            self.norms,
+            self.known,
+        )
         return found
 
 
@@ -105,7 +109,9 @@ class WordVectors:
         np.maximum(nearest, 0.0, out=nearest)
         found = np.zeros(len(counts))
         share = asked.weight / asked.weight.sum()
-        found[some] = (nearest * share[:, None]).cumsum(axis=0)[-1]  # word by word: a sum may be taken in another order
+        found[some] = (nearest * share[:, None]).cumsum(axis=0)[
+            -1
+        ]  # word by word: a sum may be taken in another order
         return found
 
     def _cosines(self, words: Words, asked: list[str], forms: Rows) -> Scores:
@@ -123,9 +129,15 @@ class WordVectors:
             # all at once: to encode costs as much as five words more
             fresh = load_embedder().embed([*words.written.names(missing), *strange])
             wide = fresh.astype(np.float32)
-            squares = np.vecdot(wide, wide).astype(np.float64)  # whole, below 2^24: exact in any order
+            squares = np.vecdot(wide, wide).astype(
+                np.float64
+            )  # whole, below 2^24: exact in any order
             lengths = np.sqrt(np.maximum(squares, 1.0))
-            table.vectors[missing], table.norms[missing], table.known[missing] = fresh[:count], lengths[:count], True
+            table.vectors[missing], table.norms[missing], table.known[missing] = (
+                fresh[:count],
+                lengths[:count],
+                True,
+            )
         vectors, norms = table.vectors[own].astype(np.float32), table.norms[own]
         if strange:
             vectors[own < 0], norms[own < 0] = fresh[count:], lengths[count:]
@@ -181,7 +193,9 @@ class SpeakerNames:
                 self._codes.setdefault(word, set()).add(code)
         self._known = len(vocabulary)
 
-    def find(self, text: str, vocabulary: list[str], present: NDArray[np.int64]) -> NDArray[np.int32]:
+    def find(
+        self, text: str, vocabulary: list[str], present: NDArray[np.int64]
+    ) -> NDArray[np.int32]:
         """The codes of those speakers ``present`` whom ``text`` names."""
         if len(vocabulary) < self._known:
             self._codes, self._known = {}, 0
@@ -213,7 +227,9 @@ class QuestionFeatures:
         self.embedder, self._word_vectors = embedder, word_vectors
         self.at, self.now = question.at, np.asarray(question.at, dtype=np.float64)
         given = question.vector
-        self.vector: NDArray[np.int8] = embedder.embed([question.text])[0] if given is None else given
+        self.vector: NDArray[np.int8] = (
+            embedder.embed([question.text])[0] if given is None else given
+        )
         settings = pack.settings
         self._k1, self._b = float(settings["bm25-k1"]), float(settings["bm25-b"])
         self.words = words = state.words_in(str(settings["language"]))
@@ -223,11 +239,15 @@ class QuestionFeatures:
         self.signs = signs_of(words.language)
         """What a query in this language shows."""
         self._near: tuple[Rows, Scores] = np.empty(0, dtype=np.int64), np.empty(0)
-        self.named = speakers.find(question.text, state.names["speaker"].vocabulary, population.speakers)
+        self.named = speakers.find(
+            question.text, state.names["speaker"].vocabulary, population.speakers
+        )
         """The codes of the speakers that it names."""
         self.triggered = population.among(triggers.called(state, question.text))
         """The rows that take part and have a trigger in it, ascending."""
-        self.spans: tuple[Span, ...] = named_dates(question.text, self.at) if len(population.rows) else ()
+        self.spans: tuple[Span, ...] = (
+            named_dates(question.text, self.at) if len(population.rows) else ()
+        )
         """The days that it names."""
         if self.spans:
             self.spans = named_dates(question.text, self.at, population.newest(state))
@@ -282,7 +302,9 @@ class QuestionFeatures:
             cosine = vectors.similarity(self.vector, among, key=population.key if every else None)
             self._near = rows, cosine
             return rows[best(cosine, count)]
-        found, cosine = vectors.top(self.vector, count, **(population.search if every else {"rows": rows}))
+        found, cosine = vectors.top(
+            self.vector, count, **(population.search if every else {"rows": rows})
+        )
         order = np.argsort(found)
         self._near = found[order], cosine[order]
         return found
@@ -304,7 +326,11 @@ class QuestionFeatures:
     @cached_property
     def content(self) -> Content:
         """What the query is about."""
-        query, names, only_ask = self.query, self.population.names(self.state), self.signs.words["only-ask"]
+        query, names, only_ask = (
+            self.query,
+            self.population.names(self.state),
+            self.signs.words["only-ask"],
+        )
         known = len(query.terms)
         frequency = [*self.matches.hits.frequency.tolist(), *[0] * (len(query.words) - known)]
         kept = [
@@ -314,7 +340,9 @@ class QuestionFeatures:
         ]
         terms = np.array([place for place in kept if place < known], dtype=np.int64)
         counts = np.array([frequency[place] for place in kept], dtype=np.int64)
-        return Content([query.words[place] for place in kept], terms, idf(counts, len(self.population.rows)))
+        return Content(
+            [query.words[place] for place in kept], terms, idf(counts, len(self.population.rows))
+        )
 
     @cached_property
     def names(self) -> Rows:
@@ -335,7 +363,12 @@ class QuestionFeatures:
         short[long] = False
         forms_inside, _, counts_inside = passages.words.written.held(inside)
         own = np.concatenate((forms[short.repeat(counts)], forms_inside))
-        scores = late(self.words, (own, np.concatenate((counts[short], counts_inside))), self.content, self.names)
+        scores = late(
+            self.words,
+            (own, np.concatenate((counts[short], counts_inside))),
+            self.content,
+            self.names,
+        )
         found = np.empty(len(rows))
         found[short] = scores[: len(rows) - len(long)]
         found[long] = np.maximum.reduceat(scores[len(rows) - len(long) :], starts)
@@ -361,7 +394,14 @@ class QuestionFeatures:
         """BM25 of the sessions with these codes; 0 for a memory without a session."""
         sessions = self._lengths.sessions
         codes, place = compact(contexts.astype(np.int64) + 1)
-        scores = group_scores(self.matches.hits, self.state.contexts.codes, sessions, codes - 1, k1=self._k1, b=self._b)
+        scores = group_scores(
+            self.matches.hits,
+            self.state.contexts.codes,
+            sessions,
+            codes - 1,
+            k1=self._k1,
+            b=self._b,
+        )
         return scores[place]
 
 
@@ -437,7 +477,9 @@ class EntityNames:
         np.maximum.at(cosine, known.roots, known.vectors.similarity(asked.vector))
         near = cosine.copy()
         for place in _named(known, asked.question.text, asked.words.stop_words):
-            near[known.roots[place]] = 2.0 + cosine[known.roots[place]]  # before all that are not named
+            near[known.roots[place]] = (
+                2.0 + cosine[known.roots[place]]
+            )  # before all that are not named
         near[known.nodes < 0] = -np.inf
         chosen = _mentioned(asked, known.nodes, near, count)
         nearness = np.where(near[chosen] > 1.0, 1.0, self._embedder.closeness(cosine[chosen]))
@@ -462,10 +504,14 @@ class EntityNames:
             known.nodes, known.seen = NO_ENTITIES.nodes, -1
             known.version = entities.version
         elif fresh:
-            known.roots = np.concatenate((known.roots, [entities.root(n) for n in entities.owners[known.size :]]))
+            known.roots = np.concatenate(
+                (known.roots, [entities.root(n) for n in entities.owners[known.size :]])
+            )
         known.size += len(fresh)
         if known.seen != state.nodes.count("entity") or len(known.nodes) < len(entities):
-            known.nodes = np.concatenate((known.nodes, np.full(len(entities) - len(known.nodes), -1)))
+            known.nodes = np.concatenate(
+                (known.nodes, np.full(len(entities) - len(known.nodes), -1))
+            )
             absent = np.flatnonzero(known.nodes < 0)
             names = (entities.entries[number].name for number in absent.tolist())
             known.nodes[absent] = state.nodes.find("entity", names)
@@ -475,7 +521,9 @@ class EntityNames:
 
 def _named(known: _Known, question: str, stop_words: frozenset[str]) -> Iterator[int]:
     """The names that stand in a question, in any case; a name that is a stop word is not meant."""
-    pieces = _pieces(unicodedata.normalize("NFC", unicodedata.normalize("NFD", question).casefold()))
+    pieces = _pieces(
+        unicodedata.normalize("NFC", unicodedata.normalize("NFD", question).casefold())
+    )
     for start, piece in enumerate(pieces):
         for length in known.lengths.get(piece, ()):
             name = tuple(pieces[start : start + length])

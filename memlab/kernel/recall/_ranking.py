@@ -127,8 +127,12 @@ def rank_all(
         depth=depth,
     )
     front = able[taken]
-    hidden = {int(able[place]): [int(able[other]) for other in others] for place, others in behind.items()}
-    place = np.zeros(len(scores), dtype=np.int8)  # 0: by score, -1: in front, 1: behind another, 2: no score
+    hidden = {
+        int(able[place]): [int(able[other]) for other in others] for place, others in behind.items()
+    }
+    place = np.zeros(
+        len(scores), dtype=np.int8
+    )  # 0: by score, -1: in front, 1: behind another, 2: no score
     place[plain.order[plain.showable :]] = 2
     place[[other for others in hidden.values() for other in others]] = 1
     place[front] = -1
@@ -172,13 +176,17 @@ def _taken(
     return taken, behind
 
 
-def _closeness_to(matrix: NDArray[np.float64], closeness: Callable[[Scores], Scores]) -> Callable[[int], Scores]:
+def _closeness_to(
+    matrix: NDArray[np.float64], closeness: Callable[[Scores], Scores]
+) -> Callable[[int], Scores]:
     """The closeness of every row to one of them: of few rows all at once, at half the cost of one by one."""
     if len(matrix) <= _AT_ONCE:
         whole = closeness(cosines(matrix))
         return lambda first: whole[first]
     squares = np.vecdot(matrix, matrix)
-    return lambda first: closeness(_divide(np.vecdot(matrix, matrix[first]), np.sqrt(squares * squares[first])))
+    return lambda first: closeness(
+        _divide(np.vecdot(matrix, matrix[first]), np.sqrt(squares * squares[first]))
+    )
 
 
 def cosines(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -282,7 +290,9 @@ class _Taken:
             "session-taken": lambda: self._same(self._contexts, waiting),
             "speaker-taken": lambda: self._same(self._speakers, waiting),
             "tokens": lambda: _with_nulls(self._costs[waiting]),
-            "budget": lambda: _with_nulls(np.full(len(waiting), self._budget - self._costs[self.places].sum())),
+            "budget": lambda: _with_nulls(
+                np.full(len(waiting), self._budget - self._costs[self.places].sum())
+            ),
         }
 
     def _same(self, codes: NDArray[np.int32], waiting: Places) -> Scores:
@@ -370,7 +380,10 @@ def chance_of(seed: int, state: int) -> np.random.Generator:
 def _begin(chance: np.random.Generator, seed: int, state: int) -> np.random.Generator:
     chance.bit_generator.state = {
         "bit_generator": "Philox",
-        "state": {"counter": np.array([0, 0, 0, state], dtype=np.uint64), "key": np.array([seed, 0], dtype=np.uint64)},
+        "state": {
+            "counter": np.array([0, 0, 0, state], dtype=np.uint64),
+            "key": np.array([seed, 0], dtype=np.uint64),
+        },
         "buffer": _EMPTY,
         "buffer_pos": 4,
         "has_uint32": 0,
@@ -461,7 +474,9 @@ def _shares(pack: Pack, pool: Candidates | Features, band: Places, limit: int) -
         if isinstance(pool, Candidates):
             weights, nulls = pool.ask_some(policy, band, given)
         else:
-            weights, nulls = policy.arrays(columns(pool, policy, given=given, at=band), order=np.arange(len(band)))
+            weights, nulls = policy.arrays(
+                columns(pool, policy, given=given, at=band), order=np.arange(len(band))
+            )
     except PolicyError as error:
         # What a policy over lists meets is known only now. A recall answers all the same; it explores nothing.
         warn_caller(f"No probe was drawn. {error}")
@@ -479,7 +494,9 @@ def _shares(pack: Pack, pool: Candidates | Features, band: Places, limit: int) -
 
 def _draw(share: Scores, chance: np.random.Generator) -> int:
     edges = np.cumsum(share)
-    return int(min(np.searchsorted(edges, chance.random() * edges[-1], side="right"), len(share) - 1))
+    return int(
+        min(np.searchsorted(edges, chance.random() * edges[-1], side="right"), len(share) - 1)
+    )
 
 
 def _gumbel_top(share: Scores, count: int, chance: np.random.Generator) -> tuple[Places, float]:
@@ -524,7 +541,11 @@ class Opposed:
 
 
 def draw_challenge(
-    head: Places, opposed: Sequence[Places], count: int, challenges: Sequence[Challenge], chance: np.random.Generator
+    head: Places,
+    opposed: Sequence[Places],
+    count: int,
+    challenges: Sequence[Challenge],
+    chance: np.random.Generator,
 ) -> tuple[Places, Places, Scores, int, int]:
     """What is shown, which of it by chance, the probability of each of ``count`` candidates, the most draws, and whose.
 
@@ -547,7 +568,13 @@ def _whole(
         propensity[one] += share
     whose = int(chance.integers(len(heads))) if rate == 1 or chance.random() < rate else 0
     most = max(len(np.setdiff1d(one, heads[0])) for one in heads)
-    return heads[whose], np.setdiff1d(heads[whose], heads[0]), np.minimum(propensity, 1.0), most, whose
+    return (
+        heads[whose],
+        np.setdiff1d(heads[whose], heads[0]),
+        np.minimum(propensity, 1.0),
+        most,
+        whose,
+    )
 
 
 def shares(challengers: int, rate: float) -> Scores:
@@ -562,7 +589,11 @@ def shares(challengers: int, rate: float) -> Scores:
 
 
 def _extra(
-    head: Places, opposed: Sequence[Places], count: int, challenges: Sequence[Challenge], chance: np.random.Generator
+    head: Places,
+    opposed: Sequence[Places],
+    count: int,
+    challenges: Sequence[Challenge],
+    chance: np.random.Generator,
 ) -> tuple[Places, Places, Scores, int]:
     propensity = np.zeros(count)
     propensity[head] = 1.0
@@ -591,7 +622,10 @@ def _lot(
     for one in (head, *opposed):
         best[one] = np.minimum(best[one], np.arange(len(one)))
         votes[one] += 1
-    sure, free = np.flatnonzero(votes == 1 + len(opposed)), np.flatnonzero((votes > 0) & (votes <= len(opposed)))
+    sure, free = (
+        np.flatnonzero(votes == 1 + len(opposed)),
+        np.flatnonzero((votes > 0) & (votes <= len(opposed))),
+    )
     draws = len(head) - len(sure)
     propensity = np.zeros(count)
     propensity[sure] = 1.0
@@ -618,7 +652,9 @@ def inclusion(weights: Scores, draws: int) -> Scores:
     sure = np.zeros(len(weights), dtype=np.bool_)
     while True:
         rest = ~sure
-        share[rest] = (draws - sure.sum()) * weights[rest] / weights[rest].sum() if rest.any() else 0.0
+        share[rest] = (
+            (draws - sure.sum()) * weights[rest] / weights[rest].sum() if rest.any() else 0.0
+        )
         over = rest & (share >= 1)
         if not over.any():
             return share
@@ -630,10 +666,14 @@ def _systematic(share: Scores, chance: np.random.Generator) -> Places:
     order = chance.permutation(len(share))
     ends = np.cumsum(share[order])
     points = chance.random() + np.arange(round(float(ends[-1])))
-    return np.asarray(order[np.minimum(np.searchsorted(ends, points, side="right"), len(order) - 1)])
+    return np.asarray(
+        order[np.minimum(np.searchsorted(ends, points, side="right"), len(order) - 1)]
+    )
 
 
-def describe_challenge(opposed: Sequence[Opposed], design: str, draws: int, whose: int, live: Places) -> dict[str, Any]:
+def describe_challenge(
+    opposed: Sequence[Opposed], design: str, draws: int, whose: int, live: Places
+) -> dict[str, Any]:
     """What a slate says of a challenge: the heads by memory ids; of an A/B, whose was shown, and the probabilities."""
     drawn = {}
     if design == "ab" and opposed:
@@ -645,7 +685,8 @@ def describe_challenge(opposed: Sequence[Opposed], design: str, draws: int, whos
         "draws": draws,
         "live": (live + 1).tolist(),
         "heads": {
-            one.challenge.name: {"hash": one.challenge.pack.hash, "ids": (one.rows + 1).tolist()} for one in opposed
+            one.challenge.name: {"hash": one.challenge.pack.hash, "ids": (one.rows + 1).tolist()}
+            for one in opposed
         },
     }
 

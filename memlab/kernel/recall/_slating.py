@@ -71,11 +71,15 @@ def _numbers(plan: Plan, pool: Candidates) -> dict[str, Table]:
     return dict(zip((*numeric, *tests), table, strict=True))
 
 
-def _duplicates(ids: Rows, places: Rows, behind: dict[int, list[int]]) -> dict[int, tuple[int, ...]]:
+def _duplicates(
+    ids: Rows, places: Rows, behind: dict[int, list[int]]
+) -> dict[int, tuple[int, ...]]:
     """The near-duplicates for which each one shown stands, by ids."""
     if not behind:
         return {}
-    return {int(ids[place]): _ids(ids, behind[place]) for place in places.tolist() if place in behind}
+    return {
+        int(ids[place]): _ids(ids, behind[place]) for place in places.tolist() if place in behind
+    }
 
 
 def _ids(ids: Rows, places: Sequence[int]) -> tuple[int, ...]:

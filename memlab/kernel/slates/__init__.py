@@ -9,7 +9,15 @@ Evaluation needs nothing else; a lab is one way to get a log.
 
 from memlab.kernel.slates._foreign import WIDE
 from memlab.kernel.slates._schema import ATTRIBUTED, SAMPLERS, TABLES
-from memlab.kernel.slates._segments import THINNED, Sealed, SealedLog, Segment, read_slates, seal, thin_parts
+from memlab.kernel.slates._segments import (
+    THINNED,
+    Sealed,
+    SealedLog,
+    Segment,
+    read_slates,
+    seal,
+    thin_parts,
+)
 from memlab.kernel.slates._slate import (
     BLOB_FORMAT,
     FORMAT,

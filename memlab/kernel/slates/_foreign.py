@@ -60,7 +60,9 @@ def taken(frame: object, table: str) -> pl.DataFrame:
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
     if not isinstance(frame, pl.DataFrame):
-        raise InputError(f"{table}: a Polars DataFrame or LazyFrame is needed, not {type(frame).__name__}.")
+        raise InputError(
+            f"{table}: a Polars DataFrame or LazyFrame is needed, not {type(frame).__name__}."
+        )
     return frame if ROW in frame.columns else frame.with_row_index(ROW)
 
 
@@ -82,7 +84,9 @@ class Labels:
         if rows.is_empty():
             return
         first = rows.sort(ROW).row(0, named=True)
-        ids = ", ".join(f"{self.column(table, name)} {brief(first[name])}" for name in IDS if name in first)
+        ids = ", ".join(
+            f"{self.column(table, name)} {brief(first[name])}" for name in IDS if name in first
+        )
         reason = why if isinstance(why, str) else why(first)
         more = f" {rows.height - 1:,} more rows have this fault." if rows.height > 1 else ""
         raise DatasetError(f"{self.table(table)}, row {first[ROW]} ({ids}): {reason}.{more}")
@@ -96,7 +100,9 @@ class Labels:
                 known = [name for name in frame.columns if name != ROW]
                 raise UnknownName(f"column of {self.table(table)} named", column, known)
 
-    def cast(self, table: str, frame: pl.DataFrame, kinds: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    def cast(
+        self, table: str, frame: pl.DataFrame, kinds: Mapping[str, pl.DataType]
+    ) -> pl.DataFrame:
         """The columns in their declared types, those that are absent as nulls; a value that does not fit is refused."""
         columns = []
         for name, kind in kinds.items():
@@ -129,20 +135,26 @@ class Labels:
             f"Cast it first, as in frame.with_columns(pl.col({self.column(table, name)!r}).cast(pl.Int64))."
         )
 
-    def _converted(self, table: str, frame: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
+    def _converted(
+        self, table: str, frame: pl.DataFrame, name: str, kind: pl.DataType
+    ) -> pl.Series:
         before = frame[name]
         label = self.column(table, name)
         text = before.dtype in (pl.String, pl.Categorical, pl.Enum)
         plain = before.dtype.is_numeric() or before.dtype in (pl.Boolean, pl.Null)
         if not plain and not (text and kind != pl.Boolean):
-            raise InputError(f"{self.table(table)}: {label} is {before.dtype}, and has to be {kind}.")
+            raise InputError(
+                f"{self.table(table)}: {label} is {before.dtype}, and has to be {kind}."
+            )
         # a category would be cast by its code
         after = (before.cast(pl.String) if text else before).cast(kind, strict=False)
         wrong = after.is_null() & before.is_not_null()
         if before.dtype.is_numeric() and kind in (pl.Int64, pl.Boolean):
             wrong |= (after.cast(before.dtype, strict=False) != before).fill_null(False)
         self.refuse(
-            table, frame.filter(wrong), lambda row: f"{label} is {brief(row[name])}, which is no {_WORDS[kind]}"
+            table,
+            frame.filter(wrong),
+            lambda row: f"{label} is {brief(row[name])}, which is no {_WORDS[kind]}",
         )
         return after.alias(name)
 
@@ -192,7 +204,11 @@ _PAIR = list(IDS)
 
 
 def propensities(
-    decisions: pl.DataFrame, candidates: pl.DataFrame, exposures: pl.DataFrame, labels: Labels, notes: list[str]
+    decisions: pl.DataFrame,
+    candidates: pl.DataFrame,
+    exposures: pl.DataFrame,
+    labels: Labels,
+    notes: list[str],
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The tables with the sampler of every decision, and with every propensity that can be told.
 
@@ -202,14 +218,18 @@ def propensities(
     _check_range("exposures", exposures, labels)
     _check_range("candidates", candidates, labels)
     top = pl.col("propensity").clip(upper_bound=1.0)
-    exposures, candidates = _agreed(exposures.with_columns(top), candidates.with_columns(top), labels)
+    exposures, candidates = _agreed(
+        exposures.with_columns(top), candidates.with_columns(top), labels
+    )
     decisions = _sampled(decisions, exposures, labels)
     samplers = decisions.select("decision", "sampler")
     shown = exposures.join(samplers, on="decision", how="left", maintain_order="left")
     pool = candidates.join(samplers, on="decision", how="left", maintain_order="left")
     pool, shown = _certain(pool, shown, labels)
     _check_complete(pool, shown, labels)
-    unseen = pool.filter(pl.col("propensity").is_null() & ~pl.col("#shown") & (pl.col("sampler") != "unknown"))
+    unseen = pool.filter(
+        pl.col("propensity").is_null() & ~pl.col("#shown") & (pl.col("sampler") != "unknown")
+    )
     if unseen.height:
         notes.append(
             f"{unseen.height:,} candidates that were not shown have no propensity: "
@@ -239,10 +259,15 @@ def _check_range(table: str, frame: pl.DataFrame, labels: Labels) -> None:
         refuse(p == 0, f"it was shown with {label} 0, which cannot be")
 
 
-def _agreed(exposures: pl.DataFrame, candidates: pl.DataFrame, labels: Labels) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _agreed(
+    exposures: pl.DataFrame, candidates: pl.DataFrame, labels: Labels
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     label = labels.column("exposures", "propensity")
     shown = exposures.join(
-        candidates.select(*IDS, pl.col("propensity").alias("#pool")), on=_PAIR, how="left", maintain_order="left"
+        candidates.select(*IDS, pl.col("propensity").alias("#pool")),
+        on=_PAIR,
+        how="left",
+        maintain_order="left",
     )
     labels.refuse_where(
         "exposures",
@@ -250,11 +275,18 @@ def _agreed(exposures: pl.DataFrame, candidates: pl.DataFrame, labels: Labels) -
         (pl.col("propensity") - pl.col("#pool")).abs() > SLACK,
         lambda row: f"{label} is {row['propensity']:g}, and {row['#pool']:g} among the candidates",
     )
-    labels.refuse_where("exposures", shown, pl.col("#pool") == 0, f"it was shown with {label} 0, which cannot be")
+    labels.refuse_where(
+        "exposures", shown, pl.col("#pool") == 0, f"it was shown with {label} 0, which cannot be"
+    )
     here, there = pl.col("propensity").is_null(), pl.col("#pool").is_null()
-    for table, frame, gap in (("exposures", exposures, here & ~there), ("candidates", candidates, there & ~here)):
+    for table, frame, gap in (
+        ("exposures", exposures, here & ~there),
+        ("candidates", candidates, there & ~here),
+    ):
         if frame["propensity"].null_count() < frame.height:
-            labels.refuse_where("exposures", shown, gap, f"{label} is missing in {labels.table(table)}")
+            labels.refuse_where(
+                "exposures", shown, gap, f"{label} is missing in {labels.table(table)}"
+            )
     shown = shown.with_columns(pl.coalesce("propensity", "#pool").alias("propensity")).drop("#pool")
     marks = shown.select(*IDS, pl.col("propensity").alias("#p"), pl.lit(True).alias("#shown"))
     pool = candidates.join(marks, on=_PAIR, how="left", maintain_order="left")
@@ -273,7 +305,10 @@ def _sampled(decisions: pl.DataFrame, exposures: pl.DataFrame, labels: Labels) -
     if 0 < missing < theirs.height:
         label = labels.column("exposures", "propensity")
         labels.refuse_where(
-            "exposures", theirs, pl.col("propensity").is_null(), f"{label} is missing, though others have it"
+            "exposures",
+            theirs,
+            pl.col("propensity").is_null(),
+            f"{label} is missing, though others have it",
         )
     if missing:
         sampler = "unknown"
@@ -282,7 +317,9 @@ def _sampled(decisions: pl.DataFrame, exposures: pl.DataFrame, labels: Labels) -
     return decisions.with_columns(pl.col("sampler").fill_null(sampler))
 
 
-def _certain(pool: pl.DataFrame, shown: pl.DataFrame, labels: Labels) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _certain(
+    pool: pl.DataFrame, shown: pl.DataFrame, labels: Labels
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Of deterministic decisions what was shown was certain, and the rest impossible."""
     sure = pl.col("sampler") == "deterministic"
     label = labels.column("candidates", "propensity")
@@ -296,7 +333,9 @@ def _certain(pool: pl.DataFrame, shown: pl.DataFrame, labels: Labels) -> tuple[p
         "candidates",
         pool,
         sure & ~pl.col("#shown") & (pl.col("propensity") != 0),
-        lambda row: f"the decision is deterministic and did not show it, and {label} is {row['propensity']:g}, not 0",
+        lambda row: (
+            f"the decision is deterministic and did not show it, and {label} is {row['propensity']:g}, not 0"
+        ),
     )
     labels.refuse_where(
         "candidates",
@@ -306,7 +345,9 @@ def _certain(pool: pl.DataFrame, shown: pl.DataFrame, labels: Labels) -> tuple[p
     )
     follows = pl.when(sure).then(pl.col("#shown").cast(pl.Float64))
     pool = pool.with_columns(pl.coalesce("propensity", follows).alias("propensity"))
-    shown = shown.with_columns(pl.coalesce("propensity", pl.when(sure).then(1.0)).alias("propensity"))
+    shown = shown.with_columns(
+        pl.coalesce("propensity", pl.when(sure).then(1.0)).alias("propensity")
+    )
     return pool, shown
 
 
@@ -321,7 +362,9 @@ def _check_complete(pool: pl.DataFrame, shown: pl.DataFrame, labels: Labels) -> 
         lambda row: f"{label} is missing, and the sampler is {row['sampler']}",
     )
     labels.refuse(
-        "exposures", missing.join(known, on="decision", how="semi"), f"{label} is missing, though others have it"
+        "exposures",
+        missing.join(known, on="decision", how="semi"),
+        f"{label} is missing, though others have it",
     )
     rest = pool.filter(~pl.col("#shown"))
     some = rest.filter(p.is_not_null()).select("decision").unique()
@@ -332,7 +375,9 @@ def _check_complete(pool: pl.DataFrame, shown: pl.DataFrame, labels: Labels) -> 
         lambda row: f"{label} is missing, and the sampler is {row['sampler']}",
     )
     labels.refuse(
-        "candidates", gaps.join(some, on="decision", how="semi"), f"{label} is missing, though others have it"
+        "candidates",
+        gaps.join(some, on="decision", how="semi"),
+        f"{label} is missing, though others have it",
     )
 
 
@@ -374,11 +419,17 @@ def checked(
     tables = _without_empty(tables, empty, labels, notes)
     candidates = _ranked(_checked_scores(tables["candidates"], policies, labels), labels)
     exposures = _placed(tables["exposures"], labels)
-    decisions, candidates, exposures = propensities(tables["decisions"], candidates, exposures, labels, notes)
+    decisions, candidates, exposures = propensities(
+        tables["decisions"], candidates, exposures, labels, notes
+    )
     decisions = _completed(decisions, candidates, exposures, labels)
     feedback = _rewarded(tables["feedback"], reward_range, labels)
     feedback = one_feedback(feedback, duplicates, labels, notes)
-    features = [name for name in candidates.columns if name not in CANDIDATES and name != ROW and name not in policies]
+    features = [
+        name
+        for name in candidates.columns
+        if name not in CANDIDATES and name != ROW and name not in policies
+    ]
     last = [name for name in CANDIDATES if name not in IDS]
     extra = [name for name in decisions.columns if name not in DECISIONS and name != ROW]
     return Checked(
@@ -391,14 +442,21 @@ def checked(
 
 
 def _check_choices(reward_range: tuple[float, float] | None, duplicates: str, empty: str) -> None:
-    for name, value, known in (("duplicates", duplicates, get_args(Duplicates)), ("empty", empty, get_args(Empty))):
+    for name, value, known in (
+        ("duplicates", duplicates, get_args(Duplicates)),
+        ("empty", empty, get_args(Empty)),
+    ):
         if value not in known:
             raise UnknownName(f"value of {name}=", value, known)
-    if reward_range is not None and not (len(reward_range) == 2 and reward_range[0] < reward_range[1]):
+    if reward_range is not None and not (
+        len(reward_range) == 2 and reward_range[0] < reward_range[1]
+    ):
         raise InputError(f"reward_range is a pair (least, greatest), not {reward_range!r}.")
 
 
-def _typed(name: str, frame: pl.DataFrame, policies: Sequence[str], labels: Labels, notes: list[str]) -> pl.DataFrame:
+def _typed(
+    name: str, frame: pl.DataFrame, policies: Sequence[str], labels: Labels, notes: list[str]
+) -> pl.DataFrame:
     schema = TABLES[name]
     labels.require(name, frame, "decision", *(() if name == "decisions" else ("memory_id",)))
     if name == "feedback" and "reward" not in frame.columns:
@@ -408,9 +466,15 @@ def _typed(name: str, frame: pl.DataFrame, policies: Sequence[str], labels: Labe
     if name == "candidates":
         for policy in policies:
             if policy in schema:
-                raise InputError(f"The policy {policy!r} has the name of a column of the log; rename it.")
+                raise InputError(
+                    f"The policy {policy!r} has the name of a column of the log; rename it."
+                )
             labels.require(name, frame, policy)
-        more = {column: kind for column in others if (kind := _feature_type(frame.schema[column])) is not None}
+        more = {
+            column: kind
+            for column in others
+            if (kind := _feature_type(frame.schema[column])) is not None
+        }
         more |= dict.fromkeys(policies, pl.Float64())
         left = [column for column in others if column not in more]
     else:
@@ -432,7 +496,11 @@ def _feature_type(kind: pl.DataType) -> pl.DataType | None:
 
 def _check_ids(tables: dict[str, pl.DataFrame], labels: Labels) -> None:
     for name in IDS:
-        kinds = {table: frame.schema[name] for table, frame in tables.items() if name in frame.columns and len(frame)}
+        kinds = {
+            table: frame.schema[name]
+            for table, frame in tables.items()
+            if name in frame.columns and len(frame)
+        }
         if len(set(kinds.values())) > 1:
             shown = ", ".join(f"{kind} in {labels.table(table)}" for table, kind in kinds.items())
             raise InputError(f"{name} is {shown}; cast it to one type.")
@@ -440,7 +508,9 @@ def _check_ids(tables: dict[str, pl.DataFrame], labels: Labels) -> None:
         for table, frame in tables.items():
             if name not in frame.columns:
                 continue
-            labels.refuse_where(table, frame, pl.col(name).is_null(), f"{labels.column(table, name)} is missing")
+            labels.refuse_where(
+                table, frame, pl.col(name).is_null(), f"{labels.column(table, name)} is missing"
+            )
             tables[table] = frame.with_columns(pl.col(name).cast(kind))
 
 
@@ -451,20 +521,38 @@ def _check_decisions(decisions: pl.DataFrame, labels: Labels) -> None:
     def refuse(bad: pl.Expr, why: Any) -> None:
         labels.refuse_where("decisions", decisions, bad, why)
 
-    refuse(pl.col("format") < FORMAT, lambda row: f"format {row['format']} is an older schema; this is {FORMAT}")
-    refuse(pl.col("format") > FORMAT, lambda row: f"format {row['format']} is a later schema; this is {FORMAT}")
+    refuse(
+        pl.col("format") < FORMAT,
+        lambda row: f"format {row['format']} is an older schema; this is {FORMAT}",
+    )
+    refuse(
+        pl.col("format") > FORMAT,
+        lambda row: f"format {row['format']} is a later schema; this is {FORMAT}",
+    )
     refuse(~pl.col("decision").is_first_distinct(), "the decision stands twice")
     refuse(
         pl.col("sampler").is_not_null() & ~pl.col("sampler").is_in(SAMPLERS),
-        lambda row: f"there is no sampler {brief(row['sampler'])}. {did_you_mean(row['sampler'], SAMPLERS)[:-1]}",
+        lambda row: (
+            f"there is no sampler {brief(row['sampler'])}. {did_you_mean(row['sampler'], SAMPLERS)[:-1]}"
+        ),
     )
-    refuse(pl.col("limit") < 1, lambda row: f"{say('limit')} is {row['limit']}, and has to be at least 1")
+    refuse(
+        pl.col("limit") < 1,
+        lambda row: f"{say('limit')} is {row['limit']}, and has to be at least 1",
+    )
     refuse(pl.col("kappa").is_nan(), "kappa is NaN")
     for column in ("at", "limit"):
         if decisions[column].null_count() < decisions.height:
-            refuse(pl.col(column).is_null(), f"{say(column)} is missing, though other decisions have it")
+            refuse(
+                pl.col(column).is_null(),
+                f"{say(column)} is missing, though other decisions have it",
+            )
     for column in ("fingerprints", "settings", "filters"):
-        wrong = [value for value in decisions[column].unique().drop_nulls().to_list() if not _is_object(value)]
+        wrong = [
+            value
+            for value in decisions[column].unique().drop_nulls().to_list()
+            if not _is_object(value)
+        ]
         refuse(pl.col(column).is_in(wrong), f"{column} is no JSON object")
 
 
@@ -477,13 +565,24 @@ def _is_object(text: str) -> bool:
 
 def _check_belonging(tables: Mapping[str, pl.DataFrame], labels: Labels) -> None:
     """Every row has its decision, once; what was shown was a candidate, and what was judged was shown."""
-    decisions, candidates, exposures = tables["decisions"], tables["candidates"], tables["exposures"]
+    decisions, candidates, exposures = (
+        tables["decisions"],
+        tables["candidates"],
+        tables["exposures"],
+    )
     for name in ("candidates", "exposures", "feedback"):
         stray = tables[name].join(decisions, on="decision", how="anti")
         labels.refuse(name, stray, f"there is no such decision in {labels.table('decisions')}")
-    for name, what in (("candidates", "it is a candidate twice"), ("exposures", "it was shown twice")):
+    for name, what in (
+        ("candidates", "it is a candidate twice"),
+        ("exposures", "it was shown twice"),
+    ):
         labels.refuse(name, tables[name].filter(~pl.struct(_PAIR).is_first_distinct()), what)
-    labels.refuse("exposures", exposures.join(candidates, on=_PAIR, how="anti"), "it was shown, and is no candidate")
+    labels.refuse(
+        "exposures",
+        exposures.join(candidates, on=_PAIR, how="anti"),
+        "it was shown, and is no candidate",
+    )
     stray = tables["feedback"].join(exposures, on=_PAIR, how="anti")
     labels.refuse("feedback", stray, "it has feedback, and was never shown")
 
@@ -504,25 +603,41 @@ def _without_empty(
         notes.append(f"{blank.height:,} decisions showed nothing.")
         return tables
     notes.append(f"{blank.height:,} decisions that showed nothing were left out.")
-    return {name: frame.join(blank, on="decision", how="anti", maintain_order="left") for name, frame in tables.items()}
+    return {
+        name: frame.join(blank, on="decision", how="anti", maintain_order="left")
+        for name, frame in tables.items()
+    }
 
 
-def _checked_scores(candidates: pl.DataFrame, policies: Sequence[str], labels: Labels) -> pl.DataFrame:
+def _checked_scores(
+    candidates: pl.DataFrame, policies: Sequence[str], labels: Labels
+) -> pl.DataFrame:
     """The score of whoever logged is whole or absent; another policy never shows what it gives no score."""
     label = labels.column("candidates", "score")
     labels.refuse_where("candidates", candidates, pl.col("score").is_nan(), f"{label} is NaN")
     if candidates["score"].null_count() < candidates.height:
-        labels.refuse_where("candidates", candidates, pl.col("score").is_null(), f"{label} is missing")
-    return candidates.with_columns(pl.col(name).cast(pl.Float64).fill_nan(None) for name in policies)
+        labels.refuse_where(
+            "candidates", candidates, pl.col("score").is_null(), f"{label} is missing"
+        )
+    return candidates.with_columns(
+        pl.col(name).cast(pl.Float64).fill_nan(None) for name in policies
+    )
 
 
 def _ranked(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:
     ranks = candidates["rank"]
     if ranks.null_count() < ranks.len():
         labels.refuse_where("candidates", candidates, pl.col("rank").is_null(), "rank is missing")
-        labels.refuse_where("candidates", candidates, pl.col("rank") < 1, lambda row: f"rank is {row['rank']}, below 1")
+        labels.refuse_where(
+            "candidates",
+            candidates,
+            pl.col("rank") < 1,
+            lambda row: f"rank is {row['rank']}, below 1",
+        )
         twice = ~pl.struct("decision", "rank").is_first_distinct()
-        labels.refuse_where("candidates", candidates, twice, lambda row: f"rank {row['rank']} stands twice")
+        labels.refuse_where(
+            "candidates", candidates, twice, lambda row: f"rank {row['rank']} stands twice"
+        )
         return candidates
     if candidates["score"].null_count():
         return candidates
@@ -535,13 +650,20 @@ def _ranked(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:
 def _placed(exposures: pl.DataFrame, labels: Labels) -> pl.DataFrame:
     label = labels.column("exposures", "position")
     if exposures["position"].null_count() == exposures.height:
-        exposures = exposures.with_columns(position=pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("decision"))
+        exposures = exposures.with_columns(
+            position=pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("decision")
+        )
     labels.refuse_where("exposures", exposures, pl.col("position").is_null(), f"{label} is missing")
     labels.refuse_where(
-        "exposures", exposures, pl.col("position") < 1, lambda row: f"{label} is {row['position']}, below 1"
+        "exposures",
+        exposures,
+        pl.col("position") < 1,
+        lambda row: f"{label} is {row['position']}, below 1",
     )
     twice = ~pl.struct("decision", "position").is_first_distinct()
-    labels.refuse_where("exposures", exposures, twice, lambda row: f"{label} {row['position']} stands twice")
+    labels.refuse_where(
+        "exposures", exposures, twice, lambda row: f"{label} {row['position']} stands twice"
+    )
     given = pl.col("conditional")
     labels.refuse_where(
         "exposures",
@@ -556,7 +678,9 @@ def _completed(
     decisions: pl.DataFrame, candidates: pl.DataFrame, exposures: pl.DataFrame, labels: Labels
 ) -> pl.DataFrame:
     pools = candidates.group_by("decision").agg(pl.len().cast(pl.Int64).alias("#pool"))
-    heads = exposures.group_by("decision").agg((~pl.col("probe")).sum().cast(pl.Int64).clip(1).alias("#head"))
+    heads = exposures.group_by("decision").agg(
+        (~pl.col("probe")).sum().cast(pl.Int64).clip(1).alias("#head")
+    )
     known = decisions.join(pools, on="decision", how="left", maintain_order="left").with_columns(
         pl.col("#pool").fill_null(0)
     )
@@ -565,7 +689,9 @@ def _completed(
         "decisions",
         known,
         pl.col("candidates") != pl.col("#pool"),
-        lambda row: f"it had {row['candidates']:,} candidates, and {row['#pool']:,} are in the table",
+        lambda row: (
+            f"it had {row['candidates']:,} candidates, and {row['#pool']:,} are in the table"
+        ),
     )
     labels.refuse_where(
         "decisions",
@@ -582,7 +708,9 @@ def _completed(
     ).drop("#pool", "#head")
 
 
-def _rewarded(feedback: pl.DataFrame, reward_range: tuple[float, float] | None, labels: Labels) -> pl.DataFrame:
+def _rewarded(
+    feedback: pl.DataFrame, reward_range: tuple[float, float] | None, labels: Labels
+) -> pl.DataFrame:
     label = labels.column("feedback", "reward")
     labels.refuse_where(
         "feedback",
@@ -590,14 +718,18 @@ def _rewarded(feedback: pl.DataFrame, reward_range: tuple[float, float] | None, 
         pl.col("reward").is_nan(),
         f"{label} is NaN; where there was no feedback, leave the row out or the cell null",
     )
-    labels.refuse_where("feedback", feedback, pl.col("reward").is_infinite(), f"{label} is infinite")
+    labels.refuse_where(
+        "feedback", feedback, pl.col("reward").is_infinite(), f"{label} is infinite"
+    )
     known = ", ".join(OUTCOMES)
     judged = feedback.with_columns(reward_of("reward", "outcome"))
     labels.refuse_where(
         "feedback",
         judged,
         pl.col("reward").is_null(),
-        lambda row: f"{label} is missing, and the outcome {brief(row['outcome'])} is none of {known}",
+        lambda row: (
+            f"{label} is missing, and the outcome {brief(row['outcome'])} is none of {known}"
+        ),
     )
     if reward_range is not None:
         low, high = reward_range
@@ -696,16 +828,26 @@ def narrow(
         raise InputError(f"scores is a sequence of column names: scores=[{scores!r}].")
     roles: dict[str, dict[str, str]] = {
         "decisions": {"decision": decision, **_named(at=at, query=query, cluster=cluster)},
-        "candidates": {"decision": decision, "memory_id": item, **_named(score=score, propensity=propensity)},
+        "candidates": {
+            "decision": decision,
+            "memory_id": item,
+            **_named(score=score, propensity=propensity),
+        },
         "exposures": {"decision": decision, "memory_id": item, **_named(position=shown)},
-        "feedback": {"decision": decision, "memory_id": item, **_named(reward=reward, at=feedback_at)},
+        "feedback": {
+            "decision": decision,
+            "memory_id": item,
+            **_named(reward=reward, at=feedback_at),
+        },
     }
     if isinstance(limit, str):
         roles["decisions"]["limit"] = limit
     used = {name for role in roles.values() for name in role.values()}
     for name in wide.columns:
         table, _, column = name.partition(".")
-        if name not in used and (column in _PREFIXED.get(table, ()) or (table == "decision" and column)):
+        if name not in used and (
+            column in _PREFIXED.get(table, ()) or (table == "decision" and column)
+        ):
             roles[{"feedback": "feedback"}.get(table, f"{table}s")][column] = name
     labels = Labels(
         dict.fromkeys(roles, "frame"),
@@ -720,14 +862,26 @@ def narrow(
     if isinstance(limit, int):
         decisions = decisions.with_columns(limit=pl.lit(limit, dtype=pl.Int64))
     candidates = wide.select(
-        ROW, *(pl.col(name).alias(column) for column, name in roles["candidates"].items()), *chosen, *scores
+        ROW,
+        *(pl.col(name).alias(column) for column, name in roles["candidates"].items()),
+        *chosen,
+        *scores,
     )
     exposures = _exposures(wide, roles["exposures"], labels)
-    if limit is None and propensity is not None and wide.select((pl.col(propensity) < 1).any()).item():
+    if (
+        limit is None
+        and propensity is not None
+        and wide.select((pl.col(propensity) < 1).any()).item()
+    ):
         notes.append("No limit is given: a head is all that its recall showed, probes included.")
     feedback = _feedback(wide, roles["feedback"], exposures, labels, notes)
     return (
-        {"decisions": decisions, "candidates": candidates, "exposures": exposures, "feedback": feedback},
+        {
+            "decisions": decisions,
+            "candidates": candidates,
+            "exposures": exposures,
+            "feedback": feedback,
+        },
         labels,
         notes,
     )
@@ -740,7 +894,11 @@ def _named(**columns: str | None) -> dict[str, str]:
 def _features(wide: pl.DataFrame, used: set[str], features: Sequence[str] | None) -> list[str]:
     if features is None:
         left = [name for name in wide.columns if name not in used]
-        chosen = [name for name in left if wide.schema[name].is_numeric() or wide.schema[name] == pl.Boolean]
+        chosen = [
+            name
+            for name in left
+            if wide.schema[name].is_numeric() or wide.schema[name] == pl.Boolean
+        ]
     else:
         chosen = list(features)
     for name in chosen:
@@ -780,37 +938,60 @@ def _exposures(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -> pl.D
             f"frame: {label} is {kind}; it says what was shown, as a rank (null or 0: not shown) or Boolean."
         )
     position = pl.col("position")
-    labels.refuse_where("exposures", rows, position.is_nan() if kind.is_float() else pl.lit(False), f"{label} is NaN")
-    labels.refuse_where("exposures", rows, position < 0, lambda row: f"{label} is {row['position']}, below 0")
+    labels.refuse_where(
+        "exposures",
+        rows,
+        position.is_nan() if kind.is_float() else pl.lit(False),
+        f"{label} is NaN",
+    )
+    labels.refuse_where(
+        "exposures", rows, position < 0, lambda row: f"{label} is {row['position']}, below 0"
+    )
     ours = rows.filter(position.fill_null(0) != 0)
     return ours.sort(pl.col(ROW).first().over("decision"), position)
 
 
 def _feedback(
-    wide: pl.DataFrame, role: dict[str, str], exposures: pl.DataFrame, labels: Labels, notes: list[str]
+    wide: pl.DataFrame,
+    role: dict[str, str],
+    exposures: pl.DataFrame,
+    labels: Labels,
+    notes: list[str],
 ) -> pl.DataFrame:
     if "reward" not in role:
         return wide.clear().select(
-            ROW, *(pl.col(role[name]).alias(name) for name in IDS), pl.lit(None, dtype=pl.Float64).alias("reward")
+            ROW,
+            *(pl.col(role[name]).alias(name) for name in IDS),
+            pl.lit(None, dtype=pl.Float64).alias("reward"),
         )
     rows = wide.select(ROW, *(pl.col(name).alias(column) for column, name in role.items()))
     rows = labels.cast("feedback", rows, {"reward": FEEDBACK["reward"]})
     rows = rows.filter(pl.col("reward").is_not_null() & pl.col("reward").is_not_nan())
     unseen = rows.join(exposures, on=ROW, how="anti").filter(pl.col("reward") == 0)
     if unseen.height:
-        notes.append(f"{unseen.height:,} rows that were not shown have {role['reward']} 0: no feedback, and left out.")
+        notes.append(
+            f"{unseen.height:,} rows that were not shown have {role['reward']} 0: no feedback, and left out."
+        )
     return rows.join(unseen, on=ROW, how="anti", maintain_order="left")
 
 
 def widened(
-    tables: Sequence[pl.LazyFrame], *, features: Sequence[str], policies: Sequence[str], duplicates: Duplicates
+    tables: Sequence[pl.LazyFrame],
+    *,
+    features: Sequence[str],
+    policies: Sequence[str],
+    duplicates: Duplicates,
 ) -> pl.DataFrame:
     """One row a candidate, of the four tables of a log; see ``Slates.to_wide``."""
     decisions, candidates, exposures, feedback = pl.collect_all(tables)
     kind = candidates.schema["decision"]
     rows = feedback.filter(pl.col("decision").is_not_null()).with_row_index(ROW)
-    rows = one_feedback(rows.with_columns(source=pl.lit(None, dtype=pl.String)), duplicates, Labels())
-    judged = rows.join(feedback.with_row_index(ROW).select(ROW, "source"), on=ROW, how="left", suffix="_was")
+    rows = one_feedback(
+        rows.with_columns(source=pl.lit(None, dtype=pl.String)), duplicates, Labels()
+    )
+    judged = rows.join(
+        feedback.with_row_index(ROW).select(ROW, "source"), on=ROW, how="left", suffix="_was"
+    )
     judged = judged.select(
         pl.col("decision").cast(kind),
         "memory_id",
@@ -821,7 +1002,11 @@ def widened(
     placed = exposures.select(
         *IDS,
         pl.col("position").alias("shown"),
-        *(pl.col(name).alias(f"exposure.{name}") for name in EXPOSURES if name in _PREFIXED["exposure"]),
+        *(
+            pl.col(name).alias(f"exposure.{name}")
+            for name in EXPOSURES
+            if name in _PREFIXED["exposure"]
+        ),
     )
     whole = decisions.select(
         "decision",
@@ -835,7 +1020,9 @@ def widened(
     taken_names = {*WIDE.values(), *judged.columns, *placed.columns, *whole.columns}
     for name in (*features, *policies):
         if name in taken_names:
-            raise InputError(f"The feature {name!r} has the name of a column of the wide frame; rename it first.")
+            raise InputError(
+                f"The feature {name!r} has the name of a column of the wide frame; rename it first."
+            )
     wide = (
         candidates.rename({"rank": "candidate.rank"})
         .join(whole, on="decision", how="left", maintain_order="left")

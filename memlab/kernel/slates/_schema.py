@@ -90,5 +90,7 @@ TABLES: dict[str, dict[str, pl.DataType]] = {
 
 def reward_of(reward: str, outcome: str) -> pl.Expr:
     """The reward of each judgement, in place of ``reward``."""
-    worth = pl.col(outcome).replace_strict({"success": 1.0, "fail": 0.0}, default=None, return_dtype=pl.Float64)
+    worth = pl.col(outcome).replace_strict(
+        {"success": 1.0, "fail": 0.0}, default=None, return_dtype=pl.Float64
+    )
     return pl.coalesce(pl.col(reward), worth).alias(reward)

@@ -46,11 +46,36 @@ from memlab.errors import DamagedLab
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.embedding import SHIPPED_KNOTS
 from memlab.kernel.journal import digest_of_parts
-from memlab.kernel.schema import KINDS, PROVENANCES, SCOPES, SOURCES, SPEAKER_ROLES, STATUSES, VISIBILITIES
+from memlab.kernel.schema import (
+    KINDS,
+    PROVENANCES,
+    SCOPES,
+    SOURCES,
+    SPEAKER_ROLES,
+    STATUSES,
+    VISIBILITIES,
+)
 from memlab.kernel.slates._schema import CANDIDATES, DECISIONS, EXPOSURES, STAMP
-from memlab.kernel.slates._slate import FORMAT, Question, Slate, decode, is_sealed, number_series, same_slates
+from memlab.kernel.slates._slate import (
+    FORMAT,
+    Question,
+    Slate,
+    decode,
+    is_sealed,
+    number_series,
+    same_slates,
+)
 
-__all__ = ["KEPT_WHEN_THIN", "LogJournal", "Sealed", "SealedLog", "Segment", "read_slates", "seal", "thin_parts"]
+__all__ = [
+    "KEPT_WHEN_THIN",
+    "LogJournal",
+    "Sealed",
+    "SealedLog",
+    "Segment",
+    "read_slates",
+    "seal",
+    "thin_parts",
+]
 
 
 Floats = NDArray[np.float64]
@@ -66,7 +91,9 @@ _FORMAT = 1
 _PICKS = {"activation": ("seed", "received")}
 _AMONG = {"session-seed": "seed"}
 _LINES = {"closeness": "similarity"}
-_WORDS = frozenset((*KINDS, *PROVENANCES, *SCOPES, *SOURCES, *SPEAKER_ROLES, *STATUSES, *VISIBILITIES, None))
+_WORDS = frozenset(
+    (*KINDS, *PROVENANCES, *SCOPES, *SOURCES, *SPEAKER_ROLES, *STATUSES, *VISIBILITIES, None)
+)
 """The words that a segment may hold: those of memlab's own vocabularies, which tell of no memory."""
 
 _NEVER = np.iinfo(np.int64).min
@@ -104,7 +131,19 @@ class _Meta(msgspec.Struct):
 
 
 _OF_RECALL = (
-    *("decision", "at", "limit", "state", "seed", "kappa", "known", "wanted", "shown", "conditional", "probes"),
+    *(
+        "decision",
+        "at",
+        "limit",
+        "state",
+        "seed",
+        "kappa",
+        "known",
+        "wanted",
+        "shown",
+        "conditional",
+        "probes",
+    ),
     *("also", "challenge"),
 )
 
@@ -143,7 +182,12 @@ class Sealed(msgspec.Struct):
     def body(self) -> dict[str, Any]:
         """The event that tells of it."""
         digest = digest_of_parts(sorted(self.parts.items()))
-        return {"after": self.after, "upto": self.upto, "recalls": len(self.questions), "digest": digest}
+        return {
+            "after": self.after,
+            "upto": self.upto,
+            "recalls": len(self.questions),
+            "digest": digest,
+        }
 
 
 # -- sealing ----------------------------------------------------------------------------------------------------------
@@ -177,7 +221,10 @@ def seal(slates: Sequence[Slate], *, after: int) -> Sealed:
     ends = slates[0].decision, slates[-1].decision
     meta = _Meta(_FORMAT, after, ends[1], *ends, len(slates), kept, features, words)
     parts = {META: _squeezed(meta), RECALLS: _squeezed(_Recalls(**recalls))}
-    parts |= {name: _ENCODER.encode(column) for name, column in _columns_of(slates, features, words).items()}
+    parts |= {
+        name: _ENCODER.encode(column)
+        for name, column in _columns_of(slates, features, words).items()
+    }
     sealed = Sealed(after, ends[1], parts, questions)
     _compare(sealed, slates)
     return sealed
@@ -194,18 +241,24 @@ def _squeezed(value: Any) -> bytes:
     return _compressed(np.frombuffer(_ENCODER.encode(value), dtype=np.uint8))
 
 
-def _columns_of(slates: Sequence[Slate], features: Sequence[str], words: Sequence[str]) -> dict[str, Column]:
+def _columns_of(
+    slates: Sequence[Slate], features: Sequence[str], words: Sequence[str]
+) -> dict[str, Column]:
     sizes = [len(slate) for slate in slates]
     ids = np.concatenate([slate.ids for slate in slates])
     at = np.repeat(np.array([slate.at for slate in slates], dtype=np.int64), sizes)
     writer = _Writer(at, ids, sizes)
     columns: dict[str, Column] = {IDS: _ids_column(ids, sizes)}
     for name in features:
-        columns[name] = writer.column(name, np.concatenate([_numbers(slate, name) for slate in slates]))
+        columns[name] = writer.column(
+            name, np.concatenate([_numbers(slate, name) for slate in slates])
+        )
     columns["score"] = writer.column("score", np.concatenate([slate.scores for slate in slates]))
     ranks = np.concatenate([slate.ranking for slate in slates])
     columns["rank"] = writer.column("rank", ranks.astype(np.float64))
-    columns["propensity"] = writer.column("propensity", np.concatenate([slate.inclusion for slate in slates]))
+    columns["propensity"] = writer.column(
+        "propensity", np.concatenate([slate.inclusion for slate in slates])
+    )
     for name in words:
         said = chain.from_iterable(_said(slate, name) for slate in slates)
         columns[name] = _words_column(list(said))
@@ -243,7 +296,11 @@ def _narrow(values: NDArray[np.int64]) -> NDArray[Any]:
 def _words_column(said: list[str | None]) -> Column:
     vocabulary = list(dict.fromkeys(said))
     number = {word: code for code, word in enumerate(vocabulary)}
-    return ["words", vocabulary, _compressed(_narrow(np.array([number[word] for word in said], dtype=np.int64)))]
+    return [
+        "words",
+        vocabulary,
+        _compressed(_narrow(np.array([number[word] for word in said], dtype=np.int64))),
+    ]
 
 
 class _Writer:
@@ -345,7 +402,9 @@ def _instants(values: Floats, at: NDArray[np.int64]) -> Bits | None:
         if not (np.abs(known) < 1e6).all():
             return None
         instants = np.where(unknown[some], _NEVER, at[some] - np.rint(known * DAY).astype(np.int64))
-        if not np.array_equal(_days(instants, at[some]).view(np.int64), values[some].view(np.int64)):
+        if not np.array_equal(
+            _days(instants, at[some]).view(np.int64), values[some].view(np.int64)
+        ):
             return None
     return instants
 
@@ -397,7 +456,9 @@ def _compare(sealed: Sealed, slates: Sequence[Slate]) -> None:
     segment = Segment(sealed.parts.__getitem__)
     for slate, again in zip(slates, segment.slates(sealed.questions), strict=True):
         if not same_slates(slate, again):
-            raise DamagedLab(f"The slate of decision {slate.decision} is not what was sealed; it stays as it is.")
+            raise DamagedLab(
+                f"The slate of decision {slate.decision} is not what was sealed; it stays as it is."
+            )
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -427,7 +488,9 @@ class Segment:
         """The features that are flags in every slate that has them."""
         shared = self.meta.shared
         return frozenset(
-            name for name in self.meta.features if all(name in one.flags for one in shared if name in one.names)
+            name
+            for name in self.meta.features
+            if all(name in one.flags for one in shared if name in one.names)
         )
 
     @cached_property
@@ -445,7 +508,9 @@ class Segment:
     def series(self, name: str) -> pl.Series:
         """A column of the candidates, as the table of candidates has it."""
         if name == "decision":
-            return pl.Series(name, np.repeat(np.array(self.recalls.decision, dtype=np.int64), self.recalls.size))
+            return pl.Series(
+                name, np.repeat(np.array(self.recalls.decision, dtype=np.int64), self.recalls.size)
+            )
         if name == IDS:
             return pl.Series(name, self.ids)
         if name in self.meta.words:
@@ -482,7 +547,9 @@ class Segment:
             return self.numbers(kept[0])
         if how == "pick":
             choices = _choices(self.numbers(kept[0]), self.numbers(kept[1]))
-            return np.asarray(np.take_along_axis(choices, _plain(kept[2])[None].astype(np.int64), axis=0)[0])
+            return np.asarray(
+                np.take_along_axis(choices, _plain(kept[2])[None].astype(np.int64), axis=0)[0]
+            )
         if how == "among":
             return self.numbers(kept[0])[_plain(kept[1]) + self._starts]
         if how == "line":
@@ -496,7 +563,9 @@ class Segment:
         if how == "plain":
             data = _plain(kept[0])
             return _together(data, "<f8") if kept[1] else data.view(np.float64)
-        raise DamagedLab(f"A sealed segment has a column of a kind that there never was: {how!r:.40}.")
+        raise DamagedLab(
+            f"A sealed segment has a column of a kind that there never was: {how!r:.40}."
+        )
 
     def _decoded(self, kept: Sequence[Any]) -> Bits:
         steps, codes, by_memory = kept
@@ -536,8 +605,15 @@ class Segment:
         given = {name: getattr(recalls, name)[place] for name in _OF_RECALL}
         return Slate(
             **given,
-            **{name: getattr(question, name) for name in Question.__struct_fields__ if name != "words"},
-            **{name: getattr(shared, name) for name in ("pack", "pack_hash", "policies", "settings", "fingerprints")},
+            **{
+                name: getattr(question, name)
+                for name in Question.__struct_fields__
+                if name != "words"
+            },
+            **{
+                name: getattr(shared, name)
+                for name in ("pack", "pack_hash", "policies", "settings", "fingerprints")
+            },
             cut=shared.cut,
             sampler=shared.sampler,
             flags=shared.flags,
@@ -565,7 +641,9 @@ def thin_parts(parts: Mapping[str, bytes], *, when: str) -> dict[str, bytes]:
     for name in ("score", "rank", "propensity"):
         if segment._column(name)[0] in ("same", "pick", "among", "line"):
             kept[name] = _ENCODER.encode(
-                _Writer(segment._at, segment.ids, segment.recalls.size).column(name, segment.numbers(name))
+                _Writer(segment._at, segment.ids, segment.recalls.size).column(
+                    name, segment.numbers(name)
+                )
             )
     return kept
 
@@ -609,7 +687,9 @@ def read_slates(journal: LogJournal, after: int = 0, *, upto: int | None = None)
         ends = list(journal.segments()) if ends is None else ends
         place = bisect_left(ends, decision)
         if place == len(ends):
-            raise DamagedLab(f"The slate of decision {decision} was sealed, and no segment holds it.")
+            raise DamagedLab(
+                f"The slate of decision {decision} was sealed, and no segment holds it."
+            )
         end = ends[place]
         waiting[decision] = blob
     if waiting:
@@ -645,7 +725,11 @@ class SealedLog:
         A feature that a segment does not have is null in its rows.
         """
         ids = {name: kind for name, kind in CANDIDATES.items() if name in ("decision", IDS)}
-        candidates = {**ids, **self.features, **{name: kind for name, kind in CANDIDATES.items() if name not in ids}}
+        candidates = {
+            **ids,
+            **self.features,
+            **{name: kind for name, kind in CANDIDATES.items() if name not in ids},
+        }
         return (
             self._lazy(DECISIONS, _decisions_of),
             self._lazy(candidates, _candidates_of),
@@ -654,13 +738,21 @@ class SealedLog:
 
     def _lazy(self, schema: Mapping[str, pl.DataType], make: _Make) -> pl.LazyFrame:
         def read(
-            columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, batch: int | None
+            columns: list[str] | None,
+            predicate: pl.Expr | None,
+            rows: int | None,
+            batch: int | None,
         ) -> Iterator[pl.DataFrame]:
             wanted = list(schema) if columns is None else columns
             for end in self._ends:
                 if rows is not None and rows <= 0:
                     return
-                frame = make(Segment(partial(self._journal.segment_part, end)), wanted, schema, self._questions)
+                frame = make(
+                    Segment(partial(self._journal.segment_part, end)),
+                    wanted,
+                    schema,
+                    self._questions,
+                )
                 frame = frame if predicate is None else frame.filter(predicate)
                 frame = frame if rows is None else frame.head(rows)
                 rows = None if rows is None else rows - frame.height
@@ -719,18 +811,33 @@ def _decisions_of(
 ) -> pl.DataFrame:
     recalls, shared, count = segment.recalls, segment.meta.shared, segment.meta.count
     of_pack: dict[str, list[Any]] = {
-        **{name: [getattr(one, name) for one in shared] for name in ("pack", "pack_hash", "sampler", "cut")},
-        **{name: [_json(getattr(one, name)) for one in shared] for name in ("fingerprints", "settings")},
+        **{
+            name: [getattr(one, name) for one in shared]
+            for name in ("pack", "pack_hash", "sampler", "cut")
+        },
+        **{
+            name: [_json(getattr(one, name)) for one in shared]
+            for name in ("fingerprints", "settings")
+        },
     }
-    columns: dict[str, Any] = {name: getattr(recalls, name) for name in schema if hasattr(recalls, name)}
-    columns |= {name: [held[code] for code in recalls.shared] for name, held in of_pack.items() if name in wanted}
+    columns: dict[str, Any] = {
+        name: getattr(recalls, name) for name in schema if hasattr(recalls, name)
+    }
+    columns |= {
+        name: [held[code] for code in recalls.shared]
+        for name, held in of_pack.items()
+        if name in wanted
+    }
     columns |= {"candidates": recalls.size, "format": [FORMAT] * count}
     columns["challenge"] = [None if one is None else _json(one) for one in recalls.challenge]
     if not {"query", "project", "session", "cluster", "filters"}.isdisjoint(wanted):
         asked = questions(segment)
-        columns |= {name: [getattr(one, name) for one in asked] for name in ("query", "project", "session")}
+        columns |= {
+            name: [getattr(one, name) for one in asked] for name in ("query", "project", "session")
+        }
         columns["cluster"] = [
-            one.project or one.session or str(decision) for one, decision in zip(asked, recalls.decision, strict=True)
+            one.project or one.session or str(decision)
+            for one, decision in zip(asked, recalls.decision, strict=True)
         ]
         columns["filters"] = [_json(one.filters) for one in asked]
     return pl.DataFrame([_typed(name, columns[name], schema[name]) for name in wanted])
@@ -753,7 +860,9 @@ def _exposures_of(
         start + np.searchsorted(segment.ids[start:end], ids)
         for start, end, ids in zip(stop - recalls.size, stop, recalls.shown, strict=True)
     ]
-    propensity = segment.numbers("propensity")[np.concatenate([np.empty(0, dtype=np.int64), *places])]
+    propensity = segment.numbers("propensity")[
+        np.concatenate([np.empty(0, dtype=np.int64), *places])
+    ]
     sure = np.where(propensity == 1.0, 1.0, np.nan)
     ends = np.cumsum(sizes)
     for given, size, end in zip(recalls.conditional, sizes, ends, strict=True):

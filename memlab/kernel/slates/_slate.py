@@ -52,7 +52,15 @@ _PREFIX = 12  # magic and format, CRC of what follows, length of the header: fou
 _WHOLE, _SAME, _SINGLE = b"wsf"
 """How a column of numbers is kept: float64, one float64 for all candidates, float32."""
 
-_FLAGS_OF_FORMAT_1 = ("names-speaker", "names-other", "same-session", "same-branch", "asks", "answers", "pinned")
+_FLAGS_OF_FORMAT_1 = (
+    "names-speaker",
+    "names-other",
+    "same-session",
+    "same-branch",
+    "asks",
+    "answers",
+    "pinned",
+)
 
 
 @dataclass(frozen=True)
@@ -120,7 +128,10 @@ class Slate(Displayed):
 
     def _display(self) -> object:
         best = self.frame.select("rank", "memory_id", "score", "propensity").sort("rank").head(10)
-        rows = [[rank, id, f"{score:.4f}", f"{chance:.3f}"] for rank, id, score, chance in best.iter_rows()]
+        rows = [
+            [rank, id, f"{score:.4f}", f"{chance:.3f}"]
+            for rank, id, score, chance in best.iter_rows()
+        ]
         notes = ["the best by score; slate.frame has all, with their features"]
         return table(self, best.columns, rows, notes=notes)
 
@@ -130,7 +141,9 @@ class Slate(Displayed):
         wanted = np.array(self.shown, dtype=np.int64)
         places = np.minimum(np.searchsorted(self.ids, wanted), max(len(self.ids) - 1, 0))
         if len(wanted) and (not len(self.ids) or (self.ids[places] != wanted).any()):
-            raise InputError(f"Decision {self.decision} shows what is no candidate, or its ids do not ascend.")
+            raise InputError(
+                f"Decision {self.decision} shows what is no candidate, or its ids do not ascend."
+            )
         return places
 
     @cached_property
@@ -157,7 +170,10 @@ class Slate(Displayed):
         return pl.DataFrame(
             [
                 pl.Series("memory_id", self.ids),
-                *(number_series(name, values, flag=name in self.flags) for name, values in self.numbers.items()),
+                *(
+                    number_series(name, values, flag=name in self.flags)
+                    for name, values in self.numbers.items()
+                ),
                 *(pl.Series(name, values, dtype=pl.String) for name, values in self.words.items()),
                 pl.Series("score", self.scores),
                 pl.Series("rank", self.ranking),
@@ -173,7 +189,11 @@ def same_slates(one: Slate, other: Slate) -> bool:
 
 def _alike(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray):
-        return isinstance(other, np.ndarray) and one.dtype == other.dtype and one.tobytes() == other.tobytes()
+        return (
+            isinstance(other, np.ndarray)
+            and one.dtype == other.dtype
+            and one.tobytes() == other.tobytes()
+        )
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
     return bool(one == other)
@@ -262,7 +282,9 @@ def constants_of(**fields: Any) -> Constants:
     return Constants({name: msgspec.Raw(_ENCODER.encode(value)) for name, value in fields.items()})
 
 
-def encode(slate: Slate, *, constants: Constants | None = None, table: NDArray[np.float64] | None = None) -> bytes:
+def encode(
+    slate: Slate, *, constants: Constants | None = None, table: NDArray[np.float64] | None = None
+) -> bytes:
     """The bytes that the journal keeps; the same slate gives the same bytes.
 
     Who made the slate may give what it took from elsewhere: the ``constants`` of its pack, and the ``table`` of which
@@ -307,7 +329,11 @@ def _packed(numbers: NDArray[np.float64]) -> tuple[bytes, list[NDArray[Any]]]:
         single = numbers.astype("<f4")
     kept[np.equal(single, numbers).all(axis=1)] = _SINGLE
     kept[np.equal(bits, bits[:, :1]).all(axis=1)] = _SAME
-    return kept.tobytes(), [numbers[kept == _WHOLE], numbers[kept == _SAME, 0], single[kept == _SINGLE]]
+    return kept.tobytes(), [
+        numbers[kept == _WHOLE],
+        numbers[kept == _SAME, 0],
+        single[kept == _SINGLE],
+    ]
 
 
 def _one_for_all(values: list[str | None]) -> list[str | None] | str | None:
@@ -333,10 +359,16 @@ def decode(blob: bytes, *, decision: int = 0) -> Slate:
         if header.format != blob[3]:
             raise ValueError(f"its header says format {header.format}")
         body = memoryview(blob)[_PREFIX + size + -(_PREFIX + size) % 8 :]
-        kept = np.frombuffer(header.kept if blob[3] > 2 else bytes([_WHOLE]) * len(header.names), dtype=np.uint8)
+        kept = np.frombuffer(
+            header.kept if blob[3] > 2 else bytes([_WHOLE]) * len(header.names), dtype=np.uint8
+        )
         whole = 2 + header.ranked + header.weighted + int((kept == _WHOLE).sum())
-        first = np.frombuffer(body[: 8 * whole * header.count], dtype="<f8").reshape(whole, header.count)
-        numbers = _numbers(header, kept, first[whole - int((kept == _WHOLE).sum()) :], body[first.nbytes :])
+        first = np.frombuffer(body[: 8 * whole * header.count], dtype="<f8").reshape(
+            whole, header.count
+        )
+        numbers = _numbers(
+            header, kept, first[whole - int((kept == _WHOLE).sum()) :], body[first.nbytes :]
+        )
     except (msgspec.DecodeError, ValueError) as error:
         raise _damaged(decision, error) from None
     rows = iter(first)
@@ -344,7 +376,16 @@ def decode(blob: bytes, *, decision: int = 0) -> Slate:
     ranks = next(rows).view("<i8") if header.ranked else None
     propensity = next(rows) if header.weighted else None
     given = {name: getattr(header, name) for name in _TAKEN}
-    return _built(header, given, decision, ids=ids, ranks=ranks, propensity=propensity, scores=next(rows), rows=numbers)
+    return _built(
+        header,
+        given,
+        decision,
+        ids=ids,
+        ranks=ranks,
+        propensity=propensity,
+        scores=next(rows),
+        rows=numbers,
+    )
 
 
 def _numbers(
@@ -357,10 +398,18 @@ def _numbers(
     if len(kept) != len(header.names) or len(rest) != 8 * same + 4 * single * header.count:
         raise ValueError("its columns do not fill it")
     once = np.frombuffer(rest[: 8 * same], dtype="<f8")
-    floats = np.frombuffer(rest[8 * same :], dtype="<f4").reshape(single, header.count).astype(np.float64)
+    floats = (
+        np.frombuffer(rest[8 * same :], dtype="<f4")
+        .reshape(single, header.count)
+        .astype(np.float64)
+    )
     numbers = np.empty((len(kept), header.count))
     if header.count:
-        numbers[kept == _WHOLE], numbers[kept == _SAME], numbers[kept == _SINGLE] = whole, once[:, None], floats
+        numbers[kept == _WHOLE], numbers[kept == _SAME], numbers[kept == _SINGLE] = (
+            whole,
+            once[:, None],
+            floats,
+        )
     return list(numbers)
 
 
@@ -369,7 +418,9 @@ def _decode_1(blob: bytes, decision: int) -> Slate:
     size = int.from_bytes(blob[:4], "little")
     try:
         header = _DECODER_1.decode(memoryview(blob)[4 : 4 + size])
-        body = np.frombuffer(blob, dtype="<f8", offset=4 + size).reshape(2 + len(header.names), header.count)
+        body = np.frombuffer(blob, dtype="<f8", offset=4 + size).reshape(
+            2 + len(header.names), header.count
+        )
     except (msgspec.DecodeError, ValueError) as error:
         raise _damaged(decision, error) from None
     if header.format != 1:
@@ -380,9 +431,12 @@ def _decode_1(blob: bytes, decision: int) -> Slate:
     return _built(header, given, decision, ids=next(rows).view("<i8"), scores=next(rows), rows=rows)
 
 
-def _built(header: _Given, given: dict[str, Any], decision: int, *, rows: Any, **arrays: Any) -> Slate:
+def _built(
+    header: _Given, given: dict[str, Any], decision: int, *, rows: Any, **arrays: Any
+) -> Slate:
     words = {
-        name: values if isinstance(values, list) else [values] * header.count for name, values in header.words.items()
+        name: values if isinstance(values, list) else [values] * header.count
+        for name, values in header.words.items()
     }
     numbers = dict(zip(header.names, rows, strict=True))
     slate = Slate(**given, **arrays, words=words, numbers=numbers, decision=decision)
@@ -414,7 +468,15 @@ class Question(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, slate: Slate, words: dict[str, list[str | None]]) -> Question:
         """Take the question of a slate, with these of its words."""
-        return cls(slate.query, slate.vector, slate.project, slate.session, slate.branch, slate.filters, words)
+        return cls(
+            slate.query,
+            slate.vector,
+            slate.project,
+            slate.session,
+            slate.branch,
+            slate.filters,
+            words,
+        )
 
     def encoded(self) -> bytes:
         """Return the bytes that stay with the recall."""

@@ -21,7 +21,15 @@ from memlab.kernel.base.clock import When, from_micros, to_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.slates._foreign import Duplicates, Empty, checked, narrow, taken, widened
-from memlab.kernel.slates._schema import ATTRIBUTED, CANDIDATES, DECISIONS, FEEDBACK, IDS, STAMP, reward_of
+from memlab.kernel.slates._schema import (
+    ATTRIBUTED,
+    CANDIDATES,
+    DECISIONS,
+    FEEDBACK,
+    IDS,
+    STAMP,
+    reward_of,
+)
 from memlab.kernel.slates._segments import SealedLog
 from memlab.kernel.slates._slate import FORMAT, Slate, number_series
 
@@ -65,7 +73,9 @@ def _decisions(slates: Sequence[Slate]) -> pl.DataFrame:
         "project": [slate.project for slate in slates],
         "session": [slate.session for slate in slates],
         "filters": [json(slate.filters) for slate in slates],
-        "challenge": [None if slate.challenge is None else json(slate.challenge) for slate in slates],
+        "challenge": [
+            None if slate.challenge is None else json(slate.challenge) for slate in slates
+        ],
         "known": [slate.known for slate in slates],
     }
     return pl.DataFrame(
@@ -82,13 +92,18 @@ def _candidates(slates: Sequence[Slate]) -> pl.DataFrame:
     blocks: dict[tuple[tuple[str, ...], ...], list[int]] = {}
     for index, slate in enumerate(slates):
         blocks.setdefault((tuple(slate.numbers), tuple(slate.words), slate.flags), []).append(index)
-    frames = [_block([slates[index] for index in indices]) for indices in blocks.values()] or [_block([])]
+    frames = [_block([slates[index] for index in indices]) for indices in blocks.values()] or [
+        _block([])
+    ]
     if len(frames) == 1:
         return frames[0]
     last = ["score", "rank", "propensity"]
     together = pl.concat(frames, how="diagonal_relaxed")
     owner = np.concatenate(
-        [np.repeat(indices, [len(slates[index].ids) for index in indices]) for indices in blocks.values()]
+        [
+            np.repeat(indices, [len(slates[index].ids) for index in indices])
+            for indices in blocks.values()
+        ]
     )
     features = [name for name in together.columns if name not in last]
     return together[np.argsort(owner, kind="stable")].select(*features, *last)
@@ -96,7 +111,9 @@ def _candidates(slates: Sequence[Slate]) -> pl.DataFrame:
 
 def _block(slates: Sequence[Slate]) -> pl.DataFrame:
     """The candidates of slates that have the same features."""
-    numbers, words, flags = (slates[0].numbers, slates[0].words, slates[0].flags) if slates else ({}, {}, ())
+    numbers, words, flags = (
+        (slates[0].numbers, slates[0].words, slates[0].flags) if slates else ({}, {}, ())
+    )
     sizes = [len(slate.ids) for slate in slates]
     decisions = np.repeat(np.array([slate.decision for slate in slates], dtype=np.int64), sizes)
     return pl.DataFrame(
@@ -104,11 +121,19 @@ def _block(slates: Sequence[Slate]) -> pl.DataFrame:
             pl.Series("decision", decisions),
             pl.Series("memory_id", _joined([slate.ids for slate in slates], np.int64)),
             *(
-                number_series(name, _joined([slate.numbers[name] for slate in slates], np.float64), flag=name in flags)
+                number_series(
+                    name,
+                    _joined([slate.numbers[name] for slate in slates], np.float64),
+                    flag=name in flags,
+                )
                 for name in numbers
             ),
             *(
-                pl.Series(name, list(chain.from_iterable(slate.words[name] for slate in slates)), dtype=pl.String)
+                pl.Series(
+                    name,
+                    list(chain.from_iterable(slate.words[name] for slate in slates)),
+                    dtype=pl.String,
+                )
                 for name in words
             ),
             pl.Series("score", _joined([slate.scores for slate in slates], np.float64)),
@@ -128,13 +153,22 @@ def _exposures(slates: Sequence[Slate]) -> pl.DataFrame:
             sure[end - size : end] = slate.conditional
     return pl.DataFrame(
         [
-            pl.Series("decision", np.repeat(np.array([slate.decision for slate in slates], dtype=np.int64), sizes)),
+            pl.Series(
+                "decision",
+                np.repeat(np.array([slate.decision for slate in slates], dtype=np.int64), sizes),
+            ),
             pl.Series("position", _joined([np.arange(1, size + 1) for size in sizes], np.int64)),
-            pl.Series("memory_id", list(chain.from_iterable(slate.shown for slate in slates)), dtype=pl.Int64),
+            pl.Series(
+                "memory_id",
+                list(chain.from_iterable(slate.shown for slate in slates)),
+                dtype=pl.Int64,
+            ),
             pl.Series("propensity", propensity),
             pl.Series("conditional", sure).fill_nan(None),
             pl.Series(
-                "probe", [memory in slate.probes for slate in slates for memory in slate.shown], dtype=pl.Boolean
+                "probe",
+                [memory in slate.probes for slate in slates for memory in slate.shown],
+                dtype=pl.Boolean,
             ),
         ]
     )
@@ -158,7 +192,11 @@ def feedback_table(feedback: pl.DataFrame) -> pl.DataFrame:
     What was attributed to a memory of a recall counts where nobody stated anything of it, and counts once: the last.
     Beside what was stated it is kept, in ``attributed``.
     """
-    absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in FEEDBACK.items() if name not in feedback.columns]
+    absent = [
+        pl.lit(None, dtype=kind).alias(name)
+        for name, kind in FEEDBACK.items()
+        if name not in feedback.columns
+    ]
     item, attributed = ["decision", "memory_id"], pl.col("source").eq_missing(ATTRIBUTED)
     stated = (~attributed).any().over(item)
     read = reward_of("reward", "outcome").filter(attributed).last().over(item)
@@ -201,7 +239,9 @@ class Summary:
         span = "no times"
         if self.first is not None and self.last is not None:
             span = f"{self.first:%Y-%m-%d %H:%M} to {self.last:%Y-%m-%d %H:%M} UTC"
-        a_decision = f" ({self.candidates / self.decisions:.1f} a decision)" if self.decisions else ""
+        a_decision = (
+            f" ({self.candidates / self.decisions:.1f} a decision)" if self.decisions else ""
+        )
         a_probe = "" if self.probes is None else f", {self.probes:.1%} of them probes"
         return [
             ("decisions", f"{self.decisions:,} in {self.clusters:,} clusters"),
@@ -222,11 +262,19 @@ class Summary:
 
 
 def _counted(pairs: tuple[tuple[str, int], ...]) -> str:
-    return pairs[0][0] if len(pairs) == 1 else ", ".join(f"{name} ({count:,})" for name, count in pairs)
+    return (
+        pairs[0][0]
+        if len(pairs) == 1
+        else ", ".join(f"{name} ({count:,})" for name, count in pairs)
+    )
 
 
 def summary_of(
-    tables: Sequence[pl.LazyFrame], *, features: tuple[str, ...], policies: tuple[str, ...], notes: tuple[str, ...]
+    tables: Sequence[pl.LazyFrame],
+    *,
+    features: tuple[str, ...],
+    policies: tuple[str, ...],
+    notes: tuple[str, ...],
 ) -> Summary:
     """The summary of a log's four tables; values of features are not read, and a column that the tables lack counts as
     untold.
@@ -248,7 +296,9 @@ def summary_of(
         [
             decisions.select(overall),
             candidates.select(candidates=pl.len()),
-            exposures.select(pl.len().alias("shown"), probes.alias("probes"), by_chance.alias("by_chance")),
+            exposures.select(
+                pl.len().alias("shown"), probes.alias("probes"), by_chance.alias("by_chance")
+            ),
             answered,
             *(
                 decisions.filter(pl.col(name).is_not_null())
@@ -332,7 +382,9 @@ class Slates(Displayed):
     # -- from where -------------------------------------------------------------------------------------------------
 
     @classmethod
-    def of(cls, slates: Iterable[Slate], feedback: pl.DataFrame, *, lab: object | None = None) -> Slates:
+    def of(
+        cls, slates: Iterable[Slate], feedback: pl.DataFrame, *, lab: object | None = None
+    ) -> Slates:
         """The tables of these slates and of what was said about them; nothing is checked, as memlab wrote it.
 
         ``feedback`` has ``decision`` (null for a judgement without a recall), ``memory_id``, ``outcome``, ``reward``,
@@ -354,7 +406,8 @@ class Slates(Displayed):
         recent = [table.lazy() for table in tables_of(list(tail))]
         if log is not None and len(log):
             recent = [
-                pl.concat([sealed, new], how="diagonal_relaxed") for sealed, new in zip(log.scan(), recent, strict=True)
+                pl.concat([sealed, new], how="diagonal_relaxed")
+                for sealed, new in zip(log.scan(), recent, strict=True)
             ]
         loose = feedback["decision"].null_count()
         found = list(notes)
@@ -363,7 +416,9 @@ class Slates(Displayed):
         counted = feedback_table(feedback)
         attributed = counted["source"].eq_missing(ATTRIBUTED).sum()
         if attributed:
-            found.append(f"{attributed:,} of {counted.height:,} rewards were read from answers; nobody stated them.")
+            found.append(
+                f"{attributed:,} of {counted.height:,} rewards were read from answers; nobody stated them."
+            )
         decisions, candidates, exposures = recent
         return cls(
             decisions,
@@ -421,9 +476,20 @@ class Slates(Displayed):
         """
         if feedback is None:
             feedback = pl.DataFrame(schema=FEEDBACK)
-        given = {"decisions": decisions, "candidates": candidates, "exposures": exposures, "feedback": feedback}
+        given = {
+            "decisions": decisions,
+            "candidates": candidates,
+            "exposures": exposures,
+            "feedback": feedback,
+        }
         frames = {name: taken(frame, name) for name, frame in given.items()}
-        found = checked(frames, policies=tuple(policies), reward_range=reward_range, duplicates=duplicates, empty=empty)
+        found = checked(
+            frames,
+            policies=tuple(policies),
+            reward_range=reward_range,
+            duplicates=duplicates,
+            empty=empty,
+        )
         return cls(
             found.decisions.lazy(),
             found.candidates.lazy(),
@@ -485,7 +551,9 @@ class Slates(Displayed):
             feedback_at=feedback_at,
             features=features,
         )
-        found = checked(frames, policies=tuple(scores), reward_range=reward_range, empty=empty, labels=labels)
+        found = checked(
+            frames, policies=tuple(scores), reward_range=reward_range, empty=empty, labels=labels
+        )
         return cls(
             found.decisions.lazy(),
             found.candidates.lazy(),
@@ -509,7 +577,9 @@ class Slates(Displayed):
         >>> wide = slates.to_wide()                                                        # doctest: +SKIP
         >>> Slates.from_wide(wide, **WIDE, scores=slates.policies, features=slates.features)   # doctest: +SKIP
         """
-        return widened(self._tables, features=self.features, policies=self.policies, duplicates=duplicates)
+        return widened(
+            self._tables, features=self.features, policies=self.policies, duplicates=duplicates
+        )
 
     # -- parts of it ------------------------------------------------------------------------------------------------
 
@@ -523,7 +593,12 @@ class Slates(Displayed):
 
     @arguments.checked
     def split(
-        self, by: Literal["time", "cluster"] = "time", *, share: float = 0.5, at: When | None = None, seed: int = 0
+        self,
+        by: Literal["time", "cluster"] = "time",
+        *,
+        share: float = 0.5,
+        at: When | None = None,
+        seed: int = 0,
     ) -> tuple[Slates, Slates]:
         """Two parts of the log: one to choose on, and one to judge the choice by.
 
@@ -550,17 +625,25 @@ class Slates(Displayed):
         instants = times.cast(pl.Int64).unique().sort()
         if cut is None:
             if len(instants) < 2:
-                raise InputError("Every decision has the same time: there is no earlier and later part.")
+                raise InputError(
+                    "Every decision has the same time: there is no earlier and later part."
+                )
             ordered = times.cast(pl.Int64).sort()
             cut = max(ordered[min(round(share * len(ordered)), len(ordered) - 1)], instants[1])
         elif not instants.len() or not instants[0] < cut <= instants[-1]:
-            span = f"{from_micros(instants[0])} to {from_micros(instants[-1])}" if len(instants) else "empty"
+            span = (
+                f"{from_micros(instants[0])} to {from_micros(instants[-1])}"
+                if len(instants)
+                else "empty"
+            )
             raise InputError(f"{from_micros(cut)} leaves one part empty: the log is {span}.")
         before = pl.col("at") < pl.lit(cut, dtype=pl.Int64).cast(STAMP)
         return self.filter(before), self.filter(~before)
 
     def _by_cluster(self, share: float, seed: int) -> tuple[Slates, Slates]:
-        clusters: list[str] = self.decisions.select("cluster").unique().collect()["cluster"].to_list()
+        clusters: list[str] = (
+            self.decisions.select("cluster").unique().collect()["cluster"].to_list()
+        )
         if len(clusters) < 2:
             raise InputError(f"The log has {len(clusters)} cluster: it cannot be split by cluster.")
 
@@ -588,8 +671,12 @@ class Slates(Displayed):
     @arguments.checked
     def collect(self) -> Slates:
         """The same log with its four tables in memory, so that each is read and filtered once."""
-        decisions, candidates, exposures, feedback = (table.lazy() for table in pl.collect_all(self._tables))
-        return replace(self, decisions=decisions, candidates=candidates, exposures=exposures, feedback=feedback)
+        decisions, candidates, exposures, feedback = (
+            table.lazy() for table in pl.collect_all(self._tables)
+        )
+        return replace(
+            self, decisions=decisions, candidates=candidates, exposures=exposures, feedback=feedback
+        )
 
     # -- what it holds ----------------------------------------------------------------------------------------------
 
@@ -602,7 +689,9 @@ class Slates(Displayed):
     @arguments.checked
     def fingerprints(self, decision: int | str) -> dict[str, str]:
         """The fingerprint of each feature as it was logged for one decision; empty where none was."""
-        rows = self.decisions.filter(pl.col("decision") == decision).select("fingerprints").collect()
+        rows = (
+            self.decisions.filter(pl.col("decision") == decision).select("fingerprints").collect()
+        )
         if rows.is_empty():
             raise UnknownName("decision", decision, ())
         text: str | None = rows.item()
@@ -623,7 +712,9 @@ class Slates(Displayed):
         return table("Slates", ("", ""), summary.rows, notes=summary.notes)
 
     def _summary(self) -> Summary:
-        return summary_of(self._tables, features=self.features, policies=self.policies, notes=self.notes)
+        return summary_of(
+            self._tables, features=self.features, policies=self.policies, notes=self.notes
+        )
 
     @property
     def _tables(self) -> tuple[pl.LazyFrame, ...]:

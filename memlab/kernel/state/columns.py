@@ -51,7 +51,9 @@ class Growing(Protocol):
 class Numbers:
     """A column of one NumPy type with amortised growth. While every row has the default it costs nothing."""
 
-    def __init__(self, dtype: type[np.generic], values: NDArray[Any] | None = None, *, default: object = None) -> None:
+    def __init__(
+        self, dtype: type[np.generic], values: NDArray[Any] | None = None, *, default: object = None
+    ) -> None:
         self.default = None if default is None else np.asarray(default, dtype=dtype)
         """What a row has that was given nothing."""
         self._data = np.empty(0, dtype=dtype) if values is None else np.array(values, dtype=dtype)
@@ -137,7 +139,9 @@ def _room_for(needed: int, data: NDArray[Any], size: int) -> NDArray[Any]:
     return grown
 
 
-def gather(columns: Iterable[Numbers], rows: NDArray[np.int64], into: Iterable[NDArray[Any]]) -> None:
+def gather(
+    columns: Iterable[Numbers], rows: NDArray[np.int64], into: Iterable[NDArray[Any]]
+) -> None:
     """Write the values of these rows of each column into the array that is beside it."""
     for column, out in zip(columns, into, strict=True):
         if column.held:
@@ -152,7 +156,11 @@ class Latest:
     NEVER = np.iinfo(np.int64).min
 
     def __init__(self, depth: int, values: NDArray[np.int64] | None = None) -> None:
-        self._data = np.empty((0, depth), dtype=np.int64) if values is None else np.array(values, dtype=np.int64)
+        self._data = (
+            np.empty((0, depth), dtype=np.int64)
+            if values is None
+            else np.array(values, dtype=np.int64)
+        )
         self._size = len(self._data)
 
     def __len__(self) -> int:
@@ -174,7 +182,9 @@ class Latest:
     def put(self, rows: NDArray[np.int64], instants: Sequence[Sequence[int]]) -> None:
         """Other instants in place of those that these rows have: at most ``depth`` each, newest first."""
         depth = self._data.shape[1]
-        self._data[rows] = [[*some[:depth], *[self.NEVER] * (depth - len(some))] for some in instants]
+        self._data[rows] = [
+            [*some[:depth], *[self.NEVER] * (depth - len(some))] for some in instants
+        ]
 
     def add(self, rows: NDArray[np.int64], instant: int) -> None:
         """One more instant for each of these rows, each of which stands there once; it need not be the newest."""
@@ -233,7 +243,9 @@ class Names:
     def among(self, names: Iterable[str | None], start: int = 0) -> NDArray[np.bool_]:
         """Which rows, from ``start`` on, have one of these names; None is null."""
         wanted = np.zeros(len(self.vocabulary) + 1, dtype=np.bool_)
-        wanted[[code for code in map(self.code, names) if code >= -1]] = True  # the last place is null's, code -1
+        wanted[[code for code in map(self.code, names) if code >= -1]] = (
+            True  # the last place is null's, code -1
+        )
         return np.asarray(wanted[self._codes.values[start:]])
 
     def append(self, names: Sequence[str | None]) -> None:
@@ -288,7 +300,10 @@ class Names:
 
 def words_at(columns: Iterable[Names], rows: NDArray[np.int64]) -> list[list[str | None]]:
     """The strings of these rows in each column, null as None."""
-    return [column.objects(rows).tolist() if column.held else [column.default] * len(rows) for column in columns]
+    return [
+        column.objects(rows).tolist() if column.held else [column.default] * len(rows)
+        for column in columns
+    ]
 
 
 def words_of(columns: Iterable[Names], row: int) -> list[str | None]:
@@ -314,7 +329,11 @@ class Texts:
 
     def series(self, name: str) -> pl.Series:
         delta = pl.Series(self._delta, dtype=pl.String)
-        return pl.concat([self._base, delta], rechunk=True).alias(name) if self._delta else self._base.alias(name)
+        return (
+            pl.concat([self._base, delta], rechunk=True).alias(name)
+            if self._delta
+            else self._base.alias(name)
+        )
 
     def at(self, row: int) -> str | None:
         sealed = len(self._base)
@@ -375,7 +394,11 @@ class _Sparse(Generic[V]):
     def series(self, name: str, rows: NDArray[np.int64] | None = None) -> pl.Series:
         """The values of these rows, or of all."""
         if rows is not None:
-            return pl.Series(name, [self._filled.get(row, self.nothing) for row in rows.tolist()], dtype=self.dtype)
+            return pl.Series(
+                name,
+                [self._filled.get(row, self.nothing) for row in rows.tolist()],
+                dtype=self.dtype,
+            )
         table = pl.Series(name, [self.nothing, *self._filled.values()], dtype=self.dtype)
         place = np.zeros(self._size, dtype=np.int64)
         place[list(self._filled)] = np.arange(1, len(self._filled) + 1)
@@ -465,7 +488,9 @@ class Sessions:
         self._follow(contexts)
         return int(self._last[code]) if code >= 0 else -1
 
-    def around(self, contexts: Names, rows: Rows, reach: int, mask: NDArray[np.bool_] | None = None) -> Rows:
+    def around(
+        self, contexts: Names, rows: Rows, reach: int, mask: NDArray[np.bool_] | None = None
+    ) -> Rows:
         """i64[1 + 2 reach, rows]: each row, those before it, the nearest first, and those after it; -1 for none.
 
         With a ``mask``, neighbours are rows of the mask: the others might as well not be there.
@@ -479,7 +504,9 @@ class Sessions:
                 found[1 + side * reach + step] = at = self._step(contexts.codes, at, side, mask)
         return found
 
-    def _step(self, codes: NDArray[Any], rows: Rows, side: int, mask: NDArray[np.bool_] | None) -> Rows:
+    def _step(
+        self, codes: NDArray[Any], rows: Rows, side: int, mask: NDArray[np.bool_] | None
+    ) -> Rows:
         """Return the row before (side 0) or after (side 1) each row; -1 stays -1."""
         beside = self._beside[side]
         found: Rows = beside[rows].astype(np.int64)
@@ -507,7 +534,9 @@ class Sessions:
             more = np.full(len(contexts.vocabulary) * 2 - len(self._last), -1, dtype=np.int64)
             self._last = np.concatenate([self._last, more])
         if self._beside.shape[1] <= size:
-            self._beside = np.concatenate([self._beside[:, :known], np.full((2, 2 * size), -1, np.int32)], axis=1)
+            self._beside = np.concatenate(
+                [self._beside[:, :known], np.full((2, 2 * size), -1, np.int32)], axis=1
+            )
         (inside,) = (fresh >= 0).nonzero()
         order = inside[fresh[inside].argsort(kind="stable")]
         codes, rows = fresh[order], order + known

@@ -115,14 +115,26 @@ a tag, cluster or entity whose kind stands beside it as ``kind``.
 ``graph`` and ``registers`` are parts of an import.
 """
 
-NAMES = frozenset(("name", "project", "session", "agent", "creator", "tag", "cluster", "entity", "node"))
+NAMES = frozenset(
+    ("name", "project", "session", "agent", "creator", "tag", "cluster", "entity", "node")
+)
 """Roles of names that memories bear in their columns or by their edges."""
 
 STRINGS = NAMES | {"text", "note", "label", "vector", "undeclared"}
 """Roles of what may tell of a memory's content."""
 
 _REFERRING = frozenset(
-    ("memory", "edge", "last-memory", "memory-count", "newest-time", "columns", "values", "graph", "registers")
+    (
+        "memory",
+        "edge",
+        "last-memory",
+        "memory-count",
+        "newest-time",
+        "columns",
+        "values",
+        "graph",
+        "registers",
+    )
 )
 _REWRITTEN = STRINGS | {"columns", "values", "graph", "registers", "memory-count", "newest-time"}
 _NAMING = frozenset(("columns", "values", "graph", "registers"))
@@ -215,12 +227,21 @@ class Field:
     def has_private_strings(self) -> bool:
         """Whether it has strings that are not shared with whoever sees the event."""
         own = self.role in STRINGS and not self.shared
-        return own or bool(self.keys and not self.shared) or any(part.has_private_strings for part in self.parts)
+        return (
+            own
+            or bool(self.keys and not self.shared)
+            or any(part.has_private_strings for part in self.parts)
+        )
 
     @cached_property
     def rewritten(self) -> bool:
         """Whether a purge may change it."""
-        return self.role in _REWRITTEN or self.drops or bool(self.keys) or any(part.rewritten for part in self.parts)
+        return (
+            self.role in _REWRITTEN
+            or self.drops
+            or bool(self.keys)
+            or any(part.rewritten for part in self.parts)
+        )
 
     @cached_property
     def bears_names(self) -> bool:
@@ -258,7 +279,9 @@ def mapping(fields: Mapping[str, Field], **options: Any) -> Field:
 
 def listed(*items: Field, **options: Any) -> Field:
     """Return a field whose value is a list: of one kind of item, or with several fields, of tuples of these."""
-    return Field("list", items=items if len(items) == 1 else (Field("tuple", items=items),), **options)
+    return Field(
+        "list", items=items if len(items) == 1 else (Field("tuple", items=items),), **options
+    )
 
 
 def rows(columns: Mapping[str, Field], **options: Any) -> Field:
@@ -342,18 +365,28 @@ class Register:
 
 # -- the kernel's own kinds -------------------------------------------------------------------------------------------
 
-NUMBER, TIME, FLAG, WORD, HASH = (Field(role) for role in ("number", "time", "flag", "word", "hash"))
+NUMBER, TIME, FLAG, WORD, HASH = (
+    Field(role) for role in ("number", "time", "flag", "word", "hash")
+)
 MEMORY_ID, EDGE, BYTES = Field("memory"), Field("edge"), Field("bytes")
 
 REASON = Field("text", shared=True)
 """Why somebody did something: whoever sees the event may read it."""
 
-PROJECT, SESSION, AGENT = (Field(role, held="reference", shared=True) for role in ("project", "session", "agent"))
+PROJECT, SESSION, AGENT = (
+    Field(role, held="reference", shared=True) for role in ("project", "session", "agent")
+)
 """The project, session or agent in which something happened."""
 
 _ENTITY = Field("entity", held="declared", shared=True)
 
-_EDGES = {"source": MEMORY_ID, "target": MEMORY_ID, "relation": WORD, "weight": NUMBER, "most": NUMBER}
+_EDGES = {
+    "source": MEMORY_ID,
+    "target": MEMORY_ID,
+    "relation": WORD,
+    "weight": NUMBER,
+    "most": NUMBER,
+}
 
 PARTS: Mapping[str, Field] = {
     FORMAT: NUMBER,
@@ -361,7 +394,15 @@ PARTS: Mapping[str, Field] = {
     "strengthen": rows({"edges": EDGE, "weight": NUMBER}),
     "unlink": EDGE,
     "join": listed(
-        rows({"source": MEMORY_ID, "kind": WORD, "target": Field("node"), "relation": WORD, "weight": NUMBER})
+        rows(
+            {
+                "source": MEMORY_ID,
+                "kind": WORD,
+                "target": Field("node"),
+                "relation": WORD,
+                "weight": NUMBER,
+            }
+        )
     ),
     "set": listed(Field("values")),
 }
@@ -378,8 +419,20 @@ ADDED: Mapping[str, Field] = {
 _DERIVED = mapping({"rebuilt": WORD, "dropped": WORD, "given": WORD})
 """The columns that an edit derived again, emptied, and was given."""
 
-_LIVE = {"slot": WORD, "hash": HASH, "source": HASH, "helpers": WORD, "params": mapping({"*": NUMBER})}
-_CHANGED = {"live": HASH, "reason": REASON, "to": NUMBER, "needs": mapping({"*": WORD}), VOCABULARY: NUMBER}
+_LIVE = {
+    "slot": WORD,
+    "hash": HASH,
+    "source": HASH,
+    "helpers": WORD,
+    "params": mapping({"*": NUMBER}),
+}
+_CHANGED = {
+    "live": HASH,
+    "reason": REASON,
+    "to": NUMBER,
+    "needs": mapping({"*": WORD}),
+    VOCABULARY: NUMBER,
+}
 _PACK = {"pack": WORD, "hash": HASH, "sources": HASH, "policies": mapping({"*": HASH})}
 
 
@@ -456,7 +509,12 @@ _KERNEL = (
     EventType("link", "Memories were joined, by hand or by the pack.", {"by": WORD}),
     EventType("unlink", "Edges were removed.", {"by": WORD}),
     EventType("strengthen", "Edges got other weights.", {"by": WORD}),
-    EventType("edit", "Fields of a memory were changed.", {"memory": MEMORY_ID, "derived": _DERIVED}, replay="values"),
+    EventType(
+        "edit",
+        "Fields of a memory were changed.",
+        {"memory": MEMORY_ID, "derived": _DERIVED},
+        replay="values",
+    ),
     EventType(
         "deprecate",
         "Memories were flagged as wrong.",
@@ -471,7 +529,11 @@ _KERNEL = (
         {"reason": REASON, "project": replace(PROJECT, held="declared")},
         replay="values",
     ),
-    EventType("status", "Memories got another status, in labs of the first days.", {"ids": MEMORY_ID, "status": WORD}),
+    EventType(
+        "status",
+        "Memories got another status, in labs of the first days.",
+        {"ids": MEMORY_ID, "status": WORD},
+    ),
     EventType("retract", "Facts were withdrawn.", {"reason": REASON}, replay="values"),
     EventType("resolve", "A conflict was decided.", {"reason": REASON}),
     EventType("reinforce", "Use changed numbers of memories.", {"pack": HASH}),
@@ -527,7 +589,9 @@ def _refusal(declared: EventType) -> str | None:
     """Return why an extension's kind of event is refused: a memlab without the extension has to know whose it is."""
     extension, kind = split_owner(declared.owner)[0], declared.kind
     if kind.partition("/")[0] != extension or not kind.partition("/")[2]:
-        return f"The kind of event {kind!r} begins with the name of its extension: {extension}/{kind}."
+        return (
+            f"The kind of event {kind!r} begins with the name of its extension: {extension}/{kind}."
+        )
     if declared.adds or declared.policies or declared.asks:
         return f"The event {kind} adds memories, changes policies or is a recall: only memlab's own do."
     return _unclear_text(declared)
@@ -546,7 +610,9 @@ def _unclear_text(declared: EventType) -> str | None:
     return None
 
 
-EVENTS: Registry[EventType] = Registry("kind of event", _KERNEL, kind="events", about="doc", check=_refusal)
+EVENTS: Registry[EventType] = Registry(
+    "kind of event", _KERNEL, kind="events", about="doc", check=_refusal
+)
 """Every kind of event that this version of memlab knows, with those of extensions."""
 
 REGISTERS: Registry[Register] = Registry("register", kind="registers", about="doc")

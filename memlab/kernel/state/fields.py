@@ -47,9 +47,13 @@ def columns_of(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> dict[s
     if isinstance(rows, pl.DataFrame):
         return rows.to_dict(as_series=False)
     if isinstance(rows, str | Mapping):
-        raise InputError("remember takes several rows: a list of dicts, a list of texts, or a Polars frame.")
+        raise InputError(
+            "remember takes several rows: a list of dicts, a list of texts, or a Polars frame."
+        )
     if not isinstance(rows, Iterable):
-        raise InputError(f"remember takes a list of dicts, a list of texts, or a Polars frame, not {shown(rows)}.")
+        raise InputError(
+            f"remember takes a list of dicts, a list of texts, or a Polars frame, not {shown(rows)}."
+        )
     try:
         given = [{"text": row} if isinstance(row, str) else row for row in rows]
     except Exception as error:
@@ -73,19 +77,25 @@ def checked_columns(
     """
     for name in columns:
         if name not in FIELDS and name != "at":
-            raise InputError(f'A memory has no field "{name}". {did_you_mean(name, (*FIELDS, "at"))}')
+            raise InputError(
+                f'A memory has no field "{name}". {did_you_mean(name, (*FIELDS, "at"))}'
+            )
     if "text" not in columns:
         raise InputError("A memory needs a text.")
     checked: dict[str, list[Any]] = {}
     for name, values in columns.items():
         if name == "at":
-            checked["created"] = [now if when is None else _instant(when, row) for row, when in _rows(values)]
+            checked["created"] = [
+                now if when is None else _instant(when, row) for row, when in _rows(values)
+            ]
         elif name == "text":
             checked["text"] = [_text(text, row) for row, text in _rows(values)]
         else:
             checked[name] = _checked(MEMORY[name], values, open_words)
     if "valid_from" in checked and "valid_until" in checked:
-        for row, (start, stop) in _rows(list(zip(checked["valid_from"], checked["valid_until"], strict=True))):
+        for row, (start, stop) in _rows(
+            list(zip(checked["valid_from"], checked["valid_until"], strict=True))
+        ):
             check_interval(start, stop, where=_head(row))
     return checked
 
@@ -115,7 +125,9 @@ def checked_text(text: object, *, where: str = "") -> str:
             'decode its source as UTF-8, or clean it with text.encode("utf-8", "replace").decode().'
         ) from None
     if size > MAX_TEXT_BYTES:
-        raise InputError(f"The text has {size:,} bytes{at}; a memory holds at most {MAX_TEXT_BYTES:,}. Split it.")
+        raise InputError(
+            f"The text has {size:,} bytes{at}; a memory holds at most {MAX_TEXT_BYTES:,}. Split it."
+        )
     return text
 
 
@@ -151,7 +163,9 @@ def _instant(when: Any, row: int | None, field: str = "at") -> int:
     try:
         return datable(to_micros(when), "A time")
     except InputError as error:
-        without_end = " Leave valid_until out where there is no end." if field == "valid_until" else ""
+        without_end = (
+            " Leave valid_until out where there is no end." if field == "valid_until" else ""
+        )
         raise InputError(f"{_place(row, field).capitalize()}: {error}{without_end}") from None
 
 
@@ -159,7 +173,10 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
     default = column.default
     name, storage = column.name, column.storage
     if storage == "word":
-        words = [spelled(str.__str__(value), column.words) if isinstance(value, str) else value for value in values]
+        words = [
+            spelled(str.__str__(value), column.words) if isinstance(value, str) else value
+            for value in values
+        ]
         for row, value in _rows(words):
             if open_words and column.open and is_open_word(value):
                 continue
@@ -168,14 +185,19 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
                 raise UnknownName(name, text, column.words, where=_head(row))
         return [default if value is None else value for value in words]
     if storage == "num":
-        return [default if value is None else _number(column, value, row) for row, value in _rows(values)]
+        return [
+            default if value is None else _number(column, value, row)
+            for row, value in _rows(values)
+        ]
     if storage == "bool":
         for row, value in _rows(values):
             if value is not None and not isinstance(value, bool):
                 raise InputError(f"{_head(row)}{name} is true or false, not {shown(value)}.")
         return [default if value is None else value for value in values]
     if storage == "time":
-        return [None if value is None else _instant(value, row, name) for row, value in _rows(values)]
+        return [
+            None if value is None else _instant(value, row, name) for row, value in _rows(values)
+        ]
     if storage == "note":
         return [value if value is None else _text(value, row, name) for row, value in _rows(values)]
     if storage == "list":
@@ -184,16 +206,24 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
 
 
 def _number(column: Column, value: Any, row: int | None) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -_GREATEST <= value <= _GREATEST:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not -_GREATEST <= value <= _GREATEST
+    ):
         raise InputError(f"{_head(row)}{column.name} is a finite number, not {shown(value)}.")
     if not column.low <= value <= column.high:
-        raise InputError(f"{_head(row)}{column.name} lies in {column.low:g}..{column.high:g}, not {value:g}.")
+        raise InputError(
+            f"{_head(row)}{column.name} lies in {column.low:g}..{column.high:g}, not {value:g}."
+        )
     return float(value)
 
 
 def _name(field: str, value: Any, row: int | None) -> str:
     if not isinstance(value, str) or not value or len(value) > 1000:
-        raise InputError(f"{_head(row)}{field} is a string of 1 to 1000 characters, not {shown(value)}.")
+        raise InputError(
+            f"{_head(row)}{field} is a string of 1 to 1000 characters, not {shown(value)}."
+        )
     return _text(value, row, field)
 
 
@@ -319,12 +349,19 @@ def values_of(ids: Sequence[int], **columns: Any) -> dict[str, Any]:
 
 
 def edges_of(
-    source: Sequence[int], target: Sequence[int], relation: str | Sequence[str], weight: float | Sequence[float]
+    source: Sequence[int],
+    target: Sequence[int],
+    relation: str | Sequence[str],
+    weight: float | Sequence[float],
 ) -> dict[str, Any]:
     """``Change.edges``: memories by id, one relation and weight for all or one for each."""
     count = len(source)
     relations = [relation] * count if isinstance(relation, str) else list(relation)
-    weights = [float(weight)] * count if isinstance(weight, int | float) else [float(one) for one in weight]
+    weights = (
+        [float(weight)] * count
+        if isinstance(weight, int | float)
+        else [float(one) for one in weight]
+    )
     return {
         "source": [int(id) for id in source],
         "target": [int(id) for id in target],
@@ -334,10 +371,18 @@ def edges_of(
 
 
 def join_of(
-    source: Sequence[int], kind: str, target: Sequence[str], relation: str, weight: float | Sequence[float] = 1.0
+    source: Sequence[int],
+    kind: str,
+    target: Sequence[str],
+    relation: str,
+    weight: float | Sequence[float] = 1.0,
 ) -> dict[str, Any]:
     """One of ``Change.join``: memories by id, tags, clusters or entities by name."""
-    weights = [float(weight)] * len(source) if isinstance(weight, int | float) else [float(one) for one in weight]
+    weights = (
+        [float(weight)] * len(source)
+        if isinstance(weight, int | float)
+        else [float(one) for one in weight]
+    )
     return {
         "source": [int(id) for id in source],
         "kind": kind,
@@ -347,7 +392,9 @@ def join_of(
     }
 
 
-def _joined(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def _joined(
+    one: Mapping[str, Any] | None, other: Mapping[str, Any] | None
+) -> Mapping[str, Any] | None:
     if not one or not other:
         return one or other
     return {name: [*one[name], *other[name]] for name in one}

@@ -81,7 +81,9 @@ class Projection(ABC):
     @classmethod
     def register(cls) -> Register:
         """Return what its dump holds."""
-        return Register(cls.name, cls.dumped, cls.exported, doc=(cls.__doc__ or "").partition("\n")[0])
+        return Register(
+            cls.name, cls.dumped, cls.exported, doc=(cls.__doc__ or "").partition("\n")[0]
+        )
 
     @abstractmethod
     def fold(self, event: Event) -> None:
@@ -184,7 +186,11 @@ class Tombstones(Projection):
     def made(self, texts: Iterable[str], origins: Iterable[str]) -> dict[str, Any]:
         """What the event of a purge holds of these texts and origins."""
         key = next(iter(self._hashes), b"") or secrets.token_bytes(_KEY_BYTES)
-        return {"key": key, "hashes": sorted({_hash(key, text) for text in texts}), "origins": sorted(set(origins))}
+        return {
+            "key": key,
+            "hashes": sorted({_hash(key, text) for text in texts}),
+            "origins": sorted(set(origins)),
+        }
 
     def fold(self, event: Event) -> None:
         given = event.body["tombstones"]
@@ -210,10 +216,21 @@ def _hash(key: bytes, text: str) -> bytes:
 
 # -- entities ---------------------------------------------------------------------------------------------------------
 
-ENTITY_TYPES = ("person", "project", "concept", "decision", "preference", "place", "organization", "thing")
+ENTITY_TYPES = (
+    "person",
+    "project",
+    "concept",
+    "decision",
+    "preference",
+    "place",
+    "organization",
+    "thing",
+)
 
 MOVED = ("subject", "object", "edges", "shared")
-_UNSEEN = dict.fromkeys(map(ord, "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"))
+_UNSEEN = dict.fromkeys(
+    map(ord, "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+)
 """Marks of direction, which come along when a name in Arabic or Hebrew is pasted."""
 
 
@@ -363,15 +380,24 @@ class Entities(Projection):
         families = [[entry] for entry in self.entries]
         for number in self._merged:
             families[roots[number]].append(self.entries[number])
-        return [self._as_listed(number, roots[number], families[number], names[number]) for number in range(len(self))]
+        return [
+            self._as_listed(number, roots[number], families[number], names[number])
+            for number in range(len(self))
+        ]
 
     def listed_one(self, number: int) -> Listed:
         """One entity as it stands."""
         family = {number, *(merged for merged in self._merged if self.root(merged) == number)}
-        names = [name for name, owner in zip(self.names, self.owners, strict=True) if owner in family]
-        return self._as_listed(number, self.root(number), [self.entries[member] for member in family], names)
+        names = [
+            name for name, owner in zip(self.names, self.owners, strict=True) if owner in family
+        ]
+        return self._as_listed(
+            number, self.root(number), [self.entries[member] for member in family], names
+        )
 
-    def _as_listed(self, number: int, root: int, family: Sequence[Entry], names: Sequence[str]) -> Listed:
+    def _as_listed(
+        self, number: int, root: int, family: Sequence[Entry], names: Sequence[str]
+    ) -> Listed:
         entry = self.entries[number]
         own = self.names[self._known[entity_key(entry.name)]]
         return Listed(
@@ -404,7 +430,9 @@ class Entities(Projection):
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
         if kind not in ("merge-entity", "split-entity"):
             return None
-        return seen or all(self.owner(body[name]) is not None for name in ("entity", "from") if name in body)
+        return seen or all(
+            self.owner(body[name]) is not None for name in ("entity", "from") if name in body
+        )
 
     def _numbered(self, name: str) -> int:
         """The entity that bears this name; a new name is a new entity."""
@@ -451,7 +479,9 @@ class Entities(Projection):
 
     def _import(self, graph: Mapping[str, Any]) -> None:
         """Mentions from another lab, dated by their edges: ends below zero are places among ``nodes``, from 1."""
-        for target, relation, when in zip(graph["target"], graph["relation"], graph["created"], strict=True):
+        for target, relation, when in zip(
+            graph["target"], graph["relation"], graph["created"], strict=True
+        ):
             if relation == "mentions" and target < 0:
                 kind, name = graph["nodes"][-target - 1]
                 if kind == "entity":
@@ -473,10 +503,17 @@ class Entities(Projection):
         entry.into, entry.moved = None, {}
         self._merged.discard(number)
         for above in between:
-            moved = {what: [id for id in above.moved[what] if id not in gone[what]] for what in ("subject", "object")}
-            named = gone["shared"].union(*moved.values())  # what mentions the one above for another reason
+            moved = {
+                what: [id for id in above.moved[what] if id not in gone[what]]
+                for what in ("subject", "object")
+            }
+            named = gone["shared"].union(
+                *moved.values()
+            )  # what mentions the one above for another reason
             for what in ("edges", "shared"):
-                moved[what] = [id for id in above.moved[what] if id not in gone["edges"] or id in named]
+                moved[what] = [
+                    id for id in above.moved[what] if id not in gone["edges"] or id in named
+                ]
             above.moved = moved
         self.version += 1
 
@@ -501,7 +538,9 @@ class Entities(Projection):
         self.entries = [Entry(*fields) for fields in dumped["entries"]]
         self.names, self.owners = list(dumped["names"]), list(dumped["owners"])
         self._known = {entity_key(name): place for place, name in enumerate(self.names)}
-        self._merged = {number for number, entry in enumerate(self.entries) if entry.into is not None}
+        self._merged = {
+            number for number, entry in enumerate(self.entries) if entry.into is not None
+        }
         self._check_merges()
         self.version += 1
 
@@ -517,10 +556,14 @@ class Entities(Projection):
             if type is not None or into is not None or number in several | merged
         }
         names = {entries[number][0] for number in by_hand}
-        return names | {name for name, owner in zip(dumped["names"], owners, strict=True) if owner in by_hand}
+        return names | {
+            name for name, owner in zip(dumped["names"], owners, strict=True) if owner in by_hand
+        }
 
     @staticmethod
-    def count_fewer(dumped: Mapping[str, Any], known: Mapping[str, Any], lost: Mapping[str, int]) -> dict[str, Any]:
+    def count_fewer(
+        dumped: Mapping[str, Any], known: Mapping[str, Any], lost: Mapping[str, int]
+    ) -> dict[str, Any]:
         """Return a dump whose entities are mentioned less often, by how often the names in ``known`` lost a mention."""
         entries = [
             [name, type, max(0, mentions - lost.get(known["entries"][number][0], 0)), *rest]

@@ -27,7 +27,15 @@ from memlab.kernel.state.projections import Projection
 from memlab.kernel.state.state import LISTED, NAMED, NOTED, NUMERIC, State, first_name
 from memlab.kernel.version import __version__
 
-__all__ = ["Decided", "OldSnapshot", "Snapshot", "latest_snapshot", "load_snapshot", "remove_snapshot", "save_snapshot"]
+__all__ = [
+    "Decided",
+    "OldSnapshot",
+    "Snapshot",
+    "latest_snapshot",
+    "load_snapshot",
+    "remove_snapshot",
+    "save_snapshot",
+]
 
 _FORMAT = 10
 _PREFIX, _DRAFT = "snapshot-", ".draft-"
@@ -61,7 +69,12 @@ class Snapshot:
 
 
 def save_snapshot(
-    state: State, folder: Path, *, lab: str = "", chain: bytes = b"", decided: Sequence[Decided] = ()
+    state: State,
+    folder: Path,
+    *,
+    lab: str = "",
+    chain: bytes = b"",
+    decided: Sequence[Decided] = (),
 ) -> Path:
     """Write ``state`` below ``folder`` and remove all other snapshots, and what killed processes left.
 
@@ -105,7 +118,11 @@ def _write(state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[
         pl.Series("place", state.contexts.codes),
         pl.Series("asks", state.asks.values),
         pl.Series("uses", state.uses.values),
-        *(pl.Series(name, state.numbers[name].values) for name in NUMERIC if state.numbers[name].held),
+        *(
+            pl.Series(name, state.numbers[name].values)
+            for name in NUMERIC
+            if state.numbers[name].held
+        ),
         *(pl.Series(name, state.names[name].codes) for name in NAMED if state.names[name].held),
         *(state.lists[name].series(name) for name in LISTED if state.lists[name].held),
         *(state.notes[name].series(name) for name in NOTED if state.notes[name].held),
@@ -177,19 +194,39 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
         state.nodes = Nodes(manifest["nodes"], memories=len(memories))
         state.vectors = Vectors.load(path / "vectors.bin")
         state.words = Words.load(path / "words.npz")
-        state.other_words = {name: Words.load(path / f"words-{name}.npz") for name in manifest["languages"]}
+        state.other_words = {
+            name: Words.load(path / f"words-{name}.npz") for name in manifest["languages"]
+        }
         registers = msgspec.msgpack.decode((path / "registers.msgpack").read_bytes())
         if not registers.keys() >= state.projections.keys():
-            raise OldSnapshot(f"The snapshot {path.name} was written without an extension that is registered here.")
+            raise OldSnapshot(
+                f"The snapshot {path.name} was written without an extension that is registered here."
+            )
         for name, one in state.projections.items():
             one.load(registers[name])
-        decided = msgspec.msgpack.decode((path / "decided.msgpack").read_bytes(), type=tuple[Decided, ...])
+        decided = msgspec.msgpack.decode(
+            (path / "decided.msgpack").read_bytes(), type=tuple[Decided, ...]
+        )
     except OldSnapshot:
         raise
-    except (OSError, msgspec.MsgspecError, KeyError, ValueError, pl.exceptions.PolarsError, DamagedLab) as error:
+    except (
+        OSError,
+        msgspec.MsgspecError,
+        KeyError,
+        ValueError,
+        pl.exceptions.PolarsError,
+        DamagedLab,
+    ) as error:
         raise DamagedLab(f"The snapshot {path.name} is not believed: {error}") from None
-    state.seq, state.fingerprint, state.embedder_name = manifest["seq"], manifest["fingerprint"], manifest["embedder"]
-    state.unembedded, state.extensions = manifest.get("unembedded", 0), set(manifest.get("extensions", ()))
+    state.seq, state.fingerprint, state.embedder_name = (
+        manifest["seq"],
+        manifest["fingerprint"],
+        manifest["embedder"],
+    )
+    state.unembedded, state.extensions = (
+        manifest.get("unembedded", 0),
+        set(manifest.get("extensions", ())),
+    )
     state.texts, state.refs = Texts(memories["text"]), Texts(memories["ref"])
     state.uses = Latest(state.uses.values.shape[1], memories["uses"].to_numpy())
     count, held = len(memories), set(memories.columns)
@@ -205,7 +242,9 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
         else:
             state.names[name].extend(first_name(name), count)
     for name in LISTED:
-        state.lists[name].append_series(memories[name]) if name in held else state.lists[name].extend(None, count)
+        state.lists[name].append_series(memories[name]) if name in held else state.lists[
+            name
+        ].extend(None, count)
     for name in NOTED:
         state.notes[name].append(memories[name].to_list() if name in held else [None] * count)
     state.contexts = type(state.contexts)(manifest["contexts"])

@@ -19,9 +19,26 @@ from memlab.kernel.graph import NODE_KINDS, Edges, Nodes, kind_of, number_of
 from memlab.kernel.index import Vectors, Words
 from memlab.kernel.journal import Event, check_event_format
 from memlab.kernel.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES, is_open_word
-from memlab.kernel.state.columns import Latest, Lists, Names, Notes, Numbers, Sessions, Texts, extend, made
+from memlab.kernel.state.columns import (
+    Latest,
+    Lists,
+    Names,
+    Notes,
+    Numbers,
+    Sessions,
+    Texts,
+    extend,
+    made,
+)
 from memlab.kernel.state.events import EVENTS, extension_of
-from memlab.kernel.state.projections import EVERY_KIND, EXTENDED, Entities, Projection, Tombstones, declare_projections
+from memlab.kernel.state.projections import (
+    EVERY_KIND,
+    EXTENDED,
+    Entities,
+    Projection,
+    Tombstones,
+    declare_projections,
+)
 
 __all__ = ["Contents", "State", "stamps", "with_speaker"]
 
@@ -47,7 +64,9 @@ NOTED = tuple(name for name, column in MEMORY.items() if column.storage == "note
 
 _NULL = {"num": float("nan"), "bool": False, "time": NEVER}
 _ABSENT = {
-    name: _NULL[MEMORY[name].storage] if MEMORY[name].default in (None, "now") else MEMORY[name].default
+    name: _NULL[MEMORY[name].storage]
+    if MEMORY[name].default in (None, "now")
+    else MEMORY[name].default
     for name in NUMERIC
 }
 """What each column of numbers holds for a row that was given nothing."""
@@ -57,7 +76,9 @@ class Contents(Protocol):
     """Where the fold finds what events refer to by id: texts, and the vectors of one embedder."""
 
     def texts(self, ids: Sequence[int]) -> list[str]: ...
-    def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, NDArray[np.int8]]]: ...
+    def vectors(
+        self, fingerprint: str, *, after_id: int = 0
+    ) -> Iterator[tuple[int, NDArray[np.int8]]]: ...
 
 
 class State:
@@ -90,7 +111,9 @@ class State:
         self.words = Words()
         self.other_words: dict[str, Words] = {}
         """Postings in other languages that a pack asked for; from then on they are kept up with every fold."""
-        self.projections: dict[str, Projection] = {kind.name: kind() for kind in (*_OWN, *self.declared)}
+        self.projections: dict[str, Projection] = {
+            kind.name: kind() for kind in (*_OWN, *self.declared)
+        }
         self.extensions: set[str] = set()
         """The extensions that wrote events."""
         self._extended = frozenset(kind.name for kind in projections if kind.name in EXTENDED)
@@ -104,7 +127,13 @@ class State:
 
     @classmethod
     def of_rows(
-        cls, columns: Mapping[str, Any], texts: Sequence[str], vectors: NDArray[np.int8], *, at: int, like: State
+        cls,
+        columns: Mapping[str, Any],
+        texts: Sequence[str],
+        vectors: NDArray[np.int8],
+        *,
+        at: int,
+        like: State,
     ) -> State:
         """The rows that remembering these would add to ``like``, in a state of their own: without ids and edges yet."""
         rows = cls()
@@ -174,7 +203,9 @@ class State:
     @property
     def missing(self) -> set[str]:
         """The extensions that wrote events and are not registered: what these events hold is not known."""
-        return self.extensions - {name for kind in EVENTS if (name := extension_of(kind)) is not None}
+        return self.extensions - {
+            name for kind in EVENTS if (name := extension_of(kind)) is not None
+        }
 
     def projection(self, kind: type[P]) -> P:
         """The projection of this class. ExtensionError where it is one of an extension that failed."""
@@ -261,7 +292,9 @@ class State:
     def _known_words(self, seq: int, name: str, values: Any) -> None:
         if MEMORY[name].storage == "word":
             for word in [values] if isinstance(values, str) else values:
-                if word not in MEMORY[name].words and not (MEMORY[name].open and is_open_word(word)):
+                if word not in MEMORY[name].words and not (
+                    MEMORY[name].open and is_open_word(word)
+                ):
                     raise NewerLab.of_word(f'Event {seq} sets {name} to "{word}"')
 
     def _remember(self, event: Event) -> None:
@@ -281,7 +314,11 @@ class State:
                 raise NewerLab.of_word(f'Event {seq} remembers a "{name}"')
         created = columns.get("created", at)
         stamped = {**columns, "created": created, "accessed": created}
-        extend(self.numbers.values(), [_number_given(name, stamped.get(name)) for name in self.numbers], count)
+        extend(
+            self.numbers.values(),
+            [_number_given(name, stamped.get(name)) for name in self.numbers],
+            count,
+        )
         self.uses.append(created if isinstance(created, list) else [created] * count)
         for name in columns:
             if name in self.names:
@@ -316,11 +353,18 @@ class State:
 
     def _tag(self, first: int, tags: Sequence[Sequence[str] | None], at: int) -> None:
         """A node for each tag and an edge to it: what is derived from a column needs no event."""
-        pairs = [(first + offset, tag) for offset, given in enumerate(tags) if given for tag in dict.fromkeys(given)]
+        pairs = [
+            (first + offset, tag)
+            for offset, given in enumerate(tags)
+            if given
+            for tag in dict.fromkeys(given)
+        ]
         if pairs:
             rows, names = zip(*pairs, strict=True)
             nodes = self.nodes.intern("tag", names)
-            self.edges.append(rows, nodes, RELATIONS.index("has-tag"), 1.0, created=at, nodes=self.nodes)
+            self.edges.append(
+                rows, nodes, RELATIONS.index("has-tag"), 1.0, created=at, nodes=self.nodes
+            )
 
     def _link(self, event: Event) -> None:
         edges = event.body["edges"]
@@ -334,7 +378,15 @@ class State:
         source = np.asarray(edges["source"], dtype=np.int64) - 1
         target = np.asarray(edges["target"], dtype=np.int64) - 1
         weight = np.asarray(column("weight"), dtype=np.float64)
-        self.edges.append(source, target, relation, weight, created=event.at, nodes=self.nodes, most=edges.get("most"))
+        self.edges.append(
+            source,
+            target,
+            relation,
+            weight,
+            created=event.at,
+            nodes=self.nodes,
+            most=edges.get("most"),
+        )
 
     def _relations(self, event: Event, names: Sequence[str]) -> NDArray[np.int64]:
         unknown = next((name for name in names if not is_open_word(name)), None)
@@ -354,7 +406,9 @@ class State:
         self.uses.drop(rows, used)
         fresh = rows[accessed.values[rows] == used]
         if len(fresh):
-            accessed.set(fresh, np.maximum(self.uses.values[fresh, 0], self.numbers["created"].values[fresh]))
+            accessed.set(
+                fresh, np.maximum(self.uses.values[fresh, 0], self.numbers["created"].values[fresh])
+            )
 
     def _recall(self, event: Event) -> None:
         rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
@@ -369,7 +423,11 @@ class State:
 
     def _status(self, event: Event) -> None:
         """The status of some memories, as the first labs wrote it; later events carry it as a change."""
-        self._set(event, np.asarray(event.body["ids"], dtype=np.int64) - 1, {"status": event.body["status"]})
+        self._set(
+            event,
+            np.asarray(event.body["ids"], dtype=np.int64) - 1,
+            {"status": event.body["status"]},
+        )
 
     def _embedder(self, event: Event) -> None:
         self.fingerprint, self.embedder_name = event.body["fingerprint"], event.body["name"]
@@ -415,15 +473,23 @@ class State:
             for start in range(0, len(self.texts), _BLOCK):
                 rows = np.arange(start, min(start + _BLOCK, len(self.texts)))
                 texts = self.texts.take(rows)
-                words.append([text or "" for text in texts], [speakers.at(row) for row in rows.tolist()])
+                words.append(
+                    [text or "" for text in texts], [speakers.at(row) for row in rows.tolist()]
+                )
             self.other_words[language] = words
         return words
 
     def last_of(self, project: str | None, session: str) -> int | None:
         """The id of the newest memory of a session."""
-        return self._sessions.last(self.contexts, self.contexts.code(f"{project or ''}\x1f{session}")) + 1 or None
+        return (
+            self._sessions.last(self.contexts, self.contexts.code(f"{project or ''}\x1f{session}"))
+            + 1
+            or None
+        )
 
-    def around(self, rows: NDArray[np.int64], reach: int, mask: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+    def around(
+        self, rows: NDArray[np.int64], reach: int, mask: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.int64]:
         """i64[1 + 2 reach, rows]: each row, those before it in its session, the nearest first, and those after it.
 
         With a ``mask``, of the rows that are in it.
@@ -444,12 +510,22 @@ class State:
         With ``rows``, of these alone and in their order: the cost is that of the rows.
         """
         if name == "id":
-            return pl.Series(name, (np.arange(len(self), dtype=np.int64) if rows is None else rows) + 1)
+            return pl.Series(
+                name, (np.arange(len(self), dtype=np.int64) if rows is None else rows) + 1
+            )
         declared = MEMORY[name]
         if declared.storage == "text":
             texts = self.texts if name == "text" else self.refs
-            return texts.series(name) if rows is None else pl.Series(name, texts.take(rows), dtype=pl.String)
-        words: tuple[Mapping[str, Names | Lists | Notes], ...] = (self.names, self.lists, self.notes)
+            return (
+                texts.series(name)
+                if rows is None
+                else pl.Series(name, texts.take(rows), dtype=pl.String)
+            )
+        words: tuple[Mapping[str, Names | Lists | Notes], ...] = (
+            self.names,
+            self.lists,
+            self.notes,
+        )
         for kind in words:
             if name in kind:
                 return kind[name].series(name, rows)
@@ -476,7 +552,9 @@ class State:
             [
                 pl.Series("source", number_of(source) + 1),
                 pl.Series("target", number_of(target) + 1),
-                pl.Series("relation", edges.words_of(edges.relation[alive]).tolist(), dtype=pl.String),
+                pl.Series(
+                    "relation", edges.words_of(edges.relation[alive]).tolist(), dtype=pl.String
+                ),
                 pl.Series("weight", edges.weight[alive]),
                 pl.Series("reinforcements", edges.reinforcements[alive].astype(np.float64)),
                 pl.Series("created", edges.created[alive]).cast(_STAMP),
@@ -524,7 +602,9 @@ def _stored(name: str, values: Any) -> NDArray[Any]:
     """Numbers as their column holds them; None is NaN, or ``NEVER`` for a time."""
     if (isinstance(values, list) and None in values) or values is None:
         absent = _ABSENT[name]
-        values = absent if values is None else [absent if value is None else value for value in values]
+        values = (
+            absent if values is None else [absent if value is None else value for value in values]
+        )
     return np.asarray(values, dtype=_DTYPE[MEMORY[name].storage])
 
 
@@ -539,7 +619,9 @@ def _fold_graph(nodes: Nodes, edges: Edges, event: Event) -> None:
     graph = event.body.get("graph")
     if graph is None:
         return
-    places = np.array([int(nodes.intern(kind, [name])[0]) for kind, name in graph["nodes"]], dtype=np.int64)
+    places = np.array(
+        [int(nodes.intern(kind, [name])[0]) for kind, name in graph["nodes"]], dtype=np.int64
+    )
     unknown = next((name for name in graph["relation"] if not is_open_word(name)), None)
     if unknown is not None:
         raise NewerLab.of_word(f'Event {event.seq} links by "{unknown}"')
@@ -581,5 +663,7 @@ _APPLY: dict[str, Callable[[State, Event], None]] = {
 """What events of the kernel do besides adding memories and besides their parts."""
 
 
-_NUMBERS = {name: {"dtype": _DTYPE[MEMORY[name].storage], "default": _ABSENT[name]} for name in NUMERIC}
+_NUMBERS = {
+    name: {"dtype": _DTYPE[MEMORY[name].storage], "default": _ABSENT[name]} for name in NUMERIC
+}
 _NAMES = {name: {"vocabulary": MEMORY[name].words, "default": first_name(name)} for name in NAMED}

@@ -89,10 +89,14 @@ def same_edges(numbers: Ints, one: State, other: State) -> Ints:
     found[there] = other.edges.find(source[there], target[there], relation[there])
     # several edges may have the same ends and relation: the one that was made at the same time is meant
     made = one.edges.created[numbers]
-    for place in there[(found[there] >= 0) & (other.edges.created[found[there]] != made[there])].tolist():
+    for place in there[
+        (found[there] >= 0) & (other.edges.created[found[there]] != made[there])
+    ].tolist():
         met = other.edges.crossings(source[place : place + 1])
         same = met.edge[
-            (met.neighbour == target[place]) & met.outgoing & (other.edges.created[met.edge] == made[place])
+            (met.neighbour == target[place])
+            & met.outgoing
+            & (other.edges.created[met.edge] == made[place])
         ]
         same = same[other.edges.relation[same] == relation[place]]
         found[place] = same[0] if len(same) else found[place]
@@ -147,7 +151,9 @@ class Seen(State):
         """The last event that was read, whether the viewer sees it or not."""
         return self._after
 
-    def follow(self, events: Iterable[Event], contents: Contents, hidden: Flags, asker: Asker) -> None:
+    def follow(
+        self, events: Iterable[Event], contents: Contents, hidden: Flags, asker: Asker
+    ) -> None:
         """Take in what has happened since. ``asker`` says as whom a logged recall was asked."""
         self.hidden = hidden
         self.fold(self._visible_events(events, asker), contents)
@@ -221,7 +227,9 @@ class Seen(State):
 
 # -- an event without some memories -----------------------------------------------------------------------------------
 
-_CONTENT = frozenset(name for name, column in MEMORY.items() if column.storage in ("text", "name", "note", "list"))
+_CONTENT = frozenset(
+    name for name, column in MEMORY.items() if column.storage in ("text", "name", "note", "list")
+)
 
 
 class VisibleBody:
@@ -316,9 +324,13 @@ class VisibleBody:
 
     def _tuple(self, field: Field, value: Any, beside: Mapping[str, Any]) -> Any:
         parts = list(enumerate(value))
-        return self._scope(field, parts, lambda: [self._part(field.item(place), part, {}) for place, part in parts])
+        return self._scope(
+            field, parts, lambda: [self._part(field.item(place), part, {}) for place, part in parts]
+        )
 
-    def _scope(self, field: Field, parts: Sequence[tuple[Any, Any]], visible: Callable[[], Any]) -> Any:
+    def _scope(
+        self, field: Field, parts: Sequence[tuple[Any, Any]], visible: Callable[[], Any]
+    ) -> Any:
         """Return what is left of an item: nothing where its own memory is hidden."""
         unseen = self.unseen
         own = [
@@ -335,7 +347,9 @@ class VisibleBody:
         return left
 
     def _list(self, field: Field, value: Any, beside: Mapping[str, Any]) -> list[Any] | None:
-        left = [part for item in value if (part := self._part(field.items[0], item, {})) is not None]
+        left = [
+            part for item in value if (part := self._part(field.items[0], item, {})) is not None
+        ]
         return left if left or field.required or not value else None
 
     def _rows(self, field: Field, value: Any, beside: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -345,7 +359,9 @@ class VisibleBody:
             role = field.get(name).role
             if role in ("memory", "edge") and isinstance(part, list):
                 own = (
-                    self._join_visible(part) if role == "edge" else ~self._hidden[np.asarray(part, dtype=np.int64) - 1]
+                    self._join_visible(part)
+                    if role == "edge"
+                    else ~self._hidden[np.asarray(part, dtype=np.int64) - 1]
                 )
                 flags = own if flags is None else flags & own
         if flags is None:
@@ -359,7 +375,9 @@ class VisibleBody:
         if "first" not in beside:
             return columns
         first, count = beside["first"], beside["count"]
-        places = [place for place, seen in enumerate(self._sees(range(first, first + count))) if not seen]
+        places = [
+            place for place, seen in enumerate(self._sees(range(first, first + count))) if not seen
+        ]
         if not places:
             return dict(columns)
         kept = dict(columns)
@@ -387,9 +405,14 @@ class VisibleBody:
 
     def _graph(self, field: Field, graph: Any, beside: Mapping[str, Any]) -> dict[str, Any]:
         ends = np.array([graph["source"], graph["target"]], dtype=np.int64).reshape(2, -1)
-        flags = (ends < 0) | ~self._hidden[np.maximum(ends, 1) - 1] if len(self._hidden) else ends < 0
+        flags = (
+            (ends < 0) | ~self._hidden[np.maximum(ends, 1) - 1] if len(self._hidden) else ends < 0
+        )
         keep: list[bool] = (flags[0] & flags[1]).tolist()
-        visible = {name: _selected(values, keep) if name != "nodes" else values for name, values in graph.items()}
+        visible = {
+            name: _selected(values, keep) if name != "nodes" else values
+            for name, values in graph.items()
+        }
         # a node that only what is hidden was joined to is not known
         used = sorted({-end for name in ("source", "target") for end in visible[name] if end < 0})
         place = {old: new for new, old in enumerate(used, 1)}
@@ -444,7 +467,11 @@ def _empty_rows(field: Field, columns: Mapping[str, Any]) -> dict[str, Any]:
     for name, part in columns.items():
         column = field.get(name)
         if column.has_private_strings:
-            left[name] = [_emptied(column, one) for one in part] if isinstance(part, list) else _emptied(column, part)
+            left[name] = (
+                [_emptied(column, one) for one in part]
+                if isinstance(part, list)
+                else _emptied(column, part)
+            )
     return left
 
 
@@ -456,7 +483,11 @@ def _emptied(field: Field, value: Any) -> Any:
 
 def _selected(values: Any, flags: Sequence[bool]) -> Any:
     """Return the items of a column that are kept; one value for all of them stays."""
-    return [value for value, keep in zip(values, flags, strict=True) if keep] if isinstance(values, list) else values
+    return (
+        [value for value, keep in zip(values, flags, strict=True) if keep]
+        if isinstance(values, list)
+        else values
+    )
 
 
 Ints = NDArray[np.int64]

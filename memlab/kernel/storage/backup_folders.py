@@ -19,7 +19,15 @@ from memlab.kernel.base.clock import Micros, from_micros, to_micros
 from memlab.kernel.base.disk import sync, writing
 from memlab.kernel.journal import RESTORED, Journal, copied
 
-__all__ = ["BACKUPS", "UNCOPIED", "BackupFolder", "backups_in", "places", "remove_folder", "write_backup"]
+__all__ = [
+    "BACKUPS",
+    "UNCOPIED",
+    "BackupFolder",
+    "backups_in",
+    "places",
+    "remove_folder",
+    "write_backup",
+]
 
 BACKUPS = "backups"
 """Where a lab keeps its own, below its folder."""

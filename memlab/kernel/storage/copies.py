@@ -39,7 +39,9 @@ def copies(journal: Journal | JournalView) -> list[Copy]:
     return [Copy(kind, Path(path), purge) for kind, path, purge in rows]
 
 
-def note_copy(journal: Journal | JournalView, kind: Kind, path: Path, *, begun: bool = False) -> None:
+def note_copy(
+    journal: Journal | JournalView, kind: Kind, path: Path, *, begun: bool = False
+) -> None:
     """List a copy as one that is in step, or is only ``begun``. A lab that is read only lists nothing."""
     if journal.read_only or not isinstance(journal, Journal):
         return
@@ -63,7 +65,11 @@ def forget_copy(journal: Journal | JournalView, path: Path) -> None:
 def unreached(journal: Journal | JournalView) -> list[Copy]:
     """The mirrors that are not in step with the last purge."""
     purge = last_purge(journal)
-    return [one for one in copies(journal) if one.kind == "mirror" and one.purge < purge] if purge else []
+    return (
+        [one for one in copies(journal) if one.kind == "mirror" and one.purge < purge]
+        if purge
+        else []
+    )
 
 
 def written(store: Store, made: Callable[[], Made], write: Callable[[Made], Given]) -> Given:

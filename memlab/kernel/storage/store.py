@@ -28,7 +28,16 @@ from memlab.kernel.base.clock import Clock
 from memlab.kernel.base.threads import ThreadLock, free_interrupted, watch_interrupts
 from memlab.kernel.embedding import Embedder
 from memlab.kernel.index import EXACT_UP_TO, Neighbours
-from memlab.kernel.journal import RESTORE, Event, Journal, JournalView, Mend, Transaction, WriterLock, digest_of_parts
+from memlab.kernel.journal import (
+    RESTORE,
+    Event,
+    Journal,
+    JournalView,
+    Mend,
+    Transaction,
+    WriterLock,
+    digest_of_parts,
+)
 from memlab.kernel.policies import VersionLog
 from memlab.kernel.slates import SealedLog, Slates, read_slates, seal
 from memlab.kernel.state import (
@@ -79,7 +88,12 @@ _FEEDBACK = {
 
 
 def _fold(
-    events: Iterable[Event], contents: _Contents, state: State, versions: VersionLog, *, strict: bool = False
+    events: Iterable[Event],
+    contents: _Contents,
+    state: State,
+    versions: VersionLog,
+    *,
+    strict: bool = False,
 ) -> None:
     """Apply events that come after ``state``, whose policies ``versions`` has seen."""
 
@@ -97,7 +111,9 @@ def _fold(
     except UnknownName as error:
         raise DamagedLab(f"What an event needs is not there: {error} {RESTORE}") from error
     if len(state.vectors) < state.rows:
-        raise DamagedLab(f"The vectors of memories {len(state.vectors) + 1:,} to {len(state):,} are gone. {RESTORE}")
+        raise DamagedLab(
+            f"The vectors of memories {len(state.vectors) + 1:,} to {len(state):,} are gone. {RESTORE}"
+        )
 
 
 def _loaded(path: Path, projections: Sequence[type[Projection]]) -> Snapshot:
@@ -144,11 +160,15 @@ class _Written:
         own = self._tx.texts(ids) if isinstance(ids, range) else None
         return self._journal.texts(ids) if own is None else own
 
-    def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, NDArray[np.int8]]]:
+    def vectors(
+        self, fingerprint: str, *, after_id: int = 0
+    ) -> Iterator[tuple[int, NDArray[np.int8]]]:
         if after_id + 1 < self._tx.next_id and (own := self._tx.vectors_of(fingerprint)):
             return _replaced(self._journal.vectors(fingerprint, after_id=after_id), own, after_id)
         fresh = self._tx.vectors_from(fingerprint, after_id + 1)
-        return self._journal.vectors(fingerprint, after_id=after_id) if fresh is None else iter(fresh)
+        return (
+            self._journal.vectors(fingerprint, after_id=after_id) if fresh is None else iter(fresh)
+        )
 
     def source(self, hash: str) -> str:
         own = self._tx.source_of(hash)
@@ -156,12 +176,17 @@ class _Written:
 
 
 def _replaced(
-    stored: Iterable[tuple[int, NDArray[np.int8]]], own: Sequence[tuple[int, NDArray[np.int8]]], after_id: int
+    stored: Iterable[tuple[int, NDArray[np.int8]]],
+    own: Sequence[tuple[int, NDArray[np.int8]]],
+    after_id: int,
 ) -> Iterator[tuple[int, NDArray[np.int8]]]:
     """The vectors of the ids after ``after_id`` up to the first without one: those of a write over the stored ones."""
     blocks = [*stored, *own]
     count = max(first + len(matrix) - 1 for first, matrix in blocks) - after_id
-    whole, known = np.zeros((max(count, 0), own[0][1].shape[1]), dtype=np.int8), np.zeros(max(count, 0), dtype=np.bool_)
+    whole, known = (
+        np.zeros((max(count, 0), own[0][1].shape[1]), dtype=np.int8),
+        np.zeros(max(count, 0), dtype=np.bool_),
+    )
     for first, matrix in blocks:
         begin = first - 1 - after_id
         cut = max(0, -begin)
@@ -208,7 +233,9 @@ class Store:
         self.mutex = ThreadLock()
         watch_interrupts(self)
         self.journal: Journal | JournalView = (
-            Journal.open(folder, create=create, read_only=read_only, mend=mend) if view is None else view
+            Journal.open(folder, create=create, read_only=read_only, mend=mend)
+            if view is None
+            else view
         )
         self.derived = WriterLock(None if folder is None else folder / DERIVED)
         self._marked = False
@@ -238,7 +265,9 @@ class Store:
             self._match_embedder(reembed=not read_only and reembed)
             self._opened = True
             beside = None if folder is None else folder / "neighbours"
-            self.neighbours = Neighbours(beside, self.state.vectors, kind=index, writable=not self.journal.read_only)
+            self.neighbours = Neighbours(
+                beside, self.state.vectors, kind=index, writable=not self.journal.read_only
+            )
         except BaseException as error:
             free_interrupted(error)  # a write that was cut off would not let the journal close
             self.journal.close()
@@ -296,7 +325,9 @@ class Store:
             self._follow()
 
     def _follow(self) -> None:
-        rewritten = isinstance(self.journal, JournalView) and last_purge(self.journal) != self._purged
+        rewritten = (
+            isinstance(self.journal, JournalView) and last_purge(self.journal) != self._purged
+        )
         if self._marked or rewritten:  # of a purge no event tells the past
             self._refold()
         if self.journal.head != self.state.seq:
@@ -325,7 +356,11 @@ class Store:
 
     def _end_purge(self) -> None:
         """Go on with a purge that another process did not live to end."""
-        if self.journal.read_only or isinstance(self.journal, JournalView) or not self.journal.meta(PURGING):
+        if (
+            self.journal.read_only
+            or isinstance(self.journal, JournalView)
+            or not self.journal.meta(PURGING)
+        ):
             return
         try:
             with self.derived.held(PURGE_TIMEOUT):
@@ -393,7 +428,13 @@ class Store:
         Where the transaction fails afterwards, the state is folded anew from the journal when it is next asked for.
         """
         self._marked = True
-        _fold(tx.events_after(self.state.seq), _Written(tx, self.journal), self.state, self.versions, strict=True)
+        _fold(
+            tx.events_after(self.state.seq),
+            _Written(tx, self.journal),
+            self.state,
+            self.versions,
+            strict=True,
+        )
 
     # -- snapshots --------------------------------------------------------------------------------------------
 
@@ -402,14 +443,19 @@ class Store:
         if self.folder is None or self.journal.read_only:
             return
         # a purge waits until this is written, and then removes it
-        with self.reading(), self.derived.held(timeout):  # what is written down is sealed first, which fills the state
+        with (
+            self.reading(),
+            self.derived.held(timeout),
+        ):  # what is written down is sealed first, which fills the state
             seq = self.state.seq
             decided = [
                 (event.seq, event.at, event.kind, event.body)
                 for event in self.journal.events(kinds=policy_events(), upto=seq)
             ]
             lab, chain = self.journal.identity, self.journal.chain(seq) or b""
-            save_snapshot(self.state, self.folder / "snapshots", lab=lab, chain=chain, decided=decided)
+            save_snapshot(
+                self.state, self.folder / "snapshots", lab=lab, chain=chain, decided=decided
+            )
             self._snapshot_at = len(self.state)
 
     def snapshot_if_due(self, *, after: int = _SNAPSHOT_EVERY) -> None:
@@ -440,7 +486,10 @@ class Store:
             return State(self.projections), VersionLog()
         try:
             snapshot = _loaded(found, self.projections)
-            if (snapshot.lab, snapshot.chain) != (self.journal.identity, self.journal.chain(snapshot.state.seq)):
+            if (snapshot.lab, snapshot.chain) != (
+                self.journal.identity,
+                self.journal.chain(snapshot.state.seq),
+            ):
                 raise DamagedLab(
                     f"The snapshot {found.name} is not believed: it is of another history than the journal."
                 )
@@ -473,10 +522,16 @@ class Store:
         """Remove what processes left that died, or were interrupted, while they wrote a derived file."""
         if self.folder is None or self.journal.read_only:
             return
-        if (self.folder / "slates").exists():  # a cache of earlier versions, which held again what the journal has
+        if (
+            self.folder / "slates"
+        ).exists():  # a cache of earlier versions, which held again what the journal has
             with suppress(LabBusy), self.derived.held(0.0):
                 shutil.rmtree(self.folder / "slates", ignore_errors=True)
-        left = [draft for name in ("snapshots", BACKUPS) for draft in (self.folder / name).glob(".draft-*")]
+        left = [
+            draft
+            for name in ("snapshots", BACKUPS)
+            for draft in (self.folder / name).glob(".draft-*")
+        ]
         left += self.folder.glob("journal.db.new*")
         if left:
             # busy: somebody writes one at this moment
@@ -502,26 +557,40 @@ class Store:
             sound, gone = self._segments(journal, notes)
             log, after = SealedLog(journal, sound), max(journal.segments(), default=0)
             if log.thinned:
-                notes.append(f"{log.thinned:,} recalls were thinned by lab.upkeep.thin: they have no features.")
+                notes.append(
+                    f"{log.thinned:,} recalls were thinned by lab.upkeep.thin: they have no features."
+                )
         tail = read_slates(journal, after)
         rows = [{"at": event.at, **event.body} for event in journal.events(kinds=("feedback",))]
-        feedback = pl.DataFrame(rows, schema=_FEEDBACK).with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
+        feedback = pl.DataFrame(rows, schema=_FEEDBACK).with_columns(
+            pl.col("at").cast(pl.Datetime("us", "UTC"))
+        )
         for start, end in gone:
             judged = pl.col("decision").is_between(start, end, closed="right")
             feedback = feedback.filter(pl.col("decision").is_null() | ~judged)
-        return Slates.of_log(log, tail, feedback.rename({"memory": "memory_id"}), lab=lab, notes=notes)
+        return Slates.of_log(
+            log, tail, feedback.rename({"memory": "memory_id"}), lab=lab, notes=notes
+        )
 
-    def _segments(self, journal: Journal, notes: list[str]) -> tuple[list[int], list[tuple[int, int]]]:
+    def _segments(
+        self, journal: Journal, notes: list[str]
+    ) -> tuple[list[int], list[tuple[int, int]]]:
         """The segments that are what was written, and the recalls (after, upto) of which there are no slates."""
         sound, gone, after = [], [], 0
         for upto, digest in journal.segments().items():
-            if digest is not None and self._sound.get(upto) != digest and _digest(journal, upto) == digest:
+            if (
+                digest is not None
+                and self._sound.get(upto) != digest
+                and _digest(journal, upto) == digest
+            ):
                 self._sound[upto] = digest
             if digest is not None and self._sound.get(upto) == digest:
                 sound.append(upto)
             else:
                 gone.append((after, upto))
-                notes.append(f"The recalls after event {after:,} and up to {upto:,} were dropped by lab.upkeep.thin.")
+                notes.append(
+                    f"The recalls after event {after:,} and up to {upto:,} were dropped by lab.upkeep.thin."
+                )
             if digest is not None and sound[-1:] != [upto]:
                 notes[-1] = (
                     f"The sealed slates after event {after:,} and up to {upto:,} are not what was written: this "
@@ -530,11 +599,15 @@ class Store:
                 warnings.warn(f"{self.where}: {notes[-1]}", DamageWarning, stacklevel=4)
             after = upto
         missing = [
-            recall for recall in journal.without_slate() if not any(start < recall <= end for start, end in gone)
+            recall
+            for recall in journal.without_slate()
+            if not any(start < recall <= end for start, end in gone)
         ]
         if missing:
             logged = journal.count("recall")
-            raise DamagedLab(f"{self.where}: {len(missing):,} of {logged:,} logged recalls are gone. {RESTORE}")
+            raise DamagedLab(
+                f"{self.where}: {len(missing):,} of {logged:,} logged recalls are gone. {RESTORE}"
+            )
         return sound, gone
 
     def seal(self, *, every: int | None = None) -> int:
@@ -568,7 +641,9 @@ class Store:
             except LabBusy:
                 pass  # another process writes: the next recall asks again
             except LabError as error:
-                warnings.warn(f"{self.where}: slates are not sealed. {error}", DamageWarning, stacklevel=4)
+                warnings.warn(
+                    f"{self.where}: slates are not sealed. {error}", DamageWarning, stacklevel=4
+                )
 
     # -- embedders --------------------------------------------------------------------------------------------
 
@@ -581,7 +656,11 @@ class Store:
         with self.reading() as state:
             waiting, rows, purge = state.unembedded, state.rows, last_purge(self.journal)
         first, made = waiting, list[NDArray[np.int8]]()
-        while first and waiting - first < max(_EMBED_AT_ONCE, rows // _EMBED_BATCHES) and not stopped():
+        while (
+            first
+            and waiting - first < max(_EMBED_AT_ONCE, rows // _EMBED_BATCHES)
+            and not stopped()
+        ):
             ids = range(max(0, first - _EMBED_PIECE) + 1, first + 1)
             with self.reading() as state:
                 said = self._said(state, ids)
@@ -599,7 +678,10 @@ class Store:
     def _said(self, state: State, ids: range) -> list[str]:
         """What is embedded of these memories."""
         speakers = state.names["speaker"]
-        return [with_speaker(text, speakers.at(id - 1)) for id, text in zip(ids, self.journal.texts(ids), strict=True)]
+        return [
+            with_speaker(text, speakers.at(id - 1))
+            for id, text in zip(ids, self.journal.texts(ids), strict=True)
+        ]
 
     def _check_embedder(self) -> None:
         """EmbedderMismatch where another process has gone over to another embedder: no score mixes two models."""
@@ -635,9 +717,15 @@ class Store:
                 none = np.zeros((len(ids) if later else 0, self.embedder.dim), dtype=np.int8)
                 vectors = none if later else self.embedder.encode(self._said(self.state, ids))
                 tx.vectors(first, self.embedder.fingerprint, vectors)
-            tx.event("embedder", self._embedder_body(waiting=count if later else 0), at=self.clock())
+            tx.event(
+                "embedder", self._embedder_body(waiting=count if later else 0), at=self.clock()
+            )
 
     def _embedder_body(self, *, waiting: int = 0) -> dict[str, Any]:
         """``waiting``: so many of the first memories have no vector yet."""
-        body = {"fingerprint": self.embedder.fingerprint, "name": self.embedder.name, "dim": self.embedder.dim}
+        body = {
+            "fingerprint": self.embedder.fingerprint,
+            "name": self.embedder.name,
+            "dim": self.embedder.dim,
+        }
         return body | {"waiting": waiting} if waiting else body

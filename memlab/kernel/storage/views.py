@@ -29,7 +29,9 @@ _KEPT = 8
 _views: WeakKeyDictionary[State, OrderedDict[str, Seen]] = WeakKeyDictionary()
 
 
-def seen(journal: Journal | JournalView, state: State, viewer: str | None, *, always: bool = False) -> State:
+def seen(
+    journal: Journal | JournalView, state: State, viewer: str | None, *, always: bool = False
+) -> State:
     """What ``viewer`` sees of ``state``, which was folded from ``journal``; None sees all.
 
     Where no memory is hidden that is the state itself, unless ``always`` a view is made: what others asked, and found
@@ -52,7 +54,9 @@ def seen(journal: Journal | JournalView, state: State, viewer: str | None, *, al
         hidden = np.zeros(len(state), dtype=np.bool_)
     if view is None or (view.hidden != hidden[: len(view.hidden)]).any():
         view = Seen(state, viewer)
-    kept.pop(viewer, None)  # kept again once it has followed to the end: an interrupt leaves none that is half folded
+    kept.pop(
+        viewer, None
+    )  # kept again once it has followed to the end: an interrupt leaves none that is half folded
     view.follow(journal.events(after=view.upto, upto=state.seq), journal, hidden, _Askers(journal))
     kept[viewer] = view
     kept.move_to_end(viewer)
@@ -79,7 +83,9 @@ class SeenJournal(JournalView):
 
     def __init__(self, store: Store, viewer: str) -> None:
         self._store, self._viewer = store, viewer
-        self._journal = store.journal._journal if isinstance(store.journal, JournalView) else store.journal
+        self._journal = (
+            store.journal._journal if isinstance(store.journal, JournalView) else store.journal
+        )
         self._closed = False
 
     @property
@@ -91,7 +97,9 @@ class SeenJournal(JournalView):
         """The journal with all that it holds."""
         return self._store.journal
 
-    def events(self, after: int = 0, *, upto: int | None = None, kinds: Iterable[str] | None = None) -> Iterator[Event]:
+    def events(
+        self, after: int = 0, *, upto: int | None = None, kinds: Iterable[str] | None = None
+    ) -> Iterator[Event]:
         found = self.full.events(after, upto=upto, kinds=kinds)
         state = self._state()
         if not isinstance(state, Seen):
@@ -111,7 +119,9 @@ class SeenJournal(JournalView):
         state, texts = self._state(), self.full.texts(ids)
         hidden = isinstance(state, Seen) and state.hidden
         return (
-            texts if hidden is False else ["" if hidden[id - 1] else text for id, text in zip(ids, texts, strict=True)]
+            texts
+            if hidden is False
+            else ["" if hidden[id - 1] else text for id, text in zip(ids, texts, strict=True)]
         )
 
     def last_at(self, instant: int) -> int:
@@ -164,7 +174,9 @@ class SeenStore(Store):
 
     @property
     def neighbours(self) -> Neighbours:  # type: ignore[override]
-        raise InputError("The index is that of the whole lab: ask the lab itself for lab.upkeep.index.")
+        raise InputError(
+            "The index is that of the whole lab: ask the lab itself for lab.upkeep.index."
+        )
 
     def close(self) -> None:
         self.journal.close()

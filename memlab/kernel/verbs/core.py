@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTS", "Core", "Latencies", "Memories", "MemoryLike", "listed_memories"]
 
-MemoryLike = Annotated[Memory | Hit | int, Taken("a memory (what remember returned, a hit such as hits[0], or an id)")]
+MemoryLike = Annotated[
+    Memory | Hit | int, Taken("a memory (what remember returned, a hit such as hits[0], or an id)")
+]
 """One memory, as a caller may name it: a `Memory` that a call returned, a `Hit` of a recall, or its id, an int."""
 
 Memories = MemoryLike | pl.DataFrame | Iterable[MemoryLike]
@@ -169,5 +171,7 @@ def _ids_of(frame: pl.DataFrame) -> list[int]:
     """Return the ids of a frame of memories or of hits."""
     name = next((name for name in ("id", "memory_id") if name in frame.columns), None)
     if name is None or not frame[name].dtype.is_integer() or frame[name].null_count():
-        raise InputError("A frame that names memories has the column id or memory_id, with a whole number in each row.")
+        raise InputError(
+            "A frame that names memories has the column id or memory_id, with a whole number in each row."
+        )
     return frame[name].to_list()

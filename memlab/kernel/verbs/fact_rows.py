@@ -49,9 +49,13 @@ def named(state: State, pack: Pack, columns: Mapping[str, list[Any]]) -> dict[st
         for name in names:
             called.setdefault(entity_key(name), entities.canonical(name) or entity_name(name))
     for column in given:
-        after[column] = [None if name is None else called[entity_key(name)] for name in columns[column]]
+        after[column] = [
+            None if name is None else called[entity_key(name)] for name in columns[column]
+        ]
     if "predicate" in columns:
-        after["predicate"] = [None if name is None else predicate_of(name) for name in columns["predicate"]]
+        after["predicate"] = [
+            None if name is None else predicate_of(name) for name in columns["predicate"]
+        ]
     first = str(pack.settings["fact-status"])
     if "status" not in columns and first != "active" and {"subject", "predicate"} <= columns.keys():
         pairs = zip(columns["subject"], columns["predicate"], strict=True)
@@ -60,7 +64,9 @@ def named(state: State, pack: Pack, columns: Mapping[str, list[Any]]) -> dict[st
 
 
 def mentioned(
-    columns: Mapping[str, Sequence[str | None]], ids: Sequence[int], named_in: Mapping[int, Sequence[str]] | None = None
+    columns: Mapping[str, Sequence[str | None]],
+    ids: Sequence[int],
+    named_in: Mapping[int, Sequence[str]] | None = None,
 ) -> Change:
     """The edges from memories with these ids to the entities that they name as subject or object, or in their texts.
 
@@ -115,7 +121,9 @@ def retracted(state: State, row: int, now: int, reason: str | None) -> Change:
     """A fact that was never true. InputError if the memory is no fact, or is gone."""
     names = state.names
     if names["subject"].at(row) is None or names["predicate"].at(row) is None:
-        raise InputError(f"Memory {row + 1} is no fact: it has no subject and predicate. deprecate takes any memory.")
+        raise InputError(
+            f"Memory {row + 1} is no fact: it has no subject and predicate. deprecate takes any memory."
+        )
     status = names["status"].at(row)
     if status in ("deleted", "purged"):
         raise InputError(f"Fact {row + 1} is {status}; there is nothing to retract.")

@@ -41,7 +41,9 @@ class Judgements:
         with self._core.store.writing() as tx:
             return self._logged(tx, judgement)
 
-    def feedback_many(self, rows: Iterable[Mapping[str, Any]] | pl.DataFrame) -> tuple[Feedback, ...]:
+    def feedback_many(
+        self, rows: Iterable[Mapping[str, Any]] | pl.DataFrame
+    ) -> tuple[Feedback, ...]:
         """Log several judgements, all or nothing; see ``Lab.feedback``."""
         stated = judgements_of(rows, self._core.instant)
         if not stated:
@@ -53,7 +55,9 @@ class Judgements:
                     self._core.row(one.hit)
                     _judged_recall(one.hit, self._core.store, self._core.row(one.hit), one.decision)
             for one in stated:
-                if logged:  # what a judgement changes is decided of the memory as the one before it left it
+                if (
+                    logged
+                ):  # what a judgement changes is decided of the memory as the one before it left it
                     self._core.store.settle(tx)
                 logged.append(self._logged(tx, one))
         return tuple(logged)
@@ -89,7 +93,9 @@ class _JudgedRecall(NamedTuple):
     probe: bool
 
 
-def _judged_recall(hit: MemoryLike, store: Store, row: int, decision: int | None) -> _JudgedRecall | None:
+def _judged_recall(
+    hit: MemoryLike, store: Store, row: int, decision: int | None
+) -> _JudgedRecall | None:
     """The recall that showed the memory: the hit's, the logged one that ``decision`` names, or the last logged one."""
     if isinstance(hit, Hit):
         if decision not in (None, hit.decision):
@@ -108,7 +114,9 @@ def _judged_recall(hit: MemoryLike, store: Store, row: int, decision: int | None
     return _JudgedRecall(decision, slate.at, slate.pack_hash, row + 1 in slate.probes)
 
 
-def _of_outcome(state: State, pack: Pack, row: int, stated: Stated, recall: _JudgedRecall | None) -> Change:
+def _of_outcome(
+    state: State, pack: Pack, row: int, stated: Stated, recall: _JudgedRecall | None
+) -> Change:
     """What feedback changes: in the memory, and in the edges to what succeeded with it."""
     outcome, now = stated.outcome, stated.at
     if outcome is None or not remaining(state, [row + 1]):
@@ -176,10 +184,16 @@ def checked_judgement(
     return Stated(hit, outcome, rating, reward, agent, source, at, decision)
 
 
-def judgements_of(rows: Iterable[Mapping[str, Any]] | pl.DataFrame, instant: Callable[[Any], Micros]) -> list[Stated]:
+def judgements_of(
+    rows: Iterable[Mapping[str, Any]] | pl.DataFrame, instant: Callable[[Any], Micros]
+) -> list[Stated]:
     """Judgements given as dicts or as a frame, checked; ``instant`` reads a time. The error names the row."""
-    if not isinstance(rows, pl.DataFrame) and (isinstance(rows, str | Mapping) or not isinstance(rows, Iterable)):
-        raise InputError(f"Feedback in batches is a list of rows or a Polars frame, not {type(rows).__name__}.")
+    if not isinstance(rows, pl.DataFrame) and (
+        isinstance(rows, str | Mapping) or not isinstance(rows, Iterable)
+    ):
+        raise InputError(
+            f"Feedback in batches is a list of rows or a Polars frame, not {type(rows).__name__}."
+        )
     try:
         given = list(rows.iter_rows(named=True) if isinstance(rows, pl.DataFrame) else rows)
     except Exception as error:
@@ -203,7 +217,9 @@ def naming_row(number: int) -> Iterator[None]:
 
 def _judgement(row: object, instant: Callable[[Any], Micros]) -> Stated:
     if not isinstance(row, Mapping):
-        raise InputError(f"Feedback is an object with some of {', '.join(_FIELDS)}, not {type(row).__name__}.")
+        raise InputError(
+            f"Feedback is an object with some of {', '.join(_FIELDS)}, not {type(row).__name__}."
+        )
     named = {str(name): value for name, value in row.items() if value is not None}
     given = {_OTHER_NAMES.get(name, name): value for name, value in named.items()}
     unknown = next((name for name in given if name not in _FIELDS), None)
@@ -211,7 +227,9 @@ def _judgement(row: object, instant: Callable[[Any], Micros]) -> Stated:
         raise UnknownName("field of feedback", unknown, _FIELDS)
     memory = given.get("memory")
     if not isinstance(memory, Memory | Hit | int) or isinstance(memory, bool):
-        raise InputError(f"Feedback names a memory (its id, a hit or a memory), not {memory!r:.60}.")
+        raise InputError(
+            f"Feedback names a memory (its id, a hit or a memory), not {memory!r:.60}."
+        )
     for name in ("outcome", "agent", "source"):
         if not isinstance(given.get(name, ""), str):
             raise InputError(f"The {name} of feedback is a text, not {given[name]!r:.60}.")
@@ -231,14 +249,25 @@ def _whole(given: Mapping[str, Any], name: str, most: int) -> int | None:
     value = given.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1 or not 1 <= value <= most:
-        raise InputError(f"The {name} of feedback is a whole number from 1 to {most}, not {value!r:.60}.")
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or value != value // 1
+        or not 1 <= value <= most
+    ):
+        raise InputError(
+            f"The {name} of feedback is a whole number from 1 to {most}, not {value!r:.60}."
+        )
     return int(value)
 
 
 def _reward(value: object) -> float | None:
     if value is None:
         return None
-    if isinstance(value, str) or not isinstance(value, int | float) or not abs(value) < float("inf"):
+    if (
+        isinstance(value, str)
+        or not isinstance(value, int | float)
+        or not abs(value) < float("inf")
+    ):
         raise InputError(f"A reward is a finite number, not {value!r:.60}.")
     return float(value)

@@ -73,7 +73,9 @@ def as_agent(name: str) -> str:
 def check_agent(agent: object) -> None:
     """Raise InputError for what is no name of an agent, PrivacyError for a secret."""
     if not isinstance(agent, str) or not agent or len(agent) > 1000:
-        raise InputError(f'An agent is a name of 1 to 1000 characters, such as "coder", not {agent!r:.60}.')
+        raise InputError(
+            f'An agent is a name of 1 to 1000 characters, such as "coder", not {agent!r:.60}.'
+        )
     refuse(checked_text(agent, where="agent"), "the name of an agent")
 
 
@@ -114,7 +116,9 @@ class Switches(Projection):
             },
         ),
     )
-    dumped: ClassVar[Field] = listed(mapping({"project": _DECLARED_PROJECT, "since": TIME, "reason": REASON}))
+    dumped: ClassVar[Field] = listed(
+        mapping({"project": _DECLARED_PROJECT, "since": TIME, "reason": REASON})
+    )
 
     def __init__(self) -> None:
         self._off: dict[str | None, tuple[int, str]] = {}
@@ -147,12 +151,18 @@ class Switches(Projection):
     @property
     def frame(self) -> pl.DataFrame:
         """One row for all (project null) and each project that is off: project, since, reason."""
-        rows = [{"project": project, "since": since, "reason": why} for project, (since, why) in self._off.items()]
+        rows = [
+            {"project": project, "since": since, "reason": why}
+            for project, (since, why) in self._off.items()
+        ]
         frame = pl.DataFrame(rows, schema=_SCHEMA).sort("project", nulls_last=False)
         return frame.with_columns(pl.col("since").cast(pl.Datetime("us", "UTC")))
 
     def dump(self) -> Any:
-        return [{"project": project, "since": since, "reason": why} for project, (since, why) in self._off.items()]
+        return [
+            {"project": project, "since": since, "reason": why}
+            for project, (since, why) in self._off.items()
+        ]
 
     def load(self, dumped: Any) -> None:
         self._off = {row["project"]: (row["since"], row["reason"]) for row in dumped}
@@ -206,7 +216,10 @@ class Consents(Projection):
         return [{"project": project, **given} for project, given in self._given.items()]
 
     def load(self, dumped: Any) -> None:
-        self._given = {row["project"]: {name: row[name] for name in _CONSENTS if name != "project"} for row in dumped}
+        self._given = {
+            row["project"]: {name: row[name] for name in _CONSENTS if name != "project"}
+            for row in dumped
+        }
 
 
 def disclosure(store: Store) -> str:
@@ -247,7 +260,11 @@ def check_on(store: Store, state: State, projects: Iterable[str | None]) -> None
         why = why_off(store, state, project)
         if why is not None:
             all_off = switches.has(None) or project is None
-            again = "lab.agents.switch_on()" if all_off else f"lab.agents.switch_on(project={project!r})"
+            again = (
+                "lab.agents.switch_on()"
+                if all_off
+                else f"lab.agents.switch_on(project={project!r})"
+            )
             raise MemoryOff(f"{why} Nothing is remembered until {again}.")
 
 
@@ -257,7 +274,9 @@ def check_disclosed(store: Store, state: State, project: str | None) -> None:
         check_on(store, state, [project])
 
 
-def filters_while_off(store: Store, state: State, project: str | None, filters: Filters) -> tuple[Filters, str | None]:
+def filters_while_off(
+    store: Store, state: State, project: str | None, filters: Filters
+) -> tuple[Filters, str | None]:
     """What a recall from this project admits, and why it admits nothing; None where it does."""
     why = why_off(store, state, project)
     if why is not None:
@@ -265,5 +284,7 @@ def filters_while_off(store: Store, state: State, project: str | None, filters: 
     without: tuple[str | None, ...] = state.projection(Switches).projects
     if store.versions.pack.settings["consent"] == "needed":
         named = [None, *state.names["project"].vocabulary]
-        without = tuple(dict.fromkeys([*without, *(one for one in named if lacks_consent(store, state, one))]))
+        without = tuple(
+            dict.fromkeys([*without, *(one for one in named if lacks_consent(store, state, one))])
+        )
     return (replace(filters, without=without) if without else filters), None

@@ -115,7 +115,9 @@ class GraphVerbs:
                 tx.event("describe-tag", {"tag": named, "description": said}, at=store.clock())
 
     @checked
-    def tag(self, memories: Memories, tags: str | Sequence[str], *, remove: bool = False) -> tuple[int, ...]:
+    def tag(
+        self, memories: Memories, tags: str | Sequence[str], *, remove: bool = False
+    ) -> tuple[int, ...]:
         """Give a tag, or several, to memories, or with ``remove`` take them away; return the ids of those that changed.
 
         A ``#`` in front of a tag is left out, as ``lab.remember(tags=)`` leaves it out. Memories that bear the tags
@@ -136,7 +138,12 @@ class GraphVerbs:
 
     @overload
     def link(
-        self, source: MemoryLike, target: MemoryLike, relation: str = "relates-to", *, weight: Share = 1.0
+        self,
+        source: MemoryLike,
+        target: MemoryLike,
+        relation: str = "relates-to",
+        *,
+        weight: Share = 1.0,
     ) -> None: ...
     @overload
     def link(self, source: pl.DataFrame) -> None: ...
@@ -186,7 +193,9 @@ class GraphVerbs:
             for edge in edges:
                 for id in edge[:2]:
                     if status.at(self._core.row(id)) == "purged":
-                        raise InputError(f"Memory {id} is purged: only its row is left, and nothing is linked to it.")
+                        raise InputError(
+                            f"Memory {id} is purged: only its row is left, and nothing is linked to it."
+                        )
                 if edge.source == edge.target:
                     raise InputError(f"Memory {edge.source} cannot be linked to itself.")
             pairs = [(edge.source, edge.target) for edge in edges if edge.relation == "supersedes"]
@@ -204,14 +213,20 @@ class GraphVerbs:
             raise UnknownName("relation", relation, RELATIONS)
         refuse(relation, "relation")
         if relation in _TO_NODES:
-            raise InputError(f"An edge {relation} leads from a memory to a node of another kind, not to a memory.")
+            raise InputError(
+                f"An edge {relation} leads from a memory to a node of another kind, not to a memory."
+            )
         return relation
 
     def waiting(self) -> int:
         """How many memories wait to be linked in the background."""
         with self._core.reading() as state:
             ids = np.array(self._linker.waiting, dtype=np.int64)
-            return len(ids) if (seen := seen_rows(state)) is None else int(np.isin(ids - 1, seen).sum())
+            return (
+                len(ids)
+                if (seen := seen_rows(state)) is None
+                else int(np.isin(ids - 1, seen).sum())
+            )
 
     @checked
     def link_waiting(self, timeout: Seconds | None = None) -> bool:
@@ -278,12 +293,20 @@ def edge_rows(frame: pl.DataFrame) -> list[EdgeRow]:
         if name not in _KNOWN:
             raise InputError(f'A frame of edges has no column "{name}". {did_you_mean(name, _OWN)}')
     for name in ("source", "target"):
-        if name not in frame.columns or not frame[name].dtype.is_integer() or frame[name].null_count():
-            raise InputError(f"A frame of edges needs the column {name}, with the id of a memory in each row.")
+        if (
+            name not in frame.columns
+            or not frame[name].dtype.is_integer()
+            or frame[name].null_count()
+        ):
+            raise InputError(
+                f"A frame of edges needs the column {name}, with the id of a memory in each row."
+            )
     for kind in ("from_kind", "to_kind"):
         if kind in frame.columns:
             frame = frame.filter(pl.col(kind).is_null() | (pl.col(kind) == "memory"))
-    relations = frame["relation"].to_list() if "relation" in frame.columns else ["relates-to"] * len(frame)
+    relations = (
+        frame["relation"].to_list() if "relation" in frame.columns else ["relates-to"] * len(frame)
+    )
     weights = frame["weight"].to_list() if "weight" in frame.columns else [1.0] * len(frame)
     edges = []
     for row, (source, target, relation, weight) in enumerate(
@@ -292,7 +315,9 @@ def edge_rows(frame: pl.DataFrame) -> list[EdgeRow]:
         if not isinstance(relation, str):
             raise InputError(f"Row {row} of the edges: relation is a text, not {relation!r:.40}.")
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
-            raise InputError(f"Row {row} of the edges: weight is a number from 0 to 1, not {weight!r:.40}.")
+            raise InputError(
+                f"Row {row} of the edges: weight is a number from 0 to 1, not {weight!r:.40}."
+            )
         edges.append(EdgeRow(source, target, relation, float(weight)))
     return edges
 
@@ -306,7 +331,11 @@ def weighed(state: State, edges: Sequence[EdgeRow]) -> tuple[Change, list[EdgeRo
     relation = state.edges.codes_of([edge.relation for edge in last])
     known = np.where(relation >= 0, state.edges.find(source, target, relation), -1).tolist()
     weights = state.edges.weight
-    moved = [(at, edge.weight) for at, edge in zip(known, last, strict=True) if at >= 0 and weights[at] != edge.weight]
+    moved = [
+        (at, edge.weight)
+        for at, edge in zip(known, last, strict=True)
+        if at >= 0 and weights[at] != edge.weight
+    ]
     numbers, values = ([], []) if not moved else map(list, zip(*moved, strict=True))
     change = Change(strengthen={"edges": numbers, "weight": values} if moved else None)
     return change, [edge for at, edge in zip(known, last, strict=True) if at < 0]
@@ -360,7 +389,9 @@ def _paths(found: Trace, named: Mapping[int, str]) -> pl.DataFrame:
     )
 
 
-def activated(state: State, seeds: Mapping[int, float], *, steps: int, decay: float, threshold: float) -> pl.DataFrame:
+def activated(
+    state: State, seeds: Mapping[int, float], *, steps: int, decay: float, threshold: float
+) -> pl.DataFrame:
     """From rows with their energy: kind, id, name, activation, received, hops; the most active first."""
     found = activate(
         state.edges,
@@ -373,7 +404,11 @@ def activated(state: State, seeds: Mapping[int, float], *, steps: int, decay: fl
     )
     frame = pl.DataFrame(
         [
-            pl.Series("kind", np.array(NODE_KINDS, dtype=object)[kind_of(found.rows)].tolist(), dtype=pl.String),
+            pl.Series(
+                "kind",
+                np.array(NODE_KINDS, dtype=object)[kind_of(found.rows)].tolist(),
+                dtype=pl.String,
+            ),
             pl.Series("id", number_of(found.rows) + 1),
             pl.Series("name", labels(state, found.rows), dtype=pl.String),
             pl.Series("activation", found.activation),
@@ -393,7 +428,9 @@ def labels(state: State, nodes: NDArray[np.int64]) -> list[str]:
             found.append(f"{NODE_KINDS[kind]} {name}")
             continue
         text = " ".join((state.texts.at(node) or "").split())
-        found.append(f"{node + 1}: {text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 3] + '...'}")
+        found.append(
+            f"{node + 1}: {text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 3] + '...'}"
+        )
     return found
 
 
@@ -408,7 +445,11 @@ def tag_frame(memories: pl.DataFrame, descriptions: TagDescriptions) -> pl.DataF
         .explode("tags")
         .drop_nulls("tags")
         .group_by(tag="tags")
-        .agg(memories=pl.len().cast(pl.Int64), first=pl.col("created").min(), last=pl.col("created").max())
+        .agg(
+            memories=pl.len().cast(pl.Int64),
+            first=pl.col("created").min(),
+            last=pl.col("created").max(),
+        )
         .sort("memories", "tag", descending=[True, False])
     )
     said = [descriptions[tag] or None for tag in frame["tag"].to_list()]
@@ -416,13 +457,23 @@ def tag_frame(memories: pl.DataFrame, descriptions: TagDescriptions) -> pl.DataF
 
 
 def retagged(
-    tx: Transaction, state: State, rows: Sequence[int], tags: Sequence[str], *, remove: bool, now: int
+    tx: Transaction,
+    state: State,
+    rows: Sequence[int],
+    tags: Sequence[str],
+    *,
+    remove: bool,
+    now: int,
 ) -> list[int]:
     """Write an event for each of ``rows`` whose tags change, and return the ids of these memories."""
     lists, changed = state.lists["tags"], []
     for row in rows:
         before = list(lists.at(row))
-        after = [tag for tag in before if tag not in tags] if remove else list(dict.fromkeys([*before, *tags]))
+        after = (
+            [tag for tag in before if tag not in tags]
+            if remove
+            else list(dict.fromkeys([*before, *tags]))
+        )
         if after != before:
             part = values_of([row + 1], tags=[after], changed=now)
             tx.event("edit", {"memory": row + 1, "set": [part]}, at=now)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 
 from memlab.kernel.hooks import HOOKS
-from memlab.kernel.state import Projection, State, declare_events, declare_projections, extend_event, with_extended
+from memlab.kernel.state import (
+    Projection,
+    State,
+    declare_events,
+    declare_projections,
+    extend_event,
+    with_extended,
+)
 from memlab.kernel.verbs.declared import Declared, Make
 
 __all__ = ["KEPT", "MADE", "PROJECTIONS", "new_state"]
@@ -20,11 +27,18 @@ _MODULES = (
 _DECLARED: tuple[Declared, ...] = tuple(import_module(name).DECLARED for name in _MODULES)
 
 PROJECTIONS: tuple[type[Projection], ...] = tuple(
-    sorted((kind for declared in _DECLARED for kind in declared.projections), key=lambda kind: kind.__name__)
+    sorted(
+        (kind for declared in _DECLARED for kind in declared.projections),
+        key=lambda kind: kind.__name__,
+    )
 )
 
-MADE: dict[str, Make] = {name: make for declared in _DECLARED for name, make in declared.accessors.items()}
-KEPT: dict[str, Make] = {name: make for declared in _DECLARED for name, make in declared.kept.items()}
+MADE: dict[str, Make] = {
+    name: make for declared in _DECLARED for name, make in declared.accessors.items()
+}
+KEPT: dict[str, Make] = {
+    name: make for declared in _DECLARED for name, make in declared.kept.items()
+}
 """What the folders offer of a lab by name: made anew each time, and kept with the lab."""
 
 declare_projections(PROJECTIONS)

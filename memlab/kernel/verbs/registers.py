@@ -62,11 +62,27 @@ class Gaps(Projection):
     name: ClassVar[str] = "gaps"
     kinds: ClassVar[tuple[str, ...]] = ("verify", "close-gap")
     events: ClassVar[tuple[EventType, ...]] = (
-        EventType("close-gap", "Somebody closed a gap.", {"gap": NUMBER, "reason": REASON}, replay="left-out"),
+        EventType(
+            "close-gap",
+            "Somebody closed a gap.",
+            {"gap": NUMBER, "reason": REASON},
+            replay="left-out",
+        ),
     )
-    adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {"verify": {"gap": mapping(_ASKED, asker=True)}}
+    adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {
+        "verify": {"gap": mapping(_ASKED, asker=True)}
+    }
     dumped: ClassVar[Field] = listed(
-        mapping({**_ASKED, "gap": NUMBER, "decision": NUMBER, "at": TIME, "closed": TIME, "reason": REASON})
+        mapping(
+            {
+                **_ASKED,
+                "gap": NUMBER,
+                "decision": NUMBER,
+                "at": TIME,
+                "closed": TIME,
+                "reason": REASON,
+            }
+        )
     )
 
     def __init__(self) -> None:
@@ -108,10 +124,13 @@ class Gaps(Projection):
         ``closed`` is null while it is open. ``vector`` is the context as the embedder of this fingerprint has it.
         """
         rows = list(self._rows.values())
-        frame = pl.DataFrame({name: [row[name] for row in rows] for name in _SCHEMA}, schema=_SCHEMA)
+        frame = pl.DataFrame(
+            {name: [row[name] for row in rows] for name in _SCHEMA}, schema=_SCHEMA
+        )
         vectors = [np.frombuffer(row["vector"], dtype=np.int8).tolist() for row in rows]
         return frame.with_columns(
-            pl.col("at", "closed").cast(_STAMP), pl.Series("vector", vectors, dtype=pl.List(pl.Int8))
+            pl.col("at", "closed").cast(_STAMP),
+            pl.Series("vector", vectors, dtype=pl.List(pl.Int8)),
         )
 
     def dump(self) -> Any:
@@ -209,7 +228,11 @@ class TagDescriptions(Projection):
     name: ClassVar[str] = "tags"
     kinds: ClassVar[tuple[str, ...]] = ("describe-tag",)
     events: ClassVar[tuple[EventType, ...]] = (
-        EventType("describe-tag", "Somebody said what a tag is for, or with an empty text nothing.", _DESCRIBED),
+        EventType(
+            "describe-tag",
+            "Somebody said what a tag is for, or with an empty text nothing.",
+            _DESCRIBED,
+        ),
     )
     # a description that a purge empties is none
     dumped: ClassVar[Field] = listed(mapping(_DESCRIBED), drops=True)

@@ -67,7 +67,10 @@ def reinforced(
 
     given: dict[str, Callable[[], NDArray[np.generic] | tuple[Floats, Flags]]] = {
         "outcome": lambda: np.full(count, outcome, dtype=object),
-        "rating": lambda: (np.full(count, np.nan if rating is None else rating), np.full(count, rating is None)),
+        "rating": lambda: (
+            np.full(count, np.nan if rating is None else rating),
+            np.full(count, rating is None),
+        ),
         "half-life": half_life,
     }
     if elapsed is not None:
@@ -84,12 +87,17 @@ def reinforced(
         return Change()
     return Change(
         set=(
-            values_of((rows[moved] + 1).tolist(), **{name: _nullable(values[moved]) for name, values in after.items()}),
+            values_of(
+                (rows[moved] + 1).tolist(),
+                **{name: _nullable(values[moved]) for name, values in after.items()},
+            ),
         )
     )
 
 
-def days_before(state: State, rows: Rows, now: Micros, *, used: Micros | None = None, counted: bool = True) -> Floats:
+def days_before(
+    state: State, rows: Rows, now: Micros, *, used: Micros | None = None, counted: bool = True
+) -> Floats:
     """f64[rows]: days from the use before to the one at ``used``, at least 0.
 
     ``counted`` says whether that use stands among the uses of these memories already. Without ``used`` the latest use
@@ -109,7 +117,9 @@ def days_before(state: State, rows: Rows, now: Micros, *, used: Micros | None = 
     before = instants[np.arange(len(rows)), np.minimum(place, depth - 1)]
     before = np.where((place >= depth) | (before == state.uses.NEVER), created, before)
     # far from one another two instants differ by more than 64 bits hold
-    return np.asarray(np.maximum((judged.astype(np.float64) - before.astype(np.float64)) / DAY, 0.0))
+    return np.asarray(
+        np.maximum((judged.astype(np.float64) - before.astype(np.float64)) / DAY, 0.0)
+    )
 
 
 def _held(column: str, old: Floats, new: Floats, nulls: Flags | None) -> Floats:
@@ -163,7 +173,13 @@ def remaining(state: State, ids: Sequence[int]) -> list[int]:
     return [id for id, status in zip(ids, statuses, strict=True) if status not in _GONE]
 
 
-def joined(state: State, pack: Pack, pairs: Pairs, *, relations: Mapping[tuple[int, int], str] | None = None) -> Change:
+def joined(
+    state: State,
+    pack: Pack,
+    pairs: Pairs,
+    *,
+    relations: Mapping[tuple[int, int], str] | None = None,
+) -> Change:
     """What shared use does to the edges of these pairs of ids: ``edge-gain`` more weight, at most 1, and one
     reinforcement more; a new edge weighs the gain.
 
@@ -195,7 +211,9 @@ def joined(state: State, pack: Pack, pairs: Pairs, *, relations: Mapping[tuple[i
     weight = np.minimum(1.0, state.edges.weight[old] + gain)
     ids = ends[:, new] + 1
     return Change(
-        edges=edges_of(ids[0].tolist(), ids[1].tolist(), words[new].tolist(), min(1.0, gain)) if new.any() else None,
+        edges=edges_of(ids[0].tolist(), ids[1].tolist(), words[new].tolist(), min(1.0, gain))
+        if new.any()
+        else None,
         strengthen={"edges": old.tolist(), "weight": weight.tolist()} if len(old) else None,
     )
 
@@ -221,5 +239,7 @@ def _ordered(pair: tuple[int, int]) -> tuple[int, int]:
     return min(pair), max(pair)
 
 
-def _found(state: State, ends: NDArray[np.int64], codes: NDArray[np.int64], *, either: bool) -> NDArray[np.int64]:
+def _found(
+    state: State, ends: NDArray[np.int64], codes: NDArray[np.int64], *, either: bool
+) -> NDArray[np.int64]:
     return state.edges.find(ends[0], ends[1], codes, either=either)

@@ -45,7 +45,17 @@ OUTCOME = {
 }
 """The columns of ``Remembered.outcomes``."""
 
-_WORDS = ("kind", "status", "project", "session", "speaker", "subject", "predicate", "object", "value")
+_WORDS = (
+    "kind",
+    "status",
+    "project",
+    "session",
+    "speaker",
+    "subject",
+    "predicate",
+    "object",
+    "value",
+)
 
 
 M = TypeVar("M", bound="Memory")
@@ -120,7 +130,9 @@ class Memory(Displayed):
     def of(cls, state: State, row: int) -> Memory:
         """The memory in a row of a state."""
         by = float(state.numbers["superseded_by"].values[row])
-        words: dict[str, Any] = dict(zip(_WORDS, words_of([state.names[name] for name in _WORDS], row), strict=True))
+        words: dict[str, Any] = dict(
+            zip(_WORDS, words_of([state.names[name] for name in _WORDS], row), strict=True)
+        )
         return cls(
             id=row + 1,
             text=state.texts.at(row) or "",
@@ -138,10 +150,15 @@ class Memory(Displayed):
         return printable(f"<Memory {self.id}, {self.kind}, {self.status}: {clip(self.text, 80)!r}>")
 
     def _display(self) -> Markup:
-        fields = {name: value for name, value in vars(self).items() if value is not None and value != ()}
+        fields = {
+            name: value for name, value in vars(self).items() if value is not None and value != ()
+        }
         del fields["id"], fields["text"]
         fields |= {"tags": ", ".join(self.tags)} if self.tags else {}
-        rows = [(name, f"{value:%Y-%m-%d %H:%M} UTC" if name == "created" else value) for name, value in fields.items()]
+        rows = [
+            (name, f"{value:%Y-%m-%d %H:%M} UTC" if name == "created" else value)
+            for name, value in fields.items()
+        ]
         return table(f"Memory {self.id}: {self.text}", ("", ""), rows)
 
     @property
@@ -153,7 +170,9 @@ class Memory(Displayed):
         """
         from memlab.kernel.language import write_call
 
-        fields = {name: value for name, value in vars(self).items() if value is not None and value != ()}
+        fields = {
+            name: value for name, value in vars(self).items() if value is not None and value != ()
+        }
         return write_call("memory", fields | {"created": self.created.isoformat()})
 
 
@@ -302,7 +321,14 @@ class Linked:
         )
         gone = pl.DataFrame(
             [
-                {"row": place, "id": stays, "outcome": "superseded", "of": goes, "relation": "supersedes", "why": why}
+                {
+                    "row": place,
+                    "id": stays,
+                    "outcome": "superseded",
+                    "of": goes,
+                    "relation": "supersedes",
+                    "why": why,
+                }
                 for place, stays, goes, why in self.superseded
             ],
             schema=OUTCOME,
@@ -402,7 +428,9 @@ class Remembered(Sequence[Memory], Displayed):
     def _display(self) -> object:
         if not self._counts():
             return repr(self)
-        shown = self.outcomes.filter(pl.col("outcome").is_in(["merged", "skipped", "superseded"])).head(_MOST_SHOWN)
+        shown = self.outcomes.filter(
+            pl.col("outcome").is_in(["merged", "skipped", "superseded"])
+        ).head(_MOST_SHOWN)
         return table(self, shown.columns, shown.iter_rows())
 
 
@@ -417,5 +445,13 @@ def overview(title: str, memories: pl.DataFrame) -> str:
     newest = memories.select(_SHOWN).tail(_NEWEST).reverse()
     heads = [name for name in newest.columns if name in _ALWAYS or newest[name].drop_nulls().len()]
     newest = newest.with_columns(pl.col("created").dt.strftime("%Y-%m-%d %H:%M"))
-    rows = [[clip(cell, 160) if isinstance(cell, str) else cell for cell in row] for row in newest[heads].rows()]
-    return table(title, heads, rows, notes=["the newest; lab.memories has all, with every column"] if rows else [])
+    rows = [
+        [clip(cell, 160) if isinstance(cell, str) else cell for cell in row]
+        for row in newest[heads].rows()
+    ]
+    return table(
+        title,
+        heads,
+        rows,
+        notes=["the newest; lab.memories has all, with every column"] if rows else [],
+    )

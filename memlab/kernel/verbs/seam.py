@@ -80,10 +80,14 @@ class Seam:
         """
         declared = EVENTS.get(kind)
         if declared is None or declared.owner != self._owner:
-            raise InputError(f"The extension {self._owner} declares no event {kind!r}: give it in events=.")
+            raise InputError(
+                f"The extension {self._owner} declares no event {kind!r}: give it in events=."
+            )
         unknown = [name for name in body if name not in declared.fields]
         if unknown:
-            raise InputError(f"The event {kind} declares no field {unknown[0]!r}. Declare what the field holds.")
+            raise InputError(
+                f"The event {kind} declares no field {unknown[0]!r}. Declare what the field holds."
+            )
         with self._core.store.writing() as tx:
             return tx.event(kind, dict(body), at=self._core.instant(at))
 
@@ -104,7 +108,9 @@ class Seam:
                 )
             return state.projection(kind)
 
-    def ask(self, slot: str, memories: Memories | None = None, **given: float | bool | str) -> NDArray[Any]:
+    def ask(
+        self, slot: str, memories: Memories | None = None, **given: float | bool | str
+    ) -> NDArray[Any]:
         """Return what the active pack's policy of ``slot`` gives for memories; all of them unless given.
 
         Parameters
@@ -118,10 +124,15 @@ class Seam:
         """
         slot_named(slot)
         with self._core.reading() as state:
-            chosen: Iterable[int] = range(len(state)) if memories is None else self._core.rows(memories)
+            chosen: Iterable[int] = (
+                range(len(state)) if memories is None else self._core.rows(memories)
+            )
             rows = np.array(sorted(chosen), dtype=np.int64)
             moment = Moment(state, self._core.pack, rows, self._core.instant(None))
-            inputs = {name.replace("_", "-"): _same_for_all(value, len(rows)) for name, value in given.items()}
+            inputs = {
+                name.replace("_", "-"): _same_for_all(value, len(rows))
+                for name, value in given.items()
+            }
             values, nulls = moment.ask(self._core.pack.policy(slot), given=inputs)
         if nulls is None:
             return values

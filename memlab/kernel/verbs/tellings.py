@@ -10,13 +10,33 @@ import polars as pl
 
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import MEMORY, NEVER
-from memlab.kernel.state import MEMORY_ID, NUMBER, TIME, WORD, Field, Projection, State, listed, mapping
+from memlab.kernel.state import (
+    MEMORY_ID,
+    NUMBER,
+    TIME,
+    WORD,
+    Field,
+    Projection,
+    State,
+    listed,
+    mapping,
+)
 from memlab.kernel.verbs.results import Linked
 
 __all__ = ["Tellings", "provenance_frame", "tellings_in"]
 
 
-RECORDED = ("session", "project", "speaker", "creator", "provenance", "source", "confidence", "context", "reason")
+RECORDED = (
+    "session",
+    "project",
+    "speaker",
+    "creator",
+    "provenance",
+    "source",
+    "confidence",
+    "context",
+    "reason",
+)
 """What is kept of each telling, beside its time."""
 
 _SCHEMA: dict[str, Any] = {
@@ -110,7 +130,10 @@ def provenance_frame(state: State, row: int, chain: Sequence[tuple[int, str]]) -
     """
     records = [_of_row(state, row, "told"), *(_of_row(state, other, how) for other, how in chain)]
     again = state.projection(Tellings).of([row + 1, *(other + 1 for other, _ in chain)])
-    records += [{"memory_id": record["memory"], "how": "told again", **_without_memory(record)} for record in again]
+    records += [
+        {"memory_id": record["memory"], "how": "told again", **_without_memory(record)}
+        for record in again
+    ]
     rows = [{name: record.get(name) for name in _SCHEMA} for record in records]
     return pl.DataFrame(rows, schema=_SCHEMA).sort("at", maintain_order=True).with_columns(_AS_TIME)
 

@@ -29,7 +29,16 @@ from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.journal import Journal, copied
 from memlab.kernel.policies import Pack, load_pack, pack_names
 from memlab.kernel.recall import Hits
-from memlab.science.bench._questions import Asked, Held, Labelled, OwnQuestion, Plan, own_plan, own_questions, plan_of
+from memlab.science.bench._questions import (
+    Asked,
+    Held,
+    Labelled,
+    OwnQuestion,
+    Plan,
+    own_plan,
+    own_questions,
+    plan_of,
+)
 from memlab.science.bench._result import BenchResult, SystemResult
 from memlab.science.evaluation import BASELINES, cluster_interval, judge, measure
 from memlab.subjects.lab import Lab
@@ -38,7 +47,11 @@ from memlab.subjects.opening import open_lab
 __all__ = ["bench_conversations", "bench_lab"]
 
 _CUTS = (5, 10, 20)
-_METRICS = (*(f"{kind}@{cut}" for kind in ("recall", "recall_any", "recall_all") for cut in _CUTS), "mrr@10", "ndcg@10")
+_METRICS = (
+    *(f"{kind}@{cut}" for kind in ("recall", "recall_any", "recall_all") for cut in _CUTS),
+    "mrr@10",
+    "ndcg@10",
+)
 _Packs: TypeAlias = "Iterable[str | Path | Pack] | None"
 _Opened: TypeAlias = Callable[[Pack, Path], "tuple[Lab | _UnderPack, float | None]"]
 """A lab in a folder under a pack, and how many turns a second it took in, where it was filled."""
@@ -46,12 +59,15 @@ _Opened: TypeAlias = Callable[[Pack, Path], "tuple[Lab | _UnderPack, float | Non
 
 @checked
 def bench_conversations(
-    conversations: Annotated[Sequence[Labelled], Taken("what memlab.ingest.read_locomo(path) returns")],
+    conversations: Annotated[
+        Sequence[Labelled], Taken("what memlab.ingest.read_locomo(path) returns")
+    ],
     *,
     packs: Iterable[str | Path | Pack] | None = None,
     baselines: bool = True,
     limit: Annotated[int, Within(max(_CUTS))] = 20,
-    labels: Annotated[Mapping[str, Sequence[Labelled]], Taken("a name and conversations for each")] | None = None,
+    labels: Annotated[Mapping[str, Sequence[Labelled]], Taken("a name and conversations for each")]
+    | None = None,
     dataset: str = "conversations",
     unit: str = "turn",
     sha256: str = "",
@@ -126,7 +142,9 @@ def bench_lab(
     chosen = _chosen(packs, baselines=baselines)
     if isinstance(lab, Lab):
         opened, plan = lab, own_plan(lab.memories, asked)
-        systems = _ranked(plan, chosen, lambda pack, _: (_UnderPack(opened, pack), None), limit, progress=progress)
+        systems = _ranked(
+            plan, chosen, lambda pack, _: (_UnderPack(opened, pack), None), limit, progress=progress
+        )
         return _of_own("open lab", plan, systems, limit)
     path = Path(lab).expanduser()
     if not path.is_dir():
@@ -158,8 +176,12 @@ class _UnderPack:
     def __exit__(self, *error: object) -> None:
         """Leave the lab open: it is the caller's."""
 
-    def recall(self, query: str, *, limit: int, project: str | None, at: When | None, log: bool) -> Hits:
-        return self._lab.recall(query, limit=limit, project=project, at=at, pack=self._pack, log=False)
+    def recall(
+        self, query: str, *, limit: int, project: str | None, at: When | None, log: bool
+    ) -> Hits:
+        return self._lab.recall(
+            query, limit=limit, project=project, at=at, pack=self._pack, log=False
+        )
 
 
 def _of_own(name: str, plan: Plan, systems: Sequence[SystemResult], limit: int) -> BenchResult:
@@ -179,24 +201,42 @@ def _of_own(name: str, plan: Plan, systems: Sequence[SystemResult], limit: int) 
 def _chosen(packs: _Packs, *, baselines: bool) -> list[Pack]:
     chosen = [load_pack(pack) for pack in (pack_names() if packs is None else packs)]
     if baselines:
-        chosen += [load_pack(text) for name, text in BASELINES.items() if all(pack.name != name for pack in chosen)]
+        chosen += [
+            load_pack(text)
+            for name, text in BASELINES.items()
+            if all(pack.name != name for pack in chosen)
+        ]
     return chosen
 
 
-def _ranked(plan: Plan, chosen: Sequence[Pack], opened: _Opened, limit: int, *, progress: bool) -> list[SystemResult]:
+def _ranked(
+    plan: Plan, chosen: Sequence[Pack], opened: _Opened, limit: int, *, progress: bool
+) -> list[SystemResult]:
     """Each pack under each set of labels, best first within a set."""
     systems: list[SystemResult] = []
-    with bar(progress, 2 * len(chosen) * len(plan.questions), unit="recall", desc="asking what is labelled") as step:
+    with bar(
+        progress,
+        2 * len(chosen) * len(plan.questions),
+        unit="recall",
+        desc="asking what is labelled",
+    ) as step:
         for pack in chosen:
             systems += _measured(pack, plan, opened, limit, step)
-    return sorted(systems, key=lambda system: (plan.sets.index(system.labels), -system.metrics["ndcg@10"]))
+    return sorted(
+        systems, key=lambda system: (plan.sets.index(system.labels), -system.metrics["ndcg@10"])
+    )
 
 
-def _measured(pack: Pack, plan: Plan, opened: _Opened, limit: int, step: Step) -> list[SystemResult]:
+def _measured(
+    pack: Pack, plan: Plan, opened: _Opened, limit: int, step: Step
+) -> list[SystemResult]:
     with tempfile.TemporaryDirectory(prefix="memlab-bench-") as folder:
         lab, rate = opened(pack, Path(folder))
         with lab:
-            rankings = [_refs(_recall(lab, question, limit, step, log=False), rate) for question in plan.questions]
+            rankings = [
+                _refs(_recall(lab, question, limit, step, log=False), rate)
+                for question in plan.questions
+            ]
             seconds = [_timed(lab, question, limit, step) for question in plan.questions]
     return [_scored(pack, plan, at, rankings, seconds, rate) for at in range(len(plan.sets))]
 
@@ -229,10 +269,17 @@ def _timed(lab: Lab | _UnderPack, question: Asked, limit: int, step: Step) -> fl
 
 
 def _scored(
-    pack: Pack, plan: Plan, at: int, rankings: Sequence[Sequence[str]], seconds: Sequence[float], rate: float | None
+    pack: Pack,
+    plan: Plan,
+    at: int,
+    rankings: Sequence[Sequence[str]],
+    seconds: Sequence[float],
+    rate: float | None,
 ) -> SystemResult:
     """What one set of labels says of the rankings; a question that it has no evidence for is not in it."""
-    judged = judge(rankings, [question.evidence[at] for question in plan.questions], depth=max(_CUTS))
+    judged = judge(
+        rankings, [question.evidence[at] for question in plan.questions], depth=max(_CUTS)
+    )
     values = {name: measure(judged, name) for name in _METRICS}
     labelled = judged.gold > 0
     main = np.arange(len(plan.questions)) < plan.main
@@ -248,7 +295,10 @@ def _scored(
         pack.name,
         pack.hash,
         {name: float(found[main & labelled].mean()) for name, found in values.items()},
-        {one: {name: float(found[rows].mean()) for name, found in values.items()} for one, rows in places.items()},
+        {
+            one: {name: float(found[rows].mean()) for name, found in values.items()}
+            for one, rows in places.items()
+        },
         {one: int(rows.sum()) for one, rows in places.items()},
         {name: cluster_interval(found[: plan.main], clusters) for name, found in values.items()},
         {"p50": round(float(p50), 3), "p95": round(float(p95), 3)},
@@ -261,4 +311,7 @@ def _scored(
 
 def _evidence(plan: Plan) -> dict[str, tuple[frozenset[str], ...]]:
     """By set of labels: the evidence of every question, answerable or not."""
-    return {name: tuple(question.evidence[at] for question in plan.questions) for at, name in enumerate(plan.sets)}
+    return {
+        name: tuple(question.evidence[at] for question in plan.questions)
+        for at, name in enumerate(plan.sets)
+    }

@@ -124,7 +124,9 @@ _COLUMNS: Columns = (
 
 @checked
 def bench_dynamics(
-    conversations: Annotated[Sequence[LabelledConversation], Taken("what memlab.ingest.read_beam(path) returns")],
+    conversations: Annotated[
+        Sequence[LabelledConversation], Taken("what memlab.ingest.read_beam(path) returns")
+    ],
     *,
     packs: Iterable[str | Path | Pack] | None = None,
     limit: Annotated[int, Within(1)] = 10,
@@ -145,15 +147,24 @@ def bench_dynamics(
     >>> bench_dynamics(read_beam("beam/100K"), packs=["factgraph"]).frame               # doctest: +SKIP
     """
     chosen = [load_pack(pack) for pack in (pack_names() if packs is None else packs)]
-    if not any(question.answerable and question.evidence for one in conversations for question in one.questions):
+    if not any(
+        question.answerable and question.evidence
+        for one in conversations
+        for question in one.questions
+    ):
         raise DatasetError("No answerable question has evidence: there is nothing to measure.")
     found: list[LivedAbility] = []
     statuses: dict[str, dict[str, int]] = {}
-    with bar(progress, len(chosen) * len(conversations), unit="conversation", desc="living") as step:
+    with bar(
+        progress, len(chosen) * len(conversations), unit="conversation", desc="living"
+    ) as step:
         for pack in chosen:
             asked, became = [], Counter[str]()
             for labelled in conversations:
-                with _lab(pack, labelled, embedder) as stored, _lab(pack, labelled, embedder) as lived:
+                with (
+                    _lab(pack, labelled, embedder) as stored,
+                    _lab(pack, labelled, embedder) as lived,
+                ):
                     stored.remember(_rows(labelled), chain=True, linking="off")
                     _live(lived, labelled)
                     asked += _asked(labelled, stored, lived, limit)
@@ -162,17 +173,24 @@ def bench_dynamics(
             statuses[pack.name] = dict(became.most_common())
             found += _summed(pack.name, pl.DataFrame(asked, infer_schema_length=None))
     hashes = {pack.name: pack.hash for pack in chosen}
-    return DynamicsResult(dataset, len(conversations), limit, tuple(found), hashes, statuses, unit, sha256)
+    return DynamicsResult(
+        dataset, len(conversations), limit, tuple(found), hashes, statuses, unit, sha256
+    )
 
 
 def _lab(pack: Pack, labelled: LabelledConversation, embedder: EmbedderSpec) -> Lab:
-    return open_lab(pack=pack, embedder=embedder, clock=ManualClock(labelled.conversation.turns[0].at))
+    return open_lab(
+        pack=pack, embedder=embedder, clock=ManualClock(labelled.conversation.turns[0].at)
+    )
 
 
 def _rows(labelled: LabelledConversation) -> list[dict[str, Any]]:
     """What a lab remembers of a conversation: what a user says has no kind, and is compared."""
     rows: list[dict[str, Any]] = labelled.conversation.rows(project=labelled.conversation.name)
-    return [{name: value for name, value in row.items() if name != "kind" or row["speaker"] != "user"} for row in rows]
+    return [
+        {name: value for name, value in row.items() if name != "kind" or row["speaker"] != "user"}
+        for row in rows
+    ]
 
 
 def _live(lab: Lab, labelled: LabelledConversation) -> None:
@@ -187,7 +205,9 @@ def _live(lab: Lab, labelled: LabelledConversation) -> None:
     lab.upkeep.maintain(progress=False)
 
 
-def _asked(labelled: LabelledConversation, stored: Lab, lived: Lab, limit: int) -> list[dict[str, Any]]:
+def _asked(
+    labelled: LabelledConversation, stored: Lab, lived: Lab, limit: int
+) -> list[dict[str, Any]]:
     """A row a question: its recall in both labs, and the share of its outdated evidence that each shows."""
     talk, rows = labelled.conversation, []
     for question in labelled.questions:
@@ -200,7 +220,9 @@ def _asked(labelled: LabelledConversation, stored: Lab, lived: Lab, limit: int) 
             hits = lab.recall(question.text, limit=limit, project=talk.name, at=at, log=False)
             shown = {hit.ref for hit in hits}
             row[name] = _share(shown, holds)
-            row[f"outdated_{name}"] = _share(shown, question.outdated) if question.outdated else None
+            row[f"outdated_{name}"] = (
+                _share(shown, question.outdated) if question.outdated else None
+            )
         rows.append(row)
     return rows
 
@@ -212,7 +234,10 @@ def _share(shown: set[str | None], wanted: Sequence[str]) -> float:
 def _summed(pack: str, asked: pl.DataFrame) -> list[LivedAbility]:
     parts = [
         ("", asked),
-        *((str(name), part) for (name,), part in asked.sort("ability").group_by("ability", maintain_order=True)),
+        *(
+            (str(name), part)
+            for (name,), part in asked.sort("ability").group_by("ability", maintain_order=True)
+        ),
     ]
     return [_ability(pack, name, part) for name, part in parts]
 
@@ -220,16 +245,26 @@ def _summed(pack: str, asked: pl.DataFrame) -> list[LivedAbility]:
 def _ability(pack: str, ability: str, asked: pl.DataFrame) -> LivedAbility:
     outdated = asked.filter(pl.col("outdated_stored").is_not_null())
     stored, lived, difference = _compared(asked, "stored", "lived")
-    before, after, gap = _compared(outdated, "outdated_stored", "outdated_lived") if outdated.height else (None,) * 3
+    before, after, gap = (
+        _compared(outdated, "outdated_stored", "outdated_lived") if outdated.height else (None,) * 3
+    )
     assert stored is not None
     assert lived is not None
-    return LivedAbility(pack, ability, asked.height, stored, lived, difference, outdated.height, before, after, gap)
+    return LivedAbility(
+        pack, ability, asked.height, stored, lived, difference, outdated.height, before, after, gap
+    )
 
 
-def _compared(asked: pl.DataFrame, *names: str) -> tuple[float | None, float | None, Estimate | None]:
+def _compared(
+    asked: pl.DataFrame, *names: str
+) -> tuple[float | None, float | None, Estimate | None]:
     """Both means, and their paired difference by conversation."""
     first, second = (asked[name].cast(pl.Float64).to_numpy() for name in names)
-    return float(first.mean()), float(second.mean()), cluster_interval(second - first, asked["conversation"].to_list())
+    return (
+        float(first.mean()),
+        float(second.mean()),
+        cluster_interval(second - first, asked["conversation"].to_list()),
+    )
 
 
 def _flat(row: LivedAbility) -> dict[str, Any]:

@@ -92,8 +92,12 @@ def plan_of(source: Sequence[Labelled], others: Mapping[str, Sequence[Labelled]]
     """Every question that some set of labels gives evidence for. ``others`` label the same questions anew."""
     sides = [_flat(source), *(_flat(other) for other in others.values())]
     for name, side in zip(others, sides[1:], strict=True):
-        if [(who.name, question.text) for who, question in side] != [(who.name, ask.text) for who, ask in sides[0]]:
-            raise InputError(f'The labels "{name}" are not of the same questions in the same order.')
+        if [(who.name, question.text) for who, question in side] != [
+            (who.name, ask.text) for who, ask in sides[0]
+        ]:
+            raise InputError(
+                f'The labels "{name}" are not of the same questions in the same order.'
+            )
     judged: list[Asked] = []
     apart: list[Asked] = []
     numbers: dict[str, int] = {}
@@ -120,7 +124,9 @@ def plan_of(source: Sequence[Labelled], others: Mapping[str, Sequence[Labelled]]
 
 
 def _flat(source: Sequence[Labelled]) -> list[tuple[Held, LabelledQuestion]]:
-    return [(labelled.conversation, question) for labelled in source for question in labelled.questions]
+    return [
+        (labelled.conversation, question) for labelled in source for question in labelled.questions
+    ]
 
 
 # Questions to a lab of one's own: which of its memories they want.
@@ -172,7 +178,9 @@ def own_questions(given: object) -> Sequence[OwnQuestion]:
         return given
     for name in given.columns:
         if name not in _COLUMNS:
-            raise InputError(f'A frame of questions has no column "{name}". {did_you_mean(name, _COLUMNS)}')
+            raise InputError(
+                f'A frame of questions has no column "{name}". {did_you_mean(name, _COLUMNS)}'
+            )
     for name in _COLUMNS[:2]:
         if name not in given.columns:
             raise InputError(f"A frame of questions needs the column {name}.")
@@ -183,7 +191,9 @@ def own_questions(given: object) -> Sequence[OwnQuestion]:
             raise InputError(f"Row {number} of the questions has no question.")
         several = wanted if isinstance(wanted, list) else [] if wanted is None else [wanted]
         if not all(isinstance(one, str | int) for one in several):
-            raise InputError(f"Row {number} of the questions wants {several!r:.60}; ids, refs or texts are wanted.")
+            raise InputError(
+                f"Row {number} of the questions wants {several!r:.60}; ids, refs or texts are wanted."
+            )
         if at is not None and not isinstance(at, datetime):
             raise InputError(f"Row {number} of the questions: at is a time, not {at!r:.40}.")
         names = tuple(str(one) for one in several)
@@ -245,7 +255,9 @@ class _Names:
         )
 
     def _within(self, names: list[str], project: str | None) -> list[str]:
-        return [name for name in names if project is None or self._projects[name] in (project, None)]
+        return [
+            name for name in names if project is None or self._projects[name] in (project, None)
+        ]
 
     def _nearest(self, wanted: str) -> str:
         """The text that shares most words with what was wanted, if one shares half of them."""

@@ -46,7 +46,9 @@ class SystemResult:
             "labels": self.labels,
             "questions": self.questions,
             "metrics": dict(self.metrics),
-            "by_category": {str(category): dict(found) for category, found in self.by_category.items()},
+            "by_category": {
+                str(category): dict(found) for category, found in self.by_category.items()
+            },
             "intervals": {
                 name: None if interval is None else [interval.low, interval.high]
                 for name, interval in self.intervals.items()
@@ -100,16 +102,31 @@ class BenchResult(Report):
         }
 
     def _display(self) -> object:
-        named: Columns = (("system", "{system}"), *([("labels", "{labels}")] if len(self._sets) > 1 else []))
-        overall = [self._row(system, None, system.questions, system.metrics) for system in self.systems]
-        parts: list[object] = [self._caption(), Table("", *format_rows(overall, (*named, *_COLUMNS)))]
+        named: Columns = (
+            ("system", "{system}"),
+            *([("labels", "{labels}")] if len(self._sets) > 1 else []),
+        )
+        overall = [
+            self._row(system, None, system.questions, system.metrics) for system in self.systems
+        ]
+        parts: list[object] = [
+            self._caption(),
+            Table("", *format_rows(overall, (*named, *_COLUMNS))),
+        ]
         counts = self.systems[0].counts if self.systems else {}
         if counts:
             adversarial = any(5 in system.counts for system in self.systems)
             apart = " (5 is adversarial and not in the figures above)" if adversarial else ""
-            columns: Columns = [(f"{one} (n={counts[one]})", _of_category(one)) for one in sorted(counts, key=str)]
-            rows = [row | {"found": system.by_category} for row, system in zip(overall, self.systems, strict=True)]
-            parts.append(Table(f"recall@10 by category{apart}", *format_rows(rows, (*named, *columns))))
+            columns: Columns = [
+                (f"{one} (n={counts[one]})", _of_category(one)) for one in sorted(counts, key=str)
+            ]
+            rows = [
+                row | {"found": system.by_category}
+                for row, system in zip(overall, self.systems, strict=True)
+            ]
+            parts.append(
+                Table(f"recall@10 by category{apart}", *format_rows(rows, (*named, *columns)))
+            )
         return parts
 
     @property
@@ -117,11 +134,15 @@ class BenchResult(Report):
         return list(dict.fromkeys(system.labels for system in self.systems))
 
     def _caption(self) -> str:
-        held = "1 conversation" if self.conversations == 1 else f"{self.conversations} conversations"
+        held = (
+            "1 conversation" if self.conversations == 1 else f"{self.conversations} conversations"
+        )
         left = f", {self.unjudged} without evidence left out" if self.unjudged else ""
         within = f" on {held}" if self.conversations else ""
         independent = "conversation" if self.conversations else "question or project"
-        has_intervals = any(value is not None for system in self.systems for value in system.intervals.values())
+        has_intervals = any(
+            value is not None for system in self.systems for value in system.intervals.values()
+        )
         interval = f"; [95% interval by {independent}]" if has_intervals else ""
         digest = f"; sha256 {self.sha256}" if self.sha256 else ""
         return (
@@ -173,7 +194,13 @@ def _interval(name: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}".replace("0.", ".", 1) if value < 1 else f"{value:.3f}"
+    return (
+        "-"
+        if value is None
+        else f"{value:.3f}".replace("0.", ".", 1)
+        if value < 1
+        else f"{value:.3f}"
+    )
 
 
 _WITH_INTERVAL = ("recall@10", "ndcg@10")

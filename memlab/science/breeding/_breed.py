@@ -92,7 +92,9 @@ class _Parent:
 
     def call(self, tree: Subtree) -> Form | None:
         form = self.sites[tree.span].form
-        return form if form.kind == "call" and form.head not in ("quote", "param", "update") else None
+        return (
+            form if form.kind == "call" and form.head not in ("quote", "param", "update") else None
+        )
 
     def put(self, summary: str, tree: Subtree, text: str) -> _Edit:
         """The edit that puts a text in the place of a subtree, with the features that it needs."""
@@ -145,7 +147,9 @@ def mutate(
     return Offspring(policy, tuple(summaries), count)
 
 
-def crossover(a: Policy, b: Policy, rng: np.random.Generator, *, max_nodes: int = 200, tries: int = 20) -> Offspring:
+def crossover(
+    a: Policy, b: Policy, rng: np.random.Generator, *, max_nodes: int = 200, tries: int = 20
+) -> Offspring:
     """``a`` with one subtree replaced by one of ``b`` of the same type.
 
     The names that let binds in ``b`` come along with their values, helpers and parameter values too; features that
@@ -183,7 +187,13 @@ def _first_valid(
     for spent in range(1, tries + 1):
         try:
             edit = draw()
-            child = edited(policy, edit.changes, arguments=edit.arguments, helpers=edit.helpers, values=edit.values)
+            child = edited(
+                policy,
+                edit.changes,
+                arguments=edit.arguments,
+                helpers=edit.helpers,
+                values=edit.values,
+            )
         except (_NoPlaceError, PolicyError):
             # types of names under let, closed vocabularies and limits are the checker's to judge
             continue
@@ -211,7 +221,10 @@ def _parameter(parent: _Parent) -> _Edit:
     value = float(np.clip(moved, param.low, param.high))
     if not math.isfinite(value):
         raise _NoPlaceError
-    return _Edit(f"parameter: {param.name} {number(param.value)} -> {number(value)}", values={param.name: value})
+    return _Edit(
+        f"parameter: {param.name} {number(param.value)} -> {number(value)}",
+        values={param.name: value},
+    )
 
 
 def _leaf(parent: _Parent) -> _Edit:
@@ -238,7 +251,13 @@ def _wrap(parent: _Parent) -> _Edit:
     # a comment at the end of the subtree cannot swallow what follows: a form ends before it
     choice = "(if {test} {it} {other})"
     shapes = {
-        "num": ("(+ {it} (* {weight} {other}))", "(* {it} {other})", "(* {weight} {it})", "(max {it} {other})", choice),
+        "num": (
+            "(+ {it} (* {weight} {other}))",
+            "(* {it} {other})",
+            "(* {weight} {it})",
+            "(max {it} {other})",
+            choice,
+        ),
         "bool": ("(not {it})", "(and {it} {other})", "(or {it} {other})"),
         "str": (choice,),
     }
@@ -254,7 +273,11 @@ def _wrap(parent: _Parent) -> _Edit:
 def _hoist(parent: _Parent) -> _Edit:
     tree = parent.pick(tree for tree in parent.trees if parent.call(tree) is not None)
     depth = len(tree.path)
-    below = [t for t in parent.trees if t.type == tree.type and len(t.path) > depth and t.path[:depth] == tree.path]
+    below = [
+        t
+        for t in parent.trees
+        if t.type == tree.type and len(t.path) > depth and t.path[:depth] == tree.path
+    ]
     inner = parent.pick(below)
     return parent.put("hoist", tree, inner.source)
 
@@ -264,14 +287,20 @@ def _swap(parent: _Parent) -> _Edit:
     if not tree.path:
         raise _NoPlaceError
     other = parent.pick(
-        t for t in parent.trees if t.path[:-1] == tree.path[:-1] and t.type == tree.type and t is not tree
+        t
+        for t in parent.trees
+        if t.path[:-1] == tree.path[:-1] and t.type == tree.type and t is not tree
     )
     summary = f"swap: {_short(tree.source)} and {_short(other.source)}"
     return _Edit(summary, {tree.span: other.source, other.span: tree.source})
 
 
 def _drop(parent: _Parent) -> _Edit:
-    chains = [t for t in parent.trees if (form := parent.call(t)) and form.head in _CHAINS and len(form.items) > 2]
+    chains = [
+        t
+        for t in parent.trees
+        if (form := parent.call(t)) and form.head in _CHAINS and len(form.items) > 2
+    ]
     tree = parent.pick(chains)
     items = parent.sites[tree.span].form.items
     dropped = items[int(parent.rng.integers(1, len(items)))]
@@ -302,7 +331,9 @@ def _transplant(parent: _Parent, donor: _Parent) -> _Edit:
     place: Subtree = parent.pick(t for t in parent.trees if t.type == graft.type)
     text = _with_bindings(donor.policy, graft)
     env = parent.env(place)
-    if any(_hidden(name, env) for name in symbols_of(text) if name in parent.policy.signature.inputs):
+    if any(
+        _hidden(name, env) for name in symbols_of(text) if name in parent.policy.signature.inputs
+    ):
         raise _NoPlaceError
     here = parsed(parent.policy).helpers
     added = []
@@ -314,7 +345,9 @@ def _transplant(parent: _Parent, donor: _Parent) -> _Edit:
     own = parent.policy.params
     values = {name: p.value for name, p in donor.policy.params.items() if name not in own}
     summary = f"crossover: {_short(place.source)} -> {_short(text)}"
-    return _Edit(summary, {place.span: text}, missing_features(parent.policy, text), tuple(added), values)
+    return _Edit(
+        summary, {place.span: text}, missing_features(parent.policy, text), tuple(added), values
+    )
 
 
 def _hidden(name: str, env: Env) -> bool:

@@ -29,12 +29,20 @@ class Scope(NamedTuple):
         """Features and bound names of a type; a feature whose name let has taken is out of reach."""
         features = [item.name for item in self.signature.inputs.values() if item.type == type]
         free = [name for name in features if name not in self.env or self._is_input(name)]
-        local = [n for n, v in self.env.items() if n not in free and isinstance(v, Node) and v.type == type]
+        local = [
+            n
+            for n, v in self.env.items()
+            if n not in free and isinstance(v, Node) and v.type == type
+        ]
         return [*free, *local]
 
     def sets(self) -> list[str]:
         taken = [name for name, value in self.env.items() if isinstance(value, Node)]
-        return [item.name for item in self.signature.inputs.values() if item.type == "set" and item.name not in taken]
+        return [
+            item.name
+            for item in self.signature.inputs.values()
+            if item.type == "set" and item.name not in taken
+        ]
 
     def _is_input(self, name: str) -> bool:
         bound = self.env[name]
@@ -66,7 +74,9 @@ def grown(type: str | None, depth: int, scope: Scope, rng: np.random.Generator) 
     inner = scope._replace(tail=False)
     if rng.random() < 0.2:
         test = grown("bool", depth - 1, inner, rng)
-        return f"(if {test} {grown(type, depth - 1, scope, rng)} {grown(type, depth - 1, scope, rng)})"
+        return (
+            f"(if {test} {grown(type, depth - 1, scope, rng)} {grown(type, depth - 1, scope, rng)})"
+        )
     if type == "num":
         return _number(depth, inner, rng)
     if type == "bool":
@@ -95,7 +105,11 @@ def _truth(depth: int, scope: Scope, rng: np.random.Generator) -> str:
     if kind < 0.4:
         left, right = (grown("bool", depth - 1, scope, rng) for _ in range(2))
         return f"({_one(('and', 'or'), rng)} {left} {right})"
-    worded = [item for item in scope.signature.inputs.values() if item.words and item.name in scope.names("str")]
+    worded = [
+        item
+        for item in scope.signature.inputs.values()
+        if item.words and item.name in scope.names("str")
+    ]
     if kind < 0.6 and worded:
         item = worded[int(rng.integers(len(worded)))]
         return f"(= {item.name} {quoted(_one(item.words, rng))})"

@@ -14,7 +14,13 @@ from memlab.science.evaluation._evaluation import Evaluation, PolicyValue
 from memlab.science.evaluation._failures import PLACES, Failures, failures
 from memlab.science.evaluation._intervals import Estimate, cluster_interval
 from memlab.science.evaluation._labels import METRICS, Judged, judge, measure
-from memlab.science.evaluation._periods import CONFOUNDED, Earnings, Period, Periods, compare_periods
+from memlab.science.evaluation._periods import (
+    CONFOUNDED,
+    Earnings,
+    Period,
+    Periods,
+    compare_periods,
+)
 from memlab.science.evaluation._plan import Plan, plan
 from memlab.science.evaluation._targets import BASELINES, PolicySpec, RecallsAgain, Refused
 from memlab.science.evaluation._tests import GATES, Gate

@@ -63,7 +63,9 @@ class Disagreements(Sequence[Disagreement], Report):
     def __getitem__(self, at: slice) -> Sequence[Disagreement]: ...
     @arguments.checked
     def __getitem__(self, at: int | slice) -> Disagreement | Sequence[Disagreement]:
-        found: Disagreement | Sequence[Disagreement] = arguments.item(self._found, at, "disagreement")
+        found: Disagreement | Sequence[Disagreement] = arguments.item(
+            self._found, at, "disagreement"
+        )
         return found
 
     def __iter__(self) -> Iterator[Disagreement]:
@@ -91,7 +93,9 @@ class Disagreements(Sequence[Disagreement], Report):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _display(self) -> object:
-        parts: list[object] = [f"{self.a} against {self.b}, the {len(self)} recalls on which they differ most"]
+        parts: list[object] = [
+            f"{self.a} against {self.b}, the {len(self)} recalls on which they differ most"
+        ]
         for one in self:
             title = f"recall {one.decision}{f': {one.query}' if one.query else ''} ({one.shared} shared)"
             rows = [
@@ -106,16 +110,21 @@ class Disagreements(Sequence[Disagreement], Report):
         return parts
 
 
-def disagreements(log: Log, a: Target, b: Target, n: int, *, schema: pl.Schema, lab: Any) -> Disagreements:
+def disagreements(
+    log: Log, a: Target, b: Target, n: int, *, schema: pl.Schema, lab: Any
+) -> Disagreements:
     """The ``n`` recalls whose heads are furthest apart, by the sum over items of |1/rank under a - 1/rank under b|.
 
     An item that only one would show counts with 0 for the other: what moves at the top weighs most.
     """
     heads = [_head(target, log) for target in (a, b)]
-    both = heads[0].join(heads[1], on=["recall", "memory_id"], how="full", coalesce=True, suffix="_b")
+    both = heads[0].join(
+        heads[1], on=["recall", "memory_id"], how="full", coalesce=True, suffix="_b"
+    )
     gain = [(1 / pl.col(name)).fill_null(0.0) for name in ("rank", "rank_b")]
     both = both.with_columns(
-        moved=(gain[0] - gain[1]).abs(), shared=pl.all_horizontal(pl.col("rank", "rank_b").is_not_null())
+        moved=(gain[0] - gain[1]).abs(),
+        shared=pl.all_horizontal(pl.col("rank", "rank_b").is_not_null()),
     )
     furthest = (
         both.group_by("recall")
@@ -126,14 +135,23 @@ def disagreements(log: Log, a: Target, b: Target, n: int, *, schema: pl.Schema, 
     )
     found = []
     for recall, distance, shared in furthest.iter_rows():
-        items = both.filter(pl.col("recall") == recall).sort(["moved", "memory_id"], descending=[True, False])
-        found.append(_disagreement(recall, distance, shared, items, log, a, b, schema=schema, lab=lab))
+        items = both.filter(pl.col("recall") == recall).sort(
+            ["moved", "memory_id"], descending=[True, False]
+        )
+        found.append(
+            _disagreement(recall, distance, shared, items, log, a, b, schema=schema, lab=lab)
+        )
     return Disagreements(a.name, b.name, found)
 
 
 def _head(target: Target, log: Log) -> pl.DataFrame:
     return pl.DataFrame(
-        {"recall": target.recall, "memory_id": target.memory, "rank": target.rank, "score": target.score}
+        {
+            "recall": target.recall,
+            "memory_id": target.memory,
+            "rank": target.rank,
+            "score": target.score,
+        }
     )
 
 
@@ -172,7 +190,9 @@ def _disagreement(
                 (terms[0].get(memory, ()), terms[1].get(memory, ())),
             )
         )
-    return Disagreement(decision["decision"], decision.get("query"), shared, distance, tuple(described))
+    return Disagreement(
+        decision["decision"], decision.get("query"), shared, distance, tuple(described)
+    )
 
 
 def _texts(log: Log, rows: NDArray[np.intp], schema: pl.Schema) -> dict[Any, str | None]:
@@ -186,7 +206,9 @@ def _text_of(lab: Any, memory: int | str) -> str | None:
     return None if lab is None else str(lab[memory].text)
 
 
-def _terms(target: Target, recall: int, memories: Sequence[Any], log: Log, schema: pl.Schema) -> dict[Any, Terms]:
+def _terms(
+    target: Target, recall: int, memories: Sequence[Any], log: Log, schema: pl.Schema
+) -> dict[Any, Terms]:
     """The additive terms of the scores of some memories of one recall."""
     policy = target.ranker.policy
     if policy is None:
@@ -197,7 +219,9 @@ def _terms(target: Target, recall: int, memories: Sequence[Any], log: Log, schem
         names = {name.replace("_", "-"): name for name in schema.names()}
         columns = [names[name] for name in policy.inputs if name in names]
         pool = log.pool(columns)[np.flatnonzero(log.recall == recall)]
-    named = pool.rename({name: name.replace("_", "-") for name in pool.columns if name != "memory_id"})
+    named = pool.rename(
+        {name: name.replace("_", "-") for name in pool.columns if name != "memory_id"}
+    )
     if any(name not in named.columns for name in policy.inputs):
         return {}
     aggregates = policy.aggregates(pool)
@@ -205,6 +229,8 @@ def _terms(target: Target, recall: int, memories: Sequence[Any], log: Log, schem
     for index, memory in enumerate(named["memory_id"].to_list()):
         if memory in memories:
             values = {name: named[name][index] for name in policy.inputs}
-            found = policy.explain(values, aggregates=aggregates.row(index, named=True) if aggregates.width else None)
+            found = policy.explain(
+                values, aggregates=aggregates.row(index, named=True) if aggregates.width else None
+            )
             explained[memory] = tuple((term.text, term.value) for term in found.terms)
     return explained

@@ -19,11 +19,22 @@ from memlab.science.evaluation._log import Challenged, Log, challenges_of
 from memlab.science.evaluation._measure import ARM, COLUMNS, Compared, Credited, Evidence, Head
 from memlab.science.evaluation._prepared import Settings
 
-__all__ = ["Course", "Duel", "Seen", "answer_rate", "by_items", "by_recalls", "comparisons_begun", "duels_of"]
+__all__ = [
+    "Course",
+    "Duel",
+    "Seen",
+    "answer_rate",
+    "by_items",
+    "by_recalls",
+    "comparisons_begun",
+    "duels_of",
+]
 
 Seen = tuple[Floats, Floats, Floats, Floats]
 """Of each recall, f64[recalls]: what it says of the difference, at least and at most, and the bounds of that."""
-_CERTAIN, _PROBES, _UNSUPPORTED = (COLUMNS.index(name) for name in ("certain", "probes", "unsupported"))
+_CERTAIN, _PROBES, _UNSUPPORTED = (
+    COLUMNS.index(name) for name in ("certain", "probes", "unsupported")
+)
 
 
 @dataclass(frozen=True)
@@ -108,7 +119,9 @@ def duels_of(log: Log, wanted: str | None) -> list[Duel]:
     for name, end in last.items():
         if wanted not in (None, name):
             continue
-        with_it = {at: one for at, one in enumerate(logged) if one is not None and name in one.heads}
+        with_it = {
+            at: one for at, one in enumerate(logged) if one is not None and name in one.heads
+        }
         version = {at: _version(name, one, hashes[at]) for at, one in with_it.items()}
         chosen = {at: one for at, one in with_it.items() if version[at] == version[end]}
         part, drawn = log.only(np.array(list(chosen), dtype=np.int64)), list(chosen.values())
@@ -121,7 +134,9 @@ def duels_of(log: Log, wanted: str | None) -> list[Duel]:
                 _head(name, [one.heads[name].ids for one in drawn], part),
                 _head("live", [one.live for one in drawn], part),
                 np.array([one.draws for one in drawn]),
-                np.array([[one.shares[name], one.shares[""]] for one in drawn]) if version[end][-1] else None,
+                np.array([[one.shares[name], one.shares[""]] for one in drawn])
+                if version[end][-1]
+                else None,
                 np.array([{name: 1, "": -1}.get(one.whose, 0) for one in drawn]),
                 np.array([one.heads[name].ids == one.live for one in drawn]),
                 numbers[version[end]],
@@ -139,7 +154,9 @@ def _version(name: str, one: Challenged, live: str | None) -> _Version:
     return name, one.heads[name].hash, live, bool(one.shares)
 
 
-def _numbers(logged: Sequence[Challenged | None], hashes: Sequence[str | None]) -> dict[_Version, int]:
+def _numbers(
+    logged: Sequence[Challenged | None], hashes: Sequence[str | None]
+) -> dict[_Version, int]:
     """Number every comparison from 1, in the order in which the log began them.
 
     A number depends on the recalls before alone, so it is known when the comparison begins and never changes.
@@ -158,16 +175,24 @@ def comparisons_begun(log: Log) -> int:
 
 
 def _live_hashes(log: Log) -> list[str | None]:
-    return log.decisions["pack_hash"].to_list() if "pack_hash" in log.decisions.columns else [None] * len(log)
+    return (
+        log.decisions["pack_hash"].to_list()
+        if "pack_hash" in log.decisions.columns
+        else [None] * len(log)
+    )
 
 
 def _notes(name: str, live: str, others: int, drawn: Sequence[Challenged]) -> tuple[str, ...]:
     short = sum(len(one.heads[name].ids) < len(one.live) for one in drawn)
     notes = []
     if others:
-        notes.append(f"{others:,} recalls under other versions of {name} or of {live}, or designs, are left out.")
+        notes.append(
+            f"{others:,} recalls under other versions of {name} or of {live}, or designs, are left out."
+        )
     if short:
-        notes.append(f"{name} shows fewer items than {live} in {short:,} recalls: what it gives no score, or excludes.")
+        notes.append(
+            f"{name} shows fewer items than {live} in {short:,} recalls: what it gives no score, or excludes."
+        )
     return tuple(notes)
 
 
@@ -176,28 +201,43 @@ def _head(name: str, ids: Sequence[Sequence[int | str]], log: Log) -> Head:
     given = pl.DataFrame(
         {
             "recall": np.repeat(np.arange(len(ids)), [len(one) for one in ids]),
-            "memory_id": pl.Series([memory for one in ids for memory in one], dtype=log.ids["memory_id"].dtype),
+            "memory_id": pl.Series(
+                [memory for one in ids for memory in one], dtype=log.ids["memory_id"].dtype
+            ),
         }
     )
     row = log.rows_of(given)
-    outside = np.bincount(given["recall"].filter(row.is_null()).to_numpy(), minlength=len(log)).astype(np.float64)
+    outside = np.bincount(
+        given["recall"].filter(row.is_null()).to_numpy(), minlength=len(log)
+    ).astype(np.float64)
     return Head(name, np.sort(row.drop_nulls().to_numpy().astype(np.int64)), outside)
 
 
-def by_items(duel: Duel, evidence: Evidence, compared: Compared, rate: Floats, settings: Settings) -> Seen:
+def by_items(
+    duel: Duel, evidence: Evidence, compared: Compared, rate: Floats, settings: Settings
+) -> Seen:
     """What each recall says of the difference by the items on which the two packs differ."""
     low, high = settings.reward_range
     arms = compared.totals[:, 1 : 1 + ARM], compared.totals[:, 1 + ARM : 1 + 2 * ARM]
-    least, most = (_sum(arms[0], ends[0]) - _sum(arms[1], ends[1]) for ends in ((low, high), (high, low)))
+    least, most = (
+        _sum(arms[0], ends[0]) - _sum(arms[1], ends[1]) for ends in ((low, high), (high, low))
+    )
     apart = evidence.apart(duel.own, duel.base)
-    heaviest = [_heaviest(arm, rows, duel, evidence, rate) for arm, rows in zip(arms, apart, strict=True)]
+    heaviest = [
+        _heaviest(arm, rows, duel, evidence, rate) for arm, rows in zip(arms, apart, strict=True)
+    ]
     low, high = _widest(evidence.credited, settings)
     up, down = max(high, 0.0), min(low, 0.0)
     return least, most, heaviest[0] * down - heaviest[1] * up, heaviest[0] * up - heaviest[1] * down
 
 
 def by_recalls(
-    duel: Duel, log: Log, credited: Credited | None, course: Course, rate: Floats, settings: Settings
+    duel: Duel,
+    log: Log,
+    credited: Credited | None,
+    course: Course,
+    rate: Floats,
+    settings: Settings,
 ) -> Seen:
     """What each recall says of the difference where one of the two heads was shown whole.
 
@@ -210,27 +250,39 @@ def by_recalls(
     _check_shown(duel, log)
     unknown = log.shown & ~log.answered & (settings.missing == "bounds")
     silent = np.bincount(log.recall, weights=unknown, minlength=len(log))
-    earned = np.bincount(log.recall, weights=np.nan_to_num(log.reward) * log.answered, minlength=len(log)) / rate
+    earned = (
+        np.bincount(
+            log.recall, weights=np.nan_to_num(log.reward) * log.answered, minlength=len(log)
+        )
+        / rate
+    )
     typical = course.before(earned) / (course.before(np.ones(len(log))) + 1.0)
-    weight = np.where(duel.arm > 0, 1 / duel.shares[:, 0], np.where(duel.arm < 0, -1 / duel.shares[:, 1], 0.0))
+    weight = np.where(
+        duel.arm > 0, 1 / duel.shares[:, 0], np.where(duel.arm < 0, -1 / duel.shares[:, 1], 0.0)
+    )
     ends = weight * (earned + silent * low - typical), weight * (earned + silent * high - typical)
     never = log.propensity == 0
     hidden = [
-        np.bincount(log.recall[head.rows], weights=never[head.rows], minlength=len(log)) + head.outside
+        np.bincount(log.recall[head.rows], weights=never[head.rows], minlength=len(log))
+        + head.outside
         for head in (duel.own, duel.base)
     ]
     shortest, longest = hidden[0] * low - hidden[1] * high, hidden[0] * high - hidden[1] * low
     least, most = np.minimum(*ends) + shortest, np.maximum(*ends) + longest
     low, high = _widest(credited, settings)
     floors, ceilings = [np.zeros(len(log))], [np.zeros(len(log))]
-    for head, share, sign in ((duel.own, duel.shares[:, 0], 1.0), (duel.base, duel.shares[:, 1], -1.0)):
+    for head, share, sign in (
+        (duel.own, duel.shares[:, 0], 1.0),
+        (duel.base, duel.shares[:, 1], -1.0),
+    ):
         size = np.bincount(log.recall[head.rows], weights=~never[head.rows], minlength=len(log))
         reach = [sign * (size * end / rate - typical) / share for end in (low, high)]
         floors.append(np.minimum(*reach))
         ceilings.append(np.maximum(*reach))
     floor, ceiling = np.minimum.reduce(floors), np.maximum.reduce(ceilings)
     least, most, floor, ceiling = (
-        np.where(duel.same, 0.0, values) for values in (least, most, floor + shortest, ceiling + longest)
+        np.where(duel.same, 0.0, values)
+        for values in (least, most, floor + shortest, ceiling + longest)
     )
     return least, most, floor, ceiling
 
@@ -239,7 +291,9 @@ def _check_shown(duel: Duel, log: Log) -> None:
     """InputError for a recall that shows more or fewer items than the head that it says it shows."""
     shown = np.bincount(log.recall, weights=log.shown, minlength=len(log))
     for head, arm in ((duel.own, 1), (duel.base, -1)):
-        wrong = (duel.arm == arm) & (shown != np.bincount(log.recall[head.rows], minlength=len(log)))
+        wrong = (duel.arm == arm) & (
+            shown != np.bincount(log.recall[head.rows], minlength=len(log))
+        )
         if wrong.any():
             at = int(np.argmax(wrong))
             size = int((log.recall[head.rows] == at).sum())

@@ -28,7 +28,13 @@ from memlab.science.evaluation._measure import (
     recalls_for,
     recalls_needed,
 )
-from memlab.science.evaluation._prepared import Estimator, HasSlates, Settings, prepare, with_baseline
+from memlab.science.evaluation._prepared import (
+    Estimator,
+    HasSlates,
+    Settings,
+    prepare,
+    with_baseline,
+)
 from memlab.science.evaluation._targets import PolicySpec, RecallsAgain, Target, aim, logged
 from memlab.science.evaluation._tests import ONE_CLUSTER, Gate
 
@@ -94,12 +100,18 @@ def evaluate(
             f"{log.silent:.0%} of what was shown has no known reward, and Horvitz-Thompson's sum would count it as 0. "
             f'Say so with missing="zero", or use estimator="snips".'
         )
-    rankers, baseline = with_baseline(asked.rankers, baseline, log, logged(slates.candidates, schema))
-    recall_again: RecallsAgain | None = getattr(getattr(lab, "policies", None), "recall_again", None)
+    rankers, baseline = with_baseline(
+        asked.rankers, baseline, log, logged(slates.candidates, schema)
+    )
+    recall_again: RecallsAgain | None = getattr(
+        getattr(lab, "policies", None), "recall_again", None
+    )
     targets, refused = aim(rankers, log, schema, asked.fingerprints, recall_again)
     notes = [*slates.notes, *log.notes]
     if not asked.fingerprints.any and any(ranker.policy is not None for ranker in rankers):
-        notes.append("The log carries no fingerprints: its features are taken to be what their names say.")
+        notes.append(
+            "The log carries no fingerprints: its features are taken to be what their names say."
+        )
     notes += [
         f"{target.name} gives {target.unscored} candidates no finite score: it would never show them."
         for target in targets
@@ -111,7 +123,9 @@ def evaluate(
         )
         notes += [*found, *_assumed(log, settings)]
     else:
-        rows, needed, method, settings, between, more = _by_labels(targets, log, settings, baseline, labels)
+        rows, needed, method, settings, between, more = _by_labels(
+            targets, log, settings, baseline, labels
+        )
         notes += more
     return Evaluation(
         rows=rows,
@@ -147,15 +161,27 @@ def _by_feedback(
         other = base if base is not None and head is not base else None
         estimates[target.name] = compare(evidence, head, other)
         measured[target.name] = measure(evidence, estimates[target.name], tests)
-    passed = {name for name, found in measured.items() if not any(gate.closed for gate in found.gates)}
-    family = [name for name in estimates if name in passed and baseline in passed and name != baseline]
-    adjusted = dict(zip(family, holm([estimates[name].difference.p for name in family]), strict=True))  # type: ignore[union-attr]
+    passed = {
+        name for name, found in measured.items() if not any(gate.closed for gate in found.gates)
+    }
+    family = [
+        name for name in estimates if name in passed and baseline in passed and name != baseline
+    ]
+    adjusted = dict(
+        zip(family, holm([estimates[name].difference.p for name in family]), strict=True)
+    )  # type: ignore[union-attr]
     rows = []
     for target in targets:
         name, found = target.name, estimates[target.name]
         ranked, p = name in passed, adjusted.get(name, np.nan)
         gap = found.difference if name in adjusted else None
-        verdict = "withheld" if not ranked else "baseline" if name == baseline else separated(gap, p, settings.level)
+        verdict = (
+            "withheld"
+            if not ranked
+            else "baseline"
+            if name == baseline
+            else separated(gap, p, settings.level)
+        )
         rows.append(
             PolicyValue(
                 name,
@@ -178,7 +204,13 @@ def _by_feedback(
         assert found.difference is not None
         return found.difference, measure(evidence, found, tests).gates
 
-    return ordered, _needed(ordered, baseline, evidence, heads), _method(evidence, log), between, _estimated(evidence)
+    return (
+        ordered,
+        _needed(ordered, baseline, evidence, heads),
+        _method(evidence, log),
+        between,
+        _estimated(evidence),
+    )
 
 
 def _estimated(evidence: Evidence) -> list[str]:
@@ -205,7 +237,9 @@ def _assumed(log: Log, settings: Settings) -> list[str]:
             "rewards. Challenge a pack (lab.challenge), or log with probes ((setting probe-rate 0.1))."
         )
     if np.isnan(log.propensity[~log.shown]).any():
-        notes.append("The log does not say what else could have been shown: unsupported is unknown.")
+        notes.append(
+            "The log does not say what else could have been shown: unsupported is unknown."
+        )
     return notes
 
 
@@ -222,7 +256,11 @@ def _needed(
     """
     best = [row.policy for row in rows if row.value is not None][:2]
     if len(best) < 2:
-        more = [(row.needed, row.policy) for row in rows if row.value is None and row.needed and row.policy != baseline]
+        more = [
+            (row.needed, row.policy)
+            for row in rows
+            if row.value is None and row.needed and row.policy != baseline
+        ]
         if not more:
             return None
         fewest, policy = min(more)
@@ -234,7 +272,9 @@ def _needed(
 
 def _by_labels(
     targets: Sequence[Target], log: Log, settings: Settings, baseline: str, labels: pl.DataFrame
-) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Settings, Between, tuple[str, ...]]:
+) -> tuple[
+    tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Settings, Between, tuple[str, ...]
+]:
     found = measure_labels(targets, log, labels, level=settings.level)
     sample, places = found.sample, found.places
     enough = sample.clusters >= 2
@@ -243,7 +283,9 @@ def _by_labels(
         own, other = places[first], places[second]
         return sample.estimate(lambda totals: mean(totals[..., own]) - mean(totals[..., other]))
 
-    gaps = {name: minus(name, baseline) for name in places if name != baseline and baseline in places}
+    gaps = {
+        name: minus(name, baseline) for name in places if name != baseline and baseline in places
+    }
     family = list(gaps) if enough else []
     adjusted = dict(zip(family, holm([gaps[name].p for name in family]), strict=True))
     rows = []
@@ -252,7 +294,13 @@ def _by_labels(
         value = sample.estimate(lambda totals, place=place: mean(totals[..., place]))  # type: ignore[misc]
         p = adjusted.get(name, np.nan)
         gap = gaps[name] if name in adjusted else None
-        verdict = "withheld" if not enough else "baseline" if name == baseline else separated(gap, p, settings.level)
+        verdict = (
+            "withheld"
+            if not enough
+            else "baseline"
+            if name == baseline
+            else separated(gap, p, settings.level)
+        )
         rows.append(
             PolicyValue(
                 name,

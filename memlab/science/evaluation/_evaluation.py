@@ -21,7 +21,13 @@ from memlab.kernel.base.arguments import Count, checked
 from memlab.kernel.base.display import Columns, Markup, Report, Table, format_rows
 from memlab.kernel.version import __version__
 from memlab.science.evaluation._disagreements import Disagreements, disagreements
-from memlab.science.evaluation._figures import DASHES, MOST_LINES, SIZES, draw_disagreement, draw_legend
+from memlab.science.evaluation._figures import (
+    DASHES,
+    MOST_LINES,
+    SIZES,
+    draw_disagreement,
+    draw_legend,
+)
 from memlab.science.evaluation._intervals import Estimate, benjamini_hochberg, holm
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._measure import Measured, predicted_rewards
@@ -37,7 +43,19 @@ from memlab.science.evaluation._tests import (
     share,
     untested_sentence,
 )
-from memlab.subjects.drawing import BLUE, CYCLE, GREY, INK, ORANGE, Draw, OnAxes, drawn, render_page, svg, write_page
+from memlab.subjects.drawing import (
+    BLUE,
+    CYCLE,
+    GREY,
+    INK,
+    ORANGE,
+    Draw,
+    OnAxes,
+    drawn,
+    render_page,
+    svg,
+    write_page,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,7 +111,11 @@ class PolicyValue:
     @property
     def untested(self) -> tuple[Gate, ...]:
         """The gates that the log cannot test; they withhold nothing, and have not passed."""
-        return () if self.measured is None else tuple(gate for gate in self.measured.gates if gate.untested)
+        return (
+            ()
+            if self.measured is None
+            else tuple(gate for gate in self.measured.gates if gate.untested)
+        )
 
     @property
     def needed(self) -> int | None:
@@ -140,19 +162,26 @@ class Evaluation(Report):
         values = {}
         for target in self._targets:
             known = expected is not None and target.kind == "re-scored"
-            values[target.name] = float(expected[target.row].sum()) / self.recalls if known else float("nan")  # type: ignore[index]
+            values[target.name] = (
+                float(expected[target.row].sum()) / self.recalls if known else float("nan")
+            )  # type: ignore[index]
         return values
 
     def _expected(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:
         names = [
             name
             for name in self._features
-            if (dtype := self._schema.get(name)) is not None and (dtype.is_numeric() or dtype == pl.Boolean)
+            if (dtype := self._schema.get(name)) is not None
+            and (dtype.is_numeric() or dtype == pl.Boolean)
         ]
         log = self._log
-        features = log.pool(names).select(pl.col(name).cast(pl.Float64) for name in names).to_numpy()
+        features = (
+            log.pool(names).select(pl.col(name).cast(pl.Float64) for name in names).to_numpy()
+        )
         cluster = log.cluster[log.recall]
-        return predicted_rewards(features, log.reward, log.answered, cluster, self.settings.reward_range)
+        return predicted_rewards(
+            features, log.reward, log.answered, cluster, self.settings.reward_range
+        )
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -185,7 +214,9 @@ class Evaluation(Report):
                 }
             estimator = self.settings.metric if labels else self.settings.estimator
             rows.append(record | {"kind": row.kind, "estimator": estimator, "verdict": row.verdict})
-        refused = [{"policy": one.policy, "kind": "refused", "verdict": "refused"} for one in self.refusals]
+        refused = [
+            {"policy": one.policy, "kind": "refused", "verdict": "refused"} for one in self.refusals
+        ]
         numbers = ("value", "low", "high", "difference", "difference_low", "difference_high", "p")
         overrides = dict.fromkeys(numbers, pl.Float64) if rows else {}
         return pl.DataFrame([*rows, *refused], infer_schema_length=None, schema_overrides=overrides)
@@ -211,7 +242,16 @@ class Evaluation(Report):
         for (a, b, gap, gates), told, p in zip(found, passed, adjusted, strict=True):
             parts = [_known(part) if told else None for part in (gap.value, gap.low, gap.high)]
             verdict = separated(gap, p, self.settings.level) if told else "withheld"
-            rows.append((a, b, *parts, _known(p), verdict, ", ".join(gate.name for gate in gates if gate.untested)))
+            rows.append(
+                (
+                    a,
+                    b,
+                    *parts,
+                    _known(p),
+                    verdict,
+                    ", ".join(gate.name for gate in gates if gate.untested),
+                )
+            )
         texts, numbers = ("policy", "other"), ("difference", "low", "high", "p")
         schema = dict.fromkeys(texts, pl.String) | dict.fromkeys(numbers, pl.Float64)
         schema |= dict.fromkeys(("verdict", "untested"), pl.String)
@@ -235,7 +275,9 @@ class Evaluation(Report):
                 "finding": "" if gate.open else gate.finding,
                 "advice": "" if gate.open else gate.advice,
                 "estimate": row.estimate,
-                "largest_weight": float(row.measured.weights[0]) if len(row.measured.weights) else None,
+                "largest_weight": float(row.measured.weights[0])
+                if len(row.measured.weights)
+                else None,
             }
             for row in self.rows
             if row.measured is not None
@@ -281,7 +323,9 @@ class Evaluation(Report):
     @checked
     def disagreements(self, a: str, b: str, n: Count = 5) -> Disagreements:
         """The ``n`` recalls on which two policies differ most, with the items and the terms of their scores."""
-        return disagreements(self._log, self.target(a), self.target(b), n, schema=self._schema, lab=self._lab)
+        return disagreements(
+            self._log, self.target(a), self.target(b), n, schema=self._schema, lab=self._lab
+        )
 
     @property
     def pair(self) -> tuple[str, str] | None:
@@ -294,7 +338,10 @@ class Evaluation(Report):
 
     @checked
     def figure(
-        self, kind: Literal["leaderboard", "weights", "disagreement"] = "leaderboard", *, axes: OnAxes | None = None
+        self,
+        kind: Literal["leaderboard", "weights", "disagreement"] = "leaderboard",
+        *,
+        axes: OnAxes | None = None,
     ) -> Figure:
         """A matplotlib figure: ``leaderboard`` with intervals, ``weights``, or the greatest ``disagreement``.
 
@@ -320,7 +367,8 @@ class Evaluation(Report):
             "refusals": [{"policy": one.policy, "reason": one.reason} for one in self.refusals],
             "withheld": [_explain_gate(row, gate) for row in self.rows for gate in row.closed],
             "untested": [_explain_gate(row, gate) for row in self.rows for gate in row.untested],
-            "needed": self.needed and {"policies": list(self.needed[:2]), "recalls": self.needed[2]},
+            "needed": self.needed
+            and {"policies": list(self.needed[:2]), "recalls": self.needed[2]},
             "next": next_step(self) or None,
             "notes": remarks(self),
         }
@@ -355,7 +403,9 @@ def separated(gap: Estimate | None, adjusted: float, level: float) -> str:
 
 def _parts(name: str, estimate: Estimate | None) -> dict[str, object]:
     prefix = f"{name}_" if name else ""
-    values = (None, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
+    values = (
+        (None, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
+    )
     known = [None if value is None else _known(value) for value in values]
     return {name or "value": known[0], f"{prefix}low": known[1], f"{prefix}high": known[2]}
 
@@ -396,7 +446,9 @@ def caption(ev: Evaluation) -> str:
 
 def headline(ev: Evaluation) -> str:
     """The finding in one sentence, and the gates that are untested for what has a value."""
-    untested = untested_sentence([gate for row in ev.rows if row.value is not None for gate in row.untested])
+    untested = untested_sentence(
+        [gate for row in ev.rows if row.value is not None for gate in row.untested]
+    )
     return f"{_finding(ev)} {untested}".rstrip()
 
 
@@ -429,7 +481,9 @@ def reasons(ev: Evaluation) -> list[tuple[str, str]]:
     pairs = [(one.policy, f"refused. {one.reason}") for one in ev.refusals]
     pairs += [(row.policy, f"withheld. {gate.finding}") for row in ev.rows for gate in row.closed]
     pairs += [
-        (row.policy, f"untested. {gate.finding} {gate.advice}".rstrip()) for row in ev.rows for gate in row.untested
+        (row.policy, f"untested. {gate.finding} {gate.advice}".rstrip())
+        for row in ev.rows
+        for gate in row.untested
     ]
     shared: dict[str, list[str]] = {}
     for policy, reason in pairs:
@@ -437,7 +491,15 @@ def reasons(ev: Evaluation) -> list[tuple[str, str]]:
     return [(list_names(policies), reason) for reason, policies in shared.items()]
 
 
-_BEFORE_MORE = ("propensities", "balance", "clusters", "independence", "silence", "position", "redundancy")
+_BEFORE_MORE = (
+    "propensities",
+    "balance",
+    "clusters",
+    "independence",
+    "silence",
+    "position",
+    "redundancy",
+)
 """Gates that no number of recalls opens, in the order in which to look at them."""
 
 
@@ -460,7 +522,11 @@ def next_step(ev: Evaluation) -> str:
         if ev._lab is None
         else f'lab.challenge("{wanted}") shows what tells it from {ev.baseline}'
     )
-    alone = "" if ev.needed is None or ev.needed[2] <= ev.recalls else f" {_enough(ev, 'at this probe rate')}."
+    alone = (
+        ""
+        if ev.needed is None or ev.needed[2] <= ev.recalls
+        else f" {_enough(ev, 'at this probe rate')}."
+    )
     return f"Next: {challenged}; memlab.plan says for how many recalls.{alone}"
 
 
@@ -505,7 +571,12 @@ def _leaderboard(ev: Evaluation) -> Table:
         ("interval", "[{low:.3f}, {high:.3f}]"),
         (f"to {ev.baseline}", "{difference:+.3f}"),
         ("interval", "[{difference_low:.3f}, {difference_high:.3f}]"),
-        ("p", lambda row: "" if row["p"] is None else "<.001" if row["p"] < 0.001 else f"{row['p']:.3f}"),
+        (
+            "p",
+            lambda row: (
+                "" if row["p"] is None else "<.001" if row["p"] < 0.001 else f"{row['p']:.3f}"
+            ),
+        ),
         ("", lambda row: "" if row["p"] is None else stars(row["p"])),
         *([(name, f"{{{name}:.3f}}") for name in metrics] or _FEEDBACK),
         ("kind", "{kind}"),
@@ -515,7 +586,9 @@ def _leaderboard(ev: Evaluation) -> Table:
     first_left_out = (*reversed(metrics), *_OPTIONAL)
     optional = [at for at in reversed(range(len(heads))) if heads[at] in first_left_out]
     optional.sort(key=lambda at: first_left_out.index(heads[at]))
-    return Table("", heads, rows, [_LEGEND], left=(0, len(heads) - 2, len(heads) - 1), optional=optional)
+    return Table(
+        "", heads, rows, [_LEGEND], left=(0, len(heads) - 2, len(heads) - 1), optional=optional
+    )
 
 
 def _bounds(lower: float | None, upper: float | None) -> str:
@@ -548,22 +621,40 @@ def draw_leaderboard(ev: Evaluation) -> Draw:
     labels = ev.settings.measure == "labels"
 
     def draw(axes: Axes) -> None:
-        base = next((row.value.value for row in rows if row.policy == ev.baseline and row.value), None)
+        base = next(
+            (row.value.value for row in rows if row.policy == ev.baseline and row.value), None
+        )
         if base is not None:
             axes.axvline(base, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
         for y, row in enumerate(rows):
             bounded = row.measured is not None and row.upper > row.lower and np.isfinite(row.lower)
             if bounded:
                 label = "bounds, for what could not be shown"
-                axes.plot([row.lower, row.upper], [y, y], color=GREY, alpha=0.35, linewidth=5, label=label, zorder=1)
+                axes.plot(
+                    [row.lower, row.upper],
+                    [y, y],
+                    color=GREY,
+                    alpha=0.35,
+                    linewidth=5,
+                    label=label,
+                    zorder=1,
+                )
             if row.value is not None:
                 colour = INK if row.policy == ev.baseline else BLUE
                 if np.isfinite(row.value.low):
-                    axes.plot([row.value.low, row.value.high], [y, y], color=colour, linewidth=2.2, zorder=2)
+                    axes.plot(
+                        [row.value.low, row.value.high],
+                        [y, y],
+                        color=colour,
+                        linewidth=2.2,
+                        zorder=2,
+                    )
                 axes.scatter([row.value.value], [y], s=46, color=colour, zorder=3)
             else:
                 across = axes.get_yaxis_transform()
-                axes.text(1.01, y, row.verdict, transform=across, va="center", color=GREY, fontsize=9)
+                axes.text(
+                    1.01, y, row.verdict, transform=across, va="center", color=GREY, fontsize=9
+                )
             if not labels and np.isfinite(ev.model_values[row.policy]):
                 axes.scatter(
                     [ev.model_values[row.policy]],
@@ -582,7 +673,9 @@ def draw_leaderboard(ev: Evaluation) -> Draw:
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
-        axes.set_xlabel(f"mean {ev.settings.metric}" if labels else "mean reward per recall (top k)")
+        axes.set_xlabel(
+            f"mean {ev.settings.metric}" if labels else "mean reward per recall (top k)"
+        )
         draw_legend(axes)
 
     return draw
@@ -591,7 +684,12 @@ def draw_leaderboard(ev: Evaluation) -> Draw:
 def _range(ev: Evaluation) -> tuple[float, float]:
     """What holds every interval and its model's guess; wide bounds and guesses of what is withheld may run out."""
     valued = [row for row in ev.rows if row.value is not None]
-    ends = [end for row in ev.rows if row.value for end in (row.value.value, row.value.low, row.value.high)]
+    ends = [
+        end
+        for row in ev.rows
+        if row.value
+        for end in (row.value.value, row.value.low, row.value.high)
+    ]
     ends += [ev.model_values.get(row.policy, np.nan) for row in valued or ev.rows]
     if not valued:
         ends += [end for row in ev.rows for end in (row.lower, row.upper)]
@@ -604,12 +702,16 @@ def draw_weights(ev: Evaluation) -> Draw:
     """How much of the weight the heaviest items hold; the gate asks that 1% of them hold at most half."""
     if ev.settings.measure == "labels":
         raise InputError("Labels are counted, not weighted: there is no figure of weights.")
-    rows = [row for row in ev.rows if row.measured is not None and len(row.measured.weights)][:MOST_LINES]
+    rows = [row for row in ev.rows if row.measured is not None and len(row.measured.weights)][
+        :MOST_LINES
+    ]
 
     def draw(axes: Axes) -> None:
         axes.axvline(0.01, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
         axes.plot([0.01], [0.5], marker="_", color=GREY, markersize=16, markeredgewidth=1.5)
-        axes.annotate("gate", (0.01, 0.5), xytext=(10, 0), textcoords="offset points", va="center", color=GREY)
+        axes.annotate(
+            "gate", (0.01, 0.5), xytext=(10, 0), textcoords="offset points", va="center", color=GREY
+        )
         for place, row in enumerate(rows):
             assert row.measured is not None
             weights = row.measured.weights
@@ -618,7 +720,14 @@ def draw_weights(ev: Evaluation) -> Draw:
             # 200 points draw the line; a log may hold a million items
             at = np.unique(np.geomspace(1, len(weights), 200).astype(np.int64)) - 1
             style = DASHES[place % len(DASHES)]
-            axes.plot(share[at], held[at], color=CYCLE[place], linewidth=1.8, linestyle=style, label=row.policy)
+            axes.plot(
+                share[at],
+                held[at],
+                color=CYCLE[place],
+                linewidth=1.8,
+                linestyle=style,
+                label=row.policy,
+            )
         axes.set_xscale("log")
         axes.set_ylim(0, 1.02)
         ticks = [tick for tick in (0.0001, 0.001, 0.01, 0.1, 1.0) if tick >= axes.get_xlim()[0]]
@@ -639,7 +748,9 @@ def _greatest(ev: Evaluation) -> Draw:
         raise InputError("A disagreement needs two policies that could be evaluated.")
     found = ev.disagreements(*pair, n=1)
     if not found:
-        raise InputError(f"{pair[0]} and {pair[1]} would have shown the same items in the same order, always.")
+        raise InputError(
+            f"{pair[0]} and {pair[1]} would have shown the same items in the same order, always."
+        )
     return draw_disagreement(found[0], *pair)
 
 
@@ -656,7 +767,11 @@ def _render_page(ev: Evaluation) -> str:
     """The page. Everything that came from text is escaped."""
     pair = ev.pair
     differ = ev.disagreements(*pair, n=_EXAMPLES) if pair else None
-    figures = {"leaderboard": svg(draw_leaderboard(ev), name="leaderboard", width=7.6, height=height_of(ev))}
+    figures = {
+        "leaderboard": svg(
+            draw_leaderboard(ev), name="leaderboard", width=7.6, height=height_of(ev)
+        )
+    }
     if ev.settings.measure == "feedback":
         width, height = SIZES["weights"]
         figures["weights"] = svg(draw_weights(ev), name="weights", width=width, height=height)
@@ -695,7 +810,9 @@ def reproduction(ev: Evaluation) -> str:
     if settings.measure == "labels":
         parts.append("labels=labels")
     else:
-        parts.append(f"horizon={settings.horizon!r}, missing={settings.missing!r}, estimator={settings.estimator!r}")
+        parts.append(
+            f"horizon={settings.horizon!r}, missing={settings.missing!r}, estimator={settings.estimator!r}"
+        )
         if settings.cluster is not None:
             parts.append(f"cluster={settings.cluster!r}")
         parts.append(f"reward_range={settings.reward_range!r}")

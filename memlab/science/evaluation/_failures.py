@@ -94,11 +94,11 @@ class Failures(Report):
         lost, wanted = len(self), self.rows.height
         if not lost:
             return f"All {wanted:,} wanted memories were in the head."
-        worst = self.frame.filter(pl.col("place") != FOUND).sort("count", descending=True, maintain_order=True)
-        place, count = worst.row(0)[:2]
-        return (
-            f"{lost:,} of {wanted:,} wanted memories were lost, most of them {place}: {count:,} ({count / lost:.0%})."
+        worst = self.frame.filter(pl.col("place") != FOUND).sort(
+            "count", descending=True, maintain_order=True
         )
+        place, count = worst.row(0)[:2]
+        return f"{lost:,} of {wanted:,} wanted memories were lost, most of them {place}: {count:,} ({count / lost:.0%})."
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -110,9 +110,13 @@ class Failures(Report):
         return (said, f"{self.level:.0%} intervals: {self.method}.", *self.notes)
 
     def _display(self) -> object:
-        places = Table("", *format_rows(self.frame.iter_rows(named=True), _COLUMNS), left=(0, 4), optional=(4,))
+        places = Table(
+            "", *format_rows(self.frame.iter_rows(named=True), _COLUMNS), left=(0, 4), optional=(4,)
+        )
         heads, rows = format_rows(self.examples.iter_rows(named=True), _EXAMPLES)
-        examples = Table("Examples", heads, rows, left=(0, 1, 2, 4), optional=(4,)) if rows else None
+        examples = (
+            Table("Examples", heads, rows, left=(0, 1, 2, 4), optional=(4,)) if rows else None
+        )
         return self.sentence, places, examples, list(self.remarks)
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,7 +125,11 @@ class Failures(Report):
             "headline": self.sentence,
             "places": self.frame.to_dicts(),
             "examples": self.examples.to_dicts(),
-            "recalls": {"known": self.known, "unknown": self.unknown, "unlabelled": self.unlabelled},
+            "recalls": {
+                "known": self.known,
+                "unknown": self.unknown,
+                "unlabelled": self.unlabelled,
+            },
             "method": self.method,
             "notes": list(self.notes),
         }
@@ -180,7 +188,9 @@ def failures(
     else:
         wanted, listed, notes = _from_labels(labels, log)
     if not wanted.height:
-        raise InputError("Nothing is known to be wanted: there is no label, and no success in the feedback.")
+        raise InputError(
+            "Nothing is known to be wanted: there is no label, and no success in the feedback."
+        )
     rows = _placed(wanted, log, pools, memories)
     if memories is None:
         notes.append("The lab is not at hand: what was never stored counts as not in the pool.")
@@ -202,7 +212,11 @@ def failures(
 def _pools(log: Log, *, ranked: bool) -> pl.DataFrame:
     """Every candidate: recall, memory_id, rank, head, reward, pool (how many there are)."""
     pool = log.pool(["rank"] if ranked else [])
-    rank = pool["rank"].cast(pl.Int64) if ranked else pl.repeat(None, pool.height, dtype=pl.Int64, eager=True)
+    rank = (
+        pool["rank"].cast(pl.Int64)
+        if ranked
+        else pl.repeat(None, pool.height, dtype=pl.Int64, eager=True)
+    )
     frame = pl.DataFrame(
         {
             "recall": log.recall,
@@ -216,7 +230,8 @@ def _pools(log: Log, *, ranked: bool) -> pl.DataFrame:
     )
     first = (pl.col("rank") <= pl.col("limit")) & pl.col("able")
     return frame.with_columns(
-        head=pl.when(pl.col("rank").is_null()).then(pl.col("shown")).otherwise(first), pool=pl.len().over("recall")
+        head=pl.when(pl.col("rank").is_null()).then(pl.col("shown")).otherwise(first),
+        pool=pl.len().over("recall"),
     ).drop("able", "shown", "limit")
 
 
@@ -225,27 +240,47 @@ def _memories(lab: object | None) -> pl.DataFrame | None:
     found = getattr(lab, "memories", None)
     if found is None:
         return None
-    return pl.DataFrame(found).select(pl.col("id").alias("memory_id"), "ref", "project", "status", "created")
+    return pl.DataFrame(found).select(
+        pl.col("id").alias("memory_id"), "ref", "project", "status", "created"
+    )
 
 
 def _from_feedback(slates: Slates, log: Log) -> tuple[pl.DataFrame, int, list[str]]:
     given = slates.feedback.select("decision", "memory_id", "reward").collect()
-    numbered = log.decisions.select("decision").with_row_index("recall").with_columns(pl.col("recall").cast(pl.Int64))
-    judged = (
-        given.join(numbered, on="decision", how="inner").group_by("recall", "memory_id").agg(pl.col("reward").mean())
+    numbered = (
+        log.decisions.select("decision")
+        .with_row_index("recall")
+        .with_columns(pl.col("recall").cast(pl.Int64))
     )
-    wanted = judged.filter(pl.col("reward") >= _HALF).select("recall", "memory_id").sort("recall", "memory_id")
+    judged = (
+        given.join(numbered, on="decision", how="inner")
+        .group_by("recall", "memory_id")
+        .agg(pl.col("reward").mean())
+    )
+    wanted = (
+        judged.filter(pl.col("reward") >= _HALF)
+        .select("recall", "memory_id")
+        .sort("recall", "memory_id")
+    )
     notes = ["What is wanted was read from feedback: what nobody was shown is not among it."]
-    return wanted.with_columns(ref=pl.lit(None, dtype=pl.String)), judged["recall"].n_unique(), notes
+    return (
+        wanted.with_columns(ref=pl.lit(None, dtype=pl.String)),
+        judged["recall"].n_unique(),
+        notes,
+    )
 
 
 def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, list[str]]:
     """recall, memory_id, ref of what is wanted; how many recalls the labels speak of; what was left out."""
     by = next((name for name in ("decision", "question") if name in labels.columns), None)
     if by is None:
-        raise InputError(f"The labels have no column decision or question: {', '.join(labels.columns)}.")
+        raise InputError(
+            f"The labels have no column decision or question: {', '.join(labels.columns)}."
+        )
     if not {"memory_id", "ref"} & set(labels.columns):
-        raise InputError(f"The labels have no column memory_id or ref: {', '.join(labels.columns)}.")
+        raise InputError(
+            f"The labels have no column memory_id or ref: {', '.join(labels.columns)}."
+        )
     known = log.decisions["decision"].dtype
     if by == "decision":
         asked = log.decisions.select("decision")
@@ -254,42 +289,66 @@ def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, lis
     else:
         raise UnknownName("column of the decisions", "query", log.decisions.columns)
     if labels[by].dtype != asked[by].dtype:
-        raise InputError(f"{by} is {labels[by].dtype} in the labels and {asked[by].dtype} in the decisions ({known}).")
+        raise InputError(
+            f"{by} is {labels[by].dtype} in the labels and {asked[by].dtype} in the decisions ({known})."
+        )
     numbered = asked.with_row_index("recall").with_columns(pl.col("recall").cast(pl.Int64))
     own = log.ids["memory_id"].dtype
     given = labels.with_columns(
         memory_id=pl.col("memory_id").cast(own, strict=False)
         if "memory_id" in labels.columns
         else pl.lit(None, dtype=own),
-        ref=pl.col("ref").cast(pl.String) if "ref" in labels.columns else pl.lit(None, dtype=pl.String),
-        relevance=pl.col("relevance").cast(pl.Float64) if "relevance" in labels.columns else pl.lit(1.0),
+        ref=pl.col("ref").cast(pl.String)
+        if "ref" in labels.columns
+        else pl.lit(None, dtype=pl.String),
+        relevance=pl.col("relevance").cast(pl.Float64)
+        if "relevance" in labels.columns
+        else pl.lit(1.0),
     ).select(by, "memory_id", "ref", "relevance")
     joined = given.join(numbered, on=by, how="inner").unique(maintain_order=True)
     strays = given.join(numbered, on=by, how="anti").height
     if not joined.height:
-        raise InputError(f"The log holds no recall that the labels speak of: of {given.height:,} labels none matches.")
-    notes = [f"{strays:,} labels speak of recalls that the log does not hold: left out."] if strays else []
+        raise InputError(
+            f"The log holds no recall that the labels speak of: of {given.height:,} labels none matches."
+        )
+    notes = (
+        [f"{strays:,} labels speak of recalls that the log does not hold: left out."]
+        if strays
+        else []
+    )
     named = pl.col("memory_id").is_not_null() | pl.col("ref").is_not_null()
     wanted = joined.filter(named & (pl.col("relevance") > 0)).select("recall", "memory_id", "ref")
     return wanted, joined["recall"].n_unique(), notes
 
 
-def _placed(wanted: pl.DataFrame, log: Log, pools: pl.DataFrame, memories: pl.DataFrame | None) -> pl.DataFrame:
+def _placed(
+    wanted: pl.DataFrame, log: Log, pools: pl.DataFrame, memories: pl.DataFrame | None
+) -> pl.DataFrame:
     """Every wanted memory with its place. Where several memories have a ref, the best placed stands for it."""
     columns = log.decisions.columns
     about = log.decisions.select(
         pl.int_range(pl.len(), dtype=pl.Int64).alias("recall"),
         "decision",
         "limit",
-        (pl.col("query") if "query" in columns else pl.lit(None, dtype=pl.String)).alias("question"),
-        (pl.col("project") if "project" in columns else pl.lit(None, dtype=pl.String)).alias("asked_in"),
-        (pl.col("at") if "at" in columns else pl.lit(None, dtype=pl.Datetime("us", "UTC"))).alias("_at"),
+        (pl.col("query") if "query" in columns else pl.lit(None, dtype=pl.String)).alias(
+            "question"
+        ),
+        (pl.col("project") if "project" in columns else pl.lit(None, dtype=pl.String)).alias(
+            "asked_in"
+        ),
+        (pl.col("at") if "at" in columns else pl.lit(None, dtype=pl.Datetime("us", "UTC"))).alias(
+            "_at"
+        ),
     )
     rows = wanted.with_row_index("_key").join(about, on="recall", how="left", maintain_order="left")
     if memories is None:
         if rows["memory_id"].null_count():
-            raise InputError("The labels name refs, and no lab is at hand to look them up: give memory_id.")
-        rows = rows.with_columns(stored=pl.lit(True), status=pl.lit(None, dtype=pl.String), created=pl.col("_at"))
+            raise InputError(
+                "The labels name refs, and no lab is at hand to look them up: give memory_id."
+            )
+        rows = rows.with_columns(
+            stored=pl.lit(True), status=pl.lit(None, dtype=pl.String), created=pl.col("_at")
+        )
     else:
         by_id = rows.filter(pl.col("memory_id").is_not_null()).join(
             memories.drop("ref", "project"), on="memory_id", how="left", maintain_order="left"
@@ -326,7 +385,19 @@ def _placed(wanted: pl.DataFrame, log: Log, pools: pl.DataFrame, memories: pl.Da
     )
     named_place = pl.col("_place").replace_strict(dict(enumerate(_ORDER)), return_dtype=pl.String)
     return best.with_columns(place=named_place).select(
-        *("recall", "_key", "decision", "question", "memory_id", "ref", "place", "rank", "pool", "limit", "reward"),
+        *(
+            "recall",
+            "_key",
+            "decision",
+            "question",
+            "memory_id",
+            "ref",
+            "place",
+            "rank",
+            "pool",
+            "limit",
+            "reward",
+        ),
         *("status", "created", "_at"),
     )
 
@@ -352,9 +423,13 @@ def _bounded(value: float) -> float | None:
     return None if np.isnan(value) else float(np.clip(value, 0.0, 1.0))
 
 
-def _examples(rows: pl.DataFrame, pools: pl.DataFrame, lab: object | None, count: int) -> pl.DataFrame:
+def _examples(
+    rows: pl.DataFrame, pools: pl.DataFrame, lab: object | None, count: int
+) -> pl.DataFrame:
     """Some misses of each place, the nearest ones first, with what stood above them."""
-    order = pl.col("place").replace_strict({place: at for at, place in enumerate(_ORDER)}, return_dtype=pl.Int64)
+    order = pl.col("place").replace_strict(
+        {place: at for at, place in enumerate(_ORDER)}, return_dtype=pl.Int64
+    )
     lost = rows.filter(pl.col("place") != FOUND).sort(order, "rank", "_key", nulls_last=True)
     chosen = lost.group_by("place", maintain_order=True).head(count)
     first = (
@@ -377,7 +452,10 @@ def _examples(rows: pl.DataFrame, pools: pl.DataFrame, lab: object | None, count
         "question",
         pl.Series(
             "wanted",
-            [texts.get(id) or ref or f"#{id}" for id, ref in chosen.select("memory_id", "ref").iter_rows()],
+            [
+                texts.get(id) or ref or f"#{id}"
+                for id, ref in chosen.select("memory_id", "ref").iter_rows()
+            ],
             dtype=pl.String,
         ),
         "memory_id",
@@ -386,7 +464,11 @@ def _examples(rows: pl.DataFrame, pools: pl.DataFrame, lab: object | None, count
         "pool",
         "limit",
         pl.when(ended).then("status").alias("status"),
-        pl.Series("above", [[texts.get(id) or f"#{id}" for id in ids] for ids in above], dtype=pl.List(pl.String)),
+        pl.Series(
+            "above",
+            [[texts.get(id) or f"#{id}" for id in ids] for ids in above],
+            dtype=pl.List(pl.String),
+        ),
     )
 
 
@@ -394,4 +476,9 @@ def _texts(lab: object | None, ids: set[Any]) -> dict[Any, str]:
     memories = getattr(lab, "memories", None)
     if memories is None or not ids:
         return {}
-    return dict(pl.DataFrame(memories).filter(pl.col("id").is_in(list(ids))).select("id", "text").iter_rows())
+    return dict(
+        pl.DataFrame(memories)
+        .filter(pl.col("id").is_in(list(ids)))
+        .select("id", "text")
+        .iter_rows()
+    )

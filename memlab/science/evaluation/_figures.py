@@ -28,7 +28,9 @@ _MOST_RANKS = 8
 
 def draw_disagreement(one: Disagreement, a: str, b: str) -> Draw:
     """The heads of one recall under two policies, joined by lines; what earned something is marked."""
-    most = min(max(rank for item in one.items for rank in item.ranks if rank is not None), _MOST_RANKS)
+    most = min(
+        max(rank for item in one.items for rank in item.ranks if rank is not None), _MOST_RANKS
+    )
     rows = []
     for item in one.items:
         left, right = (rank if rank is not None and rank <= most else None for rank in item.ranks)
@@ -68,7 +70,14 @@ def draw_sequences(tracks: Mapping[str, pl.DataFrame], live: str) -> Draw:
         for colour, dash, (name, track) in zip(cycle(CYCLE), cycle(DASHES), tracks.items()):
             x = track["recalls"].to_numpy()
             axes.fill_between(x, track["low"], track["high"], color=colour, alpha=0.15, linewidth=0)
-            axes.plot(x, track["difference"], color=colour, linestyle=dash, linewidth=1.8, label=f"{name} less {live}")
+            axes.plot(
+                x,
+                track["difference"],
+                color=colour,
+                linestyle=dash,
+                linewidth=1.8,
+                label=f"{name} less {live}",
+            )
             late = track.tail(max(1, track.height * 4 // 5))
             reach = max(reach, float(late["high"].max()), -float(late["low"].min()))  # type: ignore[arg-type]
         axes.set_ylim(-1.15 * reach, 1.15 * reach)

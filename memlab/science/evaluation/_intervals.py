@@ -117,7 +117,9 @@ class Sample:
             return "no interval: one cluster says nothing about the next"
         return f"jackknife over {self.clusters:,} clusters, Student's t with {self.freedom:.4g} degrees of freedom"
 
-    def estimate(self, statistic: Statistic, upper: Statistic | None = None, *, level: float | None = None) -> Estimate:
+    def estimate(
+        self, statistic: Statistic, upper: Statistic | None = None, *, level: float | None = None
+    ) -> Estimate:
         """The statistic of the totals with its interval; with ``upper``, the interval of what lies between the two.
 
         The value is then the middle.
@@ -129,7 +131,9 @@ class Sample:
         value, width, error = (low + high) / 2, high - low, max(low_error, high_error)
         if self.clusters < 2 or not np.isfinite([width, low_error, high_error]).all():
             return Estimate(value, np.nan, np.nan, np.nan, np.nan)
-        zero = 1e-12 * max(1.0, abs(value))  # sums differ by as much with the order in which they are made
+        zero = 1e-12 * max(
+            1.0, abs(value)
+        )  # sums differ by as much with the order in which they are made
         if error <= zero:
             return Estimate(value, low, high, error, float(low <= zero and high >= -zero))
         reach = _reach(level, width / error, self.freedom)
@@ -194,7 +198,9 @@ def cluster_interval(values: ArrayLike, clusters: Sequence[object]) -> Estimate 
     """
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or len(array) != len(clusters):
-        raise InputError(f"{len(clusters)} clusters are named for values of shape {array.shape}; one each is needed.")
+        raise InputError(
+            f"{len(clusters)} clusters are named for values of shape {array.shape}; one each is needed."
+        )
     order = {cluster: index for index, cluster in enumerate(dict.fromkeys(clusters))}
     kept = ~np.isnan(array)
     codes = np.array([order[cluster] for cluster in clusters], dtype=np.int64)[kept]
@@ -231,7 +237,9 @@ def benjamini_hochberg(p: Sequence[float]) -> list[float]:
     known = [index for index, value in enumerate(p) if not np.isnan(value)]
     adjusted = [float("nan")] * len(p)
     least = 1.0
-    for place, index in sorted(enumerate(sorted(known, key=lambda at: p[at]), start=1), reverse=True):
+    for place, index in sorted(
+        enumerate(sorted(known, key=lambda at: p[at]), start=1), reverse=True
+    ):
         least = min(least, len(known) * p[index] / place)
         adjusted[index] = least
     return adjusted

@@ -15,7 +15,16 @@ from memlab.science.evaluation._intervals import Floats, Sample, cluster_sums
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._targets import Target
 
-__all__ = ["METRICS", "Gold", "Judged", "Labelled", "judge", "measure", "measure_labels", "read_gold"]
+__all__ = [
+    "METRICS",
+    "Gold",
+    "Judged",
+    "Labelled",
+    "judge",
+    "measure",
+    "measure_labels",
+    "read_gold",
+]
 
 
 # Retrieval metrics over labels, with strict ranks; equal to ``ir_measures`` wherever that one is defined.
@@ -41,14 +50,18 @@ class Judged:
         return int(self.relevant.shape[1])
 
 
-def judge(rankings: Sequence[Sequence[str]], evidence: Sequence[Collection[str]], *, depth: int) -> Judged:
+def judge(
+    rankings: Sequence[Sequence[str]], evidence: Sequence[Collection[str]], *, depth: int
+) -> Judged:
     """Each ranking, best first, against the items that its question asks for.
 
     >>> judge([["b", "a", "a"]], [{"a"}], depth=3).relevant.tolist()
     [[False, True, False]]
     """
     if len(rankings) != len(evidence):
-        raise InputError(f"{len(rankings)} rankings cannot be judged by the evidence of {len(evidence)} questions.")
+        raise InputError(
+            f"{len(rankings)} rankings cannot be judged by the evidence of {len(evidence)} questions."
+        )
     if depth < 1:
         raise InputError(f"The depth of a judgement is at least 1, not {depth}.")
     relevant = np.zeros((len(rankings), depth), dtype=np.bool_)
@@ -125,7 +138,9 @@ def measure(judged: Judged, name: str) -> Floats:
         raise UnknownName("metric", name, [f"{known}@10" for known in METRICS])
     cut = int(match[2])
     if cut > judged.depth:
-        raise InputError(f"{name} needs {cut} ranks; these rankings were judged to depth {judged.depth}.")
+        raise InputError(
+            f"{name} needs {cut} ranks; these rankings were judged to depth {judged.depth}."
+        )
     gold = np.where(judged.gold > 0, judged.gold, np.nan).astype(np.float64)
     return METRICS[match[1]](judged.relevant[:, :cut], gold)
 
@@ -179,13 +194,19 @@ def read_gold(labels: pl.DataFrame, log: Log) -> Gold:
     count = np.bincount(wanted["recall"].to_numpy(), minlength=len(log))
     judged = count > 0
     if not judged.any():
-        raise InputError("No recall of the log has a relevant item in the labels: there is nothing to measure.")
+        raise InputError(
+            "No recall of the log has a relevant item in the labels: there is nothing to measure."
+        )
     if (~judged).any():
-        notes.append(f"{int((~judged).sum())} recalls have no relevant item in the labels: left out.")
+        notes.append(
+            f"{int((~judged).sum())} recalls have no relevant item in the labels: left out."
+        )
     return Gold(log, wanted, count, judged, int(log.limit[judged].min()), tuple(notes))
 
 
-def measure_labels(targets: Sequence[Target], log: Log, labels: pl.DataFrame, *, level: float) -> Labelled:
+def measure_labels(
+    targets: Sequence[Target], log: Log, labels: pl.DataFrame, *, level: float
+) -> Labelled:
     """Every metric of every policy at the size of the smallest head."""
     gold = read_gold(labels, log)
     judged, cut = gold.judged, gold.cut
@@ -200,14 +221,18 @@ def measure_labels(targets: Sequence[Target], log: Log, labels: pl.DataFrame, *,
         columns += gold.totals(target, judgement)
     held = np.unique(log.cluster[judged], return_inverse=True)[1]
     sums = cluster_sums([column[judged] for column in columns], held, int(held.max()) + 1)
-    return Labelled(Sample(sums, level=level), places, metrics, gold.metric, int(judged.sum()), gold.notes)
+    return Labelled(
+        Sample(sums, level=level), places, metrics, gold.metric, int(judged.sum()), gold.notes
+    )
 
 
 def _wanted(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, list[str]]:
     """recall, memory_id of every relevant item of the recalls that count."""
     for name in (*_KEY, "relevance"):
         if name not in labels.columns:
-            raise InputError(f"The labels have no column {name}; they are decision, memory_id, relevance.")
+            raise InputError(
+                f"The labels have no column {name}; they are decision, memory_id, relevance."
+            )
     if not labels.height:
         raise InputError("The labels are empty.")
     given = labels.select(*_KEY, pl.col("relevance").cast(pl.Float64))
@@ -216,18 +241,28 @@ def _wanted(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, list[str]]:
             raise InputError(
                 f"{name} is {given[name].dtype} in the labels and {log.ids[name].dtype} in the candidates."
             )
-    bad = given.with_row_index("row").filter(~pl.col("relevance").is_in([0.0, 1.0]) | pl.col("relevance").is_null())
+    bad = given.with_row_index("row").filter(
+        ~pl.col("relevance").is_in([0.0, 1.0]) | pl.col("relevance").is_null()
+    )
     if bad.height:
         row = bad.row(0, named=True)
-        raise InputError(f"Row {row['row']} of the labels has relevance {row['relevance']}; it is 1 or 0.")
+        raise InputError(
+            f"Row {row['row']} of the labels has relevance {row['relevance']}; it is 1 or 0."
+        )
     if given.select(pl.struct(_KEY).is_duplicated().any()).item():
         row = given.filter(pl.struct(_KEY).is_duplicated()).row(0, named=True)
-        raise InputError(f"The labels name recall {row['decision']}, memory {row['memory_id']} twice.")
+        raise InputError(
+            f"The labels name recall {row['decision']}, memory {row['memory_id']} twice."
+        )
     numbered = log.decisions.select("decision").with_row_index("recall")
     joined = given.filter(pl.col("relevance") == 1).join(numbered, on="decision", how="left")
     strays = joined["recall"].null_count()
-    notes = [f"{strays} labels name recalls that the log does not hold: left out."] if strays else []
-    kept = joined.filter(pl.col("recall").is_not_null()).with_columns(pl.col("recall").cast(pl.Int64))
+    notes = (
+        [f"{strays} labels name recalls that the log does not hold: left out."] if strays else []
+    )
+    kept = joined.filter(pl.col("recall").is_not_null()).with_columns(
+        pl.col("recall").cast(pl.Int64)
+    )
     return kept.select("recall", "memory_id"), notes
 
 

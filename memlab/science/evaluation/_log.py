@@ -76,10 +76,14 @@ def horizon_micros(horizon: Horizon) -> int | None:
     if isinstance(horizon, str):
         match = _SPAN.match(horizon.strip())
         if match is None:
-            raise InputError(f'horizon is a number and m, h, d or w, such as "7d" or "12h"; not "{horizon}".')
+            raise InputError(
+                f'horizon is a number and m, h, d or w, such as "7d" or "12h"; not "{horizon}".'
+            )
         horizon = timedelta(**{_UNITS[match[2]]: float(match[1])})
     if not isinstance(horizon, timedelta) or horizon <= timedelta(0):
-        raise InputError(f"horizon is a positive span of time, such as '7d' or a timedelta; not {horizon!r}.")
+        raise InputError(
+            f"horizon is a positive span of time, such as '7d' or a timedelta; not {horizon!r}."
+        )
     return horizon // timedelta(microseconds=1)
 
 
@@ -87,13 +91,17 @@ def closed(decisions: pl.DataFrame, feedback: pl.DataFrame, horizon: int) -> pl.
     """Whether the window of each recall had closed at the last event of the log."""
     for name, frame in (("decisions", decisions), ("feedback", feedback)):
         if "at" not in frame.columns or frame["at"].null_count():
-            raise InputError(f"A horizon needs the time of every row, and column at of {name} has gaps. Leave it out?")
+            raise InputError(
+                f"A horizon needs the time of every row, and column at of {name} has gaps. Leave it out?"
+            )
     micros = pl.col("at").dt.epoch("us")
     ends = [frame.select(micros.max()).item() for frame in (decisions, feedback)]
     last = max(end for end in ends if end is not None)
     known = decisions.select(micros + horizon <= last).to_series()
     if not known.any():
-        raise InputError("No recall's window has closed: the log is shorter than the horizon. Shorten it, or wait.")
+        raise InputError(
+            "No recall's window has closed: the log is shorter than the horizon. Shorten it, or wait."
+        )
     return known
 
 
@@ -135,13 +143,17 @@ def read_answers(
         rewards = rewards.join(exposures, on=_KEY, how="semi")
     early = _early(rewards, decisions)
     if early:
-        notes.append(f"{early} feedbacks are dated before their recall: a clock ran back. They count as given at once.")
+        notes.append(
+            f"{early} feedbacks are dated before their recall: a clock ran back. They count as given at once."
+        )
     if horizon is not None:
         within = rewards.join(decisions.select("decision", asked="at"), on="decision").filter(
             pl.col("at").dt.epoch("us") <= pl.col("asked").dt.epoch("us") + horizon
         )
         if within.height < rewards.height:
-            notes.append(f"{rewards.height - within.height} feedbacks came after the horizon: left out.")
+            notes.append(
+                f"{rewards.height - within.height} feedbacks came after the horizon: left out."
+            )
         rewards = within
     frame, more = _once(rewards.select(*_KEY, "reward", "at", "attributed", "stated"))
     return Answers(frame, (*notes, *more))
@@ -160,18 +172,32 @@ def _rewards(feedback: pl.DataFrame, reward_range: tuple[float, float]) -> pl.Da
     missing = [name for name in _KEY if name not in feedback.columns]
     if missing:
         raise InputError(f"The table feedback has no column {missing[0]}.")
-    given = pl.col("reward").cast(pl.Float64) if "reward" in feedback.columns else pl.lit(None, dtype=pl.Float64)
+    given = (
+        pl.col("reward").cast(pl.Float64)
+        if "reward" in feedback.columns
+        else pl.lit(None, dtype=pl.Float64)
+    )
     outcome = pl.col("outcome") if "outcome" in feedback.columns else pl.lit(None, dtype=pl.String)
     at = pl.col("at") if "at" in feedback.columns else pl.lit(None, dtype=pl.Datetime("us", "UTC"))
     by_outcome = pl.when(outcome == OUTCOMES[0]).then(1.0).when(outcome == OUTCOMES[1]).then(0.0)
     source = pl.col("source") if "source" in feedback.columns else pl.lit(None, dtype=pl.String)
-    read = pl.col("attributed").cast(pl.Float64) if "attributed" in feedback.columns else pl.lit(None, dtype=pl.Float64)
+    read = (
+        pl.col("attributed").cast(pl.Float64)
+        if "attributed" in feedback.columns
+        else pl.lit(None, dtype=pl.Float64)
+    )
     rewards = feedback.select(
-        *_KEY, reward=pl.coalesce(given, by_outcome), at=at, attributed=read, stated=source.ne_missing(ATTRIBUTED)
+        *_KEY,
+        reward=pl.coalesce(given, by_outcome),
+        at=at,
+        attributed=read,
+        stated=source.ne_missing(ATTRIBUTED),
     )
     low, high = reward_range
     bad = rewards.with_row_index("row").filter(
-        pl.col("reward").is_null() | ~pl.col("reward").is_finite() | ~pl.col("reward").is_between(low, high)
+        pl.col("reward").is_null()
+        | ~pl.col("reward").is_finite()
+        | ~pl.col("reward").is_between(low, high)
     )
     if not bad.height:
         return rewards
@@ -198,7 +224,9 @@ def _once(rewards: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         pl.col("attributed").drop_nulls().last(),
         pl.col("stated").any(),
     )
-    unclear = groups.filter((pl.col("values") > 1) & ((pl.col("timeless") > 0) | (pl.col("last") > 1)))
+    unclear = groups.filter(
+        (pl.col("values") > 1) & ((pl.col("timeless") > 0) | (pl.col("last") > 1))
+    )
     if unclear.height:
         first = unclear.row(0, named=True)
         raise InputError(
@@ -209,8 +237,17 @@ def _once(rewards: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     repeats = rewards.height - groups.height
     changed = groups.filter(pl.col("values") > 1).height
     if repeats:
-        note = f"{repeats} feedbacks repeat one about the same item of the same recall: counted once"
-        notes.append(note + (f"; {changed} items were judged otherwise later: the last counts." if changed else "."))
+        note = (
+            f"{repeats} feedbacks repeat one about the same item of the same recall: counted once"
+        )
+        notes.append(
+            note
+            + (
+                f"; {changed} items were judged otherwise later: the last counts."
+                if changed
+                else "."
+            )
+        )
     return groups.select(*_KEY, "reward", "attributed", "stated"), notes
 
 
@@ -298,8 +335,12 @@ class Log:
 
     def rows_of(self, wanted: pl.DataFrame) -> pl.Series:
         """Where among the candidates each ``recall`` (its number) and ``memory_id`` stands; null where it does not."""
-        held = self.ids.select("memory_id").with_columns(recall=pl.Series(self.recall), row=pl.int_range(pl.len()))
-        return wanted.join(held, on=["recall", "memory_id"], how="left", maintain_order="left")["row"]
+        held = self.ids.select("memory_id").with_columns(
+            recall=pl.Series(self.recall), row=pl.int_range(pl.len())
+        )
+        return wanted.join(held, on=["recall", "memory_id"], how="left", maintain_order="left")[
+            "row"
+        ]
 
     @property
     def answered(self) -> Flags:
@@ -336,13 +377,17 @@ def read_log(
     if feedback:
         judgements = tables.feedback.collect()
         _same_types(judgements, decisions, "feedback")
-        answers = read_answers(judgements, exposures, decisions, horizon=horizon, reward_range=reward_range)
+        answers = read_answers(
+            judgements, exposures, decisions, horizon=horizon, reward_range=reward_range
+        )
         notes += answers.notes
         if horizon is not None:
             kept = decisions.filter(closed(decisions, judgements, horizon))
     rows, order, empty = _candidates(tables.candidates, decisions, kept)
     if empty:
-        notes.append(f"{empty} recalls have no candidates: whatever a policy says, they show nothing and earn 0.")
+        notes.append(
+            f"{empty} recalls have no candidates: whatever a policy says, they show nothing and earn 0."
+        )
     joined, propensity, silent = _joined(rows, exposures, answers, kept, zero=zero)
     codes, clusters, clustered = _clusters(kept, cluster)
     return Log(
@@ -371,7 +416,9 @@ def _require(frame: pl.DataFrame | pl.Schema, name: str, columns: Sequence[str])
     known = frame.columns if isinstance(frame, pl.DataFrame) else frame.names()
     for column in columns:
         if column not in known:
-            raise InputError(f"The table {name} has no column {column}: {UnknownName('column', column, known)}")
+            raise InputError(
+                f"The table {name} has no column {column}: {UnknownName('column', column, known)}"
+            )
 
 
 def _same_types(frame: pl.DataFrame, decisions: pl.DataFrame, name: str) -> None:
@@ -392,9 +439,13 @@ def _decisions(frame: pl.DataFrame) -> pl.DataFrame:
     if not frame.height:
         raise InputError("The log holds no recalls: there is nothing to evaluate.")
     if row := _first(frame, pl.col("decision").is_null() | pl.col("decision").is_duplicated()):
-        raise InputError(f"Row {row['row']} of decisions has the id {row['decision']}; ids are present and unique.")
+        raise InputError(
+            f"Row {row['row']} of decisions has the id {row['decision']}; ids are present and unique."
+        )
     if row := _first(frame, pl.col("limit").is_null() | (pl.col("limit") < 1)):
-        raise InputError(f"Recall {row['decision']} has the limit {row['limit']}; a head holds at least 1 item.")
+        raise InputError(
+            f"Recall {row['decision']} has the limit {row['limit']}; a head holds at least 1 item."
+        )
     return frame.with_columns(pl.col("limit").cast(pl.Int64)).sort("decision")
 
 
@@ -402,10 +453,16 @@ def _exposures(frame: pl.DataFrame, decisions: pl.DataFrame, *, needed: bool) ->
     _same_types(frame, decisions, "exposures")
     if "propensity" not in frame.columns:
         frame = frame.with_columns(propensity=pl.lit(None, dtype=pl.Float64))
-    places = pl.col("position").cast(pl.Int64) if "position" in frame.columns else pl.lit(None, dtype=pl.Int64)
+    places = (
+        pl.col("position").cast(pl.Int64)
+        if "position" in frame.columns
+        else pl.lit(None, dtype=pl.Int64)
+    )
     frame = frame.select(*_KEY, pl.col("propensity").cast(pl.Float64), position=places)
     if needed and not frame.height:
-        raise InputError("Nothing was shown: the table exposures is empty, so nothing can be learned from this log.")
+        raise InputError(
+            "Nothing was shown: the table exposures is empty, so nothing can be learned from this log."
+        )
     if row := _first(frame, pl.struct(_KEY).is_duplicated()):
         raise InputError(f"Recall {row['decision']} shows memory {row['memory_id']} twice.")
     wrong = pl.col("propensity").is_nan() | (pl.col("propensity") <= 0) | (pl.col("propensity") > 1)
@@ -416,7 +473,9 @@ def _exposures(frame: pl.DataFrame, decisions: pl.DataFrame, *, needed: bool) ->
         )
     stray = frame.join(decisions, on="decision", how="anti").head(1)
     if stray.height:
-        raise InputError(f"exposures names recall {stray['decision'][0]}, which decisions does not hold.")
+        raise InputError(
+            f"exposures names recall {stray['decision'][0]}, which decisions does not hold."
+        )
     return frame
 
 
@@ -426,7 +485,11 @@ def _candidates(
     """decision, memory_id, propensity and recall, sorted; the order that sorts the table; recalls without any."""
     schema = table.collect_schema()
     _require(schema, "candidates", _KEY)
-    chance = pl.col("propensity").cast(pl.Float64) if "propensity" in schema else pl.lit(None, dtype=pl.Float64)
+    chance = (
+        pl.col("propensity").cast(pl.Float64)
+        if "propensity" in schema
+        else pl.lit(None, dtype=pl.Float64)
+    )
     frame = table.select(*_KEY, propensity=chance).collect()
     _same_types(frame, decisions, "candidates")
     if row := _first(frame, ~pl.col("propensity").is_between(0, 1)):
@@ -434,12 +497,18 @@ def _candidates(
             f"Row {row['row']} of candidates (recall {row['decision']}, memory {row['memory_id']}) has propensity "
             f"{row['propensity']}; a probability lies in 0..1, or is null if unknown."
         )
-    numbered = kept.select("decision").with_row_index("recall").with_columns(pl.col("recall").cast(pl.Int64))
+    numbered = (
+        kept.select("decision")
+        .with_row_index("recall")
+        .with_columns(pl.col("recall").cast(pl.Int64))
+    )
     joined = frame.join(numbered, on="decision", how="left", maintain_order="left")
     if joined["recall"].null_count():
         stray = frame.join(decisions, on="decision", how="anti").head(1)
         if stray.height:
-            raise InputError(f"candidates names recall {stray['decision'][0]}, which decisions does not hold.")
+            raise InputError(
+                f"candidates names recall {stray['decision'][0]}, which decisions does not hold."
+            )
     if joined["memory_id"].null_count():
         raise InputError(
             f"A candidate of recall {joined.filter(pl.col('memory_id').is_null())['decision'][0]} has no id."
@@ -450,7 +519,9 @@ def _candidates(
     twice = (code[1:] == code[:-1]) & (memory[1:] == memory[:-1]).to_numpy()
     if twice.any():
         at = int(np.argmax(twice))
-        raise InputError(f"Memory {memory[at]} is a candidate of recall {rows['decision'][at]} twice.")
+        raise InputError(
+            f"Memory {memory[at]} is a candidate of recall {rows['decision'][at]} twice."
+        )
     empty = kept.height - len(np.unique(code))
     return rows, order, empty
 
@@ -461,14 +532,23 @@ def _order(joined: pl.DataFrame) -> Ints | None:
     key = memory.to_numpy() if memory.dtype.is_integer() else memory.rank("dense").to_numpy()
     known = joined["recall"].is_not_null().to_numpy()
     code = joined["recall"].fill_null(0).to_numpy()
-    if known.all() and len(code) and ((code[1:] > code[:-1]) | ((code[1:] == code[:-1]) & (key[1:] > key[:-1]))).all():
+    if (
+        known.all()
+        and len(code)
+        and ((code[1:] > code[:-1]) | ((code[1:] == code[:-1]) & (key[1:] > key[:-1]))).all()
+    ):
         return None
     order: Ints = np.lexsort((key, code))
     return np.asarray(order[known[order]])
 
 
 def _joined(
-    rows: pl.DataFrame, exposures: pl.DataFrame, answers: Answers | None, kept: pl.DataFrame, *, zero: bool
+    rows: pl.DataFrame,
+    exposures: pl.DataFrame,
+    answers: Answers | None,
+    kept: pl.DataFrame,
+    *,
+    zero: bool,
 ) -> tuple[pl.DataFrame, Floats, float]:
     """What was shown, where, and what it earned, over candidates; with which probability; the share not known."""
     given = exposures.join(kept.select("decision"), on="decision", how="semi")
@@ -516,14 +596,20 @@ def _clusters(kept: pl.DataFrame, by: str | None) -> tuple[Ints, int, str]:
     numbers = np.unique(codes, return_inverse=True)[1].astype(np.int64)
     clusters = int(numbers.max()) + 1
     if by is None and clusters == 1 and "at" in kept.columns and not kept["at"].null_count():
-        return _days(kept)  # blocks of time, for what is near in time is not independent (Politis & Romano 1994)
+        return _days(
+            kept
+        )  # blocks of time, for what is near in time is not independent (Politis & Romano 1994)
     return numbers, clusters, column
 
 
 def _days(kept: pl.DataFrame) -> tuple[Ints, int, str]:
     if "at" not in kept.columns or kept["at"].null_count():
-        raise InputError('cluster="day" needs the time of every recall, and column at of decisions has gaps.')
-    numbers = np.unique(kept["at"].dt.date().to_physical().to_numpy(), return_inverse=True)[1].astype(np.int64)
+        raise InputError(
+            'cluster="day" needs the time of every recall, and column at of decisions has gaps.'
+        )
+    numbers = np.unique(kept["at"].dt.date().to_physical().to_numpy(), return_inverse=True)[
+        1
+    ].astype(np.int64)
     return numbers, int(numbers.max()) + 1, "day"
 
 
@@ -568,15 +654,23 @@ def _read(text: str, log: Log, number: int) -> Challenged:
     except (msgspec.DecodeError, TypeError) as error:
         raise InputError(f"{where} cannot be read: {error}.") from None
     kind = str if log.ids["memory_id"].dtype == pl.String else int
-    named = (item for head in (found.live, *(head.ids for head in found.heads.values())) for item in head)
+    named = (
+        item for head in (found.live, *(head.ids for head in found.heads.values())) for item in head
+    )
     stray = next((item for item in named if not isinstance(item, kind)), None)
     if stray is not None:
-        raise InputError(f"{where} names the memory {stray!r}; ids of this log are {log.ids['memory_id'].dtype}.")
+        raise InputError(
+            f"{where} names the memory {stray!r}; ids of this log are {log.ids['memory_id'].dtype}."
+        )
     if found.design == "ab" or found.shares:
         names = ("", *found.heads)
         wrong = next((name for name in names if not 0 < found.shares.get(name, 0) <= 1), None)
         if wrong is not None:
-            raise InputError(f"{where} gives the head of {wrong or 'the live pack'} no probability above 0.")
+            raise InputError(
+                f"{where} gives the head of {wrong or 'the live pack'} no probability above 0."
+            )
         if found.whose not in names:
-            raise InputError(f"{where} shows the head of {found.whose!r}, which is none of its packs.")
+            raise InputError(
+                f"{where} shows the head of {found.whose!r}, which is none of its packs."
+            )
     return found

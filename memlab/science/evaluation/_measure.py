@@ -126,7 +126,9 @@ def _worth(estimator: Estimator, arm: Floats, fill: float) -> Floats:
     typical = np.where(weight > 0, mean, np.where(certain_weight > 0, sure, np.nan))
     unknown = typical if np.isnan(fill) else fill
     found = np.where(certain > 0, certain * np.where(certain_weight > 0, sure, unknown), 0.0)
-    found = found + np.where(probes > 0, probes * np.where(weight + silent > 0, drawn, unknown), 0.0)
+    found = found + np.where(
+        probes > 0, probes * np.where(weight + silent > 0, drawn, unknown), 0.0
+    )
     return np.asarray(found + np.where(unsupported > 0, unsupported * unknown, 0.0))
 
 
@@ -201,7 +203,9 @@ def recalibrate(log: Log) -> tuple[Log, Credited | None]:
     reward, bases = log.reward.copy(), np.zeros((len(log.reward), 2))
     reward[unjudged] = line[0] + line[1] * log.attributed[unjudged]
     bases[unjudged] = np.column_stack([np.ones(int(unjudged.sum())), log.attributed[unjudged]])
-    return replace(log, reward=reward), Credited(line, int(judged.sum()), int(unjudged.sum()), counts, bases)
+    return replace(log, reward=reward), Credited(
+        line, int(judged.sum()), int(unjudged.sum()), counts, bases
+    )
 
 
 def credited_note(log: Log, credited: Credited | None) -> list[str]:
@@ -270,7 +274,12 @@ class Evidence:
     ) -> None:
         self.examination, self.credited = examination, credited
         self._seen_at: dict[float, Floats] = {}
-        self.log, self.estimator, self.level, self.reward_range = log, estimator, level, reward_range
+        self.log, self.estimator, self.level, self.reward_range = (
+            log,
+            estimator,
+            level,
+            reward_range,
+        )
         self.probe: Flags = left_to_chance(log.propensity)
         self.unsupported: Flags = log.propensity == 0
         certain = (log.propensity >= CERTAIN) & log.shown
@@ -308,7 +317,14 @@ class Evidence:
         order = np.argsort(rows)
         return Head(target.name, rows[order], outside, target.rank[held][order].astype(np.int64))
 
-    def arm(self, rows: Ints, outside: Floats, *, scale: Floats | None = None, columns: Floats | None = None) -> Floats:
+    def arm(
+        self,
+        rows: Ints,
+        outside: Floats,
+        *,
+        scale: Floats | None = None,
+        columns: Floats | None = None,
+    ) -> Floats:
         """f64[recalls, ARM]: the totals of these rows and of so many items outside of the pools.
 
         ``scale`` f64[rows] multiplies rewards; ``columns`` f64[n, ARM] are those of the log unless given.
@@ -338,7 +354,9 @@ class Evidence:
             held[second.rows] += 2
             return first.rows[held[first.rows] == 1], second.rows[held[second.rows] == 2]
         own, other = self._ranks(first), self._ranks(second)
-        return first.rows[own[first.rows] != other[first.rows]], second.rows[own[second.rows] != other[second.rows]]
+        return first.rows[own[first.rows] != other[first.rows]], second.rows[
+            own[second.rows] != other[second.rows]
+        ]
 
     def _ranks(self, head: Head) -> Ints:
         """int64[n]: the rank of each candidate in a head, 0 for what is not in it."""
@@ -388,7 +406,9 @@ class Evidence:
         def moved(totals: Floats) -> Floats:
             plain, rest = totals[..., : 1 + width].copy(), totals[..., 1 + width :]
             if examination is not None:
-                slope, counts, rest = np.split(rest, [width, width + examination.counts.shape[1]], axis=-1)
+                slope, counts, rest = np.split(
+                    rest, [width, width + examination.counts.shape[1]], axis=-1
+                )
                 change = np.clip(examination.solve(counts) - examination.eta.value, -1.0, 1.0)
                 plain[..., 1:] += slope * change[..., None]
             if credited is not None:
@@ -406,7 +426,10 @@ class Evidence:
         """
         own, other = self.apart(first, second)
         return self._moving(
-            lambda eta, columns: [self._placed(first, own, eta, columns), self._placed(second, other, eta, columns)]
+            lambda eta, columns: [
+                self._placed(first, own, eta, columns),
+                self._placed(second, other, eta, columns),
+            ]
         )
 
     def sample(self, totals: Floats) -> Sample:
@@ -418,24 +441,37 @@ class Evidence:
     def value(self, totals: Floats) -> tuple[Estimate, float, float]:
         """The value with an interval that holds it whatever is unsupported earns, and its bounds without noise."""
         low, high = self.reward_range
-        least, most, typical = (self._moved(value_statistic(self.estimator, fill), ARM) for fill in (low, high, np.nan))
+        least, most, typical = (
+            self._moved(value_statistic(self.estimator, fill), ARM) for fill in (low, high, np.nan)
+        )
         return self._estimate(totals, least, most, typical)
 
-    def difference(self, totals: Floats, *, level: float | None = None) -> tuple[Estimate, float, float]:
+    def difference(
+        self, totals: Floats, *, level: float | None = None
+    ) -> tuple[Estimate, float, float]:
         """The same of a contrast."""
         low, high = self.reward_range
         ends = (low, high), (high, low), (np.nan, np.nan)
-        least, most, typical = (self._moved(difference_statistic(self.estimator, *fill), 2 * ARM) for fill in ends)
+        least, most, typical = (
+            self._moved(difference_statistic(self.estimator, *fill), 2 * ARM) for fill in ends
+        )
         return self._estimate(totals, least, most, typical, level)
 
     def _estimate(
-        self, totals: Floats, least: Statistic, most: Statistic, typical: Statistic, level: float | None = None
+        self,
+        totals: Floats,
+        least: Statistic,
+        most: Statistic,
+        typical: Statistic,
+        level: float | None = None,
     ) -> tuple[Estimate, float, float]:
         sample = self.sample(totals)
         with np.errstate(divide="ignore", invalid="ignore"):
             low, high, middle = (float(of(sample.total)) for of in (least, most, typical))
             found = sample.estimate(least, None if high == low else most, level=level)
-        point = low if high == low else float(np.clip(middle, low, high))  # NaN where nothing of it was shown
+        point = (
+            low if high == low else float(np.clip(middle, low, high))
+        )  # NaN where nothing of it was shown
         return Estimate(point, found.low, found.high, found.error, found.p), low, high
 
     def influence(self, totals: Floats, statistic: Statistic) -> Floats:
@@ -462,7 +498,11 @@ _LEAST_FITTED = 20
 
 
 def predicted_rewards(
-    features: Floats, reward: Floats, answered: Flags, cluster: Ints, reward_range: tuple[float, float]
+    features: Floats,
+    reward: Floats,
+    answered: Flags,
+    cluster: Ints,
+    reward_range: tuple[float, float],
 ) -> Floats | None:
     """f64[n]: the reward that a cross-fitted model expects of each candidate; none if there is too little to fit.
 
@@ -572,7 +612,9 @@ class Tests:
         if "at" not in log.decisions.columns or log.decisions["at"].null_count():
             return math.nan
         residual = np.where(log.answered, np.nan_to_num(log.reward), 0.0)
-        residual = residual - np.where(log.answered, residual.sum() / max(1, log.answered.sum()), 0.0)
+        residual = residual - np.where(
+            log.answered, residual.sum() / max(1, log.answered.sum()), 0.0
+        )
         earned = np.bincount(log.recall, weights=residual, minlength=len(log))
         return independence_p(earned[log.decisions["at"].arg_sort().to_numpy()])
 
@@ -581,7 +623,9 @@ class Tests:
         log, shown = self._log, self._log.shown
         if self._settings.missing != "censor" or log.answered[shown].all():
             return None
-        seen = np.column_stack([_standard(self._features[shown]), np.log(np.maximum(log.position[shown], 1))])
+        seen = np.column_stack(
+            [_standard(self._features[shown]), np.log(np.maximum(log.position[shown], 1))]
+        )
         return silence_p(seen, log.answered[shown], log.recall[shown])
 
     @cached_property
@@ -628,7 +672,11 @@ class Tests:
 
     @property
     def _given(self) -> tuple[Floats, Floats, Ints]:
-        return self._features[self._scored, 0], self._log.reward[self._scored], self._log.recall[self._scored]
+        return (
+            self._features[self._scored, 0],
+            self._log.reward[self._scored],
+            self._log.recall[self._scored],
+        )
 
     @cached_property
     def _rank(self) -> Floats:
@@ -648,13 +696,27 @@ class Tests:
         log, chance = self._log, self._chance
         propensity, recall, rank = log.propensity[chance], log.recall[chance], self._rank[chance]
         weight = None
-        if "sampler" in log.decisions.columns:  # a Gumbel draw's propensities are given its threshold
+        if (
+            "sampler" in log.decisions.columns
+        ):  # a Gumbel draw's propensities are given its threshold
             given = (log.decisions["sampler"] == "gumbel").fill_null(False).to_numpy()[recall]
-            weight = np.where(given, _elsewhere(propensity, rank, recall), propensity) if given.any() else None
-        return Balance(np.column_stack([np.ones(len(chance)), rank]), log.shown[chance], propensity, recall, weight)
+            weight = (
+                np.where(given, _elsewhere(propensity, rank, recall), propensity)
+                if given.any()
+                else None
+            )
+        return Balance(
+            np.column_stack([np.ones(len(chance)), rank]),
+            log.shown[chance],
+            propensity,
+            recall,
+            weight,
+        )
 
 
-def gather(log: Log, settings: Settings, features: Floats, answered: Floats | None = None) -> Evidence:
+def gather(
+    log: Log, settings: Settings, features: Floats, answered: Floats | None = None
+) -> Evidence:
     """The log as evidence, silence treated as the settings say; ``answered`` is the chance of a reward, if known."""
     if settings.missing == "inverse":
         chance = predicted_rewards(
@@ -689,7 +751,11 @@ def gather(log: Log, settings: Settings, features: Floats, answered: Floats | No
 
 def known_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats:
     """f64[n, k]: the score by which the log was ranked (or its rank), then numeric features while recalls suffice."""
-    numeric = [name for name in names if name in schema and (schema[name].is_numeric() or schema[name] == pl.Boolean)]
+    numeric = [
+        name
+        for name in names
+        if name in schema and (schema[name].is_numeric() or schema[name] == pl.Boolean)
+    ]
     first = next((name for name in ("score", "rank") if name in schema), None)
     columns = [] if first is None else [first]
     if len(log) >= _FEATURES_A_RECALL * (len(numeric) + 1):
@@ -768,7 +834,9 @@ def recalls_needed(found: Compared, recalls: int, level: float) -> int | None:
     if found.difference is None or not found.least * found.most > 0:
         return None
     nearer = min(abs(found.least), abs(found.most))
-    return recalls_for(Estimate(nearer, math.nan, math.nan, found.difference.error, math.nan), recalls, level)
+    return recalls_for(
+        Estimate(nearer, math.nan, math.nan, found.difference.error, math.nan), recalls, level
+    )
 
 
 def recalls_for(gap: Estimate, recalls: int, level: float) -> int | None:
@@ -802,7 +870,9 @@ def _ranks(score: Floats, log: Log) -> Floats:
     else:
         places = np.argsort(-rows, axis=1, kind="stable")
         ranks = np.empty(rows.shape)
-        np.put_along_axis(ranks, places, np.arange(rows.shape[1], dtype=np.float64)[None, :], axis=1)
+        np.put_along_axis(
+            ranks, places, np.arange(rows.shape[1], dtype=np.float64)[None, :], axis=1
+        )
         ranks = ranks[log.recall, at]
     return np.asarray(ranks / np.maximum(size[log.recall], 1))
 

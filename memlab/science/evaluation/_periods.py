@@ -125,7 +125,10 @@ class Bets:
     """
 
     def __init__(self, values: Sequence[float] | Floats = ()) -> None:
-        self._above, self._below = np.zeros((len(_SHARES), _CELLS)), np.zeros((len(_SHARES), _CELLS))
+        self._above, self._below = (
+            np.zeros((len(_SHARES), _CELLS)),
+            np.zeros((len(_SHARES), _CELLS)),
+        )
         self.count = 0
         for value in values:
             self.add(float(value))
@@ -195,7 +198,10 @@ def falls_at(times: Floats, values: Floats, after: NDArray[np.bool_]) -> bool:
     half, third = count / 2, math.log(count) / 2
     scaled = (times - times[0]) / max(times[-1] - times[0], 1e-12)
     line = -half * math.log(_residue(np.column_stack([np.ones(count), scaled]), values))
-    curve = -half * math.log(_residue(np.column_stack([np.ones(count), scaled, scaled**2]), values)) - third
+    curve = (
+        -half * math.log(_residue(np.column_stack([np.ones(count), scaled, scaled**2]), values))
+        - third
+    )
     smooth = max(line, curve) + _LIKELIER
     starts = np.unique(np.linspace(1, count - 1, min(count - 1, _STARTS)).astype(np.int64))
     elsewhere = max(_step_at(starts, values).max(), _slope_at(starts, scaled, values).max())
@@ -275,8 +281,14 @@ class Earnings:
         for hash in judged:
             if hash == live:
                 continue
-            other, error = self._packs[hash], 1 - level_of(numbers[frozenset((hash, live))], self._level)
-            pairs = (BY_DAY, other.days.bets, own.days.bets), (BY_PART, other.parts.bets, own.parts.bets)
+            other, error = (
+                self._packs[hash],
+                1 - level_of(numbers[frozenset((hash, live))], self._level),
+            )
+            pairs = (
+                (BY_DAY, other.days.bets, own.days.bets),
+                (BY_PART, other.parts.bets, own.parts.bets),
+            )
             for unit, before, after in pairs:
                 if min(before.count, after.count) < 2:
                     continue
@@ -408,8 +420,23 @@ class Periods:
         """A row a version, the live one first: what it earned, with its interval, and what the comparison found."""
         rows = [
             (
-                *(one.pack_hash, one is self.live, one.since, one.blocks, one.recalls, one.judged, one.earned, one.low),
-                *(one.high, one.evidence, one.needed, one.fell if one.needed is not None else None, one.begins),
+                *(
+                    one.pack_hash,
+                    one is self.live,
+                    one.since,
+                    one.blocks,
+                    one.recalls,
+                    one.judged,
+                    one.earned,
+                    one.low,
+                ),
+                *(
+                    one.high,
+                    one.evidence,
+                    one.needed,
+                    one.fell if one.needed is not None else None,
+                    one.begins,
+                ),
             )
             for one in (*((self.live,) if self.live else ()), *self.earlier)
         ]
@@ -478,7 +505,13 @@ def compare_periods(
     given = "day" if cluster is None else cluster
     settings = check_settings(horizon, missing, "snips", level, bounds, None, given)
     window = horizon_micros(horizon) if horizon is not None else _usual_delay(slates)
-    log = read_log(slates, horizon=window, zero=missing == "zero", reward_range=settings.reward_range, cluster=given)
+    log = read_log(
+        slates,
+        horizon=window,
+        zero=missing == "zero",
+        reward_range=settings.reward_range,
+        cluster=given,
+    )
     if missing is None:
         check_silence(log)
     notes = [CONFOUNDED, *log.notes]
@@ -488,16 +521,25 @@ def compare_periods(
     hashes = _that_answered(log, (*packs, live))
     recalls = _recalls(log, slates, settings.reward_range, missing == "bounds", hashes)
     if cluster is not None:
-        return _compare_blocks(_blocks(recalls, given in _IN_TURN), hashes, live, level, _WHOLE, notes)
+        return _compare_blocks(
+            _blocks(recalls, given in _IN_TURN), hashes, live, level, _WHOLE, notes
+        )
     by_day = _compare_blocks(_blocks(recalls, True), hashes, live, level, BY_DAY, notes)
     if by_day.fallen:
         return by_day
-    by_part = _compare_blocks(_blocks(_in_parts(recalls), True), hashes, live, level, BY_PART, notes)
+    by_part = _compare_blocks(
+        _blocks(_in_parts(recalls), True), hashes, live, level, BY_PART, notes
+    )
     return by_part if by_part.fallen or by_day.live is None else by_day
 
 
 def _compare_blocks(
-    blocks: pl.DataFrame, hashes: Sequence[str], live: str, level: float, unit: Unit, notes: Sequence[str]
+    blocks: pl.DataFrame,
+    hashes: Sequence[str],
+    live: str,
+    level: float,
+    unit: Unit,
+    notes: Sequence[str],
 ) -> Periods:
     """Compare the live version's blocks with those of each other version."""
     known = set(blocks["pack_hash"])
@@ -523,7 +565,11 @@ def _that_answered(log: Log, packs: Sequence[str]) -> tuple[str, ...]:
     """
     if "pack_hash" not in log.decisions.columns:
         raise InputError("The log does not say which pack answered: it has no column pack_hash.")
-    decisions = log.decisions.sort("at", maintain_order=True) if "at" in log.decisions.columns else log.decisions
+    decisions = (
+        log.decisions.sort("at", maintain_order=True)
+        if "at" in log.decisions.columns
+        else log.decisions
+    )
     first = decisions["pack_hash"].unique(maintain_order=True).to_list()
     return tuple(hash for hash in first if hash in packs)
 
@@ -534,13 +580,21 @@ def _usual_delay(slates: Slates) -> int | None:
     if any("at" not in table.collect_schema() for table in tables):
         return None
     asked = slates.decisions.select("decision", asked=pl.col("at").dt.epoch("us"))
-    delays = slates.feedback.select("decision", came=pl.col("at").dt.epoch("us")).join(asked, on="decision")
-    late = delays.select((pl.col("came") - pl.col("asked")).quantile(_LATE, "higher")).collect().item()
+    delays = slates.feedback.select("decision", came=pl.col("at").dt.epoch("us")).join(
+        asked, on="decision"
+    )
+    late = (
+        delays.select((pl.col("came") - pl.col("asked")).quantile(_LATE, "higher")).collect().item()
+    )
     return int(late) if late is not None and late > 0 else None
 
 
 def _recalls(
-    log: Log, slates: Slates, reward_range: tuple[float, float], anything: bool, hashes: Sequence[str]
+    log: Log,
+    slates: Slates,
+    reward_range: tuple[float, float],
+    anything: bool,
+    hashes: Sequence[str],
 ) -> pl.DataFrame:
     """Return a row for each judged memory: ``pack_hash``, ``time``, ``recall``, ``cluster``, ``low`` and ``high``.
 
@@ -556,27 +610,38 @@ def _recalls(
         probes = exposures.filter(pl.col("probe")).select("decision", "memory_id")
         shown = shown.join(probes, on=["decision", "memory_id"], how="anti", maintain_order="left")
     reward = (pl.col("reward").fill_nan(None) - low) / (high - low)
-    low_reward, high_reward = (reward.fill_null(0.0), reward.fill_null(1.0)) if anything else (reward, reward)
+    low_reward, high_reward = (
+        (reward.fill_null(0.0), reward.fill_null(1.0)) if anything else (reward, reward)
+    )
     shown = shown.select("recall", low=low_reward, high=high_reward).drop_nulls()
     columns = log.decisions.columns
     decisions = log.decisions.select(
         "pack_hash",
         sampler=pl.col("sampler") if "sampler" in columns else pl.lit(None, pl.String),
-        time=pl.col("at").dt.epoch("us") if "at" in columns else pl.int_range(pl.len(), dtype=pl.Int64),
+        time=pl.col("at").dt.epoch("us")
+        if "at" in columns
+        else pl.int_range(pl.len(), dtype=pl.Int64),
         cluster=pl.Series(log.cluster),
         recall=pl.int_range(pl.len(), dtype=pl.Int64),
     ).sort("time", "recall")
     return (
-        decisions.with_columns(last=pl.col("cluster") == pl.col("cluster").last(), part=pl.lit(0, pl.UInt32))
+        decisions.with_columns(
+            last=pl.col("cluster") == pl.col("cluster").last(), part=pl.lit(0, pl.UInt32)
+        )
         .join(shown, on="recall", maintain_order="left")
-        .filter(pl.col("pack_hash").is_in(list(hashes)), ~pl.col("sampler").fill_null("").is_in(_OF_OTHERS))
+        .filter(
+            pl.col("pack_hash").is_in(list(hashes)),
+            ~pl.col("sampler").fill_null("").is_in(_OF_OTHERS),
+        )
     )
 
 
 def _in_parts(recalls: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of ``_recalls`` with each version's days in parts of a few judged recalls."""
     parts = recalls.with_columns(number=pl.col("recall").rle_id()).with_columns(
-        part=((pl.col("number").rank("dense").over("pack_hash", "cluster") - 1) // PART).clip(upper_bound=PARTS - 1)
+        part=((pl.col("number").rank("dense").over("pack_hash", "cluster") - 1) // PART).clip(
+            upper_bound=PARTS - 1
+        )
     )
     latest = [pl.col(name) == pl.col(name).last() for name in ("pack_hash", "part")]
     return parts.with_columns(last=pl.all_horizontal("last", *latest))
@@ -633,4 +698,6 @@ def _compared(other: pl.DataFrame, own: pl.DataFrame, alpha: float, gap: int) ->
     low = difference_bounds(least, most, alpha)[0]
     high = difference_bounds(Bets(other["high"].to_numpy()), Bets(own["low"].to_numpy()), alpha)[1]
     difference = period.earned - float(own["high"].mean()), low, high  # type: ignore[arg-type]
-    return replace(period, evidence=evidence, needed=1 / alpha, begins=begins, difference=difference)
+    return replace(
+        period, evidence=evidence, needed=1 / alpha, begins=begins, difference=difference
+    )

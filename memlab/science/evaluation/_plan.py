@@ -25,7 +25,13 @@ from memlab.kernel.slates import Slates
 from memlab.science.evaluation._duels import comparisons_begun
 from memlab.science.evaluation._intervals import Floats
 from memlab.science.evaluation._log import Horizon, Log, Missing
-from memlab.science.evaluation._measure import Evidence, Head, gather, known_features, predicted_rewards
+from memlab.science.evaluation._measure import (
+    Evidence,
+    Head,
+    gather,
+    known_features,
+    predicted_rewards,
+)
 from memlab.science.evaluation._prepared import HasSlates, Settings, prepare, with_baseline
 from memlab.science.evaluation._sequence import level_of, recalls_of_sequence
 from memlab.science.evaluation._targets import PolicySpec, RecallsAgain, aim, logged
@@ -60,7 +66,10 @@ class Plan(Report):
     def best(self) -> dict[str, str]:
         """Of each policy, the design with the fewest recalls at every look, extra items being equal or fewer."""
         known = self.frame.drop_nulls("every_look").sort("every_look", "extra")
-        return {row["policy"]: row["design"] for row in known.unique("policy", keep="first").iter_rows(named=True)}
+        return {
+            row["policy"]: row["design"]
+            for row in known.unique("policy", keep="first").iter_rows(named=True)
+        }
 
     def _display(self) -> object:
         legend = (
@@ -136,11 +145,17 @@ def plan(
         labels=None,
     )
     log, schema, settings = prepared.log, prepared.schema, prepared.settings
-    rankers, base = with_baseline(prepared.rankers, baseline, log, logged(slates.candidates, schema))
-    again: RecallsAgain | None = getattr(getattr(slates.lab, "policies", None), "recall_again", None)
+    rankers, base = with_baseline(
+        prepared.rankers, baseline, log, logged(slates.candidates, schema)
+    )
+    again: RecallsAgain | None = getattr(
+        getattr(slates.lab, "policies", None), "recall_again", None
+    )
     targets, refused = aim(rankers, log, schema, prepared.fingerprints, again)
     features = known_features(log, prepared.features, schema)
-    expected = predicted_rewards(features, log.reward, log.answered, log.cluster[log.recall], settings.reward_range)
+    expected = predicted_rewards(
+        features, log.reward, log.answered, log.cluster[log.recall], settings.reward_range
+    )
     if expected is None:
         raise InputError(
             "The log has too few rewards, or too few clusters, for a model of them: there is nothing to plan by yet."
@@ -152,15 +167,23 @@ def plan(
     residual = log.reward[log.answered] - expected[log.answered]
     low, high = settings.reward_range
     binary = bool(np.isin(log.reward[log.answered], (low, high)).all())
-    noise = (expected - low) * (high - expected) if binary else np.full(len(expected), float(residual.var()))
+    noise = (
+        (expected - low) * (high - expected)
+        if binary
+        else np.full(len(expected), float(residual.var()))
+    )
     every = level_of(comparisons_begun(log) + 1, level)
     rows: list[dict[str, Any]] = []
     for name, head in heads.items():
         if name != base:
-            rows += _designs(name, head, heads[base], evidence, expected, noise, level, every, extra)
+            rows += _designs(
+                name, head, heads[base], evidence, expected, noise, level, every, extra
+            )
     notes = [f"{one.policy}: {one.reason}" for one in refused]
     numbers = {"one_look": pl.Int64, "every_look": pl.Int64}
-    return Plan(pl.DataFrame(rows, schema_overrides=numbers), base, len(log), settings, tuple(notes))
+    return Plan(
+        pl.DataFrame(rows, schema_overrides=numbers), base, len(log), settings, tuple(notes)
+    )
 
 
 def _designs(
@@ -184,10 +207,14 @@ def _designs(
     unit = evidence.reward_range[1] - evidence.reward_range[0]
     reach = np.maximum(own.size, other.size) * unit
     deep = np.full(1, _DEPTH * unit)
-    second = own.squares + own.noise  # of what is shown with probability p, the square counts 1/p times
+    second = (
+        own.squares + own.noise
+    )  # of what is shown with probability p, the square counts 1/p times
     found = []
 
-    def design(label: str, extra: float, variance: Floats, scale: Floats, unsupported: float = 0.0) -> None:
+    def design(
+        label: str, extra: float, variance: Floats, scale: Floats, unsupported: float = 0.0
+    ) -> None:
         spread = math.sqrt(float(variance.mean()) + between)
         mean = float(gap.mean())
         one = math.ceil((_z(level) * spread / mean) ** 2) if mean else None
@@ -211,7 +238,9 @@ def _designs(
     never = float((chance == 0).sum() + head.outside.sum()) / items
     left = own_rows[(chance > 0) & (chance < 1)]
     shown = np.bincount(
-        log.recall[left], weights=(expected[left] ** 2 + noise[left]) / log.propensity[left], minlength=len(log)
+        log.recall[left],
+        weights=(expected[left] ** 2 + noise[left]) / log.propensity[left],
+        minlength=len(log),
     )
     probes = (log.shown & evidence.probe).sum() / len(log)
     design("probes as logged", float(probes), shown + other.noise, deep, never)
@@ -221,7 +250,9 @@ def _designs(
         design(f"challenge, {count} extra", float(count), _drawn(own, count) + other.noise, reach)
     both = 2 * (second + other.squares + other.noise) - (own.squares + other.squares)
     design("challenge by lot", 0.0, both, 2 * reach)
-    design("A/B by recall", 0.0, 2 * (own.sum**2 + own.noise + other.sum**2 + other.noise), 2 * reach)
+    design(
+        "A/B by recall", 0.0, 2 * (own.sum**2 + own.noise + other.sum**2 + other.noise), 2 * reach
+    )
     return found
 
 
@@ -234,7 +265,12 @@ def _drawn(arm: _Apart, draws: int) -> Floats:
 
 
 def _apart(
-    rows: NDArray[np.int64], outside: Floats, log: Log, expected: Floats, noise: Floats, typical: float
+    rows: NDArray[np.int64],
+    outside: Floats,
+    log: Log,
+    expected: Floats,
+    noise: Floats,
+    typical: float,
 ) -> _Apart:
     def by_recall(values: Floats) -> Floats:
         return np.bincount(log.recall[rows], weights=values, minlength=len(log)).astype(np.float64)

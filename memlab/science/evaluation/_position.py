@@ -56,7 +56,11 @@ def random_places(log: Log, ranks: Floats) -> Places | None:
     recall, position = log.recall[shown], log.position[shown]
     size = np.bincount(recall, minlength=len(log))
     seats = recall * (int(size.max(initial=0)) + 1) + position
-    if not len(shown) or not ((position >= 1) & (position <= size[recall])).all() or len(np.unique(seats)) < len(seats):
+    if (
+        not len(shown)
+        or not ((position >= 1) & (position <= size[recall])).all()
+        or len(np.unique(seats)) < len(seats)
+    ):
         return None
     chance = log.propensity[shown]
     probes = np.flatnonzero(left_to_chance(chance) & (size[recall] > 1))
@@ -76,7 +80,9 @@ def random_places(log: Log, ranks: Floats) -> Places | None:
         others = np.flatnonzero((place[recall] > 0) & ~own)
         moved = position[others] > place[recall[others]]
         parts.append((chosen, others, position[others] - moved, moved))
-    probe, others, at, moved = (np.concatenate([part[column] for part in parts]) for column in range(4))
+    probe, others, at, moved = (
+        np.concatenate([part[column] for part in parts]) for column in range(4)
+    )
     return Places(shown[probe], size[recall[probe]], shown[others], at, moved, size[recall[others]])
 
 
@@ -88,7 +94,9 @@ def moved_p(places: Places, log: Log) -> float:
     excess = np.where(places.moved, next_, here) - stays * here - (1 - stays) * next_
     own = np.log(log.position[places.probe]) - _mean_log(places.probe_size)
     parts = np.concatenate([reward[places.row] * excess, reward[places.probe] * own])
-    return hotelling_p(by_recall(parts[:, None], log.recall[np.concatenate([places.row, places.probe])]))
+    return hotelling_p(
+        by_recall(parts[:, None], log.recall[np.concatenate([places.row, places.probe])])
+    )
 
 
 def lot_p(log: Log) -> float | None:
@@ -101,13 +109,17 @@ def lot_p(log: Log) -> float | None:
     for number, one in enumerate(challenges_of(log)):
         if one is not None and one.design == "lot":
             heads = [one.live, *(head.ids for head in one.heads.values())]
-            parts += [(number, item, rank, len(heads)) for head in heads for rank, item in enumerate(head)]
+            parts += [
+                (number, item, rank, len(heads)) for head in heads for rank, item in enumerate(head)
+            ]
     if not parts:
         return None
     given = pl.DataFrame(parts, schema=["recall", "memory_id", "rank", "heads"], orient="row")
     given = given.with_columns(pl.col("memory_id").cast(log.ids["memory_id"].dtype))
     items = (
-        given.group_by("recall", "memory_id", "heads").agg(pl.col("rank").min(), votes=pl.len()).sort("recall", "rank")
+        given.group_by("recall", "memory_id", "heads")
+        .agg(pl.col("rank").min(), votes=pl.len())
+        .sort("recall", "rank")
     )
     found = log.rows_of(items.select("recall", "memory_id"))
     items, row = items.filter(found.is_not_null()), found.drop_nulls().to_numpy()
@@ -118,7 +130,9 @@ def lot_p(log: Log) -> float | None:
     with np.errstate(divide="ignore", invalid="ignore"):
         beside = np.where(free, np.where(count > 1, (draws - 1) / (count - 1), 0.0), draws / count)
         even = np.abs(log.propensity[row] - draws / count) < _EVEN
-    uneven = np.bincount(recall, weights=free & ~even, minlength=len(log))[recall] > 0  # not in every recall by lot
+    uneven = (
+        np.bincount(recall, weights=free & ~even, minlength=len(log))[recall] > 0
+    )  # not in every recall by lot
     width = int(place.max()) + 1
     key = recall * width + place
 
@@ -138,7 +152,9 @@ def lot_p(log: Log) -> float | None:
 
 
 def _mean_log(size: Ints) -> Floats:
-    return np.array([np.log(np.arange(1, most + 1)).mean() if most else 0.0 for most in range(size.max() + 1)])[size]
+    return np.array(
+        [np.log(np.arange(1, most + 1)).mean() if most else 0.0 for most in range(size.max() + 1)]
+    )[size]
 
 
 @dataclass(frozen=True)
@@ -167,15 +183,24 @@ class Examination:
         stood; 1 for what was not shown.
         """
         found = np.ones(len(self._at))
-        keys, inverse = np.unique(np.stack([self._extras, self._others, self._at]), axis=1, return_inverse=True)
+        keys, inverse = np.unique(
+            np.stack([self._extras, self._others, self._at]), axis=1, return_inverse=True
+        )
         values = np.ones(keys.shape[1])
         for column, (extras, others, at) in enumerate(keys.T.tolist()):
             if at == 0:
-                values[column] = self.theta(np.arange(1, extras + others + 1), eta).mean() if extras else 1.0
+                values[column] = (
+                    self.theta(np.arange(1, extras + others + 1), eta).mean() if extras else 1.0
+                )
                 continue
             before = np.arange(extras + 1)
-            ways = [math.comb(at - 1 + j, j) * math.comb(others - at + extras - j, extras - j) for j in before.tolist()]
-            values[column] = float(np.array(ways) @ self.theta(at + before, eta)) / math.comb(others + extras, extras)
+            ways = [
+                math.comb(at - 1 + j, j) * math.comb(others - at + extras - j, extras - j)
+                for j in before.tolist()
+            ]
+            values[column] = float(np.array(ways) @ self.theta(at + before, eta)) / math.comb(
+                others + extras, extras
+            )
         found[:] = values[inverse.ravel()]
         return found
 

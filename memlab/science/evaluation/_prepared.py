@@ -12,7 +12,13 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._log import Horizon, Log, Missing, horizon_micros, read_log
-from memlab.science.evaluation._targets import Fingerprints, PolicySpec, Ranker, rankers_of, read_fingerprints
+from memlab.science.evaluation._targets import (
+    Fingerprints,
+    PolicySpec,
+    Ranker,
+    rankers_of,
+    read_fingerprints,
+)
 
 __all__ = [
     "Estimator",
@@ -99,7 +105,9 @@ def prepare(
     if missing is None and labels is None:
         check_silence(log)
     embedder = getattr(getattr(slates.lab, "io", None), "embedder", None)
-    fingerprints = read_fingerprints(log.decisions, None if embedder is None else embedder.fingerprint)
+    fingerprints = read_fingerprints(
+        log.decisions, None if embedder is None else embedder.fingerprint
+    )
     described = () if fingerprints.thinned else feature_names(slates)
     if fingerprints.thinned and missing == "inverse":
         raise InputError(
@@ -116,7 +124,9 @@ def feature_names(slates: Slates) -> tuple[str, ...]:
 
 def _by_place(settings: Settings) -> Settings:
     if settings.measure == "labels" or settings.reward_range[0] < 0:
-        raise InputError("position=True weighs rewards by how often a place is looked at: feedback, and none below 0.")
+        raise InputError(
+            "position=True weighs rewards by how often a place is looked at: feedback, and none below 0."
+        )
     return replace(settings, position=True)
 
 
@@ -131,9 +141,15 @@ def with_baseline(
         if own is not None and baseline == own.name:
             return [own, *rankers], baseline
         if baseline not in known:
-            raise UnknownName("policy to compare with", baseline, known if own is None else [*known, own.name])
+            raise UnknownName(
+                "policy to compare with", baseline, known if own is None else [*known, own.name]
+            )
         return rankers, baseline
-    hashes = log.decisions["pack_hash"].unique().to_list() if "pack_hash" in log.decisions.columns else []
+    hashes = (
+        log.decisions["pack_hash"].unique().to_list()
+        if "pack_hash" in log.decisions.columns
+        else []
+    )
     for ranker in rankers:
         if ranker.name == "logged" or [ranker.hash] == hashes:
             return rankers, ranker.name
@@ -178,7 +194,13 @@ def check_settings(
         raise InputError(f"level is a probability between 0 and 1, such as .95; not {level!r}.")
     low, high = reward_range
     if low >= high:
-        raise InputError(f"reward_range runs from the least to the greatest reward, not {reward_range!r}.")
-    span = horizon if horizon is None or isinstance(horizon, str) else f"{horizon.total_seconds() / 86_400:g}d"
+        raise InputError(
+            f"reward_range runs from the least to the greatest reward, not {reward_range!r}."
+        )
+    span = (
+        horizon
+        if horizon is None or isinstance(horizon, str)
+        else f"{horizon.total_seconds() / 86_400:g}d"
+    )
     measure: Literal["feedback", "labels"] = "feedback" if labels is None else "labels"
     return Settings(measure, span, chosen, estimator, level, (float(low), float(high)), cluster)

@@ -146,14 +146,18 @@ def rate_penalty(rate: Floats, scale: Floats) -> Floats:
     return np.asarray((-np.log1p(-reach) - reach) / scale**2)
 
 
-def log_mixture(excess: Floats, penalty: Floats, rates: Floats, weights: Floats = WEIGHTS) -> Floats:
+def log_mixture(
+    excess: Floats, penalty: Floats, rates: Floats, weights: Floats = WEIGHTS
+) -> Floats:
     """f64[n]: the logarithm of the mixture, from excess sums f64[n] and penalties f64[rates, n]."""
     exponent = rates[:, None] * excess - penalty + np.log(weights)[:, None]
     top = exponent.max(axis=0)
     return np.asarray(top + np.log(np.exp(exponent - top).sum(axis=0)))
 
 
-def recalls_of_sequence(gap: float, spread: float, scale: Floats, *, unit: float, level: float) -> int | None:
+def recalls_of_sequence(
+    gap: float, spread: float, scale: Floats, *, unit: float, level: float
+) -> int | None:
     """After how many observations a sequence leaves zero with a power of .8; None where ten million would not do.
 
     ``gap`` is the mean of an observation (above 0), ``spread`` its standard deviation, ``scale`` f64[n] how far below
@@ -186,5 +190,7 @@ def _first_count(growth: Floats, spread: Floats, level: float) -> int | None:
     """The first count at which a mixture that grows by ``growth`` a step (f64[rates]) ends, four times out of five."""
     counts = np.unique(np.geomspace(10, 1e7, 600).astype(np.int64)).astype(np.float64)
     reached = growth[:, None] * counts - _POWER * spread[:, None] * np.sqrt(counts)
-    enough = np.flatnonzero(log_mixture(np.zeros(len(counts)), -reached, RATES) >= -np.log((1 - level) / 2))
+    enough = np.flatnonzero(
+        log_mixture(np.zeros(len(counts)), -reached, RATES) >= -np.log((1 - level) / 2)
+    )
     return int(counts[enough[0]]) if len(enough) else None

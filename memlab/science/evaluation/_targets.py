@@ -15,7 +15,15 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Misfit, Taken, shown
 from memlab.kernel.embedding import load_embedder
-from memlab.kernel.language import Input, InputType, Policy, Signature, compile_policy, policy_form_text, policy_parts
+from memlab.kernel.language import (
+    Input,
+    InputType,
+    Policy,
+    Signature,
+    compile_policy,
+    policy_form_text,
+    policy_parts,
+)
 from memlab.kernel.policies import FEATURES, Pack, load_pack, logged_owner, pack_names, slot_named
 from memlab.kernel.recall import diversifies
 from memlab.kernel.slates import THINNED
@@ -56,7 +64,9 @@ def _form_as_text(given: object) -> Any:
     return Misfit("a Hy form", shown(given)) if text is None else text
 
 
-PolicySpec: TypeAlias = str | Path | Pack | Policy | pl.Expr | Annotated[Any, Taken("a Hy form", by=_form_as_text)]
+PolicySpec: TypeAlias = (
+    str | Path | Pack | Policy | pl.Expr | Annotated[Any, Taken("a Hy form", by=_form_as_text)]
+)
 """The name, path, text or object of a pack; the text or object of a recall-score; an expression over candidates; the
 name of a column of scores."""
 
@@ -88,7 +98,9 @@ def rankers_of(
         given: Sequence[PolicySpec] = [policies] if single else policies  # type: ignore[assignment]
         found = [_ranker(spec, schema) for spec in given]
     if not found:
-        raise InputError("No policies are given: name a pack, a column of scores, or pass the text of a recall-score.")
+        raise InputError(
+            "No policies are given: name a pack, a column of scores, or pass the text of a recall-score."
+        )
     hashes: dict[str, str] = {}
     for ranker in found:
         if ranker.name in hashes and hashes[ranker.name] == ranker.hash:
@@ -96,7 +108,9 @@ def rankers_of(
         hashes[ranker.name] = ranker.hash
     names = [ranker.name for ranker in found]
     return [
-        replace(ranker, name=f"{ranker.name} [{ranker.hash[:8]}]") if names.count(ranker.name) > 1 else ranker
+        replace(ranker, name=f"{ranker.name} [{ranker.hash[:8]}]")
+        if names.count(ranker.name) > 1
+        else ranker
         for ranker in found
     ]
 
@@ -129,13 +143,23 @@ def _ranker(spec: PolicySpec, schema: pl.Schema) -> Ranker:
 
 
 def _is_pack(text: str) -> bool:
-    lines = (line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(";"))
+    lines = (
+        line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(";")
+    )
     return next(lines, "").lstrip().startswith("(pack")
 
 
 def _of_pack(pack: Pack, schema: pl.Schema) -> Ranker:
     policy = pack.policies[SLOT]
-    return Ranker(pack.name, "pack", _reads(policy, schema), "\n".join(pack.sources[:1]), pack.hash, policy, pack)
+    return Ranker(
+        pack.name,
+        "pack",
+        _reads(policy, schema),
+        "\n".join(pack.sources[:1]),
+        pack.hash,
+        policy,
+        pack,
+    )
 
 
 def _reads(policy: Policy, schema: pl.Schema) -> tuple[str, ...]:
@@ -163,7 +187,9 @@ def _of_text(text: str, schema: pl.Schema) -> Ranker:
 
 def _of_policy(policy: Policy, text: str, schema: pl.Schema) -> Ranker:
     if policy.signature.returns not in ("num", "bool"):
-        raise InputError(f"The policy {policy.name} returns a {policy.signature.returns}; a ranking needs a number.")
+        raise InputError(
+            f"The policy {policy.name} returns a {policy.signature.returns}; a ranking needs a number."
+        )
     name = policy.name if policy.name != SLOT else f"{SLOT} [{policy.hash[:8]}]"
     return Ranker(name, "policy", _reads(policy, schema), text, policy.hash, policy)
 
@@ -192,8 +218,12 @@ def _of_expression(expression: pl.Expr, schema: pl.Schema) -> Ranker:
 
 def _of_column(name: str, schema: pl.Schema) -> Ranker:
     if not (schema[name].is_numeric() or schema[name] == pl.Boolean):
-        raise InputError(f"Column {name} of the candidates holds {schema[name]}; scores are numbers.")
-    return Ranker(name, "column", (name,), f'pl.col("{name}")', _hash(name), expression=pl.col(name))
+        raise InputError(
+            f"Column {name} of the candidates holds {schema[name]}; scores are numbers."
+        )
+    return Ranker(
+        name, "column", (name,), f'pl.col("{name}")', _hash(name), expression=pl.col(name)
+    )
 
 
 def logged(candidates: pl.LazyFrame, schema: pl.Schema) -> Ranker | None:
@@ -204,17 +234,38 @@ def logged(candidates: pl.LazyFrame, schema: pl.Schema) -> Ranker | None:
     scored = "score" in held.columns and bool(held["score"].item())
     if scored and "rank" in held.columns and bool(held["rank"].item()):
         # ranks tell what scores do not: an order by likeness. What has no finite score is never shown.
-        expression = pl.when(pl.col("score").is_finite()).then(-pl.col("rank").cast(pl.Float64)).otherwise(None)
+        expression = (
+            pl.when(pl.col("score").is_finite())
+            .then(-pl.col("rank").cast(pl.Float64))
+            .otherwise(None)
+        )
         return Ranker(
-            "logged", "logged", ("score", "rank"), "the ranks in the log", _hash("rank"), expression=expression
+            "logged",
+            "logged",
+            ("score", "rank"),
+            "the ranks in the log",
+            _hash("rank"),
+            expression=expression,
         )
     if scored:
         return Ranker(
-            "logged", "logged", ("score",), "the scores in the log", _hash("score"), expression=pl.col("score")
+            "logged",
+            "logged",
+            ("score",),
+            "the scores in the log",
+            _hash("score"),
+            expression=pl.col("score"),
         )
     if "rank" in held.columns and held["rank"].item():
         expression = -pl.col("rank").cast(pl.Float64)
-        return Ranker("logged", "logged", ("rank",), "the ranks in the log", _hash("rank"), expression=expression)
+        return Ranker(
+            "logged",
+            "logged",
+            ("rank",),
+            "the ranks in the log",
+            _hash("rank"),
+            expression=expression,
+        )
     return None
 
 
@@ -261,7 +312,11 @@ class Fingerprints:
                 f"oldest recalls on {thinned[-1]}"
             ]
         spelled = {name.replace("_", "-") for name in schema.names()}
-        found = [f"it reads {name}, which the log does not hold" for name in ranker.reads if _bare(name) not in spelled]
+        found = [
+            f"it reads {name}, which the log does not hold"
+            for name in ranker.reads
+            if _bare(name) not in spelled
+        ]
         if found or ranker.policy is None or not self.any:
             return found
         embedder = self.embedder or load_embedder().fingerprint
@@ -269,17 +324,31 @@ class Fingerprints:
         for name in ranker.reads:
             held = {given.get(name) for given in self.logged}
             if name not in FEATURES:
-                owners = sorted({owner for value in held if (owner := logged_owner(value)) is not None})
+                owners = sorted(
+                    {owner for value in held if (owner := logged_owner(value)) is not None}
+                )
                 if owners:
-                    found.append(f"it reads {name}, a feature of the extension {owners[-1]}, which is not registered")
+                    found.append(
+                        f"it reads {name}, a feature of the extension {owners[-1]}, which is not registered"
+                    )
                 continue
             if None in held:
-                unread = "under a pack that does not read it, or " if FEATURES[name].on_demand else ""
-                found.append(f"some recalls were logged {unread}by an older schema, without a fingerprint of {name}")
+                unread = (
+                    "under a pack that does not read it, or " if FEATURES[name].on_demand else ""
+                )
+                found.append(
+                    f"some recalls were logged {unread}by an older schema, without a fingerprint of {name}"
+                )
             elif len(held) > 1:
-                found.append(f"it reads {name}, which means different things in different recalls ({_short(held)})")
+                found.append(
+                    f"it reads {name}, which means different things in different recalls ({_short(held)})"
+                )
             elif name in wanted and held != {wanted[name]}:
-                depends = f", which depends on {', '.join(FEATURES[name].depends)}" if FEATURES[name].depends else ""
+                depends = (
+                    f", which depends on {', '.join(FEATURES[name].depends)}"
+                    if FEATURES[name].depends
+                    else ""
+                )
                 found.append(
                     f"it reads {name}{depends}: logged with fingerprint {_short(held)}, where this policy would "
                     f"have {wanted[name]}"
@@ -300,7 +369,9 @@ def read_fingerprints(decisions: pl.DataFrame, lab_embedder: str | None) -> Fing
         except json.JSONDecodeError as error:
             raise InputError(f"A fingerprints of decisions is no JSON object: {error}.") from None
         if not isinstance(read, dict):
-            raise InputError(f"A fingerprints of decisions is no JSON object but {type(read).__name__}.")
+            raise InputError(
+                f"A fingerprints of decisions is no JSON object but {type(read).__name__}."
+            )
         logged.append(read)
     own = {given["embedder"] for given in logged if "embedder" in given}
     return Fingerprints(tuple(logged), lab_embedder or (own.pop() if len(own) == 1 else None))
@@ -440,8 +511,12 @@ def _likeness(ranker: Ranker) -> list[str]:
     """A pack that orders by more than its scores shows what no scores of the logged pool can tell."""
     if ranker.pack is None or not diversifies(ranker.pack):
         return []
-    given = ", ".join(f"{name} {ranker.pack.number(name):g}" for name in ("mmr-weight", "collapse-above"))
-    return [f"what it shows depends on the likeness of candidates ({given}), and the log holds no vectors"]
+    given = ", ".join(
+        f"{name} {ranker.pack.number(name):g}" for name in ("mmr-weight", "collapse-above")
+    )
+    return [
+        f"what it shows depends on the likeness of candidates ({given}), and the log holds no vectors"
+    ]
 
 
 def _way_out(ranker: Ranker, objections: Sequence[str]) -> str:
@@ -473,23 +548,35 @@ def rescored(ranker: Ranker, log: Log, pool: pl.DataFrame) -> Target | Refused:
         assert ranker.expression is not None
         values = pool.select(ranker.expression.alias("value")).to_series()
         if len(values) != pool.height:
-            raise InputError(f"The expression {ranker.name} gives {len(values)} values for {pool.height} candidates.")
+            raise InputError(
+                f"The expression {ranker.name} gives {len(values)} values for {pool.height} candidates."
+            )
     if not (values.dtype.is_numeric() or values.dtype == pl.Boolean):
         raise InputError(f"The policy {ranker.name} gives {values.dtype}; a score is a number.")
     scores = values.cast(pl.Float64).to_numpy()
     unscored = int((~np.isfinite(scores)).sum())
     if unscored == len(scores) and unscored:
-        return Refused(ranker.name, f"None of its {unscored} scores is a finite number: it would show nothing.")
+        return Refused(
+            ranker.name, f"None of its {unscored} scores is a finite number: it would show nothing."
+        )
     row, rank = best_of_each(scores, log.recall, log.limit)
     memory = log.ids["memory_id"][row]
-    return Target(ranker, "re-scored", log.recall[row], rank, row, memory, scores[row], unscored, scores, None)
+    return Target(
+        ranker, "re-scored", log.recall[row], rank, row, memory, scores[row], unscored, scores, None
+    )
 
 
-def _recalled(rankers: Sequence[tuple[Ranker, Pack]], log: Log, recall_again: RecallsAgain) -> list[Target | Refused]:
+def _recalled(
+    rankers: Sequence[tuple[Ranker, Pack]], log: Log, recall_again: RecallsAgain
+) -> list[Target | Refused]:
     """Recalls in time order, each under every pack, so that a lab that folds its journal forward does so once."""
     again: dict[str, dict[int, pl.DataFrame]] = {ranker.name: {} for ranker, _ in rankers}
     refused: dict[str, Refused] = {}
-    order = log.decisions["at"].arg_sort().to_list() if "at" in log.decisions.columns else range(len(log))
+    order = (
+        log.decisions["at"].arg_sort().to_list()
+        if "at" in log.decisions.columns
+        else range(len(log))
+    )
     for number in order:
         decision = log.decisions.row(number, named=True)
         for ranker, pack in rankers:
@@ -497,22 +584,31 @@ def _recalled(rankers: Sequence[tuple[Ranker, Pack]], log: Log, recall_again: Re
                 continue
             frame = recall_again(decision, pack)
             if frame is not None:
-                again[ranker.name][number] = frame.with_columns(recall=pl.lit(number, dtype=pl.Int64))
+                again[ranker.name][number] = frame.with_columns(
+                    recall=pl.lit(number, dtype=pl.Int64)
+                )
                 continue
             why = f"Its features differ from the logged ones, and recall {decision['decision']} cannot be had again."
             refused[ranker.name] = Refused(ranker.name, why)
-    return [refused.get(ranker.name) or _aimed(ranker, pack, log, again[ranker.name]) for ranker, pack in rankers]
+    return [
+        refused.get(ranker.name) or _aimed(ranker, pack, log, again[ranker.name])
+        for ranker, pack in rankers
+    ]
 
 
 def _aimed(ranker: Ranker, pack: Pack, log: Log, again: dict[int, pl.DataFrame]) -> Target:
     """What a pack shows of the pools that it found, which are by the number of their recall."""
-    pool = pl.concat([again[number] for number in sorted(again)], how="diagonal").sort("recall", "memory_id")
+    pool = pl.concat([again[number] for number in sorted(again)], how="diagonal").sort(
+        "recall", "memory_id"
+    )
     scores = pool["score"].cast(pl.Float64).to_numpy()
     recall = pool["recall"].to_numpy()
     worth = scores
     if diversifies(pack):
         # the head of the slate is what would have been shown, in the order of its ranks
-        worth = np.where(pool["propensity"].to_numpy() > 0, -pool["rank"].to_numpy().astype(np.float64), np.nan)
+        worth = np.where(
+            pool["propensity"].to_numpy() > 0, -pool["rank"].to_numpy().astype(np.float64), np.nan
+        )
     chosen, rank = best_of_each(worth, recall, log.limit)
     shown = pool.select("recall", "memory_id")[chosen]
     return Target(

@@ -106,7 +106,9 @@ class Gate:
         return f"{self.finding} {self.advice}".rstrip()
 
 
-ONE_CLUSTER = Gate("clusters", 1, "at least 2", "closed", "Labels of one cluster say nothing about the next.", "")
+ONE_CLUSTER = Gate(
+    "clusters", 1, "at least 2", "closed", "Labels of one cluster say nothing about the next.", ""
+)
 """The gate of policies that are judged by labels."""
 
 
@@ -370,7 +372,12 @@ class Balance:
     """
 
     def __init__(
-        self, fixed: Floats, shown: Flags, propensity: Floats, recall: Ints, weight: Floats | None = None
+        self,
+        fixed: Floats,
+        shown: Flags,
+        propensity: Floats,
+        recall: Ints,
+        weight: Floats | None = None,
     ) -> None:
         self._moved = shown - propensity if weight is None else weight * (shown / propensity - 1.0)
         self._recall = recall
@@ -413,7 +420,10 @@ def independence_p(earned: Floats) -> float:
     # one-sided: autocorrelations of independent values are normal around -1/n with variance 1/n, and independent
     each = []
     for lags in (1, min(_LAGS, count // _LAGS)):
-        total = sum(float((centred[lag:] * centred[:-lag]).sum()) for lag in range(1, lags + 1)) / spread
+        total = (
+            sum(float((centred[lag:] * centred[:-lag]).sum()) for lag in range(1, lags + 1))
+            / spread
+        )
         each.append(float(ndtr(-(total + lags / count) * math.sqrt(count / lags))))
     return min(1.0, 2 * min(each))
 
@@ -422,7 +432,9 @@ def silence_p(features: Floats, answered: Flags, recall: Ints) -> float:
     """Of silence that does not follow the features, f64[n, k], over the items that were shown."""
     if answered.all() or len(answered) < _LEAST:
         return np.nan
-    sums = by_recall((answered - answered.mean())[:, None] * (features - features.mean(axis=0)), recall)
+    sums = by_recall(
+        (answered - answered.mean())[:, None] * (features - features.mean(axis=0)), recall
+    )
     return hotelling_p(sums)
 
 

@@ -27,10 +27,26 @@ from memlab.kernel.slates import Slates
 from memlab.science.evaluation._intervals import Estimate, Floats, Sample, Statistic, mean
 from memlab.science.evaluation._labels import read_gold
 from memlab.science.evaluation._log import Horizon, Log, Missing
-from memlab.science.evaluation._measure import ARM, Evidence, Tests, compare, gather, known_features, measure
+from memlab.science.evaluation._measure import (
+    ARM,
+    Evidence,
+    Tests,
+    compare,
+    gather,
+    known_features,
+    measure,
+)
 from memlab.science.evaluation._measure import value_statistic as value_of
 from memlab.science.evaluation._prepared import Estimator, prepare
-from memlab.science.evaluation._targets import PolicySpec, Ranker, Refused, Target, aim, pool_of, rescored
+from memlab.science.evaluation._targets import (
+    PolicySpec,
+    Ranker,
+    Refused,
+    Target,
+    aim,
+    pool_of,
+    rescored,
+)
 from memlab.science.evaluation._tests import Gate, untested_sentence
 
 __all__ = ["Tuning", "tune"]
@@ -88,7 +104,9 @@ class Tuning(Report):
     @property
     def pays(self) -> bool:
         """Whether every gate is open and the whole interval of ``gain`` lies above zero, by more than rounding."""
-        return bool(not self.closed and np.isfinite(self.gain.low) and self.gain.low > self._nothing)
+        return bool(
+            not self.closed and np.isfinite(self.gain.low) and self.gain.low > self._nothing
+        )
 
     @property
     def _nothing(self) -> float:
@@ -97,7 +115,11 @@ class Tuning(Report):
     @property
     def verdict(self) -> str:
         """Whether fitting paid, in a sentence, and the gates that are untested."""
-        return self._finding if self.closed else f"{self._finding} {untested_sentence(self.untested)}".rstrip()
+        return (
+            self._finding
+            if self.closed
+            else f"{self._finding} {untested_sentence(self.untested)}".rstrip()
+        )
 
     @property
     def _finding(self) -> str:
@@ -180,9 +202,13 @@ def tune(
     space = _space(ranker, bounds or {})
     _, refused = aim([ranker], log, schema, prepared.fingerprints, None)
     if refused:
-        raise InputError(f"The parameters of {ranker.name} cannot be searched on this log. {refused[0].reason}")
+        raise InputError(
+            f"The parameters of {ranker.name} cannot be searched on this log. {refused[0].reason}"
+        )
     if log.clusters < 2:
-        raise InputError("The log is one cluster: there is nothing to hold out. Name its clusters (project, user ...).")
+        raise InputError(
+            "The log is one cluster: there is nothing to hold out. Name its clusters (project, user ...)."
+        )
     features = known_features(log, prepared.features, schema)
     by_value = labels is None and goal == "value"
     evidence = gather(log, prepared.settings, features) if by_value else None
@@ -217,7 +243,9 @@ def tune(
 def _space(ranker: Ranker, bounds: Space) -> Space:
     declared: Mapping[str, Param] = {} if ranker.policy is None else ranker.policy.params
     if not declared:
-        raise InputError(f"{ranker.name} has no (param :name default :low a :high b) in its recall-score.")
+        raise InputError(
+            f"{ranker.name} has no (param :name default :low a :high b) in its recall-score."
+        )
     chosen: dict[str, tuple[float, float]] = {}
     for name, given in bounds.items():
         if name not in declared:
@@ -225,7 +253,9 @@ def _space(ranker: Ranker, bounds: Space) -> Space:
         try:
             low, high = (float(bound) for bound in given)
         except (TypeError, ValueError):
-            raise InputError(f"The bounds of {name} are a pair of numbers, not {given!r}.") from None
+            raise InputError(
+                f"The bounds of {name} are a pair of numbers, not {given!r}."
+            ) from None
         if not declared[name].low <= low < high <= declared[name].high:
             raise InputError(
                 f"The bounds of {name} lie within {declared[name].low:g} and {declared[name].high:g}, the lower one "
@@ -237,16 +267,26 @@ def _space(ranker: Ranker, bounds: Space) -> Space:
             chosen[name] = (param.low, param.high)
     if not chosen:
         first = next(iter(declared))
-        raise InputError(f"No parameter of {ranker.name} has finite bounds: pass bounds={{{first!r}: (low, high)}}.")
+        raise InputError(
+            f"No parameter of {ranker.name} has finite bounds: pass bounds={{{first!r}: (low, high)}}."
+        )
     return chosen
 
 
 class _Objective:
     """From a point to the totals of each cluster, f64[clusters, columns]; a point is computed once."""
 
-    def __init__(self, ranker: Ranker, log: Log, pool: pl.DataFrame, space: Space, metric: Metric) -> None:
+    def __init__(
+        self, ranker: Ranker, log: Log, pool: pl.DataFrame, space: Space, metric: Metric
+    ) -> None:
         assert ranker.policy is not None
-        self.ranker, self.policy, self.log, self.pool, self.space = ranker, ranker.policy, log, pool, space
+        self.ranker, self.policy, self.log, self.pool, self.space = (
+            ranker,
+            ranker.policy,
+            log,
+            pool,
+            space,
+        )
         self.metric = metric
         self.known: dict[tuple[float, ...], Floats] = {}
         self.default = tuple(self.policy.params[name].value for name in space)
@@ -304,14 +344,18 @@ def _of_labels(log: Log, labels: pl.DataFrame | None) -> Metric:
 def _of_order(log: Log) -> Metric:
     better, worse = _unequal_pairs(log)
     if not len(better):
-        raise InputError("No recall of the log showed two memories of which one earned more: there is no order.")
+        raise InputError(
+            "No recall of the log showed two memories of which one earned more: there is no order."
+        )
     recall = log.recall[better]
     counts = np.bincount(recall, minlength=len(log)).astype(np.float64)
 
     def totals(target: Target) -> Floats:
         assert target.scores is not None
         scores = np.where(np.isnan(target.scores), -np.inf, target.scores)
-        won = np.where(scores[better] > scores[worse], 1.0, np.where(scores[better] == scores[worse], 0.5, 0.0))
+        won = np.where(
+            scores[better] > scores[worse], 1.0, np.where(scores[better] == scores[worse], 0.5, 0.0)
+        )
         return np.column_stack([counts, np.bincount(recall, weights=won, minlength=len(log))])
 
     return Metric("pairs in order", 2, totals, lambda totals: totals[..., 1] / totals[..., 0])
@@ -321,22 +365,30 @@ def _unequal_pairs(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows of what earned more, and of what earned less in the same recall: all such pairs of what was answered."""
     rows = np.flatnonzero(log.answered)
     frame = pl.DataFrame({"recall": log.recall[rows], "row": rows, "reward": log.reward[rows]})
-    pairs = frame.join(frame, on="recall", suffix="_less").filter(pl.col("reward") > pl.col("reward_less"))
+    pairs = frame.join(frame, on="recall", suffix="_less").filter(
+        pl.col("reward") > pl.col("reward_less")
+    )
     pairs = pairs.sort("row", "row_less")
     return pairs["row"].to_numpy(), pairs["row_less"].to_numpy()
 
 
-def _search(objective: _Objective, folds: int, budget: int, seed: int, level: float, progress: bool) -> Tuning:
+def _search(
+    objective: _Objective, folds: int, budget: int, seed: int, level: float, progress: bool
+) -> Tuning:
     clusters, names = objective.log.clusters, list(objective.space)
     fold = np.random.default_rng(seed).permutation(clusters) % folds
     trials: list[pl.DataFrame] = []
     chosen: list[tuple[float, ...]] = []
     with bar(progress, budget * (folds + 1), unit="trial", desc="tuning") as step:
         for left_out in (*range(folds), -1):
-            points, values = _evolve(objective, fold != left_out, budget, (seed, left_out + 1), step)
+            points, values = _evolve(
+                objective, fold != left_out, budget, (seed, left_out + 1), step
+            )
             chosen.append(points[int(np.argmax(values))])
             columns = dict(zip(names, np.array(points).T, strict=True))
-            trials.append(pl.DataFrame({"search": [left_out] * len(points), **columns, "value": values}))
+            trials.append(
+                pl.DataFrame({"search": [left_out] * len(points), **columns, "value": values})
+            )
     *by_fold, best = chosen
     default = objective.default
     rows = [
@@ -363,7 +415,9 @@ def _search(objective: _Objective, folds: int, budget: int, seed: int, level: fl
         value=objective.value(best, everywhere),
         default=objective.value(default, everywhere),
         held_out=sample.estimate(lambda totals: statistic(totals[..., :width])),
-        gain=sample.estimate(lambda totals: statistic(totals[..., :width]) - statistic(totals[..., width:])),
+        gain=sample.estimate(
+            lambda totals: statistic(totals[..., :width]) - statistic(totals[..., width:])
+        ),
         by_fold=pl.DataFrame(rows),
         trials=pl.concat(trials),
         budget=budget,
@@ -373,7 +427,11 @@ def _search(objective: _Objective, folds: int, budget: int, seed: int, level: fl
 
 
 def _evolve(
-    objective: _Objective, clusters: NDArray[np.bool_], budget: int, seed: tuple[int, int], step: Step
+    objective: _Objective,
+    clusters: NDArray[np.bool_],
+    budget: int,
+    seed: tuple[int, int],
+    step: Step,
 ) -> tuple[list[tuple[float, ...]], list[float]]:
     """Every point that one search tries, the defaults first, and its value over ``clusters``."""
     from scipy.optimize import differential_evolution

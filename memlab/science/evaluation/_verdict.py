@@ -33,7 +33,15 @@ from memlab.kernel.base.display import Columns, Markup, Report, Table, format_ro
 from memlab.kernel.base.printable import printable
 from memlab.kernel.slates import Slates
 from memlab.kernel.version import __version__
-from memlab.science.evaluation._duels import Course, Duel, Seen, answer_rate, by_items, by_recalls, duels_of
+from memlab.science.evaluation._duels import (
+    Course,
+    Duel,
+    Seen,
+    answer_rate,
+    by_items,
+    by_recalls,
+    duels_of,
+)
 from memlab.science.evaluation._intervals import Estimate, Floats, Sample, cluster_sums
 from memlab.science.evaluation._log import Horizon, Missing, horizon_micros, read_log
 from memlab.science.evaluation._measure import (
@@ -47,7 +55,13 @@ from memlab.science.evaluation._measure import (
     measure,
     recalibrate,
 )
-from memlab.science.evaluation._prepared import HasSlates, Settings, check_settings, check_silence, feature_names
+from memlab.science.evaluation._prepared import (
+    HasSlates,
+    Settings,
+    check_settings,
+    check_silence,
+    feature_names,
+)
 from memlab.science.evaluation._sequence import level_of, recalls_to_end, sequence
 from memlab.science.evaluation._tests import Facts, Gate, arms_p, gates, rounded, untested_sentence
 from memlab.subjects.drawing import Draw, OnAxes, drawn, render_page, svg, write_page
@@ -91,7 +105,11 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """What a person can act on, and the untested gates that it rests on."""
-        return self._finding if self.closed else f"{self._finding} {untested_sentence(self.untested)}".rstrip()
+        return (
+            self._finding
+            if self.closed
+            else f"{self._finding} {untested_sentence(self.untested)}".rstrip()
+        )
 
     @property
     def _finding(self) -> str:
@@ -178,7 +196,9 @@ class Verdicts(Report):
             ("untested gates", "{untested}"),
             ("better", "{better}"),
         )
-        return Table("", *format_rows(self.frame.iter_rows(named=True), columns), self.notes, left=(0, 7, 8))
+        return Table(
+            "", *format_rows(self.frame.iter_rows(named=True), columns), self.notes, left=(0, 7, 8)
+        )
 
     def _display(self) -> object:
         return [one.sentence for one in self.verdicts], self._table()
@@ -208,7 +228,10 @@ class Verdicts(Report):
     def report(self, path: str | Path) -> Path:
         """Write one self-contained HTML file, and return its path. InputError where that is not possible."""
         settings, table = self.settings, self._table()
-        facts = [("recalls", f"{max(one.recalls for one in self):,}"), ("level", f"{settings.level:.0%}")]
+        facts = [
+            ("recalls", f"{max(one.recalls for one in self):,}"),
+            ("level", f"{settings.level:.0%}"),
+        ]
         facts += [
             ("missing feedback counts as", settings.missing or "not stated"),
             ("blocks", settings.cluster or "each recall"),
@@ -290,7 +313,9 @@ def verdict(
     if log.open:
         notes.append(f"{log.open:,} recalls whose horizon had not closed are left out.")
     notes += [note for duel in duels for note in duel.notes]
-    notes.append("One step: what these recalls would have earned. memlab.trial lives on with each pack.")
+    notes.append(
+        "One step: what these recalls would have earned. memlab.trial lives on with each pack."
+    )
     return Verdicts(found, settings, tuple(notes))
 
 
@@ -305,7 +330,9 @@ class _Weighed:
     credited: Credited | None
 
 
-def _judged(duel: Duel, settings: Settings, names: Sequence[str], schema: pl.Schema) -> tuple[Verdict, list[str]]:
+def _judged(
+    duel: Duel, settings: Settings, names: Sequence[str], schema: pl.Schema
+) -> tuple[Verdict, list[str]]:
     """The verdict, and what is to be said of rewards that were read from answers."""
     level = level_of(duel.number, settings.level)
     log, unit = duel.log, settings.reward_range[1] - settings.reward_range[0]
@@ -313,8 +340,19 @@ def _judged(duel: Duel, settings: Settings, names: Sequence[str], schema: pl.Sch
     rate = answer_rate(log, course) if settings.missing == "censor" else np.ones(len(log))
     weigh = _by_items if duel.shares is None else _by_recalls
     weighed = weigh(duel, settings, known_features(log, names, schema), course, rate)
-    columns, sizes = [course.sums(values) for values in weighed.seen], course.sizes.astype(np.float64)
-    found = sequence(columns[0], columns[1], floor=columns[2], ceiling=columns[3], sizes=sizes, unit=unit, level=level)
+    columns, sizes = (
+        [course.sums(values) for values in weighed.seen],
+        course.sizes.astype(np.float64),
+    )
+    found = sequence(
+        columns[0],
+        columns[1],
+        floor=columns[2],
+        ceiling=columns[3],
+        sizes=sizes,
+        unit=unit,
+        level=level,
+    )
     at = log.decisions["at"][course.last] if "at" in log.decisions.columns else None
     rested_on = [gate for gate in weighed.gates if gate.name not in _NOT_RESTED_ON]
     closed = tuple(gate for gate in rested_on if gate.closed)
@@ -335,13 +373,19 @@ def _judged(duel: Duel, settings: Settings, names: Sequence[str], schema: pl.Sch
     )
     more = credited_note(log, weighed.credited)
     if weighed.credited is not None:
-        which = "The interval that holds at every look takes" if duel.shares is None else "Both intervals take"
+        which = (
+            "The interval that holds at every look takes"
+            if duel.shares is None
+            else "Both intervals take"
+        )
         more.append(f"{which} the line of attributed rewards for given.")
     found_so_far = Verdict(
         challenger=duel.challenger,
         live=duel.live,
         better=better,
-        difference=Estimate(float(found.mean[-1]), float(found.low[-1]), float(found.high[-1]), math.nan, math.nan),
+        difference=Estimate(
+            float(found.mean[-1]), float(found.low[-1]), float(found.high[-1]), math.nan, math.nan
+        ),
         planned=weighed.planned,
         recalls=len(log),
         needed=pace.needed,
@@ -357,24 +401,35 @@ def _judged(duel: Duel, settings: Settings, names: Sequence[str], schema: pl.Sch
     return found_so_far, more
 
 
-def _by_items(duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats) -> _Weighed:
+def _by_items(
+    duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats
+) -> _Weighed:
     log = duel.log
     evidence = gather(log, settings, features, answered=rate[log.recall])
     compared = compare(evidence, duel.own, duel.base)
     measured = measure(evidence, compared, Tests(log, settings, features))
     seen = by_items(duel, evidence, compared, rate, settings)
-    return _Weighed(seen, compared.difference, measured.unsupported, measured.gates, evidence.credited)
+    return _Weighed(
+        seen, compared.difference, measured.unsupported, measured.gates, evidence.credited
+    )
 
 
-def _by_recalls(duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats) -> _Weighed:
+def _by_recalls(
+    duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats
+) -> _Weighed:
     """Whole heads: neither places nor what else is shown matter, and no sum over items is made."""
     assert duel.shares is not None
     log, credited = recalibrate(duel.log)
     seen = by_recalls(duel, log, credited, course, rate, settings)
     sums = cluster_sums([np.ones(len(log)), *seen[:2]], log.cluster, log.clusters)
     sample = Sample(sums, level=settings.level)
-    planned = sample.estimate(*(lambda total, at=at: total[..., at] / total[..., 0] for at in (1, 2)))
-    tests, (unsupported, unknown, _) = Tests(duel.log, settings, features), head_support(log, duel.own)
+    planned = sample.estimate(
+        *(lambda total, at=at: total[..., at] / total[..., 0] for at in (1, 2))
+    )
+    tests, (unsupported, unknown, _) = (
+        Tests(duel.log, settings, features),
+        head_support(log, duel.own),
+    )
     facts = Facts(
         unknown=unknown,
         clusters=log.clusters,
@@ -417,7 +472,9 @@ class _Pace:
             return None if blocks is None else math.ceil(blocks * sizes[chosen].mean())
 
         wide = reach > 2 * np.median(reach)
-        return cls(needed(np.ones(len(wide), dtype=np.bool_)), np.flatnonzero(wide), reach, needed(~wide))
+        return cls(
+            needed(np.ones(len(wide), dtype=np.bool_)), np.flatnonzero(wide), reach, needed(~wide)
+        )
 
 
 def _faster(pace: _Pace, unsupported: float, duel: Duel, course: Course) -> str:
@@ -429,7 +486,9 @@ def _faster(pace: _Pace, unsupported: float, duel: Duel, course: Course) -> str:
         )
     if len(pace.wide) and without is not None and (needed is None or 1.5 * without < needed):
         widest = int(pace.wide[np.argmax(pace.reach[pace.wide])])
-        which = "recall" if len(course.first) == len(course.order) else "block that ends with recall"
+        which = (
+            "recall" if len(course.first) == len(course.order) else "block that ends with recall"
+        )
         return (
             f"Large heads delay it: the {which} {duel.log.decisions['decision'][int(course.last[widest])]} may change "
             f"the sum by {pace.reach[widest]:.0f} rewards, {np.median(pace.reach):.0f} are usual. Without the "
@@ -438,6 +497,8 @@ def _faster(pace: _Pace, unsupported: float, duel: Duel, course: Course) -> str:
     if needed is None:
         return "The difference, if there is one, is too small to be told in reasonable time."
     draws = math.inf if duel.shares is not None else float(duel.draws.max(initial=0.0))
-    if not 0 < draws <= 2:  # without a draw the live pack shows all that the challenger would show: nothing is extra
+    if (
+        not 0 < draws <= 2
+    ):  # without a draw the live pack shows all that the challenger would show: nothing is extra
         return ""
     return f"Showing {draws + 1:.0f} extra items (extra={draws + 1:.0f}) would be faster."

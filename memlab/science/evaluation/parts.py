@@ -24,7 +24,13 @@ from memlab.science.evaluation._measure import (
     recalls_needed,
     value_statistic,
 )
-from memlab.science.evaluation._periods import Bets, difference_bounds, falls_at, lower_bound, pair_numbers
+from memlab.science.evaluation._periods import (
+    Bets,
+    difference_bounds,
+    falls_at,
+    lower_bound,
+    pair_numbers,
+)
 from memlab.science.evaluation._position import harvest, lot_p, moved_p, random_places
 from memlab.science.evaluation._sequence import (
     RATES,

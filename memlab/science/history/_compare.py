@@ -67,7 +67,9 @@ class Comparison(Displayed):
     frame: pl.DataFrame = field(repr=False)
 
     def __repr__(self) -> str:
-        return printable(f"<Comparison of {' and '.join(self.labs)} at {self.frame['at'].n_unique()} instants>")
+        return printable(
+            f"<Comparison of {' and '.join(self.labs)} at {self.frame['at'].n_unique()} instants>"
+        )
 
     @checked
     def figure(self, *, axes: OnPanels | None = None) -> Figure:
@@ -103,7 +105,11 @@ def compare(
     called = names or _distinct([pack.name for pack in packs])
     # a pack is chosen before anything happens in a lab; what a lab is about begins with what it remembered
     instants = [
-        [event.at for event in lab.io.store.journal.events(kinds=("remember", "recall", "feedback"))] for lab in labs
+        [
+            event.at
+            for event in lab.io.store.journal.events(kinds=("remember", "recall", "feedback"))
+        ]
+        for lab in labs
     ]
     if not all(instants):
         raise InputError("Nothing happened in one of the labs: there is nothing to compare.")
@@ -147,7 +153,9 @@ class _Course:
         if event.kind == "recall":
             rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
             self._shown += len(rows)
-            self._stale += int(_stale(state, rows, event.at, str(self._pack.settings["single-valued"])).sum())
+            self._stale += int(
+                _stale(state, rows, event.at, str(self._pack.settings["single-valued"])).sum()
+            )
         if event.kind == "feedback" and event.body.get("outcome") is not None:
             self._judged += 1
             self._failed += event.body["outcome"] == "fail"
@@ -255,8 +263,17 @@ def figure(labs: Sequence[str], frame: pl.DataFrame, axes: Sequence[Axes] | None
             panel.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.6)
             panel.set_ylim(bottom=0)
             if not frame[column].drop_nulls().len():
-                panel.text(0.5, 0.5, "nothing to measure", transform=panel.transAxes, ha="center", color=GREY)
-        for panel in panels[2:] if axes is None else panels:  # the upper ones of ours share the axis below them
+                panel.text(
+                    0.5,
+                    0.5,
+                    "nothing to measure",
+                    transform=panel.transAxes,
+                    ha="center",
+                    color=GREY,
+                )
+        for panel in (
+            panels[2:] if axes is None else panels
+        ):  # the upper ones of ours share the axis below them
             locator = AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
             panel.xaxis.set_major_locator(locator)
             panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]

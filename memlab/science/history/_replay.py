@@ -87,7 +87,9 @@ def replay(
     >>> memlab.replay(lab, "companion").frame                                              # doctest: +SKIP
     """
     if 0 < every_days < _LEAST_DAYS:
-        raise InputError(f"every_days is at least an hour, {_LEAST_DAYS:.4f} of a day, not {every_days!r}.")
+        raise InputError(
+            f"every_days is at least an hour, {_LEAST_DAYS:.4f} of a day, not {every_days!r}."
+        )
     if path is not None and Path(path).expanduser().exists():
         raise InputError(f"{path} exists: a replay begins with an empty lab.")
     journal = lab.io.store.journal
@@ -107,7 +109,9 @@ def replay(
         fresh.close()
         raise
     live = fresh.policies.pack
-    return Replay(fresh, live.name, live.hash, chosen, float(every_days), player.summary(), player.pairs())
+    return Replay(
+        fresh, live.name, live.hash, chosen, float(every_days), player.summary(), player.pairs()
+    )
 
 
 def _consent(lab: Lab, fresh: Lab) -> None:
@@ -176,9 +180,16 @@ class _Player:
             return "nothing was remembered"
         ids = range(body["first"], body["first"] + count)
         texts = self._old.io.store.journal.texts(ids)
-        columns = {name: each(values, count) for name, values in body["columns"].items() if name in FIELDS}
+        columns = {
+            name: each(values, count) for name, values in body["columns"].items() if name in FIELDS
+        }
         if "edit" in body:
-            return self._edit(ids[0], body["edit"], texts[0], {name: values[0] for name, values in columns.items()})
+            return self._edit(
+                ids[0],
+                body["edit"],
+                texts[0],
+                {name: values[0] for name, values in columns.items()},
+            )
         created = each(body["columns"].get("created", event.at), count)
         rows = [
             {"text": text, "at": at, **{name: values[row] for name, values in columns.items()}}
@@ -187,14 +198,18 @@ class _Player:
         kept = [row for row, text in enumerate(texts) if text]
         edges = body.get("edges")
         chain = isinstance(edges, dict) and "next" in each(edges["relation"], len(edges["source"]))
-        found = self._new.remember([rows[row] for row in kept], chain=chain).standing if kept else ()
+        found = (
+            self._new.remember([rows[row] for row in kept], chain=chain).standing if kept else ()
+        )
         self._ids.update(dict.fromkeys(ids))
         self._ids.update(zip((ids[row] for row in kept), found, strict=True))
         return None if kept else "purged since"
 
     def _switch(self, event: Event) -> str | None:
         agents, body = self._new.agents, event.body
-        (agents.switch_on if body["on"] else agents.switch_off)(body["project"], reason=body["reason"])
+        (agents.switch_on if body["on"] else agents.switch_off)(
+            body["project"], reason=body["reason"]
+        )
         return None
 
     def _edit(self, id: int, before: int, text: str, fields: dict[str, Any]) -> str | None:
@@ -251,7 +266,12 @@ class _Player:
                 return "the new lab did not show it"
         more = {name: body[name] for name in ("rating", "agent") if body.get(name) is not None}
         self._new.feedback(
-            judged, body.get("outcome"), reward=body.get("reward"), source=body["source"], at=event.at, **more
+            judged,
+            body.get("outcome"),
+            reward=body.get("reward"),
+            source=body["source"],
+            at=event.at,
+            **more,
         )
         return None
 
@@ -279,7 +299,9 @@ class _Player:
             return why
         count = len(edges["source"])
         relations, weights = each(edges["relation"], count), each(edges["weight"], count)
-        for source, target, relation, weight in zip(edges["source"], edges["target"], relations, weights, strict=True):
+        for source, target, relation, weight in zip(
+            edges["source"], edges["target"], relations, weights, strict=True
+        ):
             one, other = self._ids.get(source), self._ids.get(target)
             if one is None or other is None or one == other:
                 why = "an end is not there"
@@ -295,7 +317,9 @@ class _Player:
         numbers = np.asarray(strengthened["edges"], dtype=np.int64)
         ends = [nodes.tolist() for nodes in known.ends(numbers)]
         words = known.words_of(known.relation[numbers]).tolist()
-        for source, target, relation, weight in zip(*ends, words, strengthened["weight"], strict=True):
+        for source, target, relation, weight in zip(
+            *ends, words, strengthened["weight"], strict=True
+        ):
             one, other = self._ids.get(source + 1), self._ids.get(target + 1)
             if one is None or other is None or one == other:
                 why = "an end is not there"
@@ -315,7 +339,11 @@ class _Player:
         parts = []
         for part in event.body.get("set", ()):
             ids = [self._ids.get(id) for id in part["ids"]]
-            kept = [place for place, id in enumerate(ids) if id is not None and self._alive(id, part["columns"])]
+            kept = [
+                place
+                for place, id in enumerate(ids)
+                if id is not None and self._alive(id, part["columns"])
+            ]
             columns = {
                 name: [values[place] for place in kept] if isinstance(values, list) else values
                 for name, values in part["columns"].items()
@@ -348,12 +376,20 @@ class _Player:
             left = sum(reasons.values())
             why = "; ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items()))
             rows.append((kind, self._applied[kind] + left, self._applied[kind], left, why))
-        schema = {"kind": pl.String, "inputs": pl.Int64, "applied": pl.Int64, "left_out": pl.Int64, "why": pl.String}
+        schema = {
+            "kind": pl.String,
+            "inputs": pl.Int64,
+            "applied": pl.Int64,
+            "left_out": pl.Int64,
+            "why": pl.String,
+        }
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def pairs(self) -> pl.DataFrame:
         pairs = list(self._ids.items())
-        return pl.DataFrame(pairs, schema={"memory_id": pl.Int64, "replayed_id": pl.Int64}, orient="row")
+        return pl.DataFrame(
+            pairs, schema={"memory_id": pl.Int64, "replayed_id": pl.Int64}, orient="row"
+        )
 
 
 class _Slates:

@@ -89,7 +89,11 @@ class User:
     delay_hours: float = 12.0
 
     def __post_init__(self) -> None:
-        for name, low, high in (("answers", 0.0, 1.0), ("errors", 0.0, 0.5), ("delay_hours", 0.0, float("inf"))):
+        for name, low, high in (
+            ("answers", 0.0, 1.0),
+            ("errors", 0.0, 0.5),
+            ("delay_hours", 0.0, float("inf")),
+        ):
             value = getattr(self, name)
             if not low <= value <= high:
                 raise InputError(f"{name} of a User lies in {low:g}..{high:g}, not {value!r}.")
@@ -222,18 +226,25 @@ def from_conversations(
             for ref in evidence:
                 if f"{talk}/{ref}" not in known:
                     near = did_you_mean(str(ref), (one.removeprefix(f"{talk}/") for one in known))
-                    raise DatasetError(f'{talk}, question {number}: its evidence "{ref}" is no turn of it. {near}')
+                    raise DatasetError(
+                        f'{talk}, question {number}: its evidence "{ref}" is no turn of it. {near}'
+                    )
             at = to_micros(question["at"]) if question.get("at") is not None else next_at
             next_at = at + HOUR
             worth = 1.0 / len(evidence) if fractional else 1.0
             found.append((at, question["text"], talk, {f"{talk}/{ref}": worth for ref in evidence}))
     for talk in questions:
         if talk not in turns:
-            raise DatasetError(f'Questions are asked about "{talk}", which has no turns. {did_you_mean(talk, turns)}')
+            raise DatasetError(
+                f'Questions are asked about "{talk}", which has no turns. {did_you_mean(talk, turns)}'
+            )
     found.sort(key=lambda item: item[0])
     events: list[Event] = [
         *messages,
-        *(QuestionEvent(at, number, text, talk, useful) for number, (at, text, talk, useful) in enumerate(found, 1)),
+        *(
+            QuestionEvent(at, number, text, talk, useful)
+            for number, (at, text, talk, useful) in enumerate(found, 1)
+        ),
     ]
     events.sort(key=lambda event: event.at)
     return Transcript(name, tuple(events), unjudged, seed, user or User(), packs)

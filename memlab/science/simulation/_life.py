@@ -24,7 +24,13 @@ from memlab.kernel.policies import FEATURES, Pack, load_pack
 from memlab.kernel.recall import Hit, Recaller
 from memlab.kernel.slates import Slates
 from memlab.kernel.verbs.recalling.asking import Past
-from memlab.science.simulation._events import MessageEvent, QuestionEvent, Script, generator, utilities
+from memlab.science.simulation._events import (
+    MessageEvent,
+    QuestionEvent,
+    Script,
+    generator,
+    utilities,
+)
 from memlab.subjects.lab import Lab
 from memlab.subjects.opening import open_lab
 
@@ -88,12 +94,23 @@ class Life:
 
         In the unit of ``truth``. Probes do not count: they are not what the pack chose.
         """
-        head = self.slates.exposures.filter(~pl.col("probe")).select("decision", "memory_id").collect()
+        head = (
+            self.slates.exposures.filter(~pl.col("probe")).select("decision", "memory_id").collect()
+        )
         utility = self._utility(head["decision"].to_numpy(), head["memory_id"].to_numpy())
-        worth = head.with_columns(value=utility if of == "utility" else self.world.user.reward(utility))
+        worth = head.with_columns(
+            value=utility if of == "utility" else self.world.user.reward(utility)
+        )
         sums = dict(worth.group_by("decision").agg(pl.col("value").sum()).iter_rows())
-        rows = [(one.number, one.project, sums.get(decision, 0.0)) for decision, one in self.questions.items()]
-        return pl.DataFrame(rows, schema={"number": pl.Int64, "project": pl.String, "value": pl.Float64}, orient="row")
+        rows = [
+            (one.number, one.project, sums.get(decision, 0.0))
+            for decision, one in self.questions.items()
+        ]
+        return pl.DataFrame(
+            rows,
+            schema={"number": pl.Int64, "project": pl.String, "value": pl.Float64},
+            orient="row",
+        )
 
     def logged(self) -> pl.DataFrame:
         """The naive report: ``pack``, ``decisions``, and ``value``, the mean reward of the head times its size.
@@ -101,7 +118,9 @@ class Life:
         It compares packs by what each earned while it was live, whatever it was asked then.
         """
         questions = self.slates.decisions.select("decision", "pack", "limit").sort("decision")
-        shown = questions.join(self.slates.exposures, on="decision", how="inner", maintain_order="left")
+        shown = questions.join(
+            self.slates.exposures, on="decision", how="inner", maintain_order="left"
+        )
         head = shown.filter(~pl.col("probe"))
         rewards = self.slates.feedback.select("decision", "memory_id", reward=_success())
         return (
@@ -122,12 +141,17 @@ class Life:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
     def __repr__(self) -> str:
-        return printable(f"<Life of {self.world.name}: {len(self.lab):,} memories, {len(self.questions):,} recalls>")
+        return printable(
+            f"<Life of {self.world.name}: {len(self.lab):,} memories, {len(self.questions):,} recalls>"
+        )
 
     # -- within -----------------------------------------------------------------------------------------------
 
@@ -149,13 +173,22 @@ class Life:
         read = pack.policies["recall-score"].inputs
         needed = {name for feature in read for name in FEATURES[feature].depends}
         on_demand = {feature for feature in read if FEATURES[feature].on_demand}
-        live = {(row[0], row[1]) for row in self.slates.decisions.select("pack", "pack_hash").collect().iter_rows()}
-        logging = [other for other in (*self._logging, self.lab.policies.pack) if (other.name, other.hash) in live]
+        live = {
+            (row[0], row[1])
+            for row in self.slates.decisions.select("pack", "pack_hash").collect().iter_rows()
+        }
+        logging = [
+            other
+            for other in (*self._logging, self.lab.policies.pack)
+            if (other.name, other.hash) in live
+        ]
         if len({other.hash for other in logging}) < len(live):
             return False
         if any(not on_demand <= set(other.policies["recall-score"].inputs) for other in logging):
             return False
-        return all(_decides(pack, name) == _decides(other, name) for other in logging for name in needed)
+        return all(
+            _decides(pack, name) == _decides(other, name) for other in logging for name in needed
+        )
 
     def _rescored(self, policy: Pack | pl.Expr) -> pl.DataFrame:
         if isinstance(policy, pl.Expr):
@@ -163,7 +196,9 @@ class Life:
             scored = self._frame.select("decision", "memory_id", "limit", score.alias("_score"))
         else:
             values = policy.policies["recall-score"].columns(self._frame, by="decision")
-            scored = self._frame.select("decision", "memory_id", "limit").with_columns(values.alias("_score"))
+            scored = self._frame.select("decision", "memory_id", "limit").with_columns(
+                values.alias("_score")
+            )
         fit = scored.filter(pl.col("_score").is_not_nan() & (pl.col("_score") > -np.inf))
         best = fit.sort("decision", "_score", "memory_id", descending=[False, True, False])
         return best.filter(pl.int_range(pl.len()).over("decision") < pl.col("limit"))
@@ -175,7 +210,9 @@ class Life:
         found: list[tuple[int, int]] = []
         for decision in decisions:
             found += [(decision, memory) for memory in past.recall(decision, pack).shown]
-        return pl.DataFrame(found, schema={"decision": pl.Int64, "memory_id": pl.Int64}, orient="row")
+        return pl.DataFrame(
+            found, schema={"decision": pl.Int64, "memory_id": pl.Int64}, orient="row"
+        )
 
 
 def _decides(pack: Pack, name: str) -> object:
@@ -216,15 +253,25 @@ def live(
     events = world.events()
     messages = [event for event in events if isinstance(event, MessageEvent)]
     if not messages or not any(isinstance(event, QuestionEvent) for event in events):
-        raise InputError(f"In the world {world.name} nothing is said or nothing is asked: there is no life to live.")
+        raise InputError(
+            f"In the world {world.name} nothing is said or nothing is asked: there is no life to live."
+        )
     clock = ManualClock(events[0].at)
     lab = open_lab(path, embedder=embedder, clock=clock, seed=world.seed)
     try:
         if len(lab):
-            raise InputError(f"The lab {path} already holds {len(lab):,} memories. A life begins in a new lab.")
-        packs = [(0, load_pack(pack))] if pack is not None else [(day, load_pack(one)) for day, one in world.packs]
+            raise InputError(
+                f"The lab {path} already holds {len(lab):,} memories. A life begins in a new lab."
+            )
+        packs = (
+            [(0, load_pack(pack))]
+            if pack is not None
+            else [(day, load_pack(one)) for day, one in world.packs]
+        )
         rivals = [load_pack(one) for one in challengers]
-        questions, worth = _lived(lab, clock, world, packs, rivals, round(every_days * DAY), progress)
+        questions, worth = _lived(
+            lab, clock, world, packs, rivals, round(every_days * DAY), progress
+        )
         return Life(world, lab, lab.slates(), questions, worth)
     except BaseException:
         lab.close()
@@ -243,7 +290,8 @@ def _lived(
     """Live through the events; the question of each decision, and the utility of every memory for it."""
     events = world.events()
     place = {
-        event.ref: index for index, event in enumerate(event for event in events if isinstance(event, MessageEvent))
+        event.ref: index
+        for index, event in enumerate(event for event in events if isinstance(event, MessageEvent))
     }
     begin = events[0].at // DAY
     ahead = sorted(packs, key=lambda item: item[0], reverse=True)
@@ -273,13 +321,19 @@ def _lived(
                 held.remember()
                 hits = lab.recall(event.text, project=event.project)
                 utility = utilities(event, place, len(place))
-                reactions = world.user.react(utility, generator(world.seed, f"feedback {event.number}"))
+                reactions = world.user.react(
+                    utility, generator(world.seed, f"feedback {event.number}")
+                )
                 for hit in hits:
                     if hit.id not in held.messages:
                         continue  # what the pack made of several has no words of the user's
                     row = max(held.messages[hit.id], key=lambda message: utility[message])
                     if reactions.answered[row]:
-                        due.add(event.at + int(reactions.delay[row]), hit, success=bool(reactions.success[row]))
+                        due.add(
+                            event.at + int(reactions.delay[row]),
+                            hit,
+                            success=bool(reactions.success[row]),
+                        )
                 if hits.decision is not None:
                     questions[hits.decision] = event
                     worth.append(utility)

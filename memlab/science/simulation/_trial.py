@@ -26,7 +26,13 @@ from memlab.kernel.base.progress import bar
 from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.policies import Pack, load_pack
 from memlab.science.evaluation import Estimate, Evaluation, cluster_interval
-from memlab.science.simulation._events import MessageEvent, QuestionEvent, Script, Transcript, from_conversations
+from memlab.science.simulation._events import (
+    MessageEvent,
+    QuestionEvent,
+    Script,
+    Transcript,
+    from_conversations,
+)
 from memlab.science.simulation._life import Life, live
 from memlab.science.simulation._world import World
 
@@ -101,12 +107,22 @@ class Trial(Report):
                     "difference_high": _end(gap, "high"),
                     "p": p,
                     "one_step": row.one_step,
-                    "one_step_difference": row.one_step - base.one_step if known and row is not base else None,  # type: ignore[operator]
+                    "one_step_difference": row.one_step - base.one_step
+                    if known and row is not base
+                    else None,  # type: ignore[operator]
                     "verdict": "baseline" if row is base else _verdict(row.gap, p),
                     "hash": row.hash,
                 }
             )
-        numbers = ("low", "high", "difference", "difference_low", "difference_high", "p", "one_step")
+        numbers = (
+            "low",
+            "high",
+            "difference",
+            "difference_low",
+            "difference_high",
+            "p",
+            "one_step",
+        )
         overrides = dict.fromkeys((*numbers, "one_step_difference"), pl.Float64)
         return pl.DataFrame(rows, schema_overrides=overrides, infer_schema_length=None)
 
@@ -182,7 +198,9 @@ def _script(world: Any) -> Script:
         if all(hasattr(one, "conversation") and hasattr(one, "questions") for one in world):
             turns = {one.conversation.name: one.conversation.rows() for one in world}
             questions = {
-                one.conversation.name: [{"text": asked.text, "evidence": asked.evidence} for asked in one.questions]
+                one.conversation.name: [
+                    {"text": asked.text, "evidence": asked.evidence} for asked in one.questions
+                ]
                 for one in world
             }
             return from_conversations(turns, questions)
@@ -237,7 +255,9 @@ def trial(
                     earned = dict(life.earned(of=of).select("number", "value").iter_rows())
                     found = np.array([earned.get(event.number, 0.0) for event in asked])
                     used = int((life.lab.memories["access"] > 0).sum())
-                    lives.append((name, one.seed, len(asked), len(life.lab), used, float(found.mean())))
+                    lives.append(
+                        (name, one.seed, len(asked), len(life.lab), used, float(found.mean()))
+                    )
                 values[name].append(found)
                 step(1)
     whole = {name: np.concatenate(found) for name, found in values.items()}
@@ -249,12 +269,24 @@ def trial(
         interval, value = _mean(whole[name], clusters)
         gap, difference = _mean(whole[name] - whole[baseline], clusters)
         stepped = _one_step(beside, name, pack, of)
-        rows.append(_Lived(name, pack.hash, value, interval, None if name == baseline else gap, difference, stepped))
+        rows.append(
+            _Lived(
+                name,
+                pack.hash,
+                value,
+                interval,
+                None if name == baseline else gap,
+                difference,
+                stepped,
+            )
+        )
     rows.sort(key=lambda row: -row.value)
     columns = {"pack": pl.String, "seed": pl.Int64, "questions": pl.Int64, "memories": pl.Int64}
     return Trial(
         world=script.name,
-        script_hash=hashlib.sha256("\n".join(repr(one.events()) for one in scripts).encode()).hexdigest(),
+        script_hash=hashlib.sha256(
+            "\n".join(repr(one.events()) for one in scripts).encode()
+        ).hexdigest(),
         seeds=tuple(one.seed for one in scripts),
         days=days,
         every_days=float(every_days),
@@ -262,7 +294,9 @@ def trial(
         baseline=baseline,
         clusters=f"{len(set(clusters)):,} {'projects' if lone else 'seeds'}",
         questions=len(keys),
-        lives=pl.DataFrame(lives, schema=columns | {"used": pl.Int64, "value": pl.Float64}, orient="row"),
+        lives=pl.DataFrame(
+            lives, schema=columns | {"used": pl.Int64, "value": pl.Float64}, orient="row"
+        ),
         _rows=tuple(rows),
     )
 
@@ -272,13 +306,18 @@ def _named(packs: Sequence[Pack]) -> dict[str, Pack]:
     if len({pack.hash for pack in packs}) < max(2, len(packs)):
         raise InputError("A trial compares at least two packs, each another.")
     names = [pack.name for pack in packs]
-    return {pack.name if names.count(pack.name) == 1 else f"{pack.name} [{pack.hash[:8]}]": pack for pack in packs}
+    return {
+        pack.name if names.count(pack.name) == 1 else f"{pack.name} [{pack.hash[:8]}]": pack
+        for pack in packs
+    }
 
 
 def _seeds(script: Script, seeds: int | Sequence[int] | None) -> list[int]:
     if seeds is None:
         seeds = _SEEDS if isinstance(script, World) else 1
-    found = [script.seed + number for number in range(seeds)] if isinstance(seeds, int) else list(seeds)
+    found = (
+        [script.seed + number for number in range(seeds)] if isinstance(seeds, int) else list(seeds)
+    )
     if not found or len(set(found)) < len(found):
         raise InputError("The seeds of a trial are at least one, each another.")
     return found
@@ -288,7 +327,9 @@ def _seeded(script: Script, seed: int) -> Script:
     if seed == script.seed:
         return script
     if not isinstance(script, World | Transcript):
-        raise InputError(f"{script.name} is a script of its own: give it its seed, and no seeds here.")
+        raise InputError(
+            f"{script.name} is a script of its own: give it its seed, and no seeds here."
+        )
     return replace(script, seed=seed)
 
 
@@ -317,7 +358,10 @@ def _one_step(
         return beside.truth(pack, of=of, how="recall")
     if beside is None:
         return None
-    return next((row.value.value for row in beside.rows if row.policy == name and row.value is not None), None)
+    return next(
+        (row.value.value for row in beside.rows if row.policy == name and row.value is not None),
+        None,
+    )
 
 
 def _verdict(gap: float, p: float | None) -> str:

@@ -55,7 +55,9 @@ _TABLES = tomllib.loads((Path(__file__).parent / "words.toml").read_text(encodin
 
 
 def _aspects(name: str) -> tuple[Aspect, ...]:
-    return tuple(Aspect(tuple(one["names"]), tuple(one["values"]), one["kind"]) for one in _TABLES[name])
+    return tuple(
+        Aspect(tuple(one["names"]), tuple(one["values"]), one["kind"]) for one in _TABLES[name]
+    )
 
 
 ASPECTS, TASTES, (DUTIES,) = _aspects("aspects"), _aspects("tastes"), _aspects("duties")
@@ -148,10 +150,14 @@ class World:
             )
         for name in ("replies", "reasons", "synonyms"):
             if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"{name} of a World is a share of 0..1, not {getattr(self, name)!r}.")
+                raise InputError(
+                    f"{name} of a World is a share of 0..1, not {getattr(self, name)!r}."
+                )
         shares = [phase.until for phase in self.phases]
         if not shares or sorted(shares) != shares or shares[-1] < 1:
-            raise InputError(f"The phases of a World end at rising shares of its days, the last at 1, not {shares}.")
+            raise InputError(
+                f"The phases of a World end at rising shares of its days, the last at 1, not {shares}."
+            )
         if not self.packs or self.packs[0][0] != 0:
             raise InputError("The first pack of a World is live from day 0 on.")
 
@@ -167,7 +173,11 @@ class World:
     @checked
     def phase(self, day: int) -> Phase:
         """The phase of a day."""
-        return next(phase for phase in self.phases if (day + 0.5) / self.days <= phase.until or phase.until >= 1)
+        return next(
+            phase
+            for phase in self.phases
+            if (day + 0.5) / self.days <= phase.until or phase.until >= 1
+        )
 
 
 @dataclass
@@ -234,13 +244,19 @@ class _Composer:
             people = rng.permutation(len(self.people))[: world.people]
             facts += [_Fact("duty", DUTIES, project, self.people[index]) for index in people]
         tastes = rng.permutation(len(TASTES))[: world.tastes]
-        facts += [_Fact("taste", TASTES[index], str(rng.choice(self.projects)), _USER) for index in tastes]
+        facts += [
+            _Fact("taste", TASTES[index], str(rng.choice(self.projects)), _USER) for index in tastes
+        ]
         settled = max(1, world.days // 6)
         for fact in facts:
             changes = rng.random(world.days)
             first = int(rng.integers(settled))
             days = [first]
-            days += [day for day in range(first + 1, world.days) if changes[day] < 1 / world.phase(day).change_days]
+            days += [
+                day
+                for day in range(first + 1, world.days)
+                if changes[day] < 1 / world.phase(day).change_days
+            ]
             times = [self._moment(day, rng) for day in days]
             value: str | None = None
             for at, until in zip(times, [*times[1:], self.end], strict=True):
@@ -264,14 +280,18 @@ class _Composer:
                 at = version.at
                 if fact.sort == "project" and rng.random() < world.replies:
                     self._utter(fact, version, at, forms["asked-back"], rng, speaker=_AGENT)
-                    stated = self._utter(fact, version, at + 20 * _SECOND, forms["answers"], rng, speaker=fact.person)
+                    stated = self._utter(
+                        fact, version, at + 20 * _SECOND, forms["answers"], rng, speaker=fact.person
+                    )
                 else:
                     stated_first = version.old is None or rng.random() < 0.3
                     stating = FORMS[fact.sort]["plain" if stated_first else "updates"]
                     stated = self._utter(fact, version, at, stating, rng, speaker=fact.person)
                 version.statements.append(stated)
                 if fact.sort != "duty" and rng.random() < world.reasons:
-                    why = self._utter(fact, version, at + 45 * _SECOND, forms["reasons"], rng, speaker=fact.person)
+                    why = self._utter(
+                        fact, version, at + 45 * _SECOND, forms["reasons"], rng, speaker=fact.person
+                    )
                     version.reasons.append(why)
                 self._repeat(fact, version, rng)
 
@@ -286,7 +306,9 @@ class _Composer:
             at = self._moment(day, rng)
             if not version.at < at < version.until:
                 continue
-            again = self._utter(fact, version, at, FORMS[fact.sort]["plain"], rng, speaker=fact.person)
+            again = self._utter(
+                fact, version, at, FORMS[fact.sort]["plain"], rng, speaker=fact.person
+            )
             if rng.random() < 0.4:
                 self.drafts[again].text = self.drafts[version.statements[0]].text
             version.statements.append(again)
@@ -301,16 +323,29 @@ class _Composer:
         *,
         speaker: str,
     ) -> int:
-        text = str(rng.choice(forms)).format(**self._filling(fact, version, str(rng.choice(fact.aspect.names)), rng))
+        text = str(rng.choice(forms)).format(
+            **self._filling(fact, version, str(rng.choice(fact.aspect.names)), rng)
+        )
         tags = (fact.aspect.names[0].replace(" ", "-"),) if rng.random() < 0.5 else ()
         weight = float(np.clip(rng.normal(0.6, 0.15), 0, 1))
         kind = "turn" if rng.random() < _MISLABELLED else fact.aspect.kind
         self.drafts.append(
-            _Draft(at, text[0].upper() + text[1:], kind, fact.project, fact.sort == "taste", speaker, tags, weight)
+            _Draft(
+                at,
+                text[0].upper() + text[1:],
+                kind,
+                fact.project,
+                fact.sort == "taste",
+                speaker,
+                tags,
+                weight,
+            )
         )
         return len(self.drafts) - 1
 
-    def _filling(self, fact: _Fact, version: _Version, name: str, rng: np.random.Generator) -> dict[str, str]:
+    def _filling(
+        self, fact: _Fact, version: _Version, name: str, rng: np.random.Generator
+    ) -> dict[str, str]:
         return {
             "project": fact.project,
             "name": name,
@@ -330,7 +365,9 @@ class _Composer:
         for day in rng.choice(world.days, size=count, p=share / share.sum()):
             fact = self.facts[int(rng.integers(len(self.facts)))]
             sort = rng.random()
-            forms = FORMS["talk"]["mentions" if sort < 0.4 else "wonders" if sort < 0.55 else "asides"]
+            forms = FORMS["talk"][
+                "mentions" if sort < 0.4 else "wonders" if sort < 0.55 else "asides"
+            ]
             text = str(rng.choice(forms)).format(
                 project=fact.project,
                 name=str(rng.choice(fact.aspect.names)),
@@ -370,7 +407,9 @@ class _Composer:
         for fact in self.facts:
             if fact.sort != "taste":
                 by_project[fact.project].append(fact)
-        share = np.array([world.phase(day).questions for day in range(world.days)], dtype=np.float64)
+        share = np.array(
+            [world.phase(day).questions for day in range(world.days)], dtype=np.float64
+        )
         count = round(world.questions_per_day * world.days)
         if not share.sum():
             return []
@@ -383,7 +422,9 @@ class _Composer:
             project = self.projects[int(rng.integers(len(self.projects)))]
             facts = tastes if tastes and rng.random() < 0.2 else by_project[project]
             # What is asked most is asked far more than the rest; which facts those are differs by project.
-            known = [rank for rank, fact in enumerate(facts, 1) if self._is_known(fact.versions[0], at)]
+            known = [
+                rank for rank, fact in enumerate(facts, 1) if self._is_known(fact.versions[0], at)
+            ]
             if not known:
                 continue
             need = 1.0 / np.array(known)
@@ -392,8 +433,13 @@ class _Composer:
             text, useful = self._question(fact, about, project, at, rng)
             otherwise = 0.0
             if world.grading == "alike":
-                useful, otherwise = {}, float(np.clip(level[project] + mood.uniform(-0.15, 0.15), 0, 1))
-            questions.append(QuestionEvent(at, len(questions) + 1, text, project, useful, otherwise))
+                useful, otherwise = (
+                    {},
+                    float(np.clip(level[project] + mood.uniform(-0.15, 0.15), 0, 1)),
+                )
+            questions.append(
+                QuestionEvent(at, len(questions) + 1, text, project, useful, otherwise)
+            )
         return questions
 
     def _is_known(self, version: _Version, at: Micros) -> bool:
@@ -420,7 +466,10 @@ class _Composer:
         grades: dict[str, float] = {}
 
         def grade(drafts: list[int], newest: float, others: float) -> None:
-            earlier = sorted((index for index in drafts if self.drafts[index].at < at), key=lambda i: self.drafts[i].at)
+            earlier = sorted(
+                (index for index in drafts if self.drafts[index].at < at),
+                key=lambda i: self.drafts[i].at,
+            )
             for index in earlier:
                 grades[self.ref[index]] = newest if index == earlier[-1] else others
 
@@ -439,9 +488,7 @@ class _Composer:
 # Worlds with a purpose: what an honest tool must find, must not be misled by, and must not claim.
 
 
-_PROBES = (
-    "(setting limit 5) (setting probe-rate 1) (setting probe-depth 95) (setting probe-floor 0.5) (setting probes 8)"
-)
+_PROBES = "(setting limit 5) (setting probe-rate 1) (setting probe-depth 95) (setting probe-floor 0.5) (setting probes 8)"
 
 PROBING = f"""(pack probing "The default pack: five memories, and eight probes from all its pool." :inherits memlab)
 {_PROBES}
@@ -499,5 +546,7 @@ _SAME = World(
     packs=((0, PROBING),),
 )
 
-WORLDS: Mapping[str, World] = MappingProxyType({world.name: world for world in (_DIFFERS, _REVERSES, _SAME)})
+WORLDS: Mapping[str, World] = MappingProxyType(
+    {world.name: world for world in (_DIFFERS, _REVERSES, _SAME)}
+)
 """Seeded worlds by name; ``WORLDS[name].doc`` says what each one is for."""

@@ -28,7 +28,13 @@ from memlab.kernel.verbs.gate import (
 )
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered
 from memlab.kernel.verbs.verbs import Verbs
-from memlab.subjects.agents.relationships import Relationship, Relationships, in_event, relationship_of, talked
+from memlab.subjects.agents.relationships import (
+    Relationship,
+    Relationships,
+    in_event,
+    relationship_of,
+    talked,
+)
 from memlab.subjects.agents.turns import PATIENCE, BegunTurns, Turns
 from memlab.subjects.agents.verifying import Verified, Verifying
 from memlab.subjects.context.context import Context, Contexts, Metrics, metrics_of
@@ -51,14 +57,27 @@ __all__ = ["Agent", "LabAgents", "identity_of"]
 # One agent on a lab: the daily verbs, with its name on what it writes and its eyes on what it reads.
 
 
-_RENAMED = {"remember_many": ("remember(rows)", lambda agent: lambda rows, **how: agent.remember(rows, **how))}
+_RENAMED = {
+    "remember_many": (
+        "remember(rows)",
+        lambda agent: lambda rows, **how: agent.remember(rows, **how),
+    )
+}
 
 
-def identity_of(name: str, *, project: str | None, session: str | None, role: str, now: int) -> Identity:
+def identity_of(
+    name: str, *, project: str | None, session: str | None, role: str, now: int
+) -> Identity:
     """Who "tutor" or "agent:tutor" is; without a session it has one of its own, called by its name and the time."""
     short = name.removeprefix("agent:")
     own = f"{short} {from_micros(now).isoformat()}"
-    return Identity(as_agent(name) if short else "", project, own if session is None else session, role, keeps=True)
+    return Identity(
+        as_agent(name) if short else "",
+        project,
+        own if session is None else session,
+        role,
+        keeps=True,
+    )
 
 
 class Agent(Displayed):
@@ -147,7 +166,9 @@ class Agent(Displayed):
                 "Several texts say their own fields and times, in dicts or columns: give none beside them."
             )
         columns = columns_of(text)
-        given = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        given = [
+            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+        ]
         return self._stored(given, linking)
 
     if not TYPE_CHECKING:
@@ -164,8 +185,12 @@ class Agent(Displayed):
         with self._core.reading():
             pack = self._core.pack
             written = [self._identity.row(pack, row) for row in rows]
-            unites = linking is None and pack.settings["linking"] == "off" and any(map(is_fact, rows))
-        return self._verbs.remembering.many(written, chain=False, linking="now" if unites else linking)
+            unites = (
+                linking is None and pack.settings["linking"] == "off" and any(map(is_fact, rows))
+            )
+        return self._verbs.remembering.many(
+            written, chain=False, linking="now" if unites else linking
+        )
 
     @checked
     def recall(
@@ -215,7 +240,14 @@ class Agent(Displayed):
         where = self._identity.place(project)
         contexts: Contexts = self._verbs.made("contexts")
         return contexts.make(
-            task, budget=budget, session=self.session, project=where, files=files, viewer=self.name, at=at, log=log
+            task,
+            budget=budget,
+            session=self.session,
+            project=where,
+            files=files,
+            viewer=self.name,
+            at=at,
+            log=log,
         )
 
     @checked
@@ -238,7 +270,9 @@ class Agent(Displayed):
         with self._core.reading() as state:
             self._identity.check_sees(state, [self._core.row(hit)])
         now = self._core.instant(at)
-        judgement = checked_judgement(hit, outcome, rating, reward, self._short, source, now, decision)
+        judgement = checked_judgement(
+            hit, outcome, rating, reward, self._short, source, now, decision
+        )
         return self._verbs.judgements.feedback(judgement)
 
     @checked
@@ -265,7 +299,9 @@ class Agent(Displayed):
     def restore(self, memory: Memories) -> Corrected:
         """Bring back memories of its own that are out of use; see ``lab.restore``. NotPermitted as for ``edit``."""
         chosen = self._check_changes(memory)
-        return self._verbs.corrections.restore(chosen, project=None, permit=self._permit, summaries=False)
+        return self._verbs.corrections.restore(
+            chosen, project=None, permit=self._permit, summaries=False
+        )
 
     def _permit(self, state: State, row: int) -> None:
         """Raise NotPermitted for a row that this agent may not change."""
@@ -360,7 +396,9 @@ class Agent(Displayed):
         """
         self._identity.check_writes()
         if self.project is None:
-            raise InputError(f"{self.name} has no project, so its files belong to none. Make it with project=...")
+            raise InputError(
+                f"{self.name} has no project, so its files belong to none. Make it with project=..."
+            )
         return LabModules(self._core).touch(files, project=self.project, session=self.session)
 
     @checked
@@ -382,18 +420,35 @@ class LabAgents:
     """
 
     def __init__(
-        self, verbs: Verbs, observing: Observing, verifying: Verifying, begun: BegunTurns, extraction: Extraction
+        self,
+        verbs: Verbs,
+        observing: Observing,
+        verifying: Verifying,
+        begun: BegunTurns,
+        extraction: Extraction,
     ) -> None:
         self._verbs, self._core = verbs, verbs.core
-        self._observing, self._verifying, self._begun, self._extraction = observing, verifying, begun, extraction
+        self._observing, self._verifying, self._begun, self._extraction = (
+            observing,
+            verifying,
+            begun,
+            extraction,
+        )
 
     @checked
     def __call__(
-        self, name: str, *, project: str | None = None, session: str | None = None, role: str = "member"
+        self,
+        name: str,
+        *,
+        project: str | None = None,
+        session: str | None = None,
+        role: str = "member",
     ) -> Agent:
         """The daily verbs as one agent ("reader", "member", "owner"), which keeps to its project; see ``Agent``."""
         now = self._core.store.clock()
-        return Agent(identity_of(name, project=project, session=session, role=role, now=now), self._verbs)
+        return Agent(
+            identity_of(name, project=project, session=session, role=role, now=now), self._verbs
+        )
 
     @property
     def credits(self) -> LabCredits:
@@ -453,7 +508,9 @@ class LabAgents:
         shared, a memory is created by the agent and private to it. ``otherwise``: what becomes of a message that the
         model does not read, docs/howto/extract.md.
         """
-        return self._extraction.extract(messages, role, where_of(agent, project, session), model, otherwise)
+        return self._extraction.extract(
+            messages, role, where_of(agent, project, session), model, otherwise
+        )
 
     @checked
     def verify(
@@ -509,7 +566,13 @@ class LabAgents:
 
         def ask(context: str) -> Hits:
             return self._verbs.questions.ask(
-                context, limit=limit, project=project, session=session, filters=filters, at=None, log=True
+                context,
+                limit=limit,
+                project=project,
+                session=session,
+                filters=filters,
+                at=None,
+                log=True,
             )
 
         begun = Turns(ask, self._verifying, verifier, self._core.store, patience=patience)
@@ -573,7 +636,13 @@ class LabAgents:
         >>> print(lab.agents.end_session("monday", agent="coder"))                         # doctest: +SKIP
         """
         learned = self._extraction.end(
-            session, messages, agent=agent, project=project, model=model, otherwise=otherwise, store=store
+            session,
+            messages,
+            agent=agent,
+            project=project,
+            model=model,
+            otherwise=otherwise,
+            store=store,
         )
         if store:
             maintain_after_session(self._core.store)
@@ -620,7 +689,9 @@ class LabAgents:
         return self._switch(project, reason, on=False)
 
     @checked
-    def switch_on(self, project: str | None = None, *, reason: str = "", by: str = "user") -> pl.DataFrame:
+    def switch_on(
+        self, project: str | None = None, *, reason: str = "", by: str = "user"
+    ) -> pl.DataFrame:
         """Switch memory on again, for a project or without one for all; projects that are off by themselves stay off.
 
         Under a pack whose setting ``consent`` is "needed" this is the consent, for the project or without one for what
@@ -646,7 +717,9 @@ class LabAgents:
         with self._core.reading() as state:
             return state.projection(Consents).frame
 
-    def _switch(self, project: str | None, reason: str, *, on: bool, by: str = "user") -> pl.DataFrame:
+    def _switch(
+        self, project: str | None, reason: str, *, on: bool, by: str = "user"
+    ) -> pl.DataFrame:
         for name, text in (("project", project), ("reason", reason), ("by", by)):
             if text:
                 refuse(checked_text(text, where=name), name)
@@ -659,7 +732,11 @@ class LabAgents:
             consents = on and lacks_consent(store, store.state, project)
             if consents or store.state.projection(Switches).has(project) == on:
                 told = {"creator": by, "consent": consent_of(store)} if consents else {}
-                tx.event("switch", {"project": project, "on": on, "reason": reason, **told}, at=store.clock())
+                tx.event(
+                    "switch",
+                    {"project": project, "on": on, "reason": reason, **told},
+                    at=store.clock(),
+                )
         return self.switched_off()
 
     @checked

@@ -8,4 +8,6 @@ __all__ = ["DECLARED"]
 
 _NEEDS = ("verbs", "observing", "verifying", "turns", "extraction")
 
-DECLARED = Declared(accessors={"agents": made_of("memlab.subjects.agent_verbs.agents:LabAgents", *_NEEDS)})
+DECLARED = Declared(
+    accessors={"agents": made_of("memlab.subjects.agent_verbs.agents:LabAgents", *_NEEDS)}
+)

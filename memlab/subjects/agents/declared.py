@@ -10,7 +10,11 @@ __all__ = ["DECLARED"]
 
 DECLARED = Declared(
     projections=(Relationships,),
-    hooks=(Hook("agents-feedback", "feedback", "memlab.subjects.agents.relationships:fields_of_feedback"),),
+    hooks=(
+        Hook(
+            "agents-feedback", "feedback", "memlab.subjects.agents.relationships:fields_of_feedback"
+        ),
+    ),
     kept={
         "turns": made_of("memlab.subjects.agents.turns:BegunTurns"),
         "verifying": made_of("memlab.subjects.agents.verifying:Verifying", "core"),

@@ -10,9 +10,27 @@ import polars as pl
 
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import Pack
-from memlab.kernel.state import AGENT, NUMBER, TIME, EventType, Field, Projection, State, listed, mapping
+from memlab.kernel.state import (
+    AGENT,
+    NUMBER,
+    TIME,
+    EventType,
+    Field,
+    Projection,
+    State,
+    listed,
+    mapping,
+)
 
-__all__ = ["Relationship", "Relationships", "fields_of_feedback", "in_event", "relationship_of", "talked", "trusted"]
+__all__ = [
+    "Relationship",
+    "Relationships",
+    "fields_of_feedback",
+    "in_event",
+    "relationship_of",
+    "talked",
+    "trusted",
+]
 
 _MAX = 100.0
 
@@ -73,7 +91,9 @@ class Relationships(Projection):
     name: ClassVar[str] = "relationships"
     kinds: ClassVar[tuple[str, ...]] = ("conversation", "feedback")
     events: ClassVar[tuple[EventType, ...]] = (
-        EventType("conversation", "An agent and its user had a conversation.", {"relationship": _IN_EVENT}),
+        EventType(
+            "conversation", "An agent and its user had a conversation.", {"relationship": _IN_EVENT}
+        ),
     )
     adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {"feedback": {"relationship": _IN_EVENT}}
     dumped: ClassVar[Field] = listed(
@@ -103,7 +123,9 @@ class Relationships(Projection):
         if now is None:
             return
         agent = now["agent"]
-        known = self._known.get(agent) or Relationship(agent, 0.0, 0.0, since=event.at, last=event.at)
+        known = self._known.get(agent) or Relationship(
+            agent, 0.0, 0.0, since=event.at, last=event.at
+        )
         outcome = event.body.get("outcome")
         self._known[agent] = replace(
             known,
@@ -134,13 +156,19 @@ def relationship_of(state: State, pack: Pack, agent: str) -> Relationship:
     ``trust-start`` say (without a past there is nothing to be familiar with, and no reason to trust or to distrust).
     """
     found = state.projection(Relationships).get(agent)
-    return found or Relationship(agent, pack.number("trust-start"), pack.number("familiarity-start"))
+    return found or Relationship(
+        agent, pack.number("trust-start"), pack.number("familiarity-start")
+    )
 
 
 def fields_of_feedback(state: State, pack: Pack, agent: str, outcome: str | None) -> dict[str, Any]:
     """Return what an event of feedback says of the relationship with the agent that recalled the memory."""
     known = relationship_of(state, pack, agent)
-    return {"relationship": in_event(known if outcome is None else trusted(known, pack, helpful=outcome == "success"))}
+    return {
+        "relationship": in_event(
+            known if outcome is None else trusted(known, pack, helpful=outcome == "success")
+        )
+    }
 
 
 def talked(known: Relationship, pack: Pack) -> Relationship:
@@ -161,4 +189,8 @@ def _bounded(value: float) -> float:
 
 def in_event(known: Relationship) -> dict[str, object]:
     """What an event says of a relationship: the rest is counted."""
-    return {name: value for name, value in asdict(known).items() if name in ("agent", "trust", "familiarity")}
+    return {
+        name: value
+        for name, value in asdict(known).items()
+        if name in ("agent", "trust", "familiarity")
+    }

@@ -111,7 +111,12 @@ class Surfaced(Sequence[Hit], Displayed):
         topic = "a new topic; " if self.new_topic else ""
         rows = [(hit.id, f"{hit.score:.4f}", hit.text) for hit in self]
         notes = [f"not searched: {context}" for context in self.skipped]
-        return table(f"{topic}{len(self)} came up", ("id", "score", "memory"), rows, notes=[*notes, *self.notes])
+        return table(
+            f"{topic}{len(self)} came up",
+            ("id", "score", "memory"),
+            rows,
+            notes=[*notes, *self.notes],
+        )
 
 
 class Turns:
@@ -321,7 +326,11 @@ class _Asked:
         until = time.monotonic() + self._patience
         while self._thread.is_alive() and not stopping() and (left := until - time.monotonic()) > 0:
             self._thread.join(min(left, _LOOK))
-        late = f"it gave no verdict within {self._patience:g} s" if self._thread.is_alive() else "it gave no verdict"
+        late = (
+            f"it gave no verdict within {self._patience:g} s"
+            if self._thread.is_alive()
+            else "it gave no verdict"
+        )
         verdict = answered[0] if answered else late
         if isinstance(verdict, Verdict):
             try:

@@ -26,7 +26,15 @@ from memlab.kernel.state import Change, State, values_of
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike, listed_memories
 from memlab.kernel.verbs.corrections.editing import retired
 from memlab.kernel.verbs.registers import SNIPPET, Judged
-from memlab.kernel.verbs.reinforcement import NAMEABLE, Outcome, days_before, joined, pairs_of, reinforced, remaining
+from memlab.kernel.verbs.reinforcement import (
+    NAMEABLE,
+    Outcome,
+    days_before,
+    joined,
+    pairs_of,
+    reinforced,
+    remaining,
+)
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.reading.tags import tags_of
 from memlab.subjects.verifiers import Verdict, Verifier
@@ -59,11 +67,16 @@ class Verified(Displayed):
         """``memory_id``, ``passed``."""
         ids = [*self.accepted, *self.rejected]
         passed = [True] * len(self.accepted) + [False] * len(self.rejected)
-        return pl.DataFrame({"memory_id": ids, "passed": passed}, schema={"memory_id": pl.Int64, "passed": pl.Boolean})
+        return pl.DataFrame(
+            {"memory_id": ids, "passed": passed},
+            schema={"memory_id": pl.Int64, "passed": pl.Boolean},
+        )
 
     def _display(self) -> object:
         parts = [f"{len(self.accepted)} passed, {len(self.rejected)} did not"]
-        parts += [f"{self.edges} edges made, {self.strengthened} strengthened"] * bool(self.edges or self.strengthened)
+        parts += [f"{self.edges} edges made, {self.strengthened} strengthened"] * bool(
+            self.edges or self.strengthened
+        )
         if self.tag is not None:
             parts.append(f"tag {self.tag} inferred")
         if self.gap is not None:
@@ -89,23 +102,38 @@ class Verifying:
         """Carry out a verdict on a recall; see ``lab.agents.verify``."""
         decision = hits.decision
         if decision is None:
-            raise InputError("This recall was not logged, so a verdict on it cannot be: recall with log=True.")
+            raise InputError(
+                "This recall was not logged, so a verdict on it cannot be: recall with log=True."
+            )
         verdict = verdict_of(hits, accepted)
         passed = _shown(hits, verdict.accepted)
         failing = verdict.rejected if rejected is None else listed_memories(rejected)
-        failed = [id for id in hits.ids if id not in passed] if failing is None else _shown(hits, failing)
+        failed = (
+            [id for id in hits.ids if id not in passed]
+            if failing is None
+            else _shown(hits, failing)
+        )
         both = sorted(set(passed) & set(failed))
         if both:
             raise InputError(f"Memory {both[0]} is both accepted and rejected.")
-        named = _checked_relations({**verdict.relations, **(relations or {})}, passed, self._core.open_words)
+        named = _checked_relations(
+            {**verdict.relations, **(relations or {})}, passed, self._core.open_words
+        )
         now = self._core.instant(at)
         with self._core.store.writing() as tx:
             state, pack = self._core.store.state, self._core.pack
             if state.projection(Judged).verified(decision):
-                raise InputError(f"The recall {decision} was verified already: a verdict counts once.")
+                raise InputError(
+                    f"The recall {decision} was verified already: a verdict counts once."
+                )
             change, tag = _changes(state, pack, now, hits.slate, passed, failed, named)
             gap = None if passed else _gap(hits.slate)
-            body = {"decision": decision, "used": hits.slate.at, "verified": passed, "rejected": failed}
+            body = {
+                "decision": decision,
+                "used": hits.slate.at,
+                "verified": passed,
+                "rejected": failed,
+            }
             body |= change.body()
             seq = tx.event("verify", body if gap is None else {**body, "gap": gap}, at=now)
         return Verified(
@@ -137,7 +165,9 @@ def _ended(given: Any) -> Any:
         return given
     named = list(islice(given, _MOST_NAMED + 1))
     if len(named) > _MOST_NAMED:
-        raise InputError(f"A verdict names the hits that were shown, and not more than {_MOST_NAMED:,} memories.")
+        raise InputError(
+            f"A verdict names the hits that were shown, and not more than {_MOST_NAMED:,} memories."
+        )
     return named
 
 
@@ -166,10 +196,14 @@ def _checked_relations(
 ) -> dict[tuple[int, int], str]:
     relations = {pair: spelled(relation, NAMEABLE) for pair, relation in relations.items()}
     for pair, relation in relations.items():
-        if relation not in NAMEABLE and not (open_words and relation not in RELATIONS and is_open_word(relation)):
+        if relation not in NAMEABLE and not (
+            open_words and relation not in RELATIONS and is_open_word(relation)
+        ):
             raise UnknownName("relation", relation, NAMEABLE)
         if pair[0] == pair[1]:
-            raise InputError(f"A relation joins two memories that pass, such as (3, 7), not {pair!r}.")
+            raise InputError(
+                f"A relation joins two memories that pass, such as (3, 7), not {pair!r}."
+            )
         outside = next((id for id in pair if id not in passed), None)
         if outside is not None:
             raise UnknownName("accepted memory", outside, map(str, passed))
@@ -199,15 +233,26 @@ def _changes(
     change = _reinforced(state, pack, now, slate.at, accepted, "verified")
     change += _reinforced(state, pack, now, slate.at, remaining(state, failed), "rejected")
     change += joined(state, pack, pairs_of(accepted, pack.count("edge-pairs")), relations=relations)
-    change += retired(state, [pair for pair, word in relations.items() if word == "supersedes"], now)
+    change += retired(
+        state, [pair for pair, word in relations.items() if word == "supersedes"], now
+    )
     rows = np.array(accepted, dtype=np.int64) - 1
     tag = common_tag(state, pack, rows) or _inferred_tag(state, pack, rows, slate.query)
     return change if tag is None else change + _tagged(state, rows, tag), tag
 
 
-def _reinforced(state: State, pack: Pack, now: Micros, used: Micros, ids: Sequence[int], outcome: Outcome) -> Change:
+def _reinforced(
+    state: State, pack: Pack, now: Micros, used: Micros, ids: Sequence[int], outcome: Outcome
+) -> Change:
     rows = np.sort(np.array(ids, dtype=np.int64)) - 1
-    return reinforced(state, pack, rows, now, outcome=outcome, elapsed=lambda: days_before(state, rows, now, used=used))
+    return reinforced(
+        state,
+        pack,
+        rows,
+        now,
+        outcome=outcome,
+        elapsed=lambda: days_before(state, rows, now, used=used),
+    )
 
 
 def _gap(slate: Slate) -> dict[str, Any] | None:
@@ -271,7 +316,10 @@ def _inferred_tag(state: State, pack: Pack, rows: NDArray[np.int64], query: str)
     shared = [
         word
         for word in dict.fromkeys(words_of(query))
-        if len(word) >= _SHORTEST and word.isalpha() and word not in plain and all(word in words for words in said)
+        if len(word) >= _SHORTEST
+        and word.isalpha()
+        and word not in plain
+        and all(word in words for words in said)
     ]
     return max(shared, key=len, default=None)
 
@@ -282,4 +330,6 @@ def _tagged(state: State, rows: NDArray[np.int64], tag: str) -> Change:
     bare = [row for row in rows.tolist() if tag not in lists.at(row)]
     if not bare:
         return Change()
-    return Change(set=(values_of([row + 1 for row in bare], tags=[[*lists.at(row), tag] for row in bare]),))
+    return Change(
+        set=(values_of([row + 1 for row in bare], tags=[[*lists.at(row), tag] for row in bare]),)
+    )

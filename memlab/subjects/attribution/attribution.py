@@ -78,7 +78,9 @@ def turns_of(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
             later = (messages[after] for after in range(number + 1, len(messages)))
             reply = next((after.text for after in later if after.role == "user"), "")
             named = None if decisions is None else tuple(dict.fromkeys(decisions))
-            turns.append(Turn(message.text, tuple(asked), "\n".join(arguments), reply, named, message.at))
+            turns.append(
+                Turn(message.text, tuple(asked), "\n".join(arguments), reply, named, message.at)
+            )
             asked, arguments, decisions = [], [], None
     return turns
 
@@ -92,7 +94,9 @@ def _decisions(message: object, place: int, before: list[int] | None) -> list[in
     if not isinstance(several, Sequence) or not all(
         isinstance(one, int) and not isinstance(one, bool) for one in several
     ):
-        raise InputError(f"The decision of message {place} is the number of a recall, or several, not {named!r:.60}.")
+        raise InputError(
+            f"The decision of message {place} is the number of a recall, or several, not {named!r:.60}."
+        )
     return [*(before or ()), *several]
 
 
@@ -212,7 +216,9 @@ class Attributed(Displayed):
         lines = [f"<Attributed, {self._summary}, policy [{self.policy[:12]}]>"]
         for row in self.frame.iter_rows(named=True):
             credit = "   -" if row["credit"] is None else f"{row['credit']:4.2f}"
-            lines.append(f"  #{row['memory_id']:<6} {credit}  {row['status']:<7} {', '.join(row['cues'])}")
+            lines.append(
+                f"  #{row['memory_id']:<6} {credit}  {row['status']:<7} {', '.join(row['cues'])}"
+            )
         return printable("\n".join(lines))
 
     def _display(self) -> object:
@@ -237,20 +243,32 @@ class Attributions:
         self._core = core
 
     def answer(
-        self, answer: str, hits: Hits | int, *, arguments: str | None, reply: str | None, at: When | None
+        self,
+        answer: str,
+        hits: Hits | int,
+        *,
+        arguments: str | None,
+        reply: str | None,
+        at: When | None,
     ) -> Attributed:
         """Attribute one answer to one recall; see ``Lab.attribute``."""
         decision = hits.decision if isinstance(hits, Hits) else hits
         if decision is None:
-            raise InputError("This recall was not logged, so nothing can be attributed to it: recall with log=True.")
-        return self._attributed(decision, answer, arguments or "", reply or "", self._core.instant(at))
+            raise InputError(
+                "This recall was not logged, so nothing can be attributed to it: recall with log=True."
+            )
+        return self._attributed(
+            decision, answer, arguments or "", reply or "", self._core.instant(at)
+        )
 
     def transcript(self, messages: Messages) -> tuple[Attributed, ...]:
         """Attribute each answer of a transcript to the recalls before it; see ``LabCredits.transcript``."""
         turns = turns_of(messages)
         asked = self._asked(turns)
         return tuple(
-            self._attributed(decision, turn.answer, turn.arguments, turn.reply, self._core.instant(turn.at))
+            self._attributed(
+                decision, turn.answer, turn.arguments, turn.reply, self._core.instant(turn.at)
+            )
             for turn, decisions in zip(turns, asked, strict=True)
             for decision in decisions
         )
@@ -263,17 +281,25 @@ class Attributions:
         head = store.journal.head
         by_question: dict[str, list[int]] = {}
         for decision, blob in store.journal.slates(max(0, head - _LOOKED_AT)):
-            by_question.setdefault(_plain(question_of(blob, decision=decision).query), []).append(decision)
+            by_question.setdefault(_plain(question_of(blob, decision=decision).query), []).append(
+                decision
+            )
         found: list[tuple[int, ...]] = []
         for turn in reversed(turns):  # the last turn that asks has the last recall of that question
             if turn.decisions is not None:
                 found.append(turn.decisions)
                 continue
-            places = [by_question[text] for text in dict.fromkeys(map(_plain, turn.asked)) if by_question.get(text)]
+            places = [
+                by_question[text]
+                for text in dict.fromkeys(map(_plain, turn.asked))
+                if by_question.get(text)
+            ]
             found.append(tuple(sorted(decisions.pop() for decisions in places)))
         return found[::-1]
 
-    def _attributed(self, decision: int, text: str, arguments: str, reply: str, now: Micros) -> Attributed:
+    def _attributed(
+        self, decision: int, text: str, arguments: str, reply: str, now: Micros
+    ) -> Attributed:
         store = self._core.store
         slate = logged_slate(store, decision)
         with store.writing() as tx:
@@ -283,24 +309,67 @@ class Attributions:
             ids, found = cues_of(store, pack, slate, answer)
             credit, says = credit_of(pack, found, ids)
             confidence = curve_of(store.state, pack).confidence(credit)
-            known, mark = store.state.projection(Credited), _mark(policy.hash, text, arguments, reply)
+            known, mark = (
+                store.state.projection(Credited),
+                _mark(policy.hash, text, arguments, reply),
+            )
             read = known.read(decision, mark)
             rows = []
             for place, id in enumerate(ids.tolist()):
-                present = {name: float(values[place]) for name, values in found.items() if values[place]}
+                present = {
+                    name: float(values[place]) for name, values in found.items() if values[place]
+                }
                 reward = max(float(credit[place]), 0.0)
-                status = _status(known, decision, id, reward, float(credit[place]), says=bool(says[place]), read=read)
+                status = _status(
+                    known,
+                    decision,
+                    id,
+                    reward,
+                    float(credit[place]),
+                    says=bool(says[place]),
+                    read=read,
+                )
                 if status == "logged":
                     body = {"decision": decision, "memory": id, "outcome": None, "reward": reward}
-                    body |= {"source": ATTRIBUTED, "pack": slate.pack_hash, "probe": id in slate.probes}
-                    body |= {"confidence": float(confidence[place]), "policy": policy.hash, "answer": mark}
+                    body |= {
+                        "source": ATTRIBUTED,
+                        "pack": slate.pack_hash,
+                        "probe": id in slate.probes,
+                    }
+                    body |= {
+                        "confidence": float(confidence[place]),
+                        "policy": policy.hash,
+                        "answer": mark,
+                    }
                     tx.event(
-                        "feedback", {**body, "cues": {name: round(value, 4) for name, value in present.items()}}, at=now
+                        "feedback",
+                        {
+                            **body,
+                            "cues": {name: round(value, 4) for name, value in present.items()},
+                        },
+                        at=now,
                     )
-                values = (float(credit[place]), reward, float(confidence[place])) if says[place] else (None, None, None)
-                rows.append((id, *values, status, [f"{name} {value:.2f}" for name, value in present.items()]))
+                values = (
+                    (float(credit[place]), reward, float(confidence[place]))
+                    if says[place]
+                    else (None, None, None)
+                )
+                rows.append(
+                    (
+                        id,
+                        *values,
+                        status,
+                        [f"{name} {value:.2f}" for name, value in present.items()],
+                    )
+                )
         listed = int(found["listed"].sum()) if found else 0
-        return Attributed(decision, policy.hash, answer.cut, listed, pl.DataFrame(rows, schema=_SCHEMA, orient="row"))
+        return Attributed(
+            decision,
+            policy.hash,
+            answer.cut,
+            listed,
+            pl.DataFrame(rows, schema=_SCHEMA, orient="row"),
+        )
 
 
 class LabCredits:
@@ -395,7 +464,9 @@ def cues_of(
     """The ids that a recall showed and the cues of each, as whoever asked sees the lab; needs the state to be held."""
     state = seen(store.journal, store.state, slate.filters.get("viewer"))
     ids, memories = _shown(state, pack, slate)
-    return ids, cues(answer, memories, state.words_in(str(pack.settings["language"])), store.embedder)
+    return ids, cues(
+        answer, memories, state.words_in(str(pack.settings["language"])), store.embedder
+    )
 
 
 def credit_of(
@@ -406,7 +477,10 @@ def credit_of(
     if not len(ids):
         return np.zeros(0), np.zeros(0, dtype=np.bool_)
     declared = policy.signature.inputs
-    given = {name: found[name] if declared[name].type == "num" else found[name] > 0 for name in policy.inputs}
+    given = {
+        name: found[name] if declared[name].type == "num" else found[name] > 0
+        for name in policy.inputs
+    }
     values, nulls = policy.arrays(given, order=ids)
     values = np.broadcast_to(np.asarray(values, dtype=np.float64), len(ids))
     says = np.isfinite(values) if nulls is None else np.isfinite(values) & ~nulls
@@ -419,7 +493,11 @@ def curve_of(state: State, pack: Pack) -> Calibration:
     own = state.projection(Calibrated).of(policy)
     if own is not None:
         return own
-    return SHIPPED if policy == SHIPPED.policy else Calibration(policy, "none", 0, (0.0, 1.0), (0.0, 1.0), 0.0, 0.0)
+    return (
+        SHIPPED
+        if policy == SHIPPED.policy
+        else Calibration(policy, "none", 0, (0.0, 1.0), (0.0, 1.0), 0.0, 0.0)
+    )
 
 
 def _shown(state: State, pack: Pack, slate: Slate) -> tuple[NDArray[np.int64], list[Shown]]:
@@ -445,7 +523,14 @@ def _shown(state: State, pack: Pack, slate: Slate) -> tuple[NDArray[np.int64], l
 
 
 def _status(
-    known: Credited, decision: int, memory: int, reward: float, credit: float, *, says: bool, read: bool
+    known: Credited,
+    decision: int,
+    memory: int,
+    reward: float,
+    credit: float,
+    *,
+    says: bool,
+    read: bool,
 ) -> str:
     if not says:
         return "no say"
@@ -478,7 +563,11 @@ def _judged(store: Store, policy: str) -> tuple[NDArray[np.float64], NDArray[np.
                 credit[key] = body["reward"]
         elif body["decision"] is not None:
             reward = body.get("reward")
-            worth = {"success": 1.0, "fail": 0.0}.get(body.get("outcome") or "") if reward is None else reward
+            worth = (
+                {"success": 1.0, "fail": 0.0}.get(body.get("outcome") or "")
+                if reward is None
+                else reward
+            )
             if worth is not None and 0 <= worth <= 1:
                 useful[key] = worth
     both = [key for key in credit if key in useful]
@@ -492,6 +581,8 @@ def _pairs(judged: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float6
             raise UnknownName("column of the judged credits", name, judged.columns)
         values = judged[name].cast(pl.Float64, strict=False)
         if values.null_count() or not values.is_between(0, 1).all():
-            raise InputError(f"Column {name} of the judged credits holds something else than a number from 0 to 1.")
+            raise InputError(
+                f"Column {name} of the judged credits holds something else than a number from 0 to 1."
+            )
         columns.append(values.to_numpy())
     return columns[0], columns[1]

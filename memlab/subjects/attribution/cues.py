@@ -46,9 +46,13 @@ _WORDS_COMPARED = 400
 _LED = ("words", "alike", "near", "asked", "evidence")
 """Cues that have a lead, too: how far a memory stands above the best of the others."""
 
-_NUMBERS = {word: number for word, number in NUMBER_WORDS.items() if number <= 12 and word != "dozen"}
+_NUMBERS = {
+    word: number for word, number in NUMBER_WORDS.items() if number <= 12 and word != "dozen"
+}
 _NAME = re.compile(r"(?<![.!?:]\s)(?<!^)(?<!\w)[A-Z][\w&'-]*", re.MULTILINE)
-_BY_WORD = re.compile(r"\bmemor(?:y|ies)\s+(#?\d{1,12}(?:\s*(?:,|and|&|or)\s*#?\d{1,12})*)", re.IGNORECASE)
+_BY_WORD = re.compile(
+    r"\bmemor(?:y|ies)\s+(#?\d{1,12}(?:\s*(?:,|and|&|or)\s*#?\d{1,12})*)", re.IGNORECASE
+)
 _BY_SIGN = re.compile(r"\[\s*#?(\d{1,12}(?:\s*[,;]\s*#?\d{1,12})*)\s*\]|(?<![\w#])#(\d{1,12})\b")
 _OTHER_NUMBERS = re.compile(
     r"(?:issues?|pr|prs|pull requests?|tickets?|bugs?|tasks?|steps?|items?|no|number)\s*\Z", re.I
@@ -88,7 +92,9 @@ class Answer:
         return max(map(len, (self.question, self.text, self.arguments, self.reply))) > LONGEST
 
 
-def cues(answer: Answer, shown: Sequence[Shown], words: Words, embedder: Embedder) -> dict[str, Floats]:
+def cues(
+    answer: Answer, shown: Sequence[Shown], words: Words, embedder: Embedder
+) -> dict[str, Floats]:
     """f64[shown] by the names of the inputs of the slot ``credit``, flags as 0 and 1.
 
     ``words`` says how rare a word is, and ``embedder`` is the one of the vectors.
@@ -96,7 +102,12 @@ def cues(answer: Answer, shown: Sequence[Shown], words: Words, embedder: Embedde
     if not shown:
         return {}
     read = _Read(answer, shown, words, embedder)
-    covers, asked, same_date, alike = read.share(read.fresh), read.asked(), read.dates(), read.alike(read.fresh_words)
+    covers, asked, same_date, alike = (
+        read.share(read.fresh),
+        read.asked(),
+        read.dates(),
+        read.alike(read.fresh_words),
+    )
     answering = np.maximum(np.maximum(covers, same_date), _MEANING * alike)
     found = {
         "covers": covers,
@@ -119,8 +130,12 @@ def cues(answer: Answer, shown: Sequence[Shown], words: Words, embedder: Embedde
         "length": np.array([len(terms) for terms in read.terms], dtype=np.float64),
         "restates": read.everywhere(read.restated()),
         "explained": read.everywhere(read.explained()),
-        "abstains": read.everywhere(holds(padded(words_of(read.answer)), phrases("answer", "abstains"))),
-        "corrected": read.everywhere("corrects" in utterance(read.reply).fired) if read.reply else np.zeros(len(shown)),
+        "abstains": read.everywhere(
+            holds(padded(words_of(read.answer)), phrases("answer", "abstains"))
+        ),
+        "corrected": read.everywhere("corrects" in utterance(read.reply).fired)
+        if read.reply
+        else np.zeros(len(shown)),
         "denied": read.denied(),
         **read.cited(),
     }
@@ -140,16 +155,23 @@ def _lead(values: Floats) -> Floats:
 class _Read:
     """An answer and what was shown, as words. ``fresh`` are words of the answer that the question did not hold."""
 
-    def __init__(self, answer: Answer, shown: Sequence[Shown], words: Words, embedder: Embedder) -> None:
+    def __init__(
+        self, answer: Answer, shown: Sequence[Shown], words: Words, embedder: Embedder
+    ) -> None:
         self.question, self.answer, self.arguments, self.reply = (
-            text[:LONGEST] for text in (answer.question, answer.text, answer.arguments, answer.reply)
+            text[:LONGEST]
+            for text in (answer.question, answer.text, answer.arguments, answer.reply)
         )
         self.at, self.shown, self.words, self.embedder = answer.at, shown, words, embedder
         self.texts = [one.text[:LONGEST] for one in shown]
         self.speakers = frozenset(term for one in shown for term in self._terms(one.speaker or ""))
         self.terms = [frozenset(self._terms(text)) for text in self.texts]
         self.asked_terms = frozenset(self._terms(self.question))
-        known = self.asked_terms | self.speakers | frozenset(self._terms(" ".join(vocabulary("answer", "plain"))))
+        known = (
+            self.asked_terms
+            | self.speakers
+            | frozenset(self._terms(" ".join(vocabulary("answer", "plain"))))
+        )
         self.said = tuple(dict.fromkeys(self._terms(self.answer)))
         self.fresh = frozenset(self.said) - known
         self.called = frozenset(self._terms(self.arguments)) - known
@@ -177,7 +199,10 @@ class _Read:
         self._rarest = float(idf(np.zeros(1, dtype=np.int64), len(self.words))[0])
         stems = self.words.vocabulary
         terms = [stems[term] for term in query.terms.tolist()]
-        return {str(_NUMBERS.get(term, term)): float(value) for term, value in zip(terms, known, strict=True)}
+        return {
+            str(_NUMBERS.get(term, term)): float(value)
+            for term, value in zip(terms, known, strict=True)
+        }
 
     def weight(self, term: str) -> float:
         return self.rarity.get(term, self._rarest)
@@ -202,7 +227,10 @@ class _Read:
         """The share of these words, by rarity, that each memory holds; ``alone`` divides it among their holders."""
         whole = self.mass(wanted)
         found = [
-            sum(self.weight(term) / (self.holders[term] if alone else 1) for term in sorted(wanted & terms))
+            sum(
+                self.weight(term) / (self.holders[term] if alone else 1)
+                for term in sorted(wanted & terms)
+            )
             for terms in self.terms
         ]
         return np.array(found) / whole if whole else np.zeros(len(self.shown))
@@ -227,7 +255,11 @@ class _Read:
             terms | frozenset(self._terms(one.before[:LONGEST]))
             for terms, one in zip(self.terms, self.shown, strict=True)
         ]
-        return np.array([self.mass(wanted & terms) for terms in both]) / whole if whole else np.zeros(len(both))
+        return (
+            np.array([self.mass(wanted & terms) for terms in both]) / whole
+            if whole
+            else np.zeros(len(both))
+        )
 
     @cached_property
     def named(self) -> tuple[Days, ...]:
@@ -238,26 +270,34 @@ class _Read:
         """How nearly the answer names a day or span that the memory names, each as of when it was said."""
         if not self.named:
             return np.zeros(len(self.shown))
-        named = [days_named(text, one.created) for text, one in zip(self.texts, self.shown, strict=True)]
+        named = [
+            days_named(text, one.created) for text, one in zip(self.texts, self.shown, strict=True)
+        ]
         return np.array([shared_days(self.named, days) for days in named])
 
     def said_then(self) -> Floats:
         """Whether the answer names the day on which it was said, or a span around that day."""
         days = [one.created // DAY + _EPOCH for one in self.shown]
-        return self.flags([any(first <= day < after for first, after in self.named) for day in days])
+        return self.flags(
+            [any(first <= day < after for first, after in self.named) for day in days]
+        )
 
     def of_another(self) -> Floats:
         """Whether the question is about somebody who speaks, but did not say this: by name, or as "I" or "you" where
         a user and an assistant speak.
         """
         named = self.asked_terms & self.speakers or self._persons()
-        return self.flags([bool(named) and not named & set(self._terms(one.speaker or "")) for one in self.shown])
+        return self.flags(
+            [bool(named) and not named & set(self._terms(one.speaker or "")) for one in self.shown]
+        )
 
     def _persons(self) -> frozenset[str]:
         """Whom "I" and "you" stand for, where they stand for one of those who speak."""
         who = frozenset(_PERSONS) & {(one.speaker or "").lower() for one in self.shown}
         said = set(words_of(_POLITE.sub(" ", self.question.lower())))
-        meant = "assistant" if "you" in said or "your" in said else "user" if said & _FIRST else None
+        meant = (
+            "assistant" if "you" in said or "your" in said else "user" if said & _FIRST else None
+        )
         return frozenset(self._terms(meant)) if meant in who else frozenset()
 
     def restated(self) -> float:
@@ -281,7 +321,11 @@ class _Read:
         for place, text in enumerate(texts):
             length, end = _longest_run(said, text.split())
             run = padded(said[end - length : end])
-            if length >= _LEAST_QUOTED and run not in question and sum(run in other for other in texts) == 1:
+            if (
+                length >= _LEAST_QUOTED
+                and run not in question
+                and sum(run in other for other in texts) == 1
+            ):
                 found[place] = length
         return found
 
@@ -308,7 +352,9 @@ class _Read:
         if not words:
             return np.zeros(len(self.shown))
         wanted = _vectors(words)
-        weights = np.array([max(map(self.weight, self._terms(word)), default=0.0) for word in words])
+        weights = np.array(
+            [max(map(self.weight, self._terms(word)), default=0.0) for word in words]
+        )
         found = np.zeros(len(self.shown))
         for place, text in enumerate(self.texts):
             held = self._content(text)
@@ -320,7 +366,9 @@ class _Read:
     def near(self) -> Floats:
         """Cosine of the question and the answer together with the memory."""
         both = _unit(self.embedder.encode([f"{self.question} {self.answer}"]))[0]
-        return np.asarray(_unit(np.stack([one.vector for one in self.shown])) @ both, dtype=np.float64)
+        return np.asarray(
+            _unit(np.stack([one.vector for one in self.shown])) @ both, dtype=np.float64
+        )
 
 
 def _longest_run(one: list[str], other: list[str]) -> tuple[int, int]:
@@ -347,7 +395,9 @@ def _ids_in(text: str, *, ranks: int) -> set[int]:
     found = {int(digits) for said in _BY_WORD.findall(text) for digits in _DIGITS.findall(said)}
     for match in _BY_SIGN.finditer(text):
         if not _OTHER_NUMBERS.search(text[max(0, match.start() - 16) : match.start()]):
-            found.update(number for digits in _DIGITS.findall(match[0]) if (number := int(digits)) > ranks)
+            found.update(
+                number for digits in _DIGITS.findall(match[0]) if (number := int(digits)) > ranks
+            )
     return found
 
 

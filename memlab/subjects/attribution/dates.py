@@ -47,7 +47,10 @@ def days_named(text: str, at: Micros) -> tuple[Days, ...]:
         anchor = date.fromordinal(found[0][0])
         found += [_before(unit, anchor) for unit in _BY_A_DATE.findall(lower)]
     said = date.fromordinal(today)
-    found += [_ahead(unit or "day", said, later=which != "this") for _, which, unit in _AHEAD.findall(lower)]
+    found += [
+        _ahead(unit or "day", said, later=which != "this")
+        for _, which, unit in _AHEAD.findall(lower)
+    ]
     return tuple(dict.fromkeys(found))[:_MOST]
 
 

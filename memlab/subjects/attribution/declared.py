@@ -14,7 +14,9 @@ DECLARED = Declared(
         Credited,
     ),
     accessors={
-        "credits": made_of("memlab.subjects.attribution.attribution:LabCredits", "core", "attributions"),
+        "credits": made_of(
+            "memlab.subjects.attribution.attribution:LabCredits", "core", "attributions"
+        ),
         "attributions": made_of("memlab.subjects.attribution.attribution:Attributions", "core"),
     },
 )

@@ -15,7 +15,17 @@ from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event
 from memlab.kernel.slates import ATTRIBUTED
-from memlab.kernel.state import HASH, MEMORY_ID, NUMBER, WORD, EventType, Field, Projection, listed, mapping
+from memlab.kernel.state import (
+    HASH,
+    MEMORY_ID,
+    NUMBER,
+    WORD,
+    EventType,
+    Field,
+    Projection,
+    listed,
+    mapping,
+)
 
 __all__ = ["LEAST", "Calibrated", "Calibration", "Credited", "calibration", "calibration_in"]
 
@@ -86,9 +96,13 @@ def calibration(policy: str, credit: Floats, useful: Floats) -> Calibration:
     if len(credit) < LEAST:
         raise InputError(f"A calibration needs {LEAST} judged credits, and here are {len(credit)}.")
     if len(np.unique(useful >= 0.5)) < 2:
-        raise InputError("A calibration needs judgements of both kinds, and all of these are alike.")
+        raise InputError(
+            "A calibration needs judgements of both kinds, and all of these are alike."
+        )
     # where the credits are, and evenly: most of them are near 0, and those that count are not
-    knots = np.unique(np.concatenate((np.quantile(credit, np.linspace(0, 1, _KNOTS)), np.linspace(0, 1, _KNOTS))))
+    knots = np.unique(
+        np.concatenate((np.quantile(credit, np.linspace(0, 1, _KNOTS)), np.linspace(0, 1, _KNOTS)))
+    )
     if len(credit) >= _ENOUGH:
         from sklearn.isotonic import IsotonicRegression
 
@@ -107,7 +121,13 @@ def calibration(policy: str, credit: Floats, useful: Floats) -> Calibration:
     error = float(np.mean((np.interp(credit, knots, curve) - useful) ** 2))
     before = float(np.mean((credit - useful) ** 2))
     return Calibration(
-        policy, method, len(credit), tuple(knots.tolist()), tuple(curve.round(6).tolist()), error, before
+        policy,
+        method,
+        len(credit),
+        tuple(knots.tolist()),
+        tuple(curve.round(6).tolist()),
+        error,
+        before,
     )
 
 
@@ -199,7 +219,11 @@ class Calibrated(Projection):
     name: ClassVar[str] = "calibrated"
     kinds: ClassVar[tuple[str, ...]] = ("calibrate",)
     events: ClassVar[tuple[EventType, ...]] = (
-        EventType("calibrate", "The confidence of attributed feedback was fitted to stated feedback.", _CALIBRATION),
+        EventType(
+            "calibrate",
+            "The confidence of attributed feedback was fitted to stated feedback.",
+            _CALIBRATION,
+        ),
     )
     dumped: ClassVar[Field] = listed(mapping(_CALIBRATION))
     exported: ClassVar[bool] = False

@@ -81,7 +81,11 @@ class Clustered(Displayed):
     @checked
     def figure(self, *, axes: OnAxes | None = None) -> Figure:
         """A matplotlib figure: the members of the largest clusters. With ``axes`` it is drawn there."""
-        top = self.frame.filter(pl.col("members") > 0).sort("members", "cluster", descending=[True, False]).head(24)
+        top = (
+            self.frame.filter(pl.col("members") > 0)
+            .sort("members", "cluster", descending=[True, False])
+            .head(24)
+        )
         names, sizes = top["name"].to_list()[::-1], top["members"].to_list()[::-1]
 
         def draw(axes: Axes) -> None:
@@ -96,12 +100,15 @@ class Clustered(Displayed):
         counts = self.frame["what"].value_counts().sort("what").rows()
         counted = ", ".join(f"{count:,} {what}" for what, count in counts) or "none"
         inside = int(self.frame["members"].sum())
-        return (
-            f"<Clusters {len(self):,} of {inside:,} memories: {counted}{'' if self.event else '; nothing was written'}>"
-        )
+        return f"<Clusters {len(self):,} of {inside:,} memories: {counted}{'' if self.event else '; nothing was written'}>"
 
     def _display(self) -> object:
-        rows = self.frame.filter(pl.col("members") > 0).head(SHOWN).select("cluster", "name", "members", "what").rows()
+        rows = (
+            self.frame.filter(pl.col("members") > 0)
+            .head(SHOWN)
+            .select("cluster", "name", "members", "what")
+            .rows()
+        )
         return table(repr(self), ("cluster", "name", "memories", "what"), rows)
 
 
@@ -112,7 +119,9 @@ class LabClusters:
         self._core = core
 
     @checked
-    def find(self, *, min_size: Annotated[int, Within(2)] | None = None, seed: Seed = 0) -> Clustered:
+    def find(
+        self, *, min_size: Annotated[int, Within(2)] | None = None, seed: Seed = 0
+    ) -> Clustered:
         """Find clusters among the memories that take part in recall, by HDBSCAN over their vectors; one event.
 
         Each memory of a cluster is joined to the cluster's node by an edge ``in-cluster``, as heavy as the cosine to
@@ -179,7 +188,14 @@ def refine(store: Store, now: Micros) -> Clustered:
         known = audiences(store.state)
     return _together(
         [
-            _written(store, "refine", partial(refined, audience=one), now, always=one == EVERYONE, audience=one)
+            _written(
+                store,
+                "refine",
+                partial(refined, audience=one),
+                now,
+                always=one == EVERYONE,
+                audience=one,
+            )
             for one in known
         ]
     )
@@ -198,14 +214,21 @@ def keep_clusters(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
     with store.reading():
         state = store.state
         own = audiences(state) if store.versions.pack.number("cluster-closeness") else []
-        fresh = [one for one in own if current(state, one) and centroids_of(state).part(one).looked < len(state)]
+        fresh = [
+            one
+            for one in own
+            if current(state, one) and centroids_of(state).part(one).looked < len(state)
+        ]
     made = [
-        _written(store, "cluster", partial(_joining, audience=one), now, always=False, audience=one) for one in fresh
+        _written(store, "cluster", partial(_joining, audience=one), now, always=False, audience=one)
+        for one in fresh
     ]
     return [one.event for one in made if one.event is not None]
 
 
-def refine_if_due(store: Store, now: Micros, *, seed: int = 0, spanning: bool = True) -> list[int] | None:
+def refine_if_due(
+    store: Store, now: Micros, *, seed: int = 0, spanning: bool = True
+) -> list[int] | None:
     """Refine clusters where the pack says that it is due, or find them where there are none; None where it is not.
 
     ``spanning``: also for a recall that showed several clusters, and not for the number of recalls alone. Returned are
@@ -219,7 +242,11 @@ def refine_if_due(store: Store, now: Micros, *, seed: int = 0, spanning: bool = 
         ):
             return None
         known = current(store.state) is not None
-    made = refine(store, now) if known else cluster(store, now, min_size=None, seed=seed, kind="refine")
+    made = (
+        refine(store, now)
+        if known
+        else cluster(store, now, min_size=None, seed=seed, kind="refine")
+    )
     return [] if made.event is None else [made.event]
 
 
@@ -232,7 +259,9 @@ def refine_after_turn(store: Store, now: Micros, *, spanning: bool) -> list[int]
 
 
 def _joining(state: State, pack: Pack, audience: str) -> Clustering:
-    return near_clusters(state, pack, np.arange(centroids_of(state).part(audience).looked, len(state)), audience)
+    return near_clusters(
+        state, pack, np.arange(centroids_of(state).part(audience).looked, len(state)), audience
+    )
 
 
 def find_clusters(
@@ -280,7 +309,9 @@ def _written(
 
 def check_writable(store: Store) -> None:
     if store.journal.read_only:
-        raise ReadOnlyLab(f"{store.where} was opened with read_only=True: clusters and summaries are written down.")
+        raise ReadOnlyLab(
+            f"{store.where} was opened with read_only=True: clusters and summaries are written down."
+        )
 
 
 # ``lab.graph`` with the structure of it all.
@@ -299,4 +330,6 @@ class LabGraph(GraphVerbs):
     def stats(self, *, at: When | None = None, seed: Seed = 0, progress: bool = True) -> Stats:
         """Kinds, temporal layers, clusters, communities, bridges and key memories, as frames and one figure."""
         with self._core.reading() as state:
-            return stats(state, self._core.pack, now=self._core.instant(at), seed=seed, progress=progress)
+            return stats(
+                state, self._core.pack, now=self._core.instant(at), seed=seed, progress=progress
+            )

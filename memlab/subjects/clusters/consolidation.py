@@ -20,7 +20,16 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import Finding, Screened, personal_kinds, screen
 from memlab.kernel.schema import RECALLABLE
-from memlab.kernel.state import Change, State, audiences, checked_text, compact, redactions, values_of, with_speaker
+from memlab.kernel.state import (
+    Change,
+    State,
+    audiences,
+    checked_text,
+    compact,
+    redactions,
+    values_of,
+    with_speaker,
+)
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core, MemoryLike
 from memlab.kernel.verbs.corrections.editing import in_place_of
@@ -43,7 +52,14 @@ from memlab.subjects.clusters.grouping import (
 from memlab.subjects.clusters.membership import centroids_of, in_use
 from memlab.subjects.clusters.wording import worded
 
-__all__ = ["Consolidated", "LabConsolidation", "Quoting", "Summarise", "consolidate", "summaries_frame"]
+__all__ = [
+    "Consolidated",
+    "LabConsolidation",
+    "Quoting",
+    "Summarise",
+    "consolidate",
+    "summaries_frame",
+]
 
 
 Summarise = Callable[[list[str]], str]
@@ -77,7 +93,9 @@ class Consolidated(Displayed):
     def __repr__(self) -> str:
         count = int(self.frame["count"].sum())
         done = "would become" if self.dry_run else "became"
-        return printable(f"<Consolidated {count:,} memories {done} {len(self):,} summaries, pack {self.pack}>")
+        return printable(
+            f"<Consolidated {count:,} memories {done} {len(self):,} summaries, pack {self.pack}>"
+        )
 
     def _display(self) -> object:
         rows = self.frame.head(SHOWN).select("summary", "of", "count", "text").rows()
@@ -206,7 +224,11 @@ def consolidate(
     while True:
         with store.reading():
             found = plan.groups(store.state, store.versions.pack, planned)
-            pending = [(group, *told_by(store.state, group)) for group in found if tuple(group.rows) not in summary_of]
+            pending = [
+                (group, *told_by(store.state, group))
+                for group in found
+                if tuple(group.rows) not in summary_of
+            ]
             most, pack = store.versions.pack.count("summary-tokens"), store.versions.pack
             language = store.state.words.language
         for group, told, speaker in pending:
@@ -219,8 +241,12 @@ def consolidate(
         found_texts = [summary_of[tuple(group.rows)] for group in found]
         if dry_run or not found:
             with store.reading() as state:
-                return _result(state, now, pack, None, dry_run, found, found_texts, [None] * len(found))
-        vectors = store.embedder.encode([with_speaker(text, speaker) for text, speaker, _ in found_texts])
+                return _result(
+                    state, now, pack, None, dry_run, found, found_texts, [None] * len(found)
+                )
+        vectors = store.embedder.encode(
+            [with_speaker(text, speaker) for text, speaker, _ in found_texts]
+        )
         with store.writing() as tx:
             state = store.state
             still = plan.groups(state, store.versions.pack, None)
@@ -230,11 +256,17 @@ def consolidate(
             body["columns"] = compact(body["columns"])
             ids = list(range(body["first"], body["first"] + body["count"]))
             body |= redactions(
-                [(id, one) for id, (_, _, findings) in zip(ids, found_texts, strict=True) for one in findings]
+                [
+                    (id, one)
+                    for id, (_, _, findings) in zip(ids, found_texts, strict=True)
+                    for one in findings
+                ]
             )
             tx.payloads(ids, [text for text, _, _ in found_texts])
             tx.vectors(ids[0], store.embedder.fingerprint, vectors)
-            event = tx.event("consolidate", {"pack": store.versions.pack.hash, **body, **change.body()}, at=now)
+            event = tx.event(
+                "consolidate", {"pack": store.versions.pack.hash, **body, **change.body()}, at=now
+            )
             result = _result(state, now, store.versions.pack, event, False, still, found_texts, ids)
         store.snapshot_if_due()
         return result
@@ -253,7 +285,11 @@ class _Plan:
     seed: int
 
     def candidates(self, state: State, pack: Pack) -> Ints:
-        days = pack.number("consolidate-days") if self.older_than_days is None else self.older_than_days
+        days = (
+            pack.number("consolidate-days")
+            if self.older_than_days is None
+            else self.older_than_days
+        )
         return candidates(state, pack, self.now, older_than=days, project=self.project)
 
     def unseen(self) -> list[str]:
@@ -262,7 +298,10 @@ class _Plan:
             state, found = self.store.state, []
             rows = self.candidates(state, self.store.versions.pack)
             for audience in audiences(state) if len(rows) else ():
-                own, known = rows[np.isin(rows, in_use(state, audience))], centroids_of(state).part(audience)
+                own, known = (
+                    rows[np.isin(rows, in_use(state, audience))],
+                    centroids_of(state).part(audience),
+                )
                 if len(own) and (known.upto <= own[-1] or known.fingerprint != state.fingerprint):
                     found.append(audience)
             return found
@@ -276,7 +315,10 @@ class _Plan:
             for found in planned.values():
                 first = len(names)
                 label[found.rows] = np.where(found.labels < 0, -1, found.labels + first)
-                names |= {first + one: f"cluster {one + 1} of those to be found" for one in range(len(found))}
+                names |= {
+                    first + one: f"cluster {one + 1} of those to be found"
+                    for one in range(len(found))
+                }
             labels = label[rows]
         else:
             labels, names = labelled(state, self.by, rows, seed=self.seed)
@@ -287,7 +329,9 @@ class _Plan:
 def _summarised(summarise: Summarise, texts: list[str]) -> str:
     text = summarise(texts)
     if not isinstance(text, str):
-        raise InputError(f"summarise= gives one text for a list of texts, not {type(text).__name__}.")
+        raise InputError(
+            f"summarise= gives one text for a list of texts, not {type(text).__name__}."
+        )
     return checked_text(text, where="what summarise= gave")
 
 
@@ -322,7 +366,12 @@ def _result(
         },
     )
     return Consolidated(
-        from_micros(now), pack.name, event, dry_run, sum(len(findings) for _, _, findings in summaries), frame
+        from_micros(now),
+        pack.name,
+        event,
+        dry_run,
+        sum(len(findings) for _, _, findings in summaries),
+        frame,
     )
 
 
@@ -370,7 +419,12 @@ class Quoting(Dependents):
         return [id - 1 for id in summaries_quoting(state, row)]
 
     def withdraw(
-        self, editor: Editor, row: int, rows: Sequence[int], before: dict[str, Any], outcome: EditOutcome
+        self,
+        editor: Editor,
+        row: int,
+        rows: Sequence[int],
+        before: dict[str, Any],
+        outcome: EditOutcome,
     ) -> dict[str, Any]:
         """Undo the summaries in ``rows``: their members are in use again, in their own words."""
         after = dict(before)
@@ -381,7 +435,13 @@ class Quoting(Dependents):
             standing = in_place_of(state, summary)
             if standing != summary and state.names["status"].at(standing) in RECALLABLE:
                 reason = "its members were restored"
-                change += Change(set=[values_of([standing + 1], status="forgotten", changed=editor.now, reason=reason)])
+                change += Change(
+                    set=[
+                        values_of(
+                            [standing + 1], status="forgotten", changed=editor.now, reason=reason
+                        )
+                    ]
+                )
             editor.write("unconsolidate", {"summary": summary + 1, **change.body()})
             status = next((word for word, ids in was.items() if row + 1 in ids), None)
             if status is not None and after.get("status") == "consolidated":

@@ -17,8 +17,16 @@ DECLARED = Declared(
     hooks=(
         Hook("clusters-turn", "after-turn", "memlab.subjects.clusters.clusters:refine_after_turn"),
         Hook("clusters-upkeep", "upkeep", "memlab.subjects.clusters.clusters:keep_clusters"),
-        Hook("consolidation-dependents", "dependents", "memlab.subjects.clusters.consolidation:Quoting"),
-        Hook("consolidation-stand-ins", "stand-ins", "memlab.subjects.clusters.grouping:summaries_by_id"),
+        Hook(
+            "consolidation-dependents",
+            "dependents",
+            "memlab.subjects.clusters.consolidation:Quoting",
+        ),
+        Hook(
+            "consolidation-stand-ins",
+            "stand-ins",
+            "memlab.subjects.clusters.grouping:summaries_by_id",
+        ),
     ),
     accessors={
         "clusters": made_of("memlab.subjects.clusters.clusters:LabClusters", "core"),

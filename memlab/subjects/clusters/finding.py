@@ -106,7 +106,9 @@ class Clusters:
 
     def __repr__(self) -> str:
         inside = int(self.sizes.sum())
-        return f"<Clusters {len(self):,} of {inside:,} among {len(self.rows):,} rows; {self.method}>"
+        return (
+            f"<Clusters {len(self):,} of {inside:,} among {len(self.rows):,} rows; {self.method}>"
+        )
 
 
 def clusters(
@@ -155,7 +157,12 @@ def clusters(
         "reach": reach,
     }
     found = moved(
-        sample, dense, numbers[drawn], centre, _described(settings, vectors.shape), MappingProxyType(settings)
+        sample,
+        dense,
+        numbers[drawn],
+        centre,
+        _described(settings, vectors.shape),
+        MappingProxyType(settings),
     )
     if len(drawn) == len(vectors):
         return found
@@ -183,7 +190,11 @@ def assign(found: Clusters, vectors: NDArray[Any]) -> Ints:
     Ties by the lesser label. A vector's label depends on no other vector.
     """
     labels, cosine = nearest(found, vectors)
-    return np.where((labels >= 0) & (1.0 - cosine <= found.radii[labels]), labels, -1) if len(found) else labels
+    return (
+        np.where((labels >= 0) & (1.0 - cosine <= found.radii[labels]), labels, -1)
+        if len(found)
+        else labels
+    )
 
 
 def nearest(found: Clusters, vectors: NDArray[Any]) -> tuple[Ints, Floats]:
@@ -211,7 +222,9 @@ def nearness(found: Clusters, vectors: NDArray[Any], labels: Ints) -> Floats:
     near = np.zeros(len(vectors))
     for start, block in blocks(vectors):
         centroids = found.centroids[labels[start : start + len(block)]].astype(np.float64)
-        near[start : start + len(block)] = np.einsum("ij,ij->i", directions(block, found.centre), centroids)
+        near[start : start + len(block)] = np.einsum(
+            "ij,ij->i", directions(block, found.centre), centroids
+        )
     return near
 
 
@@ -258,7 +271,10 @@ def moved(
     order = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[order], np.arange(count + 1))
     radii = np.array(
-        [np.quantile(distance[order[bounds[one] : bounds[one + 1]]], settings["reach"]) for one in range(count)]
+        [
+            np.quantile(distance[order[bounds[one] : bounds[one + 1]]], settings["reach"])
+            for one in range(count)
+        ]
     )
     return Clusters(rows, labels, centroids, radii, np.diff(bounds), centre, method, settings)
 
@@ -284,7 +300,9 @@ def _dense(points: Floats, min_size: int) -> Ints:
         return labels
     from sklearn.cluster import HDBSCAN
 
-    model = HDBSCAN(min_cluster_size=min_size, min_samples=1, cluster_selection_method="leaf", copy=True)
+    model = HDBSCAN(
+        min_cluster_size=min_size, min_samples=1, cluster_selection_method="leaf", copy=True
+    )
     labels[taking_part] = model.fit_predict(points[taking_part])
     return labels
 
@@ -335,7 +353,15 @@ def refine(found: Clusters, vectors: NDArray[Any], labels: Ints, *, near: float 
     kept = np.unique(labels[labels >= 0])
     place = np.full(len(found) + 1, -1, dtype=np.int64)
     place[kept] = np.arange(len(kept))
-    step = moved(vectors, place[labels], rows, found.centre, found.method, found.settings, before=found.centroids[kept])
+    step = moved(
+        vectors,
+        place[labels],
+        rows,
+        found.centre,
+        found.method,
+        found.settings,
+        before=found.centroids[kept],
+    )
     group = _merged(step, found.radii[kept], near)
     joined = by_size(group[step.labels], rows)
     count = int(joined.max(initial=-1)) + 1
@@ -344,7 +370,15 @@ def refine(found: Clusters, vectors: NDArray[Any], labels: Ints, *, near: float 
     new[step.labels[inside]] = joined[inside]
     old = np.zeros(count, dtype=np.int64)  # one that has become each
     old[new[::-1]] = np.arange(len(step))[::-1]
-    refined = moved(vectors, joined, rows, found.centre, found.method, found.settings, before=step.centroids[old])
+    refined = moved(
+        vectors,
+        joined,
+        rows,
+        found.centre,
+        found.method,
+        found.settings,
+        before=step.centroids[old],
+    )
     radii = np.zeros(count)
     np.maximum.at(radii, new, found.radii[kept])
     several = np.bincount(new, minlength=count) > 1

@@ -75,10 +75,16 @@ def summaries_by_id(state: State) -> dict[int, Summary]:
 def standing_summaries(state: State, rows: Sequence[int]) -> list[int]:
     """Select the rows that are summaries in use, standing for their members."""
     known, status = summaries_of(state).all, state.names["status"]
-    return [row for row in rows if row + 1 in known and known[row + 1].undone is None and status.at(row) in RECALLABLE]
+    return [
+        row
+        for row in rows
+        if row + 1 in known and known[row + 1].undone is None and status.at(row) in RECALLABLE
+    ]
 
 
-def candidates(state: State, pack: Pack, now: int, *, older_than: float, project: str | None = None) -> Ints:
+def candidates(
+    state: State, pack: Pack, now: int, *, older_than: float, project: str | None = None
+) -> Ints:
     """The rows that may go into a summary, as the pack's ``consolidate`` policy says; null is no."""
     rows = in_use(state)
     if project is not None:
@@ -96,7 +102,9 @@ def candidates(state: State, pack: Pack, now: int, *, older_than: float, project
     return rows[may if nulls is None else may & ~nulls]
 
 
-def labelled(state: State, by: Grouping, rows: Ints, *, seed: int) -> tuple[Ints, Mapping[int, str]]:
+def labelled(
+    state: State, by: Grouping, rows: Ints, *, seed: int
+) -> tuple[Ints, Mapping[int, str]]:
     """The group of each of ``rows``, -1 for none, and what each group is called.
 
     Communities are those of all memories, over the edges between memories, whether or not they take part in recall.
@@ -116,7 +124,9 @@ def labelled(state: State, by: Grouping, rows: Ints, *, seed: int) -> tuple[Ints
         first = max(names, default=-1) + 1
         labels[own] = np.where(label < 0, -1, label + first)
         for id, some in zip(present.tolist(), about, strict=True):
-            names[id + first] = f"community {id + 1}" + (f" about {', '.join(some)}" if some else "")
+            names[id + first] = f"community {id + 1}" + (
+                f" about {', '.join(some)}" if some else ""
+            )
     return labels, names
 
 
@@ -128,7 +138,12 @@ def _communities(state: State, audience: str, seed: int) -> Ints:
         private = visibility.codes == visibility.code("private")
         if audience:
             private &= creator.codes != creator.code(audience)
-    keep = edges.alive & ~np.isin(edges.relation, _ASIDE) & (edges.target < len(state)) & (edges.source < len(state))
+    keep = (
+        edges.alive
+        & ~np.isin(edges.relation, _ASIDE)
+        & (edges.target < len(state))
+        & (edges.source < len(state))
+    )
     numbers = np.flatnonzero(keep)
     source, target = edges.ends(numbers)
     keep[numbers[private[source] | private[target]]] = False
@@ -138,7 +153,9 @@ def _communities(state: State, audience: str, seed: int) -> Ints:
     return label
 
 
-def groups(state: State, rows: Ints, labels: Ints, names: Mapping[int, str], *, least: int, keep: int) -> list[Group]:
+def groups(
+    state: State, rows: Ints, labels: Ints, names: Mapping[int, str], *, least: int, keep: int
+) -> list[Group]:
     """What becomes one summary each: at least ``least`` of ``rows`` of one label that the same people may see.
 
     The ``keep`` most important of each stay as they are; of equals what was recalled more, then the older. In the order
@@ -150,10 +167,16 @@ def groups(state: State, rows: Ints, labels: Ints, names: Mapping[int, str], *, 
     scope = state.names["scope"]
     bound = scope.codes[rows] == scope.code("session")
     session = np.where(bound, state.names["session"].codes[rows], -1)
-    keys = [labels, session, *(state.names[name].codes[rows] for name in (*_APART, "scope", "visibility"))]
+    keys = [
+        labels,
+        session,
+        *(state.names[name].codes[rows] for name in (*_APART, "scope", "visibility")),
+    ]
     _, group = np.unique(np.stack(keys), axis=1, return_inverse=True)
     numbers = state.numbers
-    order = np.lexsort((rows, -numbers["access"].values[rows], -numbers["importance"].values[rows], group))
+    order = np.lexsort(
+        (rows, -numbers["access"].values[rows], -numbers["importance"].values[rows], group)
+    )
     first = np.flatnonzero(np.diff(group[order], prepend=-1) != 0)
     found = []
     for start, stop in zip(first.tolist(), [*first[1:].tolist(), len(order)], strict=True):
@@ -175,7 +198,9 @@ def told_by(state: State, group: Group) -> tuple[list[Told], str | None]:
     return list(map(Told, texts, speakers, created[order].tolist())), speaker
 
 
-def consolidated(state: State, found: list[Group], by: Grouping, now: int) -> tuple[dict[str, Any], Change]:
+def consolidated(
+    state: State, found: list[Group], by: Grouping, now: int
+) -> tuple[dict[str, Any], Change]:
     """The event's own fields, with the columns of a summary for each group, and what becomes of the members.
 
     Texts and vectors of the summaries are the caller's; they are numbered from ``first`` on in the order of ``found``.
@@ -188,16 +213,29 @@ def consolidated(state: State, found: list[Group], by: Grouping, now: int) -> tu
     summaries = []
     for offset, group in enumerate(found):
         words_of = status.objects(group.rows)
-        was = {word: (group.rows[words_of == word] + 1).tolist() for word in RECALLABLE if (words_of == word).any()}
+        was = {
+            word: (group.rows[words_of == word] + 1).tolist()
+            for word in RECALLABLE
+            if (words_of == word).any()
+        }
         summaries.append({"summary": first + offset, "of": group.of, "was": was})
     ids = [first + offset for offset in range(len(found))]
     source = np.repeat(ids, [len(group.rows) for group in found])
     gone = (np.concatenate([group.rows for group in found]) + 1).tolist()
     change = Change(
         edges=edges_of(source.tolist(), gone, "derived-from", 1.0),
-        set=[values_of(gone, status="consolidated", changed=now), values_of(ids, accessed=accessed)],
+        set=[
+            values_of(gone, status="consolidated", changed=now),
+            values_of(ids, accessed=accessed),
+        ],
     )
-    return {"first": first, "count": len(found), "columns": columns, "by": by, "summaries": summaries}, change
+    return {
+        "first": first,
+        "count": len(found),
+        "columns": columns,
+        "by": by,
+        "summaries": summaries,
+    }, change
 
 
 def unconsolidated(state: State, row: int, now: int) -> Change:
@@ -215,14 +253,20 @@ def unconsolidated(state: State, row: int, now: int) -> Change:
     status = state.names["status"]
     own = status.at(row)
     if own == "consolidated":
-        raise InputError(f"Memory {row + 1} is part of another summary; undo that first, or restore memory {row + 1}.")
+        raise InputError(
+            f"Memory {row + 1} is part of another summary; undo that first, or restore memory {row + 1}."
+        )
     sets = []
     for word, ids in summary.was.items():
         back = [id for id in ids if status.at(id - 1) == "consolidated"]
         if back:
             sets.append(values_of(back, status=word, changed=now))
     if own in RECALLABLE:
-        sets.append(values_of([row + 1], status="forgotten", changed=now, reason="its members were restored"))
+        sets.append(
+            values_of(
+                [row + 1], status="forgotten", changed=now, reason="its members were restored"
+            )
+        )
     if state.lists["tags"].at(row):
         sets.append(values_of([row + 1], tags=[None]))  # and with them its edges
     met = state.edges.crossings(np.array([row]))
@@ -252,7 +296,11 @@ def _columns(state: State, rows: Ints) -> dict[str, Any]:
         name: _shared([lists[name].at(row) for row in rows.tolist()]) if lists[name].held else []
         for name in ("tags", "files")
     }
-    agents = sorted({one for row in rows.tolist() for one in lists["agents"].at(row)}) if lists["agents"].held else []
+    agents = (
+        sorted({one for row in rows.tolist() for one in lists["agents"].at(row)})
+        if lists["agents"].held
+        else []
+    )
     session = _common(state, "session", rows)
     messages = {"first_message": np.fmin, "last_message": np.fmax}
     since = numbers["valid_from"].values[rows]
@@ -263,7 +311,10 @@ def _columns(state: State, rows: Ints) -> dict[str, Any]:
         "source": "system",
         **{name: words_ or None for name, words_ in shared.items()},
         "agents": agents or None,
-        **{name: None if session is None else _known(least.reduce(number(name))) for name, least in messages.items()},
+        **{
+            name: None if session is None else _known(least.reduce(number(name)))
+            for name, least in messages.items()
+        },
         "importance": float(number("importance").max()),
         "confidence": float(number("confidence").min()),
         "emotional_weight": float(number("emotional_weight").max()),

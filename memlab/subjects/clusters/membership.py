@@ -45,7 +45,13 @@ _IN_CLUSTER = RELATIONS.index("in-cluster")
 _DIGITS = 4
 """Of the weight of an edge: what is found again is the same."""
 
-_SCHEMA = {"cluster": pl.Int64, "name": pl.String, "members": pl.Int64, "what": pl.String, "into": pl.Int64}
+_SCHEMA = {
+    "cluster": pl.Int64,
+    "name": pl.String,
+    "members": pl.Int64,
+    "what": pl.String,
+    "into": pl.Int64,
+}
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,9 @@ class Members:
 
     def of(self, rows: Ints) -> Ints:
         """The cluster of each of ``rows``, by number; -1 for none."""
-        found = np.full(int(max(rows.max(initial=-1), self.rows.max(initial=-1))) + 1, -1, dtype=np.int64)
+        found = np.full(
+            int(max(rows.max(initial=-1), self.rows.max(initial=-1))) + 1, -1, dtype=np.int64
+        )
         found[self.rows] = self.clusters
         return found[rows]
 
@@ -146,7 +154,9 @@ def current(state: State, audience: str = EVERYONE) -> tuple[Clusters, Ints] | N
     return found, ids
 
 
-def clustered(state: State, found: Clusters, fingerprint: str, upto: int, audience: str = EVERYONE) -> Clustering:
+def clustered(
+    state: State, found: Clusters, fingerprint: str, upto: int, audience: str = EVERYONE
+) -> Clustering:
     """What makes ``found`` the clusters of a lab: those before go, or stay under their number and name.
 
     ``found`` are those among the vectors of the embedder ``fingerprint`` of the memories up to the id ``upto``; what
@@ -167,7 +177,11 @@ def clustered(state: State, found: Clusters, fingerprint: str, upto: int, audien
     change = _moved(state, before, names, rows, new, weight, gone=set(kept.live) - set(names))
     entries = []
     for label, id in enumerate(ids.tolist()):
-        one = {"centroid": _packed(found.centroids[label]), "radius": float(found.radii[label]), "size": sizes[label]}
+        one = {
+            "centroid": _packed(found.centroids[label]),
+            "radius": float(found.radii[label]),
+            "size": sizes[label],
+        }
         was = kept.all.get(id)
         if was is None:
             entries.append({"id": id, "name": names[id], **one})
@@ -183,12 +197,22 @@ def clustered(state: State, found: Clusters, fingerprint: str, upto: int, audien
         "upto": upto,
     }
     same = all(getattr(kept, name) == value for name, value in general.items())
-    body = {} if same and not entries and not gone and not change else {**general, "clusters": entries, "gone": gone}
+    body = (
+        {}
+        if same and not entries and not gone and not change
+        else {**general, "clusters": entries, "gone": gone}
+    )
     body = _of(audience, body)
     fresh = {one["id"] for one in entries if "name" in one}
     moved = {one["id"] for one in entries}
     frame = [
-        (id, names[id], sizes[label], "new" if id in fresh else "moved" if id in moved else "kept", None)
+        (
+            id,
+            names[id],
+            sizes[label],
+            "new" if id in fresh else "moved" if id in moved else "kept",
+            None,
+        )
         for label, id in enumerate(ids.tolist())
     ]
     frame += [(id, kept.all[id].name, 0, "gone", None) for id in ended]
@@ -217,7 +241,11 @@ def near_clusters(state: State, pack: Pack, rows: Ints, audience: str = EVERYONE
         if count
     ]
     names = [live[id].name for id in ids[labels].tolist()]
-    change = Change(join=[join_of((rows + 1).tolist(), "cluster", names, "in-cluster", _rounded(cosine).tolist())])
+    change = Change(
+        join=[
+            join_of((rows + 1).tolist(), "cluster", names, "in-cluster", _rounded(cosine).tolist())
+        ]
+    )
     frame = [(one["id"], live[one["id"]].name, one["size"], "moved", None) for one in entries]
     body = _of(audience, {"looked": len(state), "clusters": entries})
     return Clustering(pl.DataFrame(frame, schema=_SCHEMA, orient="row"), body, change)
@@ -264,13 +292,21 @@ def refined(state: State, pack: Pack, audience: str = EVERYONE) -> Clustering:
             frame.append((id, was.name, 0, "merged", into))
         else:
             size = int(step.sizes[new])
-            one = {"centroid": _packed(step.centroids[new]), "radius": float(step.radii[new]), "size": size}
+            one = {
+                "centroid": _packed(step.centroids[new]),
+                "radius": float(step.radii[new]),
+                "size": size,
+            }
             same = (was.centroid, was.radius, was.size) == tuple(one.values())
             entries += [] if same else [{"id": id, **one}]
             frame.append((id, was.name, size, "kept" if same else "moved", None))
     if not (entries or gone or come):
         return Clustering(pl.DataFrame(frame, schema=_SCHEMA, orient="row"))
-    body = {"looked": come.body.get("looked", kept.looked), "clusters": entries, "gone": [list(pair) for pair in gone]}
+    body = {
+        "looked": come.body.get("looked", kept.looked),
+        "clusters": entries,
+        "gone": [list(pair) for pair in gone],
+    }
     body = _of(audience, body)
     became_of = dict(zip(ids.tolist(), became.tolist(), strict=True))
     change = _handed_over(state, step, dict(gone), became_of)
@@ -278,7 +314,13 @@ def refined(state: State, pack: Pack, audience: str = EVERYONE) -> Clustering:
         joined = labels[at]
         names = [kept.all[int(ids[stays[new]])].name for new in became[joined].tolist()]
         weight = _weights(step, state, found.rows[at], became[joined])
-        change += Change(join=[join_of((found.rows[at] + 1).tolist(), "cluster", names, "in-cluster", weight.tolist())])
+        change += Change(
+            join=[
+                join_of(
+                    (found.rows[at] + 1).tolist(), "cluster", names, "in-cluster", weight.tolist()
+                )
+            ]
+        )
     return Clustering(pl.DataFrame(frame, schema=_SCHEMA, orient="row"), body, change)
 
 
@@ -294,11 +336,15 @@ def clusters_frame(state: State) -> pl.DataFrame:
         if known is None:
             continue
         found, ids = known
-        for id, size, radius in zip(ids.tolist(), found.sizes.tolist(), found.radii.tolist(), strict=True):
+        for id, size, radius in zip(
+            ids.tolist(), found.sizes.tolist(), found.radii.tolist(), strict=True
+        ):
             one = kept.part(audience).all[id]
             rows.append((id, one.name, size, radius, one.created, one.refined))
     schema = {"cluster": pl.Int64, "name": pl.String, "members": pl.Int64, "radius": pl.Float64}
-    frame = pl.DataFrame(rows, schema={**schema, "created": pl.Int64, "refined": pl.Int64}, orient="row")
+    frame = pl.DataFrame(
+        rows, schema={**schema, "created": pl.Int64, "refined": pl.Int64}, orient="row"
+    )
     times = pl.col("created", "refined").cast(pl.Datetime("us", "UTC"))
     return frame.with_columns(times).sort("members", "cluster", descending=[True, False])
 
@@ -324,14 +370,23 @@ def _of_part(state: State, audience: str) -> Members:
 
 
 def _numbered(
-    state: State, kept: Centroids, found: Clusters, rows: Ints, labels: Ints, old: Ints, audience: str
+    state: State,
+    kept: Centroids,
+    found: Clusters,
+    rows: Ints,
+    labels: Ints,
+    old: Ints,
+    audience: str,
 ) -> dict[int, str]:
     """The number and name of each label: those of the cluster with which it shares most members, each given once."""
     both = (labels >= 0) & (old >= 0)
     shared: dict[tuple[int, int], int] = {}
     if both.any():
         pairs, counts = np.unique(np.stack([labels[both], old[both]]), axis=1, return_counts=True)
-        shared = {(int(label), int(id)): int(count) for label, id, count in zip(*pairs, counts, strict=True)}
+        shared = {
+            (int(label), int(id)): int(count)
+            for label, id, count in zip(*pairs, counts, strict=True)
+        }
     live = kept.live
     given: dict[int, int] = {}
     for (label, id), _ in sorted(shared.items(), key=lambda item: (-item[1], item[0])):
@@ -375,11 +430,15 @@ def _moved(
     if not len(joins):
         return Change(unlink=unlink.tolist())
     called = [names[id] for id in new[joins].tolist()]
-    part = join_of((rows[joins] + 1).tolist(), "cluster", called, "in-cluster", weight[joins].tolist())
+    part = join_of(
+        (rows[joins] + 1).tolist(), "cluster", called, "in-cluster", weight[joins].tolist()
+    )
     return Change(unlink=unlink.tolist(), join=[part])
 
 
-def _handed_over(state: State, step: Clusters, gone: Mapping[int, int | None], became: Mapping[int, int]) -> Change:
+def _handed_over(
+    state: State, step: Clusters, gone: Mapping[int, int | None], became: Mapping[int, int]
+) -> Change:
     """The edges to what merged lead to what it merged into; those to what is empty go."""
     before, known = members(state), centroids_of(state).every
     moved = np.isin(before.clusters, list(gone))

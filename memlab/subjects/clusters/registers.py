@@ -45,7 +45,9 @@ _GENERAL = {
 _FIELDS = {
     **_GENERAL,
     "of": Field("creator", held="reference", shared=True),
-    "clusters": listed(mapping({"id": NUMBER, "name": _NAME, "centroid": _BYTES, "radius": NUMBER, "size": NUMBER})),
+    "clusters": listed(
+        mapping({"id": NUMBER, "name": _NAME, "centroid": _BYTES, "radius": NUMBER, "size": NUMBER})
+    ),
     "gone": listed(NUMBER, NUMBER),
 }
 _DUMPED = {
@@ -84,7 +86,10 @@ class Centroids(Projection):
         EventType("refine", "Clusters were moved, merged, parted or ended.", _FIELDS),
     )
     dumped: ClassVar[Field] = mapping(
-        {**_DUMPED, "own": mapping({"*": mapping(_DUMPED)}, keys="creator", held="reference", shared=True)}
+        {
+            **_DUMPED,
+            "own": mapping({"*": mapping(_DUMPED)}, keys="creator", held="reference", shared=True),
+        }
     )
 
     def __init__(self) -> None:
@@ -107,7 +112,9 @@ class Centroids(Projection):
     @property
     def every(self) -> dict[int, Cluster]:
         """All clusters, of everyone and of those who keep something private."""
-        return self.all | {id: cluster for part in self.own.values() for id, cluster in part.all.items()}
+        return self.all | {
+            id: cluster for part in self.own.values() for id, cluster in part.all.items()
+        }
 
     @property
     def live(self) -> dict[int, Cluster]:
@@ -133,7 +140,11 @@ class Centroids(Projection):
                 cluster = Cluster(row["name"], b"", 0.0, 0, event.at, event.at)
                 self.all[row["id"]] = cluster
             if "centroid" in row:
-                cluster.centroid, cluster.radius, cluster.refined = row["centroid"], row["radius"], event.at
+                cluster.centroid, cluster.radius, cluster.refined = (
+                    row["centroid"],
+                    row["radius"],
+                    event.at,
+                )
             cluster.size = row["size"]
         for id, into in body.get("gone", ()):
             cluster = self.all[id]
@@ -151,10 +162,24 @@ class Centroids(Projection):
             "upto": self.upto,
             "looked": self.looked,
             "clusters": [
-                [id, one.name, one.centroid, one.radius, one.size, one.created, one.refined, one.ended, one.into]
+                [
+                    id,
+                    one.name,
+                    one.centroid,
+                    one.radius,
+                    one.size,
+                    one.created,
+                    one.refined,
+                    one.ended,
+                    one.into,
+                ]
                 for id, one in self.all.items()
             ],
-            **({"own": {creator: part.dump() for creator, part in self.own.items()}} if self.own else {}),
+            **(
+                {"own": {creator: part.dump() for creator, part in self.own.items()}}
+                if self.own
+                else {}
+            ),
         }
 
     def load(self, dumped: Any) -> None:
@@ -207,7 +232,9 @@ def refine_due(state: State, pack: Pack, *, spanning: bool = True) -> bool:
     ``spanning`` counts, what the last recall showed spans clusters. Never where the setting is 0.
     """
     every, recalls = pack.count("refine-every"), state.projection(Recalls)
-    return bool(every) and (recalls.since_refined >= every or (spanning and spanned(state, recalls.last) > 1))
+    return bool(every) and (
+        recalls.since_refined >= every or (spanning and spanned(state, recalls.last) > 1)
+    )
 
 
 def spanned(state: State, ids: tuple[int, ...]) -> int:

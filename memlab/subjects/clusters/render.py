@@ -31,7 +31,9 @@ Frames = Mapping[str, pl.DataFrame]
 def headline(frames: Frames) -> str:
     """The size of it in one sentence."""
     total = dict(frames["totals"].iter_rows())
-    in_use = "all in use" if total["in use"] == total["memories"] else f"{total['in use']:,.0f} in use"
+    in_use = (
+        "all in use" if total["in use"] == total["memories"] else f"{total['in use']:,.0f} in use"
+    )
     return (
         f"{total['memories']:,.0f} memories, {in_use}, {total['used']:,.0f} ever recalled; "
         f"{total['edges']:,.0f} edges, {total['communities']:,.0f} communities, {total['clusters']:,.0f} clusters"
@@ -71,7 +73,10 @@ _COLUMNS: dict[str, tuple[str, Columns]] = {
             _ABOUT,
         ),
     ),
-    "clusters": ("clusters", (("", "{cluster}"), _SIZE, ("share", "{share:.0%}"), _CENTRAL, _ABOUT)),
+    "clusters": (
+        "clusters",
+        (("", "{cluster}"), _SIZE, ("share", "{share:.0%}"), _CENTRAL, _ABOUT),
+    ),
     "key": (
         "key memories",
         (
@@ -93,12 +98,22 @@ def tables(frames: Frames) -> list[Table]:
     if len(frames["kinds"]):
         kinds = frames["layers_by_kind"].pivot("layer", index="kind", values="memories")
         rows = [("all", *frames["layers"]["memories"]), *kinds.head(_SHOWN).iter_rows()]
-        shown.append(Table("layers", kinds.columns, [[row[0], *(f"{count:,}" for count in row[1:])] for row in rows]))
+        shown.append(
+            Table(
+                "layers",
+                kinds.columns,
+                [[row[0], *(f"{count:,}" for count in row[1:])] for row in rows],
+            )
+        )
     for name, (title, columns) in _COLUMNS.items():
         frame = frames[name]
         if frame.height:
             heads, cells = format_rows(frame.head(_SHOWN).iter_rows(named=True), columns)
-            more = f", the {_SHOWN} largest of {frame.height:,}" if frame.height > _SHOWN and name != "key" else ""
+            more = (
+                f", the {_SHOWN} largest of {frame.height:,}"
+                if frame.height > _SHOWN and name != "key"
+                else ""
+            )
             shown.append(Table(f"{title}{more}", heads, cells, left=(0, len(heads) - 1)))
     return shown
 
@@ -112,8 +127,12 @@ def as_parts(frames: Frames, notes: Sequence[str], figure: Figure) -> list[objec
     """Return what a notebook shows: the same, with the figure before the tables."""
     with warnings.catch_warnings():
         # a page has glyphs that matplotlib's own face lacks
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
-        picture = Markup(f"<div style='max-width:62em;{_FACE}'>{element(figure, name='stats')}</div>")
+        warnings.filterwarnings(
+            "ignore", message="Glyph .* missing from font", category=UserWarning
+        )
+        picture = Markup(
+            f"<div style='max-width:62em;{_FACE}'>{element(figure, name='stats')}</div>"
+        )
     return [[headline(frames), _graph(frames)], picture, *tables(frames), list(notes)]
 
 
@@ -146,7 +165,9 @@ def figure(frames: Mapping[str, pl.DataFrame], axes: Sequence[Axes] | None = Non
         _draw_groups(panels[0], frames)
         _draw_layers(panels[1], frames)
 
-    return panelled(draw, 2, shape=(1, 2), width=width, height=height, axes=axes, width_ratios=(1.15, 1))
+    return panelled(
+        draw, 2, shape=(1, 2), width=width, height=height, axes=axes, width_ratios=(1.15, 1)
+    )
 
 
 def _draw_groups(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
@@ -155,12 +176,20 @@ def _draw_groups(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
     axes.set_title(title, pad=_PAD)
     if groups.is_empty():
         axes.axis("off")
-        axes.text(0.5, 0.5, "nothing is remembered yet", transform=axes.transAxes, ha="center", color=GREY)
+        axes.text(
+            0.5, 0.5, "nothing is remembered yet", transform=axes.transAxes, ha="center", color=GREY
+        )
         return
     shown = groups.head(_MOST_GROUPS)
     bars = axes.barh(range(shown.height), shown["size"].to_numpy(), color=BLUE)
-    axes.bar_label(bars, [_brief(size) for size in shown["size"].to_list()], padding=3, fontsize=8.5)
-    axes.set_yticks(range(shown.height), [" ".join(words) for words in shown["words"].to_list()], parse_math=False)
+    axes.bar_label(
+        bars, [_brief(size) for size in shown["size"].to_list()], padding=3, fontsize=8.5
+    )
+    axes.set_yticks(
+        range(shown.height),
+        [" ".join(words) for words in shown["words"].to_list()],
+        parse_math=False,
+    )
     axes.invert_yaxis()
     axes.xaxis.set_visible(False)
     axes.spines[["top", "right", "bottom"]].set_visible(False)
@@ -203,7 +232,9 @@ def _brief(count: int) -> str:
 def _caption(unit: str, sizes: pl.Series) -> str:
     """The unit of the bars, and how many groups are left out."""
     rest = sizes[_MOST_GROUPS:]
-    left_out = f"; {len(rest):,} smaller ones left out ({int(rest.sum()):,} {unit})" if len(rest) else ""
+    left_out = (
+        f"; {len(rest):,} smaller ones left out ({int(rest.sum()):,} {unit})" if len(rest) else ""
+    )
     return f"number of {unit}{left_out}"
 
 
@@ -270,6 +301,7 @@ def _bars(by_week: pl.DataFrame) -> tuple[Floats, dict[str, Floats], int]:
     place = number // span
     count = int(place[-1]) + 1
     heights = {
-        name: np.bincount(place, weights=table[name].to_numpy(), minlength=count).astype(np.float64) for name in LAYERS
+        name: np.bincount(place, weights=table[name].to_numpy(), minlength=count).astype(np.float64)
+        for name in LAYERS
     }
     return (day[0] + 7.0 * span * np.arange(count)), heights, span

@@ -21,7 +21,14 @@ from memlab.kernel.recall import Moment
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import State, seen_rows
 from memlab.subjects.clusters.finding import Clusters, clusters, directions
-from memlab.subjects.clusters.topology import LAYERS, Topology, key_scores, layers, newest_edges, topology
+from memlab.subjects.clusters.topology import (
+    LAYERS,
+    Topology,
+    key_scores,
+    layers,
+    newest_edges,
+    topology,
+)
 from memlab.subjects.clusters.wording import keywords
 from memlab.subjects.drawing import OnPanels
 
@@ -150,7 +157,9 @@ def stats(state: State, pack: Pack, *, now: When, seed: int = 0, progress: bool 
     instant = to_micros(now)
     rows = np.flatnonzero(state.names["status"].among(RECALLABLE))
     count = len(state) if (seen := seen_rows(state)) is None else len(seen)
-    with bar(progress and len(state) + state.edges.live > _SLOW, 5, unit="step", desc="stats") as step:
+    with bar(
+        progress and len(state) + state.edges.live > _SLOW, 5, unit="step", desc="stats"
+    ) as step:
         frame, source = _layered(state, pack, rows, instant)
         counted = layers(frame, instant)
         step(1)
@@ -187,15 +196,26 @@ def _layered(state: State, pack: Pack, rows: Ints, now: Micros) -> tuple[pl.Data
         [
             pl.Series("memory_id", rows + 1),
             state.names["kind"].series("kind", rows),
-            *(pl.Series(name, numbers[name].values[rows]) for name in ("importance", "access", "success", "fail")),
-            *(pl.Series(name, numbers[name].values[rows]).cast(pl.Datetime("us", "UTC")) for name in _TIMES),
+            *(
+                pl.Series(name, numbers[name].values[rows])
+                for name in ("importance", "access", "success", "fail")
+            ),
+            *(
+                pl.Series(name, numbers[name].values[rows]).cast(pl.Datetime("us", "UTC"))
+                for name in _TIMES
+            ),
         ]
     )
     if len(rows):
         given = labels(state, pack, rows, now)
         if not given.null_count() and given.is_in(LAYERS).all():
-            return frame.with_columns(given), f"Layers are those of the label policy of {pack.name}."
-    return frame, f"Layers are memlab's own: the label policy of {pack.name} speaks of something else."
+            return frame.with_columns(
+                given
+            ), f"Layers are those of the label policy of {pack.name}."
+    return (
+        frame,
+        f"Layers are memlab's own: the label policy of {pack.name} speaks of something else.",
+    )
 
 
 _TIMES = ("created", "accessed")
@@ -209,9 +229,9 @@ def _kinds(frame: pl.DataFrame) -> pl.DataFrame:
         pl.col("access", "success", "fail").sum(),
     )
     share = (pl.col("memories") / pl.col("memories").sum()).alias("share")
-    return counted.select("kind", "memories", share, "importance", "used", "access", "success", "fail").sort(
-        "memories", "kind", descending=[True, False]
-    )
+    return counted.select(
+        "kind", "memories", share, "importance", "used", "access", "success", "fail"
+    ).sort("memories", "kind", descending=[True, False])
 
 
 def _totals(state: State, count: int, rows: Ints, shape: Topology, found: Clusters) -> pl.DataFrame:
@@ -223,7 +243,9 @@ def _totals(state: State, count: int, rows: Ints, shape: Topology, found: Cluste
         ("clustered", float(found.sizes.sum())),
     ]
     frame = pl.DataFrame(own, schema=shape.totals.schema, orient="row")
-    return pl.concat([frame.head(3), shape.totals.filter(pl.col("measure") != "nodes"), frame.tail(2)])
+    return pl.concat(
+        [frame.head(3), shape.totals.filter(pl.col("measure") != "nodes"), frame.tail(2)]
+    )
 
 
 def _with_words(state: State, joined: Communities, shape: Topology, seed: int) -> pl.DataFrame:
@@ -243,7 +265,9 @@ def _clusters(state: State, found: Clusters, seed: int) -> pl.DataFrame:
         members = found.rows[order[bounds[one] : bounds[one + 1]]]
         if len(members) > _TRIED:
             members = np.sort(chance.choice(members, _TRIED, replace=False))
-        near = directions(state.vectors.take(members), found.centre) @ found.centroids[one].astype(np.float64)
+        near = directions(state.vectors.take(members), found.centre) @ found.centroids[one].astype(
+            np.float64
+        )
         central.append((members[np.lexsort((members, -near))[:_CENTRAL]] + 1).tolist())
     return pl.DataFrame(
         {
@@ -287,16 +311,32 @@ def _key(state: State, frame: pl.DataFrame, shape: Topology) -> pl.DataFrame:
         best.join(shape.nodes.drop("kind"), on="memory_id", how="left", maintain_order="left")
         .with_columns(pl.col("degree").fill_null(0), pl.col("bridge").fill_null(False))
         .with_columns(pl.Series("text", texts, dtype=pl.String))
-        .select("memory_id", "key", "importance", "access", "degree", "community", "bridge", "kind", "text")
+        .select(
+            "memory_id",
+            "key",
+            "importance",
+            "access",
+            "degree",
+            "community",
+            "bridge",
+            "kind",
+            "text",
+        )
     )
 
 
-def _notes(source: str, joined: Communities, shape: Topology, found: Clusters, *, cut: bool) -> tuple[str, ...]:
+def _notes(
+    source: str, joined: Communities, shape: Topology, found: Clusters, *, cut: bool
+) -> tuple[str, ...]:
     notes = [source]
     if cut:
-        notes.append(f"Communities and bridges are those of the {len(joined.rows):,} nodes with the newest edges.")
+        notes.append(
+            f"Communities and bridges are those of the {len(joined.rows):,} nodes with the newest edges."
+        )
     if not shape.exact:
-        notes.append("The clustering coefficient is estimated from a thousand nodes (standard error at most .016).")
+        notes.append(
+            "The clustering coefficient is estimated from a thousand nodes (standard error at most .016)."
+        )
     if len(found.rows):
         notes.append(f"Clusters: {found.method}.")
     return tuple(notes)

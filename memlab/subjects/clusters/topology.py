@@ -9,9 +9,27 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.kernel.base.clock import When, from_micros, to_micros
-from memlab.kernel.graph import NODE_KINDS, Communities, Edges, SimpleGraph, bridges, clustering, kind_of, simple_graph
+from memlab.kernel.graph import (
+    NODE_KINDS,
+    Communities,
+    Edges,
+    SimpleGraph,
+    bridges,
+    clustering,
+    kind_of,
+    simple_graph,
+)
 
-__all__ = ["LAYERS", "Layers", "Topology", "key_scores", "layer", "layers", "newest_edges", "topology"]
+__all__ = [
+    "LAYERS",
+    "Layers",
+    "Topology",
+    "key_scores",
+    "layer",
+    "layers",
+    "newest_edges",
+    "topology",
+]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -46,7 +64,9 @@ class Topology:
     exact: bool
 
 
-def topology(edges: Edges, found: Communities, *, memories: int | None = None, seed: int = 0) -> Topology:
+def topology(
+    edges: Edges, found: Communities, *, memories: int | None = None, seed: int = 0
+) -> Topology:
     """The shape of a graph, given its communities; direction counts nowhere.
 
     ``memories`` is how many there are; unless given, and of other kinds always, those that an edge meets. Density and
@@ -67,14 +87,18 @@ def topology(edges: Edges, found: Communities, *, memories: int | None = None, s
     pair_left, pair_right = upper.row.astype(np.int64), upper.col.astype(np.int64)
     community = np.full(len(met), -1, dtype=np.int64)
     community[np.searchsorted(met, found.rows)] = found.labels
-    between = _both(community, pair_left, pair_right) & (community[pair_left] != community[pair_right])
+    between = _both(community, pair_left, pair_right) & (
+        community[pair_left] != community[pair_right]
+    )
     bridging = np.zeros(len(met), dtype=np.bool_)
     bridging[pair_left[between]] = bridging[pair_right[between]] = True
     node_frame = pl.DataFrame(
         {
             "node": met,
             "kind": pl.Series(NODE_KINDS, dtype=pl.Enum(NODE_KINDS)).gather(kinds),
-            "memory_id": pl.Series(np.where(is_memory, met + 1, 0)).set(pl.Series(~is_memory), None),
+            "memory_id": pl.Series(np.where(is_memory, met + 1, 0)).set(
+                pl.Series(~is_memory), None
+            ),
             "degree": edges.degree(met),
             "community": pl.Series(community).set(pl.Series(community < 0), None),
             "bridge": bridging,
@@ -95,7 +119,9 @@ def topology(edges: Edges, found: Communities, *, memories: int | None = None, s
     ]
     return Topology(
         node_frame,
-        _communities(edges, graph, found, community, (pair_left, pair_right), (numbers, left, right), seed),
+        _communities(
+            edges, graph, found, community, (pair_left, pair_right), (numbers, left, right), seed
+        ),
         _bridges(edges, found),
         _relations(edges, numbers),
         pl.DataFrame(totals, schema={"measure": pl.String, "value": pl.Float64}, orient="row"),
@@ -112,7 +138,9 @@ def newest_edges(edges: Edges, most: int) -> NDArray[np.bool_] | None:
     if edges.live <= most:
         return None
     numbers = np.flatnonzero(edges.alive)
-    oldest = np.minimum(*edges.ends(numbers))  # memories are numbered as they come, other kinds of node lie above
+    oldest = np.minimum(
+        *edges.ends(numbers)
+    )  # memories are numbered as they come, other kinds of node lie above
     first = np.partition(oldest, len(oldest) - most)[len(oldest) - most]
     mask = np.zeros(len(edges), dtype=np.bool_)
     mask[numbers[oldest >= first]] = True
@@ -172,7 +200,9 @@ def _communities(
     )
 
 
-def _central(edges: Edges, met: Ints, community: Ints, joined: tuple[Ints, Ints, Ints], count: int) -> pl.Series:
+def _central(
+    edges: Edges, met: Ints, community: Ints, joined: tuple[Ints, Ints, Ints], count: int
+) -> pl.Series:
     """The ids of the memories of each community that have most weight inside."""
     numbers, left, right = joined
     within = _both(community, left, right) & (community[left] == community[right])

@@ -21,7 +21,12 @@ from memlab.kernel.english import STOP_WORDS
 from memlab.kernel.index import Words
 from memlab.kernel.privacy import screen
 from memlab.kernel.state import State
-from memlab.subjects.reading.sentences import BYTES_A_TOKEN, count_tokens, sentences_and_lines, shorten
+from memlab.subjects.reading.sentences import (
+    BYTES_A_TOKEN,
+    count_tokens,
+    sentences_and_lines,
+    shorten,
+)
 
 __all__ = ["Told", "chosen", "heading", "is_statement", "keywords", "named_by", "worded", "words"]
 
@@ -48,7 +53,10 @@ def chosen(texts: Sequence[str], vectors: NDArray[np.int8], budget: int) -> list
     while True:
         gain = np.maximum(likeness - reached[:, None], 0.0).sum(axis=0)
         gain = np.round(gain, 6)
-        fits = [cost <= left and one.casefold() not in seen for cost, one in zip(costs, texts, strict=True)]
+        fits = [
+            cost <= left and one.casefold() not in seen
+            for cost, one in zip(costs, texts, strict=True)
+        ]
         gain[~np.array(fits, dtype=np.bool_)] = -1.0
         best = int(np.argmax(gain)) if len(gain) else -1
         if best < 0 or gain[best] <= 0.0:
@@ -97,7 +105,9 @@ def keywords(
         .with_row_index("text")
         .with_columns(pl.col("word").str.normalize("NFC").str.to_lowercase().str.extract_all(_TERM))
         .explode("word", empty_as_null=False)
-        .filter(_telling({*STOP_WORDS.get(language or "", ()), *(word.lower() for word in without)}))
+        .filter(
+            _telling({*STOP_WORDS.get(language or "", ()), *(word.lower() for word in without)})
+        )
         .unique(["text", "word"])
         .group_by("group", "word")
         .agg(pl.len().cast(pl.Float64).alias("held"))
@@ -105,7 +115,9 @@ def keywords(
     )
     mean = pl.col("held").sum() / count
     best = (
-        held.with_columns(((pl.col("held") * (1 + mean / pl.col("all")).log()).round(9)).alias("worth"))
+        held.with_columns(
+            ((pl.col("held") * (1 + mean / pl.col("all")).log()).round(9)).alias("worth")
+        )
         .filter(pl.col("group") >= 0)
         .sort(pl.col("held") > 1, "worth", "word", descending=[True, True, False])
         .group_by("group", maintain_order=True)
@@ -172,10 +184,16 @@ def worded(members: Sequence[Told], embedder: Embedder, most: int, *, language: 
     language
         The language of the lab's words, for the heading's stop words; None for words as they are written.
     """
-    said = [Told(piece, one.speaker, one.created) for one in members for piece in sentences_and_lines(one.text)]
+    said = [
+        Told(piece, one.speaker, one.created)
+        for one in members
+        for piece in sentences_and_lines(one.text)
+    ]
     said = said or [Told(" ".join(one.text.split()), one.speaker, one.created) for one in members]
     said = [one for one in said if is_statement(one.text)] or said
-    head = heading(members, language=language, said=[one.text for one in said]) or heading(members, language=language)
+    head = heading(members, language=language, said=[one.text for one in said]) or heading(
+        members, language=language
+    )
     if count_tokens(head) > most * _LEAST_BODY:
         head = ""
     room = most - count_tokens(f"{head} ") if head else most
@@ -186,13 +204,18 @@ def worded(members: Sequence[Told], embedder: Embedder, most: int, *, language: 
         near = np.round((vectors @ mean) / np.maximum(length, 1.0), 6)
         nearest = np.sort(np.lexsort((np.arange(len(said)), -near))[:_READ])
         said, vectors = [said[place] for place in nearest.tolist()], vectors[nearest]
-    costs = [_ended(one.text) if one.speaker is None else f"{one.speaker}: {_ended(one.text)}" for one in said]
+    costs = [
+        _ended(one.text) if one.speaker is None else f"{one.speaker}: {_ended(one.text)}"
+        for one in said
+    ]
     places = chosen(costs, vectors, room)
     body = _joined([said[place] for place in places]) if places else shorten(costs[0], room)
     return f"{head} {body}" if head else body
 
 
-def heading(members: Sequence[Told], *, language: str | None, said: Sequence[str] | None = None) -> str:
+def heading(
+    members: Sequence[Told], *, language: str | None, said: Sequence[str] | None = None
+) -> str:
     """Return what members are about, how many they are, and of which days; empty where no word is shared.
 
     ``said`` are the sentences from which the words come, unless given the whole texts.
@@ -202,10 +225,14 @@ def heading(members: Sequence[Told], *, language: str | None, said: Sequence[str
     'Goat, hay (2 notes, 1970-01-01 to 1970-01-02):'
     """
     texts = [one.text for one in members] if said is None else list(said)
-    speakers = [word for name in {one.speaker for one in members if one.speaker} for word in name.split()]
+    speakers = [
+        word for name in {one.speaker for one in members if one.speaker} for word in name.split()
+    ]
     found = keywords(texts, [0] * len(texts), most=2 * _TOPICS, language=language, without=speakers)
     held = [frozenset(_WORDS.findall(text.lower())) for text in texts]
-    about = [word for word in (found[0] if found else ()) if sum(word in words for words in held) > 1][:_TOPICS]
+    about = [
+        word for word in (found[0] if found else ()) if sum(word in words for words in held) > 1
+    ][:_TOPICS]
     if not about:
         return ""
     first, last = (from_micros(when).date().isoformat() for when in _ends(members))
@@ -284,12 +311,18 @@ def words(state: State, rows: Ints, labels: Ints, count: int) -> list[tuple[str,
     for group, text in zip(groups.tolist(), texts, strict=True):
         low.setdefault(group, []).append(text.lower())
     return [
-        tuple([word for word in some if sum(word in text for text in low.get(group, ())) > 1][:_WORDS_OF_NAME])
+        tuple(
+            [word for word in some if sum(word in text for text in low.get(group, ())) > 1][
+                :_WORDS_OF_NAME
+            ]
+        )
         for group, some in enumerate(found)
     ]
 
 
-def named_by(state: State, number: int, about: tuple[str, ...], fresh: Collection[str], creator: str) -> str:
+def named_by(
+    state: State, number: int, about: tuple[str, ...], fresh: Collection[str], creator: str
+) -> str:
     """A name for the cluster ``number`` of a ``creator`` (or of everyone) that neither a node has nor is in ``fresh``.
 
     It holds a space, so that it cannot be taken for a word of a vocabulary.

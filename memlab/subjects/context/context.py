@@ -191,7 +191,9 @@ class Contexts:
             frame=injection.frame,
             left_out=injection.left_out
             if hits.off is None
-            else pl.DataFrame([(None, "all memories", hits.off)], schema=injection.left_out.schema, orient="row"),
+            else pl.DataFrame(
+                [(None, "all memories", hits.off)], schema=injection.left_out.schema, orient="row"
+            ),
             pack=pack.name,
             pack_hash=pack.hash,
             seed=self._core.seed,
@@ -232,7 +234,12 @@ _MEMORIES: dict[str, Any] = {
     "referenced": pl.Int64,
     "discovery": pl.Int64,
 }
-_FRAME: dict[str, Any] = {"metric": pl.String, "value": pl.Float64, "unit": pl.String, "about": pl.String}
+_FRAME: dict[str, Any] = {
+    "metric": pl.String,
+    "value": pl.Float64,
+    "unit": pl.String,
+    "about": pl.String,
+}
 
 
 @dataclass(frozen=True)
@@ -297,7 +304,10 @@ class Metrics(Displayed):
         return printable("\n".join(text_table(["metric", "value", "unit"], rows, left=(0, 2))))
 
     def _display(self) -> object:
-        rows = [(name, _number(value), unit, about) for name, value, unit, about in self.frame.iter_rows()]
+        rows = [
+            (name, _number(value), unit, about)
+            for name, value, unit, about in self.frame.iter_rows()
+        ]
         whole = table("What contexts were worth", ("metric", "value", "unit", ""), rows)
         heads = ("memory_id", "file", "what", "injected", "referenced")
         gotchas = table("", heads, self.gotchas.head(_MOST_SHOWN).select(heads).iter_rows())
@@ -311,12 +321,23 @@ def metrics_of(core: Core, *, since: Micros | None = None) -> Metrics:
     with core.reading() as state:
         journal = core.store.journal
         first = -(2**63) if since is None else since
-        logged = [e for e in journal.events(kinds=("inject",)) if e.at >= first and "searched" not in e.body]
+        logged = [
+            e
+            for e in journal.events(kinds=("inject",))
+            if e.at >= first and "searched" not in e.body
+        ]
         recalls = [event for event in journal.events(kinds=("recall",)) if event.at >= first]
         referenced = _referenced(journal.events(kinds=("feedback",)))
         injected = Counter(id for event in logged for id in event.body["ids"])
-        used = Counter(id for event in logged for id in event.body["ids"] if (event.body["decision"], id) in referenced)
-        contexts = pl.DataFrame([_context(event, referenced) for event in logged], schema=_CONTEXTS, orient="row")
+        used = Counter(
+            id
+            for event in logged
+            for id in event.body["ids"]
+            if (event.body["decision"], id) in referenced
+        )
+        contexts = pl.DataFrame(
+            [_context(event, referenced) for event in logged], schema=_CONTEXTS, orient="row"
+        )
         discovery = _Discovery(state)
         rows = [
             (
@@ -331,7 +352,9 @@ def metrics_of(core: Core, *, since: Micros | None = None) -> Metrics:
             for id, count in injected.items()
         ]
         memories = pl.DataFrame(rows, schema=_MEMORIES, orient="row")
-        memories = memories.sort("injected", "referenced", "memory_id", descending=[True, True, False])
+        memories = memories.sort(
+            "injected", "referenced", "memory_id", descending=[True, True, False]
+        )
         in_use = state.names["status"].among(RECALLABLE)
         if (seen := seen_rows(state)) is not None:
             in_use = in_use & np.isin(np.arange(len(state)), seen)
@@ -348,20 +371,50 @@ def metrics_of(core: Core, *, since: Micros | None = None) -> Metrics:
             [
                 ("contexts", len(logged), "count", "contexts that held something"),
                 ("searches", searches, "count", "recalls on demand beside them"),
-                ("injected", shown, "memories", "that contexts held, each as often as it was there"),
-                ("referenced", sum(used.values()), "memories", "of these, of which something was used"),
-                ("referenced-share", _share(sum(used.values()), shown), "share", "referenced of injected"),
+                (
+                    "injected",
+                    shown,
+                    "memories",
+                    "that contexts held, each as often as it was there",
+                ),
+                (
+                    "referenced",
+                    sum(used.values()),
+                    "memories",
+                    "of these, of which something was used",
+                ),
+                (
+                    "referenced-share",
+                    _share(sum(used.values()), shown),
+                    "share",
+                    "referenced of injected",
+                ),
                 ("tokens-injected", given, "tokens", "of all contexts"),
-                ("tokens-discovery", found, "tokens", "that finding out what was referenced took; none: unknown"),
+                (
+                    "tokens-discovery",
+                    found,
+                    "tokens",
+                    "that finding out what was referenced took; none: unknown",
+                ),
                 (
                     "tokens-saved",
                     None if found is None else found - given,
                     "tokens",
                     "discovery less injected; none: unknown, as nothing that was referenced came of turns kept here",
                 ),
-                ("coverage", _share(covered, count), "share", "of the memories in use that a context ever held"),
+                (
+                    "coverage",
+                    _share(covered, count),
+                    "share",
+                    "of the memories in use that a context ever held",
+                ),
                 ("memories", count, "memories", "in use"),
-                ("confidence", float(confidence.mean()) if count else None, "share", "mean of the memories in use"),
+                (
+                    "confidence",
+                    float(confidence.mean()) if count else None,
+                    "share",
+                    "mean of the memories in use",
+                ),
                 *_latencies(core.latencies),
             ],
             schema=_FRAME,
@@ -386,14 +439,25 @@ def _referenced(feedback: Iterable[Event]) -> set[tuple[int, int]]:
             stated[key] = helped
         elif helped:
             attributed.add(key)
-    return {key for key in attributed if key not in stated} | {key for key, helped in stated.items() if helped}
+    return {key for key in attributed if key not in stated} | {
+        key for key, helped in stated.items() if helped
+    }
 
 
 def _context(event: Event, referenced: set[tuple[int, int]]) -> tuple[Any, ...]:
     body = event.body
     helped = sum((body["decision"], id) in referenced for id in body["ids"])
     where = (body.get("agent"), body.get("project"), body.get("session"))
-    return (event.seq, event.at, body["decision"], *where, len(body["ids"]), helped, body["tokens"], body["budget"])
+    return (
+        event.seq,
+        event.at,
+        body["decision"],
+        *where,
+        len(body["ids"]),
+        helped,
+        body["tokens"],
+        body["budget"],
+    )
 
 
 class _Discovery:
@@ -416,7 +480,9 @@ class _Discovery:
         if context not in self._of:
             rows = np.flatnonzero(state.contexts.codes == context)
             turns = rows[self._turns[rows]]
-            said = np.array([count_tokens(text or "") for text in state.texts.take(turns)], dtype=np.int64)
+            said = np.array(
+                [count_tokens(text or "") for text in state.texts.take(turns)], dtype=np.int64
+            )
             self._of[context] = state.numbers["created"].values[turns], said, len(rows) - len(turns)
         created, said, shared = self._of[context]
         before = created <= state.numbers["created"].values[row]
@@ -426,7 +492,12 @@ class _Discovery:
 def _latencies(measured: Latencies) -> Iterator[tuple[str, float | None, str, str]]:
     for part in PARTS:
         typical, count = measured.typical(part)
-        yield f"latency-{part}", typical, "ms", f"median of the last {count:,} calls of this process"
+        yield (
+            f"latency-{part}",
+            typical,
+            "ms",
+            f"median of the last {count:,} calls of this process",
+        )
 
 
 def _share(part: float, whole: float) -> float | None:

@@ -27,10 +27,22 @@ EXTENSION = Extension(
             "lab.context asks it last, of all that was scored.",
             inputs=(
                 Input("tier", "num", "1: always there, 2: for the task at hand, 3: asked for"),
-                Input("role", "str", "the role of the agent that the prompt is for: coder, where agent:coder asks"),
+                Input(
+                    "role",
+                    "str",
+                    "the role of the agent that the prompt is for: coder, where agent:coder asks",
+                ),
                 Input("in-task", "bool", "the task names one of its files, or the folder of one"),
-                Input("called", "bool", "the task calls it up by a trigger, a file, a module or an entity"),
-                Input("elsewhere", "bool", "the task names files or modules, and none of its files is theirs"),
+                Input(
+                    "called",
+                    "bool",
+                    "the task calls it up by a trigger, a file, a module or an entity",
+                ),
+                Input(
+                    "elsewhere",
+                    "bool",
+                    "the task names files or modules, and none of its files is theirs",
+                ),
                 Input(
                     "injected",
                     "bool",

@@ -29,13 +29,30 @@ from memlab.kernel.base.display import clip
 from memlab.kernel.hooks import hooks
 from memlab.kernel.index import best
 from memlab.kernel.policies import Pack
-from memlab.kernel.recall import Candidates, Chosen, Column, Question, QuestionFeatures, Ranking, Selection, columns
+from memlab.kernel.recall import (
+    Candidates,
+    Chosen,
+    Column,
+    Question,
+    QuestionFeatures,
+    Ranking,
+    Selection,
+    columns,
+)
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.slates import Slate
 from memlab.kernel.state import State
 from memlab.kernel.verbs.fact_rows import entities_of
 from memlab.kernel.verbs.recalling.injected import Injected
-from memlab.subjects.context.writing import LEAST, Entry, Sheet, entry_of, fitted, marks_among, quoted
+from memlab.subjects.context.writing import (
+    LEAST,
+    Entry,
+    Sheet,
+    entry_of,
+    fitted,
+    marks_among,
+    quoted,
+)
 from memlab.subjects.fact_rows import facts_of, held_at, with_status
 from memlab.subjects.reading.tags import file_subject
 
@@ -92,7 +109,11 @@ class FileNames:
         if "/" not in piece:
             return list(self._parts.get(piece, ()))
         folder, _, last = piece.rpartition("/")
-        same = [path for path in self._parts.get(last, ()) if _ends(piece, path) or f"/{piece}/" in f"/{path}"]
+        same = [
+            path
+            for path in self._parts.get(last, ())
+            if _ends(piece, path) or f"/{piece}/" in f"/{path}"
+        ]
         beside = [
             path
             for path in self._parts.get(folder.rpartition("/")[2], ())
@@ -182,10 +203,14 @@ class Injection:
         self._days = bool(pack.settings["context-days"])
         mapped = question.project is not None and question.filters.without is not None
         self._words = project_map(state, question.project or "") if mapped else None
-        self._spoken_of = [] if self._words is None else self._words.find(question.text, limit=_MOST_MODULES)
+        self._spoken_of = (
+            [] if self._words is None else self._words.find(question.text, limit=_MOST_MODULES)
+        )
         self._agent = question.filters.viewer
         known = state.projection(Injected)
-        self._before = frozenset(known.ids(agent=self._agent, project=question.project, session=question.session))
+        self._before = frozenset(
+            known.ids(agent=self._agent, project=question.project, session=question.session)
+        )
         return self
 
     def named(self, asked: QuestionFeatures) -> Rows:
@@ -195,24 +220,39 @@ class Injection:
         named = self._files.named(self._state, self._question.text, asked.words.stop_words)
         if self._words is not None and self._question.project is not None:
             spoken_of = [one.module for one in self._spoken_of]
-            named = np.union1d(named, self._words.rows(self._state, self._question.project, spoken_of))
+            named = np.union1d(
+                named, self._words.rows(self._state, self._question.project, spoken_of)
+            )
         self._of_task = named
         self._in_task = self._nearest(asked, asked.population.among(named))
         self._called = dict.fromkeys((triggered + 1).tolist(), "trigger")
-        self._called |= {id: "file" for id in (self._in_task + 1).tolist() if id not in self._called}
+        self._called |= {
+            id: "file" for id in (self._in_task + 1).tolist() if id not in self._called
+        }
         for name, rows in self._of_entities(asked):
-            self._called |= {id: f"entity {name}" for id in (rows + 1).tolist() if id not in self._called}
-        return np.unique(np.concatenate([self._always, np.array(list(self._called), dtype=np.int64) - 1]))
+            self._called |= {
+                id: f"entity {name}" for id in (rows + 1).tolist() if id not in self._called
+            }
+        return np.unique(
+            np.concatenate([self._always, np.array(list(self._called), dtype=np.int64) - 1])
+        )
 
     def _of_tier_1(self, asked: QuestionFeatures) -> Rows:
         state, population = self._state, asked.population
         pinned = state.numbers["pinned"].values == 1
-        wanted = pinned | state.names["kind"].among(str(self._pack.settings["always-kinds"]).split())
+        wanted = pinned | state.names["kind"].among(
+            str(self._pack.settings["always-kinds"]).split()
+        )
         rows = population.among(np.flatnonzero(wanted))
         return self._nearest(asked, rows, before=pinned[rows], key=("always", asked.population.key))
 
     def _nearest(
-        self, asked: QuestionFeatures, rows: Rows, *, before: Flags | None = None, key: Hashable | None = None
+        self,
+        asked: QuestionFeatures,
+        rows: Rows,
+        *,
+        before: Flags | None = None,
+        key: Hashable | None = None,
     ) -> Rows:
         """The nearest of these rows to the task, ascending; those that stand ``before`` are nearer than others.
 
@@ -228,19 +268,30 @@ class Injection:
         entities = entities_of(self._state)
         if not len(entities):
             return
-        words = [word for word in self._question.text.replace("'s ", " ").split() if any(map(str.isalnum, word))]
+        words = [
+            word
+            for word in self._question.text.replace("'s ", " ").split()
+            if any(map(str.isalnum, word))
+        ]
         words = [word.strip(".,;:!?\"'()[]{}<>") for word in words]
         found: set[int] = set()
         for start in range(len(words)):
             for stop in range(start + 1, min(start + _LONGEST_NAME, len(words)) + 1):
                 name = " ".join(words[start:stop])
-                known = None if not name or name.lower() in asked.words.stop_words else entities.number(name)
+                known = (
+                    None
+                    if not name or name.lower() in asked.words.stop_words
+                    else entities.number(name)
+                )
                 if known is None or known in found:
                     continue
                 found.add(known)
                 called = entities.entries[known].name
                 rows = asked.population.among(facts_of(self._state, subject=called))
-                rows = rows[with_status(self._state, rows, RECALLABLE) & held_at(self._state, rows, asked.at)]
+                rows = rows[
+                    with_status(self._state, rows, RECALLABLE)
+                    & held_at(self._state, rows, asked.at)
+                ]
                 if len(rows):
                     yield called, self._nearest(asked, rows)
 
@@ -263,13 +314,20 @@ class Injection:
         called = fresh & np.array([id in self._called for id in ids], dtype=np.bool_)
         share = tiers[1] / max(tiers[1] + tiers[2], 1)
         mapped, described = self._write_map(tiers)
-        first = self._plan(always & (one > 0), one, 1, room=min(4 * tiers[1] - mapped, int(self.sheet.free * share)))
+        first = self._plan(
+            always & (one > 0),
+            one,
+            1,
+            room=min(4 * tiers[1] - mapped, int(self.sheet.free * share)),
+        )
         self._room = min(4 * tiers[2] - described, max(self.sheet.free, 0))
         called[first] = False
         first += self._plan(called & (two > 0), two, 2, room=self._room // 2)
         called[first] = False
         first += self._plan(called & (two <= 0) & (three > 0), three, 3, room=self.sheet.free // 2)
-        self._room -= sum(self._planned[ids[place]].entry.size for place in first if self._tier(ids[place]) == 2)
+        self._room -= sum(
+            self._planned[ids[place]].entry.size for place in first if self._tier(ids[place]) == 2
+        )
         wanted = fresh & ((two > 0) | (three > 0))
         wanted[first] = False
         order = ranking.order[wanted[ranking.order]]
@@ -288,10 +346,16 @@ class Injection:
             "tier": lambda: np.full(count, float(tier)),
             "role": lambda: np.array([agent.rpartition(":")[2]] * count, dtype=object),
             "in-task": lambda: np.isin(pool.rows, self._in_task),
-            "called": lambda: np.array([row + 1 in self._called for row in pool.rows.tolist()], dtype=np.bool_),
+            "called": lambda: np.array(
+                [row + 1 in self._called for row in pool.rows.tolist()], dtype=np.bool_
+            ),
             "elsewhere": lambda: self._elsewhere(pool.rows),
-            "injected": lambda: np.array([row + 1 in self._before for row in pool.rows.tolist()], dtype=np.bool_),
-            "tokens": lambda: np.array([self._tokens(row) for row in pool.rows.tolist()], dtype=np.float64),
+            "injected": lambda: np.array(
+                [row + 1 in self._before for row in pool.rows.tolist()], dtype=np.bool_
+            ),
+            "tokens": lambda: np.array(
+                [self._tokens(row) for row in pool.rows.tolist()], dtype=np.float64
+            ),
             "budget": lambda: np.full(count, float(budget)),
             "rank": lambda: self._ranks.astype(np.float64),
             "score": lambda: self._scores,
@@ -306,7 +370,9 @@ class Injection:
         if not len(self._of_task) and not self._spoken_of:
             return np.zeros(len(rows), dtype=np.bool_)
         files = self._state.lists["files"]
-        filled = np.fromiter((bool(files.at(row)) for row in rows.tolist()), dtype=np.bool_, count=len(rows))
+        filled = np.fromiter(
+            (bool(files.at(row)) for row in rows.tolist()), dtype=np.bool_, count=len(rows)
+        )
         return filled & ~np.isin(rows, self._of_task)
 
     def _tokens(self, row: int) -> float:
@@ -344,13 +410,19 @@ class Injection:
         if self._words is None:
             return 0, 0
         names = ", ".join(quoted(name) for name in self._words.modules)
-        mapped = self._fit(f"Modules of {quoted(self._question.project or '')}: {names}", tiers[1] // 4)
+        mapped = self._fit(
+            f"Modules of {quoted(self._question.project or '')}: {names}", tiers[1] // 4
+        )
         described = 0
         for one in self._spoken_of:
             parts = [f"{quoted(one.module)}: {quoted(one.known['description'])}".rstrip(":. ")]
             parts += [
                 f"{name} {', '.join(map(quoted, one.known[kept][:_MOST_FILES]))}"
-                for name, kept in (("files", "files"), ("tests", "tests"), ("imports", "depends_on"))
+                for name, kept in (
+                    ("files", "files"),
+                    ("tests", "tests"),
+                    ("imports", "depends_on"),
+                )
                 if one.known[kept]
             ]
             if size := self._fit("; ".join(parts), tiers[2] // (4 * len(self._spoken_of))):
@@ -432,7 +504,11 @@ class Injection:
         left_out = {id: why for id, why in self._left.items() if id not in self._planned}
         texts = self._state.texts.take(np.array(list(left_out), dtype=np.int64) - 1)
         self.left_out = pl.DataFrame(
-            {"memory_id": list(left_out), "what": list(map(clip, texts)), "why": list(left_out.values())},
+            {
+                "memory_id": list(left_out),
+                "what": list(map(clip, texts)),
+                "why": list(left_out.values()),
+            },
             schema=_LEFT_OUT,
         )
 
@@ -444,8 +520,18 @@ class Injection:
             return {}
         question = self._question
         where = {"agent": self._agent, "project": question.project, "session": question.session}
-        said = {"ids": self.frame["memory_id"].to_list(), "tokens": self.sheet.tokens, "budget": self._budget}
-        return {"inject": {"decision": decision, **said, **{name: one for name, one in where.items() if one}}}
+        said = {
+            "ids": self.frame["memory_id"].to_list(),
+            "tokens": self.sheet.tokens,
+            "budget": self._budget,
+        }
+        return {
+            "inject": {
+                "decision": decision,
+                **said,
+                **{name: one for name, one in where.items() if one},
+            }
+        }
 
 
 class Part(Protocol):

@@ -41,7 +41,16 @@ _STATED, _CONCLUDED, _REMEMBERED = 0.95, 0.6, 0.8
 """The most that a model's own confidence counts for: a fact in the user's words, one in its own words, a memory."""
 
 _FACTS = ("personal", "preference", "goal", "trait", "fact")
-_MEMORIES = ("observation", "event", "feeling", "learning", "preference", "correction", "negative", "procedure")
+_MEMORIES = (
+    "observation",
+    "event",
+    "feeling",
+    "learning",
+    "preference",
+    "correction",
+    "negative",
+    "procedure",
+)
 _NAMES = {"i": USER, "me": USER, "we": TEAM}
 
 _MARKS = str.maketrans("\u2019\u2018\u201c\u201d\u2013\u2014", "''\"\"--")
@@ -98,8 +107,15 @@ def asked(
     ``before`` is what was said just before. ModelError where there is no answer, or one of another form.
     """
     message, before = replace(message, text=message.text[:LONGEST]), before[-_BEFORE:]
-    said = {"role": message.role, "speaker": message.speaker, "before": before, "message": message.text}
-    answer: _Answer = model.ask(_instructions(), msgspec.json.encode(said).decode(), schema=_SCHEMA, read=_read)
+    said = {
+        "role": message.role,
+        "speaker": message.speaker,
+        "before": before,
+        "message": message.text,
+    }
+    answer: _Answer = model.ask(
+        _instructions(), msgspec.json.encode(said).decode(), schema=_SCHEMA, read=_read
+    )
     words = _plain(f"{message.text} {before} {message.speaker or ''}")
     taking = _Taking(Heard(message, number, where), words, f"model {model.name}")
     found: dict[tuple[object, ...], Proposed] = {}
@@ -128,13 +144,18 @@ class _Taking:
 
     def fact(self, one: _Fact) -> Proposed:
         """A fact as it is proposed; its confidence is low where the value is not in the words of the user."""
-        subject, value = _subject(_line(one.subject, _LONGEST_NAME)), _line(one.object, _LONGEST_VALUE)
+        subject, value = (
+            _subject(_line(one.subject, _LONGEST_NAME)),
+            _line(one.object, _LONGEST_VALUE),
+        )
         predicate = predicate_of(_line(one.predicate, _LONGEST_NAME))
         start, stop = self._place(one.quote, one.kind, _FACTS, one.confidence)
         if not _plain(subject) - {USER, TEAM} <= self.words:
             raise _Dropped("a subject that nobody names")
         message = self.heard.message
-        own = message.role == "user" and set(words_of(value)) <= set(words_of(message.text[start:stop]))
+        own = message.role == "user" and set(words_of(value)) <= set(
+            words_of(message.text[start:stop])
+        )
         sure = min(one.confidence, _STATED if own else _CONCLUDED)
         fact = Fact(subject, predicate, value, one.entity, one.kind, sure, start, stop)
         provenance = provenance_of("user", ()) if own else "inferred"
@@ -144,10 +165,16 @@ class _Taking:
         """A memory as it is proposed, in the model's words."""
         text = shorten(_line(one.text, _LONGEST_TEXT), MOST_TOKENS)
         place = self._place(one.quote, one.kind, _MEMORIES, one.confidence)
-        more = {"kind": one.kind, "confidence": min(one.confidence, _REMEMBERED), "provenance": "extracted"}
+        more = {
+            "kind": one.kind,
+            "confidence": min(one.confidence, _REMEMBERED),
+            "provenance": "extracted",
+        }
         return self.heard.memory(self.rule, text, more, place)
 
-    def _place(self, quote: str, kind: str, kinds: tuple[str, ...], confidence: float) -> tuple[int, int]:
+    def _place(
+        self, quote: str, kind: str, kinds: tuple[str, ...], confidence: float
+    ) -> tuple[int, int]:
         """Where a quotation stands in the message."""
         if kind not in kinds:
             raise _Dropped("a kind that was not offered")
@@ -162,7 +189,9 @@ class _Taking:
 def _subject(name: str) -> str:
     """A subject as the rules call it: user, user's sister, team, or a name as it is."""
     name = re.sub(r"^the\s", "", name, flags=re.IGNORECASE)
-    name = re.sub(rf"^(?:{USER}|{TEAM})\b", lambda found: found[0].lower(), name, flags=re.IGNORECASE)
+    name = re.sub(
+        rf"^(?:{USER}|{TEAM})\b", lambda found: found[0].lower(), name, flags=re.IGNORECASE
+    )
     return _NAMES.get(name.casefold(), name)
 
 
@@ -182,10 +211,14 @@ def quoted_at(quote: str, text: str) -> tuple[int, int] | None:
     at = flat.find(wanted)
     while at >= 0:
         end = at + len(wanted)
-        within = (at > 0 and flat[at - 1 : at + 1].isalnum()) or (end < len(flat) and flat[end - 1 : end + 1].isalnum())
+        within = (at > 0 and flat[at - 1 : at + 1].isalnum()) or (
+            end < len(flat) and flat[end - 1 : end + 1].isalnum()
+        )
         if not within:  # whole words: an "a" stands in every message
             first, last = (bisect_right(starts, place) - 1 for place in (at, end - 1))
-            return words[first].start() + at - starts[first], words[last].start() + end - starts[last]
+            return words[first].start() + at - starts[first], words[last].start() + end - starts[
+                last
+            ]
         at = flat.find(wanted, at + 1)
     return None
 
@@ -222,7 +255,12 @@ def _instructions() -> str:
 
 def _objects(**properties: Any) -> dict[str, Any]:
     """A schema for a list of objects with all of these properties and no other."""
-    one = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    one = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
     return {"type": "array", "items": one}
 
 

@@ -24,7 +24,9 @@ _PRONOUNS = frozenset(["i", "we", "you", "he", "she", "it", "they", "this", "tha
 _PARTICIPLES = ("become", "gone")
 """Beginnings that need "have" before them."""
 _OWNERS = ("my", "our")
-_UNITS = frozenset(["percent", "minutes", "hours", "days", "weeks", "months", "km", "miles", "degrees", "times"])
+_UNITS = frozenset(
+    ["percent", "minutes", "hours", "days", "weeks", "months", "km", "miles", "degrees", "times"]
+)
 _ALONE = frozenset(["broke up", "split up", "separated", "graduated", "retired", "divorced"])
 _WITH = {
     "engaged to": "is-engaged-to",
@@ -51,7 +53,11 @@ def changes_in(said: Said, place: int) -> Iterator[Fact]:
     if place >= len(said):
         return
     low = said.low(place)
-    if low in _OWNERS or _gone_at(said, place + 1) is not None or _gone_at(said, place + 2) is not None:
+    if (
+        low in _OWNERS
+        or _gone_at(said, place + 1) is not None
+        or _gone_at(said, place + 2) is not None
+    ):
         yield from _of_what_is_had(said, place)
     if low not in ("i", "we"):
         return
@@ -63,7 +69,14 @@ def changes_in(said: Said, place: int) -> Iterator[Fact]:
 
 
 def _change(
-    start: int, stop: int, predicate: str, value: str, *, of: str = USER, entity: bool = False, text: str | None = None
+    start: int,
+    stop: int,
+    predicate: str,
+    value: str,
+    *,
+    of: str = USER,
+    entity: bool = False,
+    text: str | None = None,
 ) -> Fact:
     return Fact(of, predicate, value, entity, "personal", SURE, start, stop, text)
 
@@ -80,7 +93,9 @@ def _past_helpers(said: Said, at: int) -> int:
 def _no_longer(said: Said, at: int, start: int) -> Iterator[Fact]:
     """ "I no longer work at Acme", "I don't drink coffee anymore", "I'm not a student any more"."""
     lows, size = said.lows, len(said)
-    tail = next((n for n in (2, 1) if " ".join(lows[-n:]) in _words("anymore") and "not" in lows), 0)
+    tail = next(
+        (n for n in (2, 1) if " ".join(lows[-n:]) in _words("anymore") and "not" in lows), 0
+    )
     tail = 0 if " ".join(lows[-2:]) == "these days" else tail
     longer = any(lows[place : place + 2] == ["no", "longer"] for place in range(at, size - 1))
     if not tail and not longer:
@@ -106,11 +121,15 @@ def _post(said: Said, at: int, start: int) -> Iterator[Fact]:
     how = next((how for how in ("as", "at") if said.length_of(at, _lifecycle("posts")[how])), None)
     if how is None:
         return
-    value = said.value(at + said.length_of(at, _lifecycle("posts")[how]), "job" if how == "as" else "work")
+    value = said.value(
+        at + said.length_of(at, _lifecycle("posts")[how]), "job" if how == "as" else "work"
+    )
     if value is None:
         return
     post = how == "as"
-    yield _change(start, value.stop, "works-as" if post else "works-at", value.text, entity=not post)
+    yield _change(
+        start, value.stop, "works-as" if post else "works-at", value.text, entity=not post
+    )
     after = said.after(at, value.stop)
     if post and said.low(after) in ("at", "for"):
         firm = said.value(after + 1, "work")
@@ -146,13 +165,17 @@ def _state(said: Said, at: int, start: int) -> Iterator[Fact]:
         person = said.value(last + 1, "person")
         predicate = _WITH.get(f"{state} {follows}")
         if predicate is not None and person is not None:
-            yield _change(start, person.stop, predicate, person.text, entity=said.is_capital(last + 1))
+            yield _change(
+                start, person.stop, predicate, person.text, entity=said.is_capital(last + 1)
+            )
             return
     if first == at and state not in _ALONE:
         return
     stop = said.words[last - 1].stop
     if state in ("broke up", "split up"):
-        yield _change(start, stop, "relationship", state, text=f"{{subject}} {state} with their partner")
+        yield _change(
+            start, stop, "relationship", state, text=f"{{subject}} {state} with their partner"
+        )
     else:
         yield _change(start, stop, "has" if state == "graduated" else "is", state)
 
@@ -180,7 +203,9 @@ def _ended(said: Said, at: int, start: int) -> Iterator[Fact]:
     predicate, sort = _lifecycle("endings")[verb]
     after = at + len(verb.split())
     value = said.value(after, sort)
-    if value is None or not _tells_what(said.low(after), predicate, value.text, said.is_capital(after)):
+    if value is None or not _tells_what(
+        said.low(after), predicate, value.text, said.is_capital(after)
+    ):
         return
     yield _change(start, value.stop, predicate, value.text)
     follows = said.after(after, value.stop)
@@ -199,10 +224,18 @@ def _tells_what(first: str, predicate: str, value: str, named: bool) -> bool:
         return names_what or (predicate == "dropped" and named)
     if predicate == "left":
         classes = _lifecycle("classes")
-        people = {*classes["work"]["words"], *classes["partner"]["words"], *classes["study"]["words"]}
+        people = {
+            *classes["work"]["words"],
+            *classes["partner"]["words"],
+            *classes["study"]["words"],
+        }
         return named or (first == "my" and bool(words & people))
     if predicate in ("quit", "stopped", "gave-up"):
-        return first not in ("on", "at", "by", "for", "and") and value.lower() not in ("hope", "trying", "early")
+        return first not in ("on", "at", "by", "for", "and") and value.lower() not in (
+            "hope",
+            "trying",
+            "early",
+        )
     return owned or named or predicate != "sold"
 
 
@@ -242,7 +275,9 @@ def _of_what_is_had(said: Said, place: int) -> Iterator[Fact]:
         stop = said.words[last + len(gone.split()) - 1].stop
         what, gone = said.written(first, verb), gone.removeprefix("has ")
         if owned:
-            yield _change(start, stop, "lost", f"their {what}", text=f"{{possessive}} {what} {gone}")
+            yield _change(
+                start, stop, "lost", f"their {what}", text=f"{{possessive}} {what} {gone}"
+            )
         else:
             yield _change(start, stop, "is", "gone", of=what, text=f"{what} {gone}")
         return
@@ -254,9 +289,16 @@ def _parted(said: Said, place: int, start: int) -> Iterator[Fact]:
     """ "My girlfriend left me", "my girlfriend and I broke up" (whose second half is read by itself)."""
     lows = said.lows[place + 2 : place + 5]
     at = int(bool(lows) and said.is_capital(place + 2))
-    if lows[at : at + 2] in (["left", "me"], ["dumped", "me"]) or lows[at : at + 4] == ["broke", "up", "with", "me"]:
+    if lows[at : at + 2] in (["left", "me"], ["dumped", "me"]) or lows[at : at + 4] == [
+        "broke",
+        "up",
+        "with",
+        "me",
+    ]:
         stop = said.words[min(place + 2 + at + len(lows[at:]) - 1, len(said) - 1)].stop
-        yield _change(start, stop, "relationship", "broke up", text="{subject} broke up with their partner")
+        yield _change(
+            start, stop, "relationship", "broke up", text="{subject} broke up with their partner"
+        )
 
 
 def _lifecycle(name: str) -> Any:
@@ -280,4 +322,6 @@ def _states() -> frozenset[str]:
 
 @cache
 def _plain_states() -> frozenset[str]:
-    return frozenset(state for state in _states() if not state.startswith(("a ", "in a ")) and state != "dating")
+    return frozenset(
+        state for state in _states() if not state.startswith(("a ", "in a ")) and state != "dating"
+    )

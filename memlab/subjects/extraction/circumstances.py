@@ -18,7 +18,15 @@ from memlab.kernel.english import holds, lexicon, padded, phrases, vocabulary, w
 from memlab.subjects.extraction.clause import DOUBTFUL, LOWEST, TEAM, USER, Fact
 from memlab.subjects.reading.sentences import code_lines
 
-__all__ = ["Setting", "begins_a_role", "confidence_of", "kept_of", "roles_played", "setting_of", "signs_of"]
+__all__ = [
+    "Setting",
+    "begins_a_role",
+    "confidence_of",
+    "kept_of",
+    "roles_played",
+    "setting_of",
+    "signs_of",
+]
 
 
 _HEAD, _TAIL = 600, 300
@@ -106,8 +114,10 @@ def setting_of(text: str, *, played: bool = False) -> Setting:
         text,
         played or holds(low, phrases("circumstances", "roles")),
         holds(low, phrases("circumstances", "personas")),
-        holds(low, phrases("circumstances", "material")) or len(_TIMES.findall(text)) >= _FEWEST_TIMES,
-        holds(low, phrases("circumstances", "orders")) and holds(low, phrases("circumstances", "texts")),
+        holds(low, phrases("circumstances", "material"))
+        or len(_TIMES.findall(text)) >= _FEWEST_TIMES,
+        holds(low, phrases("circumstances", "orders"))
+        and holds(low, phrases("circumstances", "texts")),
         lines >= _FEWEST_CODE_LINES,
     )
 
@@ -122,7 +132,9 @@ def roles_played(messages: Sequence[Message]) -> frozenset[int]:
     if any(message.speaker is not None for message in messages):
         return frozenset()
     numbers: Iterable[int] = (
-        number for number, message in enumerate(messages) if message.role == "user" and begins_a_role(message.text)
+        number
+        for number, message in enumerate(messages)
+        if message.role == "user" and begins_a_role(message.text)
     )
     first = next(iter(numbers), len(messages))
     return frozenset(range(first, len(messages)))
@@ -211,12 +223,16 @@ def signs_of(fact: Fact, setting: Setting, *, answered: bool = False) -> tuple[s
     thing = fact.kind == "fact"
     if brief:
         of_others = "thing-in-brief" if thing else "person-in-brief"
-        return signs if fact.confidence <= DOUBTFUL else (*signs, of_others)  # a doubtful one is as low already
+        return (
+            signs if fact.confidence <= DOUBTFUL else (*signs, of_others)
+        )  # a doubtful one is as low already
     known = "named" if _MARKED.search(fact.subject) else "unnamed"
     return (*signs, known, "thing") if thing else (*signs, known)
 
 
-def kept_of(facts: Iterable[Fact], setting: Setting | None, *, answered: bool = False) -> list[Fact]:
+def kept_of(
+    facts: Iterable[Fact], setting: Setting | None, *, answered: bool = False
+) -> list[Fact]:
     """Return the facts with their confidence under the circumstances, without those below the floor.
 
     The odds of the rule's share are multiplied with the weight of each sign.
@@ -236,7 +252,11 @@ def kept_of(facts: Iterable[Fact], setting: Setting | None, *, answered: bool = 
     kept = []
     for fact in facts:
         signs = signs_of(fact, setting, answered=answered)
-        odds = fact.confidence / (1 - fact.confidence) * math.prod(weights.get(sign, 1.0) for sign in signs)
+        odds = (
+            fact.confidence
+            / (1 - fact.confidence)
+            * math.prod(weights.get(sign, 1.0) for sign in signs)
+        )
         sure = round(odds / (1 + odds), 3)
         if sure >= LOWEST:
             kept.append(replace(fact, confidence=sure))
@@ -248,7 +268,9 @@ def _says_little(value: str) -> bool:
     words = words_of(value)
     content = [word for word in words if word not in _plain() and len(word) > 1]
     return (
-        not content and not any(word.isdigit() for word in words) if len(words) < _SEVERAL_WORDS else len(content) <= 1
+        not content and not any(word.isdigit() for word in words)
+        if len(words) < _SEVERAL_WORDS
+        else len(content) <= 1
     )
 
 

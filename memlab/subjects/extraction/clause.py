@@ -67,7 +67,9 @@ _SEVERAL = frozenset(("people", "children", "men", "women", "folks"))
 _OF_STUDENTS = ("student", "major", "minor")
 _WITHOUT_A_VERB = ("place", "work", "is", "job", "subject-matter")
 _DATED = ("place", "work", "job", "is")
-_SENTENCES = frozenset(("that's", "who's", "it's", "i'm", "i've", "i'll", "im", "ive", "theyre", "dont", "youre"))
+_SENTENCES = frozenset(
+    ("that's", "who's", "it's", "i'm", "i've", "i'll", "im", "ive", "theyre", "dont", "youre")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +213,12 @@ class Said:
         """
         for place in self.past_adverbs(at):
             found = self._form(own, (), place)
-            if found is None and self.low(place) in ("am", "is", "have", "has"):  # I'm now living in
+            if found is None and self.low(place) in (
+                "am",
+                "is",
+                "have",
+                "has",
+            ):  # I'm now living in
                 past = next((one for one in self.past_adverbs(place + 1) if one > place + 1), None)
                 found = None if past is None else self._form(own, (self.lows[place],), past)
             if found is not None:
@@ -228,7 +235,9 @@ class Said:
 
     def is_something(self, at: int) -> bool:
         """Return whether "is" and something after it stand at a place, past adverbs."""
-        return any(self.lows[place] == "is" and place + 1 < len(self) for place in self.past_adverbs(at))
+        return any(
+            self.lows[place] == "is" and place + 1 < len(self) for place in self.past_adverbs(at)
+        )
 
     # -- values -----------------------------------------------------------------------------------------------
 
@@ -247,11 +256,18 @@ class Said:
             return None
         lows = lows[: _end_at_tails(lows)]
         lows = lows[: self._end_at_second_verb(at, lows, sort)]
-        if not lows or len(lows) > _MOST_OF_A_VALUE or self._refers_outside(at, lows) or _is_empty(lows):
+        if (
+            not lows
+            or len(lows) > _MOST_OF_A_VALUE
+            or self._refers_outside(at, lows)
+            or _is_empty(lows)
+        ):
             return None
         stop = self.words[at + len(lows) - 1].stop
         said = " ".join(self.text[self.words[at].start : stop].split())
-        said = " ".join(table("possessives").get(word.lower(), word) for word in bare(said).split(" "))
+        said = " ".join(
+            table("possessives").get(word.lower(), word) for word in bare(said).split(" ")
+        )
         fits = said and len(said) <= _LONGEST_VALUE and any(map(str.isalnum, said))
         return ClauseValue(said, stop) if fits else None
 
@@ -267,7 +283,11 @@ class Said:
         low = self.low(at)
         if low in table("traits") or self.phrase(at, at + 2) in table("traits"):
             return True
-        return self.is_capital(at) and len(low) > 4 and low.endswith(tuple(table("nationality-endings")))
+        return (
+            self.is_capital(at)
+            and len(low) > 4
+            and low.endswith(tuple(table("nationality-endings")))
+        )
 
     def is_first_of_two(self, value: ClauseValue) -> bool:
         """Return whether a value ends with the first adjective of several: "self-directed, independent learning"."""
@@ -275,7 +295,9 @@ class Said:
         last = value.text.rsplit(" ", 1)[-1]
         if found is None or last[:1].isupper():
             return False
-        goes_on = table("subjects") | table("openers") | table("inverted-verbs") | table("after-comma")
+        goes_on = (
+            table("subjects") | table("openers") | table("inverted-verbs") | table("after-comma")
+        )
         listed = found["word"].lower() in goes_on or found["word"][0].isupper()
         return not listed and not last.lower().endswith("s")
 
@@ -302,7 +324,9 @@ class Said:
         for place, low in enumerate(lows):
             if low not in table("third-pronouns"):
                 continue
-            named = any(self.is_capital(at + one) or lows[one] in table("relations") for one in range(place))
+            named = any(
+                self.is_capital(at + one) or lows[one] in table("relations") for one in range(place)
+            )
             if low in _OF_SEVERAL:
                 named = named or any(one.endswith("s") or one in _SEVERAL for one in lows[:place])
             if not named:
@@ -313,7 +337,10 @@ class Said:
 @cache
 def _forms(own: bool) -> dict[tuple[str, ...], str]:
     """From the words of a verb to its form of oneself. One thing "is written", several are."""
-    return {tuple((verb if own else other).split()): verb for verb, (other, *_) in table("verbs").items()}
+    return {
+        tuple((verb if own else other).split()): verb
+        for verb, (other, *_) in table("verbs").items()
+    }
 
 
 @cache
@@ -326,7 +353,9 @@ def _end_at_stops(lows: list[str], sort: str) -> int:
     end = len(lows)
     for size in (1, 2, 3):
         phrases = (" ".join(lows[place : place + size]) for place in range(1, end))
-        end = next((place for place, phrase in enumerate(phrases, 1) if phrase in _stops(sort)), end)
+        end = next(
+            (place for place, phrase in enumerate(phrases, 1) if phrase in _stops(sort)), end
+        )
     return end
 
 
@@ -337,7 +366,9 @@ def _end_at_date(lows: list[str], sort: str) -> int:
     for place in range(1, len(lows) - 1):
         first, last = lows[place + 1], lows[place + 1 : place + 3][-1]
         if lows[place] in ("in", "on", "around", "during") and (
-            _is_date(first) or _YEAR.fullmatch(first) or (first in ("early", "late", "mid", "the") and _is_date(last))
+            _is_date(first)
+            or _YEAR.fullmatch(first)
+            or (first in ("early", "late", "mid", "the") and _is_date(last))
         ):
             return place
     return len(lows)
@@ -359,7 +390,11 @@ def _end_at_tails(lows: list[str]) -> int:
     """End before what belongs to the moment of speaking: "these days", "though"."""
     end = len(lows)
     while end:
-        fits = (size for size in (3, 2, 1) if end > size and " ".join(lows[end - size : end]) in table("tails"))
+        fits = (
+            size
+            for size in (3, 2, 1)
+            if end > size and " ".join(lows[end - size : end]) in table("tails")
+        )
         size = next(fits, 0) or int(end > 1 and _LAUGHTER.fullmatch(lows[end - 1]) is not None)
         if not size:
             break
@@ -369,16 +404,22 @@ def _end_at_tails(lows: list[str]) -> int:
 
 def _compares(lows: list[str]) -> bool:
     """Return whether an activity is compared with nothing that is named: "eating more"."""
-    return lows[-1] in ("more", "better", "less", "worse") and (lows[0] == "to" or lows[0].endswith("ing"))
+    return lows[-1] in ("more", "better", "less", "worse") and (
+        lows[0] == "to" or lows[0].endswith("ing")
+    )
 
 
 def _is_empty(lows: list[str]) -> bool:
     """Return whether a value points at the moment, or says nothing."""
     if lows == ["to"] or lows[0] == "like" or lows[0] in table("deictic"):
         return True
-    alone = {low for low, after in zip(lows, [*lows[1:], ""], strict=True) if after not in table("spans")}
+    alone = {
+        low for low, after in zip(lows, [*lows[1:], ""], strict=True) if after not in table("spans")
+    }
     first = lows[: 3 if lows[0] in ARTICLES else 2]
-    return not table("deictic-anywhere").isdisjoint(alone) or not table("empty-values").isdisjoint(first)
+    return not table("deictic-anywhere").isdisjoint(alone) or not table("empty-values").isdisjoint(
+        first
+    )
 
 
 def _names_a_role(low: str) -> bool:
@@ -390,7 +431,12 @@ def lasts(plan: str, *, said_to_someone: bool) -> bool:
     """Return whether a plan, wish or attempt is one of life, and no request or step of a task."""
     words = [word for word in plan.lower().split() if word not in table("adverbs")]
     if not words or words[0] not in table("life-verbs"):
-        return said_to_someone and bool(words) and words[0] not in table("asking-verbs") and len(words) > 2
+        return (
+            said_to_someone
+            and bool(words)
+            and words[0] not in table("asking-verbs")
+            and len(words) > 2
+        )
     if words[0] == "apply" and words[1:2] not in (["for"], ["to"]):  # a formula, and no post
         return False
     named = any(part[:1].isupper() or part[:1].isdigit() for part in plan.split()[1:])
@@ -446,7 +492,11 @@ def _begins(words: list[str], lows: list[str], place: int) -> bool:
     while after < len(lows) and after <= place + _MOST_ADVERBS and lows[after] in table("adverbs"):
         after += 1
     following = lows[after] if after < len(lows) else ""
-    if low in ("is", "are") and following and _may_have(lows, place, following, words[after] != following):
+    if (
+        low in ("is", "are")
+        and following
+        and _may_have(lows, place, following, words[after] != following)
+    ):
         return True
     if low in ("i", "we"):
         return following in of["own"]
@@ -457,8 +507,14 @@ def _begins(words: list[str], lows: list[str], place: int) -> bool:
     if low == "call":
         return following == "me"
     if low == "is":
-        return following in of["things"] or (following in of["being"] and _is_subject_of(words, lows, place))
-    return following in of["being"] or words[after : after + 1] != lows[after : after + 1] or following.isdigit()
+        return following in of["things"] or (
+            following in of["being"] and _is_subject_of(words, lows, place)
+        )
+    return (
+        following in of["being"]
+        or words[after : after + 1] != lows[after : after + 1]
+        or following.isdigit()
+    )
 
 
 def _may_have(lows: list[str], place: int, following: str, named: bool) -> bool:
@@ -468,7 +524,11 @@ def _may_have(lows: list[str], place: int, following: str, named: bool) -> bool:
         if following not in of["participles"] and lows[place - 1] not in of["in-a-word"]:
             return False
     before = lows[max(place - _MOST_OWNED, 0) : place]
-    return lows[place] == "are" or not _OWNERS.isdisjoint(before) or any(low.endswith(("'s", "s'")) for low in before)
+    return (
+        lows[place] == "are"
+        or not _OWNERS.isdisjoint(before)
+        or any(low.endswith(("'s", "s'")) for low in before)
+    )
 
 
 def _is_subject_of(words: list[str], lows: list[str], place: int) -> bool:
@@ -479,14 +539,36 @@ def _is_subject_of(words: list[str], lows: list[str], place: int) -> bool:
     if before < 0:
         return False
     low = lows[before]
-    return low in _TOLD_OF or low in _beginnings()["mine"] or (words[before] != low and low not in table("no-names"))
+    return (
+        low in _TOLD_OF
+        or low in _beginnings()["mine"]
+        or (words[before] != low and low not in table("no-names"))
+    )
 
 
 _SIGNS = frozenset(
-    ("i", "we", "i'm", "im", "i've", "i'd", "we'd", "we're", "am", "user", "call", "my", "our", "is", "are")
+    (
+        "i",
+        "we",
+        "i'm",
+        "im",
+        "i've",
+        "i'd",
+        "we'd",
+        "we're",
+        "am",
+        "user",
+        "call",
+        "my",
+        "our",
+        "is",
+        "are",
+    )
 )
 _OWNERS = frozenset(("my", "our", "the"))
-_VALUES = frozenset(("a", "an", "the", "number", "at", "on", "in", "under", "from", "by", "between", "near"))
+_VALUES = frozenset(
+    ("a", "an", "the", "number", "at", "on", "in", "under", "from", "by", "between", "near")
+)
 """Words that begin a value."""
 _MOST_OWNED = 9
 """Words from an owner to "is"."""
@@ -502,21 +584,47 @@ def _of_things(verbs: list[tuple[list[str], list[str]]]) -> list[tuple[list[str]
 def _changing() -> frozenset[str]:
     """Words without which no change of life is told."""
     tables = lexicon()["lifecycle"]
-    verbs = [*tables["endings"], *tables["beginnings"], *tables["posts"]["as"], *tables["posts"]["at"]]
+    verbs = [
+        *tables["endings"],
+        *tables["beginnings"],
+        *tables["posts"]["as"],
+        *tables["posts"]["at"],
+    ]
     verbs += [*tables["words"]["gone"], *tables["words"]["anymore"]]
     verbs += [state for states in tables["states"].values() for state in states]
     telling = {word for verb in verbs for word in verb.split()}
-    return frozenset(telling - {*_PLAIN, "a", "in", "on", "of", "as", "at", "for", "from", "up", "with", "by", "to"})
+    return frozenset(
+        telling
+        - {*_PLAIN, "a", "in", "on", "of", "as", "at", "for", "from", "up", "with", "by", "to"}
+    )
 
 
-_PLAIN = ("got", "have", "has", "had", "was", "is", "be", "went", "my", "an", "work", "new", "now", "these", "days")
+_PLAIN = (
+    "got",
+    "have",
+    "has",
+    "had",
+    "was",
+    "is",
+    "be",
+    "went",
+    "my",
+    "an",
+    "work",
+    "new",
+    "now",
+    "these",
+    "days",
+)
 
 
 @cache
 def _beginnings() -> dict[str, frozenset[str]]:
     """The words with which verbs begin or go on: of oneself, of others, after "am", after "have"; and after "my"."""
     verbs = [(own.split(), other.split()) for own, (other, *_) in table("verbs").items()]
-    being = {own[1] for own, _ in verbs if own[0] in ("am", "are")} | {trait.split()[0] for trait in table("traits")}
+    being = {own[1] for own, _ in verbs if own[0] in ("am", "are")} | {
+        trait.split()[0] for trait in table("traits")
+    }
     mine = table("relations") | table("properties") | table("favourites")
     others = frozenset(other[0] for _, other in verbs) - {"has", "does", "cannot", "would", "is"}
     return {
@@ -528,5 +636,7 @@ def _beginnings() -> dict[str, frozenset[str]]:
         "mine": frozenset(part for name in mine for part in (name.split()[0], name.split()[-1])),
         "participles": table("participles"),
         "in-a-word": table("said-in-a-word"),
-        "things": frozenset(own[1] if own[0] == "are" else other[0] for own, other in _of_things(verbs)),
+        "things": frozenset(
+            own[1] if own[0] == "are" else other[0] for own, other in _of_things(verbs)
+        ),
     }

@@ -18,7 +18,15 @@ def _extract(verbs: Verbs) -> Any:
 
     extraction: Extraction = verbs.made("extraction")
 
-    def extract(messages: Any, role: str, model: Any, otherwise: Any, *, agent: str | None, **place: str | None) -> Any:
+    def extract(
+        messages: Any,
+        role: str,
+        model: Any,
+        otherwise: Any,
+        *,
+        agent: str | None,
+        **place: str | None,
+    ) -> Any:
         return extraction.extract(messages, role, where_of(agent, **place), model, otherwise)
 
     return extract
@@ -26,11 +34,17 @@ def _extract(verbs: Verbs) -> Any:
 
 DECLARED = Declared(
     hooks=(
-        Hook("extraction-dependents", "dependents", "memlab.subjects.extraction.rereading:ExtractedMemories"),
+        Hook(
+            "extraction-dependents",
+            "dependents",
+            "memlab.subjects.extraction.rereading:ExtractedMemories",
+        ),
         Hook("extraction-facts", "read-facts", "memlab.subjects.extraction.reading:facts_in"),
     ),
     accessors={
-        "extraction": made_of("memlab.subjects.extraction.extraction:Extraction", "core", "remembering", "observing"),
+        "extraction": made_of(
+            "memlab.subjects.extraction.extraction:Extraction", "core", "remembering", "observing"
+        ),
         "extract": _extract,
     },
 )

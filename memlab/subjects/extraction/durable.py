@@ -52,7 +52,9 @@ def is_durable_event(said: str, low: str) -> bool:
         return False
     if dated or strong:
         return True
-    if holds(low, phrases("durable", "of-the-day")) or not vocabulary("durable", "trifles").isdisjoint(words):
+    if holds(low, phrases("durable", "of-the-day")) or not vocabulary(
+        "durable", "trifles"
+    ).isdisjoint(words):
         return False
     acts = not vocabulary("durable", "acts").isdisjoint(words)
     went = not vocabulary("durable", "weak-acts").isdisjoint(words)
@@ -76,7 +78,11 @@ _MOST_BEFORE = 7
 def _points_outside(words: list[str]) -> bool:
     """Whether a pronoun comes before anything that it could stand for."""
     content = 0
-    light = vocabulary("negation", "fillers") | vocabulary("acts", "openers") | vocabulary("extraction", "past-tenses")
+    light = (
+        vocabulary("negation", "fillers")
+        | vocabulary("acts", "openers")
+        | vocabulary("extraction", "past-tenses")
+    )
     for word in words:
         if word in _PRONOUNS and content < _BEFORE_A_PRONOUN:
             return True
@@ -85,7 +91,22 @@ def _points_outside(words: list[str]) -> bool:
 
 
 _PRONOUNS = frozenset(
-    ("it", "them", "him", "he", "she", "her", "they", "there", "these", "those", "his", "their", "that", "this")
+    (
+        "it",
+        "them",
+        "him",
+        "he",
+        "she",
+        "her",
+        "they",
+        "there",
+        "these",
+        "those",
+        "his",
+        "their",
+        "that",
+        "this",
+    )
 )
 
 
@@ -114,7 +135,10 @@ def _after_openers(low: str) -> str:
     """A padded sentence without what only opens it."""
     words = low.split()
     openers = vocabulary("acts", "openers") | vocabulary("negation", "fillers")
-    at = next((n for n, word in enumerate(words) if word not in openers or word in ("i", "we")), len(words))
+    at = next(
+        (n for n, word in enumerate(words) if word not in openers or word in ("i", "we")),
+        len(words),
+    )
     return padded(words[at:])
 
 
@@ -130,7 +154,9 @@ _POINTS_BACK = re.compile(
 )
 """The object right after its verb stands in another sentence: "I started following him when", "I tried it on"."""
 
-_EXERCISE = re.compile(r" (?:solve|calculate|compute|derive|prove) |\bp \w{1,2} ?\b.* equals | formula ")
+_EXERCISE = re.compile(
+    r" (?:solve|calculate|compute|derive|prove) |\bp \w{1,2} ?\b.* equals | formula "
+)
 """A step of an exercise, and no event of a life."""
 
 _DANGLING = re.compile(
@@ -167,7 +193,9 @@ def is_hypothetical(question: str) -> bool:
     """
     if "?" not in question and not question.lower().lstrip().startswith(_SUPPOSES):
         return False
-    return holds(padded(words_of(question[-_LONGEST_QUESTION:])), phrases("answers", "hypothetical"))
+    return holds(
+        padded(words_of(question[-_LONGEST_QUESTION:])), phrases("answers", "hypothetical")
+    )
 
 
 _SUPPOSES = ("if you", "what if", "imagine", "pretend", "suppose", "would you rather")

@@ -46,7 +46,9 @@ _READ = ("turn", None)
 """Kinds of rows that were said; a memory of another kind is remembered already as what it is."""
 
 
-def chats_of(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, str | None], list[Message]]:
+def chats_of(
+    rows: Iterable[Mapping[str, Any]],
+) -> dict[tuple[str | None, str | None], list[Message]]:
     """Return the messages of each session of some rows, in order.
 
     Parameters
@@ -69,7 +71,9 @@ def chats_of(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, str | 
     >>> [(one.role, one.speaker) for one in one[None, None]]
     [('user', None), ('assistant', None)]
     """
-    sessions: dict[tuple[str | None, str | None], list[tuple[str, str | None, int, Mapping[str, Any]]]] = {}
+    sessions: dict[
+        tuple[str | None, str | None], list[tuple[str, str | None, int, Mapping[str, Any]]]
+    ] = {}
     people: dict[str | None, set[str]] = {}
     assistants: set[str | None] = set()
     for place, row in enumerate(rows):
@@ -82,7 +86,9 @@ def chats_of(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, str | 
         elif role == "assistant":
             assistants.add(project)
         name = speaker if role == "other" else None
-        sessions.setdefault((project, row.get("session")), []).append(("user" if name else role, name, place, row))
+        sessions.setdefault((project, row.get("session")), []).append(
+            ("user" if name else role, name, place, row)
+        )
     found = {}
     for (project, session), said in sessions.items():
         alone = len(people.get(project, ())) == 1 and project in assistants
@@ -128,7 +134,9 @@ def unread(
         message = messages[number]
         at = None if message.at is None else to_micros(message.at)
         words = " ".join(message.text.split())
-        if number not in fresh and any(at in (None, when) and said in words for when, said in tellings):
+        if number not in fresh and any(
+            at in (None, when) and said in words for when, said in tellings
+        ):
             last = number
             break
     return frozenset(number for number in range(len(messages)) if number > last or number in fresh)
@@ -191,7 +199,11 @@ class Learned(Displayed):
         facts = [one.text for one in self.extracted.facts]
         if facts and len(lines) < _LINES:
             lines.append(f"- {clip('; '.join(facts), 240)}")
-        lines = ["Here is what I learned:", *lines] if lines else ["Nothing was learned that a rule recognises."]
+        lines = (
+            ["Here is what I learned:", *lines]
+            if lines
+            else ["Nothing was learned that a rule recognises."]
+        )
         lines += self.notices
         if self.gaps.height:
             lines.append(f"Looked for in vain {self.gaps.height} times (lab.upkeep.review.gaps):")
@@ -209,7 +221,12 @@ class Learned(Displayed):
 
     def _display(self) -> object:
         rows = [(one.rule, one.text, f"{one.confidence:g}") for one in self.extracted]
-        return table(f"Session {self.session}", ("rule", "what", "confidence"), rows, notes=self.text.splitlines())
+        return table(
+            f"Session {self.session}",
+            ("rule", "what", "confidence"),
+            rows,
+            notes=self.text.splitlines(),
+        )
 
 
 class Extraction:
@@ -219,7 +236,12 @@ class Extraction:
         self._core, self._remembering, self._observing = core, remembering, observing
 
     def extract(
-        self, messages: Any, role: str, where: Where, model: LanguageModel | None, otherwise: Otherwise
+        self,
+        messages: Any,
+        role: str,
+        where: Where,
+        model: LanguageModel | None,
+        otherwise: Otherwise,
     ) -> Extracted:
         """Facts and memories of messages; see ``Lab.extract``."""
         return self._of(_said(messages, role), where, model, otherwise)
@@ -240,13 +262,19 @@ class Extraction:
         admits = self._admits(where, viewer)
         if model is not None:
             with self._core.reading() as state:
-                check_on(self._core.store, state, (where.project,))  # nothing of it leaves the machine either
+                check_on(
+                    self._core.store, state, (where.project,)
+                )  # nothing of it leaves the machine either
             screened = screen_many([one.text for one in messages], personal=personal)
-            said = [replace(one, text=after.text) for one, after in zip(messages, screened, strict=True)]
+            said = [
+                replace(one, text=after.text) for one, after in zip(messages, screened, strict=True)
+            ]
             return _asked(said, where, model, otherwise, admits)
         earlier, played = [before, *messages], roles_played(messages)
         found = [
-            list(proposals(message, number, where, admits, earlier[number], played=number in played))
+            list(
+                proposals(message, number, where, admits, earlier[number], played=number in played)
+            )
             if only is None or number in only
             else []
             for number, message in enumerate(messages)
@@ -257,7 +285,14 @@ class Extraction:
             if after.findings:
                 screened_message = replace(messages[number], text=after.text)
                 found[number] = list(
-                    proposals(screened_message, number, where, admits, earlier[number], played=number in played)
+                    proposals(
+                        screened_message,
+                        number,
+                        where,
+                        admits,
+                        earlier[number],
+                        played=number in played,
+                    )
                 )
         return Extracted(tuple(chain.from_iterable(found)), len(messages))
 
@@ -267,9 +302,16 @@ class Extraction:
 
         def admits(text: str, shown: Utterance, role: str) -> bool:
             reads = self._core.pack.policies["admit"].inputs
-            key = (role, shown.fired, shown.length if "length" in reads else 0, text if "nearest" in reads else "")
+            key = (
+                role,
+                shown.fired,
+                shown.length if "length" in reads else 0,
+                text if "nearest" in reads else "",
+            )
             if key not in known:  # what a policy was asked with the same inputs it answers alike
-                known[key] = self._observing.admit(text, role=role, project=where.project, viewer=viewer).admitted
+                known[key] = self._observing.admit(
+                    text, role=role, project=where.project, viewer=viewer
+                ).admitted
             return known[key]
 
         return admits
@@ -284,7 +326,9 @@ class Extraction:
         stored = 0
         told = self._tellings()
         for (project, session), messages in chats_of(row for row, _ in rows).items():
-            fresh = frozenset(number for number, message in enumerate(messages) if rows[message.place][1])
+            fresh = frozenset(
+                number for number, message in enumerate(messages) if rows[message.place][1]
+            )
             numbers = unread(messages, fresh, told.get((project, session), ()))
             if not numbers:
                 continue
@@ -300,7 +344,9 @@ class Extraction:
         with self._core.reading() as state:
             extracted = pl.col("reason").str.starts_with("extracted by ")
             columns = ("project", "session", "created", "context")
-            rows = state.memories().filter(extracted & pl.col("context").is_not_null()).select(columns)
+            rows = (
+                state.memories().filter(extracted & pl.col("context").is_not_null()).select(columns)
+            )
             tellings = [
                 (one.get("project"), one.get("session"), one["at"], one["context"])
                 for one in state.projection(Tellings).all
@@ -318,10 +364,16 @@ class Extraction:
         turns = self._turns(session, project, 1)
         return turns[-given - 1] if len(turns) > given else None
 
-    def commit(self, extracted: Extracted, only: Iterable[int] | None, linking: str | None) -> Remembered:
+    def commit(
+        self, extracted: Extracted, only: Iterable[int] | None, linking: str | None
+    ) -> Remembered:
         """Store what was extracted in one transaction; see ``LabAgents.commit``."""
-        rows = [one.row for one in (extracted if only is None else [extracted[place] for place in only])]
-        if any("status" in row for row in rows):  # what is not staged begins as the pack says, as without a status
+        rows = [
+            one.row for one in (extracted if only is None else [extracted[place] for place in only])
+        ]
+        if any(
+            "status" in row for row in rows
+        ):  # what is not staged begins as the pack says, as without a status
             first = str(self._core.pack.settings["fact-status"])
             rows = [{"status": first if "predicate" in row else "active", **row} for row in rows]
         return self._remembering.many(rows, chain=False, linking=linking, succeed=linking != "off")
@@ -348,7 +400,11 @@ class Extraction:
         with self._core.reading() as state:
             gaps = seen(self._core.store.journal, state, viewer, always=True).projection(Gaps).frame
             gaps = gaps.filter(pl.col("session") == session, pl.col("closed").is_null())
-        given = _said(messages, "user") if messages is not None else self._turns(session, project, gaps.height)
+        given = (
+            _said(messages, "user")
+            if messages is not None
+            else self._turns(session, project, gaps.height)
+        )
         screened = screen_many([one.text for one in given], personal=self._core.personal())
         said = [replace(one, text=after.text) for one, after in zip(given, screened, strict=True)]
         where = where_of(agent, project, session)
@@ -356,12 +412,21 @@ class Extraction:
         with self._core.reading():
             off = self._core.pack.settings["linking"] == "off"
             near = comparing(self._core)
-            fresh = [one for one in taught if (near.nearest(one.text, project=project, viewer=viewer) or 0.0) <= _KNOWN]
-        lessons_of, stated = Extracted(tuple(fresh), len(said)), self._of(said, where, model, otherwise, viewer)
+            fresh = [
+                one
+                for one in taught
+                if (near.nearest(one.text, project=project, viewer=viewer) or 0.0) <= _KNOWN
+            ]
+        lessons_of, stated = (
+            Extracted(tuple(fresh), len(said)),
+            self._of(said, where, model, otherwise, viewer),
+        )
         remembered: tuple[Remembered, ...] = ()
         if store:  # lessons are told apart by their nearness alone: what failed once contradicts no other failure
             remembered = tuple(
-                self._remembering.many([written(one.row) for one in found], chain=False, linking=how, succeed=True)
+                self._remembering.many(
+                    [written(one.row) for one in found], chain=False, linking=how, succeed=True
+                )
                 for found, how in ((lessons_of, "off"), (stated, None if off else "now"))
             )
         extracted = Extracted((*lessons_of, *stated), len(said), stated.asked)
@@ -377,7 +442,13 @@ class Extraction:
             of_session &= pl.col("project") == project
         turns = memories.filter(of_session).select("speaker", "creator", "text", "created")
         if turns.is_empty() and not gaps:
-            known = memories.filter(pl.col("kind") == "turn")["session"].drop_nulls().unique().sort().to_list()
+            known = (
+                memories.filter(pl.col("kind") == "turn")["session"]
+                .drop_nulls()
+                .unique()
+                .sort()
+                .to_list()
+            )
             raise InputError(
                 f"The lab holds no turns of a session {session!r:.60}: give messages=, or name one of "
                 f"{', '.join(map(repr, known[:8])) or 'none, as it holds no turns'}."
@@ -393,7 +464,9 @@ class Extraction:
         """A line for each memory that took another's place, or contradicts one that stays."""
         outcomes = remembered.outcomes
         lines: list[str] = outcomes.filter(pl.col("outcome") == "superseded")["why"].to_list()
-        against = outcomes.filter((pl.col("outcome") == "linked") & (pl.col("relation") == "contradicts"))
+        against = outcomes.filter(
+            (pl.col("outcome") == "linked") & (pl.col("relation") == "contradicts")
+        )
         for id, of in against.select("id", "of").iter_rows():
             if id is not None and of is not None:
                 new, old = self._core.memory(id).text, self._core.memory(of).text
@@ -402,7 +475,11 @@ class Extraction:
 
 
 def _asked(
-    messages: Sequence[Message], where: Where, model: LanguageModel, otherwise: Otherwise, admits: Admits
+    messages: Sequence[Message],
+    where: Where,
+    model: LanguageModel,
+    otherwise: Otherwise,
+    admits: Admits,
 ) -> Extracted:
     """What a model proposes of messages without secrets; after a few without an answer it is not asked on."""
     found: list[Proposed] = []
@@ -415,7 +492,9 @@ def _asked(
             continue
         try:
             if silent >= _SILENT:
-                raise NoAnswer(f"{model.name} is not asked any more, after {silent} questions without an answer.")
+                raise NoAnswer(
+                    f"{model.name} is not asked any more, after {silent} questions without an answer."
+                )
             proposed, refused = asked(model, message, before, number, where)
         except ModelError as error:
             if otherwise == "raise":
@@ -424,7 +503,11 @@ def _asked(
                 ) from error
             silent = silent + 1 if isinstance(error, NoAnswer) else 0
             unread.append((number, str(error)))
-            found += proposals(message, number, where, admits, played=number in played) if otherwise == "rules" else ()
+            found += (
+                proposals(message, number, where, admits, played=number in played)
+                if otherwise == "rules"
+                else ()
+            )
         else:
             silent = 0
             found += proposed

@@ -54,7 +54,9 @@ _SURE = {
 }
 
 
-def lessons(messages: Sequence[Message], where: Where, *, budget: int, open_words: bool) -> list[Proposed]:
+def lessons(
+    messages: Sequence[Message], where: Where, *, budget: int, open_words: bool
+) -> list[Proposed]:
     """What a session taught, in the order of ``LESSONS``, within ``budget`` tokens; nothing of it twice.
 
     Where ``open_words`` the kind of a breakthrough is "breakthrough", and so on; the tag says it anyhow.
@@ -93,7 +95,11 @@ def _of_a_message(heard: Heard, open_words: bool) -> Iterator[Proposed]:
         low = padded(words)
         sort = next((sort for sort in _RECOGNISED if holds(low, phrases("session", sort))), None)
         if sort is not None and _says_enough(sort, said, words, low):
-            more = {"triggers": forbidden} if sort == "avoid" and (forbidden := _forbidden(low)) else {}
+            more = (
+                {"triggers": forbidden}
+                if sort == "avoid" and (forbidden := _forbidden(low))
+                else {}
+            )
             yield _lesson(sort, shorten(said, _MOST_TOKENS), heard, (start, stop), open_words, more)
 
 
@@ -130,7 +136,10 @@ _OPEN = ("breakthrough", "failure", "pivot", "solution")
 
 def _forbidden(low: str) -> list[str]:
     """What is not to be used, so that its name brings the warning up: the first word after it that says something."""
-    at = min((low.find(phrase) + len(phrase) for phrase in phrases("session", "avoid") if phrase in low), default=-1)
+    at = min(
+        (low.find(phrase) + len(phrase) for phrase in phrases("session", "avoid") if phrase in low),
+        default=-1,
+    )
     after = low[at:].split() if at >= 0 else []
     word = next((word for word in after if word not in vocabulary("negation", "fillers")), None)
     return [word] if word is not None and len(word) > 2 else []
@@ -160,15 +169,30 @@ def _sequences(messages: Sequence[Message], where: Where) -> Iterator[Proposed]:
 
 
 def _dynamics(
-    messages: Sequence[Message], where: Where, found: Mapping[str, Sequence[Proposed]], open_words: bool
+    messages: Sequence[Message],
+    where: Where,
+    found: Mapping[str, Sequence[Proposed]],
+    open_words: bool,
 ) -> Iterator[Proposed]:
     """How the session went between user and agent: what was put right, what failed on the way, how it ended."""
-    said = [(number, one, padded(words_of(one.text))) for number, one in enumerate(messages) if one.text]
+    said = [
+        (number, one, padded(words_of(one.text))) for number, one in enumerate(messages) if one.text
+    ]
     own = [(number, one, low) for number, one, low in said if one.role == "user"]
-    right = [(number, one) for number, one, _ in own if number and "corrects" in utterance(one.text).fired]
+    right = [
+        (number, one)
+        for number, one, _ in own
+        if number and "corrects" in utterance(one.text).fired
+    ]
     upset = [(number, one) for number, one, low in own if holds(low, phrases("session", "upset"))]
-    pleased = [(number, one) for number, one, low in own if number and holds(low, phrases("session", "pleased"))]
-    failed = sum(one.role == "tool" and _went_wrong(one) for one in messages) + len(found["failure"])
+    pleased = [
+        (number, one)
+        for number, one, low in own
+        if number and holds(low, phrases("session", "pleased"))
+    ]
+    failed = sum(one.role == "tool" and _went_wrong(one) for one in messages) + len(
+        found["failure"]
+    )
     if len(said) < _FEWEST_SAID or not (right or upset or pleased or failed):
         return
     parts = []
@@ -184,7 +208,9 @@ def _dynamics(
     worked = bool(found["breakthrough"] or found["solution"] or found["tools"])
     ended = "it ended in success" if worked else "it ended without a success that was named"
     ended += " and the user was pleased" if pleased and pleased[-1][0] >= own[-1][0] - 1 else ""
-    text = f"How the session went, in {len(said)} messages: {', '.join(parts)}; {ended}".replace(": ;", ":")
+    text = f"How the session went, in {len(said)} messages: {', '.join(parts)}; {ended}".replace(
+        ": ;", ":"
+    )
     number, last = (right or upset or pleased or [(said[-1][0], said[-1][1])])[0]
     yield _lesson("dynamics", text, Heard(last, number, where), (0, len(last.text)), open_words, {})
 
@@ -213,7 +239,9 @@ def _orders() -> tuple[str, ...]:
 def _is_done(message: Message) -> bool:
     """Whether it says that something went well, and nothing that went wrong."""
     low = padded(words_of(message.text))
-    good = any(holds(low, phrases("session", name)) for name in ("breakthrough", "solution", "went-well"))
+    good = any(
+        holds(low, phrases("session", name)) for name in ("breakthrough", "solution", "went-well")
+    )
     return good and not holds(low, phrases("session", "failure"))
 
 
@@ -226,12 +254,18 @@ def _went_wrong(message: Message) -> bool:
 
 def _steps(task: Heard, done: list[str], failed: list[str]) -> Proposed | None:
     """The procedure: each tool that went well, in order, one after the other once."""
-    steps = [name for place, name in enumerate(done) if place == 0 or name != done[place - 1]][:_MOST_STEPS]
+    steps = [name for place, name in enumerate(done) if place == 0 or name != done[place - 1]][
+        :_MOST_STEPS
+    ]
     if len(steps) < 2:
         return None
     told = task.message.text
     goal = shorten(" ".join(told.split()), 25)
     text = f"{goal.rstrip('.')}: what led to success was {', then '.join(steps)}"
     warnings = [f"{name} failed" for name in dict.fromkeys(failed)]
-    more: dict[str, object] = {"title": goal, "steps": steps, **({"warnings": warnings} if warnings else {})}
+    more: dict[str, object] = {
+        "title": goal,
+        "steps": steps,
+        **({"warnings": warnings} if warnings else {}),
+    }
     return _lesson("tools", text, task, (0, len(told)), False, more)

@@ -47,7 +47,12 @@ def fact_of_something_had(said: Said, place: int) -> Fact | None:
     """Return the fact about something that somebody has, None where a clause states none from a place on."""
     if place >= len(said):
         return None
-    return _favourite(said, place) or _own_property(said, place) or _called(said, place) or _property(said, place)
+    return (
+        _favourite(said, place)
+        or _own_property(said, place)
+        or _called(said, place)
+        or _property(said, place)
+    )
 
 
 # -- relatives, favourites, names ------------------------------------------------------------------------------------
@@ -58,7 +63,14 @@ def relative_in(said: Said, place: int) -> tuple[Fact | None, Subject | None] | 
     if place + 1 >= len(said) or said.low(place) not in ("my", "our"):
         return None
     of = place + 1 + (said.low(place + 1) in table("renewed"))
-    size = next((n for n in (2, 1) if of + n <= len(said) and said.phrase(of, of + n) in table("relations")), 0)
+    size = next(
+        (
+            n
+            for n in (2, 1)
+            if of + n <= len(said) and said.phrase(of, of + n) in table("relations")
+        ),
+        0,
+    )
     if not size:
         return _whose_name(said, place)
     relation = said.phrase(of, of + size)
@@ -85,7 +97,11 @@ def _is_a_name(said: Said, at: int) -> int:
 def _whose_name(said: Said, place: int) -> tuple[Fact | None, None] | None:
     """ "My daughter's name is Lucia"."""
     of = said.low(place + 1).removesuffix("'s")
-    if of == said.low(place + 1) or of not in table("relations") or not said.length_of(place + 2, ("name is",)):
+    if (
+        of == said.low(place + 1)
+        or of not in table("relations")
+        or not said.length_of(place + 2, ("name is",))
+    ):
         return None
     at = place + 4
     if not said.is_capital(at):
@@ -94,7 +110,16 @@ def _whose_name(said: Said, place: int) -> tuple[Fact | None, None] | None:
 
 
 def _name_fact(said: Said, at: int, stop: int, start: int, predicate: str) -> Fact:
-    return Fact(USER, predicate, said.written(at, stop), True, "personal", SURE, start, said.words[stop - 1].stop)
+    return Fact(
+        USER,
+        predicate,
+        said.written(at, stop),
+        True,
+        "personal",
+        SURE,
+        start,
+        said.words[stop - 1].stop,
+    )
 
 
 def _own_property(said: Said, place: int) -> Fact | None:
@@ -109,7 +134,9 @@ def _own_property(said: Said, place: int) -> Fact | None:
     start = verb + 1
     while said.low(start) in ("on", "to", "in", "at") and name in ("birthday", "goal", "dream"):
         start += 1
-    value = said.value(start, "name" if name.endswith("name") else "time" if name == "birthday" else "plan")
+    value = said.value(
+        start, "name" if name.endswith("name") else "time" if name == "birthday" else "plan"
+    )
     if value is None or said.low(start) in ("not", *table("adverbs")) or is_cut_short(value.text):
         return None
     if (name == "goal" and not lasts(value.text, said_to_someone=True)) or _does(value.text, name):
@@ -121,12 +148,18 @@ def _own_property(said: Said, place: int) -> Fact | None:
 
 def _does(value: str, name: str) -> bool:
     """Whether a value says what something does now: "my company is funding ..."."""
-    return value.split()[0].endswith("ing") and name not in ("hobby", "goal", "dream") and not name.startswith("fav")
+    return (
+        value.split()[0].endswith("ing")
+        and name not in ("hobby", "goal", "dream")
+        and not name.startswith("fav")
+    )
 
 
 def _favourite(said: Said, place: int) -> Fact | None:
     """ "Harry Potter is my favourite book": the same as "my favourite book is Harry Potter"."""
-    verb = next((at for at in range(place + 1, min(place + 7, len(said) - 3)) if said.low(at) == "is"), None)
+    verb = next(
+        (at for at in range(place + 1, min(place + 7, len(said) - 3)) if said.low(at) == "is"), None
+    )
     if verb is None or said.low(verb + 1) != "my" or said.low(verb + 2) not in table("favourites"):
         return None
     noun = [low for low in said.lows[verb + 3 : verb + 5] if low.isalpha()]
@@ -146,7 +179,9 @@ def _called(said: Said, place: int) -> Fact | None:
     value = said.value(place + 2, "name")
     if value is None:
         return None
-    return Fact(USER, "name", value.text, False, "personal", SURE, said.words[place].start, value.stop)
+    return Fact(
+        USER, "name", value.text, False, "personal", SURE, said.words[place].start, value.stop
+    )
 
 
 # -- properties of others and of things ------------------------------------------------------------------------------
@@ -172,7 +207,9 @@ def owner_at(said: Said, place: int) -> _Owner | None:
     start = end = place + (mine or low == "the")
     for at in range(start, min(start + _MOST_NOUNS, len(said))):
         word = said.words[at]
-        if _POSSESSIVE.search(said.text[word.start : word.stop]) and _are_nouns(said.lows[start : at + 1]):
+        if _POSSESSIVE.search(said.text[word.start : word.stop]) and _are_nouns(
+            said.lows[start : at + 1]
+        ):
             end = at + 1
     if end == start:
         return _Owner(who, start, True, True) if mine else None
@@ -241,7 +278,9 @@ def _becomes(said: Said, place: int, verb: int, at: int) -> Fact | None:
     if len(thing) > 2 * _MOST_NOUNS or not (article or said.low(verb) == "are"):
         return None
     value = _short_value(said, at + 2)
-    infinitive = placed == "to" and said.low(at + 2) not in ARTICLES and not _names(said, at + 2, at + 3)
+    infinitive = (
+        placed == "to" and said.low(at + 2) not in ARTICLES and not _names(said, at + 2, at + 3)
+    )
     if value is None or infinitive:
         return None
     name = said.written(place + article, verb)
@@ -249,7 +288,14 @@ def _becomes(said: Said, place: int, verb: int, at: int) -> Fact | None:
 
 
 def _property_fact(
-    said: Said, place: int, name: str, predicate: str, value: ClauseValue, *, mine: bool, person: bool
+    said: Said,
+    place: int,
+    name: str,
+    predicate: str,
+    value: ClauseValue,
+    *,
+    mine: bool,
+    person: bool,
 ) -> Fact:
     sure, kind = SURE if mine else SAID_OF_OTHERS, "personal" if person else "fact"
     if predicate not in lexicon()["confidence"]["rules"]:
@@ -288,7 +334,10 @@ def _short_value(said: Said, at: int) -> ClauseValue | None:
 
 def _names(said: Said, start: int, stop: int) -> bool:
     """Whether a name, a number or a code is among these words."""
-    return any(said.is_capital(at) or _CODE.search(said.low(at)) for at in range(start, min(stop, len(said))))
+    return any(
+        said.is_capital(at) or _CODE.search(said.low(at))
+        for at in range(start, min(stop, len(said)))
+    )
 
 
 def _are_nouns(lows: list[str]) -> bool:

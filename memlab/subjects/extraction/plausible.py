@@ -47,13 +47,20 @@ def plausibility(subject: str, predicate: str, value: str) -> Plausibility:
     ('no', 'no')
     """
     words = words_of(value)
-    if not words or not _outside(words, "fillers") or _ELLIPSIS.search(value) or is_cut_short(value):
+    if (
+        not words
+        or not _outside(words, "fillers")
+        or _ELLIPSIS.search(value)
+        or is_cut_short(value)
+    ):
         return "no"
     if predicate.split("-", 1)[0] in ("favorite", "favourite"):
         return _of_a_favourite(predicate, words)
     if value.isupper() and len(words) == 1 and is_plain_word(words[0]):
         return "no"  # "My mind is BLOWN"
-    if predicate in _ENDINGS and (words[-1] in ("ago", "soon", "now") or words == ["their", "major"]):
+    if predicate in _ENDINGS and (
+        words[-1] in ("ago", "soon", "now") or words == ["their", "major"]
+    ):
         return "no"  # "I quit as soon", "I stopped playing years ago": of what is not said
     if not _words("of-the-chat").isdisjoint(words) or ("either" in words and "or" not in words):
         return "no"
@@ -76,27 +83,46 @@ def _of_a_favourite(predicate: str, words: list[str]) -> Plausibility:
     if not parts or parts[-1] in vocabulary("extraction", "open-ends") or "moment" in parts:
         return "no"
     noun = set(parts)
-    return "fine" if noun.isdisjoint(_words("no-favourites")) and _words("finite").isdisjoint(words) else "no"
+    return (
+        "fine"
+        if noun.isdisjoint(_words("no-favourites")) and _words("finite").isdisjoint(words)
+        else "no"
+    )
 
 
 def _of_taste(subject: str, value: str, words: list[str]) -> Plausibility:
     """A thing or an activity: no place or time before all else, and no verb in the past."""
     first, second = words[0], words[1] if len(words) > 1 else ""
-    if first in _words("no-beginnings") or (first in _words("past") and second not in ("any", "all", "every")):
+    if first in _words("no-beginnings") or (
+        first in _words("past") and second not in ("any", "all", "every")
+    ):
         return "no"
     if not _words("finite").isdisjoint(words) and _words("relatives").isdisjoint(words):
         return "no"
-    if first in _words("quantifiers") or words[-1] in _words("pro-nouns") or _is_any_activity(words):
+    if (
+        first in _words("quantifiers")
+        or words[-1] in _words("pro-nouns")
+        or _is_any_activity(words)
+    ):
         return "no"
     if first == "both" and "and" not in words:
         return "no"
     if all(word.isdigit() or number_of(word) is not None for word in words):
         return "no"  # "I own four"
-    if words[:2] in (["to", "think"], ["being", "able"], ["to", "say"], ["to", "do"]) or _LOOSE_DIGIT.search(value):
+    if words[:2] in (
+        ["to", "think"],
+        ["being", "able"],
+        ["to", "say"],
+        ["to", "do"],
+    ) or _LOOSE_DIGIT.search(value):
         return "no"
     if subject == TEAM and first in ("a", "an"):
         return "no"  # "We love a manipulative sister" is a figure of speech
-    vague = {"things", "thing", "stuff", "having", "kinda"} & set(words) or first in ("all", "just", "being")
+    vague = {"things", "thing", "stuff", "having", "kinda"} & set(words) or first in (
+        "all",
+        "just",
+        "being",
+    )
     if vague or (subject == TEAM and words[1:]):
         return "doubtful"
     regular = first.endswith("ed") and len(first) >= _FEWEST_OF_A_SUFFIX
@@ -118,7 +144,10 @@ def _is_any_activity(words: list[str]) -> bool:
         return True
     alone = len(rest) == 1 and rest[0] in verbs and (words[0] == "to" or rest[0].endswith("ing"))
     return alone or (
-        words[0] == "to" and rest[:1] == ["go"] and len(rest) == len(_GONE) and rest[1] in _words("directions")
+        words[0] == "to"
+        and rest[:1] == ["go"]
+        and len(rest) == len(_GONE)
+        and rest[1] in _words("directions")
     )
 
 
@@ -134,7 +163,22 @@ def _of_study(subject: str, value: str, words: list[str]) -> Plausibility:
 
 def _of_knowing(subject: str, value: str, words: list[str]) -> Plausibility:
     """A language, a skill or people by name: no clause ("BYU is tight"), no cry."""
-    light = {"a", "some", "little", "enough", "bit", "of", "and", "or", "but", "the", "basic", "even", "less", "both"}
+    light = {
+        "a",
+        "some",
+        "little",
+        "enough",
+        "bit",
+        "of",
+        "and",
+        "or",
+        "but",
+        "the",
+        "basic",
+        "even",
+        "less",
+        "both",
+    }
     lower = {word for part in value.split() if not part[:1].isupper() for word in words_of(part)}
     return "fine" if lower <= light | _words("languages") and not value.isupper() else "no"
 
@@ -151,7 +195,11 @@ _OLDEST, _YOUNGEST_WRITER = 120, 10
 
 def _of_a_state(subject: str, value: str, words: list[str]) -> Plausibility:
     """What somebody was for long: not "embarrassed"."""
-    return "fine" if _is_role(words) or " ".join(words) in _traits() or words[-1] in _traits() else "no"
+    return (
+        "fine"
+        if _is_role(words) or " ".join(words) in _traits() or words[-1] in _traits()
+        else "no"
+    )
 
 
 def _of_eating(subject: str, value: str, words: list[str]) -> Plausibility:
@@ -162,7 +210,11 @@ def _of_eating(subject: str, value: str, words: list[str]) -> Plausibility:
 
 def _of_employment(subject: str, value: str, words: list[str]) -> Plausibility:
     """Who employs: not "Web development"."""
-    if words[-1] in vocabulary("names", "fields") and len(words) <= _FEWEST_OF_THINGS and "the" not in words:
+    if (
+        words[-1] in vocabulary("names", "fields")
+        and len(words) <= _FEWEST_OF_THINGS
+        and "the" not in words
+    ):
         return "doubtful"
     return "no" if words[0] in _words("no-beginnings") else "fine"
 
@@ -171,12 +223,18 @@ def _of_playing(subject: str, value: str, words: list[str]) -> Plausibility:
     """An instrument, a game, or "in a band"; no part of a play."""
     if words[0] == "the" and not _words("parts").isdisjoint(words[1:]):
         return "no"
-    return "fine" if words[0] in ("in", "for") and len(words) > 1 else _of_taste(subject, value, words)
+    return (
+        "fine" if words[0] in ("in", "for") and len(words) > 1 else _of_taste(subject, value, words)
+    )
 
 
 def _of_work(subject: str, value: str, words: list[str]) -> Plausibility:
     """A subject of work: not "on campus", "on weekends"."""
-    return "no" if {words[0], words[0].removesuffix("s")} & _words("work-places") else _of_taste(subject, value, words)
+    return (
+        "no"
+        if {words[0], words[0].removesuffix("s")} & _words("work-places")
+        else _of_taste(subject, value, words)
+    )
 
 
 def _of_language(subject: str, value: str, words: list[str]) -> Plausibility:
@@ -195,10 +253,16 @@ def _of_place(subject: str, value: str, words: list[str]) -> Plausibility:
         return "no"
     if named or not _words("places").isdisjoint(words):
         return "fine"
-    return "doubtful" if words[0] in _words("determiners") or words[0] in _words("no-beginnings") else "fine"
+    return (
+        "doubtful"
+        if words[0] in _words("determiners") or words[0] in _words("no-beginnings")
+        else "fine"
+    )
 
 
-_NO_PLACE_ALONE = frozenset(("town", "place", "house", "home", "area", "childhood", "environment", "school"))
+_NO_PLACE_ALONE = frozenset(
+    ("town", "place", "house", "home", "area", "childhood", "environment", "school")
+)
 """No place that anybody finds: "grew up in a town", "in a really harsh environment"."""
 
 
@@ -206,7 +270,11 @@ def _of_name(subject: str, value: str, words: list[str]) -> Plausibility:
     if all(is_plain_word(word) for word in words):
         return "no"  # "I'm Terminator", "I am International Relations"
     shouted = value.isupper() and len(value) > _LONGEST_SHOUTED
-    return "no" if not value[:1].isupper() or shouted or words[0] in _words("no-name-of-oneself") else "fine"
+    return (
+        "no"
+        if not value[:1].isupper() or shouted or words[0] in _words("no-name-of-oneself")
+        else "fine"
+    )
 
 
 def _of_having(subject: str, value: str, words: list[str]) -> Plausibility:
@@ -215,7 +283,9 @@ def _of_having(subject: str, value: str, words: list[str]) -> Plausibility:
         return "no"
     ends = _words("noun-ends") - {"and", "or"}
     nouns = words[: next((n for n, word in enumerate(words) if n and word in ends), len(words))]
-    if any(word.endswith("ing") and words[n + 2 :] for n, word in enumerate(words[1:])) and len(nouns) == len(words):
+    if any(word.endswith("ing") and words[n + 2 :] for n, word in enumerate(words[1:])) and len(
+        nouns
+    ) == len(words):
         return "no"
     kept = vocabulary("extraction", "belongings").isdisjoint(nouns)
     return "no" if kept and nouns != words else "fine"
@@ -226,9 +296,17 @@ def _of_a_wish(subject: str, value: str, words: list[str]) -> Plausibility:
     verbs = [word for word in words if word not in ("to", "just", "also", "go", "and")]
     if len(verbs) == 1 and verbs[0] in _words("transitive-verbs"):
         return "no"  # "to visit": what?
-    if words[0] in _words("fancied-verbs") or words[-1] in _words("pro-nouns") or value[-1].isdigit():
+    if (
+        words[0] in _words("fancied-verbs")
+        or words[-1] in _words("pro-nouns")
+        or value[-1].isdigit()
+    ):
         return "no"
-    of_the_moment = words[0] in _words("momentary-verbs") and words[1:2] in (["the"], ["this"], ["that"])
+    of_the_moment = words[0] in _words("momentary-verbs") and words[1:2] in (
+        ["the"],
+        ["this"],
+        ["that"],
+    )
     return "no" if of_the_moment else "fine"
 
 
@@ -272,7 +350,9 @@ def _of_a_role(subject: str, words: list[str]) -> Plausibility:
     if {"kinda", "kind", "type", "sort", "least"} & set(words):
         return "doubtful"  # "an all times kinda person"
     known = vocabulary("linking", "occupations") | vocabulary("extraction", "relations", "traits")
-    return "fine" if own or not known.isdisjoint(words) or " ".join(words) in _traits() else "doubtful"
+    return (
+        "fine" if own or not known.isdisjoint(words) or " ".join(words) in _traits() else "doubtful"
+    )
 
 
 def _is_role(words: list[str]) -> bool:
@@ -314,7 +394,9 @@ _CHECKS: dict[str, Any] = {
     "no-longer-has": _of_having,
     "age": _of_age,
     "works-at": _of_employment,
-    **dict.fromkeys(("lives-in", "lives-near", "comes-from", "grew-up-in", "was-born-in"), _of_place),
+    **dict.fromkeys(
+        ("lives-in", "lives-near", "comes-from", "grew-up-in", "was-born-in"), _of_place
+    ),
     **dict.fromkeys(("wants-to", "is-trying-to", "plans-to", "hopes-to"), _of_a_wish),
     "plays": _of_playing,
     "works-on": _of_work,

@@ -22,10 +22,22 @@ from memlab.subjects.extraction.durable import has_happened, is_durable_event, i
 from memlab.subjects.extraction.reading import facts_in
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.fact_rows import fact_text
-from memlab.subjects.reading.acts import Completed, Sentence, complete_answer, last_question, read_sentences
+from memlab.subjects.reading.acts import (
+    Completed,
+    Sentence,
+    complete_answer,
+    last_question,
+    read_sentences,
+)
 from memlab.subjects.reading.clauses import asserted
 from memlab.subjects.reading.sentences import shorten
-from memlab.subjects.reading.utterances import Utterance, corrects, provenance_of, tells_event, utterance
+from memlab.subjects.reading.utterances import (
+    Utterance,
+    corrects,
+    provenance_of,
+    tells_event,
+    utterance,
+)
 
 __all__ = ["MOST_TOKENS", "Heard", "Where", "proposals"]
 
@@ -75,10 +87,14 @@ class Heard:
             "last_message": numbered,
         }
         if own and agent is not None:
-            given["visibility"] = "private"  # what one agent heard is its own, whatever the pack says of other writing
+            given["visibility"] = (
+                "private"  # what one agent heard is its own, whatever the pack says of other writing
+            )
         return {name: value for name, value in given.items() if value is not None}
 
-    def memory(self, rule: str, text: str, fields: Mapping[str, Any], place: tuple[int, int]) -> Proposed:
+    def memory(
+        self, rule: str, text: str, fields: Mapping[str, Any], place: tuple[int, int]
+    ) -> Proposed:
         """Return what is remembered of the message as it is proposed; ``rule`` recognised it, at this place."""
         start, stop = place
         said = self.message.text[start:stop].strip()
@@ -92,7 +108,8 @@ class Heard:
         said = message.text[fact.start : fact.stop]
         subject = fact.subject
         if subject == TEAM and (
-            message.speaker is not None or fact.predicate in vocabulary("extraction", "people-share")
+            message.speaker is not None
+            or fact.predicate in vocabulary("extraction", "people-share")
         ):
             subject = USER  # among friends "we" is no team: what "we love" the speaker loves
         if message.speaker is not None and _is_of_user(subject):
@@ -135,9 +152,17 @@ def proposals(
         return
     told = Heard(message, number, where)
     question = _question_to(message, before)
-    answer = None if question is None or message.role != "user" else complete_answer(question, message.text)
+    answer = (
+        None
+        if question is None or message.role != "user"
+        else complete_answer(question, message.text)
+    )
     setting = _setting(message, played=played)
-    answered = [] if answer is None else kept_of(facts_in(answer.text, message.role), setting, answered=True)
+    answered = (
+        []
+        if answer is None
+        else kept_of(facts_in(answer.text, message.role), setting, answered=True)
+    )
     facts = kept_of(facts_in(message.text, message.role), setting)
     facts = [fact for fact in facts if _lasts_among_people(fact, message)]
     places = [(fact.start, fact.stop) for fact in facts]
@@ -171,7 +196,12 @@ def _setting(message: Message, *, played: bool) -> Setting | None:
 
 def _answers_a_game(message: Message, before: Message | None) -> bool:
     """Whether a short message of a user follows what supposes something: "If you could have any superpower ...?"."""
-    if before is None or before.role == "tool" or message.role != "user" or len(message.text) > _LONGEST_GAME:
+    if (
+        before is None
+        or before.role == "tool"
+        or message.role != "user"
+        or len(message.text) > _LONGEST_GAME
+    ):
         return False
     return is_hypothetical(before.text)
 
@@ -213,7 +243,9 @@ def _hears(text: str) -> bool:
         return False
     low, heard = padded(words), _heard()
     return any(holds(low, heard[first]) for first in known) or (
-        timed and holds(low, phrases("utterance", "times")) and holds(low, phrases("utterance", "speakers"))
+        timed
+        and holds(low, phrases("utterance", "times"))
+        and holds(low, phrases("utterance", "speakers"))
     )
 
 
@@ -230,14 +262,20 @@ def _heard() -> dict[str, tuple[str, ...]]:
     names = ("events", "correction", "correction-openings", "preference-openings")
     several = sorted({phrase for name in names for phrase in phrases("utterance", name)} | {" no "})
     firsts = dict.fromkeys(phrase.split()[0] for phrase in several)
-    return {first: tuple(phrase for phrase in several if phrase.split()[0] == first) for first in firsts}
+    return {
+        first: tuple(phrase for phrase in several if phrase.split()[0] == first) for first in firsts
+    }
 
 
 def _sure_of(fact: Fact, message: Message) -> float:
     """The confidence of a fact; among people what is said of a thing, or of whom all know, is small talk."""
     own = fact.subject.split("'s ", 1)[0] in (USER, TEAM)
-    talk = fact.kind == "fact" or (fact.predicate == "is" and not own and "their" not in fact.value.split())
-    return min(fact.confidence, DOUBTFUL) if message.speaker is not None and talk else fact.confidence
+    talk = fact.kind == "fact" or (
+        fact.predicate == "is" and not own and "their" not in fact.value.split()
+    )
+    return (
+        min(fact.confidence, DOUBTFUL) if message.speaker is not None and talk else fact.confidence
+    )
 
 
 def _is_of_user(subject: str) -> bool:
@@ -247,13 +285,19 @@ def _is_of_user(subject: str) -> bool:
 
 def _called(subject: str) -> str:
     """A subject as a sentence names it: "The user", "The user's sister", "The team", a name as it is."""
-    return f"The {subject}" if subject in (USER, TEAM) or subject.startswith(f"{USER}'s ") else subject
+    return (
+        f"The {subject}" if subject in (USER, TEAM) or subject.startswith(f"{USER}'s ") else subject
+    )
 
 
-def _shared(answered: list[Fact], answer: Completed | None, facts: list[Fact], told: Heard) -> Iterator[Proposed]:
+def _shared(
+    answered: list[Fact], answer: Completed | None, facts: list[Fact], told: Heard
+) -> Iterator[Proposed]:
     """What the user shared of themselves, in the words that say it: one memory a message."""
     message = told.message
-    own = [fact for fact in facts if _is_of_user(fact.subject) and fact.confidence >= _WORTH_SHARING]
+    own = [
+        fact for fact in facts if _is_of_user(fact.subject) and fact.confidence >= _WORTH_SHARING
+    ]
     answers = answer is not None and any(
         fact.subject == USER and fact.confidence >= _WORTH_SHARING for fact in answered
     )
@@ -293,7 +337,9 @@ def _words(told: Heard, places: list[tuple[int, int]], *, asked: bool) -> Iterat
         if rule is None or any(start < end and begin < stop for begin, end in places):
             continue
         sentence = next((one for one in read if one.start <= start < one.stop), None)
-        if sentence is None or not _tells(rule, sentence, said, low, among_people=message.speaker is not None):
+        if sentence is None or not _tells(
+            rule, sentence, said, low, among_people=message.speaker is not None
+        ):
             continue
         kind = {"corrects": "correction", "tells-event": "event"}.get(rule)
         if kind is None:
@@ -302,17 +348,29 @@ def _words(told: Heard, places: list[tuple[int, int]], *, asked: bool) -> Iterat
         if rule == "orders-for-good":
             stop = sentence.stop  # with its condition: "... when I ask about deadlines"
             words = shorten(" ".join(text[start:stop].split()), MOST_TOKENS)
-        kept = words if rule == "orders-for-good" else f'{message.speaker or f"The {message.role}"} said: "{words}"'
+        kept = (
+            words
+            if rule == "orders-for-good"
+            else f'{message.speaker or f"The {message.role}"} said: "{words}"'
+        )
         yield _in_words(told, rule, kept, kind, (start, stop))
 
 
 def _tells(rule: str, sentence: Sentence, said: str, low: str, *, among_people: bool) -> bool:
     """Whether a sentence says enough to be remembered: a statement with content, an event of its speaker."""
     if rule == "orders-for-good":
-        first = [word for word in low.split() if word not in ("always", "never", "from", "now", "on", "by", "default")]
+        first = [
+            word
+            for word in low.split()
+            if word not in ("always", "never", "from", "now", "on", "by", "default")
+        ]
         orders = vocabulary("utterance", "orders", "doubtful-orders") | vocabulary("acts", "orders")
         known = orders | vocabulary("extraction", "rule-verbs")
-        return sentence.act == "order" and first[:1] != [] and first[0] in known - vocabulary("extraction", "no-orders")
+        return (
+            sentence.act == "order"
+            and first[:1] != []
+            and first[0] in known - vocabulary("extraction", "no-orders")
+        )
     if rule == "tells-event" and not (has_happened(low) and is_durable_event(said, low)):
         return False
     if rule == "corrects" and among_people and not is_durable_event(said, low):
@@ -320,7 +378,10 @@ def _tells(rule: str, sentence: Sentence, said: str, low: str, *, among_people: 
     if sentence.act not in ("statement", "question") or not sentence.stated:
         return False
     content = {word for word in low.split() if word not in _plain_words() and len(word) > 1}
-    if rule == "tells-event" and len(content - vocabulary("extraction", "event-light")) < _FEWEST_OF_AN_EVENT:
+    if (
+        rule == "tells-event"
+        and len(content - vocabulary("extraction", "event-light")) < _FEWEST_OF_AN_EVENT
+    ):
         return False
     return len(content) >= _FEWEST_TELLING and (rule == "corrects" or sentence.person == "first")
 
@@ -334,8 +395,14 @@ _FEWEST_TELLING = 4
 
 @cache
 def _plain_words() -> frozenset[str]:
-    light = vocabulary("negation", "fillers") | vocabulary("acts", "openers", "light-reactions", "first-person")
-    return light | vocabulary("acts", "second-person", "third-person") | vocabulary("extraction", "contentless")
+    light = vocabulary("negation", "fillers") | vocabulary(
+        "acts", "openers", "light-reactions", "first-person"
+    )
+    return (
+        light
+        | vocabulary("acts", "second-person", "third-person")
+        | vocabulary("extraction", "contentless")
+    )
 
 
 _NO_SUCH = re.compile(
@@ -356,7 +423,9 @@ def _rule(low: str, *, of_user: bool, asked: bool) -> str | None:
 
 def _in_words(told: Heard, rule: str, text: str, kind: str, place: tuple[int, int]) -> Proposed:
     provenance = provenance_of(told.message.role, ("corrects",) if rule == "corrects" else ())
-    return told.memory(rule, text, {"kind": kind, "confidence": _SURE_OF_WORDS, "provenance": provenance}, place)
+    return told.memory(
+        rule, text, {"kind": kind, "confidence": _SURE_OF_WORDS, "provenance": provenance}, place
+    )
 
 
 def _reason(rule: str) -> str:

@@ -43,7 +43,21 @@ __all__ = ["facts_in"]
 _OLDEST = 120
 _NUMBER = re.compile(r"\d+")
 
-_NO_NAME_ENDINGS = ("ing", "tic", "ical", "ous", "tion", "ment", "ness", "ity", "ism", "ship", "phy", "gy", "ies")
+_NO_NAME_ENDINGS = (
+    "ing",
+    "tic",
+    "ical",
+    "ous",
+    "tion",
+    "ment",
+    "ness",
+    "ity",
+    "ism",
+    "ship",
+    "phy",
+    "gy",
+    "ies",
+)
 """Endings of words that begin a sentence and are no name, where a single word would be one."""
 
 _OF_PROGRAMS = frozenset("#/*<>{}=|\\")
@@ -91,14 +105,18 @@ def _read(text: str, role: str) -> Iterator[Fact]:
             if fits == "no":
                 continue
             said = _sentence_of(text, fact.start)
-            sure = confidence_of(fact.predicate, fact.value, said, rule=fact.confidence, goal=fact.kind == "goal")
+            sure = confidence_of(
+                fact.predicate, fact.value, said, rule=fact.confidence, goal=fact.kind == "goal"
+            )
             if sure >= LOWEST:
                 yield replace(fact, confidence=sure if fits == "fine" else min(sure, DOUBTFUL))
 
 
 def _sentence_of(text: str, place: int) -> str:
     """The sentence that holds a place of a message."""
-    return next((text[start:stop] for start, stop in sentence_spans(text) if start <= place < stop), text)
+    return next(
+        (text[start:stop] for start, stop in sentence_spans(text) if start <= place < stop), text
+    )
 
 
 def _of_a_clause(
@@ -145,7 +163,9 @@ def _after_openers(said: Said) -> int:
         elif low in table("openers"):
             place += 1
         elif low in table("settings"):
-            own = next((at for at in range(place + 1, place + 7) if said.low(at) in ("i", "we")), None)
+            own = next(
+                (at for at in range(place + 1, place + 7) if said.low(at) in ("i", "we")), None
+            )
             if own is None:
                 return place
             place = own
@@ -158,17 +178,26 @@ def _after_openers(said: Said) -> int:
 def _opening_phrases() -> dict[str, list[list[str]]]:
     found: dict[str, list[list[str]]] = {}
     for phrase in table("opening-phrases") | table("polite-conditions"):
-        words = [part for word in phrase.split() for part in table("contractions").get(word, word).split()]
+        words = [
+            part
+            for word in phrase.split()
+            for part in table("contractions").get(word, word).split()
+        ]
         found.setdefault(words[0], []).append(words)
     return found
 
 
 def _opening_length(said: Said, place: int) -> int:
     phrases = _opening_phrases().get(said.low(place), ())
-    return max((len(phrase) for phrase in phrases if said.lows[place : place + len(phrase)] == phrase), default=0)
+    return max(
+        (len(phrase) for phrase in phrases if said.lows[place : place + len(phrase)] == phrase),
+        default=0,
+    )
 
 
-def _subject(said: Said, place: int, before: Subject | None, person: str | None, role: str) -> Subject | None:
+def _subject(
+    said: Said, place: int, before: Subject | None, person: str | None, role: str
+) -> Subject | None:
     """Whom a clause speaks of; None where that is not clear."""
     if place >= len(said):
         return None
@@ -209,7 +238,9 @@ def _thing(said: Said, place: int) -> Subject | None:
         if _is_done_by_things(said.verb(stop, own=False)):
             if said.low(start) in table("no-names"):
                 return None
-            return Subject(said.written(start, stop), False, stop, said.words[start].start, thing=True)
+            return Subject(
+                said.written(start, stop), False, stop, said.words[start].start, thing=True
+            )
     return None
 
 
@@ -228,7 +259,9 @@ def _owned(said: Said, place: int) -> Subject | None:
             continue
         noun = said.phrase(owner.place, stop)
         thing = noun not in table("relations")
-        if not table("no-nouns").isdisjoint(noun.split()) or (thing and not _is_done_by_things(verb)):
+        if not table("no-nouns").isdisjoint(noun.split()) or (
+            thing and not _is_done_by_things(verb)
+        ):
             return None
         return Subject(f"{owner.name}'s {noun}", False, stop, said.words[place].start, thing)
     return None
@@ -275,8 +308,12 @@ def _fits(said: Said, at: int, given: ClauseValue, verb: str, sort: str, subject
     first, value = said.low(at), given.text
     low, parts = value.lower(), value.split()
     if verb == "have":
-        counted = first in ("a", "an", "several", *table("belongings")) or number_of(first) is not None
-        counted = (counted or first[:1].isdigit()) and table("no-belongings").isdisjoint(low.split())
+        counted = (
+            first in ("a", "an", "several", *table("belongings")) or number_of(first) is not None
+        )
+        counted = (counted or first[:1].isdigit()) and table("no-belongings").isdisjoint(
+            low.split()
+        )
         return counted and not table("belongings").isdisjoint(re.findall(r"[\w'-]+", low))
     if verb == "joined" and not table("no-employers").isdisjoint(low.split()):
         return False
@@ -300,7 +337,11 @@ def _fits(said: Said, at: int, given: ClauseValue, verb: str, sort: str, subject
 
 def _last_word(value: str) -> str:
     """The last word of a value, small; of one with a name in it nothing."""
-    return "" if any(part[:1].isupper() for part in value.split()[1:]) else value.lower().rsplit(" ", 1)[-1]
+    return (
+        ""
+        if any(part[:1].isupper() for part in value.split()[1:])
+        else value.lower().rsplit(" ", 1)[-1]
+    )
 
 
 def _is_in_capitals(text: str, start: int, stop: int) -> bool:
@@ -328,7 +369,9 @@ def _identity(said: Said, subject: Subject, role: str) -> Iterator[Fact]:
     if _NUMBER.fullmatch(word.low) is not None:
         counted = said.length_of(at + 1, ("years old", "year old", "yo")) or at + 1 == len(said)
         if counted and int(word.low[:4]) <= _OLDEST:
-            yield Fact(subject.name, "age", word.low, False, "personal", sure, subject.start, word.stop)
+            yield Fact(
+                subject.name, "age", word.low, False, "personal", sure, subject.start, word.stop
+            )
         return
     yield from _job(said, at, subject, sure, asked=True)
     shouted = _is_in_capitals(said.text, subject.start, word.stop)
@@ -337,7 +380,9 @@ def _identity(said: Said, subject: Subject, role: str) -> Iterator[Fact]:
         parts = [] if value is None else value.text.split()
         if value is not None and len(parts) <= 3 and all(part[:1].isupper() for part in parts):
             sure = sure if _INTRODUCES.search(said.text) is not None else min(sure, DOUBTFUL)
-            yield Fact(subject.name, "name", value.text, False, "personal", sure, subject.start, value.stop)
+            yield Fact(
+                subject.name, "name", value.text, False, "personal", sure, subject.start, value.stop
+            )
 
 
 _INTRODUCES = re.compile(r"\b(?:hi|hello|hey|name|meet|introduce|call|here)\b", re.IGNORECASE)
@@ -360,4 +405,13 @@ def _job(said: Said, at: int, subject: Subject, sure: float, *, asked: bool) -> 
     if said.low(follows) in ("at", "for") and (noun or not asked):
         place = said.value(follows + 1, "work")
         if place is not None and said.is_capital(follows + 1):
-            yield Fact(subject.name, "works-at", place.text, True, "personal", sure, subject.start, place.stop)
+            yield Fact(
+                subject.name,
+                "works-at",
+                place.text,
+                True,
+                "personal",
+                sure,
+                subject.start,
+                place.stop,
+            )

@@ -13,7 +13,13 @@ from memlab.kernel.privacy import screen
 from memlab.kernel.schema import RECALLABLE, RELATIONS, role_of
 from memlab.kernel.state import State
 from memlab.kernel.verbs.corrections.editing import field_value, without_use
-from memlab.kernel.verbs.corrections.replacing import FACT, Dependents, Editor, EditOutcome, fields_equal
+from memlab.kernel.verbs.corrections.replacing import (
+    FACT,
+    Dependents,
+    Editor,
+    EditOutcome,
+    fields_equal,
+)
 from memlab.subjects.extraction.proposing import Where, proposals
 from memlab.subjects.extraction.staged import Proposed
 
@@ -31,7 +37,9 @@ class ExtractedMemories(Dependents):
     def find(self, state: State, row: int, new: str, others: Collection[int]) -> list[int]:
         return extracted_from(state, row, new, others)
 
-    def revise(self, editor: Editor, row: int, text: str, rows: Sequence[int], outcome: EditOutcome) -> None:
+    def revise(
+        self, editor: Editor, row: int, text: str, rows: Sequence[int], outcome: EditOutcome
+    ) -> None:
         """Edit the facts and observations that were read from the old text; retire what nothing states any more."""
         for found in reread(editor.state, row, text, rows):
             id, item = found.row + 1, found.proposed
@@ -41,9 +49,13 @@ class ExtractedMemories(Dependents):
             if item is not None:
                 given = fields_of(item).items()
                 fields = {
-                    name: value for name, value in given if not fields_equal(value, field_value(state, found.row, name))
+                    name: value
+                    for name, value in given
+                    if not fields_equal(value, field_value(state, found.row, name))
                 }
-                made = editor.again(found.row, screen(item.text, personal=editor.personal).text, fields)
+                made = editor.again(
+                    found.row, screen(item.text, personal=editor.personal).text, fields
+                )
                 outcome.rebuilt.append("extracted")
                 outcome.notes.append(
                     f"Memory {id}, read from the old text, is rebuilt as memory {made.id}: {item.text}"
@@ -54,7 +66,9 @@ class ExtractedMemories(Dependents):
             why = f"memory {row + 1}, from which it was read, was corrected"
             editor.write(kind, without_use(state, [found.row], status, editor.now, why).body())
             outcome.dropped.append("extracted")
-            outcome.notes.append(f"Memory {id}, read from the old text, is {status}: the new text does not state it.")
+            outcome.notes.append(
+                f"Memory {id}, read from the old text, is {status}: the new text does not state it."
+            )
 
 
 @dataclass(frozen=True)
@@ -73,7 +87,9 @@ def extracted_from(state: State, row: int, new: str, others: Collection[int]) ->
     the ids of what was made of it otherwise.
     """
     met = state.edges.crossings(np.array([row]))
-    derived = ~met.outgoing & (state.edges.relation[met.edge] == _DERIVED) & (met.neighbour < len(state))
+    derived = (
+        ~met.outgoing & (state.edges.relation[met.edge] == _DERIVED) & (met.neighbour < len(state))
+    )
     found = [int(one) for one in met.neighbour[derived] if int(one) + 1 not in others]
     old, now = _flat(state.texts.at(row) or ""), _flat(new)
     for one in _quoting(state, row):
@@ -101,7 +117,10 @@ def reread(state: State, row: int, text: str, rows: Sequence[int]) -> list[Rerea
     for place, (one, match) in enumerate(found):
         if match is None and state.names["predicate"].at(one) is not None:
             subject = _key(state.names["subject"].at(one))
-            fresh = next((item for item in proposed if _key(item.fields.get("subject")) == subject != ""), None)
+            fresh = next(
+                (item for item in proposed if _key(item.fields.get("subject")) == subject != ""),
+                None,
+            )
             if fresh is not None:
                 proposed.remove(fresh)
                 found[place] = (one, fresh)
@@ -113,16 +132,22 @@ def _same(state: State, row: int, item: Proposed) -> bool:
     names = state.names
     if item.sort == "memory" or names["predicate"].at(row) is None:
         fact = names["predicate"].at(row) is not None
-        return item.sort == "memory" and not fact and state.notes["reason"].at(row) == item.fields.get("reason")
-    return _key(names["subject"].at(row)) == _key(item.fields.get("subject")) and names["predicate"].at(
-        row
-    ) == item.fields.get("predicate")
+        return (
+            item.sort == "memory"
+            and not fact
+            and state.notes["reason"].at(row) == item.fields.get("reason")
+        )
+    return _key(names["subject"].at(row)) == _key(item.fields.get("subject")) and names[
+        "predicate"
+    ].at(row) == item.fields.get("predicate")
 
 
 def fields_of(item: Proposed) -> dict[str, object]:
     """Return the fields of a memory that a proposal decides; a fact's other value is taken away."""
     given = {name: item.fields.get(name) for name in FACT} if item.sort == "fact" else {}
-    return given | {name: item.fields[name] for name in ("context", "reason") if name in item.fields}
+    return given | {
+        name: item.fields[name] for name in ("context", "reason") if name in item.fields
+    }
 
 
 def _quoting(state: State, row: int) -> list[int]:
@@ -130,11 +155,20 @@ def _quoting(state: State, row: int) -> list[int]:
     if not state.notes["context"].held:
         return []
     names = state.names
-    frame = pl.DataFrame([state.notes["context"].series("context"), state.notes["reason"].series("reason")])
-    told = frame.select(pl.col("context").is_not_null() & pl.col("reason").str.starts_with(_EXTRACTED).fill_null(False))
+    frame = pl.DataFrame(
+        [state.notes["context"].series("context"), state.notes["reason"].series("reason")]
+    )
+    told = frame.select(
+        pl.col("context").is_not_null()
+        & pl.col("reason").str.starts_with(_EXTRACTED).fill_null(False)
+    )
     chosen = told.to_series().to_numpy()
     project, session = names["project"].codes, names["session"].codes
-    chosen = chosen & (project == project[row]) & ((session == session[row]) | (session < 0) | (session[row] < 0))
+    chosen = (
+        chosen
+        & (project == project[row])
+        & ((session == session[row]) | (session < 0) | (session[row] < 0))
+    )
     return [int(one) for one in np.flatnonzero(chosen) if one != row]
 
 

@@ -69,7 +69,11 @@ class Proposed:
         """It as an operation that a person can read, edit and run with ``lab.upkeep.operations.run``."""
         if self.sort == "memory":
             return f"(remember {write_data(self.text)} {write_data(self.kind)})"
-        said = [self.fields["subject"], self.fields["predicate"], self.fields.get("object") or self.fields["value"]]
+        said = [
+            self.fields["subject"],
+            self.fields["predicate"],
+            self.fields.get("object") or self.fields["value"],
+        ]
         joined = " object" if self.fields.get("object") is not None else ""
         return f"(fact {' '.join(map(write_data, said))} {self.confidence:g}{joined})"
 
@@ -79,7 +83,9 @@ class Proposed:
         return {"text": self.text, **self.fields}
 
     def __repr__(self) -> str:
-        return printable(f"<Proposed {self.sort}, {self.kind}, {self.confidence:g}: {clip(self.text, 80)!r}>")
+        return printable(
+            f"<Proposed {self.sort}, {self.kind}, {self.confidence:g}: {clip(self.text, 80)!r}>"
+        )
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,9 @@ class Asked:
     def lines(self) -> list[str]:
         """It in words: what was asked, what was dropped, what was not read."""
         used = self.usage
-        lines = [f"{self.model} was asked {used.calls} times, {used.tokens:,} tokens; {used.kept} answers were kept"]
+        lines = [
+            f"{self.model} was asked {used.calls} times, {used.tokens:,} tokens; {used.kept} answers were kept"
+        ]
         if self.dropped:
             why = "; ".join(f"{count} with {reason}" for reason, count in self.dropped.items())
             lines.append(f"{sum(self.dropped.values())} of its proposals were dropped: {why}")
@@ -158,7 +166,13 @@ class Extracted(Sequence[Proposed], Displayed):
         """
         rows = [
             {name: one.fields.get(name) for name in _COLUMNS}
-            | {"item": number, "sort": one.sort, "text": one.text, "rule": one.rule, "message": one.message}
+            | {
+                "item": number,
+                "sort": one.sort,
+                "text": one.text,
+                "rule": one.rule,
+                "message": one.message,
+            }
             | {"start": one.start, "stop": one.stop, "span": one.span, "operation": one.operation}
             for number, one in enumerate(self.items)
         ]
@@ -171,7 +185,9 @@ class Extracted(Sequence[Proposed], Displayed):
 
     def __repr__(self) -> str:
         head = f"{len(self.facts)} facts and {len(self.memories)} memories of {self.messages} messages, not stored"
-        return printable("\n".join([head, *self._notes, *(f"  {one.operation}" for one in self.items)]))
+        return printable(
+            "\n".join([head, *self._notes, *(f"  {one.operation}" for one in self.items)])
+        )
 
     @property
     def _notes(self) -> list[str]:

@@ -12,7 +12,9 @@ DECLARED = Declared(
     projections=(FactTimes,),
     hooks=(Hook("facts-succession", "facts-stored", "memlab.subjects.facts.lifecycle:succession"),),
     accessors={
-        "facts": made_of("memlab.subjects.facts.facts:LabFacts", "core", "remembering", "questions"),
+        "facts": made_of(
+            "memlab.subjects.facts.facts:LabFacts", "core", "remembering", "questions"
+        ),
         "entities": made_of("memlab.subjects.facts.entities:LabEntities", "core"),
     },
 )

@@ -74,7 +74,9 @@ def entity_named(entities: Entities, name: str) -> int:
     """The number of the entity that a name stands for; UnknownName if it stands for none."""
     number = entities.number(name)
     if number is None:
-        raise UnknownName("entity", name, (entry.name for entry in entities.entries if entry.into is None))
+        raise UnknownName(
+            "entity", name, (entry.name for entry in entities.entries if entry.into is None)
+        )
     return number
 
 
@@ -100,16 +102,25 @@ def merged(state: State, name: str, into: str) -> Decided:
     entities = entities_of(state)
     one, other = entity_named(entities, name), entity_named(entities, into)
     if one == other:
-        raise InputError(f'"{name}" and "{into}" are one entity already: {entities.entries[one].name}.')
+        raise InputError(
+            f'"{name}" and "{into}" are one entity already: {entities.entries[one].name}.'
+        )
     gone, kept = entities.entries[one].name, entities.entries[other].name
     subjects, objects = _rows_with(state, "subject", gone), _rows_with(state, "object", gone)
     edges, rows = _mentions(state, gone)
     both = mention_edges(state, rows, kept) >= 0
     change = _renamed(subjects, "subject", kept) + _renamed(objects, "object", kept)
-    change += Change(unlink=edges.tolist()) + _join(rows[~both], kept, state.edges.weight[edges[~both]])
+    change += Change(unlink=edges.tolist()) + _join(
+        rows[~both], kept, state.edges.weight[edges[~both]]
+    )
     named = np.concatenate([_rows_with(state, column, kept) for column in ("subject", "object")])
     own = rows[both & ~np.isin(rows, np.concatenate([named, _unnamed(entities, other)]))]
-    moved = {"subject": _ids(subjects), "object": _ids(objects), "edges": _ids(rows), "shared": _ids(own)}
+    moved = {
+        "subject": _ids(subjects),
+        "object": _ids(objects),
+        "edges": _ids(rows),
+        "shared": _ids(own),
+    }
     return Decided("merge-entity", {"entity": gone, "into": kept, "moved": moved}, change)
 
 
@@ -126,7 +137,9 @@ def undone(state: State, name: str) -> Decided:
         )
     kept = entities.entries[entities.root(owner)].name
     taken = {
-        column: np.intersect1d(np.array(entry.moved[column], dtype=np.int64) - 1, _rows_with(state, column, kept))
+        column: np.intersect1d(
+            np.array(entry.moved[column], dtype=np.int64) - 1, _rows_with(state, column, kept)
+        )
         for column in ("subject", "object")
     }
     back = np.array(entry.moved["edges"], dtype=np.int64) - 1
@@ -134,14 +147,20 @@ def undone(state: State, name: str) -> Decided:
     there = edges >= 0  # what was unlinked since stays unlinked
     named = [np.setdiff1d(_rows_with(state, column, kept), rows) for column, rows in taken.items()]
     own = np.array(entry.moved["shared"], dtype=np.int64) - 1
-    stays = np.isin(back, np.concatenate([*named, own, _unnamed(entities, entities.root(owner), without=owner)]))
-    change = _renamed(taken["subject"], "subject", entry.name) + _renamed(taken["object"], "object", entry.name)
+    stays = np.isin(
+        back, np.concatenate([*named, own, _unnamed(entities, entities.root(owner), without=owner)])
+    )
+    change = _renamed(taken["subject"], "subject", entry.name) + _renamed(
+        taken["object"], "object", entry.name
+    )
     change += Change(unlink=edges[there & ~stays].tolist())
     change += _join(back[there], entry.name, state.edges.weight[edges[there]])
     return Decided("split-entity", {"entity": entry.name}, change)
 
 
-def split(state: State, name: str, new: str, rows: Sequence[int], aliases: Sequence[str]) -> Decided:
+def split(
+    state: State, name: str, new: str, rows: Sequence[int], aliases: Sequence[str]
+) -> Decided:
     """A new entity that takes some facts and some names of another: two of one name become two entities."""
     entities = entities_of(state)
     number = entity_named(entities, name)
@@ -150,7 +169,9 @@ def split(state: State, name: str, new: str, rows: Sequence[int], aliases: Seque
     for key, alias in names.items():
         owner = entities.owner(alias)
         if key == entity_key(kept):
-            raise InputError(f'"{alias}" is what {kept} itself is called; only its other names can be taken from it.')
+            raise InputError(
+                f'"{alias}" is what {kept} itself is called; only its other names can be taken from it.'
+            )
         if owner is not None and owner != number:
             root = entities.entries[entities.root(owner)].name
             raise InputError(
@@ -159,14 +180,23 @@ def split(state: State, name: str, new: str, rows: Sequence[int], aliases: Seque
                 else f'"{alias}" is {root} already, which has nothing to do with {kept}.'
             )
     wanted = np.unique(np.array(rows, dtype=np.int64))
-    taken = {column: np.intersect1d(wanted, _rows_with(state, column, kept)) for column in ("subject", "object")}
+    taken = {
+        column: np.intersect1d(wanted, _rows_with(state, column, kept))
+        for column in ("subject", "object")
+    }
     edges = mention_edges(state, wanted, kept)
     strange = wanted[(edges < 0) & ~np.isin(wanted, np.concatenate(list(taken.values())))]
     if len(strange):
-        raise InputError(f"Memory {int(strange[0]) + 1} does not mention {kept}; it cannot be split off from it.")
+        raise InputError(
+            f"Memory {int(strange[0]) + 1} does not mention {kept}; it cannot be split off from it."
+        )
     there = edges >= 0
-    change = _renamed(taken["subject"], "subject", called) + _renamed(taken["object"], "object", called)
-    change += Change(unlink=edges[there].tolist()) + _join(wanted[there], called, state.edges.weight[edges[there]])
+    change = _renamed(taken["subject"], "subject", called) + _renamed(
+        taken["object"], "object", called
+    )
+    change += Change(unlink=edges[there].tolist()) + _join(
+        wanted[there], called, state.edges.weight[edges[there]]
+    )
     names.pop(entity_key(called))
     created = state.numbers["created"].values[wanted[there]]
     body = {
@@ -190,7 +220,9 @@ def _mentions(state: State, name: str) -> tuple[Rows, Rows]:
     """The edges by which memories mention an entity, and the rows of those memories, ascending."""
     node = state.nodes.find("entity", [name])
     met = state.edges.crossings(node[node >= 0])
-    mine = ~met.outgoing & (state.edges.relation[met.edge] == _MENTIONS) & (met.neighbour < len(state))
+    mine = (
+        ~met.outgoing & (state.edges.relation[met.edge] == _MENTIONS) & (met.neighbour < len(state))
+    )
     order = np.argsort(met.neighbour[mine], kind="stable")
     return met.edge[mine][order], met.neighbour[mine][order]
 
@@ -202,7 +234,9 @@ def _unnamed(entities: Entities, root: int, *, without: int | None = None) -> Ro
     for number in np.flatnonzero((roots == root) & (np.arange(len(roots)) != root)).tolist():
         if without is None or without not in entities.line(number):
             moved = entities.entries[number].moved
-            found |= set(moved["edges"]) - set(moved["subject"]) - set(moved["object"]) | set(moved["shared"])
+            found |= set(moved["edges"]) - set(moved["subject"]) - set(moved["object"]) | set(
+                moved["shared"]
+            )
     return np.array(sorted(found), dtype=np.int64) - 1
 
 
@@ -213,7 +247,9 @@ def _renamed(rows: Rows, column: str, name: str) -> Change:
 def _join(rows: Rows, name: str, weights: NDArray[np.float64]) -> Change:
     if not len(rows):
         return Change()
-    return Change(join=[join_of(_ids(rows), "entity", [name] * len(rows), "mentions", weights.tolist())])
+    return Change(
+        join=[join_of(_ids(rows), "entity", [name] * len(rows), "mentions", weights.tolist())]
+    )
 
 
 def _ids(rows: Rows) -> list[int]:
@@ -268,7 +304,9 @@ def _speak_for(subject: str, predicate: str, value: str | None) -> Iterable[tupl
         types = ["person", "thing" if predicate in lexicon()["entities"]["pets"] else "person"]
     owner, owned, noun = subject.rpartition("'s ")
     if owned:
-        person = noun in table("extraction", "relations") and noun not in lexicon()["entities"]["pets"]
+        person = (
+            noun in table("extraction", "relations") and noun not in lexicon()["entities"]["pets"]
+        )
         yield subject, "person" if person else "thing"
         yield owner, "person"
     elif types is not None:
@@ -302,12 +340,16 @@ class Entity(Displayed):
         """The entity that a state lists; ``inferred`` are the types that facts speak for, by key."""
         last = None if listed.last == NEVER else from_micros(listed.last)
         type = listed.type or inferred.get(entity_key(listed.name))
-        return cls(listed.id, listed.name, type, listed.aliases, listed.mentions, last, listed.merged_into)
+        return cls(
+            listed.id, listed.name, type, listed.aliases, listed.mentions, last, listed.merged_into
+        )
 
     def _display(self) -> object:
         also = f", also {', '.join(self.aliases[:10])}" if self.aliases else ""
         more = f" and {len(self.aliases) - 10:,} more" if len(self.aliases) > 10 else ""
-        return f"{self.name} ({self.type or 'entity'}{also}{more}): mentioned {self.mentions:,} times"
+        return (
+            f"{self.name} ({self.type or 'entity'}{also}{more}): mentioned {self.mentions:,} times"
+        )
 
 
 class LabEntities:
@@ -330,7 +372,11 @@ class LabEntities:
             [
                 pl.Series("id", [one.id for one in listed], dtype=pl.Int64),
                 pl.Series("name", [one.name for one in listed], dtype=pl.String),
-                pl.Series("type", [one.type or inferred.get(entity_key(one.name)) for one in listed], dtype=pl.String),
+                pl.Series(
+                    "type",
+                    [one.type or inferred.get(entity_key(one.name)) for one in listed],
+                    dtype=pl.String,
+                ),
                 pl.Series("aliases", [one.aliases for one in listed], dtype=pl.List(pl.String)),
                 pl.Series("mentions", [one.mentions for one in listed], dtype=pl.Int64),
                 stamps("last_mentioned", np.array([one.last for one in listed], dtype=np.int64)),
@@ -389,12 +435,16 @@ class LabEntities:
             return self._decide(entity, lambda state: undone(state, entity))
         for one in (name, *aliases):
             check_name("name", one)
-        return self._decide(name, lambda state: split(state, entity, name, self._core.rows(facts), aliases))
+        return self._decide(
+            name, lambda state: split(state, entity, name, self._core.rows(facts), aliases)
+        )
 
     def _decide(self, name: str, decide: Callable[[State], Decided]) -> Entity:
         with self._core.store.writing() as tx:
             decided = decide(self._core.store.state)
-            tx.event(decided.kind, {**decided.body, **decided.change.body()}, at=self._core.store.clock())
+            tx.event(
+                decided.kind, {**decided.body, **decided.change.body()}, at=self._core.store.clock()
+            )
         with self._core.reading() as state:
             return self._listed(state, name)
 

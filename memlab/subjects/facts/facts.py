@@ -21,7 +21,14 @@ from memlab.kernel.verbs.gate import filters_while_off
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Memory
-from memlab.subjects.fact_rows import fact_text, facts_frame, facts_of, held_at, retracted, with_status
+from memlab.subjects.fact_rows import (
+    fact_text,
+    facts_frame,
+    facts_of,
+    held_at,
+    retracted,
+    with_status,
+)
 from memlab.subjects.facts.entities import check_name, entity_named
 from memlab.subjects.facts.narrative import USER, Narrative, about, narrative, profile
 
@@ -78,7 +85,9 @@ class LabFacts:
             if name is not None or what in ("subject", "predicate"):
                 check_name(what, name)
         start, stop = (
-            None if fields.get(name) is None else datable(to_micros(fields[name]), f"Field {name}: A time")
+            None
+            if fields.get(name) is None
+            else datable(to_micros(fields[name]), f"Field {name}: A time")
             for name in _INTERVAL
         )
         began = start if start is not None else self._core.instant(at)
@@ -90,7 +99,11 @@ class LabFacts:
         if text is None:
             with self._core.reading() as state:
                 entities = entities_of(state)
-                called = [entities.canonical(name) or name for name in (subject, object) if name is not None]
+                called = [
+                    entities.canonical(name) or name
+                    for name in (subject, object)
+                    if name is not None
+                ]
             text = fact_text(called[0], predicate, str(called[1] if value is None else value))
         fields |= {name: held for name, held in names.items() if held is not None}
         return self._remembering.one(text, at=at, chain=chain, linking=linking, fields=fields)
@@ -125,10 +138,13 @@ class LabFacts:
                 raise UnknownName("status", word, STATUSES)
         instant = None if at is None else to_micros(at)
         with self._core.reading() as state:
-            rows = facts_of(state, subject=None if subject is None else self._called(state, subject))
+            rows = facts_of(
+                state, subject=None if subject is None else self._called(state, subject)
+            )
             if predicate is not None:
                 rows = rows[
-                    state.names["predicate"].codes[rows] == state.names["predicate"].code(predicate_of(predicate))
+                    state.names["predicate"].codes[rows]
+                    == state.names["predicate"].code(predicate_of(predicate))
                 ]
             if statuses is not None:
                 rows = rows[with_status(state, rows, statuses)]
@@ -176,12 +192,20 @@ class LabFacts:
         now = self._core.instant(at)
         if isinstance(about, str):
             about = self._questions.ask(
-                about, limit=limit, project=project, session=session, filters=Filters.of(), at=at, log=log
+                about,
+                limit=limit,
+                project=project,
+                session=session,
+                filters=Filters.of(),
+                at=at,
+                log=log,
             )
         query = about.slate.query if isinstance(about, Hits) else ""
         with self._core.reading() as state:
             rows = np.array(self._core.rows(about), dtype=np.int64)
-            most = self._core.pack.count("tier-2-tokens") if budget_tokens is None else budget_tokens
+            most = (
+                self._core.pack.count("tier-2-tokens") if budget_tokens is None else budget_tokens
+            )
             stop_words = state.words_in(str(self._core.pack.settings["language"])).stop_words
             return narrative(state, rows, now, budget=most, query=query, stop_words=stop_words)
 

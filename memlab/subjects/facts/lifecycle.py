@@ -75,8 +75,17 @@ def _replaces(new: Said, old: Said) -> bool:
     favourite = new.predicate.startswith(("favourite-", "favorite-"))
     if new.predicate == old.predicate and (favourite or new.predicate in _words("one-value")):
         return _differ(new.value, old.value)
-    if new.predicate in ("is-now", "works-as") and old.predicate in ("is", "is-now", "works-as", "job"):
-        return _is_profession(old.value) and _is_profession(new.value) and _differ(new.value, old.value)
+    if new.predicate in ("is-now", "works-as") and old.predicate in (
+        "is",
+        "is-now",
+        "works-as",
+        "job",
+    ):
+        return (
+            _is_profession(old.value)
+            and _is_profession(new.value)
+            and _differ(new.value, old.value)
+        )
     if new.predicate == "prefers" == old.predicate:
         return _alternatives(new.value, old.value)
     if new.predicate == "switched-to" and old.predicate in (
@@ -93,9 +102,19 @@ def _replaces(new: Said, old: Said) -> bool:
 
 def _changes_state(new: Said, old: Said) -> bool:
     """Another state of one group, or a state that ends what somebody had or was."""
-    if new.predicate not in ("is", "is-now", "has", "relationship", "is-married-to", "is-engaged-to", "divorced"):
+    if new.predicate not in (
+        "is",
+        "is-now",
+        "has",
+        "relationship",
+        "is-married-to",
+        "is-engaged-to",
+        "divorced",
+    ):
         return False
-    state = {"is-married-to": "married", "is-engaged-to": "engaged"}.get(new.predicate, _state_of(new.value))
+    state = {"is-married-to": "married", "is-engaged-to": "engaged"}.get(
+        new.predicate, _state_of(new.value)
+    )
     state = "divorced" if new.predicate == "divorced" else state
     group = _groups().get(state)
     if group is None:
@@ -122,7 +141,9 @@ def _ends_by_name(new: Said, old: Said) -> bool:
         verb = new.predicate.removeprefix(_NO_LONGER)
         alike = verb == old.predicate or (verb == "is" and old.predicate == "is-now")
         if verb == "is" and old.predicate in ("is", "is-now"):
-            return _state_of(new.value) == _state_of(old.value) or bool(_stems(new.value) & _stems(old.value))
+            return _state_of(new.value) == _state_of(old.value) or bool(
+                _stems(new.value) & _stems(old.value)
+            )
         return alike and (not _stems(new.value) or bool(_stems(new.value) & _stems(old.value)))
     if new.predicate not in _ending_predicates() or old.predicate not in _words("may-end"):
         return False
@@ -131,7 +152,9 @@ def _ends_by_name(new: Said, old: Said) -> bool:
         return True
     for one in lexicon()["lifecycle"]["classes"].values():
         if named & _as_stems(tuple(one["words"])):
-            if old.predicate in one["predicates"] and not _is_of_another_kind(new.value, old.value, one["words"]):
+            if old.predicate in one["predicates"] and not _is_of_another_kind(
+                new.value, old.value, one["words"]
+            ):
                 return True
             if one["professions"] and old.predicate == "is" and _is_profession(old.value):
                 return True
@@ -175,7 +198,10 @@ def _names(name: str, old: Said) -> bool:
     owner, _, noun = name.rpartition("'s ")
     if owner:
         owned = old.subject.casefold() == owner.casefold()
-        return owned and (old.predicate == noun or (old.predicate in ("has", "owns") and noun in words_of(old.value)))
+        return owned and (
+            old.predicate == noun
+            or (old.predicate in ("has", "owns") and noun in words_of(old.value))
+        )
     pets = old.predicate in table("extraction", "relations") or old.predicate in ("has", "owns")
     return pets and bool(set(words_of(name)) & set(words_of(old.value)))
 
@@ -189,7 +215,8 @@ def _differ(new: str, old: str) -> bool:
 def _alternatives(new: str, old: str) -> bool:
     one, other = set(words_of(new)), set(words_of(old))
     return any(
-        one & set(group) and other & set(group) and not one & other for group in lexicon()["conflicts"]["alternatives"]
+        one & set(group) and other & set(group) and not one & other
+        for group in lexicon()["conflicts"]["alternatives"]
     )
 
 
@@ -200,7 +227,11 @@ def _is_profession(value: str) -> bool:
 
 @cache
 def _groups() -> dict[str, str]:
-    return {state: group for group, states in lexicon()["lifecycle"]["states"].items() for state in states}
+    return {
+        state: group
+        for group, states in lexicon()["lifecycle"]["states"].items()
+        for state in states
+    }
 
 
 def _state_of(value: str) -> str:
@@ -333,15 +364,26 @@ def succession(
     Succession
         The pairs and the change; empty where nothing ends.
     """
-    fresh = [fact for place, id in enumerate(ids) if (fact := _fresh(columns, place, id, now)) is not None]
+    fresh = [
+        fact
+        for place, id in enumerate(ids)
+        if (fact := _fresh(columns, place, id, now)) is not None
+    ]
     again = {id: instants for id, instants, _ in told}
-    retold = [one.said for id in again if id <= len(state) and (one := _stored_fact(state, id - 1)) is not None]
+    retold = [
+        one.said
+        for id in again
+        if id <= len(state) and (one := _stored_fact(state, id - 1)) is not None
+    ]
     if not fresh and not retold:
         return Succession((), Change())
     least = pack.number("succession-confidence")
     known = [*_stored(state, [*(fact.said for fact in fresh), *retold], gone), *fresh]
     before = fact_times_of(state).told
-    tellings = {fact.id: sorted({fact.began, *again.get(fact.id, before.get(fact.id, ()))}) for fact in known}
+    tellings = {
+        fact.id: sorted({fact.began, *again.get(fact.id, before.get(fact.id, ()))})
+        for fact in known
+    }
     over: dict[int, _End] = {}
     doubtful: dict[tuple[int, int], None] = {}
     times: list[list[Any]] = []
@@ -374,7 +416,9 @@ def succession(
     if not over and not doubtful and not times:
         return Succession((), Change())
     return Succession(
-        tuple((end.new.id, old) for old, end in over.items()), _change(over, list(doubtful), now), tuple(times)
+        tuple((end.new.id, old) for old, end in over.items()),
+        _change(over, list(doubtful), now),
+        tuple(times),
     )
 
 
@@ -401,7 +445,9 @@ def _change(over: Mapping[int, _End], doubtful: Sequence[tuple[int, int]], now: 
 
 
 def _why(new: _Fact, old: _Fact) -> str:
-    return f"Updated: {old.said.predicate} {old.said.value} -> {new.said.predicate} {new.said.value}"
+    return (
+        f"Updated: {old.said.predicate} {old.said.value} -> {new.said.predicate} {new.said.value}"
+    )
 
 
 def _fresh(columns: Mapping[str, Sequence[Any]], place: int, id: int, now: int) -> _Fact | None:
@@ -411,7 +457,12 @@ def _fresh(columns: Mapping[str, Sequence[Any]], place: int, id: int, now: int) 
         return MEMORY[name].default if value is None and name in MEMORY else value
 
     value = of("value") if of("value") is not None else of("object")
-    if of("subject") is None or of("predicate") is None or value is None or of("status") not in _HOLDING:
+    if (
+        of("subject") is None
+        or of("predicate") is None
+        or value is None
+        or of("status") not in _HOLDING
+    ):
         return None
     created = now if of("created") in (None, NEVER, "now") else of("created")
     began = created if of("valid_from") in (None, NEVER) else of("valid_from")

@@ -52,7 +52,11 @@ def third_person(text: str) -> str | None:
         found = opening.match(text)
         if found:
             rest = found["rest"].rstrip(".! ")
-            return None if of_oneself(rest) or _SENTENCES.search(rest) else f"{verb or _verb(found['verb'])} {rest}"
+            return (
+                None
+                if of_oneself(rest) or _SENTENCES.search(rest)
+                else f"{verb or _verb(found['verb'])} {rest}"
+            )
     return None
 
 
@@ -66,7 +70,11 @@ def _verb(word: str) -> str:
 def _verbs() -> dict[str, str]:
     """Verbs as one says them of oneself, and as another says them."""
     said = lexicon()["extraction"]["verbs"].items()
-    first = {own.split()[0]: other.split()[0] for own, (other, *_) in said if own.split()[0] not in ("am", "are")}
+    first = {
+        own.split()[0]: other.split()[0]
+        for own, (other, *_) in said
+        if own.split()[0] not in ("am", "are")
+    }
     others: dict[str, str] = lexicon()["first-person"]["verbs"]
     return first | others
 
@@ -84,7 +92,9 @@ def _openings() -> list[tuple[re.Pattern[str], str | None]]:
         (table["other-subjects"], _verbs().values()),
     ):
         start, verb = "|".join(subjects), "|".join(verbs)
-        found.append((re.compile(rf"(?:{start}) (?P<verb>{verb})\s+(?P<rest>.+)", re.IGNORECASE), None))
+        found.append(
+            (re.compile(rf"(?:{start}) (?P<verb>{verb})\s+(?P<rest>.+)", re.IGNORECASE), None)
+        )
     return found
 
 
@@ -121,7 +131,9 @@ class Narrative(Displayed):
         return printable(f"<Narrative, {self.tokens} of {self.budget} tokens>\n{self.text}")
 
     def _display(self) -> object:
-        note = f"{self.tokens} of {self.budget} tokens" + (f", {self.left_out} left out" if self.left_out else "")
+        note = f"{self.tokens} of {self.budget} tokens" + (
+            f", {self.left_out} left out" if self.left_out else ""
+        )
         return self.text.splitlines(), note
 
 
@@ -141,7 +153,13 @@ class _Statement:
 
 
 def narrative(
-    state: State, rows: Rows, now: int, *, budget: int, query: str = "", stop_words: frozenset[str] = frozenset()
+    state: State,
+    rows: Rows,
+    now: int,
+    *,
+    budget: int,
+    query: str = "",
+    stop_words: frozenset[str] = frozenset(),
 ) -> Narrative:
     """Write the memories in these rows, best first, as one line for each entity.
 
@@ -157,7 +175,9 @@ def narrative(
         for entity in dict.fromkeys(one.entity for one in statements if one.entity)
         if (at := first_mention(_names_of(entities, entity), query, stop_words)) is not None
     }
-    statements.sort(key=lambda one: named.get(one.entity, math.inf))  # stable: the best first within each entity
+    statements.sort(
+        key=lambda one: named.get(one.entity, math.inf)
+    )  # stable: the best first within each entity
     return _fitted(statements, _lines, budget)
 
 
@@ -186,7 +206,9 @@ def profile(state: State, rows: Rows, entity: str, type: str | None, *, budget: 
     )
 
 
-def about(state: State, pack: Pack, entity: str, now: int, *, among: NDArray[np.bool_] | None = None) -> Rows:
+def about(
+    state: State, pack: Pack, entity: str, now: int, *, among: NDArray[np.bool_] | None = None
+) -> Rows:
     """The rows that a profile of an entity is made from, best first: its facts that hold now, and for the user also the
     memories of the kinds personal, preference, goal and trait. ``among`` says which rows may take part.
 
@@ -197,7 +219,9 @@ def about(state: State, pack: Pack, entity: str, now: int, *, among: NDArray[np.
     wanted[facts_of(state, subject=entity)] = True
     if entity_key(entity) == USER:
         kinds = state.names["kind"]
-        wanted |= np.isin(kinds.codes, [kinds.code(kind) for kind in OF_THE_USER]) & (state.names["subject"].codes < 0)
+        wanted |= np.isin(kinds.codes, [kinds.code(kind) for kind in OF_THE_USER]) & (
+            state.names["subject"].codes < 0
+        )
     if among is not None:
         wanted &= among
     rows = np.flatnonzero(wanted)
@@ -208,7 +232,9 @@ def about(state: State, pack: Pack, entity: str, now: int, *, among: NDArray[np.
     numbers = state.numbers
     worst_first = np.nan_to_num(score, nan=-np.inf)
     return rows[
-        np.lexsort((rows, numbers["created"].values[rows], numbers["confidence"].values[rows], worst_first))[::-1]
+        np.lexsort(
+            (rows, numbers["created"].values[rows], numbers["confidence"].values[rows], worst_first)
+        )[::-1]
     ]
 
 
@@ -220,7 +246,9 @@ def _statement(state: State, row: int, *, of: str | None = None) -> _Statement:
     staged = names["status"].at(row) == "staged"
     if subject is not None and predicate is not None and value is not None:
         verb, words = phrase(predicate, " ".join(value.split()))
-        return _Statement(subject, row + 1, words if verb or of is None else f"has {words}", True, staged)
+        return _Statement(
+            subject, row + 1, words if verb or of is None else f"has {words}", True, staged
+        )
     text = " ".join((state.texts.at(row) or "").split())
     if of is None:
         return _Statement(subject or "", row + 1, text.rstrip("."), False, staged)
@@ -228,7 +256,9 @@ def _statement(state: State, row: int, *, of: str | None = None) -> _Statement:
     return _Statement(of, row + 1, text if clause is None else clause, clause is not None, staged)
 
 
-def _fitted(statements: Sequence[_Statement], written: Callable[[Sequence[_Statement]], str], budget: int) -> Narrative:
+def _fitted(
+    statements: Sequence[_Statement], written: Callable[[Sequence[_Statement]], str], budget: int
+) -> Narrative:
     """As many as fit, the best first; nothing in the text steers a terminal."""
     kept: list[_Statement] = []
     text = ""
@@ -250,7 +280,12 @@ def _fitted(statements: Sequence[_Statement], written: Callable[[Sequence[_State
                 "text": [one.marked for one in kept],
                 "staged": [one.staged for one in kept],
             },
-            schema={"entity": pl.String, "memory_id": pl.Int64, "text": pl.String, "staged": pl.Boolean},
+            schema={
+                "entity": pl.String,
+                "memory_id": pl.Int64,
+                "text": pl.String,
+                "staged": pl.Boolean,
+            },
         ),
     )
 
@@ -258,14 +293,21 @@ def _fitted(statements: Sequence[_Statement], written: Callable[[Sequence[_State
 def _lines(statements: Sequence[_Statement]) -> str:
     """ADA CONTEXT: lives in Oslo; works at Initech."""
     groups: dict[str, list[str]] = {}
-    for one in sorted(statements, key=lambda one: not one.entity):  # stable: what is of no entity goes last
+    for one in sorted(
+        statements, key=lambda one: not one.entity
+    ):  # stable: what is of no entity goes last
         groups.setdefault(one.entity, []).append(one.marked)
-    return "\n".join(f"{entity.upper()} CONTEXT: {'; '.join(words)}.".lstrip() for entity, words in groups.items())
+    return "\n".join(
+        f"{entity.upper()} CONTEXT: {'; '.join(words)}.".lstrip()
+        for entity, words in groups.items()
+    )
 
 
 def _prose(statements: Sequence[_Statement], name: str, pronoun: str) -> str:
     """The user is an engineer who likes Python and lives in Oslo. In their words: "I went to Rome." """
-    clauses = sorted((one.marked for one in statements if one.clause), key=lambda clause: not _NOUN.match(clause))
+    clauses = sorted(
+        (one.marked for one in statements if one.clause), key=lambda clause: not _NOUN.match(clause)
+    )
     sentences = [_sentence(one.marked) for one in statements if not one.clause]
     if clauses and _NOUN.match(clauses[0]) and len(clauses) > 1:
         sentences.insert(0, f"{name} {clauses[0]} {pronoun} {_listed(clauses[1:])}.")

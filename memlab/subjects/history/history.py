@@ -34,12 +34,21 @@ def store_at(store: Store, when: When | None, *, event: int | None, progress: bo
         raise InputError(f"An event is a whole number from 1 to {journal.head}, not {event!r}.")
     first = next(journal.events(kinds=policy_events()), None)
     if first is None or event < first.seq:
-        began = "" if first is None else f" It began with event {first.seq}, at {from_micros(first.at).isoformat()}."
+        began = (
+            ""
+            if first is None
+            else f" It began with event {first.seq}, at {from_micros(first.at).isoformat()}."
+        )
         raise InputError(f"There was no lab then.{began}")
     last = next(iter(journal.events(after=event - 1, upto=event)))
     view = JournalView(journal, event)
     clock = ManualClock(last.at if when is None else when)
-    with bar(progress and event > 20_000 and sys.stderr.isatty(), 1, unit="fold", desc=f"to event {event:,}"):
+    with bar(
+        progress and event > 20_000 and sys.stderr.isatty(),
+        1,
+        unit="fold",
+        desc=f"to event {event:,}",
+    ):
         return store.as_of(view, clock)
 
 
@@ -71,7 +80,14 @@ _SCHEMA: dict[str, Any] = {
 def happened(events: Iterable[Event], *, hidden: NDArray[np.bool_] | None = None) -> pl.DataFrame:
     """One row an event: event, at (UTC), kind, memories (but the ``hidden``), edges (made, changed, removed), what."""
     rows = [
-        (event.seq, event.at, event.kind, _seen(concerned(event), hidden), _edges(event.body), _what(event, hidden))
+        (
+            event.seq,
+            event.at,
+            event.kind,
+            _seen(concerned(event), hidden),
+            _edges(event.body),
+            _what(event, hidden),
+        )
         for event in events
     ]
     frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
@@ -115,11 +131,20 @@ def _edges(body: dict[str, Any]) -> int:
 def _what(event: Event, hidden: NDArray[np.bool_] | None) -> str:
     """A few words: what an event says besides whom it concerned."""
     body = event.body
-    parts = [str(body[name]) for name in ("outcome", "name", "slot", "agent", "reason") if body.get(name)]
+    parts = [
+        str(body[name]) for name in ("outcome", "name", "slot", "agent", "reason") if body.get(name)
+    ]
     if event.kind == "switch":
-        parts = ["on" if body["on"] else "off", f"project {body['project']}" if body["project"] else "for all", *parts]
+        parts = [
+            "on" if body["on"] else "off",
+            f"project {body['project']}" if body["project"] else "for all",
+            *parts,
+        ]
         if "consent" in body:
-            parts += [f"consent of {body['creator']}", f"embedded by {body['consent']['remote'] or 'this machine'}"]
+            parts += [
+                f"consent of {body['creator']}",
+                f"embedded by {body['consent']['remote'] or 'this machine'}",
+            ]
     if body.get("reward") is not None:
         parts.append(f"reward {body['reward']:g}")
     for part in body.get("set", ()):

@@ -43,8 +43,20 @@ class LabIndex:
         store = self._store
         with store.reading():
             store.neighbours.refresh(store.state.vectors)
-        vectors = None if queries is None else store.embedder.encode([checked_text(query) for query in queries])
-        return report(store.neighbours, vectors, n=n, sample=sample, seed=seed, verify=verify, progress=progress)
+        vectors = (
+            None
+            if queries is None
+            else store.embedder.encode([checked_text(query) for query in queries])
+        )
+        return report(
+            store.neighbours,
+            vectors,
+            n=n,
+            sample=sample,
+            seed=seed,
+            verify=verify,
+            progress=progress,
+        )
 
     @checked
     def rebuild(self, *, wait: bool = True) -> bool:
@@ -67,5 +79,7 @@ class LabIndex:
         base, count = self._store.neighbours.base, len(self._store.state)
         if base is None:
             why = f": {self._store.neighbours.failure}" if self._store.neighbours.failure else ""
-            return printable(f"<index: {count:,} memories, searched exactly (always up to {EXACT_UP_TO:,}){why}>")
+            return printable(
+                f"<index: {count:,} memories, searched exactly (always up to {EXACT_UP_TO:,}){why}>"
+            )
         return printable(f"<index: {base.header.kind}, {base.header.rows:,} of {count:,} memories>")

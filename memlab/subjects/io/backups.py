@@ -83,13 +83,17 @@ def _write(store: Store, folder: str | Path | None, keep: int) -> BackupFolder:
     if not isinstance(journal, Journal):
         raise ReadOnlyLab(f"{store.where}: back up the lab that it is the past of.")
     if journal.read_only:
-        raise ReadOnlyLab(f"{store.where} was opened with read_only=True, and a purge has to know of its backups.")
+        raise ReadOnlyLab(
+            f"{store.where} was opened with read_only=True, and a purge has to know of its backups."
+        )
     if folder is not None:
         place = Path(folder).expanduser()
     elif journal.path is not None:
         place = journal.path / BACKUPS
     else:
-        raise InputError("A lab in memory has no folder: say where to put the backup, backup(folder).")
+        raise InputError(
+            "A lab in memory has no folder: say where to put the backup, backup(folder)."
+        )
     with store.derived.held(PURGE_TIMEOUT):
         return write_backup(journal, place.absolute(), now=store.clock(), keep=keep)
 

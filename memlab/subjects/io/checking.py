@@ -101,7 +101,9 @@ def check(path: str | Path, *, repair: bool = True) -> Checked:
 def check_in_memory(journal: Journal) -> Checked:
     """What ``check`` finds of a journal that has no files: its rows."""
     found = journal.faults()
-    rows = [("in memory", str(fault).partition(": ")[0], "damaged", fault.detail) for fault in found]
+    rows = [
+        ("in memory", str(fault).partition(": ")[0], "damaged", fault.detail) for fault in found
+    ]
     rows = rows or [("in memory", "rows", "sound", f"{journal.head:,} events")]
     return Checked(None, pl.DataFrame(rows, schema=_SCHEMA, orient="row"))
 
@@ -138,9 +140,13 @@ class _Checking:
                 self._tell(FILE, "database", "damaged", str(error))
                 return None
         for warning in caught:
-            self._tell(HEAD, "record", "repaired" if self.repair else "damaged", str(warning.message))
+            self._tell(
+                HEAD, "record", "repaired" if self.repair else "damaged", str(warning.message)
+            )
         if journal.lost:
-            self._tell(HEAD, "events", "lost", f"{journal.lost}; `memlab upkeep restore` settles it")
+            self._tell(
+                HEAD, "events", "lost", f"{journal.lost}; `memlab upkeep restore` settles it"
+            )
         elif not caught:
             self._tell(HEAD, "record", "sound")
         return journal
@@ -159,7 +165,12 @@ class _Checking:
         except DamagedLab:
             left = found
         for fault in found:
-            self._tell(FILE, str(fault).partition(": ")[0], "damaged" if fault in left else "repaired", fault.detail)
+            self._tell(
+                FILE,
+                str(fault).partition(": ")[0],
+                "damaged" if fault in left else "repaired",
+                fault.detail,
+            )
         if not found:
             self._tell(FILE, "rows", "sound", f"{journal.head:,} events")
         return not left
@@ -167,7 +178,10 @@ class _Checking:
     def _mended(self, journal: Journal, found: list[Fault]) -> list[Fault]:
         """Put sound rows in the place of those; what is left."""
         left = found
-        with WriterLock(self.folder / LOCK).held(PURGE_TIMEOUT), connected(self.folder, write=True) as connection:
+        with (
+            WriterLock(self.folder / LOCK).held(PURGE_TIMEOUT),
+            connected(self.folder, write=True) as connection,
+        ):
             for mend in self._sources(journal):
                 connection.execute("BEGIN IMMEDIATE")
                 try:
@@ -196,7 +210,9 @@ class _Checking:
         with contextlib.suppress(DamagedLab):
             found = latest_snapshot(self.folder / "snapshots")
             snapshot = None if found is None else load_snapshot(found, with_extended(PROJECTIONS))
-            if snapshot is not None and (snapshot.lab, snapshot.chain) == _point(journal, snapshot.state.seq):
+            if snapshot is not None and (snapshot.lab, snapshot.chain) == _point(
+                journal, snapshot.state.seq
+            ):
                 yield partial(_from_snapshot, snapshot.state)
         for place in _places(journal, self.folder):
             for kept in reversed(backups_in(place)):
@@ -269,7 +285,9 @@ class _Mend(Protocol):
 
 def _from_snapshot(state: State, connection: sqlite3.Connection, *, wanted: list[Fault]) -> None:
     """Texts and vectors as a snapshot that is believed holds them; salts and digests must be those in the journal."""
-    fingerprint = connection.execute("SELECT id FROM embedder WHERE fingerprint = ?", (state.fingerprint,)).fetchone()
+    fingerprint = connection.execute(
+        "SELECT id FROM embedder WHERE fingerprint = ?", (state.fingerprint,)
+    ).fetchone()
     for fault in wanted:
         if fault.table == "payload" and 1 <= fault.key[0] <= len(state):
             text = state.texts.at(fault.key[0] - 1)
@@ -277,11 +295,18 @@ def _from_snapshot(state: State, connection: sqlite3.Connection, *, wanted: list
         elif fault.table == "vector" and fingerprint is not None and fault.key[0] == fingerprint[0]:
             key = fault.key
             row = connection.execute(
-                "SELECT count FROM vector WHERE embedder = ? AND first_id = ? AND dim = ?", (*key, state.vectors.dim)
+                "SELECT count FROM vector WHERE embedder = ? AND first_id = ? AND dim = ?",
+                (*key, state.vectors.dim),
             ).fetchone()
-            if row is not None and isinstance(row[0], int) and 0 <= key[1] - 1 <= key[1] - 1 + row[0] <= len(state):
+            if (
+                row is not None
+                and isinstance(row[0], int)
+                and 0 <= key[1] - 1 <= key[1] - 1 + row[0] <= len(state)
+            ):
                 data = state.vectors.take(np.arange(key[1] - 1, key[1] - 1 + row[0])).tobytes()
-                connection.execute("UPDATE vector SET data = ? WHERE embedder = ? AND first_id = ?", (data, *key))
+                connection.execute(
+                    "UPDATE vector SET data = ? WHERE embedder = ? AND first_id = ?", (data, *key)
+                )
 
 
 def _point(journal: Journal, seq: int) -> tuple[str, bytes | None]:

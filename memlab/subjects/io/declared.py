@@ -18,7 +18,13 @@ def _load(verbs: Verbs) -> Any:
     from memlab.subjects.io.loading import Given, load
 
     def load_given(x: Any, *, progress: bool, **given: Any) -> Any:
-        parts = verbs.core, verbs.remembering, verbs.made("linker"), verbs.made("policies"), verbs.made("extraction")
+        parts = (
+            verbs.core,
+            verbs.remembering,
+            verbs.made("linker"),
+            verbs.made("policies"),
+            verbs.made("extraction"),
+        )
         return load(x, Given(**given), *parts, progress=progress)
 
     return load_given

@@ -41,7 +41,9 @@ def graph_of(
             else:
                 ends.append(nodes.setdefault(node_of(row[f"{end}_node"]), -len(nodes) - 1))
         is_new = row["source"] in id_of or row["target"] in id_of
-        if None in ends or (not is_new and (has_edge(state, row, ends) or is_removed(removed, row, ends))):
+        if None in ends or (
+            not is_new and (has_edge(state, row, ends) or is_removed(removed, row, ends))
+        ):
             continue
         columns["source"].append(ends[0])
         columns["target"].append(ends[1])
@@ -65,10 +67,17 @@ def removed_edges(state: State) -> frozenset[Removed]:
     gone = np.flatnonzero(~edges.alive)
     ends = (edges.source[gone] + 1).tolist(), (edges.target[gone] + 1).tolist()
     return frozenset(
-        zip(*ends, edges.words_of(edges.relation[gone]).tolist(), edges.created[gone].tolist(), strict=True)
+        zip(
+            *ends,
+            edges.words_of(edges.relation[gone]).tolist(),
+            edges.created[gone].tolist(),
+            strict=True,
+        )
     )
 
 
-def is_removed(removed: frozenset[Removed], row: Mapping[str, Any], ends: Sequence[int | None]) -> bool:
+def is_removed(
+    removed: frozenset[Removed], row: Mapping[str, Any], ends: Sequence[int | None]
+) -> bool:
     """Whether this very edge was removed; one that was made at another time between the same ends is another edge."""
     return (*ends, row["relation"], row["created"]) in removed

@@ -93,14 +93,23 @@ class LabIO:
 
         >>> lab.io.export("agent.jsonl")                                                      # doctest: +SKIP
         """
-        from memlab.io.formats import Bundle, bundle_of, events_of, lab_id, policies_of, write_bundle
+        from memlab.io.formats import (
+            Bundle,
+            bundle_of,
+            events_of,
+            lab_id,
+            policies_of,
+            write_bundle,
+        )
 
         target = Path(path).expanduser()
         journal = self._core.store.journal
 
         def bundle() -> Bundle:
             tables = format == "parquet" or (format is None and target.suffix == ".parquet")
-            tables = tables and not isinstance(self._core.store, SeenStore)  # the events are those of the whole lab
+            tables = tables and not isinstance(
+                self._core.store, SeenStore
+            )  # the events are those of the whole lab
             with self._core.reading() as state:
                 return bundle_of(
                     state,
@@ -109,7 +118,9 @@ class LabIO:
                     where=where,
                     project=project,
                     policies=policies_of(self._core.store.versions) if policies else None,
-                    events=events_of(journal) if tables and where is None and project is None else None,
+                    events=events_of(journal)
+                    if tables and where is None and project is None
+                    else None,
                 )
 
         def write(made: Bundle) -> Path:
@@ -163,7 +174,10 @@ class LabIO:
 
     @checked
     def mirror(
-        self, folder: str | Path, *, every: Annotated[float, Within(0, 9_000_000_000, above=True)] | None = None
+        self,
+        folder: str | Path,
+        *,
+        every: Annotated[float, Within(0, 9_000_000_000, above=True)] | None = None,
     ) -> Mirror:
         """Keep a readable copy in ``folder``: one Markdown file a memory and ``index.json``.
 
@@ -178,7 +192,12 @@ class LabIO:
         from memlab.subjects.io.mirror import Mirror
 
         lab = weakref.ref(self._core.owner)
-        return Mirror(Path(folder).expanduser(), self._core.store, alive=lambda: lab() is not None, every=every)
+        return Mirror(
+            Path(folder).expanduser(),
+            self._core.store,
+            alive=lambda: lab() is not None,
+            every=every,
+        )
 
     @checked
     def backup(self, folder: str | Path | None = None, *, keep: Count = 3) -> Backup:

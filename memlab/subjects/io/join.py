@@ -40,7 +40,9 @@ def join_bundle(
     """
     with store.reading():
         pack = store.versions.pack
-    given = check_bundle(bundle, store.clock(), personal_kinds(pack.settings), bool(pack.settings["open-words"]))
+    given = check_bundle(
+        bundle, store.clock(), personal_kinds(pack.settings), bool(pack.settings["open-words"])
+    )
     if dry_run:
         with store.reading() as state:
             plan = plan_join(store, state, bundle, given, own, events)
@@ -55,12 +57,17 @@ def join_bundle(
             speakers = given.columns.get("speaker") or [None] * len(given.ids)
             texts = [given.screenings[place].text for place in plan.fresh]
             tx.payloads(range(first, first + len(texts)), texts)
-            spoken = [with_speaker(text, speakers[place]) for text, place in zip(texts, plan.fresh, strict=True)]
+            spoken = [
+                with_speaker(text, speakers[place])
+                for text, place in zip(texts, plan.fresh, strict=True)
+            ]
             tx.vectors(first, store.embedder.fingerprint, store.embedder.encode(spoken))
             for body in bodies_of(given, plan.fresh, first, plan.here):
                 tx.event("import", {"lab": bundle.lab, **body}, at=now)
         rest: dict[str, Any] = {"graph": graph} if edges or (graph["nodes"] and plan.fresh) else {}
-        rest |= Change(set=[_values(id, columns) for id, columns in sorted(plan.set.items())]).body()
+        rest |= Change(
+            set=[_values(id, columns) for id, columns in sorted(plan.set.items())]
+        ).body()
         rest |= redactions(_redacted(given, plan))
         if rest:
             tx.event("import", {"lab": bundle.lab, **rest}, at=now)
@@ -83,7 +90,9 @@ def _joined(bundle: Bundle, given: Screened, plan: Plan, edges: int, *, dry_run:
 
 def _redacted(given: Screened, plan: Plan) -> tuple[tuple[int, Finding], ...]:
     return tuple(
-        (plan.here[given.ids[place]], finding) for place in plan.fresh for finding in given.screenings[place].findings
+        (plan.here[given.ids[place]], finding)
+        for place in plan.fresh
+        for finding in given.screenings[place].findings
     )
 
 
@@ -95,5 +104,8 @@ def _edges(state: State, bundle: Bundle, plan: Plan) -> tuple[dict[str, Any], in
 
 
 def _values(id: int, columns: Mapping[str, Any]) -> dict[str, Any]:
-    listed = {name: [value or []] if MEMORY[name].storage == "list" else value for name, value in columns.items()}
+    listed = {
+        name: [value or []] if MEMORY[name].storage == "list" else value
+        for name, value in columns.items()
+    }
     return values_of([id], **listed)

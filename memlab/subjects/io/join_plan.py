@@ -87,10 +87,14 @@ def plan_join(
     events: Callable[[], Iterable[Event]] | None,
 ) -> Plan:
     """Return what joining ``bundle``, checked as ``given``, into the lab ``own`` changes; see ``join_bundle``."""
-    ours = Side(rows_of(bundle_of(state, lab=own, now=0).memories), store.journal.events(upto=state.seq))
+    ours = Side(
+        rows_of(bundle_of(state, lab=own, now=0).memories), store.journal.events(upto=state.seq)
+    )
     theirs = Side(rows_of(bundle.memories), None if events is None else events())
     pairs, away = _pair_memories(state, given, own)
-    meeting = _Meeting(ours, theirs, pairs, away, {id: other for other, id in pairs.items()}, store.clock())
+    meeting = _Meeting(
+        ours, theirs, pairs, away, {id: other for other, id in pairs.items()}, store.clock()
+    )
     plan = Plan(known=len(pairs), here=dict(pairs))
     _add_new(plan, meeting, given, first=len(state) + 1)
     rivals = _change_known(plan, meeting)
@@ -133,7 +137,9 @@ def _change_known(plan: Plan, meeting: _Meeting) -> list[_Rival]:
         later = (there_at, repr(version_of(yours))) > (here_at, repr(version_of(mine)))
         columns = greater_counts(mine, yours)
         if later and (said or any(mine[name] != yours[name] for name in OF_USE)):
-            columns |= {name: yours[name] for name in (*SAID, *OF_USE, "label") if mine[name] != yours[name]}
+            columns |= {
+                name: yours[name] for name in (*SAID, *OF_USE, "label") if mine[name] != yours[name]
+            }
             columns["changed"] = max(meeting.theirs.times.get(other, ()), default=yours["changed"])
             columns["status"] = yours["status"]
         elif here_at == there_at and use_of(yours) > use_of(mine):
@@ -145,21 +151,33 @@ def _change_known(plan: Plan, meeting: _Meeting) -> list[_Rival]:
     return rivals
 
 
-def _overtaken(plan: Plan, meeting: _Meeting, rival: _Rival) -> tuple[Micros, int, dict[str, Any]] | None:
+def _overtaken(
+    plan: Plan, meeting: _Meeting, rival: _Rival
+) -> tuple[Micros, int, dict[str, Any]] | None:
     """Return the last edit on the side that lost, by when and how it gives way; None where it does not.
 
     It gives way to what stands on the other side, where it is of its side alone and still in use.
     """
     ours, theirs, here = meeting.ours, meeting.theirs, plan.here
     if rival.later:
-        loser, tip, winner, at = ours, ours.chain(rival.id)[-1], theirs.chain(rival.other)[-1], theirs.last(rival.other)
+        loser, tip, winner, at = (
+            ours,
+            ours.chain(rival.id)[-1],
+            theirs.chain(rival.other)[-1],
+            theirs.last(rival.other),
+        )
         only_there = tip != rival.id and tip not in meeting.back
         standing = read_here(theirs.rows[winner], here) | {"id": here.get(winner)}
         if winner not in here:  # purged here, so that it stays away
             standing["status"] = "purged"
         to = tip
     else:
-        loser, tip, winner, at = theirs, theirs.chain(rival.other)[-1], ours.chain(rival.id)[-1], ours.last(rival.id)
+        loser, tip, winner, at = (
+            theirs,
+            theirs.chain(rival.other)[-1],
+            ours.chain(rival.id)[-1],
+            ours.last(rival.id),
+        )
         only_there = tip != rival.other and tip not in meeting.pairs and tip not in meeting.away
         standing = {**ours.rows[winner], "id": winner}
         to = here.get(tip, 0)
@@ -205,7 +223,11 @@ def _pair_memories(state: State, given: Screened, own: str) -> tuple[dict[int, i
             row = int(number) - 1
             candidates = [*candidates, row] if origins.codes[row] < 0 else candidates
         met = [row for row in candidates if at in (None, int(created[row])) and row not in taken]
-        same = [row for row in met if gone or statuses.at(row) == "purged" or texts.at(row) == screening.text]
+        same = [
+            row
+            for row in met
+            if gone or statuses.at(row) == "purged" or texts.at(row) == screening.text
+        ]
         if same:
             pairs[id] = same[0] + 1
             taken.add(same[0])
@@ -233,7 +255,10 @@ def _describe_rivals(plan: Plan, meeting: _Meeting, rivals: Iterable[_Rival]) ->
     ours, theirs = meeting.ours, meeting.theirs
     for rival in rivals:
         other, id, later = rival.other, rival.id, rival.later
-        before, after = _describe_version(ours, id, theirs.rows[other]), _describe_version(theirs, other, ours.rows[id])
+        before, after = (
+            _describe_version(ours, id, theirs.rows[other]),
+            _describe_version(theirs, other, ours.rows[id]),
+        )
         if is_contested(ours.times.get(id, ()), theirs.times.get(other, ())):
             plan.told.append((id, "conflict", before, after, "there" if later else "here"))
         elif later:
@@ -249,5 +274,9 @@ def _describe_version(side: Side, id: int, other: Row) -> str:
     """A version as a person reads it: its status, the text that stands, and the fields in which the two differ."""
     row, tip = side.rows[id], side.rows[side.chain(id)[-1]]
     skipped = ("status", "superseded_by", "changed", "label", *OF_USE)
-    fields = [f"{name}={row[name]}" for name in CARRIED if name not in skipped and row[name] != other[name]]
+    fields = [
+        f"{name}={row[name]}"
+        for name in CARRIED
+        if name not in skipped and row[name] != other[name]
+    ]
     return f"{tip['status']}: {tip['text'] or ''}" + (f" ({', '.join(fields)})" if fields else "")

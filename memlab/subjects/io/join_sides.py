@@ -30,7 +30,11 @@ class Side:
         row = self.rows[id]
         by = row["superseded_by"]
         edit = self.rows.get(int(by)) if row["status"] == "superseded" and by is not None else None
-        return int(by) if edit is not None and edit["source"] == "user-edit" and edit["status"] != "purged" else None
+        return (
+            int(by)
+            if edit is not None and edit["source"] == "user-edit" and edit["status"] != "purged"
+            else None
+        )
 
     def chain(self, id: int) -> list[int]:
         """A memory and the edits after it."""
@@ -41,7 +45,9 @@ class Side:
 
     def last(self, id: int) -> Micros:
         """When a memory was last corrected, or an edit of it was."""
-        return max((at for one in self.chain(id) for at in self.times.get(one, ())), default=_LONG_AGO)
+        return max(
+            (at for one in self.chain(id) for at in self.times.get(one, ())), default=_LONG_AGO
+        )
 
 
 def rows_of(frame: pl.DataFrame) -> dict[int, Row]:

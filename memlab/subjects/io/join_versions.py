@@ -55,7 +55,10 @@ def version_of(row: Row) -> list[Any]:
 
 
 def use_of(row: Row) -> tuple[Any, ...]:
-    return (*(row[name] or 0 for name in ("accessed", "access", "success", "fail")), *(row[n] or 0 for n in OF_USE))
+    return (
+        *(row[name] or 0 for name in ("accessed", "access", "success", "fail")),
+        *(row[n] or 0 for n in OF_USE),
+    )
 
 
 def greater_counts(mine: Row, yours: Row) -> dict[str, Any]:

@@ -30,12 +30,16 @@ def join(core: Core, other: Any, *, dry_run: bool) -> Joined:
     from memlab.subjects.io.join import join_bundle
 
     if isinstance(core.store, SeenStore):
-        raise InputError("A lab as one viewer sees it shows a part of itself. Join into the lab itself.")
+        raise InputError(
+            "A lab as one viewer sees it shows a part of itself. Join into the lab itself."
+        )
     bundle, events = _read(core, other)
     if not dry_run:
         with core.reading() as state:
             check_on(core.store, state, bundle.memories["project"].unique().to_list())
-    return join_bundle(core.store, bundle, own=lab_id(core.store.journal), events=events, dry_run=dry_run)
+    return join_bundle(
+        core.store, bundle, own=lab_id(core.store.journal), events=events, dry_run=dry_run
+    )
 
 
 def _read(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
@@ -44,13 +48,19 @@ def _read(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
 
     store = getattr(getattr(other, "io", None), "store", None)
     if isinstance(store, Store):
-        if store.journal is core.store.journal or (store.folder is not None and _same(core, store.folder)):
+        if store.journal is core.store.journal or (
+            store.folder is not None and _same(core, store.folder)
+        ):
             raise InputError("A lab cannot be joined with itself.")
         with store.reading() as state:
             bundle = bundle_of(state, lab=lab_id(store.journal), now=store.clock())
-        return replace(bundle, source=store.folder.name if store.folder else bundle.lab), store.journal.events
+        return replace(
+            bundle, source=store.folder.name if store.folder else bundle.lab
+        ), store.journal.events
     if not isinstance(other, str | Path):
-        raise InputError(f"join takes the path of a lab or of an export, or an open lab, not {type(other).__name__}.")
+        raise InputError(
+            f"join takes the path of a lab or of an export, or an open lab, not {type(other).__name__}."
+        )
     path = Path(other).expanduser()
     if not path.exists():
         raise InputError(f"There is nothing at {path}.")

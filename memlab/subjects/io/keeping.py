@@ -99,13 +99,18 @@ class Thinning:
         if self.frame.is_empty():
             return "<Thinning: nothing to thin, no sealed recall is older than the days that the lab keeps>"
         counts = {act: self.frame.filter(act=act)["recalls"].sum() for act in ("thin", "drop")}
-        acts = [f"{counts[act]:,} recalls {word}" for act, word in (("thin", "thinned"), ("drop", "dropped"))]
+        acts = [
+            f"{counts[act]:,} recalls {word}"
+            for act, word in (("thin", "thinned"), ("drop", "dropped"))
+        ]
         state = "" if self.done else "; nothing is changed yet: lab.upkeep.thin(consent=True)"
         head = f"<Thinning: {', '.join(acts)}, {self.bytes:,} bytes{state}"
         return printable("\n".join([head, *(f"  {one}" for one in self.ends)]) + ">")
 
     def _repr_html_(self) -> str:
-        return "".join(map(paragraph, repr(self).strip("<>").splitlines())) + self.frame._repr_html_()
+        return (
+            "".join(map(paragraph, repr(self).strip("<>").splitlines())) + self.frame._repr_html_()
+        )
 
 
 @dataclass
@@ -138,7 +143,9 @@ class LabKeeping:
         schema = {"what": pl.String, "count": pl.Int64, "bytes": pl.Int64}
         return Usage(pl.DataFrame(rows, schema=schema, orient="row").sort("bytes", descending=True))
 
-    def log_days(self, full_days: float | None = None, thin_days: float | None = None) -> dict[str, float]:
+    def log_days(
+        self, full_days: float | None = None, thin_days: float | None = None
+    ) -> dict[str, float]:
         """See ``lab.upkeep.log_days``."""
         journal = self._store.journal
         kept = msgspec.json.decode(journal.meta(_LOG_DAYS) or "{}", type=dict[str, float])
@@ -188,11 +195,15 @@ class LabKeeping:
             after = upto
         return plan
 
-    def _add(self, plan: _Plan, act: Literal["thin", "drop"], after: int, upto: int, segment: Segment) -> None:
+    def _add(
+        self, plan: _Plan, act: Literal["thin", "drop"], after: int, upto: int, segment: Segment
+    ) -> None:
         parts = self._store.journal.segment_parts(upto)  # type: ignore[union-attr]  # a journal, as it has segments
         size = sum(map(len, parts.values()))
         if act == "thin":
-            plan.parts[upto] = thin_parts(parts, when=f"{from_micros(self._store.clock()):%Y-%m-%d}")
+            plan.parts[upto] = thin_parts(
+                parts, when=f"{from_micros(self._store.clock()):%Y-%m-%d}"
+            )
             size -= sum(map(len, plan.parts[upto].values()))
         first, last = from_micros(segment.recalls.at[0]), from_micros(segment.recalls.at[-1])
         plan.rows.append(_Row(act, after, upto, segment.meta.count, first, last, size))

@@ -57,7 +57,12 @@ class Given:
     @property
     def is_plain(self) -> bool:
         """Whether nothing is said that only rows and messages need."""
-        return not self.columns and self.format is None and self.session is None and self.linking in (None, "off")
+        return (
+            not self.columns
+            and self.format is None
+            and self.session is None
+            and self.linking in (None, "off")
+        )
 
 
 def _path_of(x: Any) -> Path | None:
@@ -66,7 +71,9 @@ def _path_of(x: Any) -> Path | None:
         return None
     named = str.__str__(x) if isinstance(x, str) else x
     if is_url(named):
-        raise InputError(f"{named} is a URL, and memlab reads local files only. Download it, and load the file.")
+        raise InputError(
+            f"{named} is a URL, and memlab reads local files only. Download it, and load the file."
+        )
     path = Path(named)
     try:
         return path.expanduser()
@@ -77,10 +84,14 @@ def _path_of(x: Any) -> Path | None:
 def _nearest(path: Path) -> str:
     """A clause that names the files beside ``path`` whose names are nearest to its own, or nothing."""
     try:
-        near = difflib.get_close_matches(path.name, [one.name for one in path.parent.iterdir()], n=2, cutoff=0.6)
+        near = difflib.get_close_matches(
+            path.name, [one.name for one in path.parent.iterdir()], n=2, cutoff=0.6
+        )
     except OSError:
         return ""
-    return f" Did you mean {' or '.join(str(path.with_name(name)) for name in near)}?" if near else ""
+    return (
+        f" Did you mean {' or '.join(str(path.with_name(name)) for name in near)}?" if near else ""
+    )
 
 
 def load(
@@ -130,7 +141,9 @@ def load(
         sources = iter((read_file(path, options),))
     with core.reading():
         how = str(core.pack.settings["linking"]) if given.linking is None else given.linking
-    loading = _Loading(core, remembering, "off" if how == "off" else "later", heard=[] if given.extract else None)
+    loading = _Loading(
+        core, remembering, "off" if how == "off" else "later", heard=[] if given.extract else None
+    )
     with ExitStack() as stack:
         shown = _Shown(stack, progress)
         for source in sources:
@@ -155,10 +168,20 @@ def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPo
     }
     for name, said in rows_only.items():
         if said:
-            raise InputError(f"{name}= is for rows and messages: {path.name} is an export ({format}), which says it.")
+            raise InputError(
+                f"{name}= is for rows and messages: {path.name} is an export ({format}), which says it."
+            )
     store = core.store
-    bundle = read_lab(path, new_state(), now=store.clock()) if format == "lab" else read_bundle(path, format)
-    pack = pack_of(bundle.policies, bundle.source) if given.policies and bundle.policies is not None else None
+    bundle = (
+        read_lab(path, new_state(), now=store.clock())
+        if format == "lab"
+        else read_bundle(path, format)
+    )
+    pack = (
+        pack_of(bundle.policies, bundle.source)
+        if given.policies and bundle.policies is not None
+        else None
+    )
     loaded = _stored(bundle, given, core, pack)
     if pack is not None:
         policies.use(pack, reason=f"came with {bundle.source}")
@@ -174,7 +197,9 @@ def _stored(bundle: Bundle, given: Given, core: Core, pack: Pack | None) -> Load
         check_on(
             core.store,
             state,
-            bundle.memories["project"].unique().to_list() if given.project is None else [given.project],
+            bundle.memories["project"].unique().to_list()
+            if given.project is None
+            else [given.project],
         )
     return load_bundle(
         core.store,
@@ -202,7 +227,12 @@ class _Shown:
         if source is not self.source:
             self.stack.close()
             self.step = self.stack.enter_context(
-                bar(True, source.size, unit=source.unit if source.size else "row", desc=source.notes.source)
+                bar(
+                    True,
+                    source.size,
+                    unit=source.unit if source.size else "row",
+                    desc=source.notes.source,
+                )
             )
             self.source, self.done = source, 0
         done = source.done() or rows
@@ -215,7 +245,11 @@ class _Loading:
     """One call of ``load``: what it has read and stored so far."""
 
     def __init__(
-        self, core: Core, remembering: Remembering, linking: str, heard: list[tuple[dict[str, Any], bool]] | None = None
+        self,
+        core: Core,
+        remembering: Remembering,
+        linking: str,
+        heard: list[tuple[dict[str, Any], bool]] | None = None,
     ) -> None:
         self._core, self._remembering, self._linking = core, remembering, linking
         self.heard = heard
@@ -263,7 +297,11 @@ class _Loading:
             columns = checked_columns(columns_of([row]), now=0, open_words=self._core.open_words)
             refuse_names({name: values for name, values in columns.items() if name != "text"})
         except (InputError, PrivacyError) as problem:
-            why = "secret in a name" if isinstance(problem, PrivacyError) else "value that a memory cannot have"
+            why = (
+                "secret in a name"
+                if isinstance(problem, PrivacyError)
+                else "value that a memory cannot have"
+            )
             notes.skip(place, why, str(problem).removeprefix("Row 0: ").replace(" (row 0)", ""))
             return False
         return True
@@ -278,7 +316,12 @@ class _Loading:
             self.heard += [(row, what == "added") for row, what in pairs if what != "purged"]
         ids = iter(stored.ids)
         here = [next(ids) if what == "added" else None for what in known.found]
-        data = {"theirs": places, "id": here, "what": known.found, "origin": [notes.source] * len(places)}
+        data = {
+            "theirs": places,
+            "id": here,
+            "what": known.found,
+            "origin": [notes.source] * len(places),
+        }
         self._parts.append(pl.DataFrame(data, schema=_FRAME))
         self._redacted += stored.redacted
 

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Moved", "Preview", "move", "preview", "synced_frame"]
 
-_NOTES = tuple(name for name, column in MEMORY.items() if column.storage == "note" and name != "operations")
+_NOTES = tuple(
+    name for name, column in MEMORY.items() if column.storage == "note" and name != "operations"
+)
 """Texts beside a memory's own, such as its summary. Operations are code, in which a secret is refused."""
 
 _PREVIEW: dict[str, Any] = {
@@ -68,7 +70,8 @@ class Preview(Displayed):
         said = f"{self.memories:,} memories of {goes.height:,} projects would go, {goes['secrets'].sum():,} secrets of "
         said += f"theirs redacted, {goes['personal'].sum():,} personal identifiers with them"
         names = ", ".join(
-            f"{name or 'what has no project'} ({why})" for name, why in stays["project", "why"].iter_rows()
+            f"{name or 'what has no project'} ({why})"
+            for name, why in stays["project", "why"].iter_rows()
         )
         return printable(f"{said}; these stay: {names}" if names else said)
 
@@ -116,11 +119,15 @@ def preview(core: Core, exclude: Iterable[str | None]) -> Preview:
     frame = frame.filter(pl.col("status") != "purged")
     left_out = _excluded(exclude, [*frame["project"].unique().to_list(), *switches.projects])
     rows = []
-    for project in sorted(frame["project"].unique().to_list(), key=lambda name: (name is not None, name or "")):
+    for project in sorted(
+        frame["project"].unique().to_list(), key=lambda name: (name is not None, name or "")
+    ):
         some = frame.filter(pl.col("project").eq_missing(pl.lit(project)))
         texts = [text for name in ("text", *_NOTES) for text in some[name].to_list() if text]
         secrets = sum(len(one.findings) for one in screen_many(texts))
-        both = sum(len(one.findings) for one in screen_many(texts, personal=frozenset(PERSONAL.values())))
+        both = sum(
+            len(one.findings) for one in screen_many(texts, personal=frozenset(PERSONAL.values()))
+        )
         off = switches.off(project) is not None
         rows.append(
             {
@@ -147,17 +154,23 @@ def _excluded(given: Iterable[str | None], projects: Sequence[str | None]) -> se
     names = list(given)
     for name in names:
         if name is not None and not isinstance(name, str):
-            raise InputError(f"exclude holds names of projects, or None for what belongs to none, not {shown(name)}.")
+            raise InputError(
+                f"exclude holds names of projects, or None for what belongs to none, not {shown(name)}."
+            )
         if name not in projects:
             raise UnknownName("project", name, [one for one in projects if one is not None])
     return set(names)
 
 
-def move(core: Core, target: Path, exclude: Iterable[str | None], open_lab: Callable[[Path], Any]) -> Moved:
+def move(
+    core: Core, target: Path, exclude: Iterable[str | None], open_lab: Callable[[Path], Any]
+) -> Moved:
     """Bring what is not excluded into the lab at ``target``; see ``LabIO.move_to``."""
     journal = core.store.journal
     if not isinstance(journal, Journal) or journal.read_only:
-        raise ReadOnlyLab(f"{core.store.where} cannot be written, and a move is noted in it. Open the lab for writing.")
+        raise ReadOnlyLab(
+            f"{core.store.where} cannot be written, and a move is noted in it. Open the lab for writing."
+        )
     refuse(str(target), "target")
     if core.store.folder is not None and target.absolute() == core.store.folder.absolute():
         raise InputError(f"{target} is this lab. Move it to another path.")
@@ -165,11 +178,18 @@ def move(core: Core, target: Path, exclude: Iterable[str | None], open_lab: Call
     goes = plan.filter("would_go")["project"].to_list()
     with open_lab(target) as there:
         moved = _moved(core, there.io.store, target, goes, whole=plan["would_go"].all())
-        _mark(core, there.io.store, moved, left_out=int(plan.filter(~pl.col("would_go"))["memories"].sum()))
+        _mark(
+            core,
+            there.io.store,
+            moved,
+            left_out=int(plan.filter(~pl.col("would_go"))["memories"].sum()),
+        )
     return moved
 
 
-def _moved(core: Core, there: Store, target: Path, projects: list[str | None], *, whole: bool) -> Moved:
+def _moved(
+    core: Core, there: Store, target: Path, projects: list[str | None], *, whole: bool
+) -> Moved:
     from memlab.io.formats import lab_id
     from memlab.subjects.io.results import Loaded
     from memlab.subjects.io.storing import load_bundle
@@ -186,10 +206,15 @@ def _moved(core: Core, there: Store, target: Path, projects: list[str | None], *
     for project in [None] if whole else projects:
         bundle, taken = _screened(_bundle(core, None if whole else [project]))
         loaded = store(bundle)
-        rows.append({"project": project} | {what: loaded.count(what) for what in ("added", "known", "purged")})
+        rows.append(
+            {"project": project}
+            | {what: loaded.count(what) for what in ("added", "known", "purged")}
+        )
         edges += loaded.edges
         redacted += len(loaded.redacted) + (taken if loaded.count("added") else 0)
-    if not whole and len(projects) > 1:  # edges from one project to another: both ends are there now
+    if (
+        not whole and len(projects) > 1
+    ):  # edges from one project to another: both ends are there now
         edges += store(_screened(_bundle(core, projects))[0]).edges
     schema = {"project": pl.String, "added": pl.Int64, "known": pl.Int64, "purged": pl.Int64}
     return Moved(target, pl.DataFrame(rows, schema=schema), edges, redacted)
@@ -201,8 +226,12 @@ def _bundle(core: Core, projects: list[str | None] | None) -> Bundle:
 
     where = None
     if projects is not None:
-        named = pl.col("project").is_in([one for one in projects if one is not None]).fill_null(False)
-        where = (named | pl.col("project").is_null() if None in projects else named) & (pl.col("status") != "purged")
+        named = (
+            pl.col("project").is_in([one for one in projects if one is not None]).fill_null(False)
+        )
+        where = (named | pl.col("project").is_null() if None in projects else named) & (
+            pl.col("status") != "purged"
+        )
     with core.reading() as state:
         made = bundle_of(state, lab=lab_id(core.store.journal), now=core.store.clock(), where=where)
     return replace(made, source=core.store.where)
@@ -219,7 +248,10 @@ def _screened(bundle: Bundle) -> tuple[Bundle, int]:
         found = screen_many([text or "" for text in values])
         taken = sum(len(one.findings) for one in found)
         if taken:
-            clean = [one.text if value is not None else None for one, value in zip(found, values, strict=True)]
+            clean = [
+                one.text if value is not None else None
+                for one, value in zip(found, values, strict=True)
+            ]
             memories = memories.with_columns(pl.Series(name, clean, dtype=pl.String))
             count += taken
     return replace(bundle, memories=memories), count
@@ -237,7 +269,12 @@ def _mark(core: Core, there: Store, moved: Moved, *, left_out: int) -> None:
         "left_out": left_out,
     }
     last = synced_frame(core).filter(pl.col("target") == body["target"]).tail(1)
-    if moved.added or last.is_empty() or last["memories"].item() != count or last["left_out"].item() != left_out:
+    if (
+        moved.added
+        or last.is_empty()
+        or last["memories"].item() != count
+        or last["left_out"].item() != left_out
+    ):
         with store.writing() as tx:
             tx.event("synced", body, at=store.clock())
 

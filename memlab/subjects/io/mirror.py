@@ -18,7 +18,16 @@ from typing import Any
 import polars as pl
 
 from memlab.errors import InputError, MemlabError
-from memlab.io.formats import SCHEMA, Bundle, bundle_of, file_name, lab_id, memory_page, memory_records, time_text
+from memlab.io.formats import (
+    SCHEMA,
+    Bundle,
+    bundle_of,
+    file_name,
+    lab_id,
+    memory_page,
+    memory_records,
+    time_text,
+)
 from memlab.kernel.base.arguments import Seconds, checked
 from memlab.kernel.base.disk import refusal
 from memlab.kernel.base.printable import printable
@@ -52,13 +61,20 @@ class Mirror(Background):
         locked: bool = False,
     ) -> None:
         """A mirror of the lab on ``store`` as long as that is ``alive``; ``locked`` says that a purge makes it."""
-        self.folder, self._store, self._alive, self._lab = folder, store, alive, lab_id(store.journal)
+        self.folder, self._store, self._alive, self._lab = (
+            folder,
+            store,
+            alive,
+            lab_id(store.journal),
+        )
         self._locked, self._taken_over = locked, False
         self.problem: Exception | None = None
         self._seq = -1
         self._files: dict[str, tuple[str, int]] = {}
         self._turn = ThreadLock()
-        self._worker = Worker("mirror", _keeping(weakref.ref(self), every or 0.0), delay=every or 0.0)
+        self._worker = Worker(
+            "mirror", _keeping(weakref.ref(self), every or 0.0), delay=every or 0.0
+        )
         self.update()
         if every is not None:
             self._worker.start()
@@ -71,7 +87,11 @@ class Mirror(Background):
             head, store = self._head(), self._store
             if head is None or head == self._seq:
                 return 0
-            changed = self._written(self._bundle()) if self._locked else written(store, self._bundle, self._written)
+            changed = (
+                self._written(self._bundle())
+                if self._locked
+                else written(store, self._bundle, self._written)
+            )
             self._seq = head
             return changed
 
@@ -93,7 +113,9 @@ class Mirror(Background):
     def __repr__(self) -> str:
         state = "running" if self.active else "stopped" if self._worker.stopping else "on demand"
         trouble = f", {self.problem}" if self.problem is not None else ""
-        return printable(f"<Mirror in {self.folder}: {len(self._files):,} memories, {state}{trouble}>")
+        return printable(
+            f"<Mirror in {self.folder}: {len(self._files):,} memories, {state}{trouble}>"
+        )
 
     # -- the lab ------------------------------------------------------------------------------------------------------
 
@@ -122,23 +144,44 @@ class Mirror(Background):
             return
         index = folder / INDEX
         try:
-            record: Any = json.loads(index.read_bytes()) if index.is_file() and not index.is_symlink() else None
+            record: Any = (
+                json.loads(index.read_bytes())
+                if index.is_file() and not index.is_symlink()
+                else None
+            )
         except (OSError, ValueError, RecursionError):
             record = None
-        ours = isinstance(record, dict) and record.get("memlab") == "mirror" and isinstance(record.get("files"), dict)
+        ours = (
+            isinstance(record, dict)
+            and record.get("memlab") == "mirror"
+            and isinstance(record.get("files"), dict)
+        )
         strange = next((entry.name for entry in entries if not _is_ours(entry.name)), None)
         if not ours or strange is not None:
             what = f"it holds {strange}" if strange is not None else "it has no index of a mirror"
-            raise InputError(f"{folder} is not empty and no mirror: {what}. Give a folder of its own.")
+            raise InputError(
+                f"{folder} is not empty and no mirror: {what}. Give a folder of its own."
+            )
         if record["lab"] != self._lab:
-            raise InputError(f"{folder} mirrors another lab ({record['lab']:.40}). Give a folder of its own.")
+            raise InputError(
+                f"{folder} mirrors another lab ({record['lab']:.40}). Give a folder of its own."
+            )
         for name, about in record["files"].items():
             # A name from a file is not to lead anywhere else.
-            valid = isinstance(about, list) and len(about) == 2 and all(isinstance(value, int) for value in about)
+            valid = (
+                isinstance(about, list)
+                and len(about) == 2
+                and all(isinstance(value, int) for value in about)
+            )
             if FILE_PATTERN.fullmatch(name) and valid:
-                self._files[name] = (str(about[0]), about[1] if record.get("pages") == _PAGES else -1)
+                self._files[name] = (
+                    str(about[0]),
+                    about[1] if record.get("pages") == _PAGES else -1,
+                )
         for entry in entries:
-            if entry.name.endswith(_DRAFT) or (entry.name != INDEX and entry.name not in self._files):
+            if entry.name.endswith(_DRAFT) or (
+                entry.name != INDEX and entry.name not in self._files
+            ):
                 (folder / entry.name).unlink(missing_ok=True)
 
     def _written(self, bundle: Bundle) -> int:
@@ -155,13 +198,17 @@ class Mirror(Background):
         return changed
 
     def _write(self, bundle: Bundle) -> int:
-        memories = bundle.memories.filter(~pl.col("status").is_in(_GONE) & pl.col("text").is_not_null())
+        memories = bundle.memories.filter(
+            ~pl.col("status").is_in(_GONE) & pl.col("text").is_not_null()
+        )
         links = _links(bundle, memories["id"])
         joined = memories.join(links, on="id", how="left", maintain_order="left")
         digests = joined.hash_rows().to_list()
         wanted = {
             file_name(id, text): (id, digest)
-            for id, text, digest in zip(memories["id"].to_list(), memories["text"].to_list(), digests, strict=True)
+            for id, text, digest in zip(
+                memories["id"].to_list(), memories["text"].to_list(), digests, strict=True
+            )
         }
         stale = [
             name
@@ -241,7 +288,11 @@ def _keeping(mirror: weakref.ref[Mirror], every: float) -> Callable[[], float]:
 
 
 def _is_ours(name: str) -> bool:
-    return name == INDEX or FILE_PATTERN.fullmatch(name.removesuffix(_DRAFT)) is not None or name == f"{INDEX}{_DRAFT}"
+    return (
+        name == INDEX
+        or FILE_PATTERN.fullmatch(name.removesuffix(_DRAFT)) is not None
+        or name == f"{INDEX}{_DRAFT}"
+    )
 
 
 def _is_file(path: Path) -> bool:

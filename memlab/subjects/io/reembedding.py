@@ -86,7 +86,9 @@ class Reembedder(Background):
         until = None if timeout is None else time.monotonic() + timeout
         self._here += 1
         try:
-            while self._store.embed_waiting(stopped=lambda: until is not None and time.monotonic() >= until):
+            while self._store.embed_waiting(
+                stopped=lambda: until is not None and time.monotonic() >= until
+            ):
                 if until is not None and time.monotonic() >= until:
                     return False
         finally:
@@ -99,7 +101,9 @@ class Reembedder(Background):
         if self._here:
             return _BUSY
         try:
-            more = self._store.embed_waiting(stopped=lambda: self._worker.stopping or self._here > 0)
+            more = self._store.embed_waiting(
+                stopped=lambda: self._worker.stopping or self._here > 0
+            )
         except LabBusy as error:
             self._error = error
             return _BUSY

@@ -12,7 +12,15 @@ from pathlib import Path
 
 import polars as pl
 
-from memlab.errors import DamagedLab, DamageWarning, InputError, LabBusy, LabError, NewerLab, NotALab
+from memlab.errors import (
+    DamagedLab,
+    DamageWarning,
+    InputError,
+    LabBusy,
+    LabError,
+    NewerLab,
+    NotALab,
+)
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import sync, writing
 from memlab.kernel.base.display import Displayed
@@ -101,7 +109,11 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
                 chosen = _of_this_lab(Path(backup).expanduser().absolute(), _newest(own, recorded))
             else:
                 chosen = _best(folder, own, recorded)
-            replaced = None if chosen is None else _put_in_place(folder, chosen, recorded, sound=own is not None)
+            replaced = (
+                None
+                if chosen is None
+                else _put_in_place(folder, chosen, recorded, sound=own is not None)
+            )
         with Journal.open(folder, create=False, mend=mending()) as journal:
             journal.settle()
             return Restored(folder, chosen, journal.head, replaced)
@@ -109,7 +121,11 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
 
 def _newest(own: Head | None, recorded: Head | None) -> Head | None:
     """Whose generation a backup must have: a copy from before a purge hides what the head file knows."""
-    return max((head for head in (own, recorded) if head is not None), key=lambda head: head.generation, default=None)
+    return max(
+        (head for head in (own, recorded) if head is not None),
+        key=lambda head: head.generation,
+        default=None,
+    )
 
 
 def _sound_head(folder: Path) -> Head | None:
@@ -134,12 +150,16 @@ def _recorded_head(folder: Path) -> Head | None:
 
 def _of_this_lab(backup: Path, known: Head | None) -> Path:
     if not (backup / FILE).is_file():
-        raise InputError(f"{backup} is no backup: it has no {FILE}. `ls LAB/{BACKUPS}` shows those of a lab.")
+        raise InputError(
+            f"{backup} is no backup: it has no {FILE}. `ls LAB/{BACKUPS}` shows those of a lab."
+        )
     head = head_of(backup)
     if known is not None and head.lab != known.lab:
         raise InputError(f"{backup} is a backup of another lab.")
     if known is not None and head.generation < known.generation:
-        raise InputError(f"{backup} is from before a purge, and holds what was purged. A newer backup does not.")
+        raise InputError(
+            f"{backup} is from before a purge, and holds what was purged. A newer backup does not."
+        )
     return backup
 
 
@@ -148,7 +168,9 @@ def _best(folder: Path, own: Head | None, recorded: Head | None) -> Path | None:
     known = _newest(own, recorded)
     if own is not None and known is not None and own.generation < known.generation:
         own = None  # from before a purge
-    ranked: list[tuple[int, int, Path | None]] = [] if own is None else [(own.generation, own.seq, None)]
+    ranked: list[tuple[int, int, Path | None]] = (
+        [] if own is None else [(own.generation, own.seq, None)]
+    )
     for kept in _backups_of(folder):
         head = _sound_head(kept.path)
         if head is None:
@@ -171,7 +193,10 @@ def _backups_of(folder: Path) -> list[BackupFolder]:
     found = [folder / BACKUPS]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DamageWarning)
-        with contextlib.suppress(LabError), Journal.open(folder, read_only=True, create=False) as journal:
+        with (
+            contextlib.suppress(LabError),
+            Journal.open(folder, read_only=True, create=False) as journal,
+        ):
             found = places(journal)
     return [kept for place in found for kept in backups_in(place)]
 
@@ -179,7 +204,10 @@ def _backups_of(folder: Path) -> list[BackupFolder]:
 def _listed(folder: Path) -> dict[str, str]:
     """What the journal that goes knows of copies of this lab, which a backup does not: a purge has to reach them."""
     found: dict[str, str] = {}
-    with contextlib.suppress(LabError), Journal.open(folder, read_only=True, create=False) as journal:
+    with (
+        contextlib.suppress(LabError),
+        Journal.open(folder, read_only=True, create=False) as journal,
+    ):
         for key in UNCOPIED:
             found |= {key: value} if (value := journal.meta(key)) else {}
     return found
@@ -201,14 +229,19 @@ def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: b
         with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as copy:
             stamp(copy, listed)
         sync(draft)
-        number = 1 + max((int(one.name) for one in (folder / REPLACED).glob("*") if one.name.isdecimal()), default=0)
+        number = 1 + max(
+            (int(one.name) for one in (folder / REPLACED).glob("*") if one.name.isdecimal()),
+            default=0,
+        )
         aside = folder / REPLACED / f"{number:03d}"
         aside.mkdir(parents=True)
         busy = 0
         with contextlib.suppress(LabError), connected(folder, write=True) as connection:
             (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy and sound:
-            raise LabBusy(f"{folder} is being read by another process. Close it there, and try again.")
+            raise LabBusy(
+                f"{folder} is being read by another process. Close it there, and try again."
+            )
         if (folder / FILE).exists():
             os.link(folder / FILE, aside / FILE)
         if (folder / HEAD).exists():

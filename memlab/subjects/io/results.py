@@ -91,9 +91,14 @@ class Loaded(_Incoming, Displayed):
             parts.append(f"{len(self.redacted):,} secrets redacted")
         for word, counts in (("skipped", self.skipped), ("left out", self.left_out)):
             if counts:
-                parts.append(f"{word}: " + ", ".join(f"{name} ({count:,})" for name, count in counts.items()))
+                parts.append(
+                    f"{word}: " + ", ".join(f"{name} ({count:,})" for name, count in counts.items())
+                )
         if 0 < len(self.guessed) <= _MOST_SAID:
-            parts.append("guessed: " + ", ".join(f"{field} {taken}" for _, field, taken in self.guessed.iter_rows()))
+            parts.append(
+                "guessed: "
+                + ", ".join(f"{field} {taken}" for _, field, taken in self.guessed.iter_rows())
+            )
         return printable("; ".join(parts))
 
     def _display(self) -> object:

@@ -41,9 +41,14 @@ def scan_edges(core: Core) -> pl.LazyFrame:
     return _lazy(read, schema)
 
 
-def _lazy(read: Callable[[list[str] | None], pl.DataFrame], schema: Callable[[], pl.Schema]) -> pl.LazyFrame:
+def _lazy(
+    read: Callable[[list[str] | None], pl.DataFrame], schema: Callable[[], pl.Schema]
+) -> pl.LazyFrame:
     def source(
-        with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
+        with_columns: list[str] | None,
+        predicate: pl.Expr | None,
+        n_rows: int | None,
+        batch_size: int | None,
     ) -> Iterator[pl.DataFrame]:
         frame = read(with_columns)
         if n_rows is not None:

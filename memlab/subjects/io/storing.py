@@ -11,10 +11,24 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from memlab.errors import DatasetError, InputError, MemlabError, NewerLab, PolicyError, PrivacyError, UnknownName
+from memlab.errors import (
+    DatasetError,
+    InputError,
+    MemlabError,
+    NewerLab,
+    PolicyError,
+    PrivacyError,
+    UnknownName,
+)
 from memlab.io.formats import ENGINE, FRAME, Bundle
 from memlab.kernel.hooks import load_part
-from memlab.kernel.privacy import Screening, personal_kinds, refuse_strings, screen_many, without_sensitive
+from memlab.kernel.privacy import (
+    Screening,
+    personal_kinds,
+    refuse_strings,
+    screen_many,
+    without_sensitive,
+)
 from memlab.kernel.schema import FIELDS, MEMORY, RELATIONS
 from memlab.kernel.state import (
     Change,
@@ -76,9 +90,15 @@ def load_bundle(
     checked = check_bundle(bundle, now, personal_kinds(pack.settings), open_words, project)
     with store.reading():
         _check_registers(store.state, bundle)
-        fresh = [row for row, what in enumerate(_standing(store.state, bundle, checked, own())) if what is None]
+        fresh = [
+            row
+            for row, what in enumerate(_standing(store.state, bundle, checked, own()))
+            if what is None
+        ]
     speakers = checked.columns.get("speaker") or [None] * len(checked.ids)
-    encoded = store.embedder.encode([with_speaker(checked.screenings[row].text, speakers[row]) for row in fresh])
+    encoded = store.embedder.encode(
+        [with_speaker(checked.screenings[row].text, speakers[row]) for row in fresh]
+    )
     vector_of = {row: place for place, row in enumerate(fresh)}
     with store.writing() as tx:
         state = store.state
@@ -86,7 +106,11 @@ def load_bundle(
         rows = [row for row, what in enumerate(standing) if what is None and row in vector_of]
         first = tx.next_id
         id_of = {checked.ids[row]: first + place for place, row in enumerate(rows)}
-        known = {checked.ids[row]: what for row, what in enumerate(standing) if isinstance(what, int) and what > 0}
+        known = {
+            checked.ids[row]: what
+            for row, what in enumerate(standing)
+            if isinstance(what, int) and what > 0
+        }
         here = known | id_of
         changed = _changed_registers(state, bundle)
         registers = changed if _ids_stay(state, bundle, rows) else {}
@@ -101,7 +125,9 @@ def load_bundle(
         if registers:
             rest["registers"] = registers
         redacted = tuple(
-            (here[checked.ids[row]], finding) for row in rows for finding in checked.screenings[row].findings
+            (here[checked.ids[row]], finding)
+            for row in rows
+            for finding in checked.screenings[row].findings
         )
         rest |= redactions(redacted)
         if rest:
@@ -113,7 +139,12 @@ def load_bundle(
     left_out.update({f"register {name}": 1 for name in changed if name not in registers and rows})
     whats = ["added" if id in id_of else "known" if id in known else "purged" for id in checked.ids]
     frame = pl.DataFrame(
-        {"theirs": checked.ids, "id": [here.get(id) for id in checked.ids], "what": whats, "origin": checked.origins},
+        {
+            "theirs": checked.ids,
+            "id": [here.get(id) for id in checked.ids],
+            "what": whats,
+            "origin": checked.origins,
+        },
         schema={"theirs": pl.Int64, "id": pl.Int64, "what": pl.String, "origin": pl.String},
     )
     return Loaded(bundle.source, frame, joined, tuple(registers), dict(left_out), redacted)
@@ -123,7 +154,11 @@ def load_bundle(
 
 
 def check_bundle(
-    bundle: Bundle, now: int, personal: Collection[str], open_words: bool, project: str | None = None
+    bundle: Bundle,
+    now: int,
+    personal: Collection[str],
+    open_words: bool,
+    project: str | None = None,
 ) -> Screened:
     """The rows of a bundle, all that is in it checked and screened: DatasetError or PrivacyError says where."""
     if not open_words:
@@ -137,10 +172,14 @@ def _check_relations(bundle: Bundle) -> None:
     for row, word in enumerate(bundle.edges["relation"].to_list()):
         if word not in RELATIONS:
             where = bundle.edge_places[row] if bundle.edge_places else f"edge {row + 1}"
-            raise DatasetError(f"{bundle.source}, {where}, field relation: {UnknownName('relation', word, RELATIONS)}")
+            raise DatasetError(
+                f"{bundle.source}, {where}, field relation: {UnknownName('relation', word, RELATIONS)}"
+            )
 
 
-def _checked(bundle: Bundle, project: str | None, now: int, personal: Collection[str], open_words: bool) -> Screened:
+def _checked(
+    bundle: Bundle, project: str | None, now: int, personal: Collection[str], open_words: bool
+) -> Screened:
     order = bundle.memories["id"].arg_sort().to_list()
     given = bundle.memories.to_dict(as_series=False)
     rows = {name: [values[row] for row in order] for name, values in given.items()}
@@ -157,16 +196,22 @@ def _checked(bundle: Bundle, project: str | None, now: int, personal: Collection
     for row, paths in enumerate(rows["files"]):
         rows["files"][row], held = without_sensitive(paths)
         sensitive += len(held)
-    rows["text"] = ["." if gone and not text else text for gone, text in zip(purged, rows["text"], strict=True)]
+    rows["text"] = [
+        "." if gone and not text else text for gone, text in zip(purged, rows["text"], strict=True)
+    ]
     try:
         columns = _checked_rows(rows, now, open_words)
     except (MemlabError, OverflowError):
         # Slow, and only where something is wrong: which row is it?
         for row, place in enumerate(order):
             try:
-                _checked_rows({name: [values[row]] for name, values in rows.items()}, now, open_words)
+                _checked_rows(
+                    {name: [values[row]] for name, values in rows.items()}, now, open_words
+                )
             except (InputError, PolicyError, OverflowError) as error:
-                raise DatasetError(f"{bundle.where(place)}: {str(error).removeprefix('Row 0: ')}") from None
+                raise DatasetError(
+                    f"{bundle.where(place)}: {str(error).removeprefix('Row 0: ')}"
+                ) from None
             except PrivacyError as error:
                 raise PrivacyError(f"{bundle.where(place)}: {error}") from None
         raise
@@ -189,17 +234,27 @@ def _checked(bundle: Bundle, project: str | None, now: int, personal: Collection
     )
 
 
-def _checked_rows(rows: Mapping[str, list[Any]], now: int, open_words: bool) -> dict[str, list[Any]]:
+def _checked_rows(
+    rows: Mapping[str, list[Any]], now: int, open_words: bool
+) -> dict[str, list[Any]]:
     """Every column of MEMORY, checked; those that the engine keeps by their declared bounds."""
     fields = {name: rows[name] for name in ("text", *FIELDS)}
     columns = checked_columns({**fields, "at": rows["created"]}, now=now, open_words=open_words)
     for name in ENGINE:
         declared = MEMORY[name]
         for row, value in enumerate(rows[name]):
-            if declared.storage == "num" and value is not None and not declared.low <= value <= declared.high:
-                raise InputError(f"Row {row}: {name} lies in {declared.low:g}..{declared.high:g}, not {value:g}.")
+            if (
+                declared.storage == "num"
+                and value is not None
+                and not declared.low <= value <= declared.high
+            ):
+                raise InputError(
+                    f"Row {row}: {name} lies in {declared.low:g}..{declared.high:g}, not {value:g}."
+                )
             if declared.storage == "name" and value is not None and not 0 < len(value) <= 1000:
-                raise InputError(f"Row {row}: {name} is a string of 1 to 1000 characters, not {value!r:.60}.")
+                raise InputError(
+                    f"Row {row}: {name} is a string of 1 to 1000 characters, not {value!r:.60}."
+                )
         default = declared.default if declared.storage == "num" else None
         columns[name] = [default if value is None else value for value in rows[name]]
     refuse_names({name: values for name, values in columns.items() if name != "text"})
@@ -225,9 +280,13 @@ def _check_registers(state: State, bundle: Bundle) -> None:
             trial.load(dumped)
             same = _packed(trial.dump()) == _packed(dumped)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError, MemlabError) as error:
-            raise DatasetError(f'{bundle.source}: The register "{name}" cannot be read: {error}.') from None
+            raise DatasetError(
+                f'{bundle.source}: The register "{name}" cannot be read: {error}.'
+            ) from None
         if not same:
-            raise DatasetError(f'{bundle.source}: The register "{name}" does not read back as it is written.')
+            raise DatasetError(
+                f'{bundle.source}: The register "{name}" does not read back as it is written.'
+            )
 
 
 def _packed(dumped: Any) -> Any:
@@ -253,7 +312,12 @@ def _standing(state: State, bundle: Bundle, checked: Screened, own: str) -> list
         if lab in (own, FRAME) and number.isdecimal() and 1 <= int(number) <= len(state):
             candidates = [*candidates, int(number) - 1]
         same = next(
-            (row for row in candidates if texts.at(row) == screening.text and at in (None, int(created[row]))), None
+            (
+                row
+                for row in candidates
+                if texts.at(row) == screening.text and at in (None, int(created[row]))
+            ),
+            None,
         )
         if same is not None:
             found.append(same + 1)
@@ -282,18 +346,26 @@ def _ids_stay(state: State, bundle: Bundle, rows: Sequence[int]) -> bool:
     return not len(state) and len(rows) == len(ids) and ids == list(range(1, len(ids) + 1))
 
 
-def bodies_of(checked: Screened, rows: Sequence[int], first: int, here: Mapping[int, int]) -> Iterator[dict[str, Any]]:
+def bodies_of(
+    checked: Screened, rows: Sequence[int], first: int, here: Mapping[int, int]
+) -> Iterator[dict[str, Any]]:
     for start in range(0, len(rows), _CHUNK):
         some = rows[start : start + _CHUNK]
         columns = {name: [values[row] for row in some] for name, values in checked.columns.items()}
         columns["superseded_by"] = [here.get(checked.superseded[row] or 0) for row in some]
-        body: dict[str, Any] = {"first": first + start, "count": len(some), "columns": compact(columns)}
+        body: dict[str, Any] = {
+            "first": first + start,
+            "count": len(some),
+            "columns": compact(columns),
+        }
         uses = [checked.uses[row] for row in some]
         if any(one != [made] for one, made in zip(uses, columns["created"], strict=True)):
             body["uses"] = uses
         moved = [(first + start + place, checked.accessed[row]) for place, row in enumerate(some)]
         moved = [(id, at) for id, at in moved if at is not None]
         if moved:
-            change = Change(set=[values_of([id for id, _ in moved], accessed=[at for _, at in moved])])
+            change = Change(
+                set=[values_of([id for id, _ in moved], accessed=[at for _, at in moved])]
+            )
             body |= change.body()
         yield body

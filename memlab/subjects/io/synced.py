@@ -11,10 +11,21 @@ from memlab.kernel.state import NUMBER, TIME, WORD, EventType, Field, Projection
 
 __all__ = ["Synced"]
 
-_SCHEMA = {"target": pl.String, "at": pl.Int64, "memories": pl.Int64, "added": pl.Int64, "left_out": pl.Int64}
+_SCHEMA = {
+    "target": pl.String,
+    "at": pl.Int64,
+    "memories": pl.Int64,
+    "added": pl.Int64,
+    "left_out": pl.Int64,
+}
 
 
-_MOVED = {"target": Field("label", shared=True), "memories": NUMBER, "added": NUMBER, "left_out": NUMBER}
+_MOVED = {
+    "target": Field("label", shared=True),
+    "memories": NUMBER,
+    "added": NUMBER,
+    "left_out": NUMBER,
+}
 
 
 class Synced(Projection):
@@ -32,7 +43,9 @@ class Synced(Projection):
         self._moves: list[dict[str, Any]] = []
 
     def fold(self, event: Event) -> None:
-        self._moves.append({**{name: event.body[name] for name in _SCHEMA if name != "at"}, "at": event.at})
+        self._moves.append(
+            {**{name: event.body[name] for name in _SCHEMA if name != "at"}, "at": event.at}
+        )
 
     @property
     def frame(self) -> pl.DataFrame:

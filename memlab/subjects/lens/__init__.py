@@ -5,7 +5,15 @@ The kernel runs policies without this package. It asks for what people look at b
 
 from memlab.subjects.lens.attribution import Attribution, attributed
 from memlab.subjects.lens.diff import Change, FormDiff, PolicyDiff, diff_packs, diff_policies
-from memlab.subjects.lens.edit import NumericLiteral, Subtree, literals, parametrize, replace, subtrees, with_param
+from memlab.subjects.lens.edit import (
+    NumericLiteral,
+    Subtree,
+    literals,
+    parametrize,
+    replace,
+    subtrees,
+    with_param,
+)
 from memlab.subjects.lens.explain import Branch, Explanation, FeatureGap, Term, TermGap, Why
 from memlab.subjects.lens.highlight import FORM_SHAPES, Word, highlight, vocabulary
 from memlab.subjects.lens.module import bind_form, expand_form

@@ -17,7 +17,20 @@ from memlab.kernel.storage.store import Store
 LEVEL = 0.95
 
 _FRAME = (
-    *("version", "hash", "pack", "since", "recalls", "shown", "judged", "success", "fail", "rate", "low", "high"),
+    *(
+        "version",
+        "hash",
+        "pack",
+        "since",
+        "recalls",
+        "shown",
+        "judged",
+        "success",
+        "fail",
+        "rate",
+        "low",
+        "high",
+    ),
     *("probes", "probe_judged", "probe_success", "probe_fail"),
 )
 
@@ -65,11 +78,15 @@ class Attribution(Report):
     def notes(self) -> tuple[str, ...]:
         """What a reader must know of these numbers."""
         probes, judged = self.frame["probes"].sum(), self.frame["probe_judged"].sum()
-        notes = ["Observational: each version met its own questions. memlab.evaluate compares on equal terms."]
+        notes = [
+            "Observational: each version met its own questions. memlab.evaluate compares on equal terms."
+        ]
         if probes:
             notes.append(f"{probes:,} probes, {judged:,} of them judged, are counted apart.")
         if self.loose:
-            notes.append(f"{self.loose:,} feedback{'s' * (self.loose > 1)} ignored: not linked to a logged recall.")
+            notes.append(
+                f"{self.loose:,} feedback{'s' * (self.loose > 1)} ignored: not linked to a logged recall."
+            )
         return tuple(notes)
 
 
@@ -90,10 +107,14 @@ def attributed(
     decided = _decided(timeline, decisions)
     shown = exposures.join(decided.select("decision", "version"), on="decision", how="inner")
     judged = feedback.join(shown, on=["decision", "memory_id"], how="inner", maintain_order="left")
-    verdicts = judged.group_by("decision", "memory_id", "version", "probe", maintain_order=True).agg(
-        pl.col("outcome").drop_nulls().last()
+    verdicts = judged.group_by(
+        "decision", "memory_id", "version", "probe", maintain_order=True
+    ).agg(pl.col("outcome").drop_nulls().last())
+    success, fail, probe = (
+        pl.col("outcome") == "success",
+        pl.col("outcome") == "fail",
+        pl.col("probe"),
     )
-    success, fail, probe = pl.col("outcome") == "success", pl.col("outcome") == "fail", pl.col("probe")
     counts = [
         decided.group_by("version").agg(recalls=pl.len()),
         shown.group_by("version").agg(shown=(~probe).sum(), probes=probe.sum()),
@@ -111,16 +132,22 @@ def attributed(
             "version": [version.number for version in versions],
             "hash": [version.hash for version in versions],
             "pack": [version.pack for version in versions],
-            "since": pl.Series([version.at for version in versions], dtype=pl.Int64).cast(pl.Datetime("us", "UTC")),
+            "since": pl.Series([version.at for version in versions], dtype=pl.Int64).cast(
+                pl.Datetime("us", "UTC")
+            ),
         },
         schema_overrides={"version": pl.Int64, "hash": pl.String, "pack": pl.String},
     )
     for count in counts:
         frame = frame.join(count, on="version", how="left", maintain_order="left")
-    frame = frame.with_columns(pl.col(name).fill_null(0).cast(pl.Int64) for name in frame.columns[4:])
+    frame = frame.with_columns(
+        pl.col(name).fill_null(0).cast(pl.Int64) for name in frame.columns[4:]
+    )
     low, high = credible_interval(frame["success"], frame["fail"])
     rated = pl.col("success") + pl.col("fail")
-    frame = frame.with_columns(low, high, rate=pl.when(rated > 0).then(pl.col("success") / rated)).select(_FRAME)
+    frame = frame.with_columns(
+        low, high, rate=pl.when(rated > 0).then(pl.col("success") / rated)
+    ).select(_FRAME)
     return Attribution(slot, frame, loose=feedback.height - judged.height)
 
 
@@ -134,10 +161,18 @@ def _decided(timeline: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
     ordered = decisions.sort("decision")
     timeline = timeline.sort("event")
     by_hash = ordered.join_asof(
-        timeline, left_on="decision", right_on="event", by="pack_hash", strategy="backward", check_sortedness=False
+        timeline,
+        left_on="decision",
+        right_on="event",
+        by="pack_hash",
+        strategy="backward",
+        check_sortedness=False,
     )
     by_place = ordered.join_asof(
-        timeline.select("event", "version"), left_on="decision", right_on="event", strategy="backward"
+        timeline.select("event", "version"),
+        left_on="decision",
+        right_on="event",
+        strategy="backward",
     )
     return ordered.with_columns(version=pl.coalesce(by_hash["version"], by_place["version"]))
 
@@ -196,10 +231,17 @@ def _logged(store: Store, head: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.Dat
         for slate in read_slates(store.journal, min(unlogged) - 1, upto=max(unlogged)):
             if slate.decision in unlogged:
                 start = unlogged[slate.decision]
-                flags[start : start + len(slate.shown)] = [memory in slate.probes for memory in slate.shown]
+                flags[start : start + len(slate.shown)] = [
+                    memory in slate.probes for memory in slate.shown
+                ]
     exposures = {"decision": np.repeat(np.array(decisions["decision"], dtype=np.int64), sizes)}
     return (
         pl.DataFrame(decisions, schema={"decision": pl.Int64, "pack_hash": pl.String}),
-        pl.DataFrame(exposures | {"memory_id": np.array(shown, dtype=np.int64), "probe": np.array(flags, dtype=bool)}),
-        pl.DataFrame(feedback, schema={"decision": pl.Int64, "memory_id": pl.Int64, "outcome": pl.String}),
+        pl.DataFrame(
+            exposures
+            | {"memory_id": np.array(shown, dtype=np.int64), "probe": np.array(flags, dtype=bool)}
+        ),
+        pl.DataFrame(
+            feedback, schema={"decision": pl.Int64, "memory_id": pl.Int64, "outcome": pl.String}
+        ),
     )

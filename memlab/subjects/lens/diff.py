@@ -147,7 +147,11 @@ class _Block:
     @cached_property
     def _words(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]], SequenceMatcher[str]]:
         old, new = _WORD.findall(self.before), _WORD.findall(self.after)
-        return old, new, SequenceMatcher(None, [w for _, w in old], [w for _, w in new], autojunk=False)
+        return (
+            old,
+            new,
+            SequenceMatcher(None, [w for _, w in old], [w for _, w in new], autojunk=False),
+        )
 
     @property
     def rewritten(self) -> bool:
@@ -177,14 +181,18 @@ class _Block:
             if tag == "equal" or all(word in ")]" for _, word in (*old[i:i_end], *new[j:j_end])):
                 continue  # a closing bracket goes with the opening one
             kind = "changed" if tag == "replace" else "added" if tag == "insert" else "removed"
-            before, after = (_balanced(_joined(part)) if part else None for part in (old[i:i_end], new[j:j_end]))
+            before, after = (
+                _balanced(_joined(part)) if part else None for part in (old[i:i_end], new[j:j_end])
+            )
             line = 1 + "".join(lead for lead, _ in new[: j + 1]).count("\n")
             yield Change(self.title, kind, before, after, line=line)
 
     def sides(self) -> Iterator[tuple[bool, str, str]]:
         """The lines of both sides beside one another, and whether they are the same."""
         left, right = (text.split("\n") for text in self.narrow)
-        for tag, i, i_end, j, j_end in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        for tag, i, i_end, j, j_end in SequenceMatcher(
+            None, left, right, autojunk=False
+        ).get_opcodes():
             for n in range(max(i_end - i, j_end - j)):
                 a = left[i + n] if i + n < i_end else ""
                 yield tag == "equal", a, right[j + n] if j + n < j_end else ""
@@ -231,11 +239,16 @@ class FormDiff(Displayed):
         return "\n".join(lines)
 
     def _display(self) -> object:
-        parts: list[object] = [Markup("<b>{}</b>").format(self._title), [str(c) for c in self.changes if c.name]]
+        parts: list[object] = [
+            Markup("<b>{}</b>").format(self._title),
+            [str(c) for c in self.changes if c.name],
+        ]
         for block in self._blocks:
             parts.append(block.title)
             if block.rewritten:
-                cells = "".join(f'<td style="{_CELL}">{highlight(side)}</td>' for side in block.narrow)
+                cells = "".join(
+                    f'<td style="{_CELL}">{highlight(side)}</td>' for side in block.narrow
+                )
                 parts.append(Markup(f"<table><tr>{cells}</tr></table>"))
             else:
                 source = "".join(_tagged(piece) for piece in block.pieces())
@@ -274,7 +287,11 @@ class PolicyDiff(Displayed):
     def verdict(self) -> str:
         """What the texts alone do not show; empty when they show it all."""
         if not self:
-            only = ": layout, comments, documentation and bound names do not count" if self.lines else ""
+            only = (
+                ": layout, comments, documentation and bound names do not count"
+                if self.lines
+                else ""
+            )
             return f"{self.before} and {self.after} are the same policy{only}."
         if self.before.policy.source_hash != self.after.policy.source_hash:
             return ""
@@ -285,7 +302,9 @@ class PolicyDiff(Displayed):
         return self.before.policy.hash != self.after.policy.hash
 
     def __repr__(self) -> str:
-        return printable("\n\n".join(part for part in (self.verdict, self.forms.text() if self else "") if part))
+        return printable(
+            "\n\n".join(part for part in (self.verdict, self.forms.text() if self else "") if part)
+        )
 
     def _display(self) -> object:
         return self.verdict or None, self.forms if self else None
@@ -333,7 +352,9 @@ def diff_packs(before: _Pack, after: _Pack) -> FormDiff:
     return FormDiff(_named(before), _named(after), tuple(changes), tuple(blocks))
 
 
-def _compare(place: str, before: Policy | None, after: Policy | None) -> tuple[list[Change], list[_Block]]:
+def _compare(
+    place: str, before: Policy | None, after: Policy | None
+) -> tuple[list[Change], list[_Block]]:
     """The changes from one policy to another, either of which may be missing, and the texts that show them."""
     if before is not None and after is not None and before.hash == after.hash:
         return [], []

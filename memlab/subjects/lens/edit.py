@@ -109,7 +109,9 @@ def subtrees(policy: Policy) -> tuple[Subtree, ...]:
     return tuple(result)
 
 
-def replace(policy: Policy, where: Path | Span | Subtree, source: str, *, extend: bool = False) -> Policy:
+def replace(
+    policy: Policy, where: Path | Span | Subtree, source: str, *, extend: bool = False
+) -> Policy:
     """The policy with another text in the place of one form: same slot, name, helpers and parameter values.
 
     ``where`` is a path, a span or a subtree of *this* policy. ``extend`` adds features that the new text reads to the
@@ -129,9 +131,16 @@ def replace(policy: Policy, where: Path | Span | Subtree, source: str, *, extend
     else:
         form = form_at(policy, where)
         span = Span(form.start, form.stop)
-    if not any((form.start, form.stop) == span for _, form, _ in walk(parsed(policy).parts.body, quoted=True)):
-        raise InputError(f"No form of {policy.name} spans {span.start} to {span.stop}; see subtrees(policy).")
-    return edited(policy, {span: source}, arguments=missing_features(policy, source) if extend else ())
+    if not any(
+        (form.start, form.stop) == span
+        for _, form, _ in walk(parsed(policy).parts.body, quoted=True)
+    ):
+        raise InputError(
+            f"No form of {policy.name} spans {span.start} to {span.stop}; see subtrees(policy)."
+        )
+    return edited(
+        policy, {span: source}, arguments=missing_features(policy, source) if extend else ()
+    )
 
 
 def literals(policy: Policy) -> tuple[NumericLiteral, ...]:
@@ -166,7 +175,12 @@ def literals(policy: Policy) -> tuple[NumericLiteral, ...]:
 
 
 def with_param(
-    policy: Policy, literal: NumericLiteral, name: str, *, low: float | None = None, high: float | None = None
+    policy: Policy,
+    literal: NumericLiteral,
+    name: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
 ) -> Policy:
     """The policy with a literal as ``(param :name value :low low :high high)``: it computes the same and can be tuned.
 
@@ -178,7 +192,8 @@ def with_param(
 
 
 def parametrize(
-    policy: Policy, choices: Mapping[NumericLiteral, str | tuple[str, float | None, float | None]] | None = None
+    policy: Policy,
+    choices: Mapping[NumericLiteral, str | tuple[str, float | None, float | None]] | None = None,
 ) -> Policy:
     """Several literals as parameters at once, each by a name or by (name, low, high).
 
@@ -197,22 +212,40 @@ def parametrize(
         name, low, high = (choice, None, None) if isinstance(choice, str) else choice
         _from_here(policy, literal.span, literal.source, "literal")
         if not literal.replaceable:
-            raise InputError(f"{literal.source} is {literal.structural}, which no parameter can replace.")
+            raise InputError(
+                f"{literal.source} is {literal.structural}, which no parameter can replace."
+            )
         if not _NAME.match(name):
-            raise InputError(f"{name!r} is no name of a parameter: letters, digits and - after a letter.")
+            raise InputError(
+                f"{name!r} is no name of a parameter: letters, digits and - after a letter."
+            )
         for bound in (low, high):
             if bound is not None and not math.isfinite(bound):
-                raise InputError(f"A bound of {name} is {bound!r}; bounds are finite, or None for none.")
-        if not (-math.inf if low is None else low) <= literal.value <= (math.inf if high is None else high):
+                raise InputError(
+                    f"A bound of {name} is {bound!r}; bounds are finite, or None for none."
+                )
+        if (
+            not (-math.inf if low is None else low)
+            <= literal.value
+            <= (math.inf if high is None else high)
+        ):
             raise InputError(f"The bounds of {name} do not hold its value, {literal.source}.")
-        bounds = [f":{key} {number(float(b))}" for key, b in (("low", low), ("high", high)) if b is not None]
-        changes[literal.span] = f"({' '.join(['param', f':{canonical(name)}', literal.source, *bounds])})"
+        bounds = [
+            f":{key} {number(float(b))}"
+            for key, b in (("low", low), ("high", high))
+            if b is not None
+        ]
+        changes[literal.span] = (
+            f"({' '.join(['param', f':{canonical(name)}', literal.source, *bounds])})"
+        )
     return edited(policy, changes)
 
 
 def _from_here(policy: Policy, span: Span, source: str, what: str) -> None:
     if policy.source[span.start : span.stop] != source:
-        raise InputError(f"This {what}, {source[:40]}, is from another policy than {policy.name}: list them again.")
+        raise InputError(
+            f"This {what}, {source[:40]}, is from another policy than {policy.name}: list them again."
+        )
 
 
 def _structural(form: Form, path: Path, call: Form | None, placed: bool) -> str:
@@ -230,7 +263,9 @@ def _structural(form: Form, path: Path, call: Form | None, placed: bool) -> str:
     return "zero" if form.number == 0.0 else ""
 
 
-def _named_after_features(policy: Policy) -> dict[NumericLiteral, str | tuple[str, float | None, float | None]]:
+def _named_after_features(
+    policy: Policy,
+) -> dict[NumericLiteral, str | tuple[str, float | None, float | None]]:
     names: dict[NumericLiteral, str | tuple[str, float | None, float | None]] = {}
     taken = set(policy.params)
     for literal in literals(policy):
@@ -254,7 +289,9 @@ def _named_after_features(policy: Policy) -> dict[NumericLiteral, str | tuple[st
 def parsed(policy: Policy) -> Parsed:
     """The forms of ``policy.source``. The policy of one field of a record is refused: it has no text of its own."""
     if policy._of is not None:
-        raise InputError(f"{policy.name} is one field of a record: edit the text of {policy._of[0].name} itself.")
+        raise InputError(
+            f"{policy.name} is one field of a record: edit the text of {policy._of[0].name} itself."
+        )
     return parse(policy.source, policy.name, policy.helpers)
 
 
@@ -279,7 +316,11 @@ def sites(policy: Policy) -> Mapping[tuple[int, int], Site]:
 # By the text: policies are equal whatever their layout, and spans are not.
 @lru_cache(maxsize=64)
 def _sites(
-    source: str, name: str, helpers: tuple[str, ...], signature: Signature, values: tuple[tuple[str, float], ...]
+    source: str,
+    name: str,
+    helpers: tuple[str, ...],
+    signature: Signature,
+    values: tuple[tuple[str, float], ...],
 ) -> Mapping[tuple[int, int], Site]:
     text, _, parts, known = parse(source, name, helpers)
     names = [argument.text for argument in parts.arguments]
@@ -340,10 +381,15 @@ def edited(
         if problem:
             raise Text(made, policy.name).error(PolicySyntaxError, problem, place)
     fresh = compile_policy(
-        made, policy.signature, name=policy.name, helpers=tuple(dict.fromkeys((*policy.helpers, *helpers)))
+        made,
+        policy.signature,
+        name=policy.name,
+        helpers=tuple(dict.fromkeys((*policy.helpers, *helpers))),
     )
     kept = {p.name: p.value for p in policy.params.values() if p.value != p.default}
-    kept = {name: value for name, value in {**kept, **(values or {})}.items() if name in fresh.params}
+    kept = {
+        name: value for name, value in {**kept, **(values or {})}.items() if name in fresh.params
+    }
     return fresh.with_params(kept) if kept else fresh
 
 
@@ -355,7 +401,9 @@ def _spliced(policy: Policy, changes: Mapping[Span, str], arguments: str) -> tup
         whole = parsed(policy)
         end = whole.parts.listed.stop - 1
         last = whole.parts.arguments[-1].stop if whole.parts.arguments else end
-        every[Span(last, last)] = f" {arguments}" if last < end or whole.parts.arguments else arguments
+        every[Span(last, last)] = (
+            f" {arguments}" if last < end or whole.parts.arguments else arguments
+        )
     for span in sorted(every):
         text = _closed(every[span])
         pieces += [source[at : span.start], text]

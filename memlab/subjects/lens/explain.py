@@ -94,7 +94,9 @@ class Parts(NamedTuple):
 def explain(item: Evaluation) -> Explanation:
     """From the values of one item's nodes: the terms in the order of the text, each once."""
     found = parts(item)
-    branches = tuple(Branch(choice.text, choice.taken) for choice in found.choices if choice.node.op == "if")
+    branches = tuple(
+        Branch(choice.text, choice.taken) for choice in found.choices if choice.node.op == "if"
+    )
     terms = tuple(Term(part.text, part.weight * part.value) for part in found.terms)
     return Explanation(item.value(item.root), terms, branches, Tree(item))
 
@@ -251,9 +253,16 @@ class Why(Displayed):
     @property
     def frame(self) -> pl.DataFrame:
         """One row a term: ``term``, ``a``, ``b``, ``difference``, ``branch``, ``features`` (a list), ``decides``."""
-        rows = [(t.text, t.a, t.b, t.difference, t.branch, list(t.features), t.decides) for t in self.terms]
+        rows = [
+            (t.text, t.a, t.b, t.difference, t.branch, list(t.features), t.decides)
+            for t in self.terms
+        ]
         numbers = dict.fromkeys(("a", "b", "difference"), pl.Float64)
-        others: dict[str, Any] = {"branch": pl.String, "features": pl.List(pl.String), "decides": pl.Boolean}
+        others: dict[str, Any] = {
+            "branch": pl.String,
+            "features": pl.List(pl.String),
+            "decides": pl.Boolean,
+        }
         return pl.DataFrame(rows, schema={"term": pl.String, **numbers, **others}, orient="row")
 
     @property
@@ -270,20 +279,29 @@ class Why(Displayed):
     def __repr__(self) -> str:
         lines = [self.verdict]
         if self.terms:
-            lines.append(f"{'difference':>12} {self.names[0][:12]:>12} {self.names[1][:12]:>12}   term")
+            lines.append(
+                f"{'difference':>12} {self.names[0][:12]:>12} {self.names[1][:12]:>12}   term"
+            )
         for t in self.terms[:_TERMS]:
-            a, b = (f"{x:.4f}" if t.branch in ("both", side) else "" for side, x in (("a", t.a), ("b", t.b)))
+            a, b = (
+                f"{x:.4f}" if t.branch in ("both", side) else ""
+                for side, x in (("a", t.a), ("b", t.b))
+            )
             mark = "*" if t.decides else " "
             lines.append(f"{t.difference:>+12.4f} {a:>12} {b:>12} {mark} {clip(t.text, _TEXT)}")
         if len(self.terms) > _TERMS:
             rest = math.fsum(t.difference for t in self.terms[_TERMS:])
-            lines.append(f"{rest:>+12.4f} {'':>12} {'':>12}   {len(self.terms) - _TERMS} more terms")
+            lines.append(
+                f"{rest:>+12.4f} {'':>12} {'':>12}   {len(self.terms) - _TERMS} more terms"
+            )
         if any(t.decides for t in self.terms):
             lines.append("* without this term the order would turn")
         lines += [f"branches part at {clip(p.text, _TEXT)}: {_outcomes(p)}" for p in self.partings]
         if self.features:
             gaps = [f"{f.name} {shown(f.a)} | {shown(f.b)}" for f in self.features[:_FEATURES]]
-            more = f", {len(self.features) - _FEATURES} more" if len(self.features) > _FEATURES else ""
+            more = (
+                f", {len(self.features) - _FEATURES} more" if len(self.features) > _FEATURES else ""
+            )
             lines.append(f"features that differ: {', '.join(gaps)}{more}")
         return printable("\n".join(lines))
 
@@ -299,7 +317,10 @@ class Why(Displayed):
                     Markup(f"<b>{gap}</b>") if t.decides else gap,
                     bar(t.difference, top),
                     Markup(f"<code>{html.escape(t.text)}</code>"),
-                    *(f"{x:.4f}" if t.branch in ("both", side) else "" for side, x in (("a", t.a), ("b", t.b))),
+                    *(
+                        f"{x:.4f}" if t.branch in ("both", side) else ""
+                        for side, x in (("a", t.a), ("b", t.b))
+                    ),
                     ", ".join(gaps[name] for name in t.features),
                 ]
             )
@@ -314,7 +335,9 @@ class Why(Displayed):
 def why(first: Evaluation, second: Evaluation, names: tuple[str, str]) -> Why:
     """Why one of two items has a greater value than the other, from the values of their nodes."""
     program, a, b = first.program, first.value(first.root), second.value(second.root)
-    inputs = [FeatureGap(name, first.registers[i], second.registers[i]) for i, name, _ in program.inputs]
+    inputs = [
+        FeatureGap(name, first.registers[i], second.registers[i]) for i, name, _ in program.inputs
+    ]
     features = tuple(gap for gap in inputs if not _same(gap.a, gap.b))
     parts_a, parts_b = parts(first), parts(second)
     outcomes = {choice.node.index: choice.taken for choice in parts_b.choices}
@@ -357,7 +380,9 @@ def _branch(index: int, a: frozenset[int], b: frozenset[int]) -> Literal["both",
     return "a" if index in a else "b"
 
 
-def _aligned(first: Sequence[Part], second: Sequence[Part]) -> list[tuple[Part | None, Part | None]]:
+def _aligned(
+    first: Sequence[Part], second: Sequence[Part]
+) -> list[tuple[Part | None, Part | None]]:
     """Parts of one node whose weights have one sign, side by side."""
     others = {(part.node.index, part.weight < 0): part for part in second}
     pairs: list[tuple[Part | None, Part | None]] = [
@@ -377,7 +402,11 @@ def _differing(program: RowProgram, names: set[str]) -> dict[int, tuple[str, ...
     found: dict[int, frozenset[str]] = {}
     for node in program.nodes:
         inside = [found[a.index] for a in node.args]
-        found[node.index] = frozenset({str(node.value)} & names) if node.op == "input" else frozenset().union(*inside)
+        found[node.index] = (
+            frozenset({str(node.value)} & names)
+            if node.op == "input"
+            else frozenset().union(*inside)
+        )
     return {index: tuple(sorted(inside)) for index, inside in found.items()}
 
 

@@ -49,7 +49,9 @@ _COLOURS = {
 """
 
 
-def highlight(source: str, format: Literal["html", "terminal"] = "html", *, features: Iterable[str] = ()) -> str:
+def highlight(
+    source: str, format: Literal["html", "terminal"] = "html", *, features: Iterable[str] = ()
+) -> str:
     r"""The source with colours: a ``<pre>`` with inline styles that follow the notebook's theme, or ANSI sequences.
 
     Text of any kind is accepted, broken or not. HTML is escaped, and so are control characters for the terminal, which
@@ -63,7 +65,9 @@ def highlight(source: str, format: Literal["html", "terminal"] = "html", *, feat
     pieces = tokens(source, frozenset(canonical(name) for name in features) | _arguments(source))
     if format == "terminal":
         shown = ((kind, printable(text)) for kind, text in pieces)
-        return "".join(f"\x1b[{_COLOURS[kind][2]}m{text}\x1b[0m" if kind else text for kind, text in shown)
+        return "".join(
+            f"\x1b[{_COLOURS[kind][2]}m{text}\x1b[0m" if kind else text for kind, text in shown
+        )
     body = "".join(
         f'<span style="{_style(kind)}">{html.escape(text)}</span>' if kind else html.escape(text)
         for kind, text in pieces
@@ -195,7 +199,8 @@ def vocabulary() -> tuple[Word, ...]:
     """
     forms = [Word(name, "form", *_split(shape)) for name, shape in FORM_SHAPES.items()]
     helpers = [
-        Word(one.name, "helper", f"({' '.join([one.name, *one.arguments])})", one.doc) for one in library().values()
+        Word(one.name, "helper", f"({' '.join([one.name, *one.arguments])})", one.doc)
+        for one in library().values()
     ]
     return (*forms, *helpers)
 

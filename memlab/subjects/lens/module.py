@@ -49,12 +49,19 @@ class HelperFunction:
 
     def __call__(self, *values: object) -> Value | dict[str, Value] | list[float]:
         """The value of the helper's body; numbers, booleans and strings are what it takes."""
-        types = ["bool" if isinstance(v, bool) else "str" if isinstance(v, str) else "num" for v in values]
+        types = [
+            "bool" if isinstance(v, bool) else "str" if isinstance(v, str) else "num"
+            for v in values
+        ]
         if len(values) != len(self.arguments):
-            raise PolicyTypeError(f"{self.name} takes {len(self.arguments)} arguments, and here are {len(values)}.")
+            raise PolicyTypeError(
+                f"{self.name} takes {len(self.arguments)} arguments, and here are {len(values)}."
+            )
         inputs = [Input(name, type) for name, type in zip(self.arguments, types, strict=True)]  # type: ignore[arg-type]
         names = " ".join(self.arguments)
-        return _compile_any(f"(fn [{names}] ({self.name} {names}))", inputs, self.name, self.helpers)(*values)
+        return _compile_any(
+            f"(fn [{names}] ({self.name} {names}))", inputs, self.name, self.helpers
+        )(*values)
 
 
 def expand_form(compiler: Any) -> Any:
@@ -73,9 +80,19 @@ def expand_form(compiler: Any) -> Any:
         text, line = "".join(within)[form.start_column - 1 :], form.start_line
     else:
         text, line = hy.repr(form).removeprefix("'"), 1
-    name, package = Symbol("_memlab_bind_form"), Expression(map(Symbol, (".", "memlab", "subjects", "lens")))
-    imported = Expression([Symbol("import"), package, List([Symbol("bind-form"), Keyword("as"), name])])
-    given = [Expression([Symbol("globals")]), String(text), String(compiler.filename or ""), Integer(line)]
+    name, package = (
+        Symbol("_memlab_bind_form"),
+        Expression(map(Symbol, (".", "memlab", "subjects", "lens"))),
+    )
+    imported = Expression(
+        [Symbol("import"), package, List([Symbol("bind-form"), Keyword("as"), name])]
+    )
+    given = [
+        Expression([Symbol("globals")]),
+        String(text),
+        String(compiler.filename or ""),
+        Integer(line),
+    ]
     return Expression([Symbol("do"), imported, Expression([name, *given])])
 
 
@@ -96,7 +113,12 @@ def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy
     source = Text("\n" * (line - 1) + text, None, file or None)
     form = read_forms(source, characters=_LONGEST)[0]
     if form.head == "pack":
-        module.update(__pack__=PackHeader(*read_header(form, source)), __settings__={}, __helpers__=(), __aliases__={})
+        module.update(
+            __pack__=PackHeader(*read_header(form, source)),
+            __settings__={},
+            __helpers__=(),
+            __aliases__={},
+        )
         return None
     if form.head == "from-pack":
         imported = read_import(form, source)
@@ -107,7 +129,9 @@ def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy
             else:
                 slot_named(item)
                 module[mangle(item)] = other.policies[item]
-        aliases = {alias: other.policies[slot_named(slot).name] for alias, slot in imported.aliases.items()}
+        aliases = {
+            alias: other.policies[slot_named(slot).name] for alias, slot in imported.aliases.items()
+        }
         module["__aliases__"] = {**module.get("__aliases__", {}), **aliases}
         return None
     if form.head == "setting":
@@ -133,13 +157,17 @@ def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy
     return None
 
 
-def _compile_any(source: str | PolicyForm, inputs: list[Input], name: str, helpers: tuple[str, ...]) -> Policy:
+def _compile_any(
+    source: str | PolicyForm, inputs: list[Input], name: str, helpers: tuple[str, ...]
+) -> Policy:
     """A policy of no slot, whatever type it returns."""
     first: PolicyTypeError | None = None
     for returns in ("num", "bool", "str"):
         try:
             return compile_policy(
-                source, Signature(name or "lambda", {i.name: i for i in inputs}, returns), helpers=helpers
+                source,
+                Signature(name or "lambda", {i.name: i for i in inputs}, returns),
+                helpers=helpers,
             )
         except PolicyTypeError as error:
             first = first or error

@@ -86,7 +86,9 @@ def chain(node: Node, continues: Callable[[Node], bool] = lambda node: True) -> 
     return [node.args[0], *reversed(last)]
 
 
-def clauses(node: Node, continues: Callable[[Node], bool] = lambda node: True) -> tuple[list[tuple[Node, Node]], Node]:
+def clauses(
+    node: Node, continues: Callable[[Node], bool] = lambda node: True
+) -> tuple[list[tuple[Node, Node]], Node]:
     """Nested ``if`` as the tests and values of a ``cond``, and its last value; ``continues`` says how far it goes."""
     pairs = [(node.args[0], node.args[1])]
     while node.args[2].op == "if" and continues(node.args[2]):
@@ -110,7 +112,11 @@ def written_as(node: Node) -> tuple[str, tuple[Node, ...]]:
 def _around(factor: float) -> tuple[str, str]:
     """What is written before and after the other factor: a product, or the division that it most likely was."""
     inverse = 1.0 / factor if factor and math.isfinite(factor) else math.inf
-    if math.isfinite(inverse) and len(number(factor)) > 9 > len(number(inverse)) and 1.0 / inverse == factor:
+    if (
+        math.isfinite(inverse)
+        and len(number(factor)) > 9 > len(number(inverse))
+        and 1.0 / inverse == factor
+    ):
         return "(/ ", f" {number(inverse)})"
     return f"(* {number(factor)} ", ")"
 
@@ -235,7 +241,13 @@ class Tree(Displayed):
             for depth, node in self.walk()
         ]
         texts = dict.fromkeys(("role", "source"), pl.String)
-        schema = {"depth": pl.Int64, **texts, "value": pl.Float64, "shown": pl.String, "live": pl.Boolean}
+        schema = {
+            "depth": pl.Int64,
+            **texts,
+            "value": pl.Float64,
+            "shown": pl.String,
+            "live": pl.Boolean,
+        }
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     @checked
@@ -258,7 +270,9 @@ class Tree(Displayed):
     def _display(self) -> object:
         pieces: list[str] = []
         _html(self.root, 0, pieces, [_MOST])
-        return Markup(f'<div style="font-family:monospace;line-height:1.6;max-width:64em">{"".join(pieces)}</div>')
+        return Markup(
+            f'<div style="font-family:monospace;line-height:1.6;max-width:64em">{"".join(pieces)}</div>'
+        )
 
 
 class _Place(NamedTuple):
@@ -323,7 +337,9 @@ def _html(node: TreeNode, level: int, pieces: list[str], left: list[int]) -> Non
     note = "not taken" if not node.live else "opened elsewhere" if node.elsewhere else ""
     if note:
         note = f' <span style="opacity:.6;font-style:italic">{note}</span>'
-    width = "100% - 1.5em" if node.children else "100% - .4em"  # the triangle of an opening block is 1.1 em wide
+    width = (
+        "100% - 1.5em" if node.children else "100% - .4em"
+    )  # the triangle of an opening block is 1.1 em wide
     text = (
         f'<span style="display:inline-flex;width:calc({width});justify-content:space-between;gap:1.5em">'
         f'<span style="white-space:pre-wrap;text-align:left;overflow-wrap:anywhere">'
@@ -337,7 +353,9 @@ def _html(node: TreeNode, level: int, pieces: list[str], left: list[int]) -> Non
         return
     wide = " open" if node.live and level < _OPEN else ""
     pieces.append(f'<details{wide} style="text-align:left{dim}"><summary>{text}</summary>')
-    pieces.append('<div style="margin-left:.35em;padding-left:.75em;border-left:1px solid rgba(128,128,128,.4)">')
+    pieces.append(
+        '<div style="margin-left:.35em;padding-left:.75em;border-left:1px solid rgba(128,128,128,.4)">'
+    )
     for child in node.children:
         _html(child, level + 1, pieces, left)
     pieces.append("</div></details>")
@@ -363,11 +381,15 @@ class _Builder:
         text, complete = source(node)
         inside = self.children(node)
         # what lives elsewhere is opened there
-        again = bool(inside) and (node.index in self.opened or (not live and node.index in self.live))
+        again = bool(inside) and (
+            node.index in self.opened or (not live and node.index in self.live)
+        )
         children: tuple[TreeNode, ...] = ()
         if inside and not again:
             self.opened.add(node.index)
-            children = tuple(self.open(child, part, live and taken) for child, part, taken in inside)
+            children = tuple(
+                self.open(child, part, live and taken) for child, part, taken in inside
+            )
         return TreeNode(text, self.value(node), live, role, complete, again, children)
 
     def children(self, node: Node) -> list[tuple[Node, str, bool]]:

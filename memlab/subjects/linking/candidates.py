@@ -35,7 +35,13 @@ class PairedState:
     """
 
     def __init__(
-        self, state: State, pack: Pack, now: int, *, fresh: State | None = None, before: Ints | None = None
+        self,
+        state: State,
+        pack: Pack,
+        now: int,
+        *,
+        fresh: State | None = None,
+        before: Ints | None = None,
     ) -> None:
         self.state, self.pack, self.now, self.fresh = state, pack, now, fresh
         self.size = state.rows
@@ -95,7 +101,9 @@ class RowView:
     @cached_property
     def texts(self) -> list[str]:
         """Each text, empty where there is none."""
-        return [text or "" for moment in self._moments for text in moment.state.texts.take(moment.rows)]
+        return [
+            text or "" for moment in self._moments for text in moment.state.texts.take(moment.rows)
+        ]
 
     @cached_property
     def readings(self) -> Values:
@@ -105,14 +113,25 @@ class RowView:
     @cached_property
     def extracted(self) -> Values:
         """bool[rows]: what extraction made of a message, by the reason that it gives."""
-        reasons = [moment.state.notes["reason"].at(row) for moment in self._moments for row in moment.rows.tolist()]
-        return np.array([one is not None and one.startswith("extracted by ") for one in reasons], dtype=np.bool_)
+        reasons = [
+            moment.state.notes["reason"].at(row)
+            for moment in self._moments
+            for row in moment.rows.tolist()
+        ]
+        return np.array(
+            [one is not None and one.startswith("extracted by ") for one in reasons], dtype=np.bool_
+        )
 
     @cached_property
     def speakers(self) -> Values:
         """Who speaks, without the case of letters; the user where nobody is named."""
         words = self.word("speaker").tolist()
-        return _objects([USER if word is None or not word.strip() else word.strip().casefold() for word in words])
+        return _objects(
+            [
+                USER if word is None or not word.strip() else word.strip().casefold()
+                for word in words
+            ]
+        )
 
 
 def _objects(found: list[Any]) -> Values:
@@ -160,7 +179,9 @@ Flags = NDArray[np.bool_]
 class Populate(Protocol):
     """The memories that a recall from a place may find."""
 
-    def __call__(self, *, project: str | None, session: str | None, filters: Filters) -> Population: ...
+    def __call__(
+        self, *, project: str | None, session: str | None, filters: Filters
+    ) -> Population: ...
 
 
 @dataclass(frozen=True)
@@ -201,7 +222,9 @@ class Places:
             names["project"].codes[local],
             names["branch"].codes[local],
             np.where(bound, names["session"].codes[local], -1),
-            np.where(own, names["creator"].codes[local], -2) if private else np.full(len(local), -1),
+            np.where(own, names["creator"].codes[local], -2)
+            if private
+            else np.full(len(local), -1),
         )
         different, group = np.unique(np.stack(keys).astype(np.int64), axis=1, return_inverse=True)
         self.of: Ints = group.reshape(-1)
@@ -227,7 +250,13 @@ def _filters(branch: str | None, viewer: str | None, unbound: bool) -> Filters:
 
 
 def candidates(
-    joint: PairedState, rows: Ints, places: Places, populate: Populate, *, count: int, gone: Flags | None = None
+    joint: PairedState,
+    rows: Ints,
+    places: Places,
+    populate: Populate,
+    *,
+    count: int,
+    gone: Flags | None = None,
 ) -> Candidates:
     """The pairs to decide of for some new rows (ascending, among those of ``places``), each with rows before it.
 
@@ -251,20 +280,35 @@ def candidates(
 
 
 def _around(
-    joint: PairedState, rows: Ints, peers: Ints, place: _Place, populate: Populate, count: int, gone: Flags | None
+    joint: PairedState,
+    rows: Ints,
+    peers: Ints,
+    place: _Place,
+    populate: Populate,
+    count: int,
+    gone: Flags | None,
 ) -> tuple[Ints, Ints, Floats]:
     """New rows, old rows and similarities of one place, each pair once."""
     state = joint.state
     unbound = place.project is None and state.names["project"].held
     population = populate(
-        project=place.project, session=place.session, filters=_filters(place.branch, place.viewer, unbound)
+        project=place.project,
+        session=place.session,
+        filters=_filters(place.branch, place.viewer, unbound),
     )
-    below = joint.size if joint.fresh is not None else int(min(rows[0], peers[0] if len(peers) else rows[0]))
+    below = (
+        joint.size
+        if joint.fresh is not None
+        else int(min(rows[0], peers[0] if len(peers) else rows[0]))
+    )
     known = population.rows[: int(np.searchsorted(population.rows, below))]
     fits = _fitting(state, gone)
     pairs = [_none()]
     if count:
-        near = [_nearest_old(joint, rows, known, population, fits, count), _nearest_new(joint, rows, peers, count)]
+        near = [
+            _nearest_old(joint, rows, known, population, fits, count),
+            _nearest_new(joint, rows, peers, count),
+        ]
         pairs.append(_cut(*_join_pairs(near), count))
     pairs += _of_subject(joint, rows, known if fits is None else known[fits[known]], peers, count)
     new, old, similarity = _join_pairs(pairs)
@@ -297,7 +341,12 @@ def _fitting(state: State, gone: Flags | None) -> Flags | None:
 
 
 def _nearest_old(
-    joint: PairedState, rows: Ints, known: Ints, population: Population, fits: Flags | None, count: int
+    joint: PairedState,
+    rows: Ints,
+    known: Ints,
+    population: Population,
+    fits: Flags | None,
+    count: int,
 ) -> tuple[Ints, Ints, Floats]:
     """Among ``known``, the part of the population that was there before the first of these rows."""
     known = joint.state.embedded(known)
@@ -330,14 +379,21 @@ def _nearest_old(
     return _join_pairs(found)
 
 
-def _nearest_new(joint: PairedState, rows: Ints, peers: Ints, count: int) -> tuple[Ints, Ints, Floats]:
+def _nearest_new(
+    joint: PairedState, rows: Ints, peers: Ints, count: int
+) -> tuple[Ints, Ints, Floats]:
     """Among those of the same place that are new as well and come before."""
     if not len(peers):
         return _none()
     vectors, queried = joint.vectors(rows)
     _, local = joint.vectors(peers)
     return _block(
-        rows, vectors.take(queried), lambda block: vectors.similarity(block, local), peers, count, before=True
+        rows,
+        vectors.take(queried),
+        lambda block: vectors.similarity(block, local),
+        peers,
+        count,
+        before=True,
     )
 
 
@@ -399,13 +455,18 @@ def _of_subject(
     return found
 
 
-def _facts(joint: PairedState, row: int, others: Ints, predicate: str | None, count: int) -> tuple[Ints, Ints, Floats]:
+def _facts(
+    joint: PairedState, row: int, others: Ints, predicate: str | None, count: int
+) -> tuple[Ints, Ints, Floats]:
     """Of one new row: the nearest of its subject, and all with its predicate."""
     held, local = joint.vectors(np.array([row]))
     query = held.take(local)[0]
     cut = int(np.searchsorted(others, joint.size)) if joint.fresh is not None else len(others)
     cosine = np.concatenate(
-        [vectors.similarity(query, places) for vectors, places in map(joint.vectors, (others[:cut], others[cut:]))]
+        [
+            vectors.similarity(query, places)
+            for vectors, places in map(joint.vectors, (others[:cut], others[cut:]))
+        ]
     )
     kept = np.zeros(len(others), dtype=np.bool_)
     kept[best(cosine, count)] = True
@@ -422,7 +483,9 @@ def _with(joint: PairedState, rows: Ints, column: str, name: str) -> Ints:
     if joint.fresh is None or cut == len(rows):
         return found
     late = joint.fresh.names[column]
-    return np.concatenate([found, rows[cut:][late.codes[rows[cut:] - joint.size] == late.code(name)]])
+    return np.concatenate(
+        [found, rows[cut:][late.codes[rows[cut:] - joint.size] == late.code(name)]]
+    )
 
 
 def _words(joint: PairedState, rows: Ints, column: str) -> NDArray[Any]:

@@ -75,7 +75,9 @@ class Comparing:
         Turns are no memories in this sense: what was said is not yet known.
         """
         state = self._core.store.state
-        population = self._populate(project=project, session=None, filters=Filters(viewer=viewer, where=_NO_TURNS))
+        population = self._populate(
+            project=project, session=None, filters=Filters(viewer=viewer, where=_NO_TURNS)
+        )
         embedded = state.embedded(population.rows)
         if not len(embedded):
             return None
@@ -97,7 +99,9 @@ class Comparing:
             bound=float(pack.settings["destroy-certainty"]),
         )
 
-    def _populate(self, *, project: str | None, session: str | None, filters: Filters) -> Population:
+    def _populate(
+        self, *, project: str | None, session: str | None, filters: Filters
+    ) -> Population:
         question = Question("", at=0, project=project, session=session, filters=filters)
         return self._core.recaller.population(self._core.store.state, question)
 

@@ -42,7 +42,14 @@ class Pairs:
     """
 
     def __init__(
-        self, new: RowView, old: RowView, first: Ints, second: Ints, similarity: Floats, closeness: Floats, rank: Ints
+        self,
+        new: RowView,
+        old: RowView,
+        first: Ints,
+        second: Ints,
+        similarity: Floats,
+        closeness: Floats,
+        rank: Ints,
     ) -> None:
         self.new, self.old, self.first, self.second = new, old, first, second
         self.similarity, self.closeness, self.rank = similarity, closeness, rank
@@ -92,7 +99,11 @@ class Pairs:
         if side == "pair":
             return _COMPUTE[name](self)
         values = self.new[feature][self.first] if side == "new" else self.old[feature][self.second]
-        return (values, np.isnan(values)) if feature in FEATURES and FEATURES[feature].nullable else values
+        return (
+            (values, np.isnan(values))
+            if feature in FEATURES and FEATURES[feature].nullable
+            else values
+        )
 
     # -- what the two have in common --------------------------------------------------------------------------
 
@@ -112,7 +123,8 @@ class Pairs:
         predicates = self.new.word("predicate")
         declared = str(self.new.pack.settings["single-valued"])
         single = np.array(
-            [one is not None and single_valued(one, declared) for one in predicates.tolist()], dtype=np.bool_
+            [one is not None and single_valued(one, declared) for one in predicates.tolist()],
+            dtype=np.bool_,
         )
         unknown = np.asarray(predicates == None, dtype=np.bool_)  # noqa: E711  by element
         return single[self.first], unknown[self.first]
@@ -137,8 +149,12 @@ class Pairs:
         return [
             NOTHING
             if apart
-            else compare(later, earlier, same_speaker=one == other, user_speaks=one == USER and other == USER)
-            for later, earlier, (one, other), apart in zip(new, old, speakers, self._read_apart(), strict=True)
+            else compare(
+                later, earlier, same_speaker=one == other, user_speaks=one == USER and other == USER
+            )
+            for later, earlier, (one, other), apart in zip(
+                new, old, speakers, self._read_apart(), strict=True
+            )
         ]
 
     def _read_apart(self) -> list[bool]:
@@ -185,7 +201,10 @@ class Pairs:
         """Whether the later says nothing that the earlier does not say."""
         new, old = self.new.readings[self.first], self.old.readings[self.second]
         same = self.new.speakers[self.first] == self.old.speakers[self.second]
-        told = [repeats(*pair, same_speaker=bool(one)) for *pair, one in zip(new, old, same, strict=True)]
+        told = [
+            repeats(*pair, same_speaker=bool(one))
+            for *pair, one in zip(new, old, same, strict=True)
+        ]
         return np.asarray(np.array(told, dtype=np.bool_) | self.same_fact)
 
     @cached_property
@@ -199,7 +218,11 @@ class Pairs:
         later = self.new.number("created")[self.first] >= self.old.number("created")[self.second]
         places = np.flatnonzero(later & self.same("speaker", none=True))
         found = np.zeros(len(self))
-        pairs = zip(self.new.statements[self.first[places]], self.old.statements[self.second[places]], strict=True)
+        pairs = zip(
+            self.new.statements[self.first[places]],
+            self.old.statements[self.second[places]],
+            strict=True,
+        )
         for place, (new, old) in zip(places.tolist(), pairs, strict=True):
             found[place] = _restates(new, old, language)
         return found
@@ -213,7 +236,10 @@ class Pairs:
     def same_numbers(self) -> Flags:
         numbers: dict[frozenset[str], int] = {}
         new, old = (
-            np.array([numbers.setdefault(one.numbers, len(numbers)) for one in side.statements], dtype=np.int64)
+            np.array(
+                [numbers.setdefault(one.numbers, len(numbers)) for one in side.statements],
+                dtype=np.int64,
+            )
             for side in (self.new, self.old)
         )
         return np.asarray(new[self.first] == old[self.second])

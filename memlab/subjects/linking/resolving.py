@@ -78,7 +78,9 @@ def linked(
     one relation a memory has at most (0: any number), ``bound`` the certainty below which nothing is destroyed. Nothing
     is written.
     """
-    return _Decision(joint, rows, populate, closeness, count=count, bound=bound).made(gain=gain, most=most)
+    return _Decision(joint, rows, populate, closeness, count=count, bound=bound).made(
+        gain=gain, most=most
+    )
 
 
 class _Met:
@@ -96,7 +98,9 @@ class _Met:
         What ``link`` and ``resolve`` say, and the weight of the edge that this leaves.
     """
 
-    def __init__(self, new: Ints, old: Ints, pairs: Pairs, late: NDArray[np.bool_], pack: Pack) -> None:
+    def __init__(
+        self, new: Ints, old: Ints, pairs: Pairs, late: NDArray[np.bool_], pack: Pack
+    ) -> None:
         self.new, self.old, self.pairs, self.late = new, old, pairs, late
         self.relation = pairs.ask(pack.policies["link"])
         self.resolution = np.full(len(pairs), "keep-both", dtype=object)
@@ -128,14 +132,23 @@ class _Met:
         return np.flatnonzero(self.resolution != "keep-both")
 
     def merging(self, places: Ints) -> NDArray[np.bool_]:
-        return np.asarray((self.resolution[places] == "merge") & (self.relation[places] == "duplicate"))
+        return np.asarray(
+            (self.resolution[places] == "merge") & (self.relation[places] == "duplicate")
+        )
 
 
 class _Decision:
     """The state of one decision: what was merged and superseded so far."""
 
     def __init__(
-        self, joint: PairedState, rows: Ints, populate: Populate, closeness: Closeness, *, count: int, bound: float
+        self,
+        joint: PairedState,
+        rows: Ints,
+        populate: Populate,
+        closeness: Closeness,
+        *,
+        count: int,
+        bound: float,
     ) -> None:
         self.joint, self.rows, self.bound = joint, rows, bound
         self.timeline = Timeline(joint)
@@ -164,7 +177,9 @@ class _Decision:
             assert places is not None
             self._block(rows[start : start + _BLOCK], places, populate, closeness, count)
 
-    def _block(self, rows: Ints, places: Places, populate: Populate, closeness: Closeness, count: int) -> None:
+    def _block(
+        self, rows: Ints, places: Places, populate: Populate, closeness: Closeness, count: int
+    ) -> None:
         gone = self.gone if self.gone.any() else None
         near = candidates(self.joint, rows, places, populate, count=count, gone=gone)
         if not len(near):
@@ -180,7 +195,9 @@ class _Decision:
         settled = met.resolution != "keep-both"
         settled &= np.array([one is not None for one in met.resolution.tolist()], dtype=np.bool_)
         # first whether a new one stays: what it supersedes is superseded by what stands for it
-        supersedes = (met.resolution == "keep-new") | ((met.resolution == "merge") & (met.relation != "duplicate"))
+        supersedes = (met.resolution == "keep-new") | (
+            (met.resolution == "merge") & (met.relation != "duplicate")
+        )
         order = np.lexsort((rank, supersedes, ~on_line, new))
         # one that drops the new value or says both in one is settled as of any two texts
         apart = on_line & np.isin(met.resolution, ("merge", "keep-old")) & ~met.pairs.same_fact
@@ -194,12 +211,21 @@ class _Decision:
         join[len(near) :] = False
         self.plain.append((new[join], old[join], met.relation[join], met.weight[join]))
 
-    def _met(self, new: Ints, old: Ints, similarity: NDArray[np.float64], rank: Ints, closeness: Closeness) -> _Met:
+    def _met(
+        self,
+        new: Ints,
+        old: Ints,
+        similarity: NDArray[np.float64],
+        rank: Ints,
+        closeness: Closeness,
+    ) -> _Met:
         """Ask ``link`` of each pair: the one that is valid later is the new one, whichever was told first."""
         every = np.unique(np.concatenate([new, old]))
         side = self.joint.side(every)
         late = self._began(old) > self._began(new)
-        first, second = (np.searchsorted(every, np.where(late, *pair)) for pair in ((old, new), (new, old)))
+        first, second = (
+            np.searchsorted(every, np.where(late, *pair)) for pair in ((old, new), (new, old))
+        )
         sizes = np.array([len(text) for text in side.texts], dtype=np.float64)
         length = np.sqrt(np.maximum(sizes[first] * sizes[second], 1.0))
         pairs = Pairs(side, side, first, second, similarity, closeness(similarity, length), rank)
@@ -209,9 +235,13 @@ class _Decision:
         """Ask ``resolve`` of the conflicts, and spare what may not be destroyed."""
         conflict = np.flatnonzero(np.isin(met.relation, _CONFLICTS) | self._opposed(met))
         if len(conflict):
-            conflict = conflict[on_line[conflict] | _may_resolve(met.pairs.take(conflict), self.joint.now)]
+            conflict = conflict[
+                on_line[conflict] | _may_resolve(met.pairs.take(conflict), self.joint.now)
+            ]
         if len(conflict):
-            met.resolution[conflict] = met.pairs.take(conflict).ask(self.joint.pack.policies["resolve"])
+            met.resolution[conflict] = met.pairs.take(conflict).ask(
+                self.joint.pack.policies["resolve"]
+            )
             _spare_long(met)
             self._spare_uncertain(met)
             _spare_stated(met)
@@ -222,8 +252,15 @@ class _Decision:
         found = []
         for row in rows.tolist():
             if self._word("subject", row) is not None:
-                others = [*past_rows(self.joint, row), *(one for one in self.successor if one < row)]
-                found += [(row, one) for one in dict.fromkeys(others) if (row, one) not in met and one not in self.root]
+                others = [
+                    *past_rows(self.joint, row),
+                    *(one for one in self.successor if one < row),
+                ]
+                found += [
+                    (row, one)
+                    for one in dict.fromkeys(others)
+                    if (row, one) not in met and one not in self.root
+                ]
         return found
 
     def _spare_uncertain(self, met: _Met) -> None:
@@ -232,7 +269,9 @@ class _Decision:
         if not self.bound or not len(places):
             return
         some = met.pairs.take(places)
-        certain = np.where(met.merging(places), some.repeats, (some.certainty >= self.bound) | some.repeats)
+        certain = np.where(
+            met.merging(places), some.repeats, (some.certainty >= self.bound) | some.repeats
+        )
         spared = places[~certain]
         met.resolution[spared] = "keep-both"
         alike = np.isin(met.relation[spared], ("similar", "related"))
@@ -244,7 +283,11 @@ class _Decision:
         for row in np.unique(met.new[places]).tolist():
             if row in self.outcome or row in self.combined:
                 continue
-            own = [place for place in places[met.new[places] == row].tolist() if int(met.old[place]) not in self.root]
+            own = [
+                place
+                for place in places[met.new[places] == row].tolist()
+                if int(met.old[place]) not in self.root
+            ]
             meetings = [
                 Meeting(
                     int(met.old[place]),
@@ -303,9 +346,17 @@ class _Decision:
         ``late``: the old one of the two is valid later, so that the new one was told late and is what ends.
         """
         fresh, other = int(met.new[place]), self._standing(int(met.old[place]))
-        if self.outcome.get(fresh) == "skipped" or other in self.successor or self.outcome.get(other) == "skipped":
+        if (
+            self.outcome.get(fresh) == "skipped"
+            or other in self.successor
+            or self.outcome.get(other) == "skipped"
+        ):
             return
-        word, decided, weight = met.word(place), str(met.resolution[place]), float(met.weight[place])
+        word, decided, weight = (
+            met.word(place),
+            str(met.resolution[place]),
+            float(met.weight[place]),
+        )
         if late and word != "duplicate":
             if decided == "keep-new" and fresh not in self.root and fresh not in self.successor:
                 self._supersede(other, fresh, word, weight, met.update(place), told=fresh)
@@ -325,7 +376,9 @@ class _Decision:
         elif decided == "keep-old" and self._leave(fresh, other, "skipped"):
             self.why[fresh] = f"{word}, and what was known stays: {difference(*met.texts(place))}"
 
-    def _combine(self, fresh: int, other: int, word: str, weight: float, new: str, old: str) -> None:
+    def _combine(
+        self, fresh: int, other: int, word: str, weight: float, new: str, old: str
+    ) -> None:
         """Both in one: the new one, which is not stored yet, says what both say, and takes the old one's place.
 
         One that is stored already keeps its text, and both stay.
@@ -394,7 +447,9 @@ class _Decision:
         place_of = {row: place for place, row in enumerate(rows)}
         source, target, relation, weight = self._joined()
         change = self._changed(ids, gain) + Change(
-            edges=edges_of(ids[source].tolist(), ids[target].tolist(), relation.tolist(), weight.tolist())
+            edges=edges_of(
+                ids[source].tolist(), ids[target].tolist(), relation.tolist(), weight.tolist()
+            )
             if len(source)
             else None
         )
@@ -407,12 +462,19 @@ class _Decision:
             outcomes=outcomes,
             standing=tuple(int(ids[self._standing(row)]) for row in rows),
             superseded=tuple(
-                (place_of[fresh], int(ids[stays]), int(ids[goes]), why) for fresh, stays, goes, why in self.superseded
+                (place_of[fresh], int(ids[stays]), int(ids[goes]), why)
+                for fresh, stays, goes, why in self.superseded
             ),
             whys={place_of[row]: why for row, why in self.why.items()},
             change=change,
             texts={place_of[row]: text for row, text in self.texts.items()},
-            edges=(own[shown], ids[source[shown]], ids[target[shown]], relation[shown], weight[shown]),
+            edges=(
+                own[shown],
+                ids[source[shown]],
+                ids[target[shown]],
+                relation[shown],
+                weight[shown],
+            ),
             fact_times=self._fact_times(ids),
         )
 
@@ -430,7 +492,10 @@ class _Decision:
                 ends = (other, fresh) if reverse else (fresh, other)
                 conflicts = [*conflicts, (*ends, LINK_EDGES[flag], share)]
         if self.stored:
-            conflicts = [*conflicts, *((root, row, "supersedes", 1.0) for row, root in self.root.items())]
+            conflicts = [
+                *conflicts,
+                *((root, row, "supersedes", 1.0) for row, root in self.root.items()),
+            ]
         parts = [
             (
                 np.array([edge[0] for edge in conflicts], dtype=np.int64),
@@ -450,7 +515,9 @@ class _Decision:
                     weight[kept],
                 )
             )
-        source, target, relation, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
+        source, target, relation, weight = (
+            np.concatenate(column) for column in zip(*parts, strict=True)
+        )
         codes = np.array([RELATIONS.index(word) for word in relation.tolist()], dtype=np.int64)
         if not len(source):
             return source, target, relation, weight
@@ -474,7 +541,9 @@ class _Decision:
         """Other values: of what was superseded, of what others were merged into."""
         now, parts = self.joint.now, []
         goes = {
-            other: (stays, why, self.ended_by[other]) for _, stays, other, why in self.superseded if self._ends(other)
+            other: (stays, why, self.ended_by[other])
+            for _, stays, other, why in self.superseded
+            if self._ends(other)
         }
         if self.stored:
             goes |= {row: (root, self.why[row], root) for row, root in self.root.items()}
@@ -489,7 +558,9 @@ class _Decision:
                 values_of(
                     ids[old].tolist(),
                     status="superseded",
-                    superseded_by=[float(ids[self._standing(goes[row][0])]) for row in old.tolist()],
+                    superseded_by=[
+                        float(ids[self._standing(goes[row][0])]) for row in old.tolist()
+                    ],
                     valid_until=np.where(until == NEVER, over, np.minimum(until, over)).tolist(),
                     changed=now,
                     reason=[goes[row][1] for row in old.tolist()],
@@ -499,8 +570,14 @@ class _Decision:
             roots, again = np.array(sorted(self.merges)), self.joint.pack.number("merge-access")
             times = np.array([len(self.merges[row]) for row in roots.tolist()])
             strength = self._numbers("strength", roots) + gain * times
-            counted = {"access": (self._numbers("access", roots) + again * times).tolist()} if again else {}
-            parts.append(values_of(ids[roots].tolist(), strength=strength.tolist(), changed=now, **counted))
+            counted = (
+                {"access": (self._numbers("access", roots) + again * times).tolist()}
+                if again
+                else {}
+            )
+            parts.append(
+                values_of(ids[roots].tolist(), strength=strength.tolist(), changed=now, **counted)
+            )
             parts += self._united(ids, self.merges)
             parts += self._since(ids)
         if self.combined:
@@ -517,7 +594,11 @@ class _Decision:
         ends = over.copy()
         for place, row in enumerate(rows.tolist()):
             line = self.timeline.lines.get(row)
-            if line is not None and row in self.timeline.touched and line.segments[-1][1] != FOREVER:
+            if (
+                line is not None
+                and row in self.timeline.touched
+                and line.segments[-1][1] != FOREVER
+            ):
                 ends[place] = line.segments[-1][1]
         return ends
 
@@ -544,7 +625,11 @@ class _Decision:
         """The values of a fact that was combined with another: both."""
         parts = []
         for row, others in self.combined.items():
-            told = [value for value in (self._word("value", one) for one in (*others, row)) if value is not None]
+            told = [
+                value
+                for value in (self._word("value", one) for one in (*others, row))
+                if value is not None
+            ]
             if len(set(told)) > 1:
                 parts.append(values_of([ids[row]], value="; ".join(dict.fromkeys(told))))
         return parts
@@ -555,22 +640,33 @@ class _Decision:
         """
         roots, parts = np.array(sorted(merges)), []
         best_known = {row: max([row, *merges[row]], key=self._confidence) for row in roots.tolist()}
-        more_confident = [row for row in roots.tolist() if self._confidence(best_known[row]) > self._confidence(row)]
+        more_confident = [
+            row
+            for row in roots.tolist()
+            if self._confidence(best_known[row]) > self._confidence(row)
+        ]
         if more_confident:
             words = {
-                name: [self._word(name, best_known[row]) for row in more_confident] for name in ("source", "provenance")
+                name: [self._word(name, best_known[row]) for row in more_confident]
+                for name in ("source", "provenance")
             }
             sure = [self._confidence(best_known[row]) for row in more_confident]
             parts.append(values_of(ids[more_confident].tolist(), confidence=sure, **words))
         for column in _UNITED:
             before = {row: self._list(column, row) for row in roots.tolist()}
             united = {
-                row: list(dict.fromkeys([*held, *(item for one in merges[row] for item in self._list(column, one))]))
+                row: list(
+                    dict.fromkeys(
+                        [*held, *(item for one in merges[row] for item in self._list(column, one))]
+                    )
+                )
                 for row, held in before.items()
             }
             grown = [row for row in roots.tolist() if len(united[row]) > len(before[row])]
             if grown:
-                parts.append(values_of(ids[grown].tolist(), **{column: [united[row] for row in grown]}))
+                parts.append(
+                    values_of(ids[grown].tolist(), **{column: [united[row] for row in grown]})
+                )
         return parts
 
     def _began(self, rows: Ints) -> Ints:
@@ -594,7 +690,12 @@ class _Decision:
         state, place = self.joint.home(row)
         held = state.lists[column].at(place)
         creator = state.names["creator"].at(place)
-        if column == "agents" and creator is not None and creator.startswith("agent:") and creator not in held:
+        if (
+            column == "agents"
+            and creator is not None
+            and creator.startswith("agent:")
+            and creator not in held
+        ):
             return (*held, creator)
         return held
 
@@ -637,7 +738,9 @@ def _spare_stated(met: _Met) -> None:
 
 def _spare_long(met: _Met) -> None:
     """Long texts that are not the same both stay where they were called the same: nobody has read all of them."""
-    for place in np.flatnonzero((met.relation == "duplicate") & (met.resolution != "keep-both")).tolist():
+    for place in np.flatnonzero(
+        (met.relation == "duplicate") & (met.resolution != "keep-both")
+    ).tolist():
         later, earlier = met.texts(place)
         if max(len(later), len(earlier)) > _READ and later != earlier:
             met.resolution[place] = "keep-both"

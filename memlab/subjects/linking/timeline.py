@@ -38,7 +38,9 @@ class Line:
 
     @property
     def gaps(self) -> list[tuple[int, int]]:
-        return [(one[1], other[0]) for one, other in zip(self.segments, self.segments[1:], strict=False)]
+        return [
+            (one[1], other[0]) for one, other in zip(self.segments, self.segments[1:], strict=False)
+        ]
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,9 @@ class Timeline:
             if low <= at < high:
                 again = next((told for told in line.told if at < told < high), None)
                 last = place == len(line.segments) - 1
-                line.segments[place : place + 1] = [[low, at]] if again is None else [[low, at], [again, high]]
+                line.segments[place : place + 1] = (
+                    [[low, at]] if again is None else [[low, at], [again, high]]
+                )
                 if again is None and last:
                     line.killer = by
                 self.touched[other] = None

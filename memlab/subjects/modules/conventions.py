@@ -13,7 +13,14 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["is_instructions", "jsonc", "rules_of", "rules_of_package", "rules_of_pyproject", "states_rules"]
+__all__ = [
+    "is_instructions",
+    "jsonc",
+    "rules_of",
+    "rules_of_package",
+    "rules_of_pyproject",
+    "states_rules",
+]
 
 _MOST_NAMED = 12
 """Settings that one rule names: more are a file to be opened."""
@@ -89,7 +96,13 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     heading, fenced, entry = "", False, ""
     for line in [*text.splitlines(), ""]:
-        if entry and not fenced and line[:1] in " \t" and line.strip() and not _BULLET.fullmatch(line):
+        if (
+            entry
+            and not fenced
+            and line[:1] in " \t"
+            and line.strip()
+            and not _BULLET.fullmatch(line)
+        ):
             entry = f"{entry} {line.strip()}"  # an entry that goes on
             continue
         if entry:
@@ -126,7 +139,12 @@ def _instructions(path: str, text: str) -> Iterator[str]:
         if entry := _entry(line):
             if _says(entry, _LONG if people else _SHORT):
                 yield entry
-        elif not people and _says(line, _SHORT) and len(line) <= 240 and _IMPERATIVE.match(line.strip()):
+        elif (
+            not people
+            and _says(line, _SHORT)
+            and len(line) <= 240
+            and _IMPERATIVE.match(line.strip())
+        ):
             yield line.strip()
     yield from _stack(text)
 
@@ -135,14 +153,23 @@ def _readme(text: str) -> Iterator[str]:
     for heading, line in _lines(text):
         entry = _entry(line)
         least = _SHORT if _OF_STATED_RULES.search(heading) else _LONG
-        if entry and _OF_RULES.search(heading) and not _OF_STACK.search(heading) and _says(entry, least):
+        if (
+            entry
+            and _OF_RULES.search(heading)
+            and not _OF_STACK.search(heading)
+            and _says(entry, least)
+        ):
             yield entry
     yield from _stack(text)
 
 
 def _says(text: str, least: int) -> bool:
     text = text.strip()
-    plain = text.isprintable() and not text.startswith(("[", "<", "!", "|", "http")) and not text.endswith(":")
+    plain = (
+        text.isprintable()
+        and not text.startswith(("[", "<", "!", "|", "http"))
+        and not text.endswith(":")
+    )
     return plain and len(text) >= least and len(text.split()) >= 2
 
 
@@ -152,7 +179,9 @@ def _stack(text: str) -> Iterator[str]:
     for heading, line in _lines(text):
         if _OF_STACK.search(heading) and not _OF_RULES.search(heading) and (entry := _entry(line)):
             named.append(_named(entry))
-    if not named and (said := re.search(r"^(?:built|made|written) with ([^\n]{3,160}?)[.\n]", text, re.I | re.M)):
+    if not named and (
+        said := re.search(r"^(?:built|made|written) with ([^\n]{3,160}?)[.\n]", text, re.I | re.M)
+    ):
         named = [_named(said[1])]
     named = [name for name in dict.fromkeys(named) if name and name.isprintable()]
     if named:
@@ -187,22 +216,30 @@ def _table(given: Any) -> dict[str, Any]:
 
 def _settings(given: Mapping[str, Any]) -> str:
     """Plain values as words: "tabWidth 2, semi false"."""
-    plain = {name: value for name, value in sorted(given.items()) if isinstance(value, str | int | float)}
+    plain = {
+        name: value for name, value in sorted(given.items()) if isinstance(value, str | int | float)
+    }
     return ", ".join(
-        f"{name} {str(value).lower() if isinstance(value, bool) else value}" for name, value in plain.items()
+        f"{name} {str(value).lower() if isinstance(value, bool) else value}"
+        for name, value in plain.items()
     )[:200]
 
 
 def _biome(text: str) -> Iterator[str]:
     given = _table(jsonc(text))
-    formatter, script = _table(given.get("formatter")), _table(_table(given.get("javascript")).get("formatter"))
+    formatter, script = (
+        _table(given.get("formatter")),
+        _table(_table(given.get("javascript")).get("formatter")),
+    )
     style, width = formatter.get("indentStyle"), formatter.get("indentWidth")
     if style in ("tab", "space"):
         by = f"{width} spaces" if style == "space" and isinstance(width, int) else f"{style}s"
         yield f"Code is indented by {by} (biome)."
     if isinstance(formatter.get("lineWidth"), int):
         yield f"Lines have at most {formatter['lineWidth']} characters (biome)."
-    if said := _settings({name: script[name] for name in script if name not in ("enabled", "indentStyle")}):
+    if said := _settings(
+        {name: script[name] for name in script if name not in ("enabled", "indentStyle")}
+    ):
         yield f"JavaScript is formatted by biome: {said}."
     rules = _table(_table(given.get("linter")).get("rules"))
     strict = [
@@ -226,8 +263,12 @@ def _eslint(text: str) -> Iterator[str]:
     base += re.findall(r"^extends:\s*(?:-\s*)?[\"']?([@\w/:.-]+)", text, re.M)
     for name in dict.fromkeys(base):
         yield f"ESLint extends {name}."
-    found = {name: option for name, option in _ESLINT.findall(text) if name not in ("error", "level")}
-    found |= dict.fromkeys(re.findall(r"^\s+[\"']?([@\w/-]+)[\"']?:\s*(?:error|2)\s*$", text, re.M), "")
+    found = {
+        name: option for name, option in _ESLINT.findall(text) if name not in ("error", "level")
+    }
+    found |= dict.fromkeys(
+        re.findall(r"^\s+[\"']?([@\w/-]+)[\"']?:\s*(?:error|2)\s*$", text, re.M), ""
+    )
     if found:
         said = [f"{name} {option}".strip() for name, option in found.items()]
         yield f"ESLint refuses what breaks: {', '.join(said[:_MOST_NAMED])}."
@@ -248,7 +289,12 @@ def _of_prettier(given: Any) -> Iterator[str]:
         yield f"Code is formatted by prettier: {said}."
 
 
-_STRICT = ("noUncheckedIndexedAccess", "noImplicitReturns", "exactOptionalPropertyTypes", "noUnusedLocals")
+_STRICT = (
+    "noUncheckedIndexedAccess",
+    "noImplicitReturns",
+    "exactOptionalPropertyTypes",
+    "noUnusedLocals",
+)
 
 
 def _tsconfig(text: str) -> Iterator[str]:
@@ -299,11 +345,17 @@ def rules_of_pyproject(tool: Mapping[str, Any]) -> Iterator[str]:
         yield f"Lines of Python have at most {black['line-length']} characters (black)."
     elif "black" in tool:
         yield "Python is formatted by black."
-    if said := _settings({k: v for k, v in _table(tool.get("isort")).items() if k in ("profile", "line_length")}):
+    if said := _settings(
+        {k: v for k, v in _table(tool.get("isort")).items() if k in ("profile", "line_length")}
+    ):
         yield f"Imports are sorted by isort: {said}."
     if _table(tool.get("mypy")).get("strict") is True:
         yield "Types are checked by mypy in strict mode."
-    if (mode := _table(tool.get("pyright")).get("typeCheckingMode")) in ("strict", "standard", "basic"):
+    if (mode := _table(tool.get("pyright")).get("typeCheckingMode")) in (
+        "strict",
+        "standard",
+        "basic",
+    ):
         yield f"Types are checked by pyright in {mode} mode."
 
 

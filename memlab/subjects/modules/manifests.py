@@ -35,7 +35,17 @@ _MOST_SEEN = 200_000
 _MOST_FILES = 20_000
 _LONGEST = 500
 _INSTRUCTIONS = frozenset(
-    (".github", ".cursor", ".windsurf", ".clinerules", ".roo", ".continue", ".amazonq", ".kiro", ".junie")
+    (
+        ".github",
+        ".cursor",
+        ".windsurf",
+        ".clinerules",
+        ".roo",
+        ".continue",
+        ".amazonq",
+        ".kiro",
+        ".junie",
+    )
 )
 """Hidden folders that hold instructions: nothing else of them is read."""
 
@@ -46,7 +56,9 @@ class Tree:
     ``sources`` are those that are written in a language; ``others`` the rest, such as settings and instructions.
     """
 
-    def __init__(self, root: Path, sources: list[str], others: list[str], left_out: Counter[str]) -> None:
+    def __init__(
+        self, root: Path, sources: list[str], others: list[str], left_out: Counter[str]
+    ) -> None:
         self.root, self.sources, self.others, self.left_out = root, sources, others, left_out
 
     def text(self, path: str, most: int) -> str:
@@ -91,7 +103,9 @@ def walk(root: Path) -> Tree:
     held = [not screening.findings for screening in screen_many(found)]
     left_out["named like a secret"] += held.count(False)
     kept = sorted(path for path, fine in zip(found, held, strict=True) if fine)
-    sources = [path for path in kept if file_language(path) and path.split("/")[0] not in _INSTRUCTIONS]
+    sources = [
+        path for path in kept if file_language(path) and path.split("/")[0] not in _INSTRUCTIONS
+    ]
     others = sorted(set(kept) - set(sources))
     return Tree(root, sources, others, +left_out)
 
@@ -116,11 +130,28 @@ _MOST_CONVENTIONS = 100
 _MOST_RULES = 200_000
 _DEEPEST = 3
 """Folders above a manifest: deeper ones are of examples and of copies."""
-_SCRIPTS = {"build": "build", "test": "test", "lint": "lint", "check": "check", "typecheck": "check", "start": "run"}
+_SCRIPTS = {
+    "build": "build",
+    "test": "test",
+    "lint": "lint",
+    "check": "check",
+    "typecheck": "check",
+    "start": "run",
+}
 """What is done by the usual targets of a Makefile, and scripts of a package.json."""
 _LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lockb": "bun", "bun.lock": "bun"}
-_LOCKS |= {"package-lock.json": "npm", "npm-shrinkwrap.json": "npm", "uv.lock": "uv", "poetry.lock": "poetry"}
-_LOCKS |= {"Pipfile.lock": "pipenv", "pdm.lock": "pdm", "Gemfile.lock": "bundler", "composer.lock": "composer"}
+_LOCKS |= {
+    "package-lock.json": "npm",
+    "npm-shrinkwrap.json": "npm",
+    "uv.lock": "uv",
+    "poetry.lock": "poetry",
+}
+_LOCKS |= {
+    "Pipfile.lock": "pipenv",
+    "pdm.lock": "pdm",
+    "Gemfile.lock": "bundler",
+    "composer.lock": "composer",
+}
 _RUN = {"npm": "npx", "pnpm": "pnpm exec", "yarn": "yarn", "bun": "bunx"}
 """How each manager runs a tool of a package that is installed."""
 _JS_TESTS = {
@@ -182,12 +213,25 @@ def read_manifests(tree: Tree) -> Manifests:
                 found.command(what, command, path)
             for rule in rules_of(path, tree.text(path, _MOST_RULES)) if states_rules(path) else ():
                 found.rule(rule, path)
-        except (ValueError, TypeError, AttributeError, KeyError, RecursionError, configparser.Error):
+        except (
+            ValueError,
+            TypeError,
+            AttributeError,
+            KeyError,
+            RecursionError,
+            configparser.Error,
+        ):
             tree.left_out["a manifest that is broken"] += 1
     found.unconfigured()
     rules = {screen(rule.text).text: rule.file for rule in reversed(found.conventions)}
     return Manifests(
-        tuple(dict.fromkeys(one for one in found.commands if one.command.isprintable() and len(one.command) < 200)),
+        tuple(
+            dict.fromkeys(
+                one
+                for one in found.commands
+                if one.command.isprintable() and len(one.command) < 200
+            )
+        ),
         tuple(sorted(found.frameworks)),
         tuple(dict.fromkeys(found.entry_points)),
         tuple(Convention(*rule) for rule in reversed(list(rules.items())))[:_MOST_CONVENTIONS],
@@ -208,7 +252,9 @@ class _Found:
 
     def command(self, what: str, command: str, file: str) -> None:
         folder = str(PurePosixPath(file).parent)
-        self.commands.append(Command(what, command if folder == "." else f"cd {folder} && {command}", file))
+        self.commands.append(
+            Command(what, command if folder == "." else f"cd {folder} && {command}", file)
+        )
 
     def rule(self, text: str, file: str) -> None:
         self.conventions.append(Convention(text, file))
@@ -216,7 +262,8 @@ class _Found:
     def needs(self, names: Iterable[str]) -> set[str]:
         """Dependencies by their plain names; those that are frameworks are kept."""
         plain = {
-            re.split(r"[\s<>=!~;\[@^]", name.strip().lower().removeprefix("@").split("/")[-1])[0] for name in names
+            re.split(r"[\s<>=!~;\[@^]", name.strip().lower().removeprefix("@").split("/")[-1])[0]
+            for name in names
         }
         self.frameworks |= plain & code_words("frameworks")
         return plain
@@ -232,10 +279,17 @@ class _Found:
         given = tomllib.loads(self.tree.text(path, _MOST))
         project, tool = given.get("project", {}), given.get("tool", {})
         poetry = tool.get("poetry", {})
-        poetry_groups = (group.get("dependencies", ()) for group in poetry.get("group", {}).values())
-        extras = (name for names in project.get("optional-dependencies", {}).values() for name in names)
+        poetry_groups = (
+            group.get("dependencies", ()) for group in poetry.get("group", {}).values()
+        )
+        extras = (
+            name for names in project.get("optional-dependencies", {}).values() for name in names
+        )
         groups = (
-            name for names in given.get("dependency-groups", {}).values() for name in names if isinstance(name, str)
+            name
+            for names in given.get("dependency-groups", {}).values()
+            for name in names
+            if isinstance(name, str)
         )
         needs = self.needs(
             [
@@ -269,14 +323,26 @@ class _Found:
     def package(self, path: str) -> None:
         given = json.loads(self.tree.text(path, _MOST))
         folder = str(PurePosixPath(path).parent)
-        beside = {PurePosixPath(one).name for one in self.tree.others if str(PurePosixPath(one).parent) == folder}
+        beside = {
+            PurePosixPath(one).name
+            for one in self.tree.others
+            if str(PurePosixPath(one).parent) == folder
+        }
         stated = str(given.get("packageManager", "")).split("@")[0]
-        runner = stated if stated in _RUN else next((tool for lock, tool in _LOCKS.items() if lock in beside), "npm")
+        runner = (
+            stated
+            if stated in _RUN
+            else next((tool for lock, tool in _LOCKS.items() if lock in beside), "npm")
+        )
         if stated in _RUN and not beside & _LOCKS.keys():
             self.manager(stated, path)
         for name in given.get("scripts", {}):
             if name in _SCRIPTS:
-                self.command(_SCRIPTS[name], f"{runner} test" if name == "test" else f"{runner} run {name}", path)
+                self.command(
+                    _SCRIPTS[name],
+                    f"{runner} test" if name == "test" else f"{runner} run {name}",
+                    path,
+                )
         needs = {*given.get("dependencies", {}), *given.get("devDependencies", {})}
         self.needs(needs)
         if "test" not in given.get("scripts", {}):
@@ -321,7 +387,9 @@ class _Found:
             self.tested("pytest", path)
 
     def gemfile(self, path: str) -> None:
-        needs = self.needs(re.findall(r"^\s*gem\s+[\"']([\w-]+)", self.tree.text(path, _MOST), re.M))
+        needs = self.needs(
+            re.findall(r"^\s*gem\s+[\"']([\w-]+)", self.tree.text(path, _MOST), re.M)
+        )
         if "rspec" in needs or "rspec-rails" in needs:
             self.command("test", "bundle exec rspec", path)
         elif "minitest" in needs:
@@ -340,12 +408,18 @@ class _Found:
     def tested(self, command: str, file: str) -> None:
         """Say once how tests are run in the folder of a file."""
         folder = PurePosixPath(file).parent
-        if not any(one.what == "test" and PurePosixPath(one.file).parent == folder for one in self.commands):
+        if not any(
+            one.what == "test" and PurePosixPath(one.file).parent == folder for one in self.commands
+        ):
             self.command("test", command, file)
 
     def unconfigured(self) -> None:
         """How tests are run where no file says it: by the tests themselves."""
-        tests = [path for path in self.tree.sources if re.search(r"(^|/)(test_[^/]+|[^/]+_test)\.py$", path)]
+        tests = [
+            path
+            for path in self.tree.sources
+            if re.search(r"(^|/)(test_[^/]+|[^/]+_test)\.py$", path)
+        ]
         if not tests or any(one.what == "test" for one in self.commands):
             return
         texts = [self.tree.text(path, 8_192) for path in tests[:20]]
@@ -364,7 +438,9 @@ _READERS = {
     "go.mod": _Found.go,
     "Makefile": _Found.makefile,
     "makefile": _Found.makefile,
-    **dict.fromkeys(("requirements.txt", "requirements-dev.txt", "dev-requirements.txt"), _Found.requirements),
+    **dict.fromkeys(
+        ("requirements.txt", "requirements-dev.txt", "dev-requirements.txt"), _Found.requirements
+    ),
     **dict.fromkeys(_LOCKS, _Found.lock),
     "Gemfile": _Found.gemfile,
 }

@@ -24,7 +24,18 @@ from memlab.kernel.base.display import Displayed, clip, details, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import RECALLABLE
-from memlab.kernel.state import FLAG, NUMBER, PROJECT, SESSION, EventType, Field, Projection, State, listed, mapping
+from memlab.kernel.state import (
+    FLAG,
+    NUMBER,
+    PROJECT,
+    SESSION,
+    EventType,
+    Field,
+    Projection,
+    State,
+    listed,
+    mapping,
+)
 from memlab.subjects.drawing import write_page
 from memlab.subjects.reading.tags import code_words, file_subject, name_stems, stem_code_word
 
@@ -103,7 +114,9 @@ def by_subject(groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def neighbours_join(
-    modules: Mapping[str, Sequence[str]], imported: Mapping[str, Iterable[str]], folders: Mapping[str, str]
+    modules: Mapping[str, Sequence[str]],
+    imported: Mapping[str, Iterable[str]],
+    folders: Mapping[str, str],
 ) -> dict[str, list[str]]:
     """Return the modules after each file in a layer joined the module that its imports, in either direction, lead to.
 
@@ -122,11 +135,22 @@ def neighbours_join(
     stems = _stems(modules)
     made = {name: list(held) for name, held in modules.items()}
     for path, name in owner.items():
-        if not is_layer(name) or name == "." or not near[path] or PurePosixPath(path).stem in code_words("entries"):
+        if (
+            not is_layer(name)
+            or name == "."
+            or not near[path]
+            or PurePosixPath(path).stem in code_words("entries")
+        ):
             continue
         best, count = near[path].most_common(1)[0]
-        alike = stems.get(file_subject(PurePosixPath(path).name.split(".")[0]).split(" ")[0], set()) == {best}
-        if not is_layer(best) and count >= (1 if alike else 2) and count >= _ONE_SUBJECT * near[path].total():
+        alike = stems.get(
+            file_subject(PurePosixPath(path).name.split(".")[0]).split(" ")[0], set()
+        ) == {best}
+        if (
+            not is_layer(best)
+            and count >= (1 if alike else 2)
+            and count >= _ONE_SUBJECT * near[path].total()
+        ):
             made[name].remove(path)
             made[best].append(path)
     return {name: sorted(held) for name, held in made.items() if held}
@@ -169,7 +193,9 @@ def _folder_key(folder: str) -> Key:
     """The folders of a path that are no layers, as stems."""
     if folder == ".":
         return ()
-    return tuple(" ".join(name_stems(part)) or part for part in folder.split("/") if not _is_layer_word(part))
+    return tuple(
+        " ".join(name_stems(part)) or part for part in folder.split("/") if not _is_layer_word(part)
+    )
 
 
 def _file_key(path: str, folder: str) -> tuple[Key | None, bool]:
@@ -192,7 +218,11 @@ def _folder_of(path: str, layer: str) -> str:
 def _written(path: str) -> str:
     """The subject of a file's name as it is written there."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", PurePosixPath(path).name.split(".")[0])
-    kept = [word for word in re.findall(r"[^\W_]{2,}", name.lower()) if stem_code_word(word) not in _layers()]
+    kept = [
+        word
+        for word in re.findall(r"[^\W_]{2,}", name.lower())
+        if stem_code_word(word) not in _layers()
+    ]
     return "-".join(kept)
 
 
@@ -282,7 +312,10 @@ def described(known: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """
     modules = {one["name"]: one for one in known["modules"]}
     said = known["described"]
-    return {name: _with(modules.get(name, {}), said.get(name, {})) for name in dict.fromkeys([*modules, *said])}
+    return {
+        name: _with(modules.get(name, {}), said.get(name, {}))
+        for name in dict.fromkeys([*modules, *said])
+    }
 
 
 def owners(modules: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
@@ -296,13 +329,17 @@ def plain_path(path: str) -> str:
 
 
 def _with(module: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-    lists = {name: list(dict.fromkeys([*module.get(name, ()), *said.get(name, ())])) for name in _LISTS}
+    lists = {
+        name: list(dict.fromkeys([*module.get(name, ()), *said.get(name, ())])) for name in _LISTS
+    }
     return {"description": said.get("description") or module.get("description", ""), **lists}
 
 
 def _weighed(name: str, module: Mapping[str, Any]) -> dict[str, float]:
     found: dict[str, float] = {}
-    stems = [path.rsplit("/", 1)[-1].rsplit(".", 1)[0] for path in (*module["files"], *module["tests"])]
+    stems = [
+        path.rsplit("/", 1)[-1].rsplit(".", 1)[0] for path in (*module["files"], *module["tests"])
+    ]
     for weight, texts in ((1.0, [module["description"]]), (2.0, stems), (3.0, [name])):
         for text in texts:
             found |= dict.fromkeys(_words(text), weight)
@@ -364,8 +401,13 @@ class ModuleMap(Displayed):
     @property
     def text(self) -> str:
         """A line a module, and how to build and test: what an agent needs to find its way."""
-        lines = [f"{name}: {description}" for name, description in self.frame.select("module", "description").rows()]
-        return "\n".join([*lines, *(f"{what}: {command}" for what, command, _ in self.commands.rows())])
+        lines = [
+            f"{name}: {description}"
+            for name, description in self.frame.select("module", "description").rows()
+        ]
+        return "\n".join(
+            [*lines, *(f"{what}: {command}" for what, command, _ in self.commands.rows())]
+        )
 
     @checked
     def to_html(self, path: str | Path) -> Path:
@@ -391,7 +433,9 @@ class ModuleMap(Displayed):
         )
         rules = [
             (number, text, ", ".join(files))
-            for number, (text, files) in enumerate(self.conventions.select("text", "files").rows(), 1)
+            for number, (text, files) in enumerate(
+                self.conventions.select("text", "files").rows(), 1
+            )
         ]
         known = dict(self.frame["confidence"].value_counts().rows())
         counts = ", ".join(f"{known.get(word, 0)} {word}" for word in _CONFIDENCES)
@@ -414,13 +458,19 @@ class ModuleMap(Displayed):
     def __repr__(self) -> str:
         known = self.frame["confidence"].value_counts()
         counts = dict(known.rows())
-        said = ", ".join(f"{counts[word]} {word}" for word in _CONFIDENCES if word in counts) or "none"
-        return printable(f"<ModuleMap {self.project}, version {self.version}: {len(self)} modules, {said}>")
+        said = (
+            ", ".join(f"{counts[word]} {word}" for word in _CONFIDENCES if word in counts) or "none"
+        )
+        return printable(
+            f"<ModuleMap {self.project}, version {self.version}: {len(self)} modules, {said}>"
+        )
 
     def _display(self) -> object:
         shown = self.frame.select(
             "module",
-            pl.col("description").map_elements(lambda text: clip(text, 100), return_dtype=pl.String),
+            pl.col("description").map_elements(
+                lambda text: clip(text, 100), return_dtype=pl.String
+            ),
             pl.col("files", "tests").list.len(),
             pl.col("depends_on").list.head(4).list.join(", "),
             "confidence",
@@ -428,8 +478,13 @@ class ModuleMap(Displayed):
         rules = self.conventions.select("text", pl.col("files").list.join(", ")).rows()
         return (
             table(repr(self), shown.columns, shown.rows()),
-            details("commands", table("How it is built and tested.", self.commands.columns, self.commands.rows())),
-            details("conventions", table("Not remembered before you choose.", ("text", "file"), rules)),
+            details(
+                "commands",
+                table("How it is built and tested.", self.commands.columns, self.commands.rows()),
+            ),
+            details(
+                "conventions", table("Not remembered before you choose.", ("text", "file"), rules)
+            ),
         )
 
 
@@ -437,7 +492,9 @@ _PROJECT = replace(PROJECT, held="declared")
 _LABEL, _COUNTS = Field("label", shared=True), mapping({"*": NUMBER})
 _MODULE = mapping(
     {
-        **dict.fromkeys(("name", "description", "files", "tests", "entry_points", "depends_on"), _LABEL),
+        **dict.fromkeys(
+            ("name", "description", "files", "tests", "entry_points", "depends_on"), _LABEL
+        ),
         "classified": FLAG,
     }
 )
@@ -457,7 +514,11 @@ class ModuleMaps(Projection):
     name: ClassVar[str] = "modules"
     kinds: ClassVar[tuple[str, ...]] = ("scan", "describe-module", "touch-files", "delete")
     events: ClassVar[tuple[EventType, ...]] = (
-        EventType("scan", "A project's folder was read into a map of its modules.", {"project": _PROJECT, **_SCANNED}),
+        EventType(
+            "scan",
+            "A project's folder was read into a map of its modules.",
+            {"project": _PROJECT, **_SCANNED},
+        ),
         EventType(
             "describe-module",
             "Somebody said what a module is for, or which files belong to it.",
@@ -502,13 +563,18 @@ class ModuleMaps(Projection):
 
     def fold(self, event: Event) -> None:
         body = event.body
-        if event.kind == "delete":  # of a project its map goes at once; of memories by name no map goes
+        if (
+            event.kind == "delete"
+        ):  # of a project its map goes at once; of memories by name no map goes
             self._maps.pop(body.get("project", ""), None)
             self._words.pop(body.get("project", ""), None)
             return
         known = self._maps.get(body["project"], {"version": 0, "described": {}, "modules": []})
         if event.kind == "touch-files":
-            touched = [*known.get("touched", ()), *([path, body["session"]] for path in body["files"])]
+            touched = [
+                *known.get("touched", ()),
+                *([path, body["session"]] for path in body["files"]),
+            ]
             self._maps[body["project"]] = {**known, "touched": touched[-_MOST_TOUCHED:]}
             return
         made = {**known, "version": known["version"] + 1}
@@ -522,12 +588,15 @@ class ModuleMaps(Projection):
     def dump(self) -> Any:
         # texts stand in values, never in keys: a purge rewrites values
         return [
-            {**known, "described": [list(one) for one in known["described"].items()]} for known in self._maps.values()
+            {**known, "described": [list(one) for one in known["described"].items()]}
+            for known in self._maps.values()
         ]
 
     def load(self, dumped: Any) -> None:
         self._words = {}
-        self._maps = {known["project"]: {**known, "described": dict(known["described"])} for known in dumped}
+        self._maps = {
+            known["project"]: {**known, "described": dict(known["described"])} for known in dumped
+        }
 
 
 def words_of_map(state: State, project: str) -> ModuleWords | None:
@@ -558,7 +627,10 @@ def module_map(state: State, project: str, known: Mapping[str, Any]) -> ModuleMa
     rows = [
         {
             "module": name,
-            **{part: one[part] for part in ("description", "files", "tests", "entry_points", "depends_on")},
+            **{
+                part: one[part]
+                for part in ("description", "files", "tests", "entry_points", "depends_on")
+            },
             "related": list(dict.fromkeys([*one["depends_on"], *needed_by[name]])),
             "confidence": "mapped"
             if len(sessions[name]) >= _SEVERAL
@@ -576,7 +648,9 @@ def module_map(state: State, project: str, known: Mapping[str, Any]) -> ModuleMa
         known["version"],
         pl.DataFrame(rows, schema=_SCHEMA),
         pl.DataFrame(
-            list(known.get("commands", ())), schema=dict.fromkeys(("what", "command", "file"), pl.String), orient="row"
+            list(known.get("commands", ())),
+            schema=dict.fromkeys(("what", "command", "file"), pl.String),
+            orient="row",
         ),
         pl.DataFrame(
             {
@@ -585,7 +659,12 @@ def module_map(state: State, project: str, known: Mapping[str, Any]) -> ModuleMa
                 "project": [project] * len(rules),
                 "files": [[file] for _, file in rules],
             },
-            schema={"text": pl.String, "kind": pl.String, "project": pl.String, "files": pl.List(pl.String)},
+            schema={
+                "text": pl.String,
+                "kind": pl.String,
+                "project": pl.String,
+                "files": pl.List(pl.String),
+            },
         ),
         tuple(known.get("frameworks", ())),
         dict(known.get("languages", {})),

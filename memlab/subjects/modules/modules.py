@@ -25,9 +25,27 @@ __all__ = ["LabModules", "known_path", "paths_in"]
 # Files that a session touched: paths, calls of tools, messages with such calls, or the report of a hook.
 
 
-_KEYS = ("file_path", "filePath", "notebook_path", "path", "file", "relative_workspace_path", "target_file")
+_KEYS = (
+    "file_path",
+    "filePath",
+    "notebook_path",
+    "path",
+    "file",
+    "relative_workspace_path",
+    "target_file",
+)
 """What tools of coding assistants call the file that they read or write."""
-_WITHIN = ("tool_input", "input", "arguments", "args", "content", "message", "tool_calls", "function", "parameters")
+_WITHIN = (
+    "tool_input",
+    "input",
+    "arguments",
+    "args",
+    "content",
+    "message",
+    "tool_calls",
+    "function",
+    "parameters",
+)
 """Where a message, a call or a hook's report keeps the arguments of a tool."""
 _DEEPEST = 8
 
@@ -94,7 +112,9 @@ class LabModules:
         self._core = core
 
     @checked
-    def scan(self, path: str | Path, *, project: str | None = None, progress: bool = True) -> ModuleMap:
+    def scan(
+        self, path: str | Path, *, project: str | None = None, progress: bool = True
+    ) -> ModuleMap:
         """Read a project's folder, and keep its modules, commands and conventions as one event.
 
         ``project`` is the folder's name unless given. A second scan stands in place of the first; what was said of
@@ -172,11 +192,18 @@ class LabModules:
 
         UnknownName for a module that the map does not have, unless it is ``new``.
         """
-        lists = {"files": files, "tests": tests, "entry_points": entry_points, "depends_on": depends_on}
+        lists = {
+            "files": files,
+            "tests": tests,
+            "entry_points": entry_points,
+            "depends_on": depends_on,
+        }
         for name in ("files", "tests", "entry_points"):
             kept, held = without_sensitive(lists[name])
             if held:
-                raise InputError(f"describe({name}=...): {held[0]!r} is a file of secrets, and no part of a map.")
+                raise InputError(
+                    f"describe({name}=...): {held[0]!r} is a file of secrets, and no part of a map."
+                )
             lists[name] = kept or ()
         store = self._core.store
         with store.writing() as tx:
@@ -186,12 +213,21 @@ class LabModules:
             if module not in names and not new:
                 raise UnknownName("module", module, names)
             before = known["described"].get(module, {})
-            said = screen(checked_text(description, where="description")).text if description else ""
+            said = (
+                screen(checked_text(description, where="description")).text if description else ""
+            )
             body = {
                 "description": said or before.get("description", ""),
-                **{name: list(dict.fromkeys([*before.get(name, ()), *given])) for name, given in lists.items()},
+                **{
+                    name: list(dict.fromkeys([*before.get(name, ()), *given]))
+                    for name, given in lists.items()
+                },
             }
-            tx.event("describe-module", {"project": project, "module": module, "with": body}, at=store.clock())
+            tx.event(
+                "describe-module",
+                {"project": project, "module": module, "with": body},
+                at=store.clock(),
+            )
         return self.map(project)
 
     @checked
@@ -230,11 +266,15 @@ class LabModules:
         >>> lab.agents.modules.touch(["src/auth/tokens.ts"], project="api", session="monday")     # doctest: +SKIP
         """
         if not isinstance(files, Iterable):
-            raise InputError(f"touch(files=...): files are paths, or calls of tools as dicts, not {shown(files)}.")
+            raise InputError(
+                f"touch(files=...): files are paths, or calls of tools as dicts, not {shown(files)}."
+            )
         items: list[Any] = [files] if isinstance(files, str | Mapping) else list(files)
         for item in items:
             if not isinstance(item, str | Mapping):
-                raise InputError(f"touch(files=...): an item is a path or a call of a tool, not {shown(item)}.")
+                raise InputError(
+                    f"touch(files=...): an item is a path or a call of a tool, not {shown(item)}."
+                )
         named = (path.strip() for item in items for path in paths_in(item))
         paths = [path for path in named if path and len(path) <= _LONGEST]
         for path in paths:
@@ -245,12 +285,20 @@ class LabModules:
         with store.writing() as tx:
             check_on(store, store.state, [project])
             known = self._known(store.state.projection(ModuleMaps), project)
-            held = [path for one in described(known).values() for path in (*one["files"], *one["tests"])]
+            held = [
+                path for one in described(known).values() for path in (*one["files"], *one["tests"])
+            ]
             before = {tuple(one) for one in known.get("touched", ())}
-            short = dict.fromkeys(name for path in kept or () if (name := known_path(path, held)) is not None)
+            short = dict.fromkeys(
+                name for path in kept or () if (name := known_path(path, held)) is not None
+            )
             new = [name for name in short if (name, session) not in before]
             if new:
-                tx.event("touch-files", {"project": project, "session": session, "files": new}, at=store.clock())
+                tx.event(
+                    "touch-files",
+                    {"project": project, "session": session, "files": new},
+                    at=store.clock(),
+                )
         return self.map(project)
 
     def projects(self) -> tuple[str, ...]:

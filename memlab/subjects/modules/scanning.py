@@ -28,7 +28,9 @@ _MOST_TEXT = 200
 _TEST_PARTS = frozenset(("test", "tests", "testing", "__tests__", "spec", "specs", "e2e"))
 _TEST_STEM = re.compile(r"(?:test|tests|spec)[_.-](.+)|(.+?)[_.-](?:test|tests|spec)|(.{2,})Tests?")
 _ENTRY = frozenset(("__main__", "main", "index", "cli", "app", "manage", "server", "mod", "lib"))
-_PYTHON = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+([\w]+)?|import[ \t]+([\w.]+))", re.M)
+_PYTHON = re.compile(
+    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+([\w]+)?|import[ \t]+([\w.]+))", re.M
+)
 _SCRIPT = re.compile(r"""(?:\bfrom|\brequire\(|\bimport\(?)\s*["']([^"'\n]{1,300})["']""")
 _RUST = re.compile(r"^\s*(?:pub\s+)?use\s+(\w+)((?:::\w+)*)", re.M)
 _GO = re.compile(r"""^\s*(?:import\s+)?(?:\w+\s+)?"([\w./-]{1,300})"\s*$""", re.M)
@@ -73,20 +75,30 @@ def scan(root: Path, *, progress: bool) -> Scan:
     groups = by_subject(_grouped(files))
     groups = neighbours_join(groups, imported, _folders(groups))
     modules = {name: Module(name, files=held) for name, held in groups.items()}
-    owner, folders = {path: name for name, held in groups.items() for path in held}, _folders(groups)
+    owner, folders = (
+        {path: name for name, held in groups.items() for path in held},
+        _folders(groups),
+    )
     for path in tests:
         name = _tested(path, modules, owner)
         modules.setdefault(name, Module(name)).tests.append(path)
     entries = set(manifests.entry_points)
     for module in modules.values():
         needed = Counter(
-            to for path in module.files for target in imported[path] if (to := owner.get(target) or folders.get(target))
+            to
+            for path in module.files
+            for target in imported[path]
+            if (to := owner.get(target) or folders.get(target))
         )
         needed.pop(module.name, None)
         module.depends_on = [name for name, _ in needed.most_common()]
         module.description = _description(module, tree)
-        named = [path for path in module.files if path in entries or PurePosixPath(path).stem in _ENTRY]
-        module.entry_points = sorted(named, key=lambda path: (path not in entries, path.count("/"), path))[:5]
+        named = [
+            path for path in module.files if path in entries or PurePosixPath(path).stem in _ENTRY
+        ]
+        module.entry_points = sorted(
+            named, key=lambda path: (path not in entries, path.count("/"), path)
+        )[:5]
     return Scan(
         tuple(modules.values()),
         manifests.commands,
@@ -99,7 +111,9 @@ def scan(root: Path, *, progress: bool) -> Scan:
 
 def _is_test(path: str) -> bool:
     whole = PurePosixPath(path)
-    return not _TEST_PARTS.isdisjoint(whole.parts[:-1]) or _TEST_STEM.fullmatch(whole.stem) is not None
+    return (
+        not _TEST_PARTS.isdisjoint(whole.parts[:-1]) or _TEST_STEM.fullmatch(whole.stem) is not None
+    )
 
 
 def _grouped(files: Sequence[str]) -> dict[str, list[str]]:
@@ -117,7 +131,9 @@ def _grouped(files: Sequence[str]) -> dict[str, list[str]]:
             parts = path.split("/")
             beneath["/".join(parts[: depth + 1]) if len(parts) > depth + 1 else ""].append(path)
         several = [name for name, held in beneath.items() if name and len(held) > 1]
-        if not several or not (is_layer(folder) or len(own) > len(files) / 2 or len(own) > _MOST_IN_ONE):
+        if not several or not (
+            is_layer(folder) or len(own) > len(files) / 2 or len(own) > _MOST_IN_ONE
+        ):
             found[folder] = own
             return
         rest = [path for name, held in beneath.items() if name not in several for path in held]
@@ -140,11 +156,15 @@ def _tested(path: str, modules: Mapping[str, Module], owner: Mapping[str, str]) 
     for folder in (whole.parent, *whole.parent.parents):  # beside what it tests
         if str(folder) in modules and str(folder) != "." and modules[str(folder)].files:
             return str(folder)
-    lasts = {name.rsplit("/", 1)[-1]: name for name in reversed(list(modules)) if modules[name].files}
+    lasts = {
+        name.rsplit("/", 1)[-1]: name for name in reversed(list(modules)) if modules[name].files
+    }
     for part in (*reversed(parts), word):
         if part in lasts:
             return lasts[part]
-    stems = {PurePosixPath(file).stem.strip("_"): name for file, name in reversed(list(owner.items()))}
+    stems = {
+        PurePosixPath(file).stem.strip("_"): name for file, name in reversed(list(owner.items()))
+    }
     return stems.get(word) or str(whole.parent)
 
 
@@ -170,9 +190,16 @@ class _Known:
         self._bare: dict[str, str] = {}
         for path in files:
             bare = path.rsplit(".", 1)[0]
-            for name in (bare, bare.removesuffix("/__init__"), bare.removesuffix("/index"), bare.removesuffix("/mod")):
+            for name in (
+                bare,
+                bare.removesuffix("/__init__"),
+                bare.removesuffix("/index"),
+                bare.removesuffix("/mod"),
+            ):
                 self._bare.setdefault(name, path)
-        self._folders = {str(folder) for path in files for folder in PurePosixPath(path).parents} - {"."}
+        self._folders = {
+            str(folder) for path in files for folder in PurePosixPath(path).parents
+        } - {"."}
 
     def imports(self, path: str, text: str) -> Iterator[str]:
         """The files, else the folders, that the text of a file imports, once for each line that does."""
@@ -239,7 +266,11 @@ def _description(module: Module, tree: Tree) -> str:
     """The first sentence of the folder's README or of its first docstring or comment; else its languages."""
     prefix = "" if module.name == "." else module.name + "/"
     readmes = (path for path in tree.others if path.lower().startswith(f"{prefix.lower()}readme"))
-    first = [path for path in module.files if PurePosixPath(path).stem in ("__init__", "index", "mod", "lib", "main")]
+    first = [
+        path
+        for path in module.files
+        if PurePosixPath(path).stem in ("__init__", "index", "mod", "lib", "main")
+    ]
     for path in (*readmes, *sorted(first, key=lambda path: path.count("/")), *module.files[:3]):
         if text := _sentence(tree.text(path, 4_096), path):
             return screen(text).text
@@ -249,14 +280,25 @@ def _description(module: Module, tree: Tree) -> str:
 
 def _sentence(text: str, path: str) -> str:
     if path.endswith((".py", ".pyi")):
-        found = re.match(r"""(?:\s*#[^\n]*\n)*\s*[rRuU]?(\"{3}|'{3})(.+?)(?:\1|\n\s*\n)""", text, re.S)
+        found = re.match(
+            r"""(?:\s*#[^\n]*\n)*\s*[rRuU]?(\"{3}|'{3})(.+?)(?:\1|\n\s*\n)""", text, re.S
+        )
         said = found[2] if found else ""
     elif path.lower().rsplit("/", 1)[-1].startswith("readme"):
         paragraphs = (part.strip() for part in re.split(r"\n\s*\n", text))
-        said = next((part for part in paragraphs if part and part[0] not in "#<![|=->`" and part[:2] != ".."), "")
+        said = next(
+            (
+                part
+                for part in paragraphs
+                if part and part[0] not in "#<![|=->`" and part[:2] != ".."
+            ),
+            "",
+        )
         said = re.sub(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}", "", said)
     else:
-        found = re.match(r"\s*(?:/\*+|//[/!]?)\s*(.+?)(?:\*/|\n\s*(?!\s|//|\*)|\n\s*\*?\s*\n)", text, re.S)
+        found = re.match(
+            r"\s*(?:/\*+|//[/!]?)\s*(.+?)(?:\*/|\n\s*(?!\s|//|\*)|\n\s*\*?\s*\n)", text, re.S
+        )
         said = re.sub(r"\n\s*(?:\*|//[/!]?)\s?", " ", found[1]) if found else ""
     plain = " ".join(said.split())
     plain = re.split(r"(?<=[.!?])\s", plain)[0]

@@ -9,5 +9,7 @@ __all__ = ["DECLARED"]
 
 DECLARED = Declared(
     hooks=(Hook("reading-tags", "describe-text", "memlab.subjects.reading.tags:describing"),),
-    accessors={"observing": made_of("memlab.subjects.observing.observing:Observing", "core", "remembering")},
+    accessors={
+        "observing": made_of("memlab.subjects.observing.observing:Observing", "core", "remembering")
+    },
 )

@@ -25,7 +25,13 @@ from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.remembering.rows import visibility_of
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.reading.acts import complete_answer, last_question
-from memlab.subjects.reading.utterances import DETECTORS, Utterance, kind_of, provenance_of, utterance
+from memlab.subjects.reading.utterances import (
+    DETECTORS,
+    Utterance,
+    kind_of,
+    provenance_of,
+    utterance,
+)
 
 __all__ = ["Admission", "Observation", "Observing"]
 
@@ -85,7 +91,9 @@ class Admission(Displayed):
     def __repr__(self) -> str:
         verdict = "admitted" if self.admitted else "not admitted"
         why = ", ".join(self.reasons) or "nothing that a detector knows"
-        return printable(f"<Admission {verdict}: worth {self.worth:g} of {self.threshold:g}, {why}>")
+        return printable(
+            f"<Admission {verdict}: worth {self.worth:g} of {self.threshold:g}, {why}>"
+        )
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,13 @@ class Observing:
         self._core, self._remembering = core, remembering
 
     def admit(
-        self, text: str, *, role: str, project: str | None, viewer: str | None = None, asked: bool = False
+        self,
+        text: str,
+        *,
+        role: str,
+        project: str | None,
+        viewer: str | None = None,
+        asked: bool = False,
     ) -> Admission:
         """Ask the pack's ``admit`` policy of an utterance.
 
@@ -137,7 +151,13 @@ class Observing:
             off = why_off(self._core.store, state, project) is not None
             near = None if off else comparing(self._core)
             return _admission(
-                self._core.pack, near, screened, utterance(screened, role, asked=asked), role, project, viewer
+                self._core.pack,
+                near,
+                screened,
+                utterance(screened, role, asked=asked),
+                role,
+                project,
+                viewer,
             )
 
     def observe(
@@ -163,7 +183,11 @@ class Observing:
         load_part("check-operations")(given.get("operations", ()))
         own = self._sees(fields.get("creator"), fields.get("visibility"))
         question = self._question_before(fields) if before is None else last_question(before)
-        answer = None if question is None or role != "user" else complete_answer(question, checked_text(text))
+        answer = (
+            None
+            if question is None or role != "user"
+            else complete_answer(question, checked_text(text))
+        )
         if answer is not None and question is not None:
             fields.setdefault("context", f"{question} {text}")
             text = answer.text
@@ -174,7 +198,9 @@ class Observing:
         fields.setdefault("provenance", provenance_of(role, found.reasons))
         if (kind := kind_of(found.reasons)) is not None:
             fields.setdefault("kind", kind)
-        return Observation(found, self._remembering.one(text, at=at, chain=chain, linking=linking, fields=fields))
+        return Observation(
+            found, self._remembering.one(text, at=at, chain=chain, linking=linking, fields=fields)
+        )
 
     def _question_before(self, fields: Mapping[str, Any]) -> str | None:
         """Return the question of somebody else with which the session ended before an utterance; None without one."""
@@ -183,12 +209,16 @@ class Observing:
             return None
         with self._core.reading() as state:
             last = state.last_of(fields.get("project"), session)
-            if last is None or ((hidden := hidden_from(state, EVERYONE)) is not None and hidden[last - 1]):
+            if last is None or (
+                (hidden := hidden_from(state, EVERYONE)) is not None and hidden[last - 1]
+            ):
                 return None
             speaker, creator = (state.names[name].at(last - 1) for name in ("speaker", "creator"))
             text = state.texts.at(last - 1)
         own = role_of(fields.get("speaker"), None if fields.get("speaker") else "user")
-        other = role_of(speaker, creator) != own or (own == "other" and speaker != fields.get("speaker"))
+        other = role_of(speaker, creator) != own or (
+            own == "other" and speaker != fields.get("speaker")
+        )
         return last_question(text) if other and text else None
 
     def _sees(self, creator: str | None, visibility: str | None) -> str:
@@ -217,7 +247,10 @@ def _admission(
     }
     if "nearest" in policy.inputs:
         nearest = None if near is None else near.nearest(text, project=project, viewer=viewer)
-        given["nearest"] = (np.array([np.nan if nearest is None else nearest]), np.array([nearest is None]))
+        given["nearest"] = (
+            np.array([np.nan if nearest is None else nearest]),
+            np.array([nearest is None]),
+        )
     values, nulls = policy.arrays({name: given[name] for name in policy.inputs or ("length",)})
     unknown = (nulls is not None and bool(nulls[0])) or bool(np.isnan(values[0]))
     worth = 0.0 if unknown else float(np.clip(values[0], 0.0, 1.0))

@@ -11,10 +11,17 @@ import importlib
 from typing import Any
 
 _WHERE = {
-    **dict.fromkeys(("Adapted", "Estimator", "Missing", "OperableLab", "adapt", "of_fall"), "adapting"),
+    **dict.fromkeys(
+        ("Adapted", "Estimator", "Missing", "OperableLab", "adapt", "of_fall"), "adapting"
+    ),
     **dict.fromkeys(("Fall", "find_fall"), "falls"),
-    **dict.fromkeys(("Fuel", "LabOperations", "Proposal", "Ran", "Step", "run_program"), "operations"),
-    **dict.fromkeys(("OPERATIONS", "Call", "Operation", "Program", "checked_operations", "read_program"), "program"),
+    **dict.fromkeys(
+        ("Fuel", "LabOperations", "Proposal", "Ran", "Step", "run_program"), "operations"
+    ),
+    **dict.fromkeys(
+        ("OPERATIONS", "Call", "Operation", "Program", "checked_operations", "read_program"),
+        "program",
+    ),
     **dict.fromkeys(("Change", "Watch"), "watch"),
 }
 

@@ -122,7 +122,9 @@ class Adapted(Displayed):
     judged: int
     gain: tuple[float, float, float] | None = None
     params: tuple[tuple[str, float], ...] = ()
-    evidence: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_EVIDENCE), repr=False)
+    evidence: pl.DataFrame = field(
+        default_factory=lambda: pl.DataFrame(schema=_EVIDENCE), repr=False
+    )
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -145,7 +147,10 @@ class Adapted(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row of ``frame``, ``params``, and the rows of ``evidence``, as JSON values."""
-        return self.frame.row(0, named=True) | {"params": dict(self.params), "evidence": self.evidence.to_dicts()}
+        return self.frame.row(0, named=True) | {
+            "params": dict(self.params),
+            "evidence": self.evidence.to_dicts(),
+        }
 
     def __repr__(self) -> str:
         return printable(f"{self.slot} {self.action}: {self.reason}")
@@ -202,8 +207,12 @@ def adapt(
         For a horizon that is no span of time, and for a cluster that is no column of the log.
     """
     if horizon is not None and not is_span(horizon):
-        raise InputError(f'horizon is a number and m, h, d or w, such as "7d" or "12h"; not {horizon!r}.')
-    return _Step(lab, missing, horizon, cluster, estimator, level, reward_range, consent, seed).taken()
+        raise InputError(
+            f'horizon is a number and m, h, d or w, such as "7d" or "12h"; not {horizon!r}.'
+        )
+    return _Step(
+        lab, missing, horizon, cluster, estimator, level, reward_range, consent, seed
+    ).taken()
 
 
 class _Step:
@@ -262,7 +271,9 @@ class _Step:
 
     def _kept(self, reason: str, gain: tuple[float, float, float] | None = None) -> Adapted:
         hash = self._lab.policies[_SLOT].hash
-        return Adapted(_SLOT, "kept", reason, hash, hash, self._judged, gain, evidence=self._evidence)
+        return Adapted(
+            _SLOT, "kept", reason, hash, hash, self._judged, gain, evidence=self._evidence
+        )
 
     def _back(self) -> Adapted | None:
         """The slot rolled back to the earlier version that would have earned more, if there is one."""
@@ -271,20 +282,32 @@ class _Step:
         )
 
         policies = self._lab.policies
-        earlier = {f"{one.slot} version {one.number}": one for slot in _SLOTS for one in self._earlier(slot)}
+        earlier = {
+            f"{one.slot} version {one.number}": one
+            for slot in _SLOTS
+            for one in self._earlier(slot)
+        }
         period = under(self._slates, policies.pack.hash)
         if not earlier or not int(period.feedback.select(pl.len()).collect().item()):
             return None
-        packs = {name: policies.pack.with_policy(one.slot, one.policy) for name, one in earlier.items()}
+        packs = {
+            name: policies.pack.with_policy(one.slot, one.policy) for name, one in earlier.items()
+        }
         found = evaluate(period, packs, estimator=self._estimator, **self._asked)
         rows = [row for row in found.rows if row.policy in earlier]
         refused = [
-            (one.policy, None, None, None, None, None, found.recalls, "refused", one.reason) for one in found.refusals
+            (one.policy, None, None, None, None, None, found.recalls, "refused", one.reason)
+            for one in found.refusals
         ]
         self._record([*(_line(row, found.recalls) for row in rows), *refused])
         # rows stand best first; what is better is so with its whole interval and after Holm's adjustment
         best = next(
-            (row for row in rows if row.verdict == "better" and row.difference and row.difference.low > 0), None
+            (
+                row
+                for row in rows
+                if row.verdict == "better" and row.difference and row.difference.low > 0
+            ),
+            None,
         )
         if best is None or best.difference is None:
             return None
@@ -299,7 +322,9 @@ class _Step:
             reason,
             version.hash,
             (gap.value, gap.low, gap.high),
-            lambda: policies.rollback(version.slot, to=version.number, reason=f"adapt-policy: {reason}"),
+            lambda: policies.rollback(
+                version.slot, to=version.number, reason=f"adapt-policy: {reason}"
+            ),
         )
 
     def _fallen(self) -> Adapted | None:
@@ -353,7 +378,9 @@ class _Step:
         order = self._by_order(wide)
         if order is not None and order.pays:
             said = f"{order.verdict} {_ORDER}"
-            return self._other_numbers(order, wide, f"{_SLOT}, other numbers, by the order of what was shown", said)
+            return self._other_numbers(
+                order, wide, f"{_SLOT}, other numbers, by the order of what was shown", said
+            )
         if refused is not None:
             raise refused
         return self._other_numbers(found, tunable, f"{_SLOT}, other numbers", found.verdict)
@@ -366,14 +393,20 @@ class _Step:
         recalls = int(self._slates.decisions.select(pl.len()).collect().item())
         verdict = "better" if found.pays else "withheld" if found.closed else "not separated"
         row = (name, found.held_out.value, *gain, found.gain.p, recalls, verdict, why)
-        self._record([tuple(None if isinstance(one, float) and math.isnan(one) else one for one in row)])
+        self._record(
+            [tuple(None if isinstance(one, float) and math.isnan(one) else one for one in row)]
+        )
         if not found.pays:
             return self._kept(said, gain)
         params = {name: float(f"{value:.6g}") for name, value in found.params.items()}
 
         def install() -> Version:
             version: Version = policies.install(
-                _SLOT, tunable.source, helpers=tunable.helpers, params=params, reason=f"adapt-policy: {said}"
+                _SLOT,
+                tunable.source,
+                helpers=tunable.helpers,
+                params=params,
+                reason=f"adapt-policy: {said}",
             )
             return version
 
@@ -385,7 +418,10 @@ class _Step:
         """The search by the order of what was shown, held to a stricter level; None where there is none to learn."""
         from memlab.science.evaluation import tune
 
-        strict = {"level": 1 - (1 - self._asked["level"]) / _STRICTER, "cluster": self._asked["cluster"] or "day"}
+        strict = {
+            "level": 1 - (1 - self._asked["level"]) / _STRICTER,
+            "cluster": self._asked["cluster"] or "day",
+        }
         try:
             return tune(
                 self._slates,
@@ -403,9 +439,16 @@ class _Step:
         """The search by the clusters that were asked for, or by days where those of the log earn alike in turn."""
         from memlab.science.evaluation import tune
 
-        asked = self._asked | {"estimator": self._estimator, "folds": _FOLDS, "budget": _BUDGET, "seed": self._seed}
+        asked = self._asked | {
+            "estimator": self._estimator,
+            "folds": _FOLDS,
+            "budget": _BUDGET,
+            "seed": self._seed,
+        }
         found = tune(self._slates, policy, **asked)
-        if self._asked["cluster"] is None and any(gate.name == "independence" for gate in found.closed):
+        if self._asked["cluster"] is None and any(
+            gate.name == "independence" for gate in found.closed
+        ):
             found = tune(self._slates, policy, **(asked | {"cluster": "day"}))
         return found
 
@@ -423,19 +466,28 @@ class _Step:
         before = pack.hash if slot == "pack" else pack.policies[slot].hash
         if self._consent:
             after = act().hash
-            return Adapted(slot, action, reason, before, after, self._judged, gain, evidence=self._evidence)
+            return Adapted(
+                slot, action, reason, before, after, self._judged, gain, evidence=self._evidence
+            )
         would = "roll back" if action == "rolled back" else "install"
         reason = f"on your consent, {would} [{after[:12]}]. {reason}"
-        return Adapted(slot, "proposed", reason, before, after, self._judged, gain, evidence=self._evidence)
+        return Adapted(
+            slot, "proposed", reason, before, after, self._judged, gain, evidence=self._evidence
+        )
 
     def _record(self, rows: list[tuple[Any, ...]]) -> None:
-        self._evidence = pl.concat([self._evidence, pl.DataFrame(rows, schema=_EVIDENCE, orient="row")])
+        self._evidence = pl.concat(
+            [self._evidence, pl.DataFrame(rows, schema=_EVIDENCE, orient="row")]
+        )
 
 
 def _line(row: PolicyValue, recalls: int) -> tuple[Any, ...]:
     """One policy's row of the evidence."""
     gap = row.difference
-    numbers = (row.value.value if row.value else None, *((gap.value, gap.low, gap.high) if gap else (None, None, None)))
+    numbers = (
+        row.value.value if row.value else None,
+        *((gap.value, gap.low, gap.high) if gap else (None, None, None)),
+    )
     known = [None if one is None or math.isnan(one) else one for one in (*numbers, row.adjusted)]
     return (row.policy, *known, recalls, row.verdict, " ".join(str(gate) for gate in row.closed))
 
@@ -455,9 +507,7 @@ def _no_fall(period: Period) -> str:
     if period.begins is None:
         evidence, needed = period.evidence or 0.0, period.needed or 0.0
         return f"The evidence that the live version earns less is {evidence:.3g}; {needed:.0f} is needed."
-    return (
-        "The live version earns less, but the fall does not begin where the version changed, or a trend fits as well."
-    )
+    return "The live version earns less, but the fall does not begin where the version changed, or a trend fits as well."
 
 
 def of_fall(fall: Fall, before: str, judged: int) -> Adapted:
@@ -468,11 +518,18 @@ def of_fall(fall: Fall, before: str, judged: int) -> Adapted:
 
 def _tunable(policy: Policy, span: tuple[float, float]) -> Policy | None:
     """The policy with bounded parameters: its own, or its first numbers as such."""
-    if any(math.isfinite(param.low) and math.isfinite(param.high) for param in policy.params.values()):
+    if any(
+        math.isfinite(param.low) and math.isfinite(param.high) for param in policy.params.values()
+    ):
         return policy
     choices: dict[NumericLiteral, str | tuple[str, float | None, float | None]] = {}
     for literal in literals(policy):
-        if literal.replaceable and not literal.structural and literal.value and len(choices) < _MAX_PARAMETERS:
+        if (
+            literal.replaceable
+            and not literal.structural
+            and literal.value
+            and len(choices) < _MAX_PARAMETERS
+        ):
             low, high = sorted(literal.value * times for times in span)
             choices[literal] = (f"w{len(choices) + 1}", low, high)
     return parametrize(policy, choices) if choices else None
@@ -502,7 +559,13 @@ def propose_revert(
     The arguments are those of ``compare_periods``. Missing feedback is left out by default: nobody was asked what it
     means.
     """
-    asked = {"missing": missing, "horizon": horizon, "cluster": cluster, "level": level, "reward_range": reward_range}
+    asked = {
+        "missing": missing,
+        "horizon": horizon,
+        "cluster": cluster,
+        "level": level,
+        "reward_range": reward_range,
+    }
     with store.reading():
         versions = store.versions
         if len(versions.pack_hashes) < 2:
@@ -545,7 +608,11 @@ class FallWatch:
         with self._lock:
             self._calls += 1
             with self._store.reading() as state:
-                packs, live, head = self._store.versions.pack_hashes, self._store.versions.live_hash, state.seq
+                packs, live, head = (
+                    self._store.versions.pack_hashes,
+                    self._store.versions.live_hash,
+                    state.seq,
+                )
             if self._calls < 2 or len(packs) < 2:
                 return None
             if live != self._live:
@@ -558,7 +625,9 @@ class FallWatch:
             self._again[live] = _PATIENCE * blocks
             try:
                 found = propose_revert(self._store)
-            except MemlabError:  # the judgement is stored: a log that cannot be compared is told of by adapt-policy
+            except (
+                MemlabError
+            ):  # the judgement is stored: a log that cannot be compared is told of by adapt-policy
                 return None
             if found is None or found.after in self._told:
                 return None
@@ -567,16 +636,25 @@ class FallWatch:
 
     def _count(self, head: int) -> None:
         if self._earned is None:
-            from memlab.science.evaluation import Earnings  # loaded only where more than one pack was live
+            from memlab.science.evaluation import (
+                Earnings,
+            )  # loaded only where more than one pack was live
 
             self._earned = Earnings()
-        for event in self._store.journal.events(self._cursor, upto=head, kinds=("recall", "feedback")):
+        for event in self._store.journal.events(
+            self._cursor, upto=head, kinds=("recall", "feedback")
+        ):
             if event.kind == "recall":
                 self._days[event.seq] = event.at // _DAY
                 continue
             body = event.body
             reward = body["reward"] if body["reward"] is not None else _REWARDS.get(body["outcome"])
             day = self._days.get(body["decision"])
-            if body.get("pack") is not None and not body.get("probe") and reward is not None and day is not None:
+            if (
+                body.get("pack") is not None
+                and not body.get("probe")
+                and reward is not None
+                and day is not None
+            ):
                 self._earned.add(body["pack"], day, min(max(reward, 0.0), 1.0), body["decision"])
         self._cursor = head

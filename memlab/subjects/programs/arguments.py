@@ -18,7 +18,12 @@ _TTL = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)([hdwmy])")
 _SPAN = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})?[mhdw]")
 _DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0, "m": 30.0, "y": 365.0}
 _NAMES = ("str", "symbol", "keyword")
-_SLOT_OF = {"decay": "half-life", "recall": "recall-score", "exploration": "explore", "exploration-policy": "explore"}
+_SLOT_OF = {
+    "decay": "half-life",
+    "recall": "recall-score",
+    "exploration": "explore",
+    "exploration-policy": "explore",
+}
 """What the first system of this kind called its three policies."""
 
 
@@ -54,7 +59,9 @@ def open_word(words: tuple[str, ...]) -> Reader:
 
     def read(name: str, form: Form, source: Text) -> str:
         word = spelled(form.text, words)
-        return word if form.kind in _NAMES and is_open_word(word) else str(known(name, form, source))
+        return (
+            word if form.kind in _NAMES and is_open_word(word) else str(known(name, form, source))
+        )
 
     return read
 
@@ -71,7 +78,9 @@ def number(low: float = 0, high: float = inf) -> Reader:
             raise _wrong(name, "a number", form, source)
         if not low <= form.number <= high:
             bounds = f"in {low:g}..{high:g}" if high < inf else f"at {low:g} or above"
-            raise source.error(PolicyTypeError, f"{name} lies {bounds}, not at {form.number:g}.", form)
+            raise source.error(
+                PolicyTypeError, f"{name} lies {bounds}, not at {form.number:g}.", form
+            )
         return form.number
 
     return read
@@ -122,7 +131,12 @@ def ids(name: str, form: Form, source: Text) -> list[int]:
 
 def texts(name: str, form: Form, source: Text) -> list[str]:
     """A list of short texts: ``["a" "b"]``, ``'("a" "b")`` or ``(list "a" "b")``."""
-    if form.kind == "call" and form.head == "quote" and len(form.items) == 2 and form.items[1].kind == "call":
+    if (
+        form.kind == "call"
+        and form.head == "quote"
+        and len(form.items) == 2
+        and form.items[1].kind == "call"
+    ):
         items = form.items[1].items
     elif form.kind == "call" and form.head == "list":
         items = form.items[1:]

@@ -95,7 +95,9 @@ def _questions(state: State, most: int) -> list[_Asked]:
     """Return questions among the messages, spread evenly over the lab."""
     rows = np.flatnonzero(np.asarray(state.asks.values[: len(state)], dtype=np.bool_))
     chosen = []
-    places = np.unique(np.linspace(0, max(len(rows) - 1, 0), min(len(rows), 4 * most)).astype(np.int64))
+    places = np.unique(
+        np.linspace(0, max(len(rows) - 1, 0), min(len(rows), 4 * most)).astype(np.int64)
+    )
     for row in rows[places].tolist():
         text = state.texts.at(row) or ""
         if text.rstrip().endswith("?") and _WORDS[0] <= len(text.split()) <= _WORDS[1]:

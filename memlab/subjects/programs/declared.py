@@ -7,9 +7,15 @@ from memlab.kernel.verbs.declared import Declared, made_of
 
 DECLARED = Declared(
     events=(
-        EventType("run", "A program of operations was run.", {"memory": MEMORY_ID, "operations": WORD, "hash": HASH}),
+        EventType(
+            "run",
+            "A program of operations was run.",
+            {"memory": MEMORY_ID, "operations": WORD, "hash": HASH},
+        ),
     ),
-    accessors={"operations": made_of("memlab.subjects.programs.operations:LabOperations", "lab", "core")},
+    accessors={
+        "operations": made_of("memlab.subjects.programs.operations:LabOperations", "lab", "core")
+    },
     kept={
         "falls": made_of("memlab.subjects.programs.adapting:FallWatch", "store"),
         "watches": made_of("memlab.subjects.programs.watch:Watches", "core"),

@@ -35,7 +35,11 @@ class Fall:
     @property
     def command(self) -> str:
         """The call that carries out the revert."""
-        what = f'to="{self.after[:12]}"' if self.slot is None else f'"{self.slot}", to="{self.after[:12]}"'
+        what = (
+            f'to="{self.after[:12]}"'
+            if self.slot is None
+            else f'"{self.slot}", to="{self.after[:12]}"'
+        )
         return f"lab.policies.rollback({what})"
 
     @property
@@ -78,20 +82,30 @@ def find_fall(
         if isinstance(way, str):
             refused[period.pack_hash] = way
         elif same_heads(under(slates, live), versions.pack, pack):
-            refused[period.pack_hash] = "It would have shown the same memories in the recalls of the live version."
+            refused[period.pack_hash] = (
+                "It would have shown the same memories in the recalls of the live version."
+            )
         else:
             slot, to, name, after = way
             return Fall(slot, to, name, after, period, found.live, CONFOUNDED), found, refused
     return None, found, refused
 
 
-def _way_back(versions: VersionLog, pack: Pack, hash: str) -> tuple[str | None, int | str, str, str] | str:
+def _way_back(
+    versions: VersionLog, pack: Pack, hash: str
+) -> tuple[str | None, int | str, str, str] | str:
     """The slot, what to bring back, its name and the hash after that; or why it cannot come back."""
     now = versions.pack
-    slots = [slot for slot, policy in pack.policies.items() if now.policies[slot].hash != policy.hash]
+    slots = [
+        slot for slot, policy in pack.policies.items() if now.policies[slot].hash != policy.hash
+    ]
     pinned = [slot for slot in slots if slot in versions.pins]
     if pinned:
-        return f"{', '.join(pinned)} is pinned." if len(pinned) == 1 else f"{', '.join(pinned)} are pinned."
+        return (
+            f"{', '.join(pinned)} is pinned."
+            if len(pinned) == 1
+            else f"{', '.join(pinned)} are pinned."
+        )
     if len(slots) == 1 and now.with_policy(slots[0], pack.policies[slots[0]]).hash == pack.hash:
         version = versions.version(slots[0], pack.policies[slots[0]].hash)
         return slots[0], version.hash, f"{slots[0]} version {version.number}", version.hash

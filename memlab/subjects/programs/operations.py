@@ -15,7 +15,14 @@ from memlab.kernel.base.arguments import Seed, Within, checked, item
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
-from memlab.subjects.programs.adapting import Adapted, Estimator, Missing, OperableLab, adapt, propose_revert
+from memlab.subjects.programs.adapting import (
+    Adapted,
+    Estimator,
+    Missing,
+    OperableLab,
+    adapt,
+    propose_revert,
+)
 from memlab.subjects.programs.program import Program, read_program
 
 # What a run of operations gave, and what a memory proposes.
@@ -121,7 +128,10 @@ class Ran(Sequence[Step], Displayed):
     def frame(self) -> pl.DataFrame:
         """One row an operation: step, line, operation, result, touched, source."""
         return pl.DataFrame(
-            [(n, s.line, s.operation, s.result, s.touched, s.source) for n, s in enumerate(self.steps, 1)],
+            [
+                (n, s.line, s.operation, s.result, s.touched, s.source)
+                for n, s in enumerate(self.steps, 1)
+            ],
             schema={
                 "step": pl.Int64,
                 "line": pl.Int64,
@@ -136,7 +146,13 @@ class Ran(Sequence[Step], Displayed):
     def json(self) -> str:
         """The whole run as JSON."""
         steps = [
-            {"operation": s.operation, "line": s.line, "result": s.result, "touched": s.touched, "rows": s.rows}
+            {
+                "operation": s.operation,
+                "line": s.line,
+                "result": s.result,
+                "touched": s.touched,
+                "rows": s.rows,
+            }
             for s in self.steps
         ]
         values = {
@@ -153,10 +169,14 @@ class Ran(Sequence[Step], Displayed):
         operations = "1 operation" if len(self) == 1 else f"{len(self)} operations"
         memories = "1 memory" if self.touched == 1 else f"{self.touched:,} memories"
         head = f"{operations} [{self.hash[:12]}], {memories} touched{by}"
-        return printable("\n".join([head, *(f"  {step.operation:<14} {step.result}" for step in self.steps)]))
+        return printable(
+            "\n".join([head, *(f"  {step.operation:<14} {step.result}" for step in self.steps)])
+        )
 
     def _display(self) -> object:
-        rows = [(step.line, clip(step.source, _SHOWN), clip(step.result, _SHOWN)) for step in self.steps]
+        rows = [
+            (step.line, clip(step.source, _SHOWN), clip(step.result, _SHOWN)) for step in self.steps
+        ]
         return table(repr(self).splitlines()[0], ("line", "operation", "result"), rows)
 
 
@@ -177,7 +197,10 @@ class Proposal(Displayed):
         """One row an operation: memory_id, line, operation, does (reads, adds, decides), doc, source."""
         calls = self.program.calls if self.program is not None else ()
         return pl.DataFrame(
-            [(self.memory, c.line, c.name, c.operation.does, c.operation.doc, c.source) for c in calls],
+            [
+                (self.memory, c.line, c.name, c.operation.does, c.operation.doc, c.source)
+                for c in calls
+            ],
             schema={
                 "memory_id": pl.Int64,
                 "line": pl.Int64,
@@ -199,8 +222,12 @@ class Proposal(Displayed):
     def _display(self) -> object:
         if self.program is None:
             return repr(self)
-        rows = [(c.operation.does, c.operation.doc, clip(c.source, _SHOWN)) for c in self.program.calls]
-        return table(f"memory {self.memory} proposes, on your consent:", ("does", "", "operation"), rows)
+        rows = [
+            (c.operation.does, c.operation.doc, clip(c.source, _SHOWN)) for c in self.program.calls
+        ]
+        return table(
+            f"memory {self.memory} proposes, on your consent:", ("does", "", "operation"), rows
+        )
 
 
 # Operations carried out one after the other by the verbs of a lab.
@@ -226,12 +253,19 @@ def run_program(
             raise InputError(f"The fuel of {what} is a whole number of at least 1, not {value!r}.")
     if len(program) > fuel.operations:
         last = program.calls[fuel.operations]
-        raise last.error(PolicyLimitError, f"There are {len(program)} operations, and the fuel is {fuel.operations}.")
+        raise last.error(
+            PolicyLimitError,
+            f"There are {len(program)} operations, and the fuel is {fuel.operations}.",
+        )
     event = record()
     steps: list[Step] = []
     touched = 0
     for number, call in enumerate(program.calls, 1):
-        before = "Nothing was done." if number == 1 else f"What came before it ({number - 1}) is done and stays."
+        before = (
+            "Nothing was done."
+            if number == 1
+            else f"What came before it ({number - 1}) is done and stays."
+        )
         needs = call.operation.needs(lab, call.arguments)
         if touched + needs > fuel.memories:
             raise call.error(
@@ -242,11 +276,21 @@ def run_program(
         try:
             outcome = call.operation.verb(lab, {**call.arguments, "consent": consent})
         except MemlabError as error:
-            error.add_note(f"Operation {number} of {len(program)}, line {call.line}: {call.source[:200]}. {before}")
+            error.add_note(
+                f"Operation {number} of {len(program)}, line {call.line}: {call.source[:200]}. {before}"
+            )
             raise
         touched += outcome.touched
         steps.append(
-            Step(call.name, call.line, call.source, outcome.line, outcome.touched, outcome.rows, outcome.value)
+            Step(
+                call.name,
+                call.line,
+                call.source,
+                outcome.line,
+                outcome.touched,
+                outcome.rows,
+                outcome.value,
+            )
         )
     return Ran(tuple(steps), event, program.hash, touched, memory)
 
@@ -259,7 +303,11 @@ class LabOperations:
 
     @checked
     def run(
-        self, operations: str | Path | MemoryLike | Proposal, *, consent: bool = False, fuel: Fuel | None = None
+        self,
+        operations: str | Path | MemoryLike | Proposal,
+        *,
+        consent: bool = False,
+        fuel: Fuel | None = None,
     ) -> Ran:
         """Run operations such as ``(remember "tabs" "preference" 0.8 "30d")``: a text, a file, or what a memory holds.
 
@@ -289,25 +337,35 @@ class LabOperations:
                 raise InputError(f"{operations!r} holds no operations: there is nothing to run.")
             proposal = proposals[0]
         if proposal.program is None:
-            raise InputError(f"The operations of memory {proposal.memory} cannot be run: {proposal.problem}")
+            raise InputError(
+                f"The operations of memory {proposal.memory} cannot be run: {proposal.problem}"
+            )
         if consent is not True:
             raise InputError(
                 f"{proposal}\nTo run this, consent: lab.upkeep.operations.run({proposal.memory}, consent=True)."
             )
         return self._run(proposal.program, fuel, consent, proposal.memory)
 
-    def _run(self, program: Program, fuel: Fuel | None, consent: bool, memory: int | None = None) -> Ran:
+    def _run(
+        self, program: Program, fuel: Fuel | None, consent: bool, memory: int | None = None
+    ) -> Ran:
         store = self._core.store
 
         def record() -> int:
-            body = {"memory": memory, "operations": [call.name for call in program.calls], "hash": program.hash}
+            body = {
+                "memory": memory,
+                "operations": [call.name for call in program.calls],
+                "hash": program.hash,
+            }
             with store.writing() as tx:
                 program.check_ids(len(store.state))
                 if not store.versions.pack.settings["open-words"]:
                     program.check_words()
                 return tx.event("run", body, at=store.clock())
 
-        return run_program(self._lab, program, fuel=fuel or Fuel(), record=record, memory=memory, consent=consent)
+        return run_program(
+            self._lab, program, fuel=fuel or Fuel(), record=record, memory=memory, consent=consent
+        )
 
     @checked
     def adapt_policy(
@@ -397,7 +455,12 @@ class LabOperations:
             Where the log cannot be compared, such as rewards outside ``reward_range``.
         """
         return propose_revert(
-            self._core.store, missing=missing, horizon=horizon, cluster=cluster, level=level, reward_range=reward_range
+            self._core.store,
+            missing=missing,
+            horizon=horizon,
+            cluster=cluster,
+            level=level,
+            reward_range=reward_range,
         )
 
     @checked
@@ -411,7 +474,9 @@ class LabOperations:
         """
         found = []
         with self._core.reading() as state:
-            held = [(row + 1, state.notes["operations"].at(row)) for row in self._core.rows(memories)]
+            held = [
+                (row + 1, state.notes["operations"].at(row)) for row in self._core.rows(memories)
+            ]
         for memory, text in held:
             if text is None:
                 continue

@@ -63,16 +63,27 @@ class Operation:
 
 
 def _remember(lab: OperableLab, a: Arguments) -> Outcome:
-    fields = {"kind": a["type"], "importance": a["importance"], "ttl_days": a["ttl"], "tags": a["tags"]}
-    memory = lab.remember(a["text"], **{name: value for name, value in fields.items() if value is not None})
-    return Outcome(f"#{memory.id} {_shorten(memory.text)}", memory, [{"id": memory.id, "text": memory.text}], 1)
+    fields = {
+        "kind": a["type"],
+        "importance": a["importance"],
+        "ttl_days": a["ttl"],
+        "tags": a["tags"],
+    }
+    memory = lab.remember(
+        a["text"], **{name: value for name, value in fields.items() if value is not None}
+    )
+    return Outcome(
+        f"#{memory.id} {_shorten(memory.text)}", memory, [{"id": memory.id, "text": memory.text}], 1
+    )
 
 
 def _fact(lab: OperableLab, a: Arguments) -> Outcome:
     what = "object" if a["sort"] == "object" else "value"
     sure = {} if a["confidence"] is None else {"confidence": a["confidence"]}
     memory = lab.facts.add(a["subject"], a["predicate"], **{what: a["value"]}, **sure)
-    return Outcome(f"#{memory.id} {_shorten(memory.text)}", memory, [{"id": memory.id, "text": memory.text}], 1)
+    return Outcome(
+        f"#{memory.id} {_shorten(memory.text)}", memory, [{"id": memory.id, "text": memory.text}], 1
+    )
 
 
 def _recall(lab: OperableLab, a: Arguments) -> Outcome:
@@ -103,14 +114,20 @@ def _feedback(lab: OperableLab, a: Arguments) -> Outcome:
 def _consolidate(lab: OperableLab, a: Arguments) -> Outcome:
     done = lab.upkeep.consolidation.run()
     count = int(done.frame["count"].sum())
-    return Outcome(f"{count} memories became {len(done)} summaries", done, done.frame.to_dicts(), count)
+    return Outcome(
+        f"{count} memories became {len(done)} summaries", done, done.frame.to_dicts(), count
+    )
 
 
 def _set_half_life(lab: OperableLab, a: Arguments) -> Outcome:
     days = a["half-life-days"]
-    pack = lab.policies.use(_with_half_life(lab.policies.pack, days), reason=f"decay!: a half-life of {days:g} days")
+    pack = lab.policies.use(
+        _with_half_life(lab.policies.pack, days), reason=f"decay!: a half-life of {days:g} days"
+    )
     row = {"pack": pack.name, "hash": pack.hash, "half_life_days": days}
-    return Outcome(f"base-half-life is {days:g} days, pack {pack.name} [{pack.hash[:12]}]", pack, [row])
+    return Outcome(
+        f"base-half-life is {days:g} days, pack {pack.name} [{pack.hash[:12]}]", pack, [row]
+    )
 
 
 def _with_half_life(live: Pack, days: float) -> Pack:
@@ -125,7 +142,10 @@ def _with_half_life(live: Pack, days: float) -> Pack:
 
 def _get_policy(lab: OperableLab, a: Arguments) -> Outcome:
     pack = lab.policies.pack
-    rows = [{"slot": slot, "hash": policy.hash, "source": policy.source} for slot, policy in pack.policies.items()]
+    rows = [
+        {"slot": slot, "hash": policy.hash, "source": policy.source}
+        for slot, policy in pack.policies.items()
+    ]
     return Outcome(f"pack {pack.name} [{pack.hash[:12]}]", pack, rows)
 
 
@@ -157,7 +177,9 @@ def _trace(lab: OperableLab, a: Arguments) -> Outcome:
 def _activate(lab: OperableLab, a: Arguments) -> Outcome:
     given = {name: a[name] for name in ("steps", "decay", "threshold") if a[name] is not None}
     frame = lab.graph.activate(a["seeds"], **given)
-    line = ", ".join(f"{row['name']} {row['activation']:.3g}" for row in frame.head(3).iter_rows(named=True))
+    line = ", ".join(
+        f"{row['name']} {row['activation']:.3g}" for row in frame.head(3).iter_rows(named=True)
+    )
     return Outcome(line, frame, frame.to_dicts(), len(frame))
 
 
@@ -183,7 +205,12 @@ OPERATIONS: dict[str, Operation] = {
         "adds",
         _remember,
         {"text": arguments.text},
-        {"type": arguments.kind, "importance": arguments.number(0, 1), "ttl": arguments.ttl, "tags": arguments.texts},
+        {
+            "type": arguments.kind,
+            "importance": arguments.number(0, 1),
+            "ttl": arguments.ttl,
+            "tags": arguments.texts,
+        },
         needs=lambda lab, a: 1,
     ),
     "fact": Operation(
@@ -231,7 +258,10 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "get-policy": Operation("show the policies that decide", "reads", _get_policy),
     "set-policy-fn": Operation(
-        "put a policy into its slot", "decides", _set_policy, {"name": arguments.slot, "code": arguments.code}
+        "put a policy into its slot",
+        "decides",
+        _set_policy,
+        {"name": arguments.slot, "code": arguments.code},
     ),
     "adapt-policy": Operation(
         "propose what does better on the log and, on consent, install it or take the live one back",
@@ -253,7 +283,11 @@ OPERATIONS: dict[str, Operation] = {
         "reads",
         _activate,
         {"seeds": arguments.ids},
-        {"steps": arguments.integer(0, 100), "decay": arguments.number(0, 1), "threshold": arguments.number()},
+        {
+            "steps": arguments.integer(0, 100),
+            "decay": arguments.number(0, 1),
+            "threshold": arguments.number(),
+        },
         needs=lambda lab, a: 1 if a["steps"] == 0 else len(a["seeds"]),
     ),
 }
@@ -285,7 +319,9 @@ class Call:
     _places: dict[str, Form] = field(default_factory=dict, repr=False)
     """The form of each argument that was given."""
 
-    def error(self, kind: type[PolicyError], message: str, parameter: str | None = None) -> PolicyError:
+    def error(
+        self, kind: type[PolicyError], message: str, parameter: str | None = None
+    ) -> PolicyError:
         """An error with its caret under this operation, or under one of its arguments."""
         form = self._form if parameter is None else self._places.get(parameter, self._form)
         return self._text.error(kind, message, form)
@@ -309,10 +345,15 @@ class Program:
                 if reader not in (arguments.memory_id, arguments.ids):
                     continue
                 value = call.arguments[name]
-                wrong = next((id for id in (value if isinstance(value, list) else [value]) if id > count), None)
+                wrong = next(
+                    (id for id in (value if isinstance(value, list) else [value]) if id > count),
+                    None,
+                )
                 if wrong is not None:
                     known = f"There are {count}" if count else "There is none yet"
-                    raise call.error(PolicyNameError, f"No memory has the id {wrong}. {known}.", name)
+                    raise call.error(
+                        PolicyNameError, f"No memory has the id {wrong}. {known}.", name
+                    )
             count += call.name in ("remember", "fact")
 
     def check_words(self) -> None:
@@ -326,7 +367,11 @@ class Program:
 
 
 def read_program(
-    source: str, *, file: str | None = None, limit: int = MAX_OPERATIONS, characters: int = MAX_CHARACTERS
+    source: str,
+    *,
+    file: str | None = None,
+    limit: int = MAX_OPERATIONS,
+    characters: int = MAX_CHARACTERS,
 ) -> Program:
     """The operations of a text, every name, arity, type and limit checked.
 
@@ -337,13 +382,17 @@ def read_program(
     ['remember', 'stats']
     """
     if not isinstance(source, str):
-        raise InputError(f'Operations are a text such as (recall "tabs?"), not {type(source).__name__}.')
+        raise InputError(
+            f'Operations are a text such as (recall "tabs?"), not {type(source).__name__}.'
+        )
     text = Text(source, None, file or "operations")
     forms = read_forms(text, characters=characters, forms=_FORMS)
     if not forms:
         raise text.error(PolicySyntaxError, "There is no operation in the text.", None)
     if len(forms) > limit:
-        raise text.error(PolicyLimitError, f"There are more than {limit:,} operations.", forms[limit])
+        raise text.error(
+            PolicyLimitError, f"There are more than {limit:,} operations.", forms[limit]
+        )
     calls = tuple(_call(form, text) for form in forms)
     return Program(calls, source, hashlib.sha256(source.encode()).hexdigest())
 
@@ -362,7 +411,9 @@ def checked_operations(sources: Sequence[str | None]) -> None:
 
 def _call(form: Form, text: Text) -> Call:
     if form.kind != "call" or not form.head:
-        raise text.error(PolicySyntaxError, 'An operation is a form such as (recall "tabs?").', form)
+        raise text.error(
+            PolicySyntaxError, 'An operation is a form such as (recall "tabs?").', form
+        )
     name, given = form.head, form.items[1:]
     operation = OPERATIONS.get(name)
     if operation is None:
@@ -377,13 +428,24 @@ def _call(form: Form, text: Text) -> Call:
     if name == "set-policy-fn":
         _check_policy(arguments, given[1], text)
     if name == "associate" and arguments["from"] == arguments["to"]:
-        raise text.error(PolicyTypeError, f"Memory {arguments['from']} cannot be joined to itself.", given[1])
+        raise text.error(
+            PolicyTypeError, f"Memory {arguments['from']} cannot be joined to itself.", given[1]
+        )
     return Call(
-        name, operation, arguments, text.source[form.start : form.stop], text.line(form.start), form, text, places
+        name,
+        operation,
+        arguments,
+        text.source[form.start : form.stop],
+        text.line(form.start),
+        form,
+        text,
+        places,
     )
 
 
-def _placed(name: str, operation: Operation, given: Sequence[Form], form: Form, text: Text) -> dict[str, Form]:
+def _placed(
+    name: str, operation: Operation, given: Sequence[Form], form: Form, text: Text
+) -> dict[str, Form]:
     """The form of each parameter: in order, then optional ones by name, as in ``:horizon "1d"``."""
     parameters = list(operation.parameters)
     fewest, most = len(operation.required), len(parameters)
@@ -422,6 +484,10 @@ def _check_policy(arguments: dict[str, Any], form: Form, text: Text) -> None:
         compile_policy(code, slot_named(slot).signature, name=slot)
         named = slot_of(code)
     except PolicyError as error:
-        raise text.error(type(error), f"The policy {slot} does not hold. {error.message}", form) from None
+        raise text.error(
+            type(error), f"The policy {slot} does not hold. {error.message}", form
+        ) from None
     if named not in ("", slot):
-        raise text.error(PolicyNameError, f"This is a policy of {named}, and {slot} is to be filled.", form)
+        raise text.error(
+            PolicyNameError, f"This is a policy of {named}, and {slot} is to be filled.", form
+        )

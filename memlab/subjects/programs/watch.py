@@ -52,7 +52,9 @@ class Change(Displayed):
         head = f"{self.at:%H:%M:%S} {self.file}"
         if self.error is not None:
             return printable(f"{head}: not installed; what was live remains live\n{self.error}")
-        words = {"live": "is live", "same": "has not changed in meaning; nothing was installed"}[self.outcome]
+        words = {"live": "is live", "same": "has not changed in meaning; nothing was installed"}[
+            self.outcome
+        ]
         return printable(
             f"{head}: {self.what} [{(self.hash or '')[:12]}] {words}{f'; {self.note}' if self.note else ''}"
         )
@@ -112,10 +114,14 @@ class Watch(Background, Displayed):
         self._readings = 1
         if self._settled.content is None:
             near = [item.name for item in self.path.parent.glob("*.hy")]
-            raise InputError(f"{path} {self._settled.trouble}. {did_you_mean(self.path.name, near)}")
+            raise InputError(
+                f"{path} {self._settled.trouble}. {did_you_mean(self.path.name, near)}"
+            )
         self._changes.append(self._applied(self._settled.content, f"watching {self.path.name}"))
         self._every = float(every)
-        self._worker = Worker(f"watches {self.path.name}", self._step, delay=self._every, after_error=self._every)
+        self._worker = Worker(
+            f"watches {self.path.name}", self._step, delay=self._every, after_error=self._every
+        )
         self._worker.start()
 
     # -- what has been seen -----------------------------------------------------------------------------------
@@ -163,7 +169,9 @@ class Watch(Background, Displayed):
                 self._before, self._readings = found, 1
                 return None
             self._readings += 1
-            if found == self._settled or (found.content == b"" and self._readings < _EMPTY_READINGS):
+            if found == self._settled or (
+                found.content == b"" and self._readings < _EMPTY_READINGS
+            ):
                 return None
             change = self._taken(found)
             if isinstance(change.error, LabError):
@@ -199,7 +207,13 @@ class Watch(Background, Displayed):
                 raise InputError(f"{self.path.name} {found.trouble}.")
             return self._applied(found.content, f"saved {self.path.name}")
         except MemlabError as error:
-            return Change(from_micros(self._clock()), "error", self.path.name, self.slot or "pack", error=error)
+            return Change(
+                from_micros(self._clock()),
+                "error",
+                self.path.name,
+                self.slot or "pack",
+                error=error,
+            )
 
     def _applied(self, content: bytes, reason: str) -> Change:
         """Make what the file holds live, unless it means what it meant or what is live already."""
@@ -217,7 +231,11 @@ class Watch(Background, Displayed):
             # The mutex is held: between this comparison and the swap no recall and no other swap of this process comes.
             if pack is not None:
                 same = versions.with_pins(pack).hash == versions.pack.hash
-                held = [slot for slot, pin in versions.pins.items() if pack.policies[slot].hash != pin.policy.hash]
+                held = [
+                    slot
+                    for slot, pin in versions.pins.items()
+                    if pack.policies[slot].hash != pin.policy.hash
+                ]
             else:
                 same = versions.pack.policies[what].hash == hash
             swap = not same and hash != self._good
@@ -238,14 +256,20 @@ class Watches:
         self._store, self._policies = core.store, LabPolicies(core)
         self._watches: dict[tuple[str, str | None], Watch] = {}
 
-    def start(self, path: str | Path, slot: str | None, *, every: float, on_change: OnChange | None) -> Watch:
+    def start(
+        self, path: str | Path, slot: str | None, *, every: float, on_change: OnChange | None
+    ) -> Watch:
         """Watch a file; a watch of the same file for the same slot ends."""
         if self._store.journal.read_only:
-            raise ReadOnlyLab(f"{self._store.where} was opened with read_only=True: a save could not be used.")
+            raise ReadOnlyLab(
+                f"{self._store.where} was opened with read_only=True: a save could not be used."
+            )
         key = str(Path(path).expanduser().absolute()), slot
         if key in self._watches:
             self._watches.pop(key).stop()
-        watch = Watch(self._policies, path, slot, clock=self._store.clock, every=every, on_change=on_change)
+        watch = Watch(
+            self._policies, path, slot, clock=self._store.clock, every=every, on_change=on_change
+        )
         self._watches[key] = watch
         return watch
 
@@ -298,4 +322,6 @@ def _decoded(content: bytes, file: str) -> str:
         # As text files are read: with one kind of line end, so that the same policy has the same hash everywhere.
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        raise InputError(f"{file} is not UTF-8 text: {error.reason} at byte {error.start}.") from None
+        raise InputError(
+            f"{file} is not UTF-8 text: {error.reason} at byte {error.start}."
+        ) from None

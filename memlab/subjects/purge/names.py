@@ -55,7 +55,9 @@ class HeldNames:
             self.by_hand |= names
 
 
-def gather_names(events: Iterable[Event], ids: NDArray[np.int64], owners: NDArray[np.int64]) -> HeldNames:
+def gather_names(
+    events: Iterable[Event], ids: NDArray[np.int64], owners: NDArray[np.int64]
+) -> HeldNames:
     """Return who bears which names.
 
     Parameters
@@ -92,7 +94,9 @@ class _Gathering:
             if value is not None and part.bears_names:
                 self.part(part, value, values, bearers)
 
-    def part(self, field: Field, value: Any, beside: Mapping[str, Any], bearers: Sequence[int]) -> None:
+    def part(
+        self, field: Field, value: Any, beside: Mapping[str, Any], bearers: Sequence[int]
+    ) -> None:
         if field.role in NAMES:
             self._names(field, value, beside, bearers)
         elif field.role == "mapping":
@@ -117,7 +121,9 @@ class _Gathering:
         elif field.role == "registers":
             self._registers(value)
 
-    def _names(self, field: Field, value: Any, beside: Mapping[str, Any], bearers: Sequence[int]) -> None:
+    def _names(
+        self, field: Field, value: Any, beside: Mapping[str, Any], bearers: Sequence[int]
+    ) -> None:
         entity = field.role == "entity" or (field.role == "node" and beside.get("kind") == "entity")
         if field.held == "declared":
             self.names.declare(_strings(value), entity=entity)
@@ -140,7 +146,9 @@ class _Gathering:
             column = field.get(name)
             if column.role not in NAMES:
                 continue
-            entity = column.role == "entity" or (column.role == "node" and columns.get("kind") == "entity")
+            entity = column.role == "entity" or (
+                column.role == "node" and columns.get("kind") == "entity"
+            )
             for row, value in enumerate(part if isinstance(part, list) else ()):
                 ids = [memories[row] for memories in bearing if memories[row] is not None]
                 for one in _strings(value):
@@ -166,7 +174,9 @@ class _Gathering:
     def _graph(self, graph: Mapping[str, Any]) -> None:
         """Imported nodes: those of purged memories, and all others, whatever joins them."""
         ends = list(zip(graph["source"], graph["target"], strict=True))
-        mine = {end for pair in ends for end in pair if end < 0 and not self._purged.isdisjoint(pair)}
+        mine = {
+            end for pair in ends for end in pair if end < 0 and not self._purged.isdisjoint(pair)
+        }
         others = {end for pair in ends for end in pair if end < 0 and self._purged.isdisjoint(pair)}
         for number, (kind, name) in enumerate(graph["nodes"], 1):
             if -number in mine:

@@ -61,12 +61,19 @@ class Cut:
         if len(content) < _PIECE or not self.pieces:
             return content
         begun = content.rstrip("\u2026. ")
-        if len(begun) >= _PIECE and any(text.startswith(begun) for text in self.pieces.get(content[:_PIECE], ())):
+        if len(begun) >= _PIECE and any(
+            text.startswith(begun) for text in self.pieces.get(content[:_PIECE], ())
+        ):
             return ""
         place = 0
         while place <= len(content) - _PIECE:
             found = next(
-                (t for t in self.pieces.get(content[place : place + _PIECE], ()) if content.startswith(t, place)), ""
+                (
+                    t
+                    for t in self.pieces.get(content[place : place + _PIECE], ())
+                    if content.startswith(t, place)
+                ),
+                "",
             )
             content = content[:place] + content[place + len(found) :] if found else content
             place += 0 if found else 1
@@ -85,7 +92,9 @@ def cut_of(state: State, rows: NDArray[np.int64]) -> Cut:
     texts = [text for text in state.texts.take(rows) if text]
     speakers = state.names["speaker"]
     attributed = [
-        with_speaker(state.texts.at(int(row)) or "", speakers.at(int(row))) for row in rows if state.texts.at(int(row))
+        with_speaker(state.texts.at(int(row)) or "", speakers.at(int(row)))
+        for row in rows
+        if state.texts.at(int(row))
     ]
     pieces: dict[str, tuple[str, ...]] = {}
     for text in sorted({text for text in texts if len(text) >= _PIECE}, key=len, reverse=True):
@@ -146,7 +155,9 @@ class PurgePlan:
 
     def within(self, ids: Sequence[int]) -> list[int]:
         """The places of purged memories among ``ids``."""
-        found: list[int] = np.flatnonzero(np.isin(np.asarray(ids, dtype=np.int64), self.ids)).tolist()
+        found: list[int] = np.flatnonzero(
+            np.isin(np.asarray(ids, dtype=np.int64), self.ids)
+        ).tolist()
         return found
 
     def named(self, name: str | None, field: str = "") -> str | None:
@@ -166,7 +177,9 @@ class PurgePlan:
 
     def takes_whole(self, question: str, **filters: str | None) -> bool:
         """Whether a question goes that quotes nothing: it is what is gone, or was asked of what goes."""
-        matches = bool(self.filters) and all(filters.get(name) == given for name, given in self.filters.items())
+        matches = bool(self.filters) and all(
+            filters.get(name) == given for name, given in self.filters.items()
+        )
         return matches or plain(question) in self.cut.exact
 
     def node(self, kind: str, name: str, *, own: bool = False) -> str:
@@ -196,7 +209,9 @@ def plan_purge(
     known, owners = _keys(entity), owners_of(state)
     held, cut = gather_names(events, ids, owners), cut_of(state, rows)
     every = held.own.union(held.declared, *held.others.values())
-    named_alike = {name for name in held.declared if plain(name) in cut.exact or _key(name) in known}
+    named_alike = {
+        name for name in held.declared if plain(name) in cut.exact or _key(name) in known
+    }
     # an entity is one under every spelling
     others, declared = _keys(held.entities), _keys(held.by_hand - named_alike)
     go = frozenset(held.own - held.declared | named_alike)
@@ -210,7 +225,9 @@ def plan_purge(
     return PurgePlan(
         ids,
         go.difference(*held.others.values()),
-        frozenset((_keys(held.own_entities) - declared | _keys(held.by_hand & named_alike)) - others),
+        frozenset(
+            (_keys(held.own_entities) - declared | _keys(held.by_hand & named_alike)) - others
+        ),
         frozenset(_telling(state, rows)),
         cut,
         np.array(state.numbers["created"].values),
@@ -287,10 +304,20 @@ def redact_slates(slates: Iterable[tuple[int, bytes]], gone: PurgePlan) -> dict[
 
 def _redacted(slates: Sequence[tuple[int, bytes, Question]], gone: PurgePlan) -> dict[int, bytes]:
     viewers = [asked.filters.get("viewer") for _, _, asked in slates]
-    gone.askers.update({decision: one for (decision, *_), one in zip(slates, viewers, strict=True) if one is not None})
+    gone.askers.update(
+        {
+            decision: one
+            for (decision, *_), one in zip(slates, viewers, strict=True)
+            if one is not None
+        }
+    )
     quoting: set[int] = set()
     for viewer in set(viewers):  # together: a question by itself would take as long as a hundred
-        queries = {decision: one.query for (decision, _, one), of in zip(slates, viewers, strict=True) if of == viewer}
+        queries = {
+            decision: one.query
+            for (decision, _, one), of in zip(slates, viewers, strict=True)
+            if of == viewer
+        }
         quoting |= gone.asked_by(viewer).quotes.within_any(queries)
     found = {}
     for (decision, blob, asked), viewer in zip(slates, viewers, strict=True):
@@ -305,7 +332,11 @@ def _redacted(slates: Sequence[tuple[int, bytes, Question]], gone: PurgePlan) ->
         where = {"project": asked.project, "session": asked.session, "viewer": viewer}
         if asked.query and (decision in quoting or plan.takes_whole(asked.query, **where)):
             gone.emptied.add(decision)
-            emptied = {"query": "", "vector": bytes(len(asked.vector)), "filters": _unreadable(asked.filters, plan)}
+            emptied = {
+                "query": "",
+                "vector": bytes(len(asked.vector)),
+                "filters": _unreadable(asked.filters, plan),
+            }
             changed = msgspec.structs.replace(changed, **emptied)
         if changed != asked:
             found[decision] = with_question(blob, changed, decision=decision)
@@ -320,8 +351,13 @@ def _unreadable(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
 
 def _filters(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
     """What a caller admitted: names that are gone have placeholders; an expression that holds one is dropped."""
-    text = next((filters[name] for name in ("where", "where-text") if isinstance(filters.get(name), str)), "")
-    if text and (gone.cut(text) != text or any(len(name) > 3 and name in text for name in gone.names)):
+    text = next(
+        (filters[name] for name in ("where", "where-text") if isinstance(filters.get(name), str)),
+        "",
+    )
+    if text and (
+        gone.cut(text) != text or any(len(name) > 3 and name in text for name in gone.names)
+    ):
         return _unreadable(filters, gone)
     return {
         name: [gone.named(word) for word in given]

@@ -45,7 +45,9 @@ def purge(
     See ``Lab.purge``.
     """
 
-    checked_choice(memory, overdue, project=project, session=session, subject=subject, creator=creator)
+    checked_choice(
+        memory, overdue, project=project, session=session, subject=subject, creator=creator
+    )
     refuse(reason, "reason")
     store, journal = core.store, core.store.journal
     if not isinstance(journal, Journal) or journal.read_only:
@@ -66,11 +68,18 @@ def purge(
             state, now = store.state, store.clock()
             _refuse_missing(state)
             if overdue:
-                chosen = Chosen([id - 1 for id in due_for_purge(state, store.versions.pack, now)["id"].to_list()])
+                chosen = Chosen(
+                    [
+                        id - 1
+                        for id in due_for_purge(state, store.versions.pack, now)["id"].to_list()
+                    ]
+                )
             elif memory is not None:
                 chosen = Chosen(core.rows(memory))
             else:
-                chosen = chosen_by(state, project=project, session=session, subject=subject, creator=creator)
+                chosen = chosen_by(
+                    state, project=project, session=session, subject=subject, creator=creator
+                )
             rows = [row for row in chosen.rows if state.names["status"].at(row) != "purged"]
             review = joined_by_succession(state, rows, derived=True)
             scrub = Scrub()
@@ -78,15 +87,23 @@ def purge(
                 seq, purged = tx.head + 1, np.array(sorted(rows), dtype=np.int64)
                 # a log of years is read once: a recall or a judgement has nothing that could go
                 events = events_that_may_hold(journal.events())
-                gone = plan_purge(state, events, purged, seq=seq, filters=chosen.filters, entity=chosen.entity)
+                gone = plan_purge(
+                    state, events, purged, seq=seq, filters=chosen.filters, entity=chosen.entity
+                )
                 wanted = search_terms_of(state, rows, gone, chosen.entity)
                 # slates first: they tell as whom the recalls were asked that events speak of
                 slates = redact_slates(journal.slates(), gone)
-                bodies = {event.seq: body for event in events if (body := redact_event(event, gone)) is not None}
+                bodies = {
+                    event.seq: body
+                    for event in events
+                    if (body := redact_event(event, gone)) is not None
+                }
                 scrub = Scrub(bodies, slates, gone.ids.tolist())
                 change, tombstones = purging(state, purged, now)
                 tx.scrub(scrub)
-                tx.event("purge", {"reason": reason, "tombstones": tombstones, **change.body()}, at=now)
+                tx.event(
+                    "purge", {"reason": reason, "tombstones": tombstones, **change.body()}, at=now
+                )
                 tx.meta(PURGED, str(seq))
                 tx.meta(PURGING, str(seq))
         if rows:

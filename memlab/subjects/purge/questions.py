@@ -54,13 +54,23 @@ class Quotes:
     def within_any(self, questions: Mapping[int, str]) -> set[int]:
         """Which of these questions hold one of them, by their keys."""
         # a character that parts texts would be taken for the end of one
-        keys, folded = list(questions), [_folded(one).replace("\0", "\1") for one in questions.values()]
-        found = {key for key, text in zip(keys, folded, strict=True) if not self.words.isdisjoint(_WORD.findall(text))}
+        keys, folded = (
+            list(questions),
+            [_folded(one).replace("\0", "\1") for one in questions.values()],
+        )
+        found = {
+            key
+            for key, text in zip(keys, folded, strict=True)
+            if not self.words.isdisjoint(_WORD.findall(text))
+        }
         if len(self.runs) and keys:
             hashes = _hashes(folded)
             counts = [max(len(text) - RUN + 1, 0) for text in folded]
             held = np.flatnonzero(self.runs[_places(self.runs, hashes)] == hashes)
-            found |= {keys[place] for place in np.searchsorted(np.cumsum(counts), held, side="right").tolist()}
+            found |= {
+                keys[place]
+                for place in np.searchsorted(np.cumsum(counts), held, side="right").tolist()
+            }
         return found
 
 
@@ -97,7 +107,9 @@ def quotes_of(
         common = np.zeros(len(own), dtype=np.bool_)
         for owner in holders.keys() & seen:
             common |= shared[owner]
-        words = {word for word, sayers in said.items() if sayers is not None and sayers.isdisjoint(seen)}
+        words = {
+            word for word, sayers in said.items() if sayers is not None and sayers.isdisjoint(seen)
+        }
         return Quotes(own[~common], frozenset(words | told))
 
     vocabulary = state.names["creator"].vocabulary
@@ -109,7 +121,9 @@ def _shared(state: State, own: Hashes, rows: NDArray[np.int64]) -> NDArray[np.bo
     """Which of the hashes the texts of ``rows`` have as well."""
     shared = np.zeros(len(own), dtype=np.bool_)
     for start in range(0, len(rows) if len(own) else 0, _AT_ONCE):
-        found = _hashes(_folded(text) for text in state.texts.take(rows[start : start + _AT_ONCE]) if text)
+        found = _hashes(
+            _folded(text) for text in state.texts.take(rows[start : start + _AT_ONCE]) if text
+        )
         places = _places(own, found)
         shared[places[own[places] == found]] = True
     return shared
@@ -121,7 +135,9 @@ def _folded(text: str) -> str:
 
 def _hashes(folded: Iterable[str]) -> Hashes:
     """A hash for each ``RUN`` characters in a row of each text."""
-    codes = np.frombuffer("\0".join(folded).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
+    codes = np.frombuffer(
+        "\0".join(folded).encode("utf-32-le", "surrogatepass"), dtype="<u4"
+    ).astype(np.uint64)
     if len(codes) < RUN:
         return np.empty(0, dtype=np.uint64)
     count = len(codes) - RUN + 1
@@ -150,4 +166,8 @@ def _names_in(texts: Collection[str]) -> Iterator[str]:
 def _sayers(state: State, word: str, holders: Mapping[int, NDArray[np.bool_]]) -> set[int] | None:
     """Whose memories that stay say this word; None for a word that is not looked for."""
     posted = state.words.hits(state.words.query(word)).parts
-    return {owner for owner, held in holders.items() if any(held[rows].any() for rows, _ in posted)} if posted else None
+    return (
+        {owner for owner, held in holders.items() if any(held[rows].any() for rows, _ in posted)}
+        if posted
+        else None
+    )

@@ -24,7 +24,16 @@ from memlab.kernel.verbs.fact_rows import entities_of
 from memlab.subjects.purge.planning import PurgePlan
 from memlab.subjects.purge.traces import SearchReport, SearchTerms, search_files, search_terms
 
-__all__ = ["Chosen", "Purged", "Receipt", "checked_choice", "chosen_by", "held_files", "receipt_of", "search_terms_of"]
+__all__ = [
+    "Chosen",
+    "Purged",
+    "Receipt",
+    "checked_choice",
+    "chosen_by",
+    "held_files",
+    "receipt_of",
+    "search_terms_of",
+]
 
 _SCHEMA = {
     "step": pl.String,
@@ -69,9 +78,15 @@ class Purged(Displayed):
 
     def __str__(self) -> str:
         look = f", {self.review.height:,} to review" if self.review.height else ""
-        lines = [f"Purged {len(self):,} memories from {self.events:,} events and {self.slates:,} slates{look}"]
+        lines = [
+            f"Purged {len(self):,} memories from {self.events:,} events and {self.slates:,} slates{look}"
+        ]
         for step in ("removed", "searched", "found"):
-            rows = [_line(row) for row in self.frame.filter(step=step).iter_rows(named=True) if row["count"]]
+            rows = [
+                _line(row)
+                for row in self.frame.filter(step=step).iter_rows(named=True)
+                if row["count"]
+            ]
             more = [f"{len(rows) - _SHOWN:,} more: see frame"] if len(rows) > _SHOWN else []
             nothing = ["nothing"] if step == "found" and not rows and len(self) else []
             lines += [f"  {step:<8} {line}" for line in (*rows[:_SHOWN], *more, *nothing)]
@@ -82,14 +97,21 @@ class Purged(Displayed):
         return printable(f"<{head}>\n{rest}".rstrip())
 
     def _display(self) -> object:
-        return [line.strip() for line in str(self).splitlines()], self.review if self.review.height else None
+        return [
+            line.strip() for line in str(self).splitlines()
+        ], self.review if self.review.height else None
 
 
 def _line(row: dict[str, Any]) -> str:
     size = "" if row["bytes"] is None else f", {row['bytes']:,} bytes"
     return " ".join(
         part
-        for part in (f"{row['count']:,}", row["what"] + size, f"in {row['where']}" * bool(row["where"]), _how(row))
+        for part in (
+            f"{row['count']:,}",
+            row["what"] + size,
+            f"in {row['where']}" * bool(row["where"]),
+            _how(row),
+        )
         if part
     )
 
@@ -111,14 +133,23 @@ class Chosen:
 
 
 def chosen_by(
-    state: State, *, project: str | None, session: str | None, subject: str | None, creator: str | None
+    state: State,
+    *,
+    project: str | None,
+    session: str | None,
+    subject: str | None,
+    creator: str | None,
 ) -> Chosen:
     """The memories that all of the names given have. UnknownName for one that no memory has."""
     kept = np.ones(len(state), dtype=np.bool_)
     for column, name in (("project", project), ("session", session), ("creator", creator)):
         if name is not None:
             names = state.names[column]
-            mine = names.codes == names.code(name) if names.code(name) >= 0 else np.zeros(len(state), dtype=np.bool_)
+            mine = (
+                names.codes == names.code(name)
+                if names.code(name) >= 0
+                else np.zeros(len(state), dtype=np.bool_)
+            )
             if not mine.any():
                 raise UnknownName(column, name, (one for one in names.vocabulary))
             kept &= mine
@@ -131,7 +162,9 @@ def chosen_by(
         if not mine.any():
             raise UnknownName("subject", subject, names.vocabulary)
         kept &= mine
-    filters = {} if subject is not None else {"project": project, "session": session, "viewer": creator}
+    filters = (
+        {} if subject is not None else {"project": project, "session": session, "viewer": creator}
+    )
     found: list[int] = np.flatnonzero(kept).tolist()
     alone = entity if project is session is creator is None else ()
     return Chosen(found, {name: one for name, one in filters.items() if one is not None}, alone)
@@ -164,18 +197,23 @@ def checked_choice(memory: object, overdue: object, **names: object) -> None:
 # -- the receipt ------------------------------------------------------------------------------------------------------
 
 
-def search_terms_of(state: State, rows: Sequence[int], gone: PurgePlan, entity: Iterable[str]) -> SearchTerms:
+def search_terms_of(
+    state: State, rows: Sequence[int], gone: PurgePlan, entity: Iterable[str]
+) -> SearchTerms:
     """What to search for once it is gone; asked of the state that still has it."""
     purged = np.array(rows, dtype=np.int64)
     stays = np.setdiff1d(np.arange(len(state)), purged)
     texts = {row + 1: text for row in rows if (text := state.texts.at(row))}
     others = pl.DataFrame(
-        {"id": stays + 1, "text": state.texts.take(stays)}, schema={"id": pl.Int64, "text": pl.String}
+        {"id": stays + 1, "text": state.texts.take(stays)},
+        schema={"id": pl.Int64, "text": pl.String},
     )
     borne: set[str] = set()
     for name in _NAMES:
         names = state.names[name]
-        borne.update(names.vocabulary[code] for code in np.unique(names.codes[stays]).tolist() if code >= 0)
+        borne.update(
+            names.vocabulary[code] for code in np.unique(names.codes[stays]).tolist() if code >= 0
+        )
     origins = {origin for row in rows if (origin := state.names["origin"].at(row)) is not None}
     alone = gone.filters.values() if len(gone.filters) == 1 else ()
     names_gone = {*gone.names, *gone.clusters, *alone, *entity} - origins
@@ -190,10 +228,14 @@ def held_files(store: Store) -> list[tuple[str, Path, int]]:
             ("snapshots", "snapshots", "*"),
             ("indexes", "neighbours", "*.index"),
         ):
-            count = sum(not path.name.startswith(".") for path in (store.folder / folder).glob(pattern))
+            count = sum(
+                not path.name.startswith(".") for path in (store.folder / folder).glob(pattern)
+            )
             found.append((what, store.folder / folder, count))
     if isinstance(journal, Journal):
-        found += [("backups", one.path, 1) for place in places(journal) for one in backups_in(place)]
+        found += [
+            ("backups", one.path, 1) for place in places(journal) for one in backups_in(place)
+        ]
     return found
 
 
@@ -242,7 +284,12 @@ def receipt_of(
     ):
         receipt.removed(what, count, journal)
     for what, path, count in held:
-        receipt.removed(what, count, path, "one of the lab as it is now in their place" if what == "backups" else "")
+        receipt.removed(
+            what,
+            count,
+            path,
+            "one of the lab as it is now in their place" if what == "backups" else "",
+        )
     roots = _copies_reached(store, receipt)
     done = search_files([path for path, _ in roots], wanted)
     _search(store, receipt, done, wanted, roots, remove_exports=remove_exports)
@@ -266,7 +313,9 @@ def _copies_reached(store: Store, receipt: Receipt) -> list[tuple[Path, str]]:
         if one.kind == "export":
             sweep_drafts(one.path)
             if not one.path.exists():
-                receipt.found("export", one.path, "not there: moved, renamed or removed since it was written")
+                receipt.found(
+                    "export", one.path, "not there: moved, renamed or removed since it was written"
+                )
             roots.append((one.path, "export"))
     return roots
 
@@ -284,18 +333,32 @@ def _search(
     short = f"; {wanted.short:,} texts or names too short to look for" if wanted.short else ""
     count = len(wanted.patterns) + len(wanted.values)
     receipt.rows.append(
-        ("searched", "files", "", done.files, done.bytes, f"for {count:,} pieces of texts and names{opaque}{short}")
+        (
+            "searched",
+            "files",
+            "",
+            done.files,
+            done.bytes,
+            f"for {count:,} pieces of texts and names{opaque}{short}",
+        )
     )
     exports = {path for path, what in roots if what == "export"}
     removed: dict[Path, str] = {}
     for one in done.found:
-        root, what = next(((path, what) for path, what in roots if path == one.file or path in one.file.parents))
+        root, what = next(
+            ((path, what) for path, what in roots if path == one.file or path in one.file.parents)
+        )
         if what == "export" and remove_exports and root not in removed:
             removed[root] = _removed(store, root)
         if not removed.get(root, "kept"):
             continue
         kept = "an export, which is kept" if root in exports else ""
-        receipt.found(one.what, one.file, "; ".join(filter(None, (one.held, kept, removed.get(root)))), one.count)
+        receipt.found(
+            one.what,
+            one.file,
+            "; ".join(filter(None, (one.held, kept, removed.get(root)))),
+            one.count,
+        )
     for path, problem in removed.items():
         receipt.removed("exports", int(not problem), path, problem)
     same: dict[str, list[int]] = {}
@@ -303,7 +366,12 @@ def _search(
         same.setdefault(what, []).append(id)
     for what, ids in same.items():
         more = f" and {len(ids) - 3:,} more" if len(ids) > 3 else ""
-        receipt.found(what, f"memory {', '.join(map(str, ids[:3]))}{more}", "says as much, and stays", len(ids))
+        receipt.found(
+            what,
+            f"memory {', '.join(map(str, ids[:3]))}{more}",
+            "says as much, and stays",
+            len(ids),
+        )
 
 
 def _removed(store: Store, path: Path) -> str:

@@ -22,7 +22,9 @@ from memlab.subjects.purge.planning import PurgePlan
 
 __all__ = ["events_that_may_hold", "redact_event", "without_redactable"]
 
-_CONTENT = frozenset(name for name, column in MEMORY.items() if column.storage in ("text", "name", "note", "list"))
+_CONTENT = frozenset(
+    name for name, column in MEMORY.items() if column.storage in ("text", "name", "note", "list")
+)
 _NOTES = frozenset(name for name, column in MEMORY.items() if column.storage == "note")
 
 _VOCABULARY = re.compile(r"[a-z][a-z0-9_-]*")
@@ -57,13 +59,19 @@ def redact_event(event: Event, gone: PurgePlan) -> dict[str, Any] | None:
 # -- mappings and lists -----------------------------------------------------------------------------------------------
 
 
-def _members(field: Field, values: Beside, gone: PurgePlan, decision: int | None = None) -> dict[str, Any]:
+def _members(
+    field: Field, values: Beside, gone: PurgePlan, decision: int | None = None
+) -> dict[str, Any]:
     """Return the members of a mapping without what is gone; ``decision`` is the recall that the event speaks of."""
     body: dict[str, Any] = {}
     for name, value in values.items():
         part = field.get(name)
         # what was asked as somebody is seen by them alone; of a recall that nobody in particular asked, by all
-        plan = gone.asked_by(gone.askers.get(decision, EVERYONE)) if part.asker and decision is not None else gone
+        plan = (
+            gone.asked_by(gone.askers.get(decision, EVERYONE))
+            if part.asker and decision is not None
+            else gone
+        )
         key = name if not field.keys or name in field.fields else gone.name(field.keys, name)
         body[key] = _part(part, value, values, plan)
     return body
@@ -105,7 +113,9 @@ def _is_taken(field: Field, value: Beside, gone: PurgePlan) -> bool:
 
 
 def _without_vectors(field: Field, value: Beside) -> dict[str, bytes]:
-    return {name: bytes(len(part)) for name, part in value.items() if field.get(name).role == "vector"}
+    return {
+        name: bytes(len(part)) for name, part in value.items() if field.get(name).role == "vector"
+    }
 
 
 def _list(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> list[Any]:
@@ -122,7 +132,11 @@ def _goes(field: Field, item: Any, gone: PurgePlan) -> bool:
     if not field.names_memories or not isinstance(item, Mapping | list | tuple):
         return False
     parts = item.items() if isinstance(item, Mapping) else enumerate(item)
-    own = [part for name, part in parts if _inner(field, name).role == "memory" and isinstance(part, int)]
+    own = [
+        part
+        for name, part in parts
+        if _inner(field, name).role == "memory" and isinstance(part, int)
+    ]
     if gone.within(own):
         return True
     return field.asks is not None and isinstance(item, Mapping) and _is_taken(field, item, gone)
@@ -147,7 +161,9 @@ def _rows(field: Field, columns: Any, beside: Beside, gone: PurgePlan) -> dict[s
         column = field.get(name)
         if column.role == "node" and isinstance(part, list):
             kind = columns["kind"]
-            body[name] = [gone.node(kind, called, own=place in places) for place, called in enumerate(part)]
+            body[name] = [
+                gone.node(kind, called, own=place in places) for place, called in enumerate(part)
+            ]
         else:
             body[name] = _part(column, part, columns, gone)
     return body
@@ -284,7 +300,10 @@ def _set(part: Mapping[str, Any], gone: PurgePlan) -> list[dict[str, Any]]:
         if name not in _CONTENT:
             whole[name] = given
         elif name == "tags":
-            whole[name] = [_aliased(tags, gone) if place in places else tags for place, tags in enumerate(given)]
+            whole[name] = [
+                _aliased(tags, gone) if place in places else tags
+                for place, tags in enumerate(given)
+            ]
         else:
             values = [given[place] for place in left] if isinstance(given, list) else given
             if name in _NOTES:
@@ -295,7 +314,10 @@ def _set(part: Mapping[str, Any], gone: PurgePlan) -> list[dict[str, Any]]:
             content[name] = values
     if not places:
         return [{"ids": ids, "columns": {name: (whole | content)[name] for name in columns}}]
-    parts = [{"ids": ids, "columns": whole}, {"ids": [ids[place] for place in left], "columns": content}]
+    parts = [
+        {"ids": ids, "columns": whole},
+        {"ids": [ids[place] for place in left], "columns": content},
+    ]
     return [part for part in parts if part["ids"] and part["columns"]]
 
 
@@ -330,7 +352,9 @@ def _registers(field: Field, registers: Any, beside: Beside, gone: PurgePlan) ->
     found = {name: _part(dump_field(name), dumped, {}, gone) for name, dumped in registers.items()}
     if Entities.name in registers and "graph" in beside:
         lost = _lost_mentions(beside["graph"], gone)
-        found[Entities.name] = Entities.count_fewer(found[Entities.name], registers[Entities.name], lost)
+        found[Entities.name] = Entities.count_fewer(
+            found[Entities.name], registers[Entities.name], lost
+        )
     return found
 
 
@@ -339,7 +363,9 @@ def _lost_mentions(graph: Mapping[str, Any], gone: PurgePlan) -> Counter[str]:
     purged = frozenset(gone.ids.tolist())
     return Counter(
         graph["nodes"][-target - 1][1]
-        for source, target, relation in zip(graph["source"], graph["target"], graph["relation"], strict=True)
+        for source, target, relation in zip(
+            graph["source"], graph["target"], graph["relation"], strict=True
+        )
         if relation == "mentions" and target < 0 and source in purged
     )
 

@@ -63,7 +63,9 @@ class SearchTerms:
     def hits(self, blobs: Iterable[bytes]) -> list[Counter[bytes]]:
         """How often each pattern, and each value between the marks of a format, occurs in each of these."""
         wanted = {pattern.decode("latin-1"): pattern for pattern in self.patterns}
-        wanted |= {mark.decode("latin-1"): value for value in self.values for mark in _marked(value)}
+        wanted |= {
+            mark.decode("latin-1"): value for value in self.values for mark in _marked(value)
+        }
         blobs = list(blobs)
         if len(wanted) <= _FEW:
             # a tenth of the time that the search for many takes, which has to make text of bytes
@@ -116,12 +118,22 @@ def search_terms(
             (patterns if _telling(piece) else values)[piece] = f"text of memory {id}"
     for name in names:
         (patterns if _telling(name) else values).setdefault(name, "a name")
-    same = stays.select("id", pl.col("text").str.extract_many(list(patterns), overlapping=True)) if patterns else None
-    rows = () if same is None else same.explode("text").drop_nulls().unique(maintain_order=True).rows()
+    same = (
+        stays.select("id", pl.col("text").str.extract_many(list(patterns), overlapping=True))
+        if patterns
+        else None
+    )
+    rows = (
+        () if same is None else same.explode("text").drop_nulls().unique(maintain_order=True).rows()
+    )
     shared = {piece for _, piece in rows} | {name for name in values if name in borne}
     return SearchTerms(
         {piece.encode(): what for piece, what in patterns.items() if piece not in shared},
-        {name.encode(): what for name, what in values.items() if name not in shared and len(name.encode()) >= _LEAST},
+        {
+            name.encode(): what
+            for name, what in values.items()
+            if name not in shared and len(name.encode()) >= _LEAST
+        },
         tuple(dict.fromkeys((id, patterns[piece]) for id, piece in rows)),
         short + sum(len(name.encode()) < _LEAST for name in values),
     )
@@ -137,7 +149,9 @@ def _pieces(text: str) -> Iterator[str]:
     longest = max(map(len, runs), default=0)
     for run in runs:
         if run and (len(run) >= _RUN or len(run) == longest):
-            yield from (run[start : start + PIECE] for start in range(0, max(len(run) - _RUN + 1, 1), PIECE))
+            yield from (
+                run[start : start + PIECE] for start in range(0, max(len(run) - _RUN + 1, 1), PIECE)
+            )
 
 
 def _marked(value: bytes) -> tuple[bytes, ...]:
@@ -154,7 +168,12 @@ Held = Iterator[tuple[str, bytes]]
 def search_files(roots: Iterable[Path], wanted: SearchTerms) -> SearchReport:
     """Look through every file at or below these paths, each once."""
     done = SearchReport()
-    files = {file for root in roots for file in ([root] if root.is_file() else root.rglob("*")) if file.is_file()}
+    files = {
+        file
+        for root in roots
+        for file in ([root] if root.is_file() else root.rglob("*"))
+        if file.is_file()
+    }
     for file in sorted(files):
         try:
             raw = _raw(file, wanted)
@@ -166,12 +185,16 @@ def search_files(roots: Iterable[Path], wanted: SearchTerms) -> SearchReport:
     return done
 
 
-def _found(file: Path, raw: Counter[bytes], wanted: SearchTerms, done: SearchReport) -> Iterator[Found]:
+def _found(
+    file: Path, raw: Counter[bytes], wanted: SearchTerms, done: SearchReport
+) -> Iterator[Found]:
     live: Counter[bytes] = Counter()
     traces: dict[tuple[str, str], list[str]] = {}
     try:
         for parts in _batched(_READERS.get(file.suffix, _contents)(file)):
-            for (held, blob), hits in zip(parts, wanted.hits(blob for _, blob in parts), strict=True):
+            for (held, blob), hits in zip(
+                parts, wanted.hits(blob for _, blob in parts), strict=True
+            ):
                 live.update(hits)
                 for one in hits:
                     if one in wanted.patterns or _is_value(one.decode(), file, held, blob):
@@ -240,7 +263,9 @@ def _bytes_of(file: Path) -> Iterator[IO[bytes]]:
         with file.open("rb") as opened:
             yield opened
         return
-    with subprocess.Popen(["cat", "--", str(file)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as reader:
+    with subprocess.Popen(
+        ["cat", "--", str(file)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as reader:
         assert reader.stdout is not None
         yield reader.stdout
 
@@ -263,10 +288,16 @@ def _database(file: Path) -> Held:
     closed = not file.with_name(f"{file.name}-wal").exists()
     uri = f"{file.absolute().as_uri()}?mode=ro{'&immutable=1' if closed else ''}"
     with closing(sqlite3.connect(uri, uri=True)) as connection:
-        for name, sql in connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"):
+        for name, sql in connection.execute(
+            "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"
+        ):
             yield f"schema {name}", sql.encode()
-        for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-            for key, *cells in connection.execute(f'SELECT {_CELLS.get(table, "*")} FROM "{table}"'):
+        for (table,) in connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table'"
+        ).fetchall():
+            for key, *cells in connection.execute(
+                f'SELECT {_CELLS.get(table, "*")} FROM "{table}"'
+            ):
                 for cell in (key, *cells):
                     if isinstance(cell, str | bytes):
                         blob = cell if isinstance(cell, bytes) else b"\0%b\0" % cell.encode()
@@ -308,16 +339,25 @@ def _is_value(name: str, file: Path, held: str, blob: bytes) -> bool:
     kind = held.partition(" ")[0]
     if kind in ("event", "recall") or file.suffix == ".msgpack":
         try:
-            decoded = _slate(blob) if kind == "recall" else msgspec.msgpack.decode(blob, strict=False)
+            decoded = (
+                _slate(blob) if kind == "recall" else msgspec.msgpack.decode(blob, strict=False)
+            )
         except (MemlabError, msgspec.MsgspecError):
             return True
         return any(name == one for one in _strings(decoded))
-    return kind != "schema" and re.search(rb'"%b"(?!\s*:)|\0%b\0' % ((re.escape(name.encode()),) * 2), blob) is not None
+    return (
+        kind != "schema"
+        and re.search(rb'"%b"(?!\s*:)|\0%b\0' % ((re.escape(name.encode()),) * 2), blob) is not None
+    )
 
 
 def _slate(blob: bytes) -> dict[str, Any]:
     """What the journal holds of a recall: the slate, or the question of one that is sealed."""
-    return msgspec.structs.asdict(question_of(blob, decision=0)) if is_sealed(blob) else vars(decode(blob))
+    return (
+        msgspec.structs.asdict(question_of(blob, decision=0))
+        if is_sealed(blob)
+        else vars(decode(blob))
+    )
 
 
 def _strings(value: Any) -> Iterator[str]:

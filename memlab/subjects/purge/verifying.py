@@ -56,7 +56,9 @@ def _of_memories(before: State, after: State, gone: Flags, cut: Cut) -> Iterator
         yield from _differences(name, counted & (old != new) & ~((old != old) & (new != new)))
     yield from _differences("uses", (before.uses.values != after.uses.values).any(axis=1))
     for name, names in before.names.items():
-        words = np.array([after.names[name].code(word) for word in (*names.vocabulary, None)], dtype=np.int64)
+        words = np.array(
+            [after.names[name].code(word) for word in (*names.vocabulary, None)], dtype=np.int64
+        )
         codes = after.names[name].codes
         yield from _differences(name, ~gone & (words[names.codes] != codes))
         if name == "status":
@@ -67,18 +69,26 @@ def _of_memories(before: State, after: State, gone: Flags, cut: Cut) -> Iterator
         expected = {row: items for row, items in lists.filled() if not gone[row]}
         found = dict(after.lists[name].filled())
         if expected != found:
-            rows = [row for row in expected.keys() | found.keys() if expected.get(row) != found.get(row)]
+            rows = [
+                row for row in expected.keys() | found.keys() if expected.get(row) != found.get(row)
+            ]
             yield from _differences(name, np.isin(np.arange(len(gone)), rows))
     for name, notes in before.notes.items():
         if notes.held or after.notes[name].held:
             differ = notes.series("").ne_missing(after.notes[name].series("")).to_numpy() | gone
             wrong = np.zeros_like(gone)
             for row in np.flatnonzero(differ).tolist():
-                wrong[row] = after.notes[name].at(row) != (None if gone[row] else cut.note(name, notes.at(row)))
+                wrong[row] = after.notes[name].at(row) != (
+                    None if gone[row] else cut.note(name, notes.at(row))
+                )
             yield from _differences(name, wrong)
     for name, texts, now in (("text", before.texts, after.texts), ("ref", before.refs, after.refs)):
-        yield from _differences(name, ~gone & texts.series("").ne_missing(now.series("")).to_numpy())
-        yield from _differences(f"{name} of a purged memory", gone & (now.series("").fill_null("") != "").to_numpy())
+        yield from _differences(
+            name, ~gone & texts.series("").ne_missing(now.series("")).to_numpy()
+        )
+        yield from _differences(
+            f"{name} of a purged memory", gone & (now.series("").fill_null("") != "").to_numpy()
+        )
     yield from _differences("words", ~gone & (before.words.lengths != after.words.lengths))
     purged = np.flatnonzero(gone)
     if len(after.vectors) != len(before.vectors):
@@ -113,7 +123,11 @@ def _of_edges(before: State, after: State, gone: Flags) -> Iterator[str]:
         pairs = np.unique(np.stack([number_of(ends[mine]), number_of(ended[mine])], axis=1), axis=0)
         was = [names[kind][number] for number in pairs[:, 0].tolist()]
         is_ = [now[kind][number] for number in pairs[:, 1].tolist()]
-        other = [one for one, two in zip(was, is_, strict=True) if one != two and not two.startswith(PLACEHOLDER)]
+        other = [
+            one
+            for one, two in zip(was, is_, strict=True)
+            if one != two and not two.startswith(PLACEHOLDER)
+        ]
         if other:
             yield f"{len(other):,} nodes of kind {kind} have another name, such as {other[0]!r}."
         if len(set(was)) != len(was):
@@ -157,7 +171,10 @@ def _of_registers(before: State, after: State) -> Iterator[str]:
     for name, one in before.projections.items():
         if name in (Entities.name, Tombstones.name):
             continue
-        was, now = (without_redactable(one.dumped, dumped.dump()) for dumped in (one, after.projections[name]))
+        was, now = (
+            without_redactable(one.dumped, dumped.dump())
+            for dumped in (one, after.projections[name])
+        )
         if was != now:
             yield f"The register {name} tells something else."
     was, now = (state.projection(Tombstones).dump() for state in (before, after))

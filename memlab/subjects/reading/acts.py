@@ -38,7 +38,9 @@ __all__ = [
 ]
 
 
-Act = Literal["statement", "question", "greeting", "reaction", "wish", "order", "quotation", "supposition"]
+Act = Literal[
+    "statement", "question", "greeting", "reaction", "wish", "order", "quotation", "supposition"
+]
 """What a sentence does; "reaction": thanks, praise, agreement; "supposition": a condition or what is imagined."""
 
 Person = Literal["first", "second", "third"]
@@ -51,7 +53,9 @@ _MOST_LEFT = 2
 """Words next to a greeting, such as a name."""
 
 _MOST_OPENERS = 4
-_BREAK = re.compile(r"[,;:\u2013\u2014]|\s-\s|(?<=\s)(?:and|but|so|or|because)(?=\s)", re.IGNORECASE)
+_BREAK = re.compile(
+    r"[,;:\u2013\u2014]|\s-\s|(?<=\s)(?:and|but|so|or|because)(?=\s)", re.IGNORECASE
+)
 _VOCATIVE = re.compile(r"\s*(?P<opener>[^\W\d_]{1,9},?\s+)?(?P<name>[A-Z][a-z]+)[,!]\s+")
 _LIST_MARK = re.compile(r"^\W*(?:[-*\u2022#>]+|\d{1,3}[.)])\s+")
 
@@ -196,9 +200,14 @@ def _read(text: str, start: int, stop: int) -> Sentence:
 def _without_vocative(sentence: str) -> str:
     """A sentence without the name that it is addressed to: "Wow Jon, same here" as "Wow, same here"."""
     found = _VOCATIVE.match(sentence)
-    if found is None or (found["opener"] or "").strip(" ,!").lower() not in {"", *vocabulary("acts", "openers")}:
+    if found is None or (found["opener"] or "").strip(" ,!").lower() not in {
+        "",
+        *vocabulary("acts", "openers"),
+    }:
         return sentence
-    if found["name"].lower() in vocabulary("acts", "openers") | vocabulary("extraction", "no-names"):
+    if found["name"].lower() in vocabulary("acts", "openers") | vocabulary(
+        "extraction", "no-names"
+    ):
         return sentence
     return (found["opener"] or "") + " " + sentence[found.end() :]
 
@@ -212,13 +221,22 @@ def _without_openers(words: list[str]) -> list[str]:
 
 @cache
 def _settings() -> frozenset[str]:
-    return vocabulary("extraction", "settings", "openers") | {"last", "this", "yesterday", "today", "since", "when"}
+    return vocabulary("extraction", "settings", "openers") | {
+        "last",
+        "this",
+        "yesterday",
+        "today",
+        "since",
+        "when",
+    }
 
 
 def _greets(words: list[str]) -> bool:
     """Whether a sentence greets and says hardly more: two words, such as a name."""
     left, greeted = padded(words), False
-    while (greeting := first_of(left, phrases("greetings", "anywhere", "of-sentences"))) is not None:
+    while (
+        greeting := first_of(left, phrases("greetings", "anywhere", "of-sentences"))
+    ) is not None:
         left, greeted = left[len(greeting) - 1 :], True
         while (more := first_of(left, phrases("acts", "addressing"))) is not None:
             left = left[len(more) - 1 :]
@@ -233,10 +251,18 @@ def _begins_question(low: str) -> bool:
     if opening is None:
         return False
     rest = low[len(opening) :].split(None, 1)
-    exclaims = opening.strip() in ("what", "how") and bool(rest) and rest[0] in vocabulary("acts", "exclaims")
+    exclaims = (
+        opening.strip() in ("what", "how")
+        and bool(rest)
+        and rest[0] in vocabulary("acts", "exclaims")
+    )
     # "What I like is tea" states; "what do", "what is", "what time" ask
-    states = opening.strip() in ("what", "which", "who", "where", "how", "why", "whose") and bool(rest)
-    return not exclaims and not (states and rest[0] in vocabulary("acts", "first-person", "third-person"))
+    states = opening.strip() in ("what", "which", "who", "where", "how", "why", "whose") and bool(
+        rest
+    )
+    return not exclaims and not (
+        states and rest[0] in vocabulary("acts", "first-person", "third-person")
+    )
 
 
 def _reacts(low: str, kept: str, count: int) -> bool:
@@ -279,7 +305,9 @@ def _stated(text: str, start: int, stop: int) -> tuple[tuple[int, int], ...]:
     edges = [*pieces, (stop, stop)]
     for place, (cut, goes_on) in enumerate(edges):
         low = padded(_without_openers(words_of(text[begins:cut])))
-        opens = first_of(low, phrases("acts", "later-questions")) or first_of(low, phrases("acts", "suppositions"))
+        opens = first_of(low, phrases("acts", "later-questions")) or first_of(
+            low, phrases("acts", "suppositions")
+        )
         last = place == len(edges) - 1
         if low.strip() and (opens or first_of(low, phrases("acts", "wishes")) or (last and asks)):
             break
@@ -385,13 +413,19 @@ def complete_answer(question: str, answer: str) -> Completed | None:
     start += _opening_length(said)
     said = answer[start:stop]
     words = words_of(said)
-    if not words or words[0] in table("answers", "no-values") or words[0].partition("'")[0] in _OWN_STATEMENT:
+    if (
+        not words
+        or words[0] in table("answers", "no-values")
+        or words[0].partition("'")[0] in _OWN_STATEMENT
+    ):
         return None
     asked = [word for word in asked if word != "again"]
     return _filled(asked, said, start, stop, question)
 
 
-_OWN_STATEMENT = frozenset(("i", "we", "my", "our", "it", "that", "you", "what", "why", "how", "let", "there", "this"))
+_OWN_STATEMENT = frozenset(
+    ("i", "we", "my", "our", "it", "that", "you", "what", "why", "how", "let", "there", "this")
+)
 """A sentence that begins so states something by itself, or asks back."""
 
 
@@ -405,7 +439,9 @@ def _opening_length(said: str) -> int:
     return cut
 
 
-_CRY = re.compile(r"(?:ha|ah){2,}h?|[aou]+h+|h+m+|m+h+m*h*m*|u+h*m+|[a-z]*([a-z])\1{2,}[a-z]*|lo+l|x+d")
+_CRY = re.compile(
+    r"(?:ha|ah){2,}h?|[aou]+h+|h+m+|m+h+m*h*m*|u+h*m+|[a-z]*([a-z])\1{2,}[a-z]*|lo+l|x+d"
+)
 """A cry of vowels and "h" or "m", or a drawn-out word: "hmmmm", "mhmh", "ooooh", "yesss"."""
 
 
@@ -423,7 +459,12 @@ def _first_sentence(text: str) -> tuple[int, int] | None:
 def _asked(question: str) -> list[str]:
     """The words of a question from its question word on, contractions taken apart."""
     low = question.lower().replace("\u2019", "'")
-    for short, whole in (("what's", "what is"), ("where's", "where is"), ("who's", "who is"), ("how's", "how is")):
+    for short, whole in (
+        ("what's", "what is"),
+        ("where's", "where is"),
+        ("who's", "who is"),
+        ("how's", "how is"),
+    ):
         low = re.sub(rf"\b{short}\b", whole, low)
     tail = re.split(r"[,;:\u2014]| - | but | and ", low)[-1]
     words = words_of(tail)
@@ -434,11 +475,19 @@ def _asked(question: str) -> list[str]:
 
 
 _MOST_BEFORE = 4
-_STARTS = frozenset(("what", "where", "which", "who", "how", "when", "do", "are", "have", "did", "is"))
+_STARTS = frozenset(
+    ("what", "where", "which", "who", "how", "when", "do", "are", "have", "did", "is")
+)
 
 
 def _affirmed(
-    asked: Sequence[str], said: str, words: Sequence[str], yes: str, start: int, stop: int, question: str
+    asked: Sequence[str],
+    said: str,
+    words: Sequence[str],
+    yes: str,
+    start: int,
+    stop: int,
+    question: str,
 ) -> Completed | None:
     """A yes: the question turned round; what follows the yes completes "Do you have any pets?" "Yes, a dog"."""
     after = words[len(yes.split()) :]
@@ -446,9 +495,13 @@ def _affirmed(
     if verb is None or len(asked) < 3 or asked[1] != "you":
         return None
     rest = [
-        _mine(word) for word in asked[2:] if word not in ("already", "ever", "also", "really", "still", "currently")
+        _mine(word)
+        for word in asked[2:]
+        if word not in ("already", "ever", "also", "really", "still", "currently")
     ]
-    vague = next((at for at, word in enumerate(rest) if word in ("any", "anything", "anyone", "some")), None)
+    vague = next(
+        (at for at, word in enumerate(rest) if word in ("any", "anything", "anyone", "some")), None
+    )
     fresh = [word for word in after if word not in table("answers", "filling")]
     if vague is not None:
         if not fresh or after[0] in ("i", "we", "my", "it", "but", "and"):
@@ -469,18 +522,32 @@ def _as_written(words: Sequence[str], question: str) -> str:
     return " ".join(written.get(word, word) for word in words)
 
 
-def _filled(asked: Sequence[str], said: str, start: int, stop: int, question: str) -> Completed | None:
+def _filled(
+    asked: Sequence[str], said: str, start: int, stop: int, question: str
+) -> Completed | None:
     """A wh-question turned into the beginning of a statement, and the fragment behind it."""
     begins = _beginning(list(asked))
     if begins is None:
         return None
     first = words_of(said)[0]
-    if begins == "I am" and first not in ("a", "an", "the", "retired", "unemployed", "self-employed"):
+    if begins == "I am" and first not in (
+        "a",
+        "an",
+        "the",
+        "retired",
+        "unemployed",
+        "self-employed",
+    ):
         begins = "I work as"
     last = begins.rsplit(" ", 1)[-1]
     if first in _PREPOSITIONS and last in _PREPOSITIONS:
         begins = begins.rsplit(" ", 1)[0]
-    if first in ("as", "because", "since", "yesterday", "last") or first in ("that", "this", "these", "those"):
+    if first in ("as", "because", "since", "yesterday", "last") or first in (
+        "that",
+        "this",
+        "these",
+        "those",
+    ):
         return None
     lowered = {"a", "an", "the", "in", "at", "on", "for", "from", "as"}
     own = (said[0].lower() + said[1:]) if first in lowered else said
@@ -503,7 +570,11 @@ def _beginning(asked: list[str]) -> str | None:
         return "My " + " ".join(asked[3:]) + " is"
     if "you" in asked[2:4] and asked[0] in ("what", "which", "who") and "do" in asked[1:4]:
         verb = asked[asked.index("you") + 1 :]
-        verb = [_mine(word) for word in verb if word not in ("usually", "mostly", "currently", "normally")]
+        verb = [
+            _mine(word)
+            for word in verb
+            if word not in ("usually", "mostly", "currently", "normally")
+        ]
         return "I " + " ".join(verb) if verb and verb != ["do"] else None
     return None
 

@@ -52,7 +52,10 @@ _PATTERN = re.compile(
     rf"|(?P<count>(?<![\w.#/-])(?:\d[\d,]*(?:\.\d+)?|{'|'.join(sorted(w for w in NUMBER_WORDS if w not in ('one', 'a', 'an')))}))(?P<unit>(?:[ -][a-z][a-z'-]+){{0,3}})",
     re.IGNORECASE,
 )
-_VALUED = re.compile(rf"\d|\b(?:{'|'.join(sorted({*NUMBER_WORDS, 'noon', 'midnight'}))})\b|(?:{_DAYS})", re.IGNORECASE)
+_VALUED = re.compile(
+    rf"\d|\b(?:{'|'.join(sorted({*NUMBER_WORDS, 'noon', 'midnight'}))})\b|(?:{_DAYS})",
+    re.IGNORECASE,
+)
 """What every text with a value holds; looked for first, as it is found much faster."""
 
 _ABOUT_TIME = frozenset({"date", "time", "day"})
@@ -86,7 +89,10 @@ def read_values(text: str) -> Values:
         if kind in ("count", "unit"):
             number = _number(match["count"])
             names = list((match["unit"] or "").lower().replace("-", " ").split())
-            stop = next((at for at, word in enumerate(names) if word in vocabulary("linking", "no-units")), len(names))
+            stop = next(
+                (at for at, word in enumerate(names) if word in vocabulary("linking", "no-units")),
+                len(names),
+            )
             heads = [stem(word) for word in names[:stop]][:2]
             units.update(heads)
             for head in heads or [""]:
@@ -96,7 +102,9 @@ def read_values(text: str) -> Values:
             value = _normal(kind, match[0])
             found.setdefault(kind, set()).add(value)
             places.append((kind, value, *match.span()))
-    return Values({kind: frozenset(values) for kind, values in found.items()}, frozenset(units), tuple(places))
+    return Values(
+        {kind: frozenset(values) for kind, values in found.items()}, frozenset(units), tuple(places)
+    )
 
 
 def _number(word: str) -> str:
@@ -154,7 +162,11 @@ def signs_of_change(words: Sequence[str]) -> Mapping[str, int]:
     known, pairs = _phrases()
     last = len(words) - 1
     for place, word in enumerate(words):
-        heads = [word] if "'" not in word else [word, *(clitic for clitic in _CLITICS if word.endswith(clitic))]
+        heads = (
+            [word]
+            if "'" not in word
+            else [word, *(clitic for clitic in _CLITICS if word.endswith(clitic))]
+        )
         for head in heads:
             met = known.get(head, ())
             if head in pairs and place < last:
@@ -178,7 +190,9 @@ def _phrases() -> tuple[dict[str, list[Rest]], dict[str, dict[str, list[Rest]]]]
         for phrase in lexicon()["changes"][kind]:
             for first, *rest in product(*(word.split("/") for word in phrase.split())):
                 if rest and rest[0] != _GAP:
-                    pairs.setdefault(first, {}).setdefault(rest[0], []).append((kind, tuple(rest[1:]), 2))
+                    pairs.setdefault(first, {}).setdefault(rest[0], []).append(
+                        (kind, tuple(rest[1:]), 2)
+                    )
                 else:
                     known.setdefault(first, []).append((kind, tuple(rest), 1))
     return known, pairs
@@ -269,8 +283,14 @@ class Telling:
         for kind, value, start, stop in self.values.places[:_MOST_VALUES]:
             before = words_of(self.text[max(0, start - 120) : start])[-_NEAR_BEFORE:]
             near = [*before, *words_of(self.text[stop : stop + 120])[:_NEAR]]
-            strong = frozenset(stem(word) for word in near if word not in left_out and not word[0].isdigit())
-            found.append(PlacedValue(kind, value, strong, frozenset(moves & set(near)), before[-1:] == ["from"]))
+            strong = frozenset(
+                stem(word) for word in near if word not in left_out and not word[0].isdigit()
+            )
+            found.append(
+                PlacedValue(
+                    kind, value, strong, frozenset(moves & set(near)), before[-1:] == ["from"]
+                )
+            )
         return found
 
     @cached_property
@@ -308,7 +328,9 @@ class Telling:
             "later taken back": float(sum(min(told.get(kind, 0), 2) for kind in _TAKEN_BACK)),
             "later denies": _denies(self.words),
             "later asks": float("?" in self.said),
-            "later in first person": float(not vocabulary("changes", "first-person").isdisjoint(self.words[:3])),
+            "later in first person": float(
+                not vocabulary("changes", "first-person").isdisjoint(self.words[:3])
+            ),
             "later length": log(1 + len(self.words)),
         }
 
@@ -332,7 +354,9 @@ class Telling:
 
 
 def _much(signs: Mapping[str, int]) -> float:
-    return sum(min(signs.get(kind, 0), 2) for kind in _CHANGE) + 0.5 * min(signs.get("lasting", 0), 2)
+    return sum(min(signs.get(kind, 0), 2) for kind in _CHANGE) + 0.5 * min(
+        signs.get("lasting", 0), 2
+    )
 
 
 def _denies(words: list[str]) -> float:
@@ -391,7 +415,8 @@ def moves_a_value(later: Telling, earlier: Telling) -> bool:
     left = {one.value for one in later.around if one.left}
     pairs = (*differing(later, earlier), *_counted_apart(later, earlier))
     return any(
-        _moved(was, is_now) and (not left or was.value in left or is_now.value not in _reached(later))
+        _moved(was, is_now)
+        and (not left or was.value in left or is_now.value not in _reached(later))
         for was, is_now in pairs
     )
 
@@ -420,7 +445,11 @@ def _moved(was: PlacedValue, is_now: PlacedValue) -> bool:
     if is_now.kind in ("date", "time", "day"):
         new = "new" in is_now.moves and not _stems("dated").isdisjoint(shared)
         moved = new or not vocabulary("linking", "moves-when").isdisjoint(is_now.moves)
-        return moved and len(shared) >= 2 and len(shared) >= _DATED * min(len(was.strong), len(is_now.strong))
+        return (
+            moved
+            and len(shared) >= 2
+            and len(shared) >= _DATED * min(len(was.strong), len(is_now.strong))
+        )
     if is_now.kind == "money":
         return len(shared) >= 2 and bool(is_now.moves)
     if not _names_a_thing(was.unit) or not is_now.moves or was.value == is_now.value:
@@ -441,7 +470,12 @@ def _beside() -> frozenset[str]:
 
 def features(later: Telling, earlier: Telling, ruled: float) -> dict[str, float]:
     """All features of two texts by name; ``ruled``: how certain the rules are."""
-    return {**later.as_later, **earlier.as_earlier, **_of_pair(later, earlier), "rule certainty": ruled}
+    return {
+        **later.as_later,
+        **earlier.as_earlier,
+        **_of_pair(later, earlier),
+        "rule certainty": ruled,
+    }
 
 
 def score(later: Telling, earlier: Telling, ruled: float) -> float | None:
@@ -476,5 +510,7 @@ def _dot(told: Mapping[str, float]) -> float:
 
 @cache
 def _fitted() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(Path(__file__).with_name("certainty.json").read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(
+        Path(__file__).with_name("certainty.json").read_text(encoding="utf-8")
+    )
     return found

@@ -14,7 +14,15 @@ import re
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 
-from memlab.kernel.english import WEEKDAYS, lexicon, padded, phrases, vocabulary, word_pattern, words_of
+from memlab.kernel.english import (
+    WEEKDAYS,
+    lexicon,
+    padded,
+    phrases,
+    vocabulary,
+    word_pattern,
+    words_of,
+)
 from memlab.subjects.reading.sentences import clauses
 
 __all__ = [
@@ -78,11 +86,19 @@ class Statement:
             return frozenset()
         for clause in clauses(text):
             words = words_of(clause)
-            place = next((at for at, word in enumerate(words) if word in _negation_words("denials")), None)
+            place = next(
+                (at for at, word in enumerate(words) if word in _negation_words("denials")), None
+            )
             if place is None:
                 continue
-            after = [word for word in words[place + 1 :] if word not in _negation_words("fillers", "change-words")]
-            reached = after or [word for word in words[:place] if word not in _negation_words("fillers")]
+            after = [
+                word
+                for word in words[place + 1 :]
+                if word not in _negation_words("fillers", "change-words")
+            ]
+            reached = after or [
+                word for word in words[:place] if word not in _negation_words("fillers")
+            ]
             found.update(stem(word) for word in reached if word not in _negation_words("denials"))
         return frozenset(found)
 
@@ -117,7 +133,9 @@ class Statement:
 
     def denies(self, other: Statement) -> bool:
         """Whether a word that it denies stands undenied in the other."""
-        return self.short and other.short and not self.denied.isdisjoint(other.content - other.denied)
+        return (
+            self.short and other.short and not self.denied.isdisjoint(other.content - other.denied)
+        )
 
     def overlap(self, other: Statement) -> float:
         """The share of the content of either that both have: Jaccard's index, 0 where neither has any."""
@@ -182,7 +200,9 @@ def _content_words(text: str) -> list[str]:
     while place < len(words):
         opening = next((size for size in (3, 2) if _opens(words[place : place + size])), 0)
         compares = [word.lower() for word in words[place : place + 2]] == ["instead", "of"]
-        if not opening and (compares or words[place].lower() not in _negation_words("change-words")):
+        if not opening and (
+            compares or words[place].lower() not in _negation_words("change-words")
+        ):
             kept.append(words[place])
         place += max(opening, 1)
     return kept or text.split()
@@ -215,7 +235,20 @@ FEWEST_OF_CLAIM, LONGEST_CLAIM = 3, 16
 
 _TOKEN = word_pattern("clitic")
 _NUMBER_WORDS = frozenset(
-    ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+    [
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+    ]
 )
 _CODE = re.compile(r"[{}<>=;\[\]|\\#*]|\w\(|->|^[^\w'\"]|:$|https?:")
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -263,7 +296,10 @@ def _table(name: str) -> dict[str, str]:
 @cache
 def _sets(name: str) -> dict[str, frozenset[str]]:
     """A table of lists by stem, each with the stems of its words."""
-    return {_stem(key): frozenset(map(_stem, words)) for key, words in lexicon()["conflicts"][name].items()}
+    return {
+        _stem(key): frozenset(map(_stem, words))
+        for key, words in lexicon()["conflicts"][name].items()
+    }
 
 
 @cache
@@ -309,15 +345,27 @@ def claim(text: str) -> Claim | None:
         return None
     plain = text.replace("\u2019", "'").strip()
     low = _rewriting().sub(lambda match: _table("rewritten")[match[1]], plain.lower())
-    low = re.sub(r"\bcannot\b", "can not", re.sub(r"n't\b", " not", low)).replace("ca not", "can not")
+    low = re.sub(r"\bcannot\b", "can not", re.sub(r"n't\b", " not", low)).replace(
+        "ca not", "can not"
+    )
     tokens = _TOKEN.findall(low)
-    if not FEWEST_OF_CLAIM <= sum(token[0].isalpha() for token in tokens) <= len(tokens) <= LONGEST_CLAIM:
+    if (
+        not FEWEST_OF_CLAIM
+        <= sum(token[0].isalpha() for token in tokens)
+        <= len(tokens)
+        <= LONGEST_CLAIM
+    ):
         return None
     begins, at = _predicate(tokens)
     subject, rest = tokens[:begins], tokens[at:]
     same, denial = _table("same-as"), _table("denial-of")
     finite = next(
-        (token for token in tokens[begins:] if token in _claim_words("verbs") or token in _claim_words("past")), ""
+        (
+            token
+            for token in tokens[begins:]
+            if token in _claim_words("verbs") or token in _claim_words("past")
+        ),
+        "",
     )
     negative, order, verb = 0, list[str](), ""
     for token in (*subject, *rest) if not begins else rest:
@@ -337,14 +385,20 @@ def claim(text: str) -> Claim | None:
     when = {token for token in tokens if token in _claim_words("times") or _YEAR.fullmatch(token)}
     past = finite in _claim_words("past") and "born" not in tokens
     when |= {token for token in (tokens if past else tokens[:2]) if token in _DAYS}
-    kept = [token for token in subject if token == "'s" or token not in _claim_words("joining") | {"now", "nowadays"}]
+    kept = [
+        token
+        for token in subject
+        if token == "'s" or token not in _claim_words("joining") | {"now", "nowadays"}
+    ]
     named = frozenset(_stem(word.lower()) for word in re.findall(r"(?<=\s)[A-Z][\w-]+", plain))
     return Claim(
         subject=tuple(_stem(token) if token != "'s" else token for token in kept),
         verb=verb,
         order=tuple(order),
         said=frozenset(order)
-        - {_stem(token) for token in changing if token in ("now", "instead", "nowadays", "anymore")},
+        - {
+            _stem(token) for token in changing if token in ("now", "instead", "nowadays", "anymore")
+        },
         denies=negative % 2 == 1,
         times=frozenset(when),
         changing=changing,
@@ -368,17 +422,35 @@ def _predicate(tokens: list[str]) -> tuple[int, int]:
     if opens in candidates and not (tokens[opens] in nouns and sure and opens < sure[0] <= 2):
         return 0, 0
     place = sure[0] if sure and (sure[0] <= candidates[0] or candidates[0] <= 1) else candidates[0]
-    if candidates[0] < place and candidates[0] > 0 and tokens[candidates[0] - 1] not in ("the", "a", "'s", "an"):
+    if (
+        candidates[0] < place
+        and candidates[0] > 0
+        and tokens[candidates[0] - 1] not in ("the", "a", "'s", "an")
+    ):
         place = candidates[0]
     begins = place
-    while begins and tokens[begins - 1] in ("always", "never", "not", "no", "also", "usually", "often", "now"):
+    while begins and tokens[begins - 1] in (
+        "always",
+        "never",
+        "not",
+        "no",
+        "also",
+        "usually",
+        "often",
+        "now",
+    ):
         begins -= 1
     return begins, begins
 
 
 def of_another(new: Claim | None, old: Claim | None) -> bool:
     """Whether two statements are known to speak of different subjects."""
-    return new is not None and old is not None and bool(new.subject and old.subject) and new.subject != old.subject
+    return (
+        new is not None
+        and old is not None
+        and bool(new.subject and old.subject)
+        and new.subject != old.subject
+    )
 
 
 def conflicts(new: Claim | None, old: Claim | None) -> bool:
@@ -405,10 +477,15 @@ def updates(new: Claim | None, old: Claim | None) -> bool:
     if new is None or old is None or not new.changing or old.changing:
         return False
     shared = new.said & old.said - _LIGHT
-    if shared & (old.names | _classes("alternatives").keys()) and not new.changing <= _claim_words("happening"):
+    if shared & (old.names | _classes("alternatives").keys()) and not new.changing <= _claim_words(
+        "happening"
+    ):
         return True
     ends, said = _sets("ends"), old.said | set(old.subject)
-    if any(_stem(word) in ends and ends[_stem(word)] & (said | _small(old)) for word in (*new.changing, *new.said)):
+    if any(
+        _stem(word) in ends and ends[_stem(word)] & (said | _small(old))
+        for word in (*new.changing, *new.said)
+    ):
         return new.subject == old.subject or not old.subject or new.general
     if new.subject != old.subject and old.subject and not (new.general and old.general):
         return False
@@ -435,7 +512,8 @@ def _denied(denying: Claim, other: Claim) -> bool:
     if not core:
         return denying.said == other.said
     return all(
-        word in other.said or (word in holding and holding[word] & other.said) for word in core - set(denying.numbers)
+        word in other.said or (word in holding and holding[word] & other.said)
+        for word in core - set(denying.numbers)
     )
 
 
@@ -445,7 +523,10 @@ def _excluding(new: Claim, old: Claim) -> bool:
     if new.ranks and old.ranks and not gone and not come:
         return new.order != old.order
     numbers = {*new.numbers, *old.numbers}
-    words_gone, words_come = gone - numbers - _number_stems(old), come - numbers - _number_stems(new)
+    words_gone, words_come = (
+        gone - numbers - _number_stems(old),
+        come - numbers - _number_stems(new),
+    )
     if new.numbers != old.numbers and not words_gone and not words_come:
         return new.verb not in _stems("several") or not new.general or new.verb == "hav"
     if not gone or not come:
@@ -464,9 +545,13 @@ def _excluding(new: Claim, old: Claim) -> bool:
     if _meet("alternatives", gone, come):
         return True
     frame = ({new.verb} | set(new.subject) | (new.said & old.said)) & _stems("one-value")
-    same_frame = bool(frame) and (new.verb == old.verb or bool(set(new.subject) & _stems("one-value")))
+    same_frame = bool(frame) and (
+        new.verb == old.verb or bool(set(new.subject) & _stems("one-value"))
+    )
     both_named = bool(gone & old.names) and bool(come & new.names)
-    return same_frame and (both_named or (len(gone) == len(come) == 1 and bool(new.said & old.said or not new.general)))
+    return same_frame and (
+        both_named or (len(gone) == len(come) == 1 and bool(new.said & old.said or not new.general))
+    )
 
 
 def _number_stems(one: Claim) -> frozenset[str]:

@@ -114,7 +114,9 @@ def asserted(text: str, wanted: Callable[[str], bool] | None = None) -> list[Cla
     read = without_quotations(text[:LONGEST])
     found: list[Clause] = []
     for number, (start, stop) in enumerate(sentence_spans(read)):
-        if (order := _text_order().match(read, start, stop)) is not None and _works_on_a_text(read, order.end(), stop):
+        if (order := _text_order().match(read, start, stop)) is not None and _works_on_a_text(
+            read, order.end(), stop
+        ):
             if _goes_on(read[start:stop]):
                 break
         elif wanted is None or wanted(read[start:stop]):
@@ -123,14 +125,20 @@ def asserted(text: str, wanted: Callable[[str], bool] | None = None) -> list[Cla
 
 
 def _low_words(text: str) -> list[str]:
-    return [low for match in _WORD.finditer(text) if (low := match[0].lower().replace("\u2019", "'").strip(_EDGES))]
+    return [
+        low
+        for match in _WORD.finditer(text)
+        if (low := match[0].lower().replace("\u2019", "'").strip(_EDGES))
+    ]
 
 
 @cache
 def _text_order() -> re.Pattern[str]:
     """An order to work on a text, at the beginning of a sentence."""
     orders = "|".join(sorted(_table("text-orders")))
-    return re.compile(rf"\W*(?:(?:please|can|could|you|would|now)\W+){{0,6}}(?:{orders})\b", re.IGNORECASE)
+    return re.compile(
+        rf"\W*(?:(?:please|can|could|you|would|now)\W+){{0,6}}(?:{orders})\b", re.IGNORECASE
+    )
 
 
 def _works_on_a_text(text: str, start: int, stop: int) -> bool:
@@ -152,7 +160,9 @@ def _of_a_sentence(text: str, start: int, stop: int, number: int) -> list[Clause
         return []
     stop = start + _first_unreal(sentence)
     words = contracted_words(text, start, stop)
-    asked_to_remember = first_of(padded(word.low for word in words[:_SOON]), _openings()) is not None
+    asked_to_remember = (
+        first_of(padded(word.low for word in words[:_SOON]), _openings()) is not None
+    )
     clauses = []
     reported = False
     for piece in _pieces(text, start, stop, words, number):
@@ -176,7 +186,9 @@ def _takes_back(sentence: str, *, asks: bool) -> bool:
     said = " ".join(words)
     if asks and "," in sentence and len(words) <= _LONGEST_TAG:
         inverted = (
-            len(words) > 1 and words[0].removesuffix("n't") in _table("tag-verbs") and words[-1] in _table("tagged")
+            len(words) > 1
+            and words[0].removesuffix("n't") in _table("tag-verbs")
+            and words[-1] in _table("tagged")
         )
         return said in _table("tags") or inverted
     return holds(padded(words), phrases("extraction", "jokes")) and "not" not in words
@@ -189,13 +201,18 @@ _LONGEST_TAG = 3
 def _openings() -> tuple[str, ...]:
     """Phrases that open a sentence, contractions taken apart."""
     contracted = _table("contractions")
-    opened = (" ".join(contracted.get(word, word) for word in phrase.split()) for phrase in _table("opening-phrases"))
+    opened = (
+        " ".join(contracted.get(word, word) for word in phrase.split())
+        for phrase in _table("opening-phrases")
+    )
     return tuple(padded(phrase.split()) for phrase in opened)
 
 
 def _begins_a_question(piece: str) -> bool:
     words = piece.split(None, 2)
-    inverted = len(words) > 1 and words[0] in _table("inverted-verbs") and words[1] in _table("subjects")
+    inverted = (
+        len(words) > 1 and words[0] in _table("inverted-verbs") and words[1] in _table("subjects")
+    )
     return inverted or first_of(piece, phrases("utterance", "questions")) is not None
 
 
@@ -258,12 +275,18 @@ def _pieces(text: str, start: int, stop: int, words: list[Token], number: int) -
     for place, piece in enumerate(pieces):
         goes_on = bool(joined) and not alone[place] and piece.after in _JOINS
         if goes_on and piece.after == ",":
-            follows = place + 1 < len(pieces) and pieces[place + 1].after in _JOINS and not alone[place + 1]
+            follows = (
+                place + 1 < len(pieces)
+                and pieces[place + 1].after in _JOINS
+                and not alone[place + 1]
+            )
             goes_on = follows and len(piece.words) <= _MOST_LISTED
         if goes_on:
             last = joined.pop()
             between = contracted_words(text, last.stop, piece.start)
-            piece = Clause([*last.words, *between, *piece.words], last.start, piece.stop, last.after, number)
+            piece = Clause(
+                [*last.words, *between, *piece.words], last.start, piece.stop, last.after, number
+            )
         joined.append(piece)
     return joined
 
@@ -274,11 +297,18 @@ def _stands_alone(words: list[Token]) -> bool:
     rest = [word.low for word in words[:6] if word.low not in adverbs and word.low not in openers]
     if rest and rest[0] in _table("clause-starts"):
         return True
-    return not rest or rest[0] in _table("subjects") or not _verb_starts().isdisjoint(rest[:2]) or "is" in rest[1:4]
+    return (
+        not rest
+        or rest[0] in _table("subjects")
+        or not _verb_starts().isdisjoint(rest[:2])
+        or "is" in rest[1:4]
+    )
 
 
 @cache
 def _verb_starts() -> frozenset[str]:
     """The first words of verbs, as one says them of oneself and as another says them."""
     verbs = _table("verbs")
-    return frozenset(form.split()[0] for own, (other, *_) in verbs.items() for form in (own, other)) | {"is", "am"}
+    return frozenset(
+        form.split()[0] for own, (other, *_) in verbs.items() for form in (own, other)
+    ) | {"is", "am"}

@@ -14,11 +14,37 @@ from functools import cache, cached_property, lru_cache
 
 from memlab.kernel.english import lexicon, table, vocabulary, words_of
 from memlab.subjects.reading.acts import Sentence, read_sentences
-from memlab.subjects.reading.change import Telling, certain, moves_a_value, noticed, read_values, rules, score
-from memlab.subjects.reading.claims import Claim, Statement, claim, conflicts, of_another, stem, updates
+from memlab.subjects.reading.change import (
+    Telling,
+    certain,
+    moves_a_value,
+    noticed,
+    read_values,
+    rules,
+    score,
+)
+from memlab.subjects.reading.claims import (
+    Claim,
+    Statement,
+    claim,
+    conflicts,
+    of_another,
+    stem,
+    updates,
+)
 from memlab.subjects.reading.slots import SPEAKER, Slot, read_slots
 
-__all__ = ["CERTAINTY", "NOTHING", "Part", "Reading", "Verdict", "by_rules", "compare", "read_text", "repeats"]
+__all__ = [
+    "CERTAINTY",
+    "NOTHING",
+    "Part",
+    "Reading",
+    "Verdict",
+    "by_rules",
+    "compare",
+    "read_text",
+    "repeats",
+]
 
 
 # What a text states, part by part: its sentences without greetings, questions, wishes, quotations and orders.
@@ -41,7 +67,8 @@ _PRESUPPOSED = re.compile(
     r"\b(?:the fact that|remind me that|noticed(?: that)?|now that|remember that)\s+", re.IGNORECASE
 )
 _CUT = re.compile(
-    r",\s(?:so|but|and|which|because)\s|;\s|\s-\s|\s(?:but|because|although|whereas)\s|:\s(?=[A-Z])", re.IGNORECASE
+    r",\s(?:so|but|and|which|because)\s|;\s|\s-\s|\s(?:but|because|although|whereas)\s|:\s(?=[A-Z])",
+    re.IGNORECASE,
 )
 _LABEL = re.compile(r"^\s*(?:Information Update|Update|Note|News):\s+", re.IGNORECASE)
 
@@ -109,7 +136,11 @@ def read_text(text: str) -> Reading:
             said = read[start:stop].strip(" \n\t,;:-*\u2022")
             pieces = [said] if len(said) <= 160 else [piece.strip() for piece in _CUT.split(said)]
             alone = whole and len(pieces) == 1 and one.act != "question"
-            found += [Part(piece, one.person, one.hedged, alone) for piece in pieces if any(map(str.isalnum, piece))]
+            found += [
+                Part(piece, one.person, one.hedged, alone)
+                for piece in pieces
+                if any(map(str.isalnum, piece))
+            ]
             if len(found) >= MOST_PARTS:
                 return Reading(text, tuple(found[:MOST_PARTS]))
     return Reading(text, tuple(found))
@@ -137,7 +168,12 @@ def _is_rule(sentence: str) -> bool:
         return False
     rule = vocabulary("linking", "rule-verbs")
     first = next(
-        (word for word in words if word not in ("always", "never", "do", "not", "don't", "please", "only")), ""
+        (
+            word
+            for word in words
+            if word not in ("always", "never", "do", "not", "don't", "please", "only")
+        ),
+        "",
     )
     return first in rule or words[0] in ("always", "never")
 
@@ -207,7 +243,9 @@ def _with_odds(ruled: Verdict, odds: float | None) -> Verdict:
     likely = certain(odds)
     if likely <= ruled.certainty:
         return ruled
-    return replace(ruled, updates=ruled.updates or not ruled.conflicts, certainty=likely, rule="change")
+    return replace(
+        ruled, updates=ruled.updates or not ruled.conflicts, certainty=likely, rule="change"
+    )
 
 
 def by_rules(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: bool) -> Verdict:
@@ -217,16 +255,27 @@ def by_rules(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: boo
     documents = new.telling is None or old.telling is None
     ours, theirs = new.parts, old.parts
     if not same_speaker:
-        ours, theirs = (tuple(part for part in parts if _of_a_third(part)) for parts in (ours, theirs))
+        ours, theirs = (
+            tuple(part for part in parts if _of_a_third(part)) for parts in (ours, theirs)
+        )
     for later in ours:
         for earlier in theirs:
             found = _compare_parts(later, earlier, short, user_speaks, documents)
             if found is not NOTHING:
                 best = _stronger(best, found)
     if same_speaker and new.telling and old.telling and moves_a_value(new.telling, old.telling):
-        best = _stronger(best, Verdict(updates=True, certainty=CERTAINTY["values, moved"], rule="values, moved"))
+        best = _stronger(
+            best, Verdict(updates=True, certainty=CERTAINTY["values, moved"], rule="values, moved")
+        )
     if not same_speaker and best is not NOTHING:
-        return Verdict(best.updates, best.conflicts, best.denies, best.changes, min(best.certainty, 0.5), best.rule)
+        return Verdict(
+            best.updates,
+            best.conflicts,
+            best.denies,
+            best.changes,
+            min(best.certainty, 0.5),
+            best.rule,
+        )
     return best
 
 
@@ -241,7 +290,11 @@ def repeats(new: Reading, old: Reading, *, same_speaker: bool) -> bool:
 
 def _bag(text: str) -> tuple[str, ...]:
     """The words without articles, in order, so that "the port is 80" repeats "port is 80"."""
-    return tuple(stem(word) for word in words_of(text) if word not in ("a", "an", "the", "is", "are", "that", "please"))
+    return tuple(
+        stem(word)
+        for word in words_of(text)
+        if word not in ("a", "an", "the", "is", "are", "that", "please")
+    )
 
 
 def _of_a_third(part: Part) -> bool:
@@ -265,7 +318,9 @@ def _stronger(one: Verdict, other: Verdict) -> Verdict:
     )
 
 
-def _compare_parts(new: Part, old: Part, short: bool, user_speaks: bool, documents: bool) -> Verdict:
+def _compare_parts(
+    new: Part, old: Part, short: bool, user_speaks: bool, documents: bool
+) -> Verdict:
     one, other = new.statement, old.statement
     shared = bool(one.content & other.content)
     if not short and not shared and not (new.slots and old.slots):
@@ -280,9 +335,13 @@ def _compare_parts(new: Part, old: Part, short: bool, user_speaks: bool, documen
         return NOTHING
     told = rule
     if told is None:
-        told = ("denial" if denies else "words") + (", short" if short and overlap >= _SHARED else "")
+        told = ("denial" if denies else "words") + (
+            ", short" if short and overlap >= _SHARED else ""
+        )
     sure = CERTAINTY[told] * (_HEDGED if new.hedged or old.hedged else 1.0)
-    return Verdict(rule is not None and updated, rule is not None and not updated, denies, changes, sure, told)
+    return Verdict(
+        rule is not None and updated, rule is not None and not updated, denies, changes, sure, told
+    )
 
 
 def _rule(
@@ -324,7 +383,10 @@ _WHERE = re.compile(
 
 def _elsewhere(new: str, old: str) -> bool:
     """Whether both name where they hold, and different things: tabs in Makefiles, spaces in Python."""
-    ours, theirs = ({stem(match["where"].lower().split()[0]) for match in _WHERE.finditer(text)} for text in (new, old))
+    ours, theirs = (
+        {stem(match["where"].lower().split()[0]) for match in _WHERE.finditer(text)}
+        for text in (new, old)
+    )
     if not ours or not theirs or ours & theirs:
         return False
     one, other = (frozenset(map(stem, words_of(text))) for text in (new, old))
@@ -363,7 +425,8 @@ _LITTLE = frozenset(
     )
 )
 _CHANGED = re.compile(
-    r"\b(?:now|moved|switched|no longer|instead|changed|relocated|rescheduled|migrated)\b", re.IGNORECASE
+    r"\b(?:now|moved|switched|no longer|instead|changed|relocated|rescheduled|migrated)\b",
+    re.IGNORECASE,
 )
 
 
@@ -406,7 +469,11 @@ def _by_slot(new: Part, old: Part, short: bool, user_speaks: bool) -> tuple[str,
 
 def _differ(new: Slot, old: Slot, user_speaks: bool) -> bool:
     if new.name.startswith("instead:"):
-        return _names(new.name[8:], old.value) and old.name.split(":")[0] in ("tool", "class", "version")
+        return _names(new.name[8:], old.value) and old.name.split(":")[0] in (
+            "tool",
+            "class",
+            "version",
+        )
     if new.name != old.name or _owner(new.holder, user_speaks) != _owner(old.holder, user_speaks):
         return False
     if new.value == old.value:
@@ -416,7 +483,10 @@ def _differ(new: Slot, old: Slot, user_speaks: bool) -> bool:
     if new.value.startswith("not ") or old.value.startswith("not "):
         return new.value.removeprefix("not ") == old.value.removeprefix("not ")
     # "Rome" and "Rome, Italy", "senior engineer" and "engineer": one is said more closely
-    return not (set(new.value.split()) <= set(old.value.split()) or set(old.value.split()) <= set(new.value.split()))
+    return not (
+        set(new.value.split()) <= set(old.value.split())
+        or set(old.value.split()) <= set(new.value.split())
+    )
 
 
 def _owner(holder: str, user_speaks: bool) -> str:
@@ -470,12 +540,16 @@ def _by_values(new: Part, old: Part, short: bool) -> tuple[str, bool] | None:
     return None
 
 
-def _comparable(kind: str, others: dict[str, frozenset[str]], content: frozenset[str]) -> list[frozenset[str]]:
+def _comparable(
+    kind: str, others: dict[str, frozenset[str]], content: frozenset[str]
+) -> list[frozenset[str]]:
     """The values of the other text of the same kind; a bare number meets what the new text names."""
     found = [others[kind]] if kind in others and kind != "count:" else []
     if kind == "count:":
         found += [
-            values for name, values in others.items() if name.startswith("count:") and name[6:] in content and name[6:]
+            values
+            for name, values in others.items()
+            if name.startswith("count:") and name[6:] in content and name[6:]
         ]
         found += [others["count:"]] if "count:" in others else []
     elif kind.startswith("count:") and "count:" in others and not found:

@@ -27,7 +27,9 @@ _NO_NAME = re.compile(
 """Code, adjectives such as "UK-based", pairs such as "TV/film", headings, single letters, courses, slips, cells of a
 sheet."""
 
-_CODE = re.compile(r".*(?:[;{}][ \t]*|=>.*|,[ \t]*\\)|[ \t]*(?://|/\*|import |using |package |@|</?\w).*")
+_CODE = re.compile(
+    r".*(?:[;{}][ \t]*|=>.*|,[ \t]*\\)|[ \t]*(?://|/\*|import |using |package |@|</?\w).*"
+)
 """A line of a program outside of marks for code."""
 
 _TITLED = 0.6
@@ -44,12 +46,18 @@ _ITEM = re.compile(r"[ \t]*(?:[-*+\u2022\u2013]|\(?\d{1,3}[.)]|[A-Za-z][.)])[ \t
 _LABEL = re.compile(
     r"[ \t]*(?:\*\*|__)[^\n]{1,80}?(?:\*\*|__)[ \t]*:?|[ \t]*(?:[^\s:.!?]+[ \t]+){0,5}[^\s:.!?]+:(?=\s|$)"
 )
-_HEADING = re.compile(r"[ \t]*(?:#{1,6}[ \t].*|(?:\*\*|__)[^*_]+(?:\*\*|__)[ \t]*:?|\|.*|[^.!?]{1,80}:)[ \t]*")
+_HEADING = re.compile(
+    r"[ \t]*(?:#{1,6}[ \t].*|(?:\*\*|__)[^*_]+(?:\*\*|__)[ \t]*:?|\|.*|[^.!?]{1,80}:)[ \t]*"
+)
 _MARKED = re.compile(r"(\*\*|__)[^*_\n]{1,80}\1")
 _LEADING = re.compile(r"[ \t]*[^\W\d_][\w'\u2019-]*(?:[ \t]+[A-Z][\w'\u2019-]*)*")
-_AFTER_STOP = re.compile(r"(?:[.!?:]|\u2026)[\"'\u2019\u201d)\]*_]*[ \t\n]+[\"'\u2018\u201c(\[*_]*$")
+_AFTER_STOP = re.compile(
+    r"(?:[.!?:]|\u2026)[\"'\u2019\u201d)\]*_]*[ \t\n]+[\"'\u2018\u201c(\[*_]*$"
+)
 _SHORT_ITEM = 8
-_OF_PERSONS = frozenset(["was", "said", "told", "went", "came", "moved", "wants", "loves", "thinks", "will"])
+_OF_PERSONS = frozenset(
+    ["was", "said", "told", "went", "came", "moved", "wants", "loves", "thinks", "will"]
+)
 
 
 def _prose(text: str) -> str:
@@ -84,10 +92,14 @@ def _is_title(line: str) -> bool:
     words = line.split()
     if not line.strip()[:1].isupper() or line.rstrip().endswith((".", "!", ",", ";")):
         return False
-    if not vocabulary("acts", "first-person", "third-person").isdisjoint(word.lower() for word in words):
+    if not vocabulary("acts", "first-person", "third-person").isdisjoint(
+        word.lower() for word in words
+    ):
         return False  # what somebody says: "I just met John Mayer at BYU"
     long = [word for word in words[1:] if len(word) > _SHORT_WORD and word[0].isalpha()]
-    return len(long) >= _TITLE_WORDS and sum(word[0].isupper() for word in long) >= _TITLED * len(long)
+    return len(long) >= _TITLE_WORDS and sum(word[0].isupper() for word in long) >= _TITLED * len(
+        long
+    )
 
 
 _SHORT_WORD = 3
@@ -139,9 +151,15 @@ def proper_names(text: str) -> list[str]:
 def _runs(text: str, start: int, stop: int) -> Iterator[tuple[str, bool, bool]]:
     """Each run of capitalised words: the name, whether it begins the sentence, and whether it is one even so."""
     words = contracted_words(text, start, stop)
-    no_names = vocabulary("extraction", "no-names") | vocabulary("acts", "openers", "first-person", "second-person")
+    no_names = vocabulary("extraction", "no-names") | vocabulary(
+        "acts", "openers", "first-person", "second-person"
+    )
     contracted = table("extraction", "contractions")
-    words = [word for word in words if text[word.start : word.stop].lower().replace("\u2019", "'") not in contracted]
+    words = [
+        word
+        for word in words
+        if text[word.start : word.stop].lower().replace("\u2019", "'") not in contracted
+    ]
     if len(words) > 1 and all(_is_capital(text, word) for word in words):
         return  # a heading
     place = 0
@@ -151,7 +169,9 @@ def _runs(text: str, start: int, stop: int) -> Iterator[tuple[str, bool, bool]]:
             continue
         last = _end_of_run(text, words, place, no_names)
         first = place
-        while first < last - 1 and (_opens_anywhere(words[first]) or (first == 0 and _only_begins(words[first]))):
+        while first < last - 1 and (
+            _opens_anywhere(words[first]) or (first == 0 and _only_begins(words[first]))
+        ):
             first += 1  # "Remember Jon", "Learning German", "In Rome", "Dear Anna", "Googled Jon"
         while first < last - 1 and not _is_capital(text, words[first]):
             first += 1
@@ -165,8 +185,13 @@ def _runs(text: str, start: int, stop: int) -> Iterator[tuple[str, bool, bool]]:
         for ending in ("'s", "\u2019s"):
             name = name.removesuffix(ending)
         place = first
-        begins = place == 0 or _AFTER_STOP.search(text[words[place - 1].start : words[place].start]) is not None
-        begins = begins and (place == 0 or words[place - 1].low not in vocabulary("extraction", "titles"))
+        begins = (
+            place == 0
+            or _AFTER_STOP.search(text[words[place - 1].start : words[place].start]) is not None
+        )
+        begins = begins and (
+            place == 0 or words[place - 1].low not in vocabulary("extraction", "titles")
+        )
         titled = _bare(words[place]) in _titles()
         if _CUT_INITIALS.fullmatch(name):
             name += "."
@@ -174,7 +199,11 @@ def _runs(text: str, start: int, stop: int) -> Iterator[tuple[str, bool, bool]]:
             place = last
             continue
         if len(name) > 1 and not (titled and last == place + 1) and _NO_NAME.search(name) is None:
-            yield name, begins, last > place + 1 or (_acts(words, last) and not name.endswith(_ENDINGS))
+            yield (
+                name,
+                begins,
+                last > place + 1 or (_acts(words, last) and not name.endswith(_ENDINGS)),
+            )
         place = last
 
 
@@ -184,7 +213,9 @@ def _end_of_run(text: str, words: list[Token], place: int, no_names: frozenset[s
     most = place + _MOST_WORDS
     while last < len(words) and last < most:
         if _joins(text, words[last - 1], words[last]):
-            if _bare(words[last]) in no_names and (place == 0 or _bare(words[last]) not in _numbers()):
+            if _bare(words[last]) in no_names and (
+                place == 0 or _bare(words[last]) not in _numbers()
+            ):
                 break
             last += 1
             continue
@@ -202,7 +233,17 @@ def _joining_length(text: str, words: list[Token], at: int) -> int:
     """How many small words join a capitalised word to the next: "of", "of the", "to the" before an ordinary word."""
     lows = [word.low for word in words[at : at + 2]]
     size = (
-        2 if lows in (["of", "the"], ["to", "the"], ["in", "the"], ["and", "the"], ["at", "the"], ["on", "the"]) else 1
+        2
+        if lows
+        in (
+            ["of", "the"],
+            ["to", "the"],
+            ["in", "the"],
+            ["and", "the"],
+            ["at", "the"],
+            ["on", "the"],
+        )
+        else 1
     )
     if (
         at + size >= len(words)
@@ -212,7 +253,11 @@ def _joining_length(text: str, words: list[Token], at: int) -> int:
         return 0
     between = text[words[at - 1].stop : words[at + size].start]
     before, after = words[at - 1], words[at + size]
-    if not _is_capital(text, after) or _MARKS.search(between) or text[after.start : after.stop].isupper():
+    if (
+        not _is_capital(text, after)
+        or _MARKS.search(between)
+        or text[after.start : after.stop].isupper()
+    ):
         return 0
     if (size == 2 and _is_capital(text, words[at + 1])) or after.low in _SEASONS:
         return 0  # "Peter Pan and The Little Mermaid", "BYU in the Fall"
@@ -220,7 +265,9 @@ def _joining_length(text: str, words: list[Token], at: int) -> int:
         return size
     plain = is_plain_word(_bare(after)) or (lows[0] == "and" and after.low.endswith("s"))
     both = plain and (lows[0] in ("to", "on") or is_plain_word(_bare(before)))
-    return size if both else 0  # "Pride and Prejudice", "Back to the Future"; not "Mozart and Beethoven"
+    return (
+        size if both else 0
+    )  # "Pride and Prejudice", "Back to the Future"; not "Mozart and Beethoven"
 
 
 _MARKS = re.compile(r"[^\w\s'\u2019]|\n")
@@ -232,8 +279,12 @@ def _opens_anywhere(word: Token) -> bool:
     """Whether a capitalised word before a name is no part of it: "Dear", "Googled"."""
     if word.low in vocabulary("extraction", "past-tenses"):
         return True
-    regular = word.low.endswith("ed") and len(word.low) > _FEWEST_OF_A_PAST and is_plain_word(word.low)
-    return word.low in vocabulary("names", "addressing") or (regular and word.low not in _KEPT_PASTS)
+    regular = (
+        word.low.endswith("ed") and len(word.low) > _FEWEST_OF_A_PAST and is_plain_word(word.low)
+    )
+    return word.low in vocabulary("names", "addressing") or (
+        regular and word.low not in _KEPT_PASTS
+    )
 
 
 _FEWEST_OF_A_PAST = 5
@@ -247,7 +298,21 @@ def _titles() -> frozenset[str]:
 
 def _numbers() -> frozenset[str]:
     return frozenset(
-        ("one", "two", "three", "first", "second", "last", "day", "time", "way", "art", "love", "life", "music")
+        (
+            "one",
+            "two",
+            "three",
+            "first",
+            "second",
+            "last",
+            "day",
+            "time",
+            "way",
+            "art",
+            "love",
+            "life",
+            "music",
+        )
     )
 
 
@@ -272,7 +337,9 @@ def _joins(text: str, before: Token, word: Token) -> bool:
     title = before.low in _titles()
     initials = _INITIALS.fullmatch(text[before.start : before.stop].lower()) is not None
     ends = ends or (text[before.start : before.stop].endswith(".") and not title and not initials)
-    return not between.strip() and word.start > before.start and _is_capital(text, word) and not ends
+    return (
+        not between.strip() and word.start > before.start and _is_capital(text, word) and not ends
+    )
 
 
 def _is_common(text: str, name: str, words: list[Token], after: int) -> bool:
@@ -286,14 +353,23 @@ def _is_common(text: str, name: str, words: list[Token], after: int) -> bool:
         return len(shouted) == len(parts) and (long or any(map(is_plain_word, parts)))
     if "/" in parts[0] and all(map(is_plain_word, parts[0].split("/"))):
         return True
-    if name.isupper() and name.isalpha() and len(name) < _SHORTEST_CRY and not _is_short_name(name, words, after):
+    if (
+        name.isupper()
+        and name.isalpha()
+        and len(name) < _SHORTEST_CRY
+        and not _is_short_name(name, words, after)
+    ):
         return True
     if parts[0].removesuffix("s") in vocabulary("names", "acronyms") or _is_shouted(name):
         return True
     if is_plain_word(parts[0]) or _names_science(parts[0]):
         return True
-    follows = after < len(words) and not _is_capital(text, words[after]) and words[after].low.isalpha()
-    describes = parts[-1] in vocabulary("names", "demonyms") and follows and not _is_third(words[after].low)
+    follows = (
+        after < len(words) and not _is_capital(text, words[after]) and words[after].low.isalpha()
+    )
+    describes = (
+        parts[-1] in vocabulary("names", "demonyms") and follows and not _is_third(words[after].low)
+    )
     return describes and words[after].low not in vocabulary("extraction", "no-nouns")
 
 
@@ -317,12 +393,20 @@ def _is_field(parts: list[str]) -> bool:
 
 
 def _is_ordinary(word: str) -> bool:
-    return is_plain_word(word) or _names_science(word) or word in ("and", "of", "&", *vocabulary("names", "common"))
+    return (
+        is_plain_word(word)
+        or _names_science(word)
+        or word in ("and", "of", "&", *vocabulary("names", "common"))
+    )
 
 
 def _names_science(word: str) -> bool:
     """Whether a word names a field of knowledge or a process: "meiosis", "linguistics", "biochemistry"."""
-    return len(word) > _SHORTEST_SCIENCE and word.endswith(_SCIENCES) and word not in ("olympics", "paralympics")
+    return (
+        len(word) > _SHORTEST_SCIENCE
+        and word.endswith(_SCIENCES)
+        and word not in ("olympics", "paralympics")
+    )
 
 
 _SCIENCES = (
@@ -347,7 +431,9 @@ def _is_shouted(name: str) -> bool:
     low = name.lower()
     if not name.isupper() or len(name) < _SHORTEST_SHOUTED:
         return False
-    plain = low.endswith(_ENDINGS) or low in vocabulary("extraction", "contentless", "no-nouns", "discourse-nouns")
+    plain = low.endswith(_ENDINGS) or low in vocabulary(
+        "extraction", "contentless", "no-nouns", "discourse-nouns"
+    )
     return plain or is_plain_word(low) or (len(low) > _LONGEST_ACRONYM and name.isalpha())
 
 

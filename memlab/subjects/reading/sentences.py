@@ -78,7 +78,9 @@ def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
         if end[0] == ".":
             before = text[max(start, end.start() - _LOOK_BACK) : end.start()].rsplit(None, 1)
             word = before[-1].lower() if before else ""
-            if word in table("extraction", "abbreviations") or (len(word) == 1 and word.isalpha() and word != "i"):
+            if word in table("extraction", "abbreviations") or (
+                len(word) == 1 and word.isalpha() and word != "i"
+            ):
                 continue
         if end.end() > start:
             yield start, end.end()
@@ -110,7 +112,9 @@ def clauses(text: str) -> list[str]:
 
 @cache
 def _clause() -> re.Pattern[str]:
-    return re.compile(rf"[,;:()\n\u2014]|[.!?](?:\s|$)|\b(?:{'|'.join(lexicon()['text']['conjunctions'])})\b")
+    return re.compile(
+        rf"[,;:()\n\u2014]|[.!?](?:\s|$)|\b(?:{'|'.join(lexicon()['text']['conjunctions'])})\b"
+    )
 
 
 # What of a message its speaker did not say: code, quotations, error output. It is left out before anything is read.
@@ -208,7 +212,9 @@ def _blanked(text: str, places: list[tuple[int, int]]) -> Iterator[str]:
 BYTES_A_TOKEN = 4
 """Of UTF-8: tokenisers of language models take 3.5 to 4.5 of English, and 3 a sign of Chinese."""
 
-_END_OF_SENTENCE_OR_LINE = re.compile(r"(?<=[.!?\u2026])[\"')\]\u201d\u2019]*\s+|(?<=[\u3002\uff01\uff1f])|\s*\n\s*")
+_END_OF_SENTENCE_OR_LINE = re.compile(
+    r"(?<=[.!?\u2026])[\"')\]\u201d\u2019]*\s+|(?<=[\u3002\uff01\uff1f])|\s*\n\s*"
+)
 
 
 def count_tokens(text: str) -> int:
@@ -222,7 +228,11 @@ def sentences_and_lines(text: str) -> list[str]:
     >>> sentences_and_lines("It rained. We stayed in!  ---\\nThe end")
     ['It rained.', 'We stayed in!', 'The end']
     """
-    return [one for part in _END_OF_SENTENCE_OR_LINE.split(text) if any(map(str.isalnum, one := part.strip()))]
+    return [
+        one
+        for part in _END_OF_SENTENCE_OR_LINE.split(text)
+        if any(map(str.isalnum, one := part.strip()))
+    ]
 
 
 def shorten(text: str, budget: int) -> str:
@@ -246,7 +256,16 @@ def shorten(text: str, budget: int) -> str:
 # often called after ("otter", "orbit").
 
 
-_SUFFIXES = (("ies", "y"), ("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e"), ("es", ""), ("s", ""), ("ly", ""))
+_SUFFIXES = (
+    ("ies", "y"),
+    ("ing", ""),
+    ("ing", "e"),
+    ("ed", ""),
+    ("ed", "e"),
+    ("es", ""),
+    ("s", ""),
+    ("ly", ""),
+)
 _SHORTEST_STEM = 3
 _DRAWN_OUT = re.compile(r"([a-z])\1\1|^(?:([a-z])\2){3,}$")
 """A letter three times in a row, or each letter twice: "dunnnn", "bbaadddd"."""
@@ -282,4 +301,6 @@ def is_plain_word(word: str) -> bool:
 
 @cache
 def _plain_words() -> frozenset[str]:
-    return frozenset((Path(__file__).parent / "plain_words.txt").read_text(encoding="utf-8").split())
+    return frozenset(
+        (Path(__file__).parent / "plain_words.txt").read_text(encoding="utf-8").split()
+    )

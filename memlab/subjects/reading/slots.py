@@ -48,9 +48,13 @@ _PLACE = r"(?P<value>(?:the |a |an )?(?-i:[A-Z])[\w'-]+(?:[ ,]+(?-i:[A-Z])[\w'-]
 
 @cache
 def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    jobs = "|".join(sorted(map(re.escape, vocabulary("linking", "occupations")), key=len, reverse=True))
+    jobs = "|".join(
+        sorted(map(re.escape, vocabulary("linking", "occupations")), key=len, reverse=True)
+    )
     diets = "|".join(map(re.escape, table("linking", "diets")))
-    bonds = "|".join(sorted(map(re.escape, table("linking", "relationship")), key=len, reverse=True))
+    bonds = "|".join(
+        sorted(map(re.escape, table("linking", "relationship")), key=len, reverse=True)
+    )
     states = "|".join(sorted(map(re.escape, _opposites()), key=len, reverse=True))
     frames = [
         (
@@ -61,7 +65,10 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
             "residence",
             rf"{_SUBJECT}{_ADVERB} ?(?:lives?|living|lived) (?:in|with|on) (?P<value>(?:a|an|the|my|her|his|their) [\w ]{{3,24}})",
         ),
-        ("employer", rf"{_SUBJECT}{_ADVERB} ?(?:works?|working|employed|worked) (?:at|for|by) {_PLACE}"),
+        (
+            "employer",
+            rf"{_SUBJECT}{_ADVERB} ?(?:works?|working|employed|worked) (?:at|for|by) {_PLACE}",
+        ),
         (
             "employer",
             rf"{_SUBJECT}{_ADVERB} ?(?:joined|hired by|started (?:working )?(?:a new job )?at|left|quit) {_PLACE}",
@@ -200,10 +207,14 @@ def _of_classes(text: str) -> list[Slot]:
         words = match["value"].lower().rstrip(".,;").split()
         for value in (" ".join(words), words[0] if words else ""):
             kind = _class_of(value)
-            if kind is not None and not _FUTURE.search(text[max(0, match.start() - 40) : match.end()]):
+            if kind is not None and not _FUTURE.search(
+                text[max(0, match.start() - 40) : match.end()]
+            ):
                 cue = bool(_NOW.search(text) or _CAME.search(text))
                 denied = bool(_NOT.search(text[max(0, match.start() - 12) : match.start() + 4]))
-                found.append(Slot("", f"class:{kind}", f"not {value}" if denied else value, cue, False))
+                found.append(
+                    Slot("", f"class:{kind}", f"not {value}" if denied else value, cue, False)
+                )
                 break
     return found
 
@@ -242,7 +253,9 @@ def _slots_of(name: str, match: re.Match[str], text: str) -> list[Slot]:
     if name in ("tool", "version", "port", "favourite", "status"):
         of = _head(groups.get("of") or "", name)
         if name == "tool" and (
-            not of or of in vocabulary("linking", "no-purpose") or value in vocabulary("linking", "no-tool")
+            not of
+            or of in vocabulary("linking", "no-purpose")
+            or value in vocabulary("linking", "no-tool")
         ):
             return []
         if name == "version" and (of in vocabulary("linking", "no-version") or len(text) > 120):
@@ -255,7 +268,15 @@ def _slots_of(name: str, match: re.Match[str], text: str) -> list[Slot]:
             if opposite is None or of in vocabulary("linking", "no-status"):
                 return []
             key = f"status:{of}:{opposite}"
-        return [Slot(holder if name == "favourite" else "", key, f"not {value}" if denied else value, cue, past)]
+        return [
+            Slot(
+                holder if name == "favourite" else "",
+                key,
+                f"not {value}" if denied else value,
+                cue,
+                past,
+            )
+        ]
     if holder == "":
         return []
     if name == "job" and _is_plain_mention(own):
@@ -280,7 +301,11 @@ def _is_plain_mention(own: str) -> bool:
 
 def _changed(groups: dict[str, str | None], value: str) -> list[Slot]:
     of = _head(groups.get("of") or groups.get("of2") or "", "tool")
-    found = [Slot("", f"tool:{of}", value, True, False)] if of and of not in vocabulary("linking", "no-purpose") else []
+    found = (
+        [Slot("", f"tool:{of}", value, True, False)]
+        if of and of not in vocabulary("linking", "no-purpose")
+        else []
+    )
     left = _bare(groups.get("from") or "")
     if left:
         found.append(Slot("", f"instead:{left}", value, True, False))
@@ -302,11 +327,19 @@ def _class_of(value: str) -> str | None:
 def _holder(who: str | None, before: str) -> str:
     """The holder as one word: the speaker, the user, a name, a relative of the speaker."""
     if who is None:
-        found = re.search(r"\b(my|our|the user's|user's|his|her|([A-Z][\w-]+)'s)\s*(?:\w+\s)?$", before)
+        found = re.search(
+            r"\b(my|our|the user's|user's|his|her|([A-Z][\w-]+)'s)\s*(?:\w+\s)?$", before
+        )
         if found is None:
             return SPEAKER
         owner = found[1].lower()
-        return SPEAKER if owner in ("my", "our") else "user" if "user" in owner else (found[2] or owner).lower()
+        return (
+            SPEAKER
+            if owner in ("my", "our")
+            else "user"
+            if "user" in owner
+            else (found[2] or owner).lower()
+        )
     low = who.lower().strip()
     if low in ("i", "we"):
         return SPEAKER

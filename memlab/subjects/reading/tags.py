@@ -61,7 +61,9 @@ def tags_of(text: str, files: Sequence[str], entities: Sequence[str | None] = ()
     """
     found = [tag for path in files for tag in _of_a_path(path)]
     names = [*entities, *proper_names(text)]
-    found += [tag for name in names if name is not None and (tag := _tag(name)) and tag not in _NOBODY]
+    found += [
+        tag for name in names if name is not None and (tag := _tag(name)) and tag not in _NOBODY
+    ]
     topics, told = _topics(), Counter(words_of(text[:_READ]))
     of_topics = [(-told[word], topics[word]) for word in told if word in topics]
     found += [topic for _, topic in sorted(of_topics, key=lambda pair: pair[0])]
@@ -98,11 +100,15 @@ def summary_of(text: str) -> str:
 
 def _of_a_path(path: str) -> list[str]:
     """The language of a file by its ending, and the innermost folder that says something."""
-    *folders, name = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")] or [""]
+    *folders, name = [
+        part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")
+    ] or [""]
     ending = name.rpartition(".")[2].lower() if "." in name else ""
     found = [lexicon()["tags"]["extensions"].get(ending)]
     plain = vocabulary("tags", "plain-folders")
-    telling = [tag for folder in folders if (tag := _tag(folder)) and tag not in plain and ":" not in tag]
+    telling = [
+        tag for folder in folders if (tag := _tag(folder)) and tag not in plain and ":" not in tag
+    ]
     return [tag for tag in (*found, *telling[-1:]) if tag]
 
 
@@ -158,12 +164,20 @@ def emotional_weight(text: str) -> float | None:
 def _factor(before: str) -> float:
     if any(before.endswith(phrase) for phrase in phrases("feelings", "weaker")):
         return _WEAKER
-    return _STRONGER if any(before.endswith(phrase) for phrase in phrases("feelings", "stronger")) else 1.0
+    return (
+        _STRONGER
+        if any(before.endswith(phrase) for phrase in phrases("feelings", "stronger"))
+        else 1.0
+    )
 
 
 @cache
 def _weights() -> dict[str, float]:
-    return {word: float(weight) for weight, words in lexicon()["feelings"]["weights"].items() for word in words}
+    return {
+        word: float(weight)
+        for weight, words in lexicon()["feelings"]["weights"].items()
+        for word in words
+    }
 
 
 # -- code bases -------------------------------------------------------------------------------------------------------
@@ -190,7 +204,11 @@ def code_words(name: str) -> frozenset[str]:
 
 @cache
 def _abbreviations() -> dict[str, str]:
-    return {long: short for short, longer in _code_base_tables()["abbreviations"].items() for long in longer.split()}
+    return {
+        long: short
+        for short, longer in _code_base_tables()["abbreviations"].items()
+        for long in longer.split()
+    }
 
 
 def stem_code_word(word: str) -> str:
@@ -251,7 +269,9 @@ def file_subject(name: str) -> str:
 
 @cache
 def _languages() -> dict[str, str]:
-    return {end: name for name, ends in _code_base_tables()["languages"].items() for end in ends.split()}
+    return {
+        end: name for name, ends in _code_base_tables()["languages"].items() for end in ends.split()
+    }
 
 
 def file_language(path: str) -> str | None:

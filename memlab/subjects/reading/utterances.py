@@ -17,7 +17,15 @@ from functools import partial
 from memlab.kernel.english import first_of, holds, padded, phrases, vocabulary, words_of
 from memlab.subjects.reading.sentences import code_lines, sentences
 
-__all__ = ["DETECTORS", "Utterance", "corrects", "kind_of", "provenance_of", "tells_event", "utterance"]
+__all__ = [
+    "DETECTORS",
+    "Utterance",
+    "corrects",
+    "kind_of",
+    "provenance_of",
+    "tells_event",
+    "utterance",
+]
 
 
 _phrases, _words = partial(phrases, "utterance"), partial(vocabulary, "utterance")
@@ -48,7 +56,12 @@ _KINDS = {
     "tells-goal": "goal",
     "tells-event": "event",
 }
-_PROVENANCES = {"user": "user-stated", "assistant": "inferred", "system": "observed", "tool": "observed"}
+_PROVENANCES = {
+    "user": "user-stated",
+    "assistant": "inferred",
+    "system": "observed",
+    "tool": "observed",
+}
 
 
 @dataclass(frozen=True)
@@ -82,7 +95,9 @@ def utterance(text: str, role: str = "user", *, asked: bool = False) -> Utteranc
     parts = [(sentence, padded(words_of(sentence))) for sentence in sentences(text)]
     parts = [(sentence, low) for sentence, low in parts if low.strip()]
     stated = [low for sentence, low in parts if not _asks(sentence, low)]
-    stated += [low for sentence, low in parts if _asks(sentence, low) for low in _stated_before(sentence)]
+    stated += [
+        low for sentence, low in parts if _asks(sentence, low) for low in _stated_before(sentence)
+    ]
     of_user = stated if role == "user" else [low for low in stated if not _in_first_person(low)]
     fired = {
         "tells-identity": any(map(_tells_identity, of_user)),
@@ -140,12 +155,17 @@ def _tells_identity(low: str) -> bool:
 
 
 def _tells_preference(low: str) -> bool:
-    return holds(low, _phrases("preference")) or first_of(low, _phrases("preference-openings")) is not None
+    return (
+        holds(low, _phrases("preference"))
+        or first_of(low, _phrases("preference-openings")) is not None
+    )
 
 
 def tells_event(low: str) -> bool:
     """Whether a sentence, padded, tells of what happened to its speaker."""
-    return holds(low, _phrases("events")) or (holds(low, _phrases("times")) and holds(low, _phrases("speakers")))
+    return holds(low, _phrases("events")) or (
+        holds(low, _phrases("times")) and holds(low, _phrases("speakers"))
+    )
 
 
 def corrects(low: str, *, asked: bool = False) -> bool:
@@ -154,7 +174,10 @@ def corrects(low: str, *, asked: bool = False) -> bool:
     A "no" that answers a question puts nothing right, and neither does one that goes on to tell of what somebody has
     or is not ("No, I don't have pets").
     """
-    if holds(low, _phrases("correction")) or first_of(low, _phrases("correction-openings")) is not None:
+    if (
+        holds(low, _phrases("correction"))
+        or first_of(low, _phrases("correction-openings")) is not None
+    ):
         return True
     if asked or not low.startswith(" no ") or len(low) <= 4:
         return False

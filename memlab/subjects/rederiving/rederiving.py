@@ -63,7 +63,9 @@ class Wording:
     def gone(self) -> frozenset[str]:
         """Words with a meaning of their own that the old text has and the new text lacks, in lower case."""
         left = {word.low for word in self._new}
-        return frozenset(word.low for word in self._old if word.low not in left and word.low not in _PLAIN)
+        return frozenset(
+            word.low for word in self._old if word.low not in left and word.low not in _PLAIN
+        )
 
     @cached_property
     def same_words(self) -> bool:
@@ -101,7 +103,9 @@ class Wording:
         if not self.gone or max(len(old), len(new)) > _LONGEST:
             return []
         found: dict[tuple[str, ...], str] = {}
-        aligned = SequenceMatcher(None, [word.low for word in old], [word.low for word in new], autojunk=False)
+        aligned = SequenceMatcher(
+            None, [word.low for word in old], [word.low for word in new], autojunk=False
+        )
         for what, start, stop, first, last in aligned.get_opcodes():
             if what != "replace" or max(stop - start, last - first) > _PHRASE:
                 continue
@@ -120,7 +124,9 @@ class Wording:
         fresh = after - before
         return fresh.pop() if len(fresh) == 1 and before - after == {path} else None
 
-    def _correct(self, found: dict[tuple[str, ...], str], old: list[_Word], new: list[_Word]) -> None:
+    def _correct(
+        self, found: dict[tuple[str, ...], str], old: list[_Word], new: list[_Word]
+    ) -> None:
         phrase = tuple(word.low for word in old)
         if self.gone.intersection(phrase):
             found.setdefault(phrase, self.new[new[0].start : new[-1].stop])
@@ -135,7 +141,9 @@ class Wording:
 
 
 def _words(text: str) -> list[_Word]:
-    return [_Word(_low(found.group()), found.start(), found.end()) for found in _TOKEN.finditer(text)]
+    return [
+        _Word(_low(found.group()), found.start(), found.end()) for found in _TOKEN.finditer(text)
+    ]
 
 
 def _low(word: str) -> str:
@@ -174,7 +182,9 @@ class Fact(Protocol):
     def entity(self) -> bool: ...
 
 
-def rederive(before: Mapping[str, Any], old: str, new: str, given: Mapping[str, Any], pack: Pack) -> Rederived:
+def rederive(
+    before: Mapping[str, Any], old: str, new: str, given: Mapping[str, Any], pack: Pack
+) -> Rederived:
     """Return what the fields of a memory become when its text changes from ``old`` to ``new``.
 
     Parameters
@@ -202,7 +212,12 @@ def rederive(before: Mapping[str, Any], old: str, new: str, given: Mapping[str, 
         if name not in given and _value(value) != _value(before.get(name))
     }
     columns |= {name: None for name in work.removed if before.get(name) is not None}
-    return Rederived(columns, tuple(dict.fromkeys(work.rebuilt)), tuple(dict.fromkeys(work.dropped)), tuple(work.notes))
+    return Rederived(
+        columns,
+        tuple(dict.fromkeys(work.rebuilt)),
+        tuple(dict.fromkeys(work.dropped)),
+        tuple(work.notes),
+    )
 
 
 def retold(before: Mapping[str, Any], given: Mapping[str, Any], text: str) -> str | None:
@@ -215,7 +230,9 @@ def retold(before: Mapping[str, Any], given: Mapping[str, Any], text: str) -> st
     was, now = _values(before), _values(after)
     if was is None or now is None or was == now:
         return None
-    called = next((form for form in _forms(was[0]) if text == fact_text(form, was[1], was[2])), None)
+    called = next(
+        (form for form in _forms(was[0]) if text == fact_text(form, was[1], was[2])), None
+    )
     if called is None:
         return None
     subject = called if now[0] == was[0] else now[0]
@@ -266,19 +283,31 @@ def _fact(work: _Work, before: Mapping[str, Any]) -> None:
         _replace(work, column, value, same_form)
     elif stated is not None:
         _restate(work, stated, was, column)
-    elif words.same_words or (words.named(value) and not _denies_anew(words) and _about(words, subject)):
+    elif words.same_words or (
+        words.named(value) and not _denies_anew(words) and _about(words, subject)
+    ):
         return
     else:
         for name in FACT:
             if before.get(name) is not None:
-                work.drop(name, f"{name}: {_shown(before[name])} dropped, because the new text does not state it.")
+                work.drop(
+                    name,
+                    f"{name}: {_shown(before[name])} dropped, because the new text does not state it.",
+                )
 
 
 def _exclusive(work: _Work, before: Mapping[str, Any]) -> None:
     """Let a value that is given take the place of the object, and the other way round."""
     for one, other in (("value", "object"), ("object", "value")):
-        if work.after.get(one) is not None and one in work.given and other not in work.given and before.get(other):
-            work.drop(other, f"{other}: {_shown(before[other])} dropped, because the edit gives a {one}.")
+        if (
+            work.after.get(one) is not None
+            and one in work.given
+            and other not in work.given
+            and before.get(other)
+        ):
+            work.drop(
+                other, f"{other}: {_shown(before[other])} dropped, because the edit gives a {one}."
+            )
 
 
 def _replace(work: _Work, column: str, value: str, other: str) -> None:
@@ -290,7 +319,9 @@ def _restate(work: _Work, fact: Fact, was: tuple[str, str, str], column: str) ->
     subject, predicate, value = was
     if fact.subject.casefold() != subject.casefold():
         work.rebuild("subject", fact.subject)
-    same = predicate_of(fact.predicate) == predicate.partition(":")[0] or fact.predicate == predicate
+    same = (
+        predicate_of(fact.predicate) == predicate.partition(":")[0] or fact.predicate == predicate
+    )
     if not same:
         work.rebuild("predicate", fact.predicate)
         if (target := "object" if fact.entity else "value") != column:
@@ -329,12 +360,17 @@ def _stated(text: str, subject: str, predicate: str) -> Fact | None:
     """The one fact that a text states of a subject, by this predicate if it states several; None where that is open."""
     found = list(
         dict.fromkeys(
-            fact for role in ("assistant", "user") for read in hooks("read-facts") for fact in read(text, role)
+            fact
+            for role in ("assistant", "user")
+            for read in hooks("read-facts")
+            for fact in read(text, role)
         )
     )
     found = [fact for fact in found if _is_value(fact.value)]
     own = [fact for fact in found if fact.subject.casefold() == subject.casefold()] or found
-    by = [fact for fact in own if predicate_of(fact.predicate) == predicate.partition(":")[0]] or own
+    by = [
+        fact for fact in own if predicate_of(fact.predicate) == predicate.partition(":")[0]
+    ] or own
     return by[0] if len({(fact.subject, fact.predicate, fact.value) for fact in by}) == 1 else None
 
 
@@ -358,7 +394,11 @@ def _values(fields: Mapping[str, Any]) -> tuple[str, str, str] | None:
     """Subject, predicate, and object or value; None for what is no fact."""
     subject, predicate = fields.get("subject"), fields.get("predicate")
     value = fields.get("object") or fields.get("value")
-    return None if subject is None or predicate is None or value is None else (subject, predicate, value)
+    return (
+        None
+        if subject is None or predicate is None or value is None
+        else (subject, predicate, value)
+    )
 
 
 def _forms(subject: str) -> tuple[str, ...]:
@@ -418,7 +458,9 @@ def _files(work: _Work) -> None:
     if others:
         work.rebuild("files", others)
     else:
-        work.drop("files", f"files: {_shown(paths)} dropped, because the new text does not name them.")
+        work.drop(
+            "files", f"files: {_shown(paths)} dropped, because the new text does not name them."
+        )
 
 
 # -- what is inferred -------------------------------------------------------------------------------------------------
@@ -432,7 +474,9 @@ def _tags(work: _Work, before: Mapping[str, Any], pack: Pack) -> None:
     was = list(before.get("tags") or ())
     inferred = _inferred(words.old, before, how), _inferred(words.new, work.after, how)
     kept = [
-        tag for tag in was if (tag not in inferred[0] or tag in inferred[1]) and not _only_old(words, tag, inferred)
+        tag
+        for tag in was
+        if (tag not in inferred[0] or tag in inferred[1]) and not _only_old(words, tag, inferred)
     ]
     tags = list(dict.fromkeys([*kept, *inferred[1]]))
     if tags == was:
@@ -461,9 +505,13 @@ def _summary(work: _Work, before: Mapping[str, Any], pack: Pack) -> None:
     """Write the summary again where the pack writes summaries or a rule wrote the old one; else drop it."""
     words, was = work.words, before.get("summary")
     steps = work.after.get("steps")
-    if "summary" in work.given or (words.old == words.new and not (was is not None and "steps" in work.given)):
+    if "summary" in work.given or (
+        words.old == words.new and not (was is not None and "steps" in work.given)
+    ):
         return
-    told = bool(pack.settings["write-summary"]) or (was is not None and was == summary_of(words.old))
+    told = bool(pack.settings["write-summary"]) or (
+        was is not None and was == summary_of(words.old)
+    )
     told = told and not steps and work.after.get("kind") not in _WITHOUT_SUMMARY
     if told:
         fresh = summary_of(words.new)
@@ -478,9 +526,16 @@ def _feeling(work: _Work, before: Mapping[str, Any]) -> None:
     """Weigh a feeling again whose weight was read from the old text."""
     words, default = work.words, MEMORY["emotional_weight"].default
     was = before.get("emotional_weight", default)
-    if words.old == words.new or "emotional_weight" in work.given or before.get("kind") != "feeling":
+    if (
+        words.old == words.new
+        or "emotional_weight" in work.given
+        or before.get("kind") != "feeling"
+    ):
         return
-    if was == (emotional_weight(words.old) or default) and (fresh := emotional_weight(words.new) or default) != was:
+    if (
+        was == (emotional_weight(words.old) or default)
+        and (fresh := emotional_weight(words.new) or default) != was
+    ):
         work.rebuild("emotional_weight", fresh)
 
 
@@ -489,5 +544,11 @@ def _value(value: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    text = "nothing" if value is None else ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    text = (
+        "nothing"
+        if value is None
+        else ", ".join(map(str, value))
+        if isinstance(value, list | tuple)
+        else str(value)
+    )
     return text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}\u2026"

@@ -10,9 +10,13 @@ __all__ = ["DECLARED"]
 DECLARED = Declared(
     events=(
         EventType(
-            "maintain", "Time changed memories or removed edges, as the policies of the pack say.", {"pack": HASH}
+            "maintain",
+            "Time changed memories or removed edges, as the policies of the pack say.",
+            {"pack": HASH},
         ),
     ),
-    accessors={"upkeep": made_of("memlab.subjects.retention.retention:LabUpkeep", "core", "scheduler")},
+    accessors={
+        "upkeep": made_of("memlab.subjects.retention.retention:LabUpkeep", "core", "scheduler")
+    },
     kept={"scheduler": made_of("memlab.subjects.retention.retention:Scheduler", "store")},
 )

@@ -104,7 +104,12 @@ def _figure(found: Forecast, axes: Sequence[Axes] | None = None) -> Figure:
         title = f"and {hidden:,} more, not drawn" if hidden > 0 else None
         if len(shown) > 1:
             legend_of(
-                grid, alone=axes is not None, ncols=4 if alone else 2, title=title, fontsize=8.2, handlelength=1.8
+                grid,
+                alone=axes is not None,
+                ncols=4 if alone else 2,
+                title=title,
+                fontsize=8.2,
+                handlelength=1.8,
             )
 
     width = 4.8 if across == 1 and not alone else min(9.6, 3.4 * max(across, 2))
@@ -122,7 +127,11 @@ def _figure(found: Forecast, axes: Sequence[Axes] | None = None) -> Figure:
 
 def _draw(axes: Axes, found: Forecast, lines: list[str], pack: str, alone: bool) -> None:
     for place, line in enumerate(lines):
-        chosen = pl.col("pack") == line if alone else (pl.col("pack") == pack) & (pl.col("memory_id") == int(line))
+        chosen = (
+            pl.col("pack") == line
+            if alone
+            else (pl.col("pack") == pack) & (pl.col("memory_id") == int(line))
+        )
         rows = found.frame.filter(chosen)
         days = _days(rows["at"], found)
         left = rows["retention"].fill_null(float("nan")).to_numpy()
@@ -180,7 +189,9 @@ def _plain(name: str) -> str:
 def _shown(found: Forecast) -> object:
     with warnings.catch_warnings():
         # a page has glyphs that matplotlib's own face lacks
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+        warnings.filterwarnings(
+            "ignore", message="Glyph .* missing from font", category=UserWarning
+        )
         drawing = element(_figure(found), name="forecast")
     moved = found.transitions.head(_MOST_SHOWN)
     when, old = pl.col("at").dt.strftime("%Y-%m-%d %H:%M"), pl.col("from").fill_null("none")
@@ -210,7 +221,13 @@ _IN_RECALL = np.array([word in RECALLABLE for word in STATUSES])
 
 
 def forecast(
-    state: State, packs: Sequence[Pack], rows: Rows, now: Micros, until: Micros, *, points: int = 100
+    state: State,
+    packs: Sequence[Pack],
+    rows: Rows,
+    now: Micros,
+    until: Micros,
+    *,
+    points: int = 100,
 ) -> Forecast:
     """What each pack makes of ``rows`` (ascending) at ``points`` instants from ``now`` to ``until``, both included.
 
@@ -232,12 +249,18 @@ def forecast(
         )
     step = (until - now) / (points - 1)
     instants = [*dict.fromkeys(now + round(step * place) for place in range(points - 1)), until]
-    walks = [_walked(state, pack, name, rows, instants) for pack, name in zip(packs, _named(packs), strict=True)]
+    walks = [
+        _walked(state, pack, name, rows, instants)
+        for pack, name in zip(packs, _named(packs), strict=True)
+    ]
     return Forecast(
         at=from_micros(now),
         until=from_micros(until),
         packs=tuple((name, pack.hash) for name, pack in zip(_named(packs), packs, strict=True)),
-        texts=tuple((row + 1, text or "") for row, text in zip(rows.tolist(), state.texts.take(rows), strict=True)),
+        texts=tuple(
+            (row + 1, text or "")
+            for row, text in zip(rows.tolist(), state.texts.take(rows), strict=True)
+        ),
         frame=pl.concat([frame for frame, _ in walks]),
         transitions=pl.concat([moved for _, moved in walks]),
     )
@@ -246,7 +269,10 @@ def forecast(
 def _named(packs: Sequence[Pack]) -> list[str]:
     """The packs' names; hashes are added to those that share one."""
     names = [pack.name for pack in packs]
-    return [f"{pack.name} [{pack.hash[:6]}]" if names.count(pack.name) > 1 else pack.name for pack in packs]
+    return [
+        f"{pack.name} [{pack.hash[:6]}]" if names.count(pack.name) > 1 else pack.name
+        for pack in packs
+    ]
 
 
 @dataclass(frozen=True)
@@ -262,7 +288,11 @@ class _Held:
 
     def where(self, mask: NDArray[np.bool_], other: _Held) -> _Held:
         """This one where ``mask`` holds, and else the other."""
-        return _Held(self.rows, np.where(mask, self.status, other.status), np.where(mask, self.label, other.label))
+        return _Held(
+            self.rows,
+            np.where(mask, self.status, other.status),
+            np.where(mask, self.label, other.label),
+        )
 
     @classmethod
     def joined(cls, parts: Sequence[_Held]) -> _Held:
@@ -336,7 +366,14 @@ def _walked(
     for now in instants:
         after = walk.on(held, now)
         places = np.flatnonzero(after.differs(held))
-        steps.append(_Step(held.at(places), after.at(places), np.full(len(places), before), np.full(len(places), now)))
+        steps.append(
+            _Step(
+                held.at(places),
+                after.at(places),
+                np.full(len(places), before),
+                np.full(len(places), now),
+            )
+        )
         held, before = after, now
         moment = Moment(state, pack, rows, now)
         numbers.append((moment.retention(), moment.half_life(), held))
@@ -347,10 +384,16 @@ def _walked(
             pl.Series("pack", [name], dtype=pl.String).new_from_index(0, count * len(instants)),
             pl.Series("memory_id", np.tile(rows + 1, len(instants)), dtype=pl.Int64),
             stamps("at", np.repeat(np.array(instants, dtype=np.int64), count)),
-            pl.Series("retention", np.concatenate([kept for kept, _, _ in numbers]), dtype=pl.Float64).fill_nan(None),
-            pl.Series("half_life", np.concatenate([half for _, half, _ in numbers]), dtype=pl.Float64).fill_nan(None),
+            pl.Series(
+                "retention", np.concatenate([kept for kept, _, _ in numbers]), dtype=pl.Float64
+            ).fill_nan(None),
+            pl.Series(
+                "half_life", np.concatenate([half for _, half, _ in numbers]), dtype=pl.Float64
+            ).fill_nan(None),
             spelled(np.concatenate([one.label for _, _, one in numbers]), words).alias("label"),
-            spelled(np.concatenate([one.status for _, _, one in numbers]), STATUSES).alias("status"),
+            spelled(np.concatenate([one.status for _, _, one in numbers]), STATUSES).alias(
+                "status"
+            ),
         ]
     )
     parts = [pl.DataFrame(schema=_MOVED)]

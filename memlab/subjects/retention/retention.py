@@ -70,7 +70,9 @@ class Schedule(Background, Displayed):
 
     def __init__(self, store: Store, every: timedelta | None, on_upkeep: OnUpkeep | None) -> None:
         if every is not None and not _LEAST <= every <= _MOST:
-            raise InputError(f"every is a timedelta of 1 ms to 365 days, such as timedelta(hours=4), not {every!r}.")
+            raise InputError(
+                f"every is a timedelta of 1 ms to 365 days, such as timedelta(hours=4), not {every!r}."
+            )
         self._store, self._every, self._on_upkeep = store, every, on_upkeep
         self._last: Upkeep | None = None
         self._error: MemlabError | None = None
@@ -111,7 +113,9 @@ class Schedule(Background, Displayed):
 
     def __repr__(self) -> str:
         due = self.next
-        state = "stopped" if due is None else f"every {self.every}, next at {due:%Y-%m-%d %H:%M:%S} UTC"
+        state = (
+            "stopped" if due is None else f"every {self.every}, next at {due:%Y-%m-%d %H:%M:%S} UTC"
+        )
         lines = [f"<Schedule of upkeep: {state}, {self._passes} passes>"]
         lines += [repr(self._last)] if self._last is not None else []
         lines += [f"the last pass failed: {self._error}"] if self._error is not None else []
@@ -132,11 +136,17 @@ class Schedule(Background, Displayed):
         return max(0.0, min(self._left(), _LOOK))
 
     def _left(self) -> float:
-        return 0.0 if self._pace is None else self._pace.left(self.every.total_seconds(), time.time(), time.monotonic())
+        return (
+            0.0
+            if self._pace is None
+            else self._pace.left(self.every.total_seconds(), time.time(), time.monotonic())
+        )
 
     def _pass(self) -> None:
         try:
-            found = run_upkeep(self._store, self._store.clock(), stopped=lambda: self._worker.stopping)
+            found = run_upkeep(
+                self._store, self._store.clock(), stopped=lambda: self._worker.stopping
+            )
         except MemlabError as error:
             if self._store.journal.closed:
                 self._worker.stop_soon()
@@ -144,7 +154,10 @@ class Schedule(Background, Displayed):
             # the same trouble, as when another process holds the lab for long, is reported once
             if str(error) != str(self._error):
                 at = from_micros(self._store.clock())
-                print(f"{at:%Y-%m-%d %H:%M:%S} upkeep of {self._store.where} failed: {error}", file=sys.stderr)
+                print(
+                    f"{at:%Y-%m-%d %H:%M:%S} upkeep of {self._store.where} failed: {error}",
+                    file=sys.stderr,
+                )
             self._error = error
             self._passes += 1
             return
@@ -163,7 +176,9 @@ class Scheduler:
 
     def start(self, every: timedelta | None, on_upkeep: OnUpkeep | None) -> Schedule:
         if self._store.journal.read_only:
-            raise ReadOnlyLab(f"{self._store.where} was opened with read_only=True: upkeep writes down what it finds.")
+            raise ReadOnlyLab(
+                f"{self._store.where} was opened with read_only=True: upkeep writes down what it finds."
+            )
         self.stop()
         self._schedule = Schedule(self._store, every, on_upkeep)
         return self._schedule
@@ -311,7 +326,9 @@ class LabUpkeep:
         return keeping.usage()
 
     @checked
-    def schedule(self, *, every: timedelta | None = None, on_upkeep: OnUpkeep | None = None) -> Schedule:
+    def schedule(
+        self, *, every: timedelta | None = None, on_upkeep: OnUpkeep | None = None
+    ) -> Schedule:
         """Do what ``maintain`` does in the background: at once and every ``every`` until ``stop`` or ``close``.
 
         Without ``every`` the live pack's ``upkeep-hours`` count, four hours for "companion". Each pass is as of the

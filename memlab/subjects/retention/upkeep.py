@@ -90,7 +90,9 @@ def live(state: State, rows: Rows, now: Micros) -> Rows:
     return np.asarray(rows[wanted])
 
 
-def standing(state: State, pack: Pack, rows: Rows, now: Micros | Rows, *, status: Codes | None = None) -> Standing:
+def standing(
+    state: State, pack: Pack, rows: Rows, now: Micros | Rows, *, status: Codes | None = None
+) -> Standing:
     """What the pack makes of ``rows`` (ascending): their status by ``promote``, then by ``forget``, and their label.
 
     ``now`` is one instant, or one for each row. ``status`` stands in for the one that the state has. ``promote`` and
@@ -247,7 +249,9 @@ def _whose(state: State, edges: Ints) -> Ints:
         rows = np.where(ends < len(state), ends, 0)
         mine = (ends < len(state)) & private[rows]
         codes = creator.codes[rows].astype(np.int64)
-        found = np.where(~mine, found, np.where((found == _EVERYONES) | (found == codes), codes, _NOBODYS))
+        found = np.where(
+            ~mine, found, np.where((found == _EVERYONES) | (found == codes), codes, _NOBODYS)
+        )
     return found
 
 
@@ -258,7 +262,11 @@ def edges_frame_of(state: State, edges: Ints) -> pl.DataFrame:
     return pl.DataFrame(
         [
             pl.Series("edge", edges, dtype=pl.Int64),
-            pl.Series("relation", state.edges.words_of(state.edges.relation[edges]).tolist(), dtype=pl.String),
+            pl.Series(
+                "relation",
+                state.edges.words_of(state.edges.relation[edges]).tolist(),
+                dtype=pl.String,
+            ),
             pl.Series("weight", state.edges.weight[edges], dtype=pl.Float64),
             pl.Series("from_kind", kinds[kind_of(source)].tolist(), dtype=pl.String),
             pl.Series("source", number_of(source) + 1, dtype=pl.Int64),
@@ -313,8 +321,12 @@ class Upkeep(Displayed):
     @property
     def counts(self) -> pl.DataFrame:
         """How many memories made each transition: what, from, to, memories; the most frequent first."""
-        counted = self.frame.group_by("what", "from", "to").agg(pl.len().cast(pl.Int64).alias("memories"))
-        return counted.sort("memories", "what", "from", "to", descending=[True, False, False, False])
+        counted = self.frame.group_by("what", "from", "to").agg(
+            pl.len().cast(pl.Int64).alias("memories")
+        )
+        return counted.sort(
+            "memories", "what", "from", "to", descending=[True, False, False, False]
+        )
 
     def __len__(self) -> int:
         """How many changes were recorded."""
@@ -324,7 +336,9 @@ class Upkeep(Displayed):
         return len(self) > 0
 
     def __repr__(self) -> str:
-        parts = [f"{count:,} {what} {old or 'none'} -> {new}" for what, old, new, count in self._most()]
+        parts = [
+            f"{count:,} {what} {old or 'none'} -> {new}" for what, old, new, count in self._most()
+        ]
         more = self.counts.height - len(parts)
         parts += [f"{more} other transitions"] if more > 0 else []
         parts += [f"{self.pruned.height:,} edges pruned"] if self.pruned.height else []
@@ -338,29 +352,48 @@ class Upkeep(Displayed):
         head = f"Upkeep as of {self.at:%Y-%m-%d %H:%M} UTC, pack {self.pack}"
         notes = [] if self else ["nothing changed"]
         notes += [f"{self.pruned.height:,} edges pruned"] if self.pruned.height else []
-        notes += [f"{self.due.height:,} deleted memories are due to be purged"] if self.due.height else []
-        notes += [] if self.complete else ["it was stopped before its end, and the next pass goes on"]
+        notes += (
+            [f"{self.due.height:,} deleted memories are due to be purged"]
+            if self.due.height
+            else []
+        )
+        notes += (
+            [] if self.complete else ["it was stopped before its end, and the next pass goes on"]
+        )
         rows = [(what, old or "none", new, f"{count:,}") for what, old, new, count in self._most()]
-        return table(head, ("what", "from", "to", "memories"), rows, notes=["; ".join(notes)] if notes else [])
+        return table(
+            head,
+            ("what", "from", "to", "memories"),
+            rows,
+            notes=["; ".join(notes)] if notes else [],
+        )
 
     def _most(self) -> list[tuple[str, str | None, str, int]]:
         return self.counts.head(_SHOWN).rows()
 
 
 def run_upkeep(
-    store: Store, now: Micros, *, progress: bool = False, stopped: Callable[[], bool] = lambda: False
+    store: Store,
+    now: Micros,
+    *,
+    progress: bool = False,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Upkeep:
     """One pass as of ``now``, block by block: each is decided and written under the writer's lock, or left alone.
 
     ``stopped`` is asked between blocks. What a killed pass has written stays, and another pass does the rest.
     """
     if store.journal.read_only:
-        raise ReadOnlyLab(f"{store.where} was opened with read_only=True: upkeep writes down what it finds.")
+        raise ReadOnlyLab(
+            f"{store.where} was opened with read_only=True: upkeep writes down what it finds."
+        )
     with store.reading():
         pack, memories, edges = store.versions.pack, len(store.state), len(store.state.edges)
     edges = edges if may_prune(pack) else 0
     work = _Pass(store, now, stopped)
-    with bar(progress and memories + edges > _SLOW, memories + edges, unit="row", desc="upkeep") as step:
+    with bar(
+        progress and memories + edges > _SLOW, memories + edges, unit="row", desc="upkeep"
+    ) as step:
         work.over_memories(memories, step)
         if edges:
             work.over_edges(edges, step)
@@ -436,7 +469,9 @@ class _Pass:
                     return
                 with self.store.reading() as state:
                     met = _distinct(state.edges.crossings(ends[start : start + _NODES]).edge)
-                near += [self._edges(met[at : at + _EDGES], again) for at in range(0, len(met), _EDGES)]
+                near += [
+                    self._edges(met[at : at + _EDGES], again) for at in range(0, len(met), _EDGES)
+                ]
             ends = _distinct(np.concatenate(near))
 
     def _edges(self, edges: Ints, again: bool) -> Ints:

@@ -20,7 +20,15 @@ from memlab.kernel.journal import Event
 from memlab.kernel.schema import MEMORY, NEVER, RECALLABLE, spelled
 from memlab.kernel.state import Change, State, values_of
 
-__all__ = ["Displaced", "SetApart", "came_from", "displaced_by", "released", "set_apart", "written_since"]
+__all__ = [
+    "Displaced",
+    "SetApart",
+    "came_from",
+    "displaced_by",
+    "released",
+    "set_apart",
+    "written_since",
+]
 
 Rows = NDArray[np.int64]
 Values = dict[str, Any]
@@ -50,7 +58,9 @@ class SetApart:
     def change(self, at: int) -> Change:
         """What the event carries."""
         ids = np.concatenate((self.rows, self.summaries, self.back)) + 1
-        return Change(set=[*self.now, values_of(np.sort(ids).tolist(), changed=at)] if len(ids) else ())
+        return Change(
+            set=[*self.now, values_of(np.sort(ids).tolist(), changed=at)] if len(ids) else ()
+        )
 
 
 def came_from(state: State, **names: str | None) -> Rows:
@@ -130,7 +140,9 @@ def set_apart(state: State, rows: Rows, displaced: Displaced) -> SetApart:
     back: dict[int, Values] = {}
     for row in sorted(summaries):
         for word, ids in of_summary[row + 1].was.items():
-            members = [id - 1 for id in ids if id - 1 not in out and statuses.at(id - 1) == "consolidated"]
+            members = [
+                id - 1 for id in ids if id - 1 not in out and statuses.at(id - 1) == "consolidated"
+            ]
             back |= {member: {"status": word} for member in members}
     newly_out = set(going.tolist())
     for row, (given, before) in displaced.items():
@@ -140,11 +152,17 @@ def set_apart(state: State, rows: Rows, displaced: Displaced) -> SetApart:
         gone = all(one in out or statuses.at(one) == "quarantined" for one in successors)
         if gone and not newly_out.isdisjoint(successors):
             same = {name: before[name] for name in given if _value(state, row, name) == given[name]}
-            back[row] = {**same, "status": before["status"], "superseded_by": before["superseded_by"]}
+            back[row] = {
+                **same,
+                "status": before["status"],
+                "superseded_by": before["superseded_by"],
+            }
     kept = np.array(sorted(back), dtype=np.int64)
     now = [*_parts({row: {"status": "quarantined"} for row in going.tolist()}), *_parts(back)]
     was = {row: {"status": statuses.at(row)} for row in going.tolist()}
-    was |= {row: {name: _value(state, row, name) for name in values} for row, values in back.items()}
+    was |= {
+        row: {name: _value(state, row, name) for name in values} for row, values in back.items()
+    }
     return SetApart(
         np.array([row for row in going.tolist() if row not in summaries], dtype=np.int64),
         np.array([row for row in going.tolist() if row in summaries], dtype=np.int64),
@@ -175,16 +193,28 @@ def released(state: State, body: Mapping[str, Any], now: int) -> tuple[Change, l
                 continue
         if status == "consolidated":
             of = [id for id, one in of_summary.items() if row + 1 in one.members]
-            if not any(id - 1 in returning or state.names["status"].at(id - 1) in RECALLABLE for id in of):
+            if not any(
+                id - 1 in returning or state.names["status"].at(id - 1) in RECALLABLE for id in of
+            ):
                 # what stood for it is gone: it is what it was before that
                 status = (
-                    next(word for word, ids in of_summary[of[-1]].was.items() if row + 1 in ids) if of else "active"
+                    next(word for word, ids in of_summary[of[-1]].was.items() if row + 1 in ids)
+                    if of
+                    else "active"
                 )
-        columns = {name: value for name, value in was[row].items() if _value(state, row, name) == given[row][name]}
+        columns = {
+            name: value
+            for name, value in was[row].items()
+            if _value(state, row, name) == given[row][name]
+        }
         after[row] = {**columns, "status": status}
-    rows = sorted(row for row, values in after.items() if values["status"] != state.names["status"].at(row))
+    rows = sorted(
+        row for row, values in after.items() if values["status"] != state.names["status"].at(row)
+    )
     parts = _parts({row: after[row] for row in rows})
-    return Change(set=[*parts, values_of([row + 1 for row in rows], changed=now)] if rows else ()), rows
+    return Change(
+        set=[*parts, values_of([row + 1 for row in rows], changed=now)] if rows else ()
+    ), rows
 
 
 # -- within -----------------------------------------------------------------------------------------------------
@@ -220,7 +250,10 @@ def _parts(values: Mapping[int, Values]) -> list[dict[str, Any]]:
         held = {row + 1: one[name] for row, one in values.items() if name in one}
         if name == "status":
             words = dict.fromkeys(held.values())
-            parts += [values_of([id for id, value in held.items() if value == word], status=word) for word in words]
+            parts += [
+                values_of([id for id, value in held.items() if value == word], status=word)
+                for word in words
+            ]
         else:
             parts.append(values_of(list(held), **{name: list(held.values())}))
     return parts
@@ -236,7 +269,9 @@ def _merged(parts: Iterable[Mapping[str, Any]]) -> dict[int, Values]:
     return found
 
 
-def _written(event: Event, names: Sequence[str], rows: Set[int] | None = None) -> Iterable[tuple[int, Values]]:
+def _written(
+    event: Event, names: Sequence[str], rows: Set[int] | None = None
+) -> Iterable[tuple[int, Values]]:
     """The values that an event adds memories with, by row, of ``rows`` or all; nothing where it gives none of these."""
     columns = event.body.get("columns", {})
     if "first" not in event.body or (rows is None and not columns.keys() & set(names)):
@@ -244,7 +279,10 @@ def _written(event: Event, names: Sequence[str], rows: Set[int] | None = None) -
     first = event.body["first"] - 1
     added = range(first, first + event.body["count"])
     for row in added if rows is None else rows & set(added):
-        yield row, {name: _one(columns.get(name, MEMORY[name].default), row - first) for name in names}
+        yield (
+            row,
+            {name: _one(columns.get(name, MEMORY[name].default), row - first) for name in names},
+        )
 
 
 def _changes(event: Event) -> Iterable[tuple[int, Values]]:

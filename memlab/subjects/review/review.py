@@ -120,7 +120,9 @@ class Quarantined(Displayed):
     def __repr__(self) -> str:
         would = "would go" if self.dry_run else "go"
         parts = [f"{len(self):,} memories {would} out of recall", f"{len(self.back):,} come back"]
-        parts.append(f"shown {self.shown.height:,} times in {self.shown['decision'].n_unique():,} recalls")
+        parts.append(
+            f"shown {self.shown.height:,} times in {self.shown['decision'].n_unique():,} recalls"
+        )
         if self.replay.height:
             other = (self.replay["overlap"] < 1).sum()
             parts.append(f"{other:,} of {self.replay.height:,} asked again answer otherwise")
@@ -275,7 +277,9 @@ class LabReview:
         ids = np.concatenate((apart.rows, apart.summaries)) + 1
         shown = _shown(self._core.store.slates(), ids.tolist())
         answers = self._answers(shown, apart.rows, displaced, replay, progress)
-        return Quarantined(from_micros(now), event, dry_run, reason, described[0], shown, answers, *described[1:])
+        return Quarantined(
+            from_micros(now), event, dry_run, reason, described[0], shown, answers, *described[1:]
+        )
 
     @checked
     def release(self, quarantine: Quarantined | int) -> Corrected:
@@ -314,10 +318,14 @@ class LabReview:
             if event.kind == "quarantine" and "was" in event.body:
                 return event
         made = [event.seq for event in journal.events(kinds=("quarantine",)) if "was" in event.body]
-        known = f"the events of those are {', '.join(map(str, made))}" if made else "this lab has none"
+        known = (
+            f"the events of those are {', '.join(map(str, made))}" if made else "this lab has none"
+        )
         raise InputError(f"release takes a quarantine of this lab, not {seq!r}: {known}.")
 
-    def _apart(self, state: State, names: dict[str, str | None], since: int | None) -> tuple[SetApart, Displaced]:
+    def _apart(
+        self, state: State, names: dict[str, str | None], since: int | None
+    ) -> tuple[SetApart, Displaced]:
         rows = came_from(state, **names)
         events = self._core.store.journal.events
         if since is not None:
@@ -327,7 +335,9 @@ class LabReview:
         displaced = displaced_by(events, (out + 1).tolist()) if len(rows) else {}
         return set_apart(state, rows, displaced), displaced
 
-    def _answers(self, shown: pl.DataFrame, rows: Any, displaced: Displaced, most: int, progress: bool) -> pl.DataFrame:
+    def _answers(
+        self, shown: pl.DataFrame, rows: Any, displaced: Displaced, most: int, progress: bool
+    ) -> pl.DataFrame:
         """The newest recalls that showed one of them, asked again of the lab as it was without them."""
         decisions = np.sort(shown["decision"].unique().to_numpy())[-most:].tolist() if most else []
         found: list[dict[str, Any]] = []
@@ -342,7 +352,11 @@ class LabReview:
             for decision in decisions:
                 with self._core.store.reading():
                     logged = past.logged(decision)
-                    row = {"decision": decision, "at": from_micros(logged.at), "query": logged.query}
+                    row = {
+                        "decision": decision,
+                        "at": from_micros(logged.at),
+                        "query": logged.query,
+                    }
                     if past.repeats(decision):
                         pack = self._core.store.versions.live_at(decision)
                         row |= _difference(
@@ -361,9 +375,16 @@ def _check(names: dict[str, str | None], reason: str) -> None:
         refuse(checked_text(reason, where="reason"), "reason")
 
 
-def _described(state: State, apart: SetApart, creator: str | None) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+def _described(
+    state: State, apart: SetApart, creator: str | None
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """What changes, what else may want a look, and the edges that meet what goes."""
-    after = {id: part["columns"]["status"] for part in apart.now if "status" in part["columns"] for id in part["ids"]}
+    after = {
+        id: part["columns"]["status"]
+        for part in apart.now
+        if "status" in part["columns"]
+        for id in part["ids"]
+    }
     roles = {"quarantined": apart.rows, "summary": apart.summaries, "back": apart.back}
     rows = [
         (row + 1, role, state.names["status"].at(row), after[row + 1], state.texts.at(row))
@@ -375,7 +396,11 @@ def _described(state: State, apart: SetApart, creator: str | None) -> tuple[pl.D
     derived = joined_by_succession(state, out.tolist(), derived=True)
     if creator is not None and state.lists["agents"].held:
         own = set(out.tolist())
-        helped = [row for row, agents in state.lists["agents"].filled() if creator in agents and row not in own]
+        helped = [
+            row
+            for row, agents in state.lists["agents"].filled()
+            if creator in agents and row not in own
+        ]
         also = [
             (row + 1, None, "contributed to", state.names["status"].at(row), state.texts.at(row))
             for row in helped
@@ -407,7 +432,9 @@ def _edges(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
 
 def _shown(slates: Slates, ids: Sequence[int]) -> pl.DataFrame:
     key = ["decision", "memory_id"]
-    judgements = slates.feedback.select(*key, "outcome", "reward").unique(key, keep="last", maintain_order=True)
+    judgements = slates.feedback.select(*key, "outcome", "reward").unique(
+        key, keep="last", maintain_order=True
+    )
     return (
         slates.exposures.filter(pl.col("memory_id").is_in(list(ids)))
         .join(slates.decisions.select("decision", "at", "query"), on="decision", how="left")
@@ -512,7 +539,9 @@ def _superseded_by(event: Event) -> Iterator[int]:
         if words == "superseded":
             yield from part["ids"]
         elif isinstance(words, list):
-            yield from (id for id, word in zip(part["ids"], words, strict=True) if word == "superseded")
+            yield from (
+                id for id, word in zip(part["ids"], words, strict=True) if word == "superseded"
+            )
     words = body.get("columns", {}).get("status") if "first" in body else None
     if words is not None:
         ids = range(body["first"], body["first"] + body["count"])
@@ -537,6 +566,10 @@ def _relation(event: Event, successor: int, id: int) -> str | None:
     edges = event.body.get("edges")
     if not isinstance(edges, Mapping):
         return None
-    words = edges["relation"] if isinstance(edges["relation"], list) else [edges["relation"]] * len(edges["source"])
+    words = (
+        edges["relation"]
+        if isinstance(edges["relation"], list)
+        else [edges["relation"]] * len(edges["source"])
+    )
     pairs = zip(edges["source"], edges["target"], words, strict=True)
     return next((w for s, t, w in pairs if (s, t) == (successor, id) and w != "supersedes"), None)

@@ -53,11 +53,20 @@ _AGENTS = "memlab.subjects.agent_verbs.agents:LabAgents"
 @click.argument("file", type=InputFile())
 @click.option("--format", "format_", help="Else it is guessed; see: memlab.load.")
 @click.option(
-    "--model", "url", metavar="URL", help=f"Ask a model at URL, such as http://127.0.0.1:8080/v1. Key: {_KEY}."
+    "--model",
+    "url",
+    metavar="URL",
+    help=f"Ask a model at URL, such as http://127.0.0.1:8080/v1. Key: {_KEY}.",
 )
 @click.option("--model-name", help="What its server calls it.")
 @click.option("--model-calls", type=click.IntRange(1), help="Most requests. Default: any number.")
-@click.option("--model-tokens", type=click.IntRange(1), default=1_000_000, show_default=True, help="Most tokens.")
+@click.option(
+    "--model-tokens",
+    type=click.IntRange(1),
+    default=1_000_000,
+    show_default=True,
+    help="Most tokens.",
+)
 @click.option("--model-cache", type=LocalPath(), help="Keep answers in this folder.")
 @click.option("--commit", is_flag=True, help="Store them.")
 def extract(
@@ -108,7 +117,9 @@ def run(lab: Path, file: Path, yes: bool, as_json: bool) -> Told:
     program = read_program(read_text(file), file=str(file))
     changing = [call for call in program.calls if call.operation.does != "reads"]
     if changing and not yes:
-        shown = "\n".join(f"  {call.operation.does:<8} {' '.join(call.source.split())[:160]}" for call in changing)
+        shown = "\n".join(
+            f"  {call.operation.does:<8} {' '.join(call.source.split())[:160]}" for call in changing
+        )
         if as_json:
             raise memlab.InputError(f"{file} changes the lab; consent with --yes:\n{shown}")
         click.confirm(f"{printable(shown)}\nRun this on {lab}?", abort=True)
@@ -118,18 +129,31 @@ def run(lab: Path, file: Path, yes: bool, as_json: bool) -> Told:
 
 
 @command(agent, write)
-@click.option("--recall", "decision", type=int, required=True, help="The recall, as `memlab recall` prints.")
-@click.option("--answer", type=click.File(errors="replace"), required=True, help="A file with the answer, or -.")
-@click.option("--reply", type=click.File(errors="replace"), help="A file with what the user said next.")
+@click.option(
+    "--recall", "decision", type=int, required=True, help="The recall, as `memlab recall` prints."
+)
+@click.option(
+    "--answer",
+    type=click.File(errors="replace"),
+    required=True,
+    help="A file with the answer, or -.",
+)
+@click.option(
+    "--reply", type=click.File(errors="replace"), help="A file with what the user said next."
+)
 def attribute(lab: memlab.Lab, decision: int, answer: Any, reply: Any) -> Told:
     """Read from an answer which memories of a recall it was made of, and log that as rewards."""
-    credited = lab.agents.credits.answer(answer.read(), decision, reply=None if reply is None else reply.read())
+    credited = lab.agents.credits.answer(
+        answer.read(), decision, reply=None if reply is None else reply.read()
+    )
     report = fields_of(credited, "decision", "policy", "cut", "listed", memories="frame")
     return report | {"logged": len(credited)}, credited
 
 
 @command(agent, read)
-@click.option("--since", metavar="WHEN", help="Leave out what came before this instant, such as 2026-07-01.")
+@click.option(
+    "--since", metavar="WHEN", help="Leave out what came before this instant, such as 2026-07-01."
+)
 @click.option("--report", type=LocalPath(), help="Write a page to this file as well.")
 def metrics(lab: memlab.Lab, since: str | None, report: Path | None) -> Told:
     """What the contexts given from LAB were worth: tokens injected, referenced, saved."""
@@ -140,7 +164,10 @@ def metrics(lab: memlab.Lab, since: str | None, report: Path | None) -> Told:
     return {"metrics": values, **fields_of(measured, "gotchas", "contexts")}, measured
 
 
-_SWITCH = {"project": "For this project; for all unless given.", "reason": "Why; it is kept in the log."}
+_SWITCH = {
+    "project": "For this project; for all unless given.",
+    "reason": "Why; it is kept in the log.",
+}
 
 
 @command(agent, write, verb=f"{_AGENTS}.switch_off", options=_SWITCH)
@@ -169,13 +196,17 @@ def _switched(rows: list[dict[str, Any]]) -> Told:
 
 @command(agent, make)
 @click.argument("folder", type=LocalPath())
-@click.option("--project", help="What the project is called in LAB; the folder's name unless given.")
+@click.option(
+    "--project", help="What the project is called in LAB; the folder's name unless given."
+)
 def scan(lab: memlab.Lab, folder: Path, project: str | None, as_json: bool) -> Told:
     """Read the code in FOLDER, without running it, and keep its modules, commands and conventions in LAB.
 
     LAB is made if it is new. Conventions are shown for review, and are not remembered.
     """
-    return _module_report(lab.agents.modules.scan(folder, project=project, progress=not as_json), rules=True)
+    return _module_report(
+        lab.agents.modules.scan(folder, project=project, progress=not as_json), rules=True
+    )
 
 
 _PROJECT = click.option("--project", help="Which project, where LAB has maps of several.")
@@ -184,10 +215,28 @@ _PROJECT = click.option("--project", help="Which project, where LAB has maps of 
 @command(agent, write_if("accept"))
 @click.argument("task", required=False, type=Text())
 @_PROJECT
-@click.option("--limit", type=click.IntRange(1), default=3, show_default=True, help="Modules of a TASK at most.")
-@click.option("--html", type=LocalPath(), help="Write the map and the conventions to review as a page to this path.")
-@click.option("--conventions", is_flag=True, help="List the conventions to review, with their numbers.")
-@click.option("--accept", type=click.IntRange(1), multiple=True, metavar="NUMBER", help="Remember this convention.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="Modules of a TASK at most.",
+)
+@click.option(
+    "--html",
+    type=LocalPath(),
+    help="Write the map and the conventions to review as a page to this path.",
+)
+@click.option(
+    "--conventions", is_flag=True, help="List the conventions to review, with their numbers."
+)
+@click.option(
+    "--accept",
+    type=click.IntRange(1),
+    multiple=True,
+    metavar="NUMBER",
+    help="Remember this convention.",
+)
 def modules(
     lab: memlab.Lab,
     task: str | None,
@@ -205,7 +254,9 @@ def modules(
         return rows, lines or "No module is named by these words."
     scanned = lab.agents.modules.map(name)
     if beyond := [number for number in accept if number > scanned.conventions.height]:
-        raise memlab.InputError(f"There is no convention {beyond[0]}: {name} has {scanned.conventions.height}.")
+        raise memlab.InputError(
+            f"There is no convention {beyond[0]}: {name} has {scanned.conventions.height}."
+        )
     if accept:
         kept = lab.remember(scanned.conventions[[number - 1 for number in dict.fromkeys(accept)]])
         return kept.outcomes.to_dicts(), kept
@@ -230,7 +281,9 @@ def _project_of(lab: memlab.Lab, project: str | None) -> str:
 @click.argument("files", nargs=-1, required=True)
 @_PROJECT
 @click.option("--session", help="Which session touched them.")
-def touch(lab: memlab.Lab, files: tuple[str, ...], project: str | None, session: str | None) -> Told:
+def touch(
+    lab: memlab.Lab, files: tuple[str, ...], project: str | None, session: str | None
+) -> Told:
     """Log FILES that a session read or wrote: their modules become better known.
 
     With - they come from standard input: a path a line, or the JSON that a coding agent gives to a hook after a tool,
@@ -267,7 +320,10 @@ def _module_fields(modules: ModuleMap) -> dict[str, object]:
 
 def _module_report(modules: ModuleMap, *, rules: bool = False) -> Told:
     rows = modules.frame.select("confidence", "module", "description").rows()
-    lines = [repr(modules)[1:-1], *(f"  {word:<8} {name}  {clip(about, 80)}" for word, name, about in rows)]
+    lines = [
+        repr(modules)[1:-1],
+        *(f"  {word:<8} {name}  {clip(about, 80)}" for word, name, about in rows),
+    ]
     lines += [f"{what}: {command}" for what, command, _ in modules.commands.rows()]
     if rules and modules.conventions.height:
         lines.append("Conventions, not remembered before you choose them:")
@@ -281,16 +337,41 @@ def _module_report(modules: ModuleMap, *, rules: bool = False) -> Told:
 
 @command(main)
 @LAB
-@click.option("--http", is_flag=True, help="Serve streamable HTTP to this machine, with a token, until Ctrl-C.")
+@click.option(
+    "--http",
+    is_flag=True,
+    help="Serve streamable HTTP to this machine, with a token, until Ctrl-C.",
+)
 @click.option("--host", default=HOST, show_default=True, help="An address of this machine alone.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: any that is free.")
-@click.option("--clients", type=click.Path(dir_okay=False, path_type=Path), help="TOML: a token and a role for each.")
+@click.option(
+    "--clients",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="TOML: a token and a role for each.",
+)
 @click.option("--read-only", is_flag=True, help="Tools that read, and no log of recalls.")
-@click.option("--project", help="Remember into this project, and recall from it and from what belongs to none.")
-@click.option("--viewer", help="Who asks and writes: user, agent:coder ... What is private to others is not there.")
-@click.option("--role", type=click.Choice(ROLES), default="owner", show_default=True, help="What clients may do.")
+@click.option(
+    "--project",
+    help="Remember into this project, and recall from it and from what belongs to none.",
+)
+@click.option(
+    "--viewer",
+    help="Who asks and writes: user, agent:coder ... What is private to others is not there.",
+)
+@click.option(
+    "--role",
+    type=click.Choice(ROLES),
+    default="owner",
+    show_default=True,
+    help="What clients may do.",
+)
 @click.option("--pack", help="Let this pack decide from now on (a name or a .hy file).")
-@click.option("--existing", "only_existing", is_flag=True, help="Make no lab: LAB is on a disk that may be away.")
+@click.option(
+    "--existing",
+    "only_existing",
+    is_flag=True,
+    help="Make no lab: LAB is on a disk that may be away.",
+)
 def serve(
     lab: Path,
     http: bool,
@@ -318,10 +399,16 @@ def serve(
     from memlab.io.serving import serve_http, serve_stdio
 
     if clients is not None and not http:
-        raise click.UsageError("--clients goes with --http: over standard input and output there is one client.")
+        raise click.UsageError(
+            "--clients goes with --http: over standard input and output there is one client."
+        )
     if pack is not None and read_only:
         raise click.UsageError("--pack writes to the lab, so it does not go with --read-only.")
-    with existing(lab, read_only=True) if read_only else memlab.open(lab, create=not only_existing) as opened:
+    with (
+        existing(lab, read_only=True)
+        if read_only
+        else memlab.open(lab, create=not only_existing) as opened
+    ):
         if pack is not None and memlab.load_pack(pack).hash != opened.policies.pack.hash:
             opened.policies.use(pack, reason="memlab serve")
         who: dict[str, Any] = {"project": project, "viewer": viewer, "role": role}
@@ -331,7 +418,11 @@ def serve(
 
         def address(url: str, secret: str) -> None:
             about = {"url": url, "lab": str(lab), **({"token": secret} if secret else {})}
-            line = f"Authorization: Bearer {secret}" if secret else f"Each client has its token: {clients}"
+            line = (
+                f"Authorization: Bearer {secret}"
+                if secret
+                else f"Each client has its token: {clients}"
+            )
             tell((about, f"{url}\n{line}\nCtrl-C ends it."), as_json=as_json)
 
         token = None if clients else os.environ.get("MEMLAB_TOKEN") or None

@@ -48,13 +48,19 @@ class Text(click.ParamType[str]):
             return str(value)
         given = _standard_input(param, ctx, _MOST + 1)
         if len(given) > _MOST:
-            raise InputError(f"Standard input has more than {_MOST >> 20} MiB. For a large file: memlab load LAB FILE.")
+            raise InputError(
+                f"Standard input has more than {_MOST >> 20} MiB. For a large file: memlab load LAB FILE."
+            )
         try:
             text = given.decode("utf-8-sig").rstrip("\r\n")
         except UnicodeDecodeError as error:
-            raise InputError(f"Standard input is not UTF-8: {error.reason} at byte {error.start}.") from None
+            raise InputError(
+                f"Standard input is not UTF-8: {error.reason} at byte {error.start}."
+            ) from None
         if not text.strip():
-            raise InputError("Standard input is empty: there is no text to take. Pipe a text in, or give it in quotes.")
+            raise InputError(
+                "Standard input is empty: there is no text to take. Pipe a text in, or give it in quotes."
+            )
         return text
 
 
@@ -66,7 +72,9 @@ class LocalPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if is_url(value):
-            raise InputError(f"{value} is a URL, and memlab keeps labs and reads files on this machine. Give a path.")
+            raise InputError(
+                f"{value} is a URL, and memlab keeps labs and reads files on this machine. Give a path."
+            )
         return super().convert(value, param, ctx)
 
 
@@ -86,7 +94,9 @@ class InputFile(LocalPath):
     def _kept(self, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         given = _standard_input(param, ctx, -1)
         if not given.strip():
-            raise InputError("Standard input is empty: there is nothing to read. Pipe a file in, or name one.")
+            raise InputError(
+                "Standard input is empty: there is nothing to read. Pipe a file in, or name one."
+            )
         folder = tempfile.TemporaryDirectory(prefix="memlab-")
         if ctx is not None:
             ctx.find_root().call_on_close(folder.cleanup)
@@ -100,7 +110,9 @@ def _standard_input(param: click.Parameter | None, ctx: click.Context | None, mo
     if ctx is not None:
         if _READ in ctx.meta:
             called = param.human_readable_name if param is not None else "another argument"
-            raise click.UsageError(f"{called}: standard input was read for {ctx.meta[_READ]} already.", ctx)
+            raise click.UsageError(
+                f"{called}: standard input was read for {ctx.meta[_READ]} already.", ctx
+            )
         ctx.meta[_READ] = param.human_readable_name if param is not None else "another argument"
     return sys.stdin.buffer.read(most)
 
@@ -174,20 +186,29 @@ def rewritten(words: list[str]) -> list[str]:
     if name == "release" and len(places) > 1:
         event = rest.pop(places[1])
         return ["restore", *rest, "--quarantine", event]
-    return [*FORMER[name].replace(" --reason REASON", "").replace(" --quarantine EVENT", "").split(), *rest]
+    return [
+        *FORMER[name].replace(" --reason REASON", "").replace(" --quarantine EVENT", "").split(),
+        *rest,
+    ]
 
 
 def _restores_backup(words: list[str], places: list[int]) -> bool:
     """Whether these are arguments of the former ``restore LAB [BACKUP]``, and not ids of memories or options."""
     options = {word for word in words if word.startswith("-") and not word.startswith("--json")}
-    return bool(places) and not options and not (len(places) > 1 and all(words[one].isdecimal() for one in places[1:]))
+    return (
+        bool(places)
+        and not options
+        and not (len(places) > 1 and all(words[one].isdecimal() for one in places[1:]))
+    )
 
 
 def _refusal(command: Owned) -> str | None:
     """Return why an extension's command is refused."""
     if not isinstance(command.value, click.Command):
         return f"The command {command.name} is no click.Command."
-    return f"The command {command.name} is one of memlab's." if command.name in main.commands else None
+    return (
+        f"The command {command.name} is one of memlab's." if command.name in main.commands else None
+    )
 
 
 COMMANDS: Registry[Owned] = Registry("command", kind="commands", about="doc", check=_refusal)
@@ -222,7 +243,10 @@ class _Sections(click.Group):
         """Return the command that the words name; a form of earlier versions works, and says what to write instead."""
         new = rewritten(args)
         if new != args and args[0] not in COMMANDS:
-            say(f"memlab {args[0]} is memlab {FORMER[args[0]]} from now on, and goes after 0.2.", err=True)
+            say(
+                f"memlab {args[0]} is memlab {FORMER[args[0]]} from now on, and goes after 0.2.",
+                err=True,
+            )
             args = new
         return super().resolve_command(ctx, args)
 
@@ -233,7 +257,9 @@ class _Sections(click.Group):
         load_installed()
         if COMMANDS:
             with formatter.section("Extensions"):
-                formatter.write_dl([(name, printable(one.doc)[:63]) for name, one in COMMANDS.items()], col_max=14)
+                formatter.write_dl(
+                    [(name, printable(one.doc)[:63]) for name, one in COMMANDS.items()], col_max=14
+                )
 
 
 class Word(click.Choice[str]):
@@ -255,7 +281,9 @@ Opener: TypeAlias = Callable[[Path, Mapping[str, Any]], memlab.Lab]
 class _Command(click.Command):
     """A command whose parameters are made when they are asked for: the package of its verb has to be loaded."""
 
-    def __init__(self, name: str, make_params: Callable[[], list[click.Parameter]], **given: Any) -> None:
+    def __init__(
+        self, name: str, make_params: Callable[[], list[click.Parameter]], **given: Any
+    ) -> None:
         super().__init__(name, **given)
         self._make_params = make_params
         del self.params
@@ -324,11 +352,16 @@ def _options_of(verb: str, options: Mapping[str, str]) -> list[click.Parameter]:
 
 def _option_of(parameter: Parameter, text: str) -> click.Option:
     """Return a parameter of a verb as an option."""
-    names, about = [f"--{parameter.name.replace('_', '-')}", parameter.name], text or parameter.doc or None
+    names, about = (
+        [f"--{parameter.name.replace('_', '-')}", parameter.name],
+        text or parameter.doc or None,
+    )
     if bool in parameter.types:
         return click.Option(names, is_flag=True, help=about)
     several = any(typing.get_origin(kind) is Sequence for kind in parameter.types)
-    pair = next((typing.get_args(kind) for kind in parameter.types if typing.get_origin(kind) is tuple), ())
+    pair = next(
+        (typing.get_args(kind) for kind in parameter.types if typing.get_origin(kind) is tuple), ()
+    )
     return click.Option(
         names,
         type=_type_of(parameter, *pair),
@@ -382,7 +415,13 @@ def _plain(value: Any) -> Any:
         return value.to_dicts()
     if isinstance(value, datetime):
         return value.isoformat()
-    return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
+    return (
+        dict(value)
+        if isinstance(value, Mapping)
+        else list(value)
+        if isinstance(value, tuple)
+        else value
+    )
 
 
 def tell(told: Told, *, as_json: bool) -> None:
@@ -393,7 +432,13 @@ def tell(told: Told, *, as_json: bool) -> None:
     if as_json:
         click.echo(json_safe(json.dumps(value, default=str, ensure_ascii=False)))
     else:
-        say("\n".join(text) if isinstance(text, list) else text if isinstance(text, str) else repr(text))
+        say(
+            "\n".join(text)
+            if isinstance(text, list)
+            else text
+            if isinstance(text, str)
+            else repr(text)
+        )
     if status and status[0]:
         raise click.exceptions.Exit(status[0])
 
@@ -414,7 +459,9 @@ def terminal_width() -> int | None:
 def existing(path: Path, *, read_only: bool = False) -> memlab.Lab:
     """Open a lab that is there."""
     if not path.exists():
-        raise memlab.InputError(f"There is no lab at {path}. Make one with: memlab remember {path} TEXT")
+        raise memlab.InputError(
+            f"There is no lab at {path}. Make one with: memlab remember {path} TEXT"
+        )
     return memlab.open(path, read_only=read_only)
 
 
@@ -467,7 +514,9 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}.") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.") from None
+        raise InputError(
+            f"{path} is not UTF-8 text: {error.reason} at byte {error.start}."
+        ) from None
 
 
 def read_frame(path: Path, *, dates: bool = False) -> pl.DataFrame:
@@ -489,7 +538,9 @@ def read_frame(path: Path, *, dates: bool = False) -> pl.DataFrame:
     try:
         return readers[path.suffix](path)
     except UNREADABLE as error:
-        raise InputError(f"{path} cannot be read as {path.suffix}: {str(error).splitlines()[0]}") from None
+        raise InputError(
+            f"{path} cannot be read as {path.suffix}: {str(error).splitlines()[0]}"
+        ) from None
 
 
 @click.group(cls=_Sections, context_settings={"help_option_names": ["-h", "--help"]})

@@ -38,7 +38,9 @@ _JUDGED = {
     "missing": "What missing feedback counts as; required where it matters.",
 }
 _LEVEL = click.option("--level", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True)
-_RANGE = click.option("--reward-range", type=float, nargs=2, metavar="LOW HIGH", help="What one item may earn.")
+_RANGE = click.option(
+    "--reward-range", type=float, nargs=2, metavar="LOW HIGH", help="What one item may earn."
+)
 _REPORT = click.option("--report", type=_PATH, help="Write one self-contained HTML page.")
 
 
@@ -53,22 +55,46 @@ _REPORT = click.option("--report", type=_PATH, help="Write one self-contained HT
     },
 )
 @click.argument("log", type=_PATH)
-@click.option("--policies", "-p", multiple=True, help="A pack's name, a .hy file, or a column of scores; repeat it.")
+@click.option(
+    "--policies",
+    "-p",
+    multiple=True,
+    help="A pack's name, a .hy file, or a column of scores; repeat it.",
+)
 @_REPORT
 @_LEVEL
 @_RANGE
 @click.option("--labels", type=_PATH, help="Judge by a file of decision, memory_id, relevance.")
-@click.option("--decision", default="decision", show_default=True, help="A file's column of recalls.")
+@click.option(
+    "--decision", default="decision", show_default=True, help="A file's column of recalls."
+)
 @click.option("--item", default="memory_id", show_default=True, help="A file's column of memories.")
-@click.option("--shown", default="rank", show_default=True, help="A file's column of ranks; 0 or empty: not shown.")
+@click.option(
+    "--shown",
+    default="rank",
+    show_default=True,
+    help="A file's column of ranks; 0 or empty: not shown.",
+)
 @click.option("--reward", default="reward", show_default=True, help="A file's column of rewards.")
 @click.option("--propensity", help="A file's column of the probability of being shown.")
-@click.option("--limit", type=click.IntRange(1), help="A file's top-k size of a recall, where a log also shows probes.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    help="A file's top-k size of a recall, where a log also shows probes.",
+)
 @click.option("--at", help="A file's column of when a recall was.")
 @click.option("--feedback-at", help="A file's column of when its reward came.")
-@click.option("--cluster", help="What belongs together: a file's column (a user); of a lab also: day, decision.")
+@click.option(
+    "--cluster",
+    help="What belongs together: a file's column (a user); of a lab also: day, decision.",
+)
 def evaluate(
-    log: Path, policies: tuple[str, ...], report: Path | None, labels: Path | None, cluster: str | None, **options: Any
+    log: Path,
+    policies: tuple[str, ...],
+    report: Path | None,
+    labels: Path | None,
+    cluster: str | None,
+    **options: Any,
 ) -> Told:
     """Estimate how each policy would have performed on LOG: a lab, or a CSV or Parquet file of candidates.
 
@@ -80,15 +106,21 @@ def evaluate(
     if log.is_dir():
         with existing(log, read_only=True) as lab:
             chosen = list(policies) or list(memlab.packs())
-            return _evaluated(memlab.evaluate(lab.slates(), chosen, cluster=cluster, **options), report)
+            return _evaluated(
+                memlab.evaluate(lab.slates(), chosen, cluster=cluster, **options), report
+            )
     frame = read_frame(log, dates=True)
     if not policies:
-        raise click.UsageError("Say which --policies to evaluate: columns of scores, packs or .hy files.")
+        raise click.UsageError(
+            "Say which --policies to evaluate: columns of scores, packs or .hy files."
+        )
     if labels is not None and named["reward"] not in frame.columns:
         named["reward"] = None
     days = cluster in ("day", "decision") and cluster not in frame.columns
     scores = [name for name in policies if name in frame.columns]
-    slates = memlab.Slates.from_wide(frame, cluster=None if days else cluster, scores=scores, **named)
+    slates = memlab.Slates.from_wide(
+        frame, cluster=None if days else cluster, scores=scores, **named
+    )
     result = memlab.evaluate(slates, list(policies), cluster=cluster if days else None, **options)
     return _evaluated(result, report)
 
@@ -136,7 +168,10 @@ def challenge(lab: memlab.Lab, pack: str, end: bool, **options: Any) -> Told:
     policy,
     read,
     verb="memlab.science.evaluation:verdict",
-    options={**_JUDGED, "cluster": "What belongs together and enters as one block: session, day, a column."},
+    options={
+        **_JUDGED,
+        "cluster": "What belongs together and enters as one block: session, day, a column.",
+    },
 )
 @click.argument("challenger", required=False)
 @_LEVEL
@@ -175,7 +210,10 @@ def adapt(lab: memlab.Lab, yes: bool, **options: Any) -> Told:
     policy,
     read,
     verb="memlab.science.evaluation:plan",
-    options={**_JUDGED, "baseline": "The policy to which the others are compared. Default: the live pack."},
+    options={
+        **_JUDGED,
+        "baseline": "The policy to which the others are compared. Default: the live pack.",
+    },
 )
 @click.argument("packs", nargs=-1, required=True)
 @_LEVEL
@@ -191,7 +229,13 @@ def plan(lab: memlab.Lab, packs: tuple[str, ...], **options: Any) -> Told:
 
 @command(bench, read)
 @click.option("--labels", type=_PATH, help="What was wanted: a .csv, .jsonl or .parquet file.")
-@click.option("--examples", type=click.IntRange(0, 1000), default=3, show_default=True, help="So many of each place.")
+@click.option(
+    "--examples",
+    type=click.IntRange(0, 1000),
+    default=3,
+    show_default=True,
+    help="So many of each place.",
+)
 @click.option("--cluster", help="What is independent: session, day, decision.")
 def failures(lab: memlab.Lab, labels: Path | None, **options: Any) -> Told:
     """Where LAB lost what was wanted: never stored, not in the pool, ranked out, or shown and unused.
@@ -205,8 +249,12 @@ def failures(lab: memlab.Lab, labels: Path | None, **options: Any) -> Told:
 
 def _options(function: Callable[..., Told]) -> Callable[..., Told]:
     """Give a command what every bench takes."""
-    packs = click.option("--packs", multiple=True, help="A pack's name or .hy file; repeat it. Default: all of them.")
-    limit = click.option("--limit", type=click.IntRange(20), default=20, show_default=True, help="Memories a recall.")
+    packs = click.option(
+        "--packs", multiple=True, help="A pack's name or .hy file; repeat it. Default: all of them."
+    )
+    limit = click.option(
+        "--limit", type=click.IntRange(20), default=20, show_default=True, help="Memories a recall."
+    )
     return packs(limit(function))
 
 
@@ -215,12 +263,25 @@ _SHA256 = click.option("--sha256", default="", help="Refuse data of another SHA-
 
 @command(bench)
 @click.argument("path", type=_PATH, required=False)
-@click.option("--evidence", type=(str, _PATH), multiple=True, metavar="NAME FILE", help="Other labels to judge by too.")
-@click.option("--download", is_flag=True, help="Fetch the original file to PATH and check its hash.")
+@click.option(
+    "--evidence",
+    type=(str, _PATH),
+    multiple=True,
+    metavar="NAME FILE",
+    help="Other labels to judge by too.",
+)
+@click.option(
+    "--download", is_flag=True, help="Fetch the original file to PATH and check its hash."
+)
 @_SHA256
 @_options
 def locomo(
-    path: Path | None, evidence: tuple[tuple[str, Path], ...], download: bool, sha256: str, as_json: bool, **asked: Any
+    path: Path | None,
+    evidence: tuple[tuple[str, Path], ...],
+    download: bool,
+    sha256: str,
+    as_json: bool,
+    **asked: Any,
 ) -> Told:
     """Rank the turns of LoCoMo-format conversations with every pack.
 
@@ -229,7 +290,9 @@ def locomo(
     from memlab.io.ingest import check_digest, correct_evidence, download_locomo, read_locomo
 
     if path is None and not download:
-        raise click.UsageError("Give the PATH of a LoCoMo file, or --download to fetch the original.")
+        raise click.UsageError(
+            "Give the PATH of a LoCoMo file, or --download to fetch the original."
+        )
     where = path or Path("locomo10.json")
     if download:
         download_locomo(where)
@@ -241,7 +304,11 @@ def locomo(
 
 @command(bench)
 @click.argument("folder", type=_PATH)
-@click.option("--dynamics", is_flag=True, help="Live the chats: linking, upkeep; what is outdated, and still shown?")
+@click.option(
+    "--dynamics",
+    is_flag=True,
+    help="Live the chats: linking, upkeep; what is outdated, and still shown?",
+)
 @_SHA256
 @_options
 def beam(folder: Path, dynamics: bool, sha256: str, as_json: bool, **asked: Any) -> Told:
@@ -306,12 +373,17 @@ def _rank(
 ) -> Told:
     from memlab.science.bench import bench_conversations
 
-    run = partial(bench or bench_conversations, read, dataset=where.resolve().stem, sha256=digest, **more)
+    run = partial(
+        bench or bench_conversations, read, dataset=where.resolve().stem, sha256=digest, **more
+    )
     return _show(run, as_json, packs, limit)
 
 
 def _show(
-    bench: Callable[..., BenchResult | DynamicsResult], as_json: bool, packs: tuple[str, ...], limit: int
+    bench: Callable[..., BenchResult | DynamicsResult],
+    as_json: bool,
+    packs: tuple[str, ...],
+    limit: int,
 ) -> Told:
     result = bench(packs=packs or None, limit=limit, progress=not as_json and sys.stderr.isatty())
     return result.to_dict(), repr(result)

@@ -52,9 +52,19 @@ MEMORIES = click.argument("memories", type=int, nargs=-1)
     },
 )
 @click.argument("files", type=InputFile(), nargs=-1, required=True)
-@click.option("--column", "columns", multiple=True, metavar="FIELD=COLUMN", help="text=body; at= for no time.")
-@click.option("--linking", type=click.Choice(["off", "now", "later"]), help="Else the pack says it.")
-def load(lab: memlab.Lab, files: tuple[Path, ...], columns: tuple[str, ...], as_json: bool, **options: Any) -> None:
+@click.option(
+    "--column", "columns", multiple=True, metavar="FIELD=COLUMN", help="text=body; at= for no time."
+)
+@click.option(
+    "--linking", type=click.Choice(["off", "now", "later"]), help="Else the pack says it."
+)
+def load(
+    lab: memlab.Lab,
+    files: tuple[Path, ...],
+    columns: tuple[str, ...],
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Add to LAB, which is made if it is new, what FILES (- for standard input) hold.
 
     They are chats, transcripts, tables, exports, or folders of them.
@@ -64,12 +74,19 @@ def load(lab: memlab.Lab, files: tuple[Path, ...], columns: tuple[str, ...], as_
     for file in files:
         loaded = lab.load(file, **options)
         counts = {what: loaded.count(what) for what in ("added", "known", "purged", "skipped")}
-        report = fields_of(loaded, "source", "edges", "extracted", "registers", "left_out", why_skipped="skipped")
+        report = fields_of(
+            loaded, "source", "edges", "extracted", "registers", "left_out", why_skipped="skipped"
+        )
         report |= {**counts, "redacted": len(loaded.redacted), "guessed": loaded.guessed.rows()}
         tell((report, loaded), as_json=as_json)
 
 
-@command(main, make, verb=f"{_LAB}.remember", options={"at": "When it was said, as an ISO time. Default: now."})
+@command(
+    main,
+    make,
+    verb=f"{_LAB}.remember",
+    options={"at": "When it was said, as an ISO time. Default: now."},
+)
 @click.argument("text", type=Text())
 @click.option("--kind", default="fact", show_default=True)
 @click.option("--project")
@@ -83,12 +100,17 @@ def remember(lab: memlab.Lab, text: str, tags: tuple[str, ...], **fields: Any) -
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", memlab.RedactionWarning)  # said below
         memory = lab.remember(text, tags=list(tags) or None, **given)
-    return fields_of(memory, "id", "text", "redacted"), [f"#{memory.id} {memory.text}", *_taken_out(memory)]
+    return fields_of(memory, "id", "text", "redacted"), [
+        f"#{memory.id} {memory.text}",
+        *_taken_out(memory),
+    ]
 
 
 def _taken_out(memory: memlab.Memory) -> list[str]:
     """Return a line that says what was taken out of a memory before it was stored; none if nothing was."""
-    return [f"taken out before it was stored: {', '.join(memory.redacted)}"] if memory.redacted else []
+    return (
+        [f"taken out before it was stored: {', '.join(memory.redacted)}"] if memory.redacted else []
+    )
 
 
 def _under(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
@@ -106,10 +128,18 @@ def _under(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
     main,
     _under,
     verb=f"{_LAB}.recall",
-    options={"limit": "", "project": "", "session": "", "at": "When it is asked, as an ISO time. Default: now."},
+    options={
+        "limit": "",
+        "project": "",
+        "session": "",
+        "at": "When it is asked, as an ISO time. Default: now.",
+    },
 )
 @click.argument("query", type=Text())
-@click.option("--pack", help="Ask under this pack (a name or a .hy file) without making it live; nothing is logged.")
+@click.option(
+    "--pack",
+    help="Ask under this pack (a name or a .hy file) without making it live; nothing is logged.",
+)
 @click.option("--explain", is_flag=True, help="Show the terms of each score.")
 def recall(lab: memlab.Lab, query: str, pack: str | None, explain: bool, **options: Any) -> Told:
     """The memories of LAB that its live pack puts first for QUERY (- for standard input)."""
@@ -118,7 +148,12 @@ def recall(lab: memlab.Lab, query: str, pack: str | None, explain: bool, **optio
     rows = [fields_of(hit, "rank", "id", "score", "text", "ref") for hit in hits]
     for row, explanation in zip(rows, explanations, strict=False):
         row["terms"] = [{"term": term, "value": value} for term, value in explanation.terms]
-    about = {"decision": hits.decision, "pack": hits.pack.name, "hash": hits.pack.hash, "known": hits.known}
+    about = {
+        "decision": hits.decision,
+        "pack": hits.pack.name,
+        "hash": hits.pack.hash,
+        "known": hits.known,
+    }
     place = "" if hits.decision is None else f"recall {hits.decision}: "
     return {**about, "hits": rows}, [f"{place}{hits!r}", *map(repr, explanations)]
 
@@ -164,7 +199,9 @@ def context(lab: memlab.Lab, task: str, form: str, as_json: bool, **options: Any
     main,
     write,
     verb=f"{_LAB}.feedback",
-    options={"decision": "The recall that showed it, as `memlab recall` prints. Default: the last."},
+    options={
+        "decision": "The recall that showed it, as `memlab recall` prints. Default: the last."
+    },
 )
 @click.argument("memory", type=int)
 @click.argument("outcome", type=click.Choice(["success", "fail"]))
@@ -172,7 +209,9 @@ def feedback(lab: memlab.Lab, memory: int, outcome: str, decision: int | None) -
     """Log how MEMORY did."""
     logged = lab.feedback(memory, outcome, decision=decision)
     report = fields_of(logged, "event", "decision") | {"memory": memory, "outcome": outcome}
-    place = "no recall: none has shown it" if logged.decision is None else f"recall {logged.decision}"
+    place = (
+        "no recall: none has shown it" if logged.decision is None else f"recall {logged.decision}"
+    )
     return report, f"#{memory} {outcome}, logged as event {logged.event}, of {place}"
 
 
@@ -180,8 +219,15 @@ def feedback(lab: memlab.Lab, memory: int, outcome: str, decision: int | None) -
 @click.argument("memory", type=int, required=False)
 @click.option("--kind", help="Of the newest: only this kind.")
 @click.option("--project", help="Only those of this project.")
-@click.option("--tag", "tags", multiple=True, help="Only those with this tag; repeat it for those with all of them.")
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="So many of the newest.")
+@click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    help="Only those with this tag; repeat it for those with all of them.",
+)
+@click.option(
+    "--limit", type=click.IntRange(1), default=50, show_default=True, help="So many of the newest."
+)
 def show(lab: memlab.Lab, memory: int | None, **wanted: Any) -> Told:
     """One MEMORY of LAB with all its fields; without it, the newest memories."""
     if memory is None:
@@ -190,12 +236,18 @@ def show(lab: memlab.Lab, memory: int | None, **wanted: Any) -> Told:
     chain = lab.upkeep.review.provenance(memory).to_dicts()
     lines = [f"{name:<17} {value}" for name, value in row.items()]
     for one in chain[1:] and chain:
-        words = [f"{name} {value}" for name, value in one.items() if value is not None and name not in ("how", "at")]
+        words = [
+            f"{name} {value}"
+            for name, value in one.items()
+            if value is not None and name not in ("how", "at")
+        ]
         lines.append(f"{one['how']:<17} {one['at']:%Y-%m-%d %H:%M} {', '.join(words)}")
     return row | {"provenance_chain": chain}, lines
 
 
-def _newest(frame: pl.DataFrame, kind: str | None, project: str | None, tags: tuple[str, ...], limit: int) -> Told:
+def _newest(
+    frame: pl.DataFrame, kind: str | None, project: str | None, tags: tuple[str, ...], limit: int
+) -> Told:
     if kind is not None:
         frame = frame.filter(pl.col("kind") == spelled(kind, KINDS))
     if project is not None:
@@ -211,10 +263,20 @@ def _newest(frame: pl.DataFrame, kind: str | None, project: str | None, tags: tu
 
 @command(main, write)
 @click.argument("memory", type=int)
-@click.option("--text", type=Text(), help="Its new words (- for standard input): a new memory supersedes it.")
+@click.option(
+    "--text", type=Text(), help="Its new words (- for standard input): a new memory supersedes it."
+)
 @click.option("--tag", "tags", multiple=True, help="Its tags, in place of those it has.")
-@click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE", help="Any field; VALUE as JSON, or a word.")
-def edit(lab: memlab.Lab, memory: int, text: str | None, tags: tuple[str, ...], sets: tuple[str, ...]) -> Told:
+@click.option(
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Any field; VALUE as JSON, or a word.",
+)
+def edit(
+    lab: memlab.Lab, memory: int, text: str | None, tags: tuple[str, ...], sets: tuple[str, ...]
+) -> Told:
     """Correct MEMORY in LAB.
 
     memlab edit a.memlab 3 --set importance=0.9 --set pinned=true --set project=null
@@ -229,7 +291,9 @@ def edit(lab: memlab.Lab, memory: int, text: str | None, tags: tuple[str, ...], 
         warnings.simplefilter("ignore", memlab.RedactionWarning)  # said below
         edited = lab.edit(memory, text=text, **fields)
     new = edited.id != memory
-    report = fields_of(edited, "id", "text", "rebuilt", "dropped", "notes") | {"supersedes": memory if new else None}
+    report = fields_of(edited, "id", "text", "rebuilt", "dropped", "notes") | {
+        "supersedes": memory if new else None
+    }
     change = f" supersedes #{memory}" if new else " is changed"
     notes = [f"  {note}" for note in edited.notes]
     return report, [f"#{edited.id}{change}: {edited.text}", *_taken_out(edited), *notes]
@@ -238,14 +302,23 @@ def edit(lab: memlab.Lab, memory: int, text: str | None, tags: tuple[str, ...], 
 @command(main, write_if("dry_run", wanted=False), verb=f"{_LAB}.forget", options={"how": ""})
 @MEMORIES
 @click.option("--project", help="Delete all memories of this project.")
-@click.option("--reason", type=Text(), default="", help="Why; a deprecation needs it, a quarantine may have it.")
+@click.option(
+    "--reason",
+    type=Text(),
+    default="",
+    help="Why; a deprecation needs it, a quarantine may have it.",
+)
 @click.option("--source", type=Word(SOURCES), help="Quarantine what was learned from this.")
 @click.option("--session", help="Quarantine what came from this session or conversation.")
 @click.option("--creator", help="Quarantine what this user or agent wrote: agent:coder, ...")
-@click.option("--since", help="Quarantine what was written at this time or later, such as 2026-11-01.")
+@click.option(
+    "--since", help="Quarantine what was written at this time or later, such as 2026-11-01."
+)
 @click.option("--dry-run", is_flag=True, help="Say what a quarantine would do, and write nothing.")
 @click.option("--replay", type=int, help="How many recalls a quarantine asks again. Default: 100.")
-def forget(lab: memlab.Lab, memories: tuple[int, ...], how: Any, as_json: bool, **given: Any) -> Told:
+def forget(
+    lab: memlab.Lab, memories: tuple[int, ...], how: Any, as_json: bool, **given: Any
+) -> Told:
     """Take MEMORIES of LAB, with their corrections, out of every recall; `restore` brings them back.
 
     --how delete: due to be purged once `grace-days` are over. --how deprecate: wrong, for a REASON. --how quarantine:
@@ -254,8 +327,12 @@ def forget(lab: memlab.Lab, memories: tuple[int, ...], how: Any, as_json: bool, 
     memlab forget a.memlab --how quarantine --session "web 17" --since 2026-11-01 --dry-run
     """
     quarantines = how == "quarantine"
-    if quarantines and not any(given[name] is not None for name in ("source", "session", "creator")):
-        raise click.UsageError("Say what came from where: one of --source, --session and --creator is needed.")
+    if quarantines and not any(
+        given[name] is not None for name in ("source", "session", "creator")
+    ):
+        raise click.UsageError(
+            "Say what came from where: one of --source, --session and --creator is needed."
+        )
     if how in ("forget", "deprecate") and not memories:
         raise click.UsageError("Say which MEMORIES, by their ids.")
     if how == "deprecate" and not given["reason"]:
@@ -277,7 +354,9 @@ def forget(lab: memlab.Lab, memories: tuple[int, ...], how: Any, as_json: bool, 
 @command(main, write)
 @MEMORIES
 @click.option("--project", help="All that is deleted of this project.")
-@click.option("--quarantine", type=int, metavar="EVENT", help="All that the quarantine of this event took.")
+@click.option(
+    "--quarantine", type=int, metavar="EVENT", help="All that the quarantine of this event took."
+)
 def restore(lab: memlab.Lab, memories: tuple[int, ...], **options: Any) -> Told:
     """Bring MEMORIES back that were forgotten, deprecated, deleted or summarised (by the number of the summary).
 
@@ -316,7 +395,9 @@ def purge(lab: memlab.Lab, memories: tuple[int, ...], yes: bool, **options: Any)
     Backups and mirrors are reached, exports are named. --project, --session, --subject and --creator narrow each other.
     """
     done = lab.purge(memories or None, **options)
-    report = fields_of(done, "events", "slates", "questions", "review", purged="ids", receipt="frame")
+    report = fields_of(
+        done, "events", "slates", "questions", "review", purged="ids", receipt="frame"
+    )
     return report, [str(done), *_review_lines(report["review"])]
 
 
@@ -331,14 +412,19 @@ def _status_lines(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _review_lines(rows: list[dict[str, Any]]) -> list[str]:
-    return [f"review #{row['memory_id']} ({row['how']}: #{row['of']}) {row['text'][:80]}" for row in rows]
+    return [
+        f"review #{row['memory_id']} ({row['how']}: #{row['of']}) {row['text'][:80]}"
+        for row in rows
+    ]
 
 
 def _quarantined(done: Quarantined) -> Told:
     named = {"quarantined": "ids", "changed": "frame", "review": "derived"}
     report = fields_of(done, "event", "back", "shown", "replay", **named)
     lines = _status_lines(report["changed"])
-    lines += [f"review #{row['memory_id']} ({row['how']}: #{row['of']})" for row in report["review"]]
+    lines += [
+        f"review #{row['memory_id']} ({row['how']}: #{row['of']})" for row in report["review"]
+    ]
     more = len(lines) - _SHOWN
     lines = lines[:_SHOWN] + ([f"... and {more:,} more"] if more > 0 else [])
     undo = [] if done.event is None else [f"undo: memlab restore LAB --quarantine {done.event}"]

@@ -17,7 +17,18 @@ from memlab.errors import InputError, PolicyError, UnknownName
 from memlab.kernel.language import Policy, canonical, compile_policy, read_pack, slot_of
 from memlab.kernel.policies import SLOTS, Pack, load_pack, slot_named
 from memlab.subjects.lens import Explanation, diff_packs, diff_policies, highlight
-from memlab.ui.cli._base import InputFile, LocalPath, Told, command, policy, read_frame, read_text, say, tell, value_of
+from memlab.ui.cli._base import (
+    InputFile,
+    LocalPath,
+    Told,
+    command,
+    policy,
+    read_frame,
+    read_text,
+    say,
+    tell,
+    value_of,
+)
 
 if TYPE_CHECKING:
     pass
@@ -27,7 +38,9 @@ __all__ = ["PolicyFile", "errors_of", "given_values", "opened", "read_frame"]
 
 FILE = click.argument("file", type=InputFile(".hy", as_text=True))
 _SLOT = click.option("--slot", help="The slot; for a file with one policy, what it is for.")
-_COLOR = click.option("--color/--no-color", default=None, help="Colours. Default: when the output is a terminal.")
+_COLOR = click.option(
+    "--color/--no-color", default=None, help="Colours. Default: when the output is a terminal."
+)
 
 
 def _colored(wanted: bool | None) -> bool:
@@ -56,13 +69,21 @@ def check(file: str, slot: str | None, as_json: bool) -> Told:
 
 def _refusal(file: str, errors: list[PolicyError], as_json: bool) -> Told:
     rows = [
-        {"file": e.file or file, "line": e.line, "column": e.column, "policy": e.policy, "message": e.message}
+        {
+            "file": e.file or file,
+            "line": e.line,
+            "column": e.column,
+            "policy": e.policy,
+            "message": e.message,
+        }
         for e in errors
     ]
     if as_json:
         return {"ok": False, "errors": rows}, "", 1
     for error in errors:
-        place = ":".join(str(part) for part in (error.file or file, error.line, error.column) if part is not None)
+        place = ":".join(
+            str(part) for part in (error.file or file, error.line, error.column) if part is not None
+        )
         say(f"{place}: {error}", err=True)
     say(f"memlab: {file} has {len(errors)} error{'s' if len(errors) > 1 else ''}", err=True)
     raise click.exceptions.Exit(1)
@@ -97,9 +118,14 @@ def show_policy(file: str, slot: str | None, color: bool | None, as_json: bool) 
         if found.pack is not None:
             lines.append(shown(f"; pack {found.name} [{_hash(found)[:12]}]: {found.pack.doc}"))
             if slot is None:
-                lines += [shown(f"(setting {name} {_literal(value)})") for name, value in settings.items()]
+                lines += [
+                    shown(f"(setting {name} {_literal(value)})") for name, value in settings.items()
+                ]
             lines.append("")
-        parts = [f"{shown(f'; {name} [{item.hash[:12]}]')}\n{shown(item.source)}" for name, item in chosen.items()]
+        parts = [
+            f"{shown(f'; {name} [{item.hash[:12]}]')}\n{shown(item.source)}"
+            for name, item in chosen.items()
+        ]
         return "\n".join([*lines, "\n\n".join(parts)])
 
     return _painted(report, text, paint, as_json)
@@ -127,7 +153,10 @@ def hash_(file: str, slot: str | None) -> Told:
     """
     found = opened(file, slot)
     chosen = found.policies if slot is None else {slot: found.one(slot)}
-    rows = {n: {"hash": p.hash, "source": p.source_hash, "meaning": p.meaning_hash} for n, p in chosen.items()}
+    rows = {
+        n: {"hash": p.hash, "source": p.source_hash, "meaning": p.meaning_hash}
+        for n, p in chosen.items()
+    }
     width = max(map(len, rows), default=0)
     lines = [
         f"{name:{width}}  version {row['hash'][:12]}  source {row['source'][:12]}  meaning {row['meaning'][:12]}"
@@ -148,19 +177,27 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
     settings: dict[str, dict[str, object]] = {}
     if old.pack is not None and new.pack is not None and slot is None:
         found = diff_packs(old.pack, new.pack)
-        pairs = [(name, old.policies[name], new.policies[name]) for name in old.policies if name in new.policies]
+        pairs = [
+            (name, old.policies[name], new.policies[name])
+            for name in old.policies
+            if name in new.policies
+        ]
         settings = {
             name: {"before": value, "after": new.pack.settings.get(name)}
             for name, value in old.pack.settings.items()
             if value != new.pack.settings.get(name)
         }
     else:
-        single = slot or next((name for side in (old, new) if side.pack is None for name in side.policies), None)
+        single = slot or next(
+            (name for side in (old, new) if side.pack is None for name in side.policies), None
+        )
         left, right = old.one(single), new.one(single)
         found = diff_policies(left, right)
         pairs = [(left.signature.slot, left, right)]
     slots = {
-        name: {"before": left.source, "after": right.source} for name, left, right in pairs if left.hash != right.hash
+        name: {"before": left.source, "after": right.source}
+        for name, left, right in pairs
+        if left.hash != right.hash
     }
     # other literals of the same value, another order of arguments
     places = [change.place for change in found.changes]
@@ -168,7 +205,11 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
 
     def text() -> str:
         notes = [f"{name}: the same forms, spelled otherwise" for name in respelled]
-        return "\n".join([found.text(color=_colored(color)), *notes]) if found or notes else "no difference"
+        return (
+            "\n".join([found.text(color=_colored(color)), *notes])
+            if found or notes
+            else "no difference"
+        )
 
     report = {"slots": slots, "settings": settings, "changes": found.frame.to_dicts()}
     tell(_painted(report, text, _colored(color), as_json), as_json=as_json)
@@ -185,7 +226,9 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
 @click.option("--frame", type=LocalPath(), help="The slate, as .parquet, .csv or .jsonl.")
 @click.option("--row", type=int, default=0, show_default=True, help="The row of the frame, from 0.")
 @click.option("--by", help="The frame's column of slates, when it holds many.")
-@click.option("--order", default="memory_id", show_default=True, help="The frame's column of memory ids.")
+@click.option(
+    "--order", default="memory_id", show_default=True, help="The frame's column of memory ids."
+)
 def explain(
     file: str,
     slot: str | None,
@@ -220,13 +263,20 @@ def _is_within(name: str, places: list[str]) -> bool:
 
 def _explained(name: str, found: Explanation) -> str:
     lines = [f"{name} = {_literal(found.value) if found.value is not None else 'null'}"]
-    lines += [f"  {'taken' if branch.taken else 'not taken'}: {branch.text}" for branch in found.branches]
+    lines += [
+        f"  {'taken' if branch.taken else 'not taken'}: {branch.text}" for branch in found.branches
+    ]
     lines += [f"  {term.value:+12.6g}  {term.text}" for term in found.terms]
     return "\n".join([*lines, "", str(found.tree)])
 
 
 def _item(
-    policy: Policy, given: dict[str, object], frame: Path | None, row: int, by: str | None, order: str
+    policy: Policy,
+    given: dict[str, object],
+    frame: Path | None,
+    row: int,
+    by: str | None,
+    order: str,
 ) -> tuple[dict[str, object], dict[str, float | None] | None]:
     """The values of one item and the aggregates of its slate; what is unknown or missing is an error by name."""
     inputs = policy.signature.inputs
@@ -240,7 +290,9 @@ def _item(
     if frame is None:
         missing = sorted(reads - values.keys())
         if missing:
-            raise InputError(f"{policy.name} also reads {', '.join(missing)}: give them with --values name=value.")
+            raise InputError(
+                f"{policy.name} also reads {', '.join(missing)}: give them with --values name=value."
+            )
         return values, None
     table = read_frame(frame)
     if not 0 <= row < table.height:
@@ -273,7 +325,9 @@ class PolicyFile:
         if slot is None:
             if len(self.policies) == 1:
                 return next(iter(self.policies.values()))
-            raise InputError(f"{self.name} holds several policies: say which with --slot ({', '.join(self.policies)}).")
+            raise InputError(
+                f"{self.name} holds several policies: say which with --slot ({', '.join(self.policies)})."
+            )
         if slot not in self.policies:
             raise UnknownName("policy slot", slot, self.policies)
         return self.policies[slot]
@@ -291,7 +345,9 @@ def opened(spec: str, slot: str | None = None) -> PolicyFile:
         return PolicyFile(pack.name, pack.policies, pack)
     name = slot or slot_of(source, file=spec)
     if not name:
-        raise InputError(f"{spec} does not name the slot of its policy: say it with --slot ({', '.join(SLOTS)}).")
+        raise InputError(
+            f"{spec} does not name the slot of its policy: say it with --slot ({', '.join(SLOTS)})."
+        )
     policy = compile_policy(source, slot_named(name).signature, name=name, file=spec)
     return PolicyFile(name, {name: policy}, None)
 
@@ -310,7 +366,13 @@ def errors_of(spec: str, first: PolicyError) -> list[PolicyError]:
         if slot not in SLOTS:
             continue
         try:
-            compile_policy(form, SLOTS[slot].signature, name=f"{pack.name}/{slot}", helpers=pack.helpers, file=spec)
+            compile_policy(
+                form,
+                SLOTS[slot].signature,
+                name=f"{pack.name}/{slot}",
+                helpers=pack.helpers,
+                file=spec,
+            )
         except PolicyError as error:
             found.append(error)
     # an unknown slot, or a setting
@@ -326,10 +388,14 @@ def given_values(words: tuple[str, ...]) -> dict[str, object]:
             try:
                 values |= json.loads(word)
             except json.JSONDecodeError as error:
-                raise InputError(f"--values is not JSON: {error.msg} at character {error.pos + 1} of {word}") from None
+                raise InputError(
+                    f"--values is not JSON: {error.msg} at character {error.pos + 1} of {word}"
+                ) from None
             continue
         name, equals, text = word.partition("=")
         if not equals or not name.strip():
-            raise InputError(f'{word} is no value: write name=value, or a JSON object such as {{"similarity": 0.8}}.')
+            raise InputError(
+                f'{word} is no value: write name=value, or a JSON object such as {{"similarity": 0.8}}.'
+            )
         values[name.strip()] = value_of(text.strip())
     return values

@@ -73,7 +73,10 @@ def install(lab: memlab.Lab, slot: str, file: Path, reason: str) -> Told:
 
 @command(policy, write)
 @click.argument("slot", required=False)
-@click.option("--to", help="A version's number (a pack's event) or the start of its hash. Default: the one before.")
+@click.option(
+    "--to",
+    help="A version's number (a pack's event) or the start of its hash. Default: the one before.",
+)
 @_REASON
 def rollback(lab: memlab.Lab, slot: str | None, to: str | None, reason: str) -> Told:
     """Bring an earlier policy of SLOT back in LAB; without SLOT, the pack before the last that was used."""
@@ -110,7 +113,9 @@ def attribution(lab: memlab.Lab, slot: str) -> Told:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--slot", help="The slot of a file that holds one policy. Default: FILE is a pack.")
 @click.option("--seconds", type=float, help="Stop after so long. Default: until interrupted.")
-def watch(lab: memlab.Lab, file: Path, slot: str | None, seconds: float | None, as_json: bool) -> Told:
+def watch(
+    lab: memlab.Lab, file: Path, slot: str | None, seconds: float | None, as_json: bool
+) -> Told:
     """Let LAB follow FILE: each save that is valid goes live, a broken one is reported and changes nothing."""
     with lab.policies.watch(file, slot) as watched:
         if not as_json:

@@ -32,7 +32,9 @@ _GRAPH = "memlab.subjects.clusters.clusters:LabGraph"
 
 
 @command(upkeep, write)
-@click.option("--at", metavar="WHEN", help="As of this instant, such as 2026-07-01; now unless given.")
+@click.option(
+    "--at", metavar="WHEN", help="As of this instant, such as 2026-07-01; now unless given."
+)
 def maintain(lab: memlab.Lab, at: str | None, as_json: bool) -> Told:
     """Apply decay and status changes to LAB.
 
@@ -42,7 +44,9 @@ def maintain(lab: memlab.Lab, at: str | None, as_json: bool) -> Told:
     """
     done = lab.upkeep.maintain(at, progress=not as_json)
     report = fields_of(done, "at", "pack", "events", hash="pack_hash", changes="counts")
-    return report | {"pruned": done.pruned.height, "due": done.due["id"].to_list()}, repr(done)[1:-1]
+    return report | {"pruned": done.pruned.height, "due": done.due["id"].to_list()}, repr(done)[
+        1:-1
+    ]
 
 
 @command(
@@ -56,7 +60,13 @@ def maintain(lab: memlab.Lab, at: str | None, as_json: bool) -> Told:
         "dry_run": "Write nothing; tell what would become of what.",
     },
 )
-@click.option("--older-than", "older_than_days", type=float, metavar="DAYS", help="In place of the pack's setting.")
+@click.option(
+    "--older-than",
+    "older_than_days",
+    type=float,
+    metavar="DAYS",
+    help="In place of the pack's setting.",
+)
 def consolidate(lab: memlab.Lab, **options: Any) -> Told:
     """Replace many old memories of a cluster by one summary.
 
@@ -66,7 +76,10 @@ def consolidate(lab: memlab.Lab, **options: Any) -> Told:
     see with --dry-run what would be left.
     """
     done = lab.upkeep.consolidation.run(**options)
-    report, lines = fields_of(done, "at", "pack", "event", "dry_run", summaries="frame"), [repr(done)[1:-1]]
+    report, lines = (
+        fields_of(done, "at", "pack", "event", "dry_run", summaries="frame"),
+        [repr(done)[1:-1]],
+    )
     for row in report["summaries"]:
         summary = "would be made" if row["summary"] is None else f"#{row['summary']}"
         lines.append(f"{summary}  of {row['count']}, {row['of']}: {row['text'][:100]}")
@@ -122,7 +135,12 @@ def thin(lab: memlab.Lab, **options: Any) -> Told:
     --consent applies it. The preview names the questions that the log can no longer answer afterwards.
     """
     done = lab.upkeep.thin(**options)
-    report = {"done": done.done, "bytes": done.bytes, "ends": list(done.ends), "segments": done.frame.to_dicts()}
+    report = {
+        "done": done.done,
+        "bytes": done.bytes,
+        "ends": list(done.ends),
+        "segments": done.frame.to_dicts(),
+    }
     return report, repr(done)[1:-1]
 
 
@@ -141,8 +159,13 @@ def check(lab: Path, no_repair: bool) -> Told:
     """
     done = memlab.check(lab, repair=not no_repair)
     report = fields_of(done, "sound", parts="frame")
-    lines = [f"{row['state']:9} {row['file']}: {row['part']} {row['detail']}".rstrip() for row in report["parts"]]
-    restoring = "not whole: `memlab upkeep restore` puts a backup in place, or settles what is there"
+    lines = [
+        f"{row['state']:9} {row['file']}: {row['part']} {row['detail']}".rstrip()
+        for row in report["parts"]
+    ]
+    restoring = (
+        "not whole: `memlab upkeep restore` puts a backup in place, or settles what is there"
+    )
     return report, [*lines, "sound" if done.sound else restoring], int(not done.sound)
 
 
@@ -177,14 +200,21 @@ def backup(lab: memlab.Lab, **options: Any) -> Told:
     upkeep,
     keep,
     verb=f"{_IO}.export",
-    options={"project": "Only the memories of this project.", "overwrite": "Replace what is at PATH."},
+    options={
+        "project": "Only the memories of this project.",
+        "overwrite": "Replace what is at PATH.",
+    },
 )
 @click.argument("path", type=LocalPath())
 @click.option(
-    "--format", type=click.Choice(["jsonl", "parquet", "markdown", "sexp"]), help="Else the suffix of PATH says it."
+    "--format",
+    type=click.Choice(["jsonl", "parquet", "markdown", "sexp"]),
+    help="Else the suffix of PATH says it.",
 )
 @click.option("--no-policies", is_flag=True, help="Leave the pack and its history out.")
-def export(lab: memlab.Lab, path: Path, project: str | None, no_policies: bool, **options: Any) -> Told:
+def export(
+    lab: memlab.Lab, path: Path, project: str | None, no_policies: bool, **options: Any
+) -> Told:
     """Write the memories of LAB to a file or a folder.
 
     The name of PATH decides the format: .jsonl, .md, .sexp, .parquet, or a folder of tables.
@@ -197,7 +227,9 @@ def export(lab: memlab.Lab, path: Path, project: str | None, no_policies: bool, 
 
 @command(upkeep, keep)
 @click.argument("folder", type=LocalPath())
-@click.option("--every", type=click.FloatRange(min=0, min_open=True), help="Keep on, so many seconds apart.")
+@click.option(
+    "--every", type=click.FloatRange(min=0, min_open=True), help="Keep on, so many seconds apart."
+)
 def mirror(lab: memlab.Lab, folder: Path, every: float | None, as_json: bool) -> None:
     """Write each memory of LAB as a Markdown file in FOLDER.
 
@@ -217,7 +249,9 @@ def mirror(lab: memlab.Lab, folder: Path, every: float | None, as_json: bool) ->
 
 @command(upkeep, write)
 @click.argument("target", type=LocalPath())
-@click.option("--exclude", multiple=True, metavar="PROJECT", help="Leave this project here. May be repeated.")
+@click.option(
+    "--exclude", multiple=True, metavar="PROJECT", help="Leave this project here. May be repeated."
+)
 @click.option("--preview", is_flag=True, help="Only say what would go.")
 def move(lab: memlab.Lab, target: Path, exclude: tuple[str, ...], preview: bool) -> Told:
     """Copy the memories of LAB into the lab TARGET.
@@ -242,7 +276,9 @@ def join(lab: memlab.Lab, other: Path, dry_run: bool) -> Told:
     Where both have a memory, the later change wins.
     """
     joined = lab.io.join(other, dry_run=dry_run)
-    report = fields_of(joined, "source", "edges", "known", "kept_away", "purged", "dry_run", rows="frame")
+    report = fields_of(
+        joined, "source", "edges", "known", "kept_away", "purged", "dry_run", rows="frame"
+    )
     report |= {what: joined.count(what) for what in ("added", "edited", "status", "conflict")}
     report["redacted"] = len(joined.redacted)
     lines = [
@@ -266,7 +302,9 @@ def join(lab: memlab.Lab, other: Path, dry_run: bool) -> Told:
 def link(lab: memlab.Lab, source: int, target: int, relation: str, weight: float) -> Told:
     """Join two memories of LAB by an edge from SOURCE to TARGET."""
     lab.graph.link(source, target, relation, weight=weight)
-    edges = lab.edges.filter(pl.col("to_kind") == "memory", pl.col("source") == source, pl.col("target") == target)
+    edges = lab.edges.filter(
+        pl.col("to_kind") == "memory", pl.col("source") == source, pl.col("target") == target
+    )
     row = edges.tail(1).select("source", "target", "relation", "weight").to_dicts()[0]
     return row, f"#{source} {row['relation']} #{target}"
 
@@ -276,7 +314,13 @@ def link(lab: memlab.Lab, source: int, target: int, relation: str, weight: float
 @click.option("--tag", "tags", multiple=True, help="A tag to give; may be given several times.")
 @click.option("--remove", is_flag=True, help="Take the tags away instead.")
 @click.option("--describe", help="Say what the one --tag is for.")
-def tag(lab: memlab.Lab, memories: tuple[int, ...], tags: tuple[str, ...], remove: bool, describe: str | None) -> Told:
+def tag(
+    lab: memlab.Lab,
+    memories: tuple[int, ...],
+    tags: tuple[str, ...],
+    remove: bool,
+    describe: str | None,
+) -> Told:
     """Give tags to MEMORIES of LAB; without arguments, list the tags that there are.
 
     memlab graph tag a.memlab 3 7 --tag release
@@ -294,7 +338,9 @@ def tag(lab: memlab.Lab, memories: tuple[int, ...], tags: tuple[str, ...], remov
         named = ", ".join(f"#{id}" for id in changed) or "no memory"
         return {"changed": list(changed)}, f"{named} changed"
     rows = lab.graph.tags().to_dicts()
-    return rows, [f"{row['memories']:>6}  {row['tag']}  {row['description'] or ''}".rstrip() for row in rows]
+    return rows, [
+        f"{row['memories']:>6}  {row['tag']}  {row['description'] or ''}".rstrip() for row in rows
+    ]
 
 
 @command(graph, read, verb=f"{_GRAPH}.trace", options={"depth": "Most edges of a path."})

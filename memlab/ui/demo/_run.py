@@ -18,7 +18,17 @@ from memlab.io.ingest import conversation, read_locomo
 from memlab.kernel.base.clock import ManualClock
 from memlab.kernel.base.display import Markup, clip, render_html, text_table
 from memlab.kernel.version import __version__
-from memlab.subjects.drawing import BLUE, CYCLE, GREY, ORANGE, Draw, draw_ranks, element, render_page, svg
+from memlab.subjects.drawing import (
+    BLUE,
+    CYCLE,
+    GREY,
+    ORANGE,
+    Draw,
+    draw_ranks,
+    element,
+    render_page,
+    svg,
+)
 from memlab.subjects.opening import open_lab
 
 if TYPE_CHECKING:
@@ -130,7 +140,9 @@ class DemoResult:
 
     def __repr__(self) -> str:
         recalls = "" if self.quarter is None else f", {self.quarter.recalls} simulated recalls"
-        return f"<DemoResult {self.output}: {self.memories} memories{recalls}, {self.seconds:.1f} s>"
+        return (
+            f"<DemoResult {self.output}: {self.memories} memories{recalls}, {self.seconds:.1f} s>"
+        )
 
 
 Say = Callable[[str], None]
@@ -163,11 +175,15 @@ def run_demo(
     start = perf_counter()
     target = _writable(Path(output).expanduser())
     report = _writable(target.with_name(f"{target.stem}-evaluation.html")) if full else None
-    say: Say = (lambda line: None) if quiet else partial(print, flush=True)  # in a pipe, too, line by line
+    say: Say = (
+        (lambda line: None) if quiet else partial(print, flush=True)
+    )  # in a pipe, too, line by line
     (labelled,) = read_locomo(CONVERSATION)
     talk = labelled.conversation
     first, last = talk.turns[0].at, talk.end
-    say(f"memlab demo: {' and '.join(talk.speakers)}, {first:%-d %B} to {last:%-d %B %Y}, {len(talk.turns)} turns")
+    say(
+        f"memlab demo: {' and '.join(talk.speakers)}, {first:%-d %B} to {last:%-d %B %Y}, {len(talk.turns)} turns"
+    )
 
     with open_lab(clock=ManualClock(last + timedelta(days=1))) as lab:
         lab.io.embedder.encode(["the first text loads the model"])
@@ -180,11 +196,17 @@ def run_demo(
         before = lab.recall(QUESTION, limit=_LIMIT, project=talk.name)
         say(f'2 recall    "{QUESTION}" with pack {before.pack.name} [{before.pack.hash[:12]}]')
         for hit in before[:_PRINTED]:
-            say(f"    {hit.rank}  {hit.score:.3f}  {hit.speaker}: {clip(hit.text, _PRINTED_CHARACTERS)}")
+            say(
+                f"    {hit.rank}  {hit.score:.3f}  {hit.speaker}: {clip(hit.text, _PRINTED_CHARACTERS)}"
+            )
 
         explanations = tuple(hit.explain() for hit in before)
-        terms = sorted((term for term in explanations[0].terms if term[1]), key=lambda term: -abs(term[1]))
-        say(f"3 explain   the first hit scores {explanations[0].score:.3f}, the sum of {len(terms)} terms, above all")
+        terms = sorted(
+            (term for term in explanations[0].terms if term[1]), key=lambda term: -abs(term[1])
+        )
+        say(
+            f"3 explain   the first hit scores {explanations[0].score:.3f}, the sum of {len(terms)} terms, above all"
+        )
         for text, value in terms[:_TERMS]:
             say(f"    {value:+.3f}  {clip(text, 100)}")
 
@@ -211,10 +233,16 @@ def run_demo(
     from memlab.science.bench import bench_conversations
 
     bench = bench_conversations([labelled], dataset=talk.name, progress=progress)
-    say(f"6 bench     {bench.questions} questions with labels, {len(bench.systems)} systems, each on a lab of its own")
+    say(
+        f"6 bench     {bench.questions} questions with labels, {len(bench.systems)} systems, each on a lab of its own"
+    )
     metrics = ("recall@5", "recall@10", "ndcg@10")
     rows = [
-        [one.name, *(f"{one.metrics[name]:.2f}" for name in metrics), f"{one.latency_ms['p50']:.1f} ms"]
+        [
+            one.name,
+            *(f"{one.metrics[name]:.2f}" for name in metrics),
+            f"{one.latency_ms['p50']:.1f} ms",
+        ]
         for one in bench.systems
     ]
     _say_table(say, ["system", *metrics, "latency"], rows)
@@ -264,7 +292,9 @@ def _say_quarter(quarter: Quarter, say: Say) -> None:
     rows = [
         [
             row.policy,
-            "withheld" if row.value is None else f"{row.value.value:.2f} [{row.value.low:.2f}, {row.value.high:.2f}]",
+            "withheld"
+            if row.value is None
+            else f"{row.value.value:.2f} [{row.value.low:.2f}, {row.value.high:.2f}]",
             f"{quarter.truth[row.policy]:.2f}",
             row.verdict,
         ]
@@ -293,7 +323,9 @@ def _writable(target: Path) -> Path:
         with target.open("a", encoding="utf-8"):
             pass
     except OSError as error:
-        raise InputError(f"The page cannot be written to {target}: {error.strerror}. Name another --output.") from None
+        raise InputError(
+            f"The page cannot be written to {target}: {error.strerror}. Name another --output."
+        ) from None
     return target
 
 
@@ -307,7 +339,10 @@ def _writable(target: Path) -> Path:
 
 def draw_timeline(hits: Hits, when: dict[int, datetime], marked: Sequence[Hit]) -> Draw:
     """Every candidate of a recall by when it was said and by its score; what was shown is filled."""
-    pool = [(when[int(memory)], float(score)) for memory, score in zip(hits.slate.ids, hits.slate.scores, strict=True)]
+    pool = [
+        (when[int(memory)], float(score))
+        for memory, score in zip(hits.slate.ids, hits.slate.scores, strict=True)
+    ]
     shown = [(when[hit.id], hit.score) for hit in hits]
 
     def draw(axes: Axes) -> None:
@@ -315,11 +350,20 @@ def draw_timeline(hits: Hits, when: dict[int, datetime], marked: Sequence[Hit]) 
 
         dates: Any = matplotlib.dates  # which has no types
 
-        axes.scatter(*_columns(pool), s=16, facecolors="none", edgecolors=GREY, linewidths=0.8, label="considered")
+        axes.scatter(
+            *_columns(pool),
+            s=16,
+            facecolors="none",
+            edgecolors=GREY,
+            linewidths=0.8,
+            label="considered",
+        )
         axes.scatter(*_columns(shown), s=30, color=BLUE, label="shown")
         for hit in marked:
             at: Any = when[hit.id]
-            axes.scatter([at], [hit.score], s=120, facecolors="none", edgecolors=ORANGE, linewidths=1.8)
+            axes.scatter(
+                [at], [hit.score], s=120, facecolors="none", edgecolors=ORANGE, linewidths=1.8
+            )
             axes.annotate(
                 f"{at.day} {at:%B}, rank {hit.rank}",
                 (at, hit.score),
@@ -331,14 +375,24 @@ def draw_timeline(hits: Hits, when: dict[int, datetime], marked: Sequence[Hit]) 
         axes.xaxis.set_major_formatter(dates.DateFormatter("1 %B"))
         axes.set_ylabel("score")
         axes.margins(y=0.1)
-        axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderpad=0, handletextpad=0.3)
+        axes.legend(
+            frameon=False,
+            loc="lower left",
+            bbox_to_anchor=(0, 1),
+            ncols=2,
+            borderpad=0,
+            handletextpad=0.3,
+        )
 
     return draw
 
 
 def draw_moves(before: Hits, after: Hits, *, most: int = 8) -> Draw:
     """The ranks of the hits under two policies, joined by lines."""
-    old, new = {hit.id: hit.rank for hit in before[:most]}, {hit.id: hit.rank for hit in after[:most]}
+    old, new = (
+        {hit.id: hit.rank for hit in before[:most]},
+        {hit.id: hit.rank for hit in after[:most]},
+    )
     texts = {hit.id: clip(hit.text, 42) for hit in (*before, *after)}
     rows = [(old.get(id), new.get(id), texts[id]) for id in sorted(old.keys() | new.keys())]
     return draw_ranks(("before", "after"), rows, most=most)
@@ -354,24 +408,33 @@ def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -
     A term has a colour of its own if it adds or takes much in any hit; those beyond the colours are one group.
     """
     rows = [dict(one.terms) for one in explanations]
-    size = {term: max(abs(terms.get(term, 0.0)) for terms in rows) for terms in rows for term in terms}
+    size = {
+        term: max(abs(terms.get(term, 0.0)) for terms in rows) for terms in rows for term in terms
+    }
     order = sorted((term for term in size if size[term] > 0), key=lambda term: -size[term])
 
     def draw(axes: Axes) -> None:
         ends = {1: [0.0] * len(rows), -1: [0.0] * len(rows)}
         rest = len(order) - len(CYCLE)
-        for place, (term, colour) in enumerate(zip(order, [*CYCLE, *[GREY] * len(order)], strict=False)):
+        for place, (term, colour) in enumerate(
+            zip(order, [*CYCLE, *[GREY] * len(order)], strict=False)
+        ):
             for row, terms in enumerate(rows):
                 value = terms.get(term, 0.0)
                 if value:
                     side = 1 if value > 0 else -1
-                    axes.barh(row, value, left=ends[side][row], height=0.62, color=colour, linewidth=0)
+                    axes.barh(
+                        row, value, left=ends[side][row], height=0.62, color=colour, linewidth=0
+                    )
                     ends[side][row] += value
             if place < len(CYCLE):
                 axes.barh([0], [0], color=colour, label=clip(term, _LONGEST_TERM))
         if rest > 0:
             axes.barh(
-                [0], [0], color=GREY, label=clip(order[-1], _LONGEST_TERM) if rest == 1 else f"{rest} smaller terms"
+                [0],
+                [0],
+                color=GREY,
+                label=clip(order[-1], _LONGEST_TERM) if rest == 1 else f"{rest} smaller terms",
             )
         for row, (one, up) in enumerate(zip(explanations, ends[1], strict=True)):
             axes.text(up + 0.012, row, f"{one.score:.2f}", va="center")
@@ -400,21 +463,35 @@ def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -
 def draw_truth(quarter: Quarter) -> Draw:
     """Each pack by its true value and by what the log alone said, with its interval; on the line the two are one."""
     rows = quarter.evaluation.rows
-    valued = [(row.policy, quarter.truth[row.policy], row.value) for row in rows if row.value is not None]
-    withheld = [(row.policy, quarter.truth[row.policy], row.estimate) for row in rows if row.value is None]
+    valued = [
+        (row.policy, quarter.truth[row.policy], row.value) for row in rows if row.value is not None
+    ]
+    withheld = [
+        (row.policy, quarter.truth[row.policy], row.estimate) for row in rows if row.value is None
+    ]
 
     def draw(axes: Axes) -> None:
         ends = [end for _, true, value in valued for end in (true, value.low, value.high)]
         ends += [end for _, true, found in withheld for end in (true, found)]
         room = 0.06 * (max(ends) - min(ends))
         low, high = max(0.0, min(ends) - room), max(ends) + 2 * room
-        axes.plot([low, high], [low, high], color=GREY, linewidth=1.0, linestyle=(0, (4, 3)), zorder=0)
+        axes.plot(
+            [low, high], [low, high], color=GREY, linewidth=1.0, linestyle=(0, (4, 3)), zorder=0
+        )
         for name, true, value in valued:
             colour = ORANGE if name == quarter.evaluation.baseline else BLUE
-            axes.plot([true, true], [value.low, value.high], color=colour, linewidth=2.2, solid_capstyle="round")
+            axes.plot(
+                [true, true],
+                [value.low, value.high],
+                color=colour,
+                linewidth=2.2,
+                solid_capstyle="round",
+            )
             axes.scatter([true], [value.value], s=52, color=colour, zorder=3)
         for _, true, found in withheld:
-            axes.scatter([true], [found], s=46, facecolors="none", edgecolors=GREY, linewidths=1.6, zorder=3)
+            axes.scatter(
+                [true], [found], s=46, facecolors="none", edgecolors=GREY, linewidths=1.6, zorder=3
+            )
         names = [(name, true, value.high) for name, true, value in valued]
         names += [(f"{name}, withheld", true, found) for name, true, found in withheld]
         trues = [true for _, true, _ in names]
@@ -450,7 +527,10 @@ def page(story: DemoResult) -> str:
     """The story as HTML, everything from texts escaped. Tables are what a notebook shows of the same objects."""
     talk, quarter = story.labelled.conversation, story.quarter
     # The demo's lab numbers memories from 1, in the order of the conversation.
-    when = {number: turn.at for number, turn in enumerate((turn for turn in talk.turns if turn.content), 1)}
+    when = {
+        number: turn.at
+        for number, turn in enumerate((turn for turn in talk.turns if turn.content), 1)
+    }
     shown: dict[str, Any] = {"hits": story.hits, "bench": story.bench}
     if quarter is not None:
         shown["evaluation"] = quarter.evaluation
@@ -480,9 +560,14 @@ def _draw(story: DemoResult, when: dict[int, datetime]) -> dict[str, str]:
     }
     if story.quarter is not None:
         drawn["truth"] = (draw_truth(story.quarter), 4.4)
-    found = {name: svg(draw, name=name, width=_WIDTH, height=height) for name, (draw, height) in drawn.items()}
+    found = {
+        name: svg(draw, name=name, width=_WIDTH, height=height)
+        for name, (draw, height) in drawn.items()
+    }
     if story.quarter is not None:
-        found["leaderboard"] = element(story.quarter.evaluation.figure("leaderboard"), name="leaderboard")
+        found["leaderboard"] = element(
+            story.quarter.evaluation.figure("leaderboard"), name="leaderboard"
+        )
     return found
 
 

@@ -74,7 +74,10 @@ class Quarter:
             "shown": self.shown,
             "probes": self.probes,
             "feedback": self.answers,
-            "policies": [row | {"truth": self.truth[row["policy"]]} for row in self.evaluation.frame.to_dicts()],
+            "policies": [
+                row | {"truth": self.truth[row["policy"]]}
+                for row in self.evaluation.frame.to_dicts()
+            ],
             "pairs": self.agreement.pairs,
             "pairs_in_true_order": self.agreement.ordered,
             "intervals": self.agreement.intervals,
@@ -83,7 +86,9 @@ class Quarter:
         }
 
 
-def live_quarter(*, world: World | None = None, report: Path | None = None, progress: bool = False) -> Quarter:
+def live_quarter(
+    *, world: World | None = None, report: Path | None = None, progress: bool = False
+) -> Quarter:
     """Live the world (the bundled quarter unless given), evaluate every pack on its log, and ask for the truth.
 
     ``report`` is where the evaluation's own page goes; ``progress`` is shown on stderr.
@@ -97,13 +102,19 @@ def live_quarter(*, world: World | None = None, report: Path | None = None, prog
     with live(world, progress=progress) as life:
         evaluation = evaluate(life.slates, packs, horizon=HORIZON, missing="censor")
         truth = {}
-        with bar(progress, len(packs), unit="pack", desc="asking the simulator for the truth") as step:
+        with bar(
+            progress, len(packs), unit="pack", desc="asking the simulator for the truth"
+        ) as step:
             for row in evaluation.rows:
                 truth[row.policy] = life.truth(packs[row.policy])
                 step(1)
         if report is not None:
             evaluation.report(report)
-        shown, probes = life.slates.exposures.select(pl.len(), pl.col("probe").sum().alias("probes")).collect().row(0)
+        shown, probes = (
+            life.slates.exposures.select(pl.len(), pl.col("probe").sum().alias("probes"))
+            .collect()
+            .row(0)
+        )
         memories, answers = len(life.lab), life.slates.feedback.select(pl.len()).collect().item()
         digest = _digest(life.slates)
     return Quarter(
@@ -127,12 +138,17 @@ def agreement(evaluation: Evaluation, truth: Mapping[str, float]) -> Agreement:
     valued = [(row.value, truth[row.policy]) for row in evaluation.rows if row.value is not None]
     pairs = [(a[0].value - b[0].value, a[1] - b[1]) for a, b in combinations(valued, 2)]
     holding = sum(value.low <= true <= value.high for value, true in valued)
-    return Agreement(len(pairs), sum(found * true > 0 for found, true in pairs), len(valued), holding)
+    return Agreement(
+        len(pairs), sum(found * true > 0 for found, true in pairs), len(valued), holding
+    )
 
 
 def _digest(slates: Slates) -> str:
     """A sha256 of what was shown and of the feedback."""
     digest = hashlib.sha256()
-    for frame, order in ((slates.exposures, ["decision", "position"]), (slates.feedback, ["at", "decision"])):
+    for frame, order in (
+        (slates.exposures, ["decision", "position"]),
+        (slates.feedback, ["at", "decision"]),
+    ):
         digest.update(frame.collect().sort([*order, "memory_id"]).write_csv().encode())
     return digest.hexdigest()

@@ -19,7 +19,9 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
     magics = shell.magics_manager.magics
     kinds = (*HyMagics.magics.items(), *LabMagics.magics.items())
-    _replaced.setdefault(id(shell), {(kind, name): magics[kind].get(name) for kind, names in kinds for name in names})
+    _replaced.setdefault(
+        id(shell), {(kind, name): magics[kind].get(name) for kind, names in kinds for name in names}
+    )
     shell.register_magics(HyMagics, LabMagics)
     complete(shell)
     if keep_question_mark not in shell.input_transformers_cleanup:

@@ -16,7 +16,14 @@ from IPython.core.guarded_eval import EVALUATION_POLICIES
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 
-from memlab.errors import InputError, MemlabError, PolicyError, PolicySyntaxError, UnknownName, did_you_mean
+from memlab.errors import (
+    InputError,
+    MemlabError,
+    PolicyError,
+    PolicySyntaxError,
+    UnknownName,
+    did_you_mean,
+)
 from memlab.kernel.base.display import Displayed, box, details, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import compile_policy, slot_of
@@ -130,7 +137,9 @@ class LabMagics(Magics):
             slot, _, rest = rest.partition(" ")
             after, rest = _read_options(rest.strip(), "%%policy", ("lab", "reason"))
             if not slot or rest:
-                raise InputError("%%policy takes one slot on its line, such as: %%policy recall-score --reason WHY")
+                raise InputError(
+                    "%%policy takes one slot on its line, such as: %%policy recall-score --reason WHY"
+                )
             lab = self._lab((before | after).get("lab"))
             return install_and_compare(lab, slot, cell, first_line=2, reason=reason)
 
@@ -148,7 +157,9 @@ class LabMagics(Magics):
             if limit is not None and not limit.isdecimal():
                 raise InputError(f"--limit is a whole number, not {limit!r}.")
             lab = self._lab(options.get("lab"))
-            return lab.recall(question, limit=None if limit is None else int(limit), pack=options.get("pack"))
+            return lab.recall(
+                question, limit=None if limit is None else int(limit), pack=options.get("pack")
+            )
 
     @line_magic
     def remember(self, line: str) -> Memory:
@@ -156,8 +167,12 @@ class LabMagics(Magics):
         with _said_in_a_line():
             options, text = _read_options(line, "%remember", ("lab", "kind", "project"))
             if not text:
-                raise InputError("%remember takes a text, such as: %remember --kind preference The user prefers tabs")
-            fields: dict[str, Any] = {name: value for name, value in options.items() if name != "lab"}
+                raise InputError(
+                    "%remember takes a text, such as: %remember --kind preference The user prefers tabs"
+                )
+            fields: dict[str, Any] = {
+                name: value for name, value in options.items() if name != "lab"
+            }
             memory: Memory = self._lab(options.get("lab")).remember(text, **fields)
             return memory
 
@@ -170,7 +185,9 @@ class LabMagics(Magics):
         with _said_in_a_line():
             options, rest = _read_options(line, "%%memory", ("lab",))
             if rest:
-                raise InputError(f"%%memory takes its operations below its line, and here is {rest!r}.")
+                raise InputError(
+                    f"%%memory takes its operations below its line, and here is {rest!r}."
+                )
             # the magic's own line counts, so that errors name the line that the editor shows
             ran: Ran = self._lab(options.get("lab")).upkeep.operations.run("\n" + cell)
             return ran
@@ -190,13 +207,19 @@ class LabMagics(Magics):
         if not known:
             raise InputError("There is no lab in this notebook. Open one: lab = memlab.open()")
         if len({id(lab) for lab in known.values()}) > 1:
-            raise InputError(f"There are several labs here: {', '.join(known)}. Say which: --lab {next(iter(known))}")
+            raise InputError(
+                f"There are several labs here: {', '.join(known)}. Say which: --lab {next(iter(known))}"
+            )
         return next(iter(known.values()))
 
 
 def labs_of(names: Mapping[str, Any]) -> dict[str, Lab]:
     """The open labs of a notebook by name. What IPython keeps of earlier outputs (``_``, ``_3``) does not count."""
-    found = {name: value for name, value in names.items() if isinstance(value, Lab) and not name.startswith("_")}
+    found = {
+        name: value
+        for name, value in names.items()
+        if isinstance(value, Lab) and not name.startswith("_")
+    }
     return {name: lab for name, lab in found.items() if not lab.io.store.journal.closed}
 
 
@@ -222,17 +245,23 @@ def _read_options(line: str, magic: str, known: tuple[str, ...]) -> tuple[dict[s
             raise InputError(f"{magic} has no option --{name}. {did_you_mean(name, known)}")
         if value is None:
             raise InputError(f"--{name} of {magic} needs a value.")
-        options[name] = value[1:-1] if value[0] in "\"'" and value[-1] == value[0] and len(value) > 1 else value
+        options[name] = (
+            value[1:-1] if value[0] in "\"'" and value[-1] == value[0] and len(value) > 1 else value
+        )
         rest = rest[found.end() :]
     return options, rest
 
 
 # -- completion -------------------------------------------------------------------------------------------------------
 
-_PACK = re.compile(r"""(?:\.(?:use|load_pack)\(\s*["']|^[^\n]*%recall\s(?:.*\s)?--pack[\s=]\s*)([\w-]*)$""")
+_PACK = re.compile(
+    r"""(?:\.(?:use|load_pack)\(\s*["']|^[^\n]*%recall\s(?:.*\s)?--pack[\s=]\s*)([\w-]*)$"""
+)
 _LAB = re.compile(r"%(?:policy|memory|recall|remember)\s(?:.*\s)?--lab[\s=]\s*([\w.]*)$")
 _SLOT = re.compile(r"\A%%policy\s+(?:--lab[\s=]\s*\S+\s+)?([\w-]*)$")
-_IN_POLICY = re.compile(r"\A%%policy\s[^\n]*?\b(" + "|".join(map(re.escape, SLOTS)) + r")(?![\w-])[^\n]*\n")
+_IN_POLICY = re.compile(
+    r"\A%%policy\s[^\n]*?\b(" + "|".join(map(re.escape, SLOTS)) + r")(?![\w-])[^\n]*\n"
+)
 _IN_MEMORY = re.compile(r"\A%%memory\b[^\n]*\n")
 _WORD = re.compile(r"[^\s()\[\]{};\"'`~,:]*$")
 
@@ -245,7 +274,9 @@ def complete(shell: InteractiveShell) -> None:
 
     @context_matcher()  # type: ignore[untyped-decorator]
     def memlab_names(context: Any) -> dict[str, Any]:
-        return _completions(context.full_text, context.text_until_cursor, lambda: labs_of(shell.user_ns))
+        return _completions(
+            context.full_text, context.text_until_cursor, lambda: labs_of(shell.user_ns)
+        )
 
     shell.Completer.custom_matchers.append(memlab_names)
 
@@ -309,7 +340,9 @@ class Installed(Displayed):
 
     def _head(self) -> str:
         if self._sums:
-            return f"{self.version} is live. On the {len(self._sums)} questions that were asked last:"
+            return (
+                f"{self.version} is live. On the {len(self._sums)} questions that were asked last:"
+            )
         if self.version.slot not in DECIDES_RANKS:
             return f"{self.version} is live. {self.version.slot} decides no rank, so no answer moves by it alone."
         return f"{self.version} is live. Nothing was asked yet that could move."
@@ -320,16 +353,22 @@ class Installed(Displayed):
     def _display(self) -> object:
         parts: list[object] = []
         for one, line in zip(self._sums, self._lines(), strict=True):
-            own = self.moves.filter((pl.col("question") == one["question"]) & (pl.col("rank_after") <= TOP))
+            own = self.moves.filter(
+                (pl.col("question") == one["question"]) & (pl.col("rank_after") <= TOP)
+            )
             rows = own.select("rank_after", "rank_before", "text").rows()
             inside = table(
-                "", ("after", "before", "memory"), [[a, "-" if b is None else b, text] for a, b, text in rows]
+                "",
+                ("after", "before", "memory"),
+                [[a, "-" if b is None else b, text] for a, b, text in rows],
             )
             parts.append(details(line, inside, opened=not parts))
         return self._head(), box(parts)
 
 
-def install_and_compare(lab: Lab, slot: str, source: str, *, first_line: int = 1, reason: str = "") -> Installed:
+def install_and_compare(
+    lab: Lab, slot: str, source: str, *, first_line: int = 1, reason: str = ""
+) -> Installed:
     """Install a policy, and compare the ranks of the lab's last questions before and after, without a trace of that.
 
     Errors count the lines of ``source`` from ``first_line`` on; what they are about is not installed.
@@ -337,11 +376,17 @@ def install_and_compare(lab: Lab, slot: str, source: str, *, first_line: int = 1
     text = source.strip("\n")
     placed = "\n" * (first_line - 1 + len(source) - len(source.lstrip("\n"))) + text
     if (named := slot_of(placed)) not in ("", slot):
-        raise PolicyError(f"This is a policy of {named}, and {slot} is to be filled: write %%policy {named}.")
+        raise PolicyError(
+            f"This is a policy of {named}, and {slot} is to be filled: write %%policy {named}."
+        )
     draft = compile_policy(placed, slot_named(slot).signature, name=slot)
     questions = latest_questions(lab, _QUESTIONS) if slot in DECIDES_RANKS else []
     ranks = Ranks(lab)
-    both = [ranks.under(slot, one, questions) for one in (lab.policies[slot], draft)] if questions else [NOTHING] * 2
+    both = (
+        [ranks.under(slot, one, questions) for one in (lab.policies[slot], draft)]
+        if questions
+        else [NOTHING] * 2
+    )
     frame = moved(*both)
     # both are ranked before the new one is live: the questions are asked once, of the same state
     moves = shown_moves(frame, ranks)

@@ -13,7 +13,15 @@ from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.policies import ChallengeDesign, Pack, load_pack, pack_names
 from memlab.kernel.slates import Slates
-from memlab.science.evaluation import Disagreement, Evaluation, Plan, Verdicts, evaluate, plan, verdict
+from memlab.science.evaluation import (
+    Disagreement,
+    Evaluation,
+    Plan,
+    Verdicts,
+    evaluate,
+    plan,
+    verdict,
+)
 from memlab.subjects.lab import Lab
 from memlab.ui.widgets._widget import WorkingWidget, synced
 
@@ -79,7 +87,11 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
                 break
         self._named: dict[str, str | Pack | None] = {**dict.fromkeys(known), **chosen}
         super().__init__(
-            lab, policies=list(chosen), missing=missing or "", horizon=horizon or "", cluster=cluster or ""
+            lab,
+            policies=list(chosen),
+            missing=missing or "",
+            horizon=horizon or "",
+            cluster=cluster or "",
         )
         self._look()
 
@@ -122,21 +134,37 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         if part in ("evaluation", "plan") and not specs:
             raise InputError("Choose a policy to evaluate.")
         if part == "evaluation":
-            self.work("evaluate", key, lambda: evaluate(self._slates(), specs, **settings), self._evaluated)
+            self.work(
+                "evaluate",
+                key,
+                lambda: evaluate(self._slates(), specs, **settings),
+                self._evaluated,
+            )
         elif part == "plan":
             wanted = {name: value for name, value in settings.items() if name != "cluster"}
-            self.work("plan", key, lambda: plan(self._slates(), specs, extra=_EXTRA, **wanted), self._planned)
+            self.work(
+                "plan",
+                key,
+                lambda: plan(self._slates(), specs, extra=_EXTRA, **wanted),
+                self._planned,
+            )
         elif part == "challenge":
-            self.work("read the challenge", key, lambda: verdict(self._slates(), **settings), self._judged)
+            self.work(
+                "read the challenge", key, lambda: verdict(self._slates(), **settings), self._judged
+            )
         else:
             self._differ()
 
     @checked
-    def answer_challenge(self, policy: str, design: ChallengeDesign, extra: int, rate: float, reason: str) -> None:
+    def answer_challenge(
+        self, policy: str, design: ChallengeDesign, extra: int, rate: float, reason: str
+    ) -> None:
         """Let a pack stand against the live one from the next recall on."""
         if self.lab is None:
             raise InputError("A log cannot be challenged: open the lab that it came from.")
-        self.lab.challenge(self._named.get(policy) or policy, design=design, extra=extra, rate=rate, reason=reason)
+        self.lab.challenge(
+            self._named.get(policy) or policy, design=design, extra=extra, rate=rate, reason=reason
+        )
         self._look()
 
     # -- finding out --------------------------------------------------------------------------------------------
@@ -153,14 +181,23 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
     def _look(self) -> None:
         """What there is to evaluate."""
         log = self._slates()
-        counted, at = log.decisions.select(pl.len()).collect().item(), "at" in log.decisions.collect_schema()
-        days = log.decisions.select(pl.col("at").dt.date().n_unique()).collect().item() if at and counted else 0
+        counted, at = (
+            log.decisions.select(pl.len()).collect().item(),
+            "at" in log.decisions.collect_schema(),
+        )
+        days = (
+            log.decisions.select(pl.col("at").dt.date().n_unique()).collect().item()
+            if at and counted
+            else 0
+        )
         self._about = {
             "recalls": counted,
             "judged": log.feedback.select(pl.len()).collect().item(),
             "daily": counted / days if days else None,
             "known": list(self._named),
-            "challengers": [] if self.lab is None else [one.name for one in self.lab.policies.challenges],
+            "challengers": []
+            if self.lab is None
+            else [one.name for one in self.lab.policies.challenges],
             "challenged": "challenge" in log.decisions.collect_schema(),
             "lab": self.lab is not None,
             "atOnce": counted <= _AT_ONCE,
@@ -173,7 +210,9 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         self._number += 1
         with self.hold_sync():
             self.evaluation, self.fault = found, ""
-            self._evaluation = plain({**said, "rows": rows, "baseline": found.baseline, "key": self._key()})
+            self._evaluation = plain(
+                {**said, "rows": rows, "baseline": found.baseline, "key": self._key()}
+            )
             names = [row.policy for row in found.rows]
             if not (len(self.pair) == 2 and set(self.pair) <= set(names)):
                 self.pair = list(found.pair or ())
@@ -184,7 +223,12 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
             self._differences = {}
             return
         (a, b), found = self.pair, self.evaluation
-        self.work("compare", (self._number, a, b), lambda: found.disagreements(a, b, _APART), self._differed)
+        self.work(
+            "compare",
+            (self._number, a, b),
+            lambda: found.disagreements(a, b, _APART),
+            self._differed,
+        )
 
     def _differed(self, found: Any) -> None:
         recalls = [
@@ -200,7 +244,12 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
 
     def _planned(self, found: Plan) -> None:
         self.plan, rows = found, found.frame.to_dicts()
-        about = {"baseline": found.baseline, "recalls": found.recalls, "notes": list(found.notes), "best": found.best}
+        about = {
+            "baseline": found.baseline,
+            "recalls": found.recalls,
+            "notes": list(found.notes),
+            "best": found.best,
+        }
         self._plan = plain({**about, "designs": rows, "key": self._key()})
 
     def _judged(self, found: Verdicts) -> None:
@@ -223,7 +272,9 @@ _TOP = 5
 def evaluation_rows(policies: list[dict[str, Any]], found: Evaluation) -> list[dict[str, Any]]:
     """The ``policies`` of an evaluation that have a row, each with all of its gates."""
     rows = []
-    for row, one in zip(policies, found.rows, strict=False):  # what was refused comes last, and has no gates
+    for row, one in zip(
+        policies, found.rows, strict=False
+    ):  # what was refused comes last, and has no gates
         gates = [
             {
                 "name": g.name,
@@ -242,13 +293,21 @@ def evaluation_rows(policies: list[dict[str, Any]], found: Evaluation) -> list[d
 
 def name_of(policy: str | Pack) -> str:
     """What a policy is called: a pack that is given as a text has its name within."""
-    return load_pack(policy).name if isinstance(policy, Pack) or policy.lstrip().startswith("(pack") else policy
+    return (
+        load_pack(policy).name
+        if isinstance(policy, Pack) or policy.lstrip().startswith("(pack")
+        else policy
+    )
 
 
 def top_of(one: Disagreement, side: int) -> list[dict[str, Any]]:
     """The top five under one of two policies, each with its rank under the other."""
     own = sorted(
-        ((rank, item) for item in one.items if (rank := item.ranks[side]) is not None and rank <= _TOP),
+        (
+            (rank, item)
+            for item in one.items
+            if (rank := item.ranks[side]) is not None and rank <= _TOP
+        ),
         key=lambda found: found[0],
     )
     return [

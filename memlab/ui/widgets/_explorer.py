@@ -69,7 +69,11 @@ class RecallExplorer(Widget, bundle="explorer"):
         if limit > _MOST:
             raise InputError(f"RecallExplorer shows at most {_MOST} hits, not {limit}.")
         super().__init__(
-            lab, question=question, limit=limit, pack="" if pack is None else name, at="" if at is None else str(at)
+            lab,
+            question=question,
+            limit=limit,
+            pack="" if pack is None else name,
+            at="" if at is None else str(at),
         )
         self.observe(lambda _: self._follow(), names=["question", "limit", "pack", "at"])
         self._follow()
@@ -89,7 +93,9 @@ class RecallExplorer(Widget, bundle="explorer"):
     def fill(self) -> None:
         """Ask the last question that was logged."""
         if not self.question:
-            asked = self.lab.slates().decisions.select("query").tail(1).collect()["query"].drop_nulls()
+            asked = (
+                self.lab.slates().decisions.select("query").tail(1).collect()["query"].drop_nulls()
+            )
             self.question = asked[0] if len(asked) else ""
 
     def page(self) -> str:
@@ -99,7 +105,9 @@ class RecallExplorer(Widget, bundle="explorer"):
     # -- what a browser asks ------------------------------------------------------------------------------------
 
     @checked
-    def answer_recall(self, question: str, limit: Count, pack: str, at: str, *, log: bool = False) -> None:
+    def answer_recall(
+        self, question: str, limit: Count, pack: str, at: str, *, log: bool = False
+    ) -> None:
         """Ask what stands in the form; what it says of hits arrives as traits."""
         with self.hold_trait_notifications():
             self._asked = (question, limit, pack, at)  # observers need not ask again
@@ -116,14 +124,21 @@ class RecallExplorer(Widget, bundle="explorer"):
         """Why one of two hits stands above the other."""
         why = self._shown().why(a, b)
         partings = [[one.text, one.a, one.b] for one in why.partings]
-        return {"verdict": why.verdict, "names": list(why.names), "partings": partings, "terms": why.frame}
+        return {
+            "verdict": why.verdict,
+            "names": list(why.names),
+            "partings": partings,
+            "terms": why.frame,
+        }
 
     @checked
     def answer_feedback(self, memory: int, outcome: Literal["success", "fail"]) -> None:
         """Log how a hit did."""
         hits = self._shown()
         if hits.decision is None:
-            raise InputError("Feedback belongs to a logged recall: press Enter in the question first.")
+            raise InputError(
+                "Feedback belongs to a logged recall: press Enter in the question first."
+            )
         self.lab.feedback(hits[hits.ids.index(memory)], outcome)
         self.judged = {**self.judged, str(memory): outcome}
 
@@ -153,7 +168,9 @@ class RecallExplorer(Widget, bundle="explorer"):
                 "decision": None if hits is None else hits.decision,
                 "candidates": 0 if hits is None else len(hits.slate),
                 "known": None if hits is None else hits.known,
-                "fewer": hits is not None and hits.known is not None and hits.known < hits.pack.number("known-floor"),
+                "fewer": hits is not None
+                and hits.known is not None
+                and hits.known < hits.pack.number("known-floor"),
                 "memories": len(lab),
                 "pack": live.name if hits is None else hits.pack.name,
                 "hash": (live if hits is None else hits.pack).hash[:12],
@@ -161,7 +178,9 @@ class RecallExplorer(Widget, bundle="explorer"):
                 "packs": list(self._packs),
                 "sums": all(_sums(one) for one in why) and any(len(one.terms) > 1 for one in why),
                 "redacted": 0 if hits is None else len(hits.redacted),
-                "loggable": not self.pack and not self.at and not self.lab.io.store.journal.read_only,
+                "loggable": not self.pack
+                and not self.at
+                and not self.lab.io.store.journal.read_only,
             }
             self.fault = ""
 
@@ -185,28 +204,54 @@ class RecallExplorer(Widget, bundle="explorer"):
 def explained(found: ScoreExplanation) -> dict[str, Any]:
     """What a browser shows of an explanation: terms, features that the policy reads, the computation."""
     features = [[name, _said(value)] for name, value in found.features.items()]
-    about = {"score": found.score, "policy": found.policy, "hash": found.hash[:12], "features": features}
+    about = {
+        "score": found.score,
+        "policy": found.policy,
+        "hash": found.hash[:12],
+        "features": features,
+    }
     return {**about, "terms": found.frame, "tree": found.tree.frame}
 
 
 def _rows(hits: Hits | None) -> pl.DataFrame:
-    shown = [] if hits is None else [(h.rank, h.id, h.score, h.probe, h.text, h.kind, h.speaker, h.also) for h in hits]
+    shown = (
+        []
+        if hits is None
+        else [(h.rank, h.id, h.score, h.probe, h.text, h.kind, h.speaker, h.also) for h in hits]
+    )
     texts = dict.fromkeys(("text", "kind", "speaker"), pl.String)
-    head: dict[str, Any] = {"rank": pl.Int32, "id": pl.Int32, "score": pl.Float64, "probe": pl.Boolean}
+    head: dict[str, Any] = {
+        "rank": pl.Int32,
+        "id": pl.Int32,
+        "score": pl.Float64,
+        "probe": pl.Boolean,
+    }
     rows = [(*row[:-1], len(row[-1])) for row in shown]
     return pl.DataFrame(rows, schema={**head, **texts, "also": pl.Int32}, orient="row")
 
 
 def _terms(why: list[ScoreExplanation]) -> pl.DataFrame:
     rows = [(one.memory, text, value) for one in why for text, value in one.terms]
-    return pl.DataFrame(rows, schema={"id": pl.Int32, "term": pl.String, "value": pl.Float64}, orient="row")
+    return pl.DataFrame(
+        rows, schema={"id": pl.Int32, "term": pl.String, "value": pl.Float64}, orient="row"
+    )
 
 
 def _sums(one: ScoreExplanation) -> bool:
     """Whether the terms are numbers that sum to the score."""
-    total = math.fsum(value for _, value in one.terms) if all(math.isfinite(v) for _, v in one.terms) else math.nan
+    total = (
+        math.fsum(value for _, value in one.terms)
+        if all(math.isfinite(v) for _, v in one.terms)
+        else math.nan
+    )
     return bool(one.terms) and math.isclose(total, one.score, rel_tol=1e-6, abs_tol=1e-9)
 
 
 def _said(value: float | bool | str | None) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else "null" if value is None else str(value).lower()
+    return (
+        f"{value:.4g}"
+        if isinstance(value, float)
+        else "null"
+        if value is None
+        else str(value).lower()
+    )

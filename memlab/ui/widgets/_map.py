@@ -79,7 +79,10 @@ class MemoryMap(Widget, bundle="map"):
         """What some memories say: at most 50 of them."""
         given = [memories] if not isinstance(memories, list) else memories[:50]
         found = [self.lab[one] for one in given]
-        rows = [(one.id, one.text[:300], one.kind, one.status, one.speaker, f"{one.created:%Y-%m-%d}") for one in found]
+        rows = [
+            (one.id, one.text[:300], one.kind, one.status, one.speaker, f"{one.created:%Y-%m-%d}")
+            for one in found
+        ]
         texts = dict.fromkeys(("text", "kind", "status", "speaker", "created"), pl.String)
         return {"rows": pl.DataFrame(rows, schema={"id": pl.Int32, **texts}, orient="row")}
 
@@ -94,7 +97,12 @@ class MemoryMap(Widget, bundle="map"):
 
     @checked
     def answer_spread(
-        self, question: str, *, steps: Annotated[int, Within(1, 10)] = 4, decay: Share = 0.7, most: Count = 150
+        self,
+        question: str,
+        *,
+        steps: Annotated[int, Within(1, 10)] = 4,
+        decay: Share = 0.7,
+        most: Count = 150,
     ) -> dict[str, Any]:
         """How the activation of a question's best hits spreads: the graph around them, and what is active at each step.
 
@@ -105,9 +113,18 @@ class MemoryMap(Widget, bundle="map"):
         seeds = list(self.lab.recall(question, limit=_SEEDS, log=False).ids)
         if not seeds:
             raise InputError("Nothing that may answer was found, so nothing is active.")
-        nodes, edges, cut = around(self.lab, seeds, depth=min(steps, 3), most=min(most, _MOST_NODES))
+        nodes, edges, cut = around(
+            self.lab, seeds, depth=min(steps, 3), most=min(most, _MOST_NODES)
+        )
         active, beyond = waves(self.lab, seeds, nodes, steps=steps, decay=decay)
-        return {"nodes": nodes, "edges": edges, "cut": cut, "active": active, "seeds": seeds, "beyond": beyond}
+        return {
+            "nodes": nodes,
+            "edges": edges,
+            "cut": cut,
+            "active": active,
+            "seeds": seeds,
+            "beyond": beyond,
+        }
 
     # -- showing ------------------------------------------------------------------------------------------------
 
@@ -181,7 +198,9 @@ def read_points(lab: Lab, last: Points | None) -> Points:
 def principal_axes(vectors: NDArray[np.int8]) -> tuple[Floats, float | None]:
     """The two directions of most variance of unit vectors, and the share of it that they show."""
     if len(vectors) < 3:
-        return np.column_stack([np.arange(len(vectors)), np.zeros(len(vectors))]).astype(np.float32), None
+        return np.column_stack([np.arange(len(vectors)), np.zeros(len(vectors))]).astype(
+            np.float32
+        ), None
     dim = vectors.shape[1]
     total, products = np.zeros(dim), np.zeros((dim, dim))
     fitted = vectors[np.linspace(0, len(vectors) - 1, min(_FITTED, len(vectors))).astype(np.int64)]
@@ -191,7 +210,9 @@ def principal_axes(vectors: NDArray[np.int8]) -> tuple[Floats, float | None]:
     mean = total / len(fitted)
     values, axes = np.linalg.eigh(products / len(fitted) - np.outer(mean, mean))
     best = axes[:, -2:][:, ::-1]
-    best *= np.sign(best[np.abs(best).argmax(axis=0), [0, 1]])  # an axis has no direction of its own: one is chosen
+    best *= np.sign(
+        best[np.abs(best).argmax(axis=0), [0, 1]]
+    )  # an axis has no direction of its own: one is chosen
     narrow, centre = best.astype(np.float32), (mean @ best).astype(np.float32)
     kept = float(values[-2:].sum() / values.sum()) if values.sum() > 0 else None
     placed = np.empty((len(vectors), 2), dtype=np.float32)
@@ -231,7 +252,8 @@ def shades(lab: Lab, points: Points, colour: str) -> tuple[pl.DataFrame, dict[st
             return _worded(state.column(colour).gather(rows), colour)
         if colour == "retention":
             left = np.asarray(
-                Moment(state, lab.policies.pack, rows, lab.io.store.clock())["retention"], dtype=np.float32
+                Moment(state, lab.policies.pack, rows, lab.io.store.clock())["retention"],
+                dtype=np.float32,
             )
             return _scaled(left, ("0: faded", "1: as new"), "no retention")
         if colour == "recalled":
@@ -239,7 +261,9 @@ def shades(lab: Lab, points: Points, colour: str) -> tuple[pl.DataFrame, dict[st
             days = np.maximum(0.0, lab.io.store.clock() - at) / _DAY
             most = float(np.nanmax(days)) if np.isfinite(days).any() else 1.0
             fresh = 1 - np.log1p(days) / max(np.log1p(most), 1e-9)
-            return _scaled(fresh.astype(np.float32), (f"{most:.0f} days ago", "now"), "never recalled")
+            return _scaled(
+                fresh.astype(np.float32), (f"{most:.0f} days ago", "now"), "never recalled"
+            )
     found = lab.edges.filter(relation="in-cluster").unique("source", keep="last")
     named = points.frame.select(pl.col("id").cast(pl.Int64)).join(
         found.select(pl.col("source").alias("id"), "to"), on="id", how="left", maintain_order="left"
@@ -255,12 +279,21 @@ def _worded(values: pl.Series, colour: str) -> tuple[pl.DataFrame, dict[str, Any
     shown = [list(row) for row in counted.head(_PLACES).rows()]
     if len(words) > _PLACES:
         shown.append([f"{len(words) - _PLACES:,} others", int(counted["count"][_PLACES:].sum())])
-    frame = pl.DataFrame({"place": places, "value": pl.repeat(float("nan"), len(places), dtype=pl.Float32, eager=True)})
+    frame = pl.DataFrame(
+        {
+            "place": places,
+            "value": pl.repeat(float("nan"), len(places), dtype=pl.Float32, eager=True),
+        }
+    )
     return frame, {"colour": colour, "words": shown, "none": int(values.null_count())}
 
 
-def _scaled(values: Floats, ends: tuple[str, str], none: str) -> tuple[pl.DataFrame, dict[str, Any]]:
-    frame = pl.DataFrame({"place": np.full(len(values), 255, dtype=np.uint8), "value": np.clip(values, 0, 1)})
+def _scaled(
+    values: Floats, ends: tuple[str, str], none: str
+) -> tuple[pl.DataFrame, dict[str, Any]]:
+    frame = pl.DataFrame(
+        {"place": np.full(len(values), 255, dtype=np.uint8), "value": np.clip(values, 0, 1)}
+    )
     return frame, {"ends": list(ends), "named": none, "none": int(np.isnan(values).sum())}
 
 
@@ -274,7 +307,9 @@ _MOST_NAME = 80
 Ints = NDArray[np.int64]
 
 
-def around(lab: Lab, seeds: list[int], *, depth: int, most: int) -> tuple[pl.DataFrame, pl.DataFrame, bool]:
+def around(
+    lab: Lab, seeds: list[int], *, depth: int, most: int
+) -> tuple[pl.DataFrame, pl.DataFrame, bool]:
     """Nodes (kind, id, name, hops), edges (source, target: places of nodes; relation, weight), and whether nodes are
     left out: at most ``most`` are kept, the nearest, and of equals those of the heaviest edges.
 
@@ -306,7 +341,9 @@ def around(lab: Lab, seeds: list[int], *, depth: int, most: int) -> tuple[pl.Dat
         known = np.array(list(hops), dtype=np.int64)
         out, back = np.isin(source, known), np.isin(target, known)
         ends = np.concatenate([target[out], source[back]])
-        weights = np.concatenate([edges["weight"].to_numpy()[out], edges["weight"].to_numpy()[back]])
+        weights = np.concatenate(
+            [edges["weight"].to_numpy()[out], edges["weight"].to_numpy()[back]]
+        )
         fresh = list(dict.fromkeys(ends[np.argsort(-weights, kind="stable")].tolist()))
         fresh = [code for code in fresh if code not in hops]
         cut |= len(fresh) > most - len(hops)
@@ -314,7 +351,9 @@ def around(lab: Lab, seeds: list[int], *, depth: int, most: int) -> tuple[pl.Dat
     codes = np.array(list(hops), dtype=np.int64)
     place = {code: at for at, code in enumerate(codes.tolist())}
     inner = edges.filter(pl.Series(np.isin(source, codes) & np.isin(target, codes)))
-    named = dict(inner.filter(pl.col("to").is_not_null()).select("target", "to").unique("target").rows())
+    named = dict(
+        inner.filter(pl.col("to").is_not_null()).select("target", "to").unique("target").rows()
+    )
     for code in codes.tolist():
         if code not in named:
             named[code] = (texts.get(code) or lab[code].text)[:_MOST_NAME]
@@ -327,11 +366,15 @@ def around(lab: Lab, seeds: list[int], *, depth: int, most: int) -> tuple[pl.Dat
         },
         schema={"kind": pl.String, "id": pl.Int32, "name": pl.String, "hops": pl.Int32},
     )
-    ends_of = [pl.col(name).replace_strict(place, return_dtype=pl.Int32) for name in ("source", "target")]
+    ends_of = [
+        pl.col(name).replace_strict(place, return_dtype=pl.Int32) for name in ("source", "target")
+    ]
     return nodes, inner.select(*ends_of, "relation", "weight"), cut
 
 
-def waves(lab: Lab, seeds: list[int], nodes: pl.DataFrame, *, steps: int, decay: float) -> tuple[pl.DataFrame, int]:
+def waves(
+    lab: Lab, seeds: list[int], nodes: pl.DataFrame, *, steps: int, decay: float
+) -> tuple[pl.DataFrame, int]:
     """What is active after each step (step, node: its place, activation), and how many that are active at the end are
     no nodes of the picture."""
     known = nodes.select(pl.col("kind"), pl.col("id").cast(pl.Int64)).with_row_index("node")
@@ -339,15 +382,23 @@ def waves(lab: Lab, seeds: list[int], nodes: pl.DataFrame, *, steps: int, decay:
     beyond = 0
     for step in range(steps + 1):
         active = lab.graph.activate(seeds, steps=step, decay=decay)
-        found = active.select("kind", pl.col("id").cast(pl.Int64), "activation").join(known, on=["kind", "id"])
+        found = active.select("kind", pl.col("id").cast(pl.Int64), "activation").join(
+            known, on=["kind", "id"]
+        )
         beyond = active.height - found.height
         parts.append(
-            found.select(pl.lit(step, dtype=pl.Int32).alias("step"), pl.col("node").cast(pl.Int32), "activation")
+            found.select(
+                pl.lit(step, dtype=pl.Int32).alias("step"),
+                pl.col("node").cast(pl.Int32),
+                "activation",
+            )
         )
     return pl.concat(parts), beyond
 
 
 def _code(kind: str, number: str) -> pl.Expr:
     """A node as one number: its kind above its number within the kind."""
-    which = pl.col(kind).replace_strict({name: place for place, name in enumerate(_KINDS)}, return_dtype=pl.Int64)
+    which = pl.col(kind).replace_strict(
+        {name: place for place, name in enumerate(_KINDS)}, return_dtype=pl.Int64
+    )
     return which * (1 << _SHIFT) + pl.col(number)

@@ -70,7 +70,13 @@ class LifePlayer(WorkingWidget, bundle="player"):
     _gone = synced({})
 
     @checked
-    def __init__(self, lab: Lab, *, packs: Sequence[str | Path | Pack] = (_LIVE, "companion"), until: str = "") -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        *,
+        packs: Sequence[str | Path | Pack] = (_LIVE, "companion"),
+        until: str = "",
+    ) -> None:
         if len(packs) != 2:
             raise InputError(f"LifePlayer shows two packs side by side, not {len(packs)}.")
         names = [_LIVE if one == _LIVE else load_pack(one).name for one in packs]
@@ -107,12 +113,19 @@ class LifePlayer(WorkingWidget, bundle="player"):
         self._about = {**self._about, "params": fading_params(specs[0] or self.lab.policies.pack)}
         first, head = self._first, self._about["head"]
         count = min(_FRAMES, head - first + 1)
-        events = sorted({round(first + (head - first) * place / max(1, count - 1)) for place in range(count)})
-        spread = [one for step in range(_TOGETHER) for one in events[step::_TOGETHER]]  # coarse ones first
+        events = sorted(
+            {round(first + (head - first) * place / max(1, count - 1)) for place in range(count)}
+        )
+        spread = [
+            one for step in range(_TOGETHER) for one in events[step::_TOGETHER]
+        ]  # coarse ones first
         ids = self._ids
         parts = [tuple(spread[at : at + _TOGETHER]) for at in range(0, len(spread), _TOGETHER)]
         for place, part in enumerate(parts, 1):
-            what, call = f"key frames {place} of {len(parts)}", partial(frames_of, self.lab, part, specs, ids)
+            what, call = (
+                f"key frames {place} of {len(parts)}",
+                partial(frames_of, self.lab, part, specs, ids),
+            )
             self.work(what, (*packs, *part, self._generation), call, self._keep)
 
     @checked
@@ -125,7 +138,9 @@ class LifePlayer(WorkingWidget, bundle="player"):
             self._frame = arrow(found)
 
         key = (event, *self.packs, self._generation)
-        self.work("look at an event", key, lambda: frames_of(self.lab, [event], specs, ids), deliver)
+        self.work(
+            "look at an event", key, lambda: frames_of(self.lab, [event], specs, ids), deliver
+        )
 
     @checked
     def answer_event(self, event: int) -> dict[str, Any]:
@@ -134,21 +149,38 @@ class LifePlayer(WorkingWidget, bundle="player"):
             raise UnknownName("event", event, [f"1 to {self._log.height}"])
         found = next(iter(self.lab.io.store.journal.events(after=event - 1, upto=event)))
         row = self._log.row(by_predicate=pl.col("event") == event, named=True)
-        known = self.lab.memories.filter(pl.col("id").is_in(row["memories"][:8])).select("id", "text", "status")
+        known = self.lab.memories.filter(pl.col("id").is_in(row["memories"][:8])).select(
+            "id", "text", "status"
+        )
         hash = found.body.get("pack")
-        versions = self.lab.policies.deciders(hash) if isinstance(hash, str) and len(hash) == 64 else {}
+        versions = (
+            self.lab.policies.deciders(hash) if isinstance(hash, str) and len(hash) == 64 else {}
+        )
         deciders = [
-            {"slot": slot, "number": one.number, "pack": one.pack, "hash": one.hash[:12], "source": one.source}
+            {
+                "slot": slot,
+                "number": one.number,
+                "pack": one.pack,
+                "hash": one.hash[:12],
+                "source": one.source,
+            }
             | {"reason": one.reason}
             for slot in _DECIDES.get(found.kind, ())
             if (one := versions.get(slot)) is not None
         ]
-        about = {"event": event, "at": row["at"].isoformat(), "count": len(row["memories"]), "pack": (hash or "")[:12]}
+        about = {
+            "event": event,
+            "at": row["at"].isoformat(),
+            "count": len(row["memories"]),
+            "pack": (hash or "")[:12],
+        }
         said = {name: row[name] for name in ("kind", "what", "edges")}
         return {**about, **said, "deciders": deciders, "memories": known}
 
     @checked
-    def answer_curves(self, event: int, chosen: list[int], until: str, params: dict[str, float]) -> None:
+    def answer_curves(
+        self, event: int, chosen: list[int], until: str, params: dict[str, float]
+    ) -> None:
         """Curves of a few memories from an event on, and what would be forgotten until a date."""
         with self.hold_trait_notifications():
             self.chosen, self.until, self.params = chosen[:_CURVES], until or self._soon(), params
@@ -168,7 +200,13 @@ class LifePlayer(WorkingWidget, bundle="player"):
         journal = self.lab.io.store.journal
         purged = sum(1 for _ in journal.events(kinds=("purge",)))
         if purged != self._generation:  # of what is gone nothing is kept
-            self._generation, self._kept, self._frames, self._frame, self._curves = purged, [], b"", b"", b""
+            self._generation, self._kept, self._frames, self._frame, self._curves = (
+                purged,
+                [],
+                b"",
+                b"",
+                b"",
+            )
             self._results.clear()
             self._waiting.clear()
             self.forecast, self._gone = None, {}
@@ -217,7 +255,9 @@ class LifePlayer(WorkingWidget, bundle="player"):
         self.forecast = curves
         names = [name for name, _ in curves.packs]
         frame = curves.frame.select(
-            pl.col("pack").replace_strict(names, range(len(names)), return_dtype=pl.Int8).alias("tuned"),
+            pl.col("pack")
+            .replace_strict(names, range(len(names)), return_dtype=pl.Int8)
+            .alias("tuned"),
             pl.col("memory_id").cast(pl.Int32).alias("id"),
             pl.col("at").dt.timestamp("ms"),
             "retention",
@@ -241,26 +281,43 @@ _LISTED = 40
 _FADING = ("half-life", "retention", "promote", "forget", "label")
 
 
-def frames_of(lab: Lab, events: Sequence[int], specs: Sequence[Pack | None], ids: Sequence[int]) -> pl.DataFrame:
+def frames_of(
+    lab: Lab, events: Sequence[int], specs: Sequence[Pack | None], ids: Sequence[int]
+) -> pl.DataFrame:
     """Status and retention of the memories that there were after each of these events, under both packs."""
     return pl.concat([_frame_after(lab, event, specs, ids) for event in events])
 
 
-def _frame_after(lab: Lab, event: int, specs: Sequence[Pack | None], ids: Sequence[int]) -> pl.DataFrame:
+def _frame_after(
+    lab: Lab, event: int, specs: Sequence[Pack | None], ids: Sequence[int]
+) -> pl.DataFrame:
     with lab.at(event=event, progress=False) as past:
         then = past.memories.select("id", "status").filter(pl.col("id").is_in(ids))
         if not then.height:
             return pl.DataFrame(schema=_FRAME)
         sides, soon = [], from_micros(past.io.store.clock() + 1_000_000)
         for side, spec in zip("ab", specs, strict=True):
-            found = past.upkeep.forecast(then["id"].to_list(), soon, points=2, packs=spec or past.policies.pack).frame
+            found = past.upkeep.forecast(
+                then["id"].to_list(), soon, points=2, packs=spec or past.policies.pack
+            ).frame
             now = found.group_by("memory_id", maintain_order=True).first()
-            status = then["status"] if spec is None else now["status"]  # the pack that lived has already decided
+            status = (
+                then["status"] if spec is None else now["status"]
+            )  # the pack that lived has already decided
             sides += [
-                status.cast(pl.String).cast(pl.Enum(STATUSES)).to_physical().cast(pl.UInt8).alias(f"status_{side}"),
-                (now["retention"].fill_null(1.0).clip(0, 1) * 255).round().cast(pl.UInt8).alias(f"keep_{side}"),
+                status.cast(pl.String)
+                .cast(pl.Enum(STATUSES))
+                .to_physical()
+                .cast(pl.UInt8)
+                .alias(f"status_{side}"),
+                (now["retention"].fill_null(1.0).clip(0, 1) * 255)
+                .round()
+                .cast(pl.UInt8)
+                .alias(f"keep_{side}"),
             ]
-    return then.select(pl.lit(event, pl.Int32).alias("event"), pl.col("id").cast(pl.Int32)).with_columns(sides)
+    return then.select(
+        pl.lit(event, pl.Int32).alias("event"), pl.col("id").cast(pl.Int32)
+    ).with_columns(sides)
 
 
 def forecasts_from(
@@ -279,7 +336,9 @@ def forecasts_from(
         there = [id for id in ids if id <= past.io.store.state.rows]
         if not there:
             raise InputError("There were no memories yet: scrub to a later event.")
-        known = [id for id in chosen if id in there] or there[:: max(1, len(there) // _MOST_CURVES)][:_MOST_CURVES]
+        known = [id for id in chosen if id in there] or there[
+            :: max(1, len(there) // _MOST_CURVES)
+        ][:_MOST_CURVES]
         curves = past.upkeep.forecast(known, until, points=_POINTS, packs=packs)
         return curves, [past.upkeep.forecast(there, until, points=2, packs=one) for one in packs]
 
@@ -290,7 +349,12 @@ def let_go(found: Forecast) -> dict[str, Any]:
     moved = moved.unique("memory_id", keep="first").sort("at", "memory_id")
     texts = dict(found.texts)
     first = [
-        {"id": row["memory_id"], "at": str(row["at"].date()), "to": row["to"], "text": texts[row["memory_id"]]}
+        {
+            "id": row["memory_id"],
+            "at": str(row["at"].date()),
+            "to": row["to"],
+            "text": texts[row["memory_id"]],
+        }
         for row in moved.head(_LISTED).iter_rows(named=True)
     ]
     return {"count": moved.height, "of": len(texts), "first": first}
@@ -305,16 +369,29 @@ def fading_params(pack: Pack) -> list[dict[str, Any]]:
     ]
     reads = {*pack.policies["half-life"].inputs} & {"base-half-days", "base-half-ms"}
     if reads and "half-life" in pack.policies["retention"].inputs:
-        found.append({"name": "base-half-life", "value": pack.number("base-half-life"), "low": 1.0, "high": 365.0})
+        found.append(
+            {
+                "name": "base-half-life",
+                "value": pack.number("base-half-life"),
+                "low": 1.0,
+                "high": 365.0,
+            }
+        )
     return found
 
 
 def tuned_pack(pack: Pack, params: dict[str, float]) -> Pack:
     """The pack with other parameters of how memories fade."""
     base = params.get("base-half-life")
-    tuned = pack if base is None else load_pack(with_setting(pack.sources[0], "base-half-life", base))
+    tuned = (
+        pack if base is None else load_pack(with_setting(pack.sources[0], "base-half-life", base))
+    )
     for slot in _FADING:
-        own = {name.removeprefix(f"{slot} "): value for name, value in params.items() if name.startswith(f"{slot} ")}
+        own = {
+            name.removeprefix(f"{slot} "): value
+            for name, value in params.items()
+            if name.startswith(f"{slot} ")
+        }
         policy = pack.policies[slot].with_params(own) if own else pack.policies[slot]
         tuned = tuned.with_policy(slot, policy)
     return tuned

@@ -25,13 +25,36 @@ from memlab.subjects.lab import Lab
 __all__ = ["COLUMNS", "HEADS", "Rows", "columns", "condition", "encodable", "event_of", "values_of"]
 
 COLUMNS = (
-    *("id", "text", "kind", "status", "speaker", "project", "session", "created", "accessed", "access", "pinned"),
+    *(
+        "id",
+        "text",
+        "kind",
+        "status",
+        "speaker",
+        "project",
+        "session",
+        "created",
+        "accessed",
+        "access",
+        "pinned",
+    ),
     *("importance", "confidence", "label", "superseded_by"),
 )
 """What is read of every memory, and may be sorted by."""
 HEADS = ("kind", "status", "speaker", "project", "created", "access")
 """Columns with bars in their heads."""
-_PAGED = ("id", "text", "kind", "status", "speaker", "project", "created", "access", "pinned", "superseded_by")
+_PAGED = (
+    "id",
+    "text",
+    "kind",
+    "status",
+    "speaker",
+    "project",
+    "created",
+    "access",
+    "pinned",
+    "superseded_by",
+)
 _MOST_TEXT = 400
 _MOST_WORDS = 40
 _BINS = 24
@@ -49,20 +72,26 @@ def condition(column: str, wanted: Any, conflicts: Sequence[int]) -> pl.Expr:
     if column == "conflict":
         return pl.col("id").is_in(conflicts)
     if column not in COLUMNS or column == "text":
-        raise UnknownName("column to filter", column, ("conflict", *(one for one in COLUMNS if one != "text")))
+        raise UnknownName(
+            "column to filter", column, ("conflict", *(one for one in COLUMNS if one != "text"))
+        )
     if not isinstance(wanted, list | tuple) or not wanted:
         raise InputError(f"The filter of {column} is a list, not {wanted!r}.")
     storage = "num" if column == "id" else MEMORY[column].storage
     if storage in ("word", "name"):
         words = [encodable(one) for one in wanted if isinstance(one, str)]
         if len(words) + (None in wanted) < len(set(map(repr, wanted))):
-            raise InputError(f"The filter of {column} is a list of words, and None for those without, not {wanted!r}.")
+            raise InputError(
+                f"The filter of {column} is a list of words, and None for those without, not {wanted!r}."
+            )
         named = pl.col(column).is_in(words)
         return named | pl.col(column).is_null() if None in wanted else named
     if storage == "bool":
         return pl.col(column).is_in([bool(one) for one in wanted])
     if len(wanted) != 2:
-        raise InputError(f"The filter of {column} is [low, high], where None is no bound, not {wanted!r}.")
+        raise InputError(
+            f"The filter of {column} is [low, high], where None is no bound, not {wanted!r}."
+        )
     low, high = (_bound(column, one, storage) for one in wanted)
     found = pl.col(column).is_not_null()
     if low is not None:
@@ -80,7 +109,11 @@ def _bound(column: str, value: Any, storage: str) -> Any:
         return None
     if storage == "time":
         return pl.lit(to_micros(value)).cast(pl.Datetime("us", "UTC"))
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -_FARTHEST < value < _FARTHEST:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not -_FARTHEST < value < _FARTHEST
+    ):
         raise InputError(f"A bound of {column} is a number, not {shown(value)}.")
     return float(value)
 
@@ -113,11 +146,17 @@ class Rows:
             if len(self._masks) > 50:
                 self._masks.clear()
             found = self.frame.select(one=wanted)["one"]
-            every = found if found.len() == self.frame.height else found.new_from_index(0, self.frame.height)
+            every = (
+                found
+                if found.len() == self.frame.height
+                else found.new_from_index(0, self.frame.height)
+            )
             self._masks[key] = every.fill_null(False).to_numpy()
         return self._masks[key]
 
-    def ordered(self, masks: Mapping[str, Flags], sort: Sequence[Any], best: Sequence[int] | None) -> pl.Series:
+    def ordered(
+        self, masks: Mapping[str, Flags], sort: Sequence[Any], best: Sequence[int] | None
+    ) -> pl.Series:
         """The rows that meet every condition, sorted, else the ``best`` first, else the newest."""
         if sort and (len(sort) != 2 or sort[0] not in COLUMNS or not isinstance(sort[1], bool)):
             raise UnknownName("order", sort, COLUMNS)
@@ -130,7 +169,9 @@ class Rows:
         column, descending = sort or ("created", True)
         if (column, descending) not in self._orders:
             # of equals the newest id first, or last, as the column goes
-            by = self.frame.select(pl.arg_sort_by(column, "id", descending=descending, nulls_last=True))
+            by = self.frame.select(
+                pl.arg_sort_by(column, "id", descending=descending, nulls_last=True)
+            )
             self._orders[column, descending] = by.to_series()
         order = self._orders[column, descending]
         return order.filter(pl.Series(kept).gather(order))
@@ -138,7 +179,9 @@ class Rows:
     def page(self, rows: pl.Series) -> pl.DataFrame:
         """These rows with what a browser shows of them."""
         conflict = pl.col("id").is_in(self.conflicts).alias("conflict")
-        return self.frame.select(_PAGED)[rows].with_columns(pl.col("text").str.slice(0, _MOST_TEXT), conflict)
+        return self.frame.select(_PAGED)[rows].with_columns(
+            pl.col("text").str.slice(0, _MOST_TEXT), conflict
+        )
 
     def bars(self, masks: Mapping[str, Flags]) -> pl.DataFrame:
         """For each head its bars (column, value, low, high), with all rows and those that the other filters leave.
@@ -151,13 +194,21 @@ class Rows:
             count = len(bins.words)
             every = np.bincount(bins.codes, minlength=count + 1)[:count]
             shown = np.bincount(bins.codes[kept], minlength=count + 1)[:count]
-            head = {"column": [column] * count, "value": bins.words, "low": bins.low, "high": bins.high}
+            head = {
+                "column": [column] * count,
+                "value": bins.words,
+                "low": bins.low,
+                "high": bins.high,
+            }
             parts.append(pl.DataFrame({**head, "all": every, "shown": shown}, schema=_BARS))
         return pl.concat(parts)
 
     @cached_property
     def _binned(self) -> dict[str, _Bins]:
-        return {name: _by_word(self.frame[name]) if _is_word(name) else _by_span(self.frame[name]) for name in HEADS}
+        return {
+            name: _by_word(self.frame[name]) if _is_word(name) else _by_span(self.frame[name])
+            for name in HEADS
+        }
 
 
 _BARS: dict[str, Any] = {
@@ -178,7 +229,9 @@ def _by_word(values: pl.Series) -> _Bins:
     """A bar a word, the most frequent first; what has none has a bar too."""
     counted = values.value_counts(sort=True).head(_MOST_WORDS)
     words = counted[values.name].to_list()
-    codes = values.replace_strict(words, list(range(len(words))), default=len(words), return_dtype=pl.Int64)
+    codes = values.replace_strict(
+        words, list(range(len(words))), default=len(words), return_dtype=pl.Int64
+    )
     return _Bins(codes.to_numpy(), words, [None] * len(words), [None] * len(words))
 
 
@@ -196,7 +249,9 @@ def _by_span(values: pl.Series) -> _Bins:
         edges = low + width * np.arange(int((high - low) // width) + 2)
     else:
         steps = np.unique(np.ceil(np.geomspace(1, max(2.0, high - low + 1), _BINS)))
-        edges = low + np.concatenate([[0.0], steps, [steps[-1] + 1] if steps[-1] <= high - low else []])
+        edges = low + np.concatenate(
+            [[0.0], steps, [steps[-1] + 1] if steps[-1] <= high - low else []]
+        )
     count = len(edges) - 1
     codes = np.where(np.isnan(numbers), count, np.searchsorted(edges, numbers, side="right") - 1)
     return _Bins(codes.astype(np.int64), [None] * count, edges[:-1].tolist(), edges[1:].tolist())
@@ -253,5 +308,11 @@ def values_of(state: State, memory: int) -> dict[str, object]:
         elif column.storage != "text":
             value = state.numbers[name].values[row]
             absent = value == NEVER if column.storage == "time" else value != value
-            found[name] = None if absent else from_micros(int(value)) if column.storage == "time" else value.item()
+            found[name] = (
+                None
+                if absent
+                else from_micros(int(value))
+                if column.storage == "time"
+                else value.item()
+            )
     return found

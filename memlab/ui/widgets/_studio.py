@@ -79,9 +79,15 @@ class PolicyStudio(Widget, bundle="studio"):
     ) -> None:
         slot_named(slot)
         self._seen = lab if viewer is None else lab.at(viewer=viewer)
-        given = latest_questions(self._seen, 10, project=project) if questions is None else list(questions)
+        given = (
+            latest_questions(self._seen, 10, project=project)
+            if questions is None
+            else list(questions)
+        )
         if len(given) > _MOST_QUESTIONS:
-            raise InputError(f"PolicyStudio shows at most {_MOST_QUESTIONS} questions, not {len(given)}.")
+            raise InputError(
+                f"PolicyStudio shows at most {_MOST_QUESTIONS} questions, not {len(given)}."
+            )
         self._ranks = Ranks(lab, project=project, viewer=viewer)
         self._drafts, self._loaded = dict[str, str](), slot
         self.installed: Version | None = None
@@ -121,9 +127,7 @@ class PolicyStudio(Widget, bundle="studio"):
         except OSError as error:
             raise InputError(f"{file} cannot be written: {error.strerror}.") from None
         self._file = file
-        self._note = (
-            f'Saved as {file.name}: lab.policies.watch("{file.name}", "{self.slot}") makes each save of it live.'
-        )
+        self._note = f'Saved as {file.name}: lab.policies.watch("{file.name}", "{self.slot}") makes each save of it live.'
         return file
 
     def refresh(self) -> None:
@@ -134,7 +138,9 @@ class PolicyStudio(Widget, bundle="studio"):
         """What moved in the first question, as a table."""
         if not self.questions:
             return super().page()
-        shown = self.moves.filter((pl.col("question") == self.questions[0]) & (pl.col("rank_after") <= HEAD))
+        shown = self.moves.filter(
+            (pl.col("question") == self.questions[0]) & (pl.col("rank_after") <= HEAD)
+        )
         rows = shown.select("rank_after", "rank_before", "text").rows()
         return super().page() + table(self.questions[0], ("after", "before", "memory"), rows)
 
@@ -153,7 +159,10 @@ class PolicyStudio(Widget, bundle="studio"):
     def answer_words(self) -> dict[str, Any]:
         """What can be written in this slot: features, forms and helpers, as ``name, kind, how it is written, doc``."""
         signature = slot_named(self.slot).signature
-        features = [[one.name, f"{one.type} feature", one.name, one.doc] for one in signature.inputs.values()]
+        features = [
+            [one.name, f"{one.type} feature", one.name, one.doc]
+            for one in signature.inputs.values()
+        ]
         return {"words": features + [list(word) for word in vocabulary()]}
 
     @checked
@@ -195,7 +204,9 @@ class PolicyStudio(Widget, bundle="studio"):
     def answer_challenge(self, reason: str) -> None:
         """Let the draft stand beside the live pack from the next recall on."""
         self._refuse_broken()
-        pack = draft_pack(self.lab.policies.pack, self.slot, self.policy, f"studio-{self.policy.hash[:8]}")
+        pack = draft_pack(
+            self.lab.policies.pack, self.slot, self.policy, f"studio-{self.policy.hash[:8]}"
+        )
         self.lab.challenge(pack, reason=reason)
         self._done(
             f'{pack.name} is a challenger: recalls show one memory more, and lab.verdict("{pack.name}") compares.'
@@ -236,7 +247,9 @@ class PolicyStudio(Widget, bundle="studio"):
             if draft.problem is None:
                 self._params = draft.sliders
             live = self.lab.policies[self.slot]
-            before, after = (self._ranks.under(self.slot, one, self.questions) for one in (live, self.policy))
+            before, after = (
+                self._ranks.under(self.slot, one, self.questions) for one in (live, self.policy)
+            )
             self._frame = moved(before, after)
             self._moves = arrow(shown_moves(self._frame, self._ranks))
             self._sums = summed_moves(self._frame, self.questions)

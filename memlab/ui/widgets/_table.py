@@ -60,7 +60,9 @@ class MemoryTable(Widget, bundle="table"):
     _about = synced({})
 
     @checked
-    def __init__(self, lab: Lab, *, filters: dict[str, Any] | None = None, search: str = "", by: str = "word") -> None:
+    def __init__(
+        self, lab: Lab, *, filters: dict[str, Any] | None = None, search: str = "", by: str = "word"
+    ) -> None:
         self._rows: Rows | None = None
         self._shown: tuple[object, ...] | None = None
         self._kept: tuple[tuple[object, ...], list[int]] | None = None
@@ -72,7 +74,11 @@ class MemoryTable(Widget, bundle="table"):
     @property
     def selection(self) -> pl.Expr:
         """What is ticked, or else what is shown: an expression over the columns of ``lab.memories``."""
-        return pl.col("id").is_in(self.ids) if self.ids else pl.all_horizontal(self._wanted(self._read()).values())
+        return (
+            pl.col("id").is_in(self.ids)
+            if self.ids
+            else pl.all_horizontal(self._wanted(self._read()).values())
+        )
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -103,7 +109,9 @@ class MemoryTable(Widget, bundle="table"):
         """The first rows as a table."""
         heads = ("id", "text", "kind", "status", "speaker", "project")
         rows = [_clip_cells(row) for row in self.frame.head(20)[heads].rows()]
-        return table(f"{self._order.len():,} of {self._read().frame.height:,} memories", heads, rows)
+        return table(
+            f"{self._order.len():,} of {self._read().frame.height:,} memories", heads, rows
+        )
 
     # -- what a browser asks ------------------------------------------------------------------------------------
 
@@ -135,7 +143,9 @@ class MemoryTable(Widget, bundle="table"):
         with self.lab.io.store.reading() as state:
             values = values_of(state, memory)
         fields = [
-            [name, _said(value)] for name, value in values.items() if value not in (None, (), MEMORY[name].default)
+            [name, _said(value)]
+            for name, value in values.items()
+            if value not in (None, (), MEMORY[name].default)
         ]
         other = pl.when(pl.col("source") == memory).then("target").otherwise("source").alias("id")
         joined = self.lab.edges.filter(
@@ -143,21 +153,36 @@ class MemoryTable(Widget, bundle="table"):
             (pl.col("source") == memory) | (pl.col("target") == memory),
             from_kind="memory",
             to_kind="memory",
-        ).select(other, pl.col("relation").alias("how"), (pl.col("source") == memory).alias("outgoing"))
+        ).select(
+            other, pl.col("relation").alias("how"), (pl.col("source") == memory).alias("outgoing")
+        )
         rows = self._read().frame.select("id", "text", "status")
-        about = {"text": found.text, "status": found.status, "pinned": bool(values["pinned"]), "fields": fields}
+        about = {
+            "text": found.text,
+            "status": found.status,
+            "pinned": bool(values["pinned"]),
+            "fields": fields,
+        }
         return {**about, "conflicts": joined.join(rows, on="id", how="left", maintain_order="left")}
 
     @checked
     def answer_history(self, memory: int) -> dict[str, Any]:
         """What happened to one memory, the last first."""
         events = self.lab.log.filter(pl.col("memories").list.contains(memory)).reverse()
-        return {"events": events.select("event", pl.col("at").dt.strftime("%Y-%m-%d %H:%M"), "kind", "what").head(200)}
+        return {
+            "events": events.select(
+                "event", pl.col("at").dt.strftime("%Y-%m-%d %H:%M"), "kind", "what"
+            ).head(200)
+        }
 
     @checked
     def answer_similar(self, memory: int) -> dict[str, Any]:
         """What is nearest to a memory by meaning."""
-        return {"rows": self.lab.graph.similar(memory, limit=8).select("memory_id", "similarity", "text")}
+        return {
+            "rows": self.lab.graph.similar(memory, limit=8).select(
+                "memory_id", "similarity", "text"
+            )
+        }
 
     @checked
     def answer_edit(self, memory: int, text: str) -> dict[str, Any]:
@@ -187,7 +212,9 @@ class MemoryTable(Widget, bundle="table"):
     @checked
     def answer_wrong(self, memories: int | list[int], reason: str) -> dict[str, Any]:
         """Flag memories as wrong, for a reason."""
-        return self._changed(lambda: {"ids": list(self.lab.forget(memories, how="deprecate", reason=reason).ids)})
+        return self._changed(
+            lambda: {"ids": list(self.lab.forget(memories, how="deprecate", reason=reason).ids)}
+        )
 
     # -- showing ------------------------------------------------------------------------------------------------
 
@@ -212,14 +239,21 @@ class MemoryTable(Widget, bundle="table"):
 
     def _wanted(self, rows: Rows, asked: tuple[Any, ...] | None = None) -> dict[str, pl.Expr]:
         """A condition for each column that is filtered, and for the search; ``True`` where there is none."""
-        filters, search, by, _, among = asked or (self.filters, self.search, self.by, self.sort, self.among)
+        filters, search, by, _, among = asked or (
+            self.filters,
+            self.search,
+            self.by,
+            self.sort,
+            self.among,
+        )
         wanted = {name: condition(name, value, rows.conflicts) for name, value in filters.items()}
         if among:
             wanted["among"] = pl.col("id").is_in([one for one in among if 0 < one < _NO_ID])
         if search.strip():
             if by == "word":
                 wanted["search"] = pl.all_horizontal(
-                    pl.col("text").str.contains(f"(?i){re.escape(word)}") for word in encodable(search).split()
+                    pl.col("text").str.contains(f"(?i){re.escape(word)}")
+                    for word in encodable(search).split()
                 )
             else:
                 wanted["search"] = pl.col("id").is_in(self._found(search, by))
@@ -239,12 +273,22 @@ class MemoryTable(Widget, bundle="table"):
             return list(self.lab.recall(search, limit=_FOUND, log=False).ids)
         number = search.strip().lstrip("#")
         if not number.isdecimal():
-            raise InputError(f'A search by "like" is for the number of a memory, such as 7, not {search!r}.')
-        near: list[int] = self.lab.graph.similar(int(number[:18]), limit=_FOUND)["memory_id"].to_list()
+            raise InputError(
+                f'A search by "like" is for the number of a memory, such as 7, not {search!r}.'
+            )
+        near: list[int] = self.lab.graph.similar(int(number[:18]), limit=_FOUND)[
+            "memory_id"
+        ].to_list()
         return [int(number), *near]
 
     def _show(self, asked: tuple[Any, ...] | None = None) -> None:
-        _, search, by, sort, _ = asked or (self.filters, self.search, self.by, self.sort, self.among)
+        _, search, by, sort, _ = asked or (
+            self.filters,
+            self.search,
+            self.by,
+            self.sort,
+            self.among,
+        )
         rows = self._read()
         wanted = self._wanted(rows, asked)
         best = self._found(search, by) if search.strip() and by != "word" else None

@@ -14,7 +14,15 @@ from memlab.kernel.base.clock import from_micros
 from memlab.kernel.policies import SLOTS, slot_named
 from memlab.subjects.lab import Lab
 from memlab.ui.widgets._widget import Widget, arrow, synced
-from memlab.ui.widgets.ranks import DECIDES_RANKS, NOTHING, Ranks, latest_questions, moved, shown_moves, summed_moves
+from memlab.ui.widgets.ranks import (
+    DECIDES_RANKS,
+    NOTHING,
+    Ranks,
+    latest_questions,
+    moved,
+    shown_moves,
+    summed_moves,
+)
 
 __all__ = ["VersionTimeline"]
 
@@ -50,14 +58,20 @@ class VersionTimeline(Widget, bundle="timeline"):
     _note = synced("")
 
     @checked
-    def __init__(self, lab: Lab, *, slot: str = "recall-score", questions: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, lab: Lab, *, slot: str = "recall-score", questions: Sequence[str] | None = None
+    ) -> None:
         slot_named(slot)
         given = latest_questions(lab, 10) if questions is None else list(questions)
         if len(given) > _MOST_QUESTIONS:
-            raise InputError(f"VersionTimeline shows at most {_MOST_QUESTIONS} questions, not {len(given)}.")
+            raise InputError(
+                f"VersionTimeline shows at most {_MOST_QUESTIONS} questions, not {len(given)}."
+            )
         self._ranks, self._frame = Ranks(lab), moved(NOTHING, NOTHING)
         super().__init__(lab, slot=slot, questions=given, picked=_last_two(lab, slot))
-        self.observe(lambda change: self._follow(change["name"]), names=["slot", "picked", "questions"])
+        self.observe(
+            lambda change: self._follow(change["name"]), names=["slot", "picked", "questions"]
+        )
         self._look()
 
     @property
@@ -77,7 +91,10 @@ class VersionTimeline(Widget, bundle="timeline"):
 
     def page(self) -> str:
         """The history of the slot as a table."""
-        return super().page() + self.versions.select("version", "at", "action", "pack", "reason")._repr_html_()
+        return (
+            super().page()
+            + self.versions.select("version", "at", "action", "pack", "reason")._repr_html_()
+        )
 
     # -- what a browser asks ------------------------------------------------------------------------------------
 
@@ -112,9 +129,13 @@ class VersionTimeline(Widget, bundle="timeline"):
         feedback = lab.slates().feedback.select("at", "outcome", "reward").collect()
         judged = lab.policies.attribution(self.slot).frame
         with self.hold_sync():
-            self._events = arrow(_timed(events.drop("hash"), "at").with_columns(hash=events["hash"].str.head(12)))
+            self._events = arrow(
+                _timed(events.drop("hash"), "at").with_columns(hash=events["hash"].str.head(12))
+            )
             self._rewards = arrow(_binned(feedback))
-            self._judged = arrow(judged.select("version", "recalls", "success", "fail", "rate", "low", "high"))
+            self._judged = arrow(
+                judged.select("version", "recalls", "success", "fail", "rate", "low", "high")
+            )
             spans = _timed(lab.policies.challenge_history, "since", "until")
             self._challenges = spans.select("name", "since", "until", "reason").to_dicts()
             self._compare()
@@ -138,7 +159,9 @@ class VersionTimeline(Widget, bundle="timeline"):
             changes = [str(change) for change in found.forms.changes] if found else []
             self._diff = {"verdict": found.verdict, "rows": rows, "changes": changes}
             versions = (found.before, found.after)
-            self._frame = moved(*(self._ranks.under(self.slot, one.policy, self.questions) for one in versions))
+            self._frame = moved(
+                *(self._ranks.under(self.slot, one.policy, self.questions) for one in versions)
+            )
         self._moves, self._sums = (
             arrow(shown_moves(self._frame, self._ranks)),
             summed_moves(self._frame, self.questions),
@@ -163,9 +186,16 @@ def _binned(feedback: pl.DataFrame) -> pl.DataFrame:
     width = max((high - low) / _BINS, 1.0)
     good = (pl.col("outcome") == "success") | pl.col("outcome").is_null() & (pl.col("reward") > 0)
     binned = feedback.with_columns(bin=((at - low) / width).floor().clip(0, _BINS - 1))
-    counts = binned.group_by("bin").agg(good=good.sum().cast(pl.Int32), count=pl.len().cast(pl.Int32)).sort("bin")
+    counts = (
+        binned.group_by("bin")
+        .agg(good=good.sum().cast(pl.Int32), count=pl.len().cast(pl.Int32))
+        .sort("bin")
+    )
     return counts.select(
-        since=low + pl.col("bin") * width, until=low + (pl.col("bin") + 1) * width, good="good", count="count"
+        since=low + pl.col("bin") * width,
+        until=low + (pl.col("bin") + 1) * width,
+        good="good",
+        count="count",
     )
 
 
@@ -173,12 +203,20 @@ def _side_by_side(before: str, after: str) -> list[list[Any]]:
     """``kind, line, text, line, text``: the lines of both texts, what belongs together beside one another."""
     old, new = before.splitlines(), after.splitlines()
     rows: list[list[Any]] = []
-    for tag, a, a_end, b, b_end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for tag, a, a_end, b, b_end in difflib.SequenceMatcher(
+        None, old, new, autojunk=False
+    ).get_opcodes():
         for step in range(max(a_end - a, b_end - b)):
             left = [a + step + 1, old[a + step]] if a + step < a_end else [None, ""]
             right = [b + step + 1, new[b + step]] if b + step < b_end else [None, ""]
             kind = (
-                "same" if tag == "equal" else "changed" if left[0] and right[0] else "removed" if left[0] else "added"
+                "same"
+                if tag == "equal"
+                else "changed"
+                if left[0] and right[0]
+                else "removed"
+                if left[0]
+                else "added"
             )
             rows.append([kind, *left, *right])
     return rows

@@ -70,7 +70,9 @@ class Widget(anywidget.AnyWidget):
     fault = synced("")
     read_only = synced("")
 
-    def __init_subclass__(cls, *, bundle: str | None = None, esm: str | Path | None = None, **more: Any) -> None:
+    def __init_subclass__(
+        cls, *, bundle: str | None = None, esm: str | Path | None = None, **more: Any
+    ) -> None:
         if bundle is not None:  # traitlets makes a subclass of each widget, without arguments
             cls.bundle = bundle
             cls.script = cls._esm = bundles.bundle(bundle) if esm is None else _text_of(esm)
@@ -100,7 +102,9 @@ class Widget(anywidget.AnyWidget):
             return {**reply, "error": str(error)}, []
         tables = {name: one for name, one in value.items() if isinstance(one, pl.DataFrame)}
         rest = {name: one for name, one in value.items() if name not in tables}
-        return {**reply, "value": rest, "tables": list(tables)}, [arrow(one) for one in tables.values()]
+        return {**reply, "value": rest, "tables": list(tables)}, [
+            arrow(one) for one in tables.values()
+        ]
 
     def plain_state(self) -> tuple[dict[str, Any], list[list[str]], list[bytes]]:
         """The state without what is Jupyter's: values for JSON, and the names and contents of its buffers."""
@@ -141,11 +145,15 @@ class Widget(anywidget.AnyWidget):
             self.fault = ""
 
     def _call_verb(self, verb: object, given: Any) -> dict[str, Any]:
-        verbs = sorted(name.removeprefix(_VERB) for name in dir(type(self)) if name.startswith(_VERB))
+        verbs = sorted(
+            name.removeprefix(_VERB) for name in dir(type(self)) if name.startswith(_VERB)
+        )
         if verb not in verbs:
             raise UnknownName(f"request to {type(self).__name__}", verb, verbs)
         if not isinstance(given, dict):
-            raise InputError(f"The arguments of {verb!r} are an object of names and values, not {given!r}.")
+            raise InputError(
+                f"The arguments of {verb!r} are an object of names and values, not {given!r}."
+            )
         method = getattr(self, f"{_VERB}{verb}")
         try:
             inspect.signature(method).bind(**given)
@@ -196,10 +204,18 @@ def _own_fault(error: Exception) -> str:
 def _refusal(declared: Owned) -> str | None:
     """Return why an extension's widget is refused."""
     kind = declared.value
-    if not isinstance(kind, type) or not issubclass(kind, Widget) or not getattr(kind, "bundle", ""):
+    if (
+        not isinstance(kind, type)
+        or not issubclass(kind, Widget)
+        or not getattr(kind, "bundle", "")
+    ):
         return f'{declared.name} is no widget: class {declared.name}(memlab.widgets.Widget, bundle="...", esm="...").'
     own = {item.stem for item in STATIC.glob("*.js")}
-    return f"The bundle {kind.bundle} is one of memlab's: choose another name." if kind.bundle in own else None
+    return (
+        f"The bundle {kind.bundle} is one of memlab's: choose another name."
+        if kind.bundle in own
+        else None
+    )
 
 
 WIDGETS: Registry[Owned] = Registry("widget", kind="widgets", about="doc", check=_refusal)
@@ -224,7 +240,9 @@ class WorkingWidget(Widget):
         self._at_work: _Work | None = None
         super().__init__(lab, **state)
 
-    def work(self, what: str, key: Hashable, call: Callable[[], Any], deliver: Callable[[Any], None]) -> None:
+    def work(
+        self, what: str, key: Hashable, call: Callable[[], Any], deliver: Callable[[Any], None]
+    ) -> None:
         """Give ``deliver`` what ``call`` returns: at once where it is known for ``key``, or when it is done.
 
         ``what`` is said while it is under way; of the same ``what`` only the latest is waited for.

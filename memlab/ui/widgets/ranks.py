@@ -39,7 +39,15 @@ __all__ = [
     "text_of",
 ]
 
-DECIDES_RANKS = ("eligible", "seed-score", "spread", "cut", "recall-score", "half-life", "retention")
+DECIDES_RANKS = (
+    "eligible",
+    "seed-score",
+    "spread",
+    "cut",
+    "recall-score",
+    "half-life",
+    "retention",
+)
 """The slots by which a recall ranks. ``explore`` adds a probe, and reorders nothing."""
 HEAD = 8
 """Ranks that are drawn."""
@@ -105,11 +113,17 @@ class Ranks:
                 kept.clear()
         return pack
 
-    def _ranked(self, pack: Pack, slot: str, policy: Policy, questions: tuple[str, ...]) -> pl.DataFrame:
+    def _ranked(
+        self, pack: Pack, slot: str, policy: Policy, questions: tuple[str, ...]
+    ) -> pl.DataFrame:
         if not questions:
             return NOTHING
         pools = self._asked(pack, questions)
-        if slot == "recall-score" and not diversifies(pack) and set(policy.inputs) <= set(pools.columns):
+        if (
+            slot == "recall-score"
+            and not diversifies(pack)
+            and set(policy.inputs) <= set(pools.columns)
+        ):
             return _by_score(pools, policy.columns(pools, by="question"))
         if slot not in DECIDES_RANKS or policy == pack.policies[slot]:
             found = [self._hits[question] for question in questions]
@@ -155,16 +169,22 @@ def _by_score(pools: pl.DataFrame, values: pl.Series) -> pl.DataFrame:
 
 def moved(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     """Each candidate under both: ``rank_before``, ``rank_after``, ``score_before``, ``score_after``."""
-    both = before.join(after, on=["question", "memory_id"], how="full", coalesce=True, suffix="_after")
+    both = before.join(
+        after, on=["question", "memory_id"], how="full", coalesce=True, suffix="_after"
+    )
     both = both.rename({"rank": "rank_before", "score": "score_before"})
     columns = ("question", "memory_id", "rank_before", "rank_after", "score_before", "score_after")
-    return both.select(columns).sort("question", "rank_after", "rank_before", "memory_id", nulls_last=True)
+    return both.select(columns).sort(
+        "question", "rank_after", "rank_before", "memory_id", nulls_last=True
+    )
 
 
 def summed_moves(moves: pl.DataFrame, questions: Sequence[str]) -> list[dict[str, Any]]:
     """For each question the ``pairs`` that are reordered, ``of`` how many, and how many of the top five are ``new``."""
     place = moves["question"].to_numpy()
-    before, after = (moves[name].cast(pl.Float64).to_numpy() for name in ("rank_before", "rank_after"))  # null is NaN
+    before, after = (
+        moves[name].cast(pl.Float64).to_numpy() for name in ("rank_before", "rank_after")
+    )  # null is NaN
     entered = (after <= TOP) & ~(before <= TOP)
     sums = []
     for number, question in enumerate(questions):
@@ -217,15 +237,26 @@ def read_draft(source: str, slot: str) -> Draft:
             raise PolicyError(f"This is a policy of {named}, and here it is for {slot}.")
     except PolicyError as error:
         place = _error_place(error, source)
-        return Draft(None, {"text": error.message, "places": place and _utf16(source, *place)}, [], 0)
+        return Draft(
+            None, {"text": error.message, "places": place and _utf16(source, *place)}, [], 0
+        )
     sliders = []
     for name, spans in _param_places(source).items():
-        if (one := policy.params.get(name)) is not None:  # it is not where the helper that holds it is never called
+        if (
+            one := policy.params.get(name)
+        ) is not None:  # it is not where the helper that holds it is never called
             low, high = (bound if math.isfinite(bound) else None for bound in (one.low, one.high))
             places = [_utf16(source, *span) for span in spans]
-            sliders.append({"name": name, "value": one.value, "low": low, "high": high, "places": places})
+            sliders.append(
+                {"name": name, "value": one.value, "low": low, "high": high, "places": places}
+            )
     interpreted = policy.root.op == "interpreted"
-    return Draft(policy, None, sliders, 0 if interpreted else sum(not one.structural for one in literals(policy)))
+    return Draft(
+        policy,
+        None,
+        sliders,
+        0 if interpreted else sum(not one.structural for one in literals(policy)),
+    )
 
 
 def text_of(policy: Policy) -> str:
@@ -257,7 +288,9 @@ def _param_places(source: str) -> dict[str, list[tuple[int, int]]]:
     places: dict[str, list[tuple[int, int]]] = {}
     for form in _walk(source):
         if form.head == "param" and len(form.items) > 2:
-            places.setdefault(form.items[1].text, []).append((form.items[2].start, form.items[2].stop))
+            places.setdefault(form.items[1].text, []).append(
+                (form.items[2].start, form.items[2].stop)
+            )
     return dict(sorted(places.items(), key=lambda item: min(item[1])))
 
 
@@ -276,12 +309,21 @@ def _error_place(error: PolicyError, source: str) -> tuple[int, int] | None:
 def draft_pack(pack: Pack, slot: str, policy: Policy, name: str) -> Pack:
     """``pack`` with the policy in a slot, as texts of its own: what a lab can log and name."""
     read = pack_from_sources(pack.sources)
-    changed = {one: own for one, own in pack.policies.items() if own != read.policies[one]} | {slot: policy}
+    changed = {one: own for one, own in pack.policies.items() if own != read.policies[one]} | {
+        slot: policy
+    }
     doc = f"{pack.name} with another {slot}."
     layers = [_layer(name, doc, one, own) for one, own in changed.items()]
-    if "recall-score" in changed:  # above a recall-score of its own a pack inherits nothing of what is known
-        floor = "".join(f"(setting {one} {_written(pack.number(one))})\n" for one in ("known-floor", "unknown-limit"))
-        layers.insert(0, _layer(name, doc, "known", changed.get("known", pack.policies["known"])) + floor)
+    if (
+        "recall-score" in changed
+    ):  # above a recall-score of its own a pack inherits nothing of what is known
+        floor = "".join(
+            f"(setting {one} {_written(pack.number(one))})\n"
+            for one in ("known-floor", "unknown-limit")
+        )
+        layers.insert(
+            0, _layer(name, doc, "known", changed.get("known", pack.policies["known"])) + floor
+        )
     return replace(pack_from_sources((*layers, *pack.sources)), known_for=pack.known_for)
 
 

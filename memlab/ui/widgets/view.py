@@ -78,7 +78,11 @@ class Page:
             self._kinds, self._make = list(widgets), make
         handled = {"page": self}
         application = Application(
-            [("/", _Index, handled), ("/live/(.*)", _Live, handled), ("/static/(.*)[.]js", _Script, handled)],
+            [
+                ("/", _Index, handled),
+                ("/live/(.*)", _Live, handled),
+                ("/static/(.*)[.]js", _Script, handled),
+            ],
             log_function=lambda _: None,  # which would write the token into a log
         )
         found = listening(port)
@@ -145,7 +149,9 @@ class _PageComm(BaseComm):
     ) -> None:
         if msg_type == "comm_msg":
             frame = _frame(data, buffers or [])
-            self._loop.add_callback(lambda: [page.write_message(frame, binary=True) for page in self.open_pages])
+            self._loop.add_callback(
+                lambda: [page.write_message(frame, binary=True) for page in self.open_pages]
+            )
 
 
 class _OfThisMachine(RequestHandler):
@@ -202,7 +208,10 @@ class _Live(_Handler, WebSocketHandler):
         except MemlabError as error:
             return self.close(1008, str(error).encode()[:120].decode(errors="ignore"))
         state, paths, buffers = self.widget.plain_state()
-        self.write_message(_frame({"method": "update", "state": state, "buffer_paths": paths}, buffers), binary=True)
+        self.write_message(
+            _frame({"method": "update", "state": state, "buffer_paths": paths}, buffers),
+            binary=True,
+        )
         self.widget.comm.open_pages.add(self)
         return None
 
@@ -222,7 +231,9 @@ def page_html(about: Mapping[str, Any], *, scripts: Sequence[str], head: str = "
     """The page that shows widgets: one script finds in it which, and loads their bundles."""
     known = json.dumps(about).replace("<", "\\u003c")
     tags = "".join(f'<script src="{one}"></script>' for one in scripts)
-    return _PAGE.format(head=head, title=html.escape(str(about["title"])), about=known, scripts=tags)
+    return _PAGE.format(
+        head=head, title=html.escape(str(about["title"])), about=known, scripts=tags
+    )
 
 
 def _frame(data: Any, buffers: Sequence[Any]) -> bytes:
@@ -237,10 +248,14 @@ _LOOK = 1.0
 """Seconds between two looks at whether something was written: one look takes microseconds."""
 _SHARE = 10
 """What the widgets need to ask again is at most one part in so many of the time."""
-_FOLDER_POLICY = "default-src 'none'; script-src 'self' file: blob:; style-src 'unsafe-inline'; img-src data:"
+_FOLDER_POLICY = (
+    "default-src 'none'; script-src 'self' file: blob:; style-src 'unsafe-inline'; img-src data:"
+)
 
 
-def serve(lab: Lab, *, port: int = 0, open_browser: bool = True, tell: Callable[[str], object] = print) -> None:
+def serve(
+    lab: Lab, *, port: int = 0, open_browser: bool = True, tell: Callable[[str], object] = print
+) -> None:
     """Serve the widgets of ``lab`` until the process is interrupted or ended; ``tell`` is given the address.
 
     While another process writes to the lab, the widgets follow. InputError for a port that is taken.
@@ -250,7 +265,9 @@ def serve(lab: Lab, *, port: int = 0, open_browser: bool = True, tell: Callable[
 
 async def _serve(lab: Lab, port: int, open_browser: bool, tell: Callable[[str], object]) -> None:
     note = "read only" if lab.io.store.journal.read_only else "writable"
-    page = Page(_kinds(), make=lambda kind: kind(lab), port=port, title=lab.io.store.where, note=note)
+    page = Page(
+        _kinds(), make=lambda kind: kind(lab), port=port, title=lab.io.store.where, note=note
+    )
     ended = asyncio.Event()
     for one in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(one, ended.set)
@@ -320,5 +337,7 @@ def _kinds() -> list[type[Widget]]:
 
 def _kept(widget: Widget) -> dict[str, Any]:
     state, paths, buffers = widget.plain_state()
-    tables = {path[0]: base64.b64encode(one).decode() for path, one in zip(paths, buffers, strict=True)}
+    tables = {
+        path[0]: base64.b64encode(one).decode() for path, one in zip(paths, buffers, strict=True)
+    }
     return {"values": state, "tables": tables}

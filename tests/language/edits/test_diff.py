@@ -23,12 +23,16 @@ from memlab.subjects.lens.diff import FormDiff, print_definition
 from tests.displays import html_of
 from tests.language.programs import ARGUMENTS, NUM, program
 
-SLOT = Signature("recall-score", [Input("x"), Input("y"), Input("z"), Input("kind", "str")], aggregates=True)
+SLOT = Signature(
+    "recall-score", [Input("x"), Input("y"), Input("z"), Input("kind", "str")], aggregates=True
+)
 QUICK = examples(60, quick=8, suppress_health_check=list(HealthCheck))
 
 
 def policy(source: str, signature: Signature = SLOT, **options) -> Policy:
-    return compile_policy(source if source.startswith("(fn") else f"(fn [x y z kind] {source})", signature, **options)
+    return compile_policy(
+        source if source.startswith("(fn") else f"(fn [x y z kind] {source})", signature, **options
+    )
 
 
 def diff(before: str, after: str) -> FormDiff:
@@ -51,8 +55,12 @@ def printed(source: str) -> str:
         ("(fn [x] (* 2 x))", "(fn [x y] (* 2 x))", [("added", None, "y")]),
     ],
 )
-def test_what_changed(before: str, after: str, changes: list[tuple[str, str | None, str | None]]) -> None:
-    assert [(change.kind, change.before, change.after) for change in diff(before, after).changes] == changes
+def test_what_changed(
+    before: str, after: str, changes: list[tuple[str, str | None, str | None]]
+) -> None:
+    assert [
+        (change.kind, change.before, change.after) for change in diff(before, after).changes
+    ] == changes
 
 
 @pytest.mark.parametrize(
@@ -74,8 +82,13 @@ def test_parameters_helpers_and_slots_of_packs() -> None:
     old = policy("(fn [x] (* (param :w 1) x))")
     (change,) = diff_policies(old, old.with_params({"w": 2})).changes
     assert (change.kind, change.name, change.before, change.after) == ("parameter", "w", "1", "2")
-    packs = [read_pack(f"(pack p) (defn f [a] (* {n} a)) (defpolicy recall-score [x] (f x))") for n in (2, 3)]
-    left, right = (compile_policy(p.policies["recall-score"], SLOT, helpers=p.helpers) for p in packs)
+    packs = [
+        read_pack(f"(pack p) (defn f [a] (* {n} a)) (defpolicy recall-score [x] (f x))")
+        for n in (2, 3)
+    ]
+    left, right = (
+        compile_policy(p.policies["recall-score"], SLOT, helpers=p.helpers) for p in packs
+    )
     (change,) = diff_policies(left, right).changes
     assert (change.place, change.kind, change.after) == ("recall-score, helper f", "changed", "3")
     old_pack, new_pack = load_pack("memlab"), load_pack("cascade")
@@ -90,14 +103,20 @@ def test_parameters_helpers_and_slots_of_packs() -> None:
 
 def test_how_it_reads() -> None:
     found = diff("(fn [x y] (+ (* 0.4 x) y 1 2 3))", "(fn [x y] (+ (* 0.5 x) (tanh y) 1 2 3))")
-    assert repr(found).splitlines()[1:] == ["  recall-score:2  ~ 0.4 -> 0.5", "  recall-score:2  + (tanh)"]
+    assert repr(found).splitlines()[1:] == [
+        "  recall-score:2  ~ 0.4 -> 0.5",
+        "  recall-score:2  + (tanh)",
+    ]
     assert "(+ (* [-0.4-]{+0.5+} x) {+(tanh+} y{+)+} 1 2 3))" in found.text()
     assert "\x1b[" not in found.text()
     assert "0.40.5 x) (tanh y) 1" in re.sub(r"\x1b\[[0-9;]*m", "", found.text(color=True))
 
 
 def test_what_is_mostly_new_stands_beside_what_it_was() -> None:
-    found = diff("(+ (* 0.5 x) (* 0.3 y) (* 0.2 z))", '(if (= kind "fact") (sqrt (max 0 z)) (clamp (- 1 (log z)) 0 1))')
+    found = diff(
+        "(+ (* 0.5 x) (* 0.3 y) (* 0.2 z))",
+        '(if (= kind "fact") (sqrt (max 0 z)) (clamp (- 1 (log z)) 0 1))',
+    )
     (change,) = found.changes
     assert (change.kind, change.line) == ("changed", None)
     left, right = found.text().splitlines()[4].split(" | ")

@@ -7,12 +7,26 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from properties import examples
 
-from memlab.errors import InputError, PolicyError, PolicyNameError, PolicySyntaxError, PolicyTypeError, UnknownName
+from memlab.errors import (
+    InputError,
+    PolicyError,
+    PolicyNameError,
+    PolicySyntaxError,
+    PolicyTypeError,
+    UnknownName,
+)
 from memlab.kernel.language import Input, Policy, Signature, compile_policy, read_pack
 from memlab.subjects.lens.edit import Span, literals, parametrize, replace, subtrees, with_param
 from tests.language.programs import ARGUMENTS, BOOL, NUM, STR, program
 
-INPUTS = [Input("x"), Input("y"), Input("z"), Input("pinned", "bool"), Input("kind", "str"), Input("tags", "set")]
+INPUTS = [
+    Input("x"),
+    Input("y"),
+    Input("z"),
+    Input("pinned", "bool"),
+    Input("kind", "str"),
+    Input("tags", "set"),
+]
 SLOT = Signature("recall-score", INPUTS, aggregates=True)
 RECORD = Signature("reinforce", INPUTS, returns="record", fields=["x", "y"])
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
@@ -66,13 +80,24 @@ def test_syntax_is_no_expression(body: str, no_expression: set[str]) -> None:
 
 
 def test_null_has_the_type_of_its_surroundings() -> None:
-    found = {tree.source: tree.type for tree in subtrees(policy("(fn [x pinned] (if pinned x null))"))}
+    found = {
+        tree.source: tree.type for tree in subtrees(policy("(fn [x pinned] (if pinned x null))"))
+    }
     assert found["null"] == "num"
 
 
 def test_a_record_has_its_expressions() -> None:
-    found = {tree.source: tree.type for tree in subtrees(policy("(fn [x y] (update :x (+ x 1) :y y))", RECORD))}
-    assert found == {"(update :x (+ x 1) :y y)": "record", "(+ x 1)": "num", "x": "num", "1": "num", "y": "num"}
+    found = {
+        tree.source: tree.type
+        for tree in subtrees(policy("(fn [x y] (update :x (+ x 1) :y y))", RECORD))
+    }
+    assert found == {
+        "(update :x (+ x 1) :y y)": "record",
+        "(+ x 1)": "num",
+        "x": "num",
+        "1": "num",
+        "y": "num",
+    }
 
 
 def test_the_body_of_a_helper_is_not_the_policys() -> None:
@@ -81,12 +106,18 @@ def test_the_body_of_a_helper_is_not_the_policys() -> None:
 
 
 def test_a_replacement_keeps_layout_and_comments() -> None:
-    assert replace(policy(TIDY), (2, 2), "(max near 2)").source == TIDY.replace("(+ near 1)", "(max near 2)")
+    assert replace(policy(TIDY), (2, 2), "(max near 2)").source == TIDY.replace(
+        "(+ near 1)", "(max near 2)"
+    )
 
 
 def test_a_replacement_keeps_name_helpers_and_parameter_values() -> None:
-    pack = read_pack("(pack p) (defn twice [a] (* 2 a)) (defpolicy recall-score [x] (* (param :w 1) (twice x)))")
-    old = policy(pack.policies["recall-score"], name="p/recall-score", helpers=pack.helpers).with_params({"w": 3})
+    pack = read_pack(
+        "(pack p) (defn twice [a] (* 2 a)) (defpolicy recall-score [x] (* (param :w 1) (twice x)))"
+    )
+    old = policy(
+        pack.policies["recall-score"], name="p/recall-score", helpers=pack.helpers
+    ).with_params({"w": 3})
     new = replace(old, (2,), "(twice (twice x))")
     assert (new.name, new.params["w"].value, new.row({"x": 1})) == ("p/recall-score", 3.0, 12.0)
     assert replace(old, (1,), "5").params == {}
@@ -107,7 +138,10 @@ def test_a_place_is_a_path_a_span_or_a_subtree() -> None:
 def test_new_features_join_the_arguments_when_asked() -> None:
     with pytest.raises(PolicyNameError, match="add it to the arguments"):
         replace(policy("(fn [x] (+ x 1))"), (2,), "(* y z)")
-    assert replace(policy("(fn [x] (+ x 1))"), (2,), "(* y z)", extend=True).source == "(fn [x y z] (+ x (* y z)))"
+    assert (
+        replace(policy("(fn [x] (+ x 1))"), (2,), "(* y z)", extend=True).source
+        == "(fn [x y z] (+ x (* y z)))"
+    )
     assert replace(policy("(fn [] 1)"), (), "y", extend=True).source == "(fn [y] y)"
 
 
@@ -135,7 +169,11 @@ def test_one_field_of_a_record_has_no_text_of_its_own() -> None:
 
 
 @QUICK
-@given(st.sampled_from(["num", "bool", "str"]).flatmap(lambda t: st.tuples(st.just(t), program(t, 2, inexact=True))))
+@given(
+    st.sampled_from(["num", "bool", "str"]).flatmap(
+        lambda t: st.tuples(st.just(t), program(t, 2, inexact=True))
+    )
+)
 def test_a_subtree_replaced_by_itself_is_the_same_policy(case: tuple[str, str]) -> None:
     old = policy(f"(fn [{ARGUMENTS}] {case[1]})", SLOTS[case[0]])
     found = subtrees(old)
@@ -219,7 +257,9 @@ def test_several_at_once_and_two_that_share_a_name() -> None:
         ("", None, None, "no name"),
     ],
 )
-def test_what_no_parameter_can_be(name: str, low: float | None, high: float | None, message: str) -> None:
+def test_what_no_parameter_can_be(
+    name: str, low: float | None, high: float | None, message: str
+) -> None:
     old = policy("(fn [x] (* 0.4 x))")
     with pytest.raises(InputError, match=message):
         with_param(old, literals(old)[0], name, low=low, high=high)
@@ -234,7 +274,9 @@ def test_syntax_and_strangers_stay_literals() -> None:
 
 
 def test_parameters_of_helpers_count_where_they_are_used() -> None:
-    new = policy("(defn f [a] (* (param :w 2) a)) (fn [x] (f (* (param :w 2) x)))").with_params({"w": 3})
+    new = policy("(defn f [a] (* (param :w 2) a)) (fn [x] (f (* (param :w 2) x)))").with_params(
+        {"w": 3}
+    )
     assert (new.params["w"].default, new.params["w"].value) == (2, 3)
 
 
@@ -256,6 +298,9 @@ OVER_LISTS = "(fn [xs] (first (filter (fn [i] (> (nth xs i) 2)) (range (length x
 
 def test_a_policy_over_lists_is_taken_apart_like_any_other() -> None:
     old = policy(OVER_LISTS, LISTS)
-    assert [(t.source, t.type) for t in subtrees(old)][:2] == [(OVER_LISTS[9:-1], "pick"), (OVER_LISTS[16:-2], "items")]
+    assert [(t.source, t.type) for t in subtrees(old)][:2] == [
+        (OVER_LISTS[9:-1], "pick"),
+        (OVER_LISTS[16:-2], "items"),
+    ]
     assert [item.source for item in literals(old)] == ["2"]
     assert "3" in replace(old, (1, 1, 2, 2), "3").source

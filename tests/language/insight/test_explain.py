@@ -36,7 +36,10 @@ def explained(body: str, **row: object) -> Explanation:
         ("(+ x y x)", {"(* 2 x)": 4.0, "y": 3.0}),
         ("(let [a (+ x y)] (+ a (* 2 a)))", {"(* 3 x)": 6.0, "(* 3 y)": 9.0}),
         ("(- (* 2 x) (/ x 4))", {"(* 2 x)": 4.0, "(* -0.25 x)": -0.5}),
-        ('(+ x (cond pinned 1 (= kind "fact") 7 else 8))', {"x": 2.0, '(cond pinned 1 (= kind "fact") 7 else 8)': 7.0}),
+        (
+            '(+ x (cond pinned 1 (= kind "fact") 7 else 8))',
+            {"x": 2.0, '(cond pinned 1 (= kind "fact") 7 else 8)': 7.0},
+        ),
     ],
 )
 def test_terms(body: str, terms: dict[str, float]) -> None:
@@ -65,7 +68,9 @@ def test_null_and_words_have_no_terms() -> None:
 def test_what_doubles_at_every_level_is_opened_once() -> None:
     lets = " ".join(f"a{i + 1} (+ a{i} a{i})" for i in range(90))
     found = explained(f"(let [a0 (* x y) {lets}] a90)")
-    assert [(t.text, t.value) for t in found.terms] == [("(* 1.2379400392853803e+27 (* x y))", 6.0 * 2.0**90)]
+    assert [(t.text, t.value) for t in found.terms] == [
+        ("(* 1.2379400392853803e+27 (* x y))", 6.0 * 2.0**90)
+    ]
 
 
 def test_a_shortened_text_is_short_and_says_so() -> None:

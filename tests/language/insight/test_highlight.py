@@ -26,7 +26,9 @@ def kinds(source: str, *features: str) -> dict[str, str]:
 
 def test_what_is_what() -> None:
     found = kinds(SOURCE, "similarity", "age-days")
-    assert {word: found[word] for word in ("defpolicy", "if", "*", "weeks", ":low", "0.4", "null")} == {
+    assert {
+        word: found[word] for word in ("defpolicy", "if", "*", "weeks", ":low", "0.4", "null")
+    } == {
         "defpolicy": "keyword",
         "if": "keyword",
         "*": "builtin",
@@ -52,7 +54,12 @@ def test_a_pack_reads_the_same_without_its_colours(name: str) -> None:
     assert html.unescape(re.sub(r"<[^>]+>", "", highlight(source))) == source
 
 
-@given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]) | st.sampled_from("\n\t()[]\"';:#_\\ <&>")))
+@given(
+    st.text(
+        st.characters(codec="utf-8", exclude_categories=["Cc"])
+        | st.sampled_from("\n\t()[]\"';:#_\\ <&>")
+    )
+)
 def test_any_text_comes_through(source: str) -> None:
     assert ANSI.sub("", highlight(source, "terminal")) == source
     page = highlight(source)

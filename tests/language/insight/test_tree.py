@@ -15,11 +15,15 @@ from memlab.subjects.lens.tree import Tree
 from tests.displays import html_of
 from tests.language.programs import ARGUMENTS, BOOL, INPUTS, NUM, STR, bits, program, rows
 
-SLOT = Signature("score", [Input("x"), Input("y"), Input("z"), Input("pinned", "bool"), Input("kind", "str")])
+SLOT = Signature(
+    "score", [Input("x"), Input("y"), Input("z"), Input("pinned", "bool"), Input("kind", "str")]
+)
 ROW = {"x": 2.0, "y": 3.0, "z": 5.0, "pinned": False, "kind": "fact"}
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
 QUICK = examples(60, quick=8, suppress_health_check=list(HealthCheck))
-anything = st.sampled_from(["num", "bool", "str"]).flatmap(lambda t: st.tuples(st.just(t), program(t, 3, inexact=True)))
+anything = st.sampled_from(["num", "bool", "str"]).flatmap(
+    lambda t: st.tuples(st.just(t), program(t, 3, inexact=True))
+)
 
 
 def policy(body: str) -> Policy:
@@ -31,7 +35,9 @@ def tree(body: str, **row: object) -> Tree:
 
 
 def test_a_tree_for_a_terminal() -> None:
-    assert repr(tree('(+ (* 0.5 x) (cond pinned 1 (= kind "fact") (* y z) else (- y z)))')) == "\n".join(
+    assert repr(
+        tree('(+ (* 0.5 x) (cond pinned 1 (= kind "fact") (* y z) else (- y z)))')
+    ) == "\n".join(
         [
             " value  source",
             '    16  (+ (* 0.5 x) (cond pinned 1 (= kind "fact") (* y z) else (- y z)))',
@@ -69,7 +75,10 @@ def test_strings_and_nulls_have_no_number() -> None:
 
 
 def test_a_shared_node_is_opened_once_and_where_it_lives() -> None:
-    found = [(n.text, n.live, n.elsewhere) for _, n in tree("(let [a (+ x y)] (if pinned (* a a) (* a 2)))").walk()]
+    found = [
+        (n.text, n.live, n.elsewhere)
+        for _, n in tree("(let [a (+ x y)] (if pinned (* a a) (* a 2)))").walk()
+    ]
     assert found.count(("x", True, False)) == 1
     assert ("(+ x y)", False, True) in found
     assert ("(+ x y)", True, False) in found
@@ -92,7 +101,9 @@ def test_branches_not_taken_open_on_demand() -> None:
     assert "├ x" in tree(body).text(dead=True)
 
 
-@pytest.mark.parametrize("step", ["(+ a{0} a{0})", "(* (exp a{0}) a{0})", "(if (< a{0} 1) (- a{0} 1) a{0})"])
+@pytest.mark.parametrize(
+    "step", ["(+ a{0} a{0})", "(* (exp a{0}) a{0})", "(if (< a{0} 1) (- a{0} 1) a{0})"]
+)
 def test_what_doubles_at_every_level_stays_small(step: str) -> None:
     lets = " ".join(f"a{i + 1} {step.format(f'{i}')}" for i in range(40))
     found = tree(f"(let [a0 x {lets}] a40)", x=0.001)
@@ -157,7 +168,9 @@ def test_the_root_has_the_value_of_the_row(case: tuple[str, str], table: list[di
 @pytest.mark.long
 @QUICK
 @given(anything, rows)
-def test_every_node_is_source_that_gives_its_value(case: tuple[str, str], table: list[dict]) -> None:
+def test_every_node_is_source_that_gives_its_value(
+    case: tuple[str, str], table: list[dict]
+) -> None:
     type, body = case
     compiled = compile_policy(f"(fn [{ARGUMENTS}] {body})", SLOTS[type])
     types = {"num": "num", "bool": "bool", "str": "str"}
@@ -165,7 +178,9 @@ def test_every_node_is_source_that_gives_its_value(case: tuple[str, str], table:
         if not node.complete or node.value is None:
             continue
         kind = {bool: "bool", float: "num", str: "str"}[node.value.__class__]
-        again = compile_policy(f"(fn [{ARGUMENTS}] {node.text})", Signature("node", INPUTS, types[kind]))  # type: ignore[arg-type]
+        again = compile_policy(
+            f"(fn [{ARGUMENTS}] {node.text})", Signature("node", INPUTS, types[kind])
+        )  # type: ignore[arg-type]
         assert bits(again.row(table[0])) == bits(node.value)
 
 
@@ -173,7 +188,9 @@ def test_every_node_is_source_that_gives_its_value(case: tuple[str, str], table:
 @given(anything, rows)
 def test_exactly_one_branch_of_a_choice_is_live(case: tuple[str, str], table: list[dict]) -> None:
     type, body = case
-    for _, node in compile_policy(f"(fn [{ARGUMENTS}] {body})", SLOTS[type]).explain(table[0]).tree.walk():
+    for _, node in (
+        compile_policy(f"(fn [{ARGUMENTS}] {body})", SLOTS[type]).explain(table[0]).tree.walk()
+    ):
         branches = [child for child in node.children if child.role in ("then", "else")]
         if node.live and any(child.role == "test" for child in node.children):
             (taken,) = [child for child in branches if child.live]

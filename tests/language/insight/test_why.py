@@ -45,18 +45,27 @@ def test_terms_are_subtracted_side_by_side() -> None:
 
 def test_what_decides_is_what_the_order_would_turn_without() -> None:
     found = asked("(+ x y)", x=0.0, y=4.0)
-    assert [(t.text, t.difference, t.decides) for t in found.terms] == [("x", 2.0, True), ("y", -1.0, False)]
+    assert [(t.text, t.difference, t.decides) for t in found.terms] == [
+        ("x", 2.0, True),
+        ("y", -1.0, False),
+    ]
 
 
 def test_branches_that_part_are_named() -> None:
     found = asked("(if pinned (+ x 10) (* 2 x))", pinned=True)
     assert found.partings == (Parting("pinned", False, True),)
-    assert {(t.text, t.branch): t.difference for t in found.terms} == {("x", "both"): 2.0, ("10", "b"): -10.0}
+    assert {(t.text, t.branch): t.difference for t in found.terms} == {
+        ("x", "both"): 2.0,
+        ("10", "b"): -10.0,
+    }
 
 
 def test_a_term_of_one_branch_stands_on_one_side() -> None:
     found = asked("(if pinned y (* x z))", pinned=True)
-    assert [(t.text, t.branch, t.a, t.b) for t in found.terms] == [("(* x z)", "a", 10.0, 0.0), ("y", "b", 0.0, 3.0)]
+    assert [(t.text, t.branch, t.a, t.b) for t in found.terms] == [
+        ("(* x z)", "a", 10.0, 0.0),
+        ("y", "b", 0.0, 3.0),
+    ]
 
 
 def test_a_choice_of_bare_numbers_is_one_term_of_both() -> None:
@@ -85,7 +94,9 @@ def test_what_has_no_number_still_says_what_differs() -> None:
     found = asked("(+ x y)", x=None)
     assert (found.difference, found.terms) == (None, ())
     assert found.features == (FeatureGap("x", 2.0, None),)
-    label = compile_policy('(fn [x] (if (> x 3) "keep" "drop"))', Signature("label", [Input("x")], "str"))
+    label = compile_policy(
+        '(fn [x] (if (> x 3) "keep" "drop"))', Signature("label", [Input("x")], "str")
+    )
     told = why(label, {"x": 1}, {"x": 9})
     assert told.partings == (Parting("(> x 3)", False, True),)
     assert told.difference is None

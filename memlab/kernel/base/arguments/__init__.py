@@ -15,7 +15,13 @@ while they are read. What the operating system refuses is a LabError, what Polar
 expressions an InputError. Whatever else a call raises goes through as it is: it is a fault of memlab's own.
 """
 
-from memlab.kernel.base.arguments._calls import Parameter, checked, describe_parameters, renamed, warn_caller
+from memlab.kernel.base.arguments._calls import (
+    Parameter,
+    checked,
+    describe_parameters,
+    renamed,
+    warn_caller,
+)
 from memlab.kernel.base.arguments._rules import (
     AnyNumber,
     AsGiven,

@@ -12,7 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
-from memlab.errors import InputError, LabError, MemlabError, RenamedWarning, UnknownName, did_you_mean
+from memlab.errors import (
+    InputError,
+    LabError,
+    MemlabError,
+    RenamedWarning,
+    UnknownName,
+    did_you_mean,
+)
 from memlab.kernel.base.arguments._rules import Misfit, Rule, Within, raised, rule_of
 from memlab.kernel.base.threads import free_interrupted
 
@@ -59,11 +66,15 @@ def checked(call: _Callable) -> _Callable:
         except OSError as error:
             raise LabError(f"{plan.where}: the system refused it: {error}.") from error
         except Exception as error:
-            if isinstance(error.__cause__, KeyboardInterrupt):  # NumPy's comparison of records makes a TypeError of it
+            if isinstance(
+                error.__cause__, KeyboardInterrupt
+            ):  # NumPy's comparison of records makes a TypeError of it
                 free_interrupted(error)
                 raise KeyboardInterrupt from error
             at = error.__traceback__
-            if type(error) is TypeError and at is not None and at.tb_next is None:  # Python refused the call itself
+            if (
+                type(error) is TypeError and at is not None and at.tb_next is None
+            ):  # Python refused the call itself
                 plan.refuse_unknown(given)
             if type(error).__module__ != "polars.exceptions":
                 raise
@@ -103,9 +114,12 @@ class _Plan(NamedTuple):
         known = frozenset(
             name
             for name, parameter in inspect.signature(function).parameters.items()
-            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and name != "self"
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+            and name != "self"
         )
-        first = next((number for number, (_, rule) in enumerate(places) if rule is not None), len(places))
+        first = next(
+            (number for number, (_, rule) in enumerate(places) if rule is not None), len(places)
+        )
         named = {name: rule for name, rule in rules.items() if rule is not None}
         return cls(where, first, tuple(places), rest, named, known)
 
@@ -139,7 +153,9 @@ class _Plan(NamedTuple):
         except MemlabError as error:
             raise InputError(f"{self.where}({name}=...): {error}") from error
         except Exception as error:
-            raise InputError(f"{self.where}({name}=...): {name} cannot be read: {raised(error)}") from error
+            raise InputError(
+                f"{self.where}({name}=...): {name} cannot be read: {raised(error)}"
+            ) from error
         if type(taken) is Misfit:
             if taken.word is not None:
                 raise UnknownName(f"{name} of {self.where}", taken.word[:60], taken.words)
@@ -173,7 +189,9 @@ class Parameter(NamedTuple):
     @property
     def choices(self) -> tuple[str, ...]:
         """The words that are admitted, where the annotation lists them."""
-        return next((typing.get_args(kind) for kind in self.types if typing.get_origin(kind) is Literal), ())
+        return next(
+            (typing.get_args(kind) for kind in self.types if typing.get_origin(kind) is Literal), ()
+        )
 
 
 def describe_parameters(call: Callable[..., Any]) -> dict[str, Parameter]:
@@ -191,7 +209,9 @@ def describe_parameters(call: Callable[..., Any]) -> dict[str, Parameter]:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         kinds = list(_alternatives(hint))
-        limits = next((extra for _, extras in kinds for extra in extras if isinstance(extra, Within)), None)
+        limits = next(
+            (extra for _, extras in kinds for extra in extras if isinstance(extra, Within)), None
+        )
         required = parameter.default is parameter.empty
         default = None if required else parameter.default
         types_ = tuple(kind for kind, _ in kinds)
@@ -236,7 +256,12 @@ def _parameter_docs(function: types.FunctionType) -> dict[str, str]:
 # -- names of earlier versions ----------------------------------------------------------------------------------------
 
 
-def renamed(owner: object, called: str, name: str, table: Mapping[str, str | tuple[str, Callable[[Any], Any]]]) -> Any:
+def renamed(
+    owner: object,
+    called: str,
+    name: str,
+    table: Mapping[str, str | tuple[str, Callable[[Any], Any]]],
+) -> Any:
     """Return what a former name of an attribute stands for, and warn.
 
     Parameters
@@ -258,7 +283,9 @@ def renamed(owner: object, called: str, name: str, table: Mapping[str, str | tup
     """
     entry = table[name]
     instead, found = (entry, attrgetter(entry)) if isinstance(entry, str) else entry
-    message = f"{called}.{name} is {called}.{instead} from now on; the former name works throughout 0.2."
+    message = (
+        f"{called}.{name} is {called}.{instead} from now on; the former name works throughout 0.2."
+    )
     warn_caller(message, RenamedWarning)
     return found(owner)
 
@@ -271,6 +298,9 @@ _PACKAGE = __name__.partition(".")[0]
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the innermost line that is not memlab's own, however many of memlab's calls lie between."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+    while (
+        frame.f_back is not None
+        and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE
+    ):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)

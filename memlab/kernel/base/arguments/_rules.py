@@ -114,7 +114,10 @@ class Within:
     def __str__(self) -> str:
         if self.most == math.inf:
             return f" above {self.least:g}" if self.above else f" of at least {self.least:g}"
-        low, high = (f"{bound:,}" if isinstance(bound, int) else f"{bound:g}" for bound in (self.least, self.most))
+        low, high = (
+            f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
+            for bound in (self.least, self.most)
+        )
         return f" above {low} and at most {high}" if self.above else f" from {low} to {high}"
 
 
@@ -169,7 +172,11 @@ def rule_of(hint: Any, where: str) -> Rule | None:
     if origin is Annotated:
         for extra in args[1:]:
             if isinstance(extra, Taken):
-                return Rule(extra.expected, extra.by) if extra.by else _named(extra.expected, rule_of(args[0], where))
+                return (
+                    Rule(extra.expected, extra.by)
+                    if extra.by
+                    else _named(extra.expected, rule_of(args[0], where))
+                )
             if isinstance(extra, Within):
                 return _integer(extra) if args[0] is int else _number(extra)
             if extra is AnyNumber:
@@ -194,14 +201,19 @@ def _named(expected: str, rule: Rule | None) -> Rule:
 
     def take(value: Any) -> Any:
         taken = known(value)
-        return Misfit(expected, shown(value)) if type(taken) is Misfit and not taken.place else taken
+        return (
+            Misfit(expected, shown(value)) if type(taken) is Misfit and not taken.place else taken
+        )
 
     return Rule(expected, take)
 
 
 def _integer(limits: Within) -> Rule:
     expected = f"a whole number{'' if limits is _WORD else limits}"
-    least, most = max(limits.least, _WORD.least), limits.most if limits.most < math.inf else _WORD.most
+    least, most = (
+        max(limits.least, _WORD.least),
+        limits.most if limits.most < math.inf else _WORD.most,
+    )
 
     def take(value: Any) -> Any:
         if type(value) is not int:
@@ -215,13 +227,25 @@ def _integer(limits: Within) -> Rule:
 
 def _near(value: object) -> str:
     """The whole number that was probably meant."""
-    number = int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 20 else value
+    number = (
+        int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 20 else value
+    )
     integral = isinstance(number, float) and number.is_integer()
-    return f". Did you mean {number:.0f}?" if integral or (number is not value and isinstance(number, int)) else ""
+    return (
+        f". Did you mean {number:.0f}?"
+        if integral or (number is not value and isinstance(number, int))
+        else ""
+    )
 
 
 def _number(limits: Within | None) -> Rule:
-    expected = f"a number{limits}" if limits and limits != Within() else "a finite number" if limits else "a number"
+    expected = (
+        f"a number{limits}"
+        if limits and limits != Within()
+        else "a finite number"
+        if limits
+        else "a number"
+    )
 
     def take(value: Any) -> Any:
         if type(value) is not float and type(value) is not int:
@@ -271,7 +295,10 @@ def _path(value: Any) -> Any:
     if "\0" in text or not text:
         return Misfit("a path", "an empty text" if not text else "one with a NUL character")
     if is_url(text):
-        return Misfit("a path of this machine", f"the URL {shown(text)}; memlab reads and writes local files only")
+        return Misfit(
+            "a path of this machine",
+            f"the URL {shown(text)}; memlab reads and writes local files only",
+        )
     try:
         Path(text.partition("/")[0]).expanduser()
     except RuntimeError:
@@ -297,7 +324,10 @@ _PLAIN: dict[Any, Rule] = {
     str: Rule("a text", _text),
     bool: Rule("True or False", _flag),
     bytes: _fitting("bytes", lambda value: isinstance(value, bytes)),
-    Path: Rule("a Path", lambda value: _path(value) if isinstance(value, Path) else Misfit("a Path", shown(value))),
+    Path: Rule(
+        "a Path",
+        lambda value: _path(value) if isinstance(value, Path) else Misfit("a Path", shown(value)),
+    ),
     slice: _fitting("a slice of whole numbers", _is_slice),
     type(None): _fitting("None", lambda value: value is None),
 }
@@ -334,16 +364,32 @@ def _protocol(kind: type) -> Rule:
             if not name.startswith("_")
         }
     )
-    return _fitting(f"something with {', '.join(names)}", lambda value: all(hasattr(value, name) for name in names))
+    return _fitting(
+        f"something with {', '.join(names)}",
+        lambda value: all(hasattr(value, name) for name in names),
+    )
 
 
 def _array(args: tuple[Any, ...]) -> Rule:
     """An array of numbers, or of true and false, as its annotation says; the dimensions are the call's business."""
     wanted = str(typing.get_args(args[1])[0]) if len(args) > 1 and typing.get_args(args[1]) else ""
-    kinds = "b" if "bool" in wanted else "fiub" if "float" in wanted else "iu" if "int" in wanted else ""
-    expected = f"a NumPy array{' of numbers' if 'i' in kinds else ' of true and false' if kinds else ''}"
+    kinds = (
+        "b"
+        if "bool" in wanted
+        else "fiub"
+        if "float" in wanted
+        else "iu"
+        if "int" in wanted
+        else ""
+    )
+    expected = (
+        f"a NumPy array{' of numbers' if 'i' in kinds else ' of true and false' if kinds else ''}"
+    )
     return _fitting(
-        expected, lambda value: type(value).__name__ == "ndarray" and (not kinds or value.dtype.kind in kinds)
+        expected,
+        lambda value: (
+            type(value).__name__ == "ndarray" and (not kinds or value.dtype.kind in kinds)
+        ),
     )
 
 
@@ -382,7 +428,11 @@ def _union(hints: Iterable[Any], where: str) -> Rule | None:
     expected = " or ".join(rule.expected for rule in known)
     if len(known) == 1:
         take_one = known[0].take
-        return Rule(expected, lambda value: None if value is None else take_one(value)) if nothing else known[0]
+        return (
+            Rule(expected, lambda value: None if value is None else take_one(value))
+            if nothing
+            else known[0]
+        )
     takes = [(rule.expected, rule.take) for rule in known]
 
     def take(value: Any) -> Any:
@@ -418,7 +468,9 @@ def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
     made = origin if origin in (tuple, set, frozenset) else list
 
     def take(value: Any) -> Any:
-        if isinstance(value, str | bytes | collections.abc.Mapping) or not isinstance(value, collections.abc.Iterable):
+        if isinstance(value, str | bytes | collections.abc.Mapping) or not isinstance(
+            value, collections.abc.Iterable
+        ):
             near = f". Did you mean [{shown(value)}]?" if isinstance(value, str) else ""
             return Misfit(expected, shown(value) + near)
         items = list(value)
@@ -451,7 +503,10 @@ def _fixed(args: tuple[Any, ...], where: str) -> Rule:
     def take(value: Any) -> Any:
         if not isinstance(value, tuple | list) or len(value) != len(rules):
             return Misfit(expected, shown(value))
-        taken = tuple(rule.take(one_item) if rule else one_item for rule, one_item in zip(rules, value, strict=True))
+        taken = tuple(
+            rule.take(one_item) if rule else one_item
+            for rule, one_item in zip(rules, value, strict=True)
+        )
         for number, one_item in enumerate(taken):
             if type(one_item) is Misfit:
                 return one_item._replace(place=f"[{number}]{one_item.place}")

@@ -26,7 +26,13 @@ from memlab.kernel.verbs.corrections.editing import (
     versions_from,
     without_use,
 )
-from memlab.kernel.verbs.corrections.replacing import Dependents, Editor, EditOutcome, Permit, dependents
+from memlab.kernel.verbs.corrections.replacing import (
+    Dependents,
+    Editor,
+    EditOutcome,
+    Permit,
+    dependents,
+)
 from memlab.kernel.verbs.reinforcement import Outcome, reinforced
 from memlab.kernel.verbs.remembering.rows import check_files
 from memlab.kernel.verbs.results import Edited, Memory, with_redacted
@@ -64,7 +70,10 @@ class Corrected(Displayed):
         why = f": {self.reason}" if self.reason else ""
         parts = [f"{self.verb}, {len(self):,} memories{why}", self.frame]
         if self.review.height:
-            parts += [Markup("to review, as they are joined by <code>supersedes</code>:"), self.review]
+            parts += [
+                Markup("to review, as they are joined by <code>supersedes</code>:"),
+                self.review,
+            ]
         return parts
 
 
@@ -90,9 +99,13 @@ class Corrections:
         if text is None and not fields:
             raise InputError("edit needs what to change: a text, or any of memlab.FIELDS.")
         if "at" in fields:
-            raise InputError("When a memory was remembered cannot be edited; valid_from says since when it holds.")
+            raise InputError(
+                "When a memory was remembered cannot be edited; valid_from says since when it holds."
+            )
         if "status" in fields:
-            raise InputError("A status is no field to edit: see forget, deprecate, delete, restore and retract.")
+            raise InputError(
+                "A status is no field to edit: see forget, deprecate, delete, restore and retract."
+            )
         asked = self._asked(text, fields)
         with self._core.store.writing() as tx:
             row = self._core.row(memory)
@@ -108,7 +121,9 @@ class Corrections:
             asked = [(id, self._asked(fields.pop("text", None), fields)) for id, fields in changes]
             editor = Editor(self._core, tx, self._core.store.clock())
             outcomes = [editor.edit(id - 1, *what) for id, what in asked]
-        return tuple(self._edited(one, what[2]) for one, (_, what) in zip(outcomes, asked, strict=True))
+        return tuple(
+            self._edited(one, what[2]) for one, (_, what) in zip(outcomes, asked, strict=True)
+        )
 
     def _asked(
         self, text: str | None, fields: Mapping[str, Any]
@@ -124,13 +139,17 @@ class Corrections:
         load_part("check-operations")(given.get("operations", ()))
         columns = {name: values[0] for name, values in given.items()}
         check_files(self._core.pack, given)
-        return (None, columns, ()) if text is None else (screening.text, columns, screening.findings)
+        return (
+            (None, columns, ()) if text is None else (screening.text, columns, screening.findings)
+        )
 
     def _edited(self, outcome: EditOutcome, findings: Sequence[Finding]) -> Edited:
         """The memory as an edit left it."""
         with self._core.reading() as state:
             memory = Memory.of(state, outcome.id - 1)
-        told = [tuple(dict.fromkeys(one)) for one in (outcome.rebuilt, outcome.dropped, outcome.notes)]
+        told = [
+            tuple(dict.fromkeys(one)) for one in (outcome.rebuilt, outcome.dropped, outcome.notes)
+        ]
         return with_redacted(Edited(*vars(memory).values(), *told), findings)
 
     def _check_own(self, memory: MemoryLike, row: int) -> None:
@@ -156,7 +175,9 @@ class Corrections:
             was = numbers_before(state, change)  # the event is its own way back
             return {**change.body(), "was": was} if was else change.body()
 
-        return self._corrected("deprecate", lambda state: self._with_corrections(state, memory), body, reason)
+        return self._corrected(
+            "deprecate", lambda state: self._with_corrections(state, memory), body, reason
+        )
 
     def forget(self, memory: Memories, *, permit: Permit | None = None) -> Corrected:
         """See ``Lab.forget``. ``permit`` raises for a row that the caller may not change, corrections included."""
@@ -177,10 +198,14 @@ class Corrections:
                 chosen = self._with_corrections(state, memory)
             else:
                 chosen = self._chosen(state, memory, project, known=is_kept(state))
-            return [row for row in chosen if state.names["status"].at(row) not in ("deleted", "purged")]
+            return [
+                row for row in chosen if state.names["status"].at(row) not in ("deleted", "purged")
+            ]
 
         def is_kept(state: State) -> bool:
-            return project is not None and any(keeps(state, project) for keeps in hooks("delete-project"))
+            return project is not None and any(
+                keeps(state, project) for keeps in hooks("delete-project")
+            )
 
         def body(state: State, chosen: list[int], now: int) -> dict[str, Any]:
             own = {"project": project} if is_kept(state) else {}
@@ -189,7 +214,12 @@ class Corrections:
         return self._corrected("delete", rows, body)
 
     def restore(
-        self, memory: Memories | None, *, project: str | None, permit: Permit | None = None, summaries: bool = True
+        self,
+        memory: Memories | None,
+        *,
+        project: str | None,
+        permit: Permit | None = None,
+        summaries: bool = True,
     ) -> Corrected:
         """See ``Lab.restore``. ``permit`` is that of ``forget``; without ``summaries`` those in use stay."""
         standing: list[tuple[Dependents, list[int]]] = []
@@ -198,7 +228,11 @@ class Corrections:
             chosen = self._chosen(state, memory, project)
             if memory is None:
                 return [row for row in chosen if state.names["status"].at(row) == "deleted"]
-            standing[:] = [(sort, sort.stand_ins(state, chosen)) for sort in dependents()] if summaries else []
+            standing[:] = (
+                [(sort, sort.stand_ins(state, chosen)) for sort in dependents()]
+                if summaries
+                else []
+            )
             apart = {row for _, some in standing for row in some}
             others = [row for row in chosen if row not in apart]
             versions = [version for row in others for version in _taken_out_together(state, row)]
@@ -211,7 +245,9 @@ class Corrections:
             status = {row: state.names["status"].at(row) for row in chosen}
             wronged = [row for row in chosen if status[row] == "deprecated"]
             back = [row for row in chosen if status[row] not in (*RECALLABLE, "deprecated")]
-            undone = undeprecated(state, store.journal.events(kinds=("deprecate",)) if wronged else (), wronged)
+            undone = undeprecated(
+                state, store.journal.events(kinds=("deprecate",)) if wronged else (), wronged
+            )
             return (change + undone + self._used(state, back, now, "recalled")).body()
 
         done = self._corrected("restore", rows, body)
@@ -228,7 +264,9 @@ class Corrections:
         sort.undo(self._core.store, standing)
         undone = self._report("restore", chosen, before, None)
         frame = pl.concat([done.frame, undone.frame.filter(pl.col("before") != pl.col("status"))])
-        return Corrected("restore", frame, pl.concat([done.review, undone.review]).unique(maintain_order=True))
+        return Corrected(
+            "restore", frame, pl.concat([done.review, undone.review]).unique(maintain_order=True)
+        )
 
     def related(self, memory: Memories | None) -> pl.DataFrame:
         """See ``LabReview.related``."""
@@ -236,9 +274,13 @@ class Corrections:
             if memory is not None:
                 return joined_by_succession(state, self._core.rows(memory))
             status = state.names["status"]
-            return joined_by_succession(state, np.flatnonzero(status.codes == status.code("deprecated")).tolist())
+            return joined_by_succession(
+                state, np.flatnonzero(status.codes == status.code("deprecated")).tolist()
+            )
 
-    def _chosen(self, state: State, memory: Memories | None, project: str | None, *, known: bool = False) -> list[int]:
+    def _chosen(
+        self, state: State, memory: Memories | None, project: str | None, *, known: bool = False
+    ) -> list[int]:
         """The rows of the memories named, or of all that are a project's own; ``known``: the project may have none."""
         if (memory is None) == (project is None):
             raise InputError("Name memories, or a project: one of the two.")
@@ -258,7 +300,9 @@ class Corrections:
         rows: dict[int, None] = {}
         for row in self._core.rows(memory):
             corrections = versions_from(state, row)[1:]
-            rows |= dict.fromkeys([row, *(one for one in corrections if state.names["status"].at(one) != "deleted")])
+            rows |= dict.fromkeys(
+                [row, *(one for one in corrections if state.names["status"].at(one) != "deleted")]
+            )
         return list(rows)
 
     def _used(self, state: State, rows: list[int], now: int, outcome: Outcome) -> Change:
@@ -281,7 +325,9 @@ class Corrections:
                 tx.event(verb, made, at=now)
         return self._report(verb, chosen, before, reason)
 
-    def _report(self, verb: str, chosen: list[int], before: list[str | None], reason: str | None) -> Corrected:
+    def _report(
+        self, verb: str, chosen: list[int], before: list[str | None], reason: str | None
+    ) -> Corrected:
         """What became of these rows, with their status ``before``."""
         with self._core.reading() as state:
             status = [state.names["status"].at(row) for row in chosen]
@@ -292,7 +338,12 @@ class Corrections:
                     "status": status,
                     "text": [state.texts.at(row) for row in chosen],
                 },
-                schema={"memory_id": pl.Int64, "before": pl.String, "status": pl.String, "text": pl.String},
+                schema={
+                    "memory_id": pl.Int64,
+                    "before": pl.String,
+                    "status": pl.String,
+                    "text": pl.String,
+                },
             )
             return Corrected(verb, frame, joined_by_succession(state, chosen), reason)
 
@@ -313,7 +364,11 @@ def _taken_out_together(state: State, row: int) -> list[int]:
     status = state.names["status"].at(row)
     if status == "superseded":
         return [row]
-    return [version for version in versions_from(state, row) if state.names["status"].at(version) == status]
+    return [
+        version
+        for version in versions_from(state, row)
+        if state.names["status"].at(version) == status
+    ]
 
 
 # -- frames that are written back -------------------------------------------------------------------------------------
@@ -322,7 +377,9 @@ def _taken_out_together(state: State, row: int) -> list[int]:
 _EDITABLE = frozenset(FIELDS) - {"status"}
 
 
-def _changed_fields(memories: pl.DataFrame, edited: pl.DataFrame) -> list[tuple[int, dict[str, Any]]]:
+def _changed_fields(
+    memories: pl.DataFrame, edited: pl.DataFrame
+) -> list[tuple[int, dict[str, Any]]]:
     """Return the id and the changed fields of each memory that a frame changes, in the order of the frame.
 
     Parameters
@@ -349,7 +406,9 @@ def _changed_fields(memories: pl.DataFrame, edited: pl.DataFrame) -> list[tuple[
     place_of = {id: place for place, id in enumerate(memories["id"].to_list())}
     for id in ids:
         if id in seen:
-            raise InputError(f"Memory {id} stands twice in the frame of edits: give each memory one row.")
+            raise InputError(
+                f"Memory {id} stands twice in the frame of edits: give each memory one row."
+            )
         if id not in place_of:
             raise UnknownName("memory", id)
         seen.add(id)
@@ -359,7 +418,9 @@ def _changed_fields(memories: pl.DataFrame, edited: pl.DataFrame) -> list[tuple[
         if name == "id":
             continue
         if name not in memories.columns:
-            raise InputError(f'A memory has no column "{name}". {did_you_mean(name, memories.columns)}')
+            raise InputError(
+                f'A memory has no column "{name}". {did_you_mean(name, memories.columns)}'
+            )
         before = memories[name].gather(places).to_list()
         for row, (was, value) in enumerate(zip(before, edited[name].to_list(), strict=True)):
             if value != value:  # NaN is nothing

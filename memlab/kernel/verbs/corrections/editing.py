@@ -74,7 +74,10 @@ def versions_from(state: State, row: int) -> list[int]:
 def edited(state: State, row: int, columns: Mapping[str, Any], now: int) -> Change:
     """Other values for fields of a memory that are not ``FIXED``; ``columns`` are checked. Its entities follow."""
     columns, joins = renamed(state, row, columns)
-    listed = {name: [value] if MEMORY[name].storage == "list" else value for name, value in columns.items()}
+    listed = {
+        name: [value] if MEMORY[name].storage == "list" else value
+        for name, value in columns.items()
+    }
     return Change(set=[values_of([row + 1], **listed, changed=now)]) + joins
 
 
@@ -89,7 +92,9 @@ def carried_fields(state: State, row: int) -> dict[str, Any]:
         if status == "superseded" and by == by:
             kept["superseded_by"] = by
     defaults = {name: MEMORY[name].default for name in kept}
-    return {name: value for name, value in kept.items() if value is not None and value != defaults[name]}
+    return {
+        name: value for name, value in kept.items() if value is not None and value != defaults[name]
+    }
 
 
 def field_value(state: State, row: int, name: str) -> Any:
@@ -129,7 +134,11 @@ def retired(state: State, pairs: Iterable[tuple[int, int]], now: int) -> Change:
         over = min(began, now) if began > since else now
         until = int(state.numbers["valid_until"].values[old - 1])
         over = over if until == NEVER else min(until, over)
-        parts.append(values_of([old], status="superseded", superseded_by=float(new), valid_until=over, changed=now))
+        parts.append(
+            values_of(
+                [old], status="superseded", superseded_by=float(new), valid_until=over, changed=now
+            )
+        )
     return Change(set=parts)
 
 
@@ -139,7 +148,9 @@ def _began(state: State, row: int) -> int:
     return int(state.numbers["created"].values[row]) if since == NEVER else since
 
 
-def joined_by_succession(state: State, rows: Sequence[int], *, derived: bool = False) -> pl.DataFrame:
+def joined_by_succession(
+    state: State, rows: Sequence[int], *, derived: bool = False
+) -> pl.DataFrame:
     """The memories that ``rows`` supersede or were superseded by: memory_id, of, how, status, text.
 
     If one of ``rows`` was wrong, these may be too, or may have been right all along. With ``derived``, those that were
@@ -151,14 +162,18 @@ def joined_by_succession(state: State, rows: Sequence[int], *, derived: bool = F
     succeeds, derives = relation == _SUCCEEDS, (relation == _DERIVED) & ~met.outgoing
     mine = (succeeds | (derives & derived)) & (met.neighbour < len(state))
     how = np.where(derives, _FROM, np.where(met.outgoing, _OLDER, _NEWER))[mine].tolist()
-    found = list(zip(met.neighbour[mine].tolist(), own[met.position[mine]].tolist(), how, strict=True))
+    found = list(
+        zip(met.neighbour[mine].tolist(), own[met.position[mine]].tolist(), how, strict=True)
+    )
     by = state.numbers["superseded_by"].values
     found += [(int(by[row]) - 1, int(row), _NEWER) for row in own if by[row] == by[row]]
     older = np.flatnonzero(np.isin(by, own + 1)) if state.numbers["superseded_by"].held else own[:0]
     found += [(int(row), int(by[row]) - 1, _OLDER) for row in older]
     mentioned = set(own.tolist())
     codes = state.names["status"].codes
-    once = [one for one in dict.fromkeys(found) if one[0] not in mentioned and codes[one[0]] != purged]
+    once = [
+        one for one in dict.fromkeys(found) if one[0] not in mentioned and codes[one[0]] != purged
+    ]
     others = np.array([other for other, _, _ in once], dtype=np.int64)
     return pl.DataFrame(
         {
@@ -168,14 +183,22 @@ def joined_by_succession(state: State, rows: Sequence[int], *, derived: bool = F
             "status": state.names["status"].objects(others).tolist(),
             "text": state.texts.take(others),
         },
-        schema={"memory_id": pl.Int64, "of": pl.Int64, "how": pl.String, "status": pl.String, "text": pl.String},
+        schema={
+            "memory_id": pl.Int64,
+            "of": pl.Int64,
+            "how": pl.String,
+            "status": pl.String,
+            "text": pl.String,
+        },
     )
 
 
 # -- out of use, and the way back -------------------------------------------------------------------------------
 
 
-def without_use(state: State, rows: Sequence[int], status: str, now: int, reason: str | None = None) -> Change:
+def without_use(
+    state: State, rows: Sequence[int], status: str, now: int, reason: str | None = None
+) -> Change:
     """These memories out of recall. InputError for what is deleted already (restore it first) or purged."""
     for row in rows:
         known = state.names["status"].at(row)
@@ -183,7 +206,11 @@ def without_use(state: State, rows: Sequence[int], status: str, now: int, reason
             way = "Restore it first." if known == "deleted" else "Only its row is left."
             raise InputError(f"Memory {row + 1} is {known}. {way}")
     why = {} if reason is None else {"reason": reason}
-    return Change(set=[values_of([row + 1 for row in rows], status=status, changed=now, **why)] if len(rows) else ())
+    return Change(
+        set=[values_of([row + 1 for row in rows], status=status, changed=now, **why)]
+        if len(rows)
+        else ()
+    )
 
 
 def restored(state: State, rows: Sequence[int], before: Mapping[int, str], now: int) -> Change:
@@ -203,7 +230,11 @@ def restored(state: State, rows: Sequence[int], before: Mapping[int, str], now: 
             continue
         if status == "purged":
             raise InputError(f"Memory {row + 1} is purged: only its row is left.")
-        if status == "superseded" and by[row] == by[row] and statuses.at(int(by[row]) - 1) in RECALLABLE:
+        if (
+            status == "superseded"
+            and by[row] == by[row]
+            and statuses.at(int(by[row]) - 1) in RECALLABLE
+        ):
             other = int(by[row])
             raise InputError(
                 f"Memory {row + 1} was superseded by memory {other}, which is in use: deprecate, forget or delete "
@@ -218,7 +249,9 @@ def restored(state: State, rows: Sequence[int], before: Mapping[int, str], now: 
             parts.append(values_of([row + 1], ttl_days=None))
         if status in ("deprecated", "retracted") and state.notes["reason"].at(row) is not None:
             parts.append(values_of([row + 1], reason=None))
-    restoring = [values_of(ids, status=status, changed=now, accessed=now) for status, ids in back.items()]
+    restoring = [
+        values_of(ids, status=status, changed=now, accessed=now) for status, ids in back.items()
+    ]
     return Change(set=[*restoring, *parts])
 
 
@@ -227,9 +260,16 @@ def numbers_before(state: State, change: Change) -> list[dict[str, Any]]:
     parts = []
     for part in change.set:
         rows = np.asarray(part["ids"], dtype=np.int64) - 1
-        held = {name: state.numbers[name].values[rows].tolist() for name in part["columns"] if _is_number(name)}
+        held = {
+            name: state.numbers[name].values[rows].tolist()
+            for name in part["columns"]
+            if _is_number(name)
+        }
         if held:
-            known = {name: [None if value != value else value for value in values] for name, values in held.items()}
+            known = {
+                name: [None if value != value else value for value in values]
+                for name, values in held.items()
+            }
             parts.append(values_of(part["ids"], **known))
     return parts
 
@@ -244,7 +284,9 @@ def undeprecated(state: State, events: Iterable[Event], rows: Sequence[int]) -> 
     parts = []
     for id, event in sorted(last.items()):
         given, was = _values_for(event.body["set"], id), _values_for(event.body["was"], id)
-        same = {name: was[name] for name in was if state.numbers[name].values[id - 1] == given[name]}
+        same = {
+            name: was[name] for name in was if state.numbers[name].values[id - 1] == given[name]
+        }
         if same:
             parts.append(values_of([id], **same))
     return Change(set=parts)
@@ -255,7 +297,10 @@ def _values_for(parts: Iterable[Mapping[str, Any]], id: int) -> dict[str, Any]:
     for part in parts:
         if id in part["ids"]:
             at = part["ids"].index(id)
-            found |= {name: value[at] if isinstance(value, list) else value for name, value in part["columns"].items()}
+            found |= {
+                name: value[at] if isinstance(value, list) else value
+                for name, value in part["columns"].items()
+            }
     return found
 
 
@@ -275,18 +320,37 @@ def statuses_of(events: Iterable[Event], rows: Sequence[int]) -> dict[int, str]:
         body = event.body
         columns = body.get("columns", {})
         if "status" in columns:
-            _follow(past, wanted, range(body["first"], body["first"] + body["count"]), columns["status"], first=True)
+            _follow(
+                past,
+                wanted,
+                range(body["first"], body["first"] + body["count"]),
+                columns["status"],
+                first=True,
+            )
         for part in body.get("set", ()):
             if "status" in part["columns"]:
                 _follow(past, wanted, part["ids"], part["columns"]["status"])
-    found = {id: [status for status in statuses[:-1] if status != "retracted"] for id, statuses in past.items()}
+    found = {
+        id: [status for status in statuses[:-1] if status != "retracted"]
+        for id, statuses in past.items()
+    }
     return {id - 1: statuses[-1] if statuses else "active" for id, statuses in found.items()}
 
 
-def _follow(past: dict[int, list[str]], wanted: Rows, ids: Sequence[int], status: Any, *, first: bool = False) -> None:
+def _follow(
+    past: dict[int, list[str]],
+    wanted: Rows,
+    ids: Sequence[int],
+    status: Any,
+    *,
+    first: bool = False,
+) -> None:
     given = np.asarray(ids, dtype=np.int64)
     for place in np.flatnonzero(np.isin(given, wanted)).tolist():
-        statuses, now = past[int(given[place])], status[place] if isinstance(status, list) else status
+        statuses, now = (
+            past[int(given[place])],
+            status[place] if isinstance(status, list) else status,
+        )
         if first:
             statuses[:] = [now]
         elif now in statuses:

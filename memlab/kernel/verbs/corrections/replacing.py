@@ -29,7 +29,17 @@ from memlab.kernel.verbs.gate import check_disclosed
 from memlab.kernel.verbs.linking import comparing
 from memlab.kernel.verbs.remembering.rows import event_body, names_in_texts
 
-__all__ = ["FACT", "SHOWN", "Dependents", "EditOutcome", "Editor", "Permit", "Rederived", "dependents", "fields_equal"]
+__all__ = [
+    "FACT",
+    "SHOWN",
+    "Dependents",
+    "EditOutcome",
+    "Editor",
+    "Permit",
+    "Rederived",
+    "dependents",
+    "fields_equal",
+]
 
 
 FACT = ("subject", "predicate", "object", "value")
@@ -128,7 +138,9 @@ def _find_dependents(state: State, row: int, new: str) -> list[tuple[Dependents,
     made = [sort.made(state) for sort in sorts]
     found = []
     for sort in sorts:
-        others = {id for other, ids in zip(sorts, made, strict=True) if other is not sort for id in ids}
+        others = {
+            id for other, ids in zip(sorts, made, strict=True) if other is not sort for id in ids
+        }
         found.append((sort, sort.find(state, row, new, others)))
     return found
 
@@ -156,15 +168,23 @@ class Editor:
         self.personal = personal_kinds(core.pack.settings)
 
     def edit(
-        self, row: int, text: Screened | None, columns: Mapping[str, Any], findings: Sequence[Finding] = ()
+        self,
+        row: int,
+        text: Screened | None,
+        columns: Mapping[str, Any],
+        findings: Sequence[Finding] = (),
     ) -> EditOutcome:
         """Edit the memory that stands for the one in ``row``; ``text`` and ``columns`` are checked and screened."""
         state = self._store.state
         standing = in_place_of(state, row)
         outcome = EditOutcome(standing + 1)
         if standing != row:
-            outcome.notes.append(f"Memory {row + 1} was edited before: the edit is of memory {standing + 1}.")
-        without_use(state, [standing], "superseded", self.now)  # raises for what is deleted or purged
+            outcome.notes.append(
+                f"Memory {row + 1} was edited before: the edit is of memory {standing + 1}."
+            )
+        without_use(
+            state, [standing], "superseded", self.now
+        )  # raises for what is deleted or purged
         if self._permit is not None:
             self._permit(state, standing)
         old = state.texts.at(standing) or ""
@@ -173,13 +193,20 @@ class Editor:
         check_interval(held.get("valid_from"), held.get("valid_until"))
         if text is None:
             told = next(
-                (told for retell in hooks("retell") if (told := retell(before, columns, old)) is not None), None
+                (
+                    told
+                    for retell in hooks("retell")
+                    if (told := retell(before, columns, old)) is not None
+                ),
+                None,
             )
             if told is not None:
                 text = screen(told, personal=self.personal).text
                 outcome.notes.append(f'The text follows the fact: "{text}".')
         same = text is None or text == old
-        fixed = any(columns[name] != field_value(state, standing, name) for name in FIXED if name in columns)
+        fixed = any(
+            columns[name] != field_value(state, standing, name) for name in FIXED if name in columns
+        )
         new = old if text is None else text
         derived = Rederived()
         for rederive in hooks("rederive"):
@@ -193,12 +220,19 @@ class Editor:
     # -- the memory -------------------------------------------------------------------------------------------
 
     def _in_place(
-        self, row: int, before: Mapping[str, Any], columns: Mapping[str, Any], derived: Rederived, outcome: EditOutcome
+        self,
+        row: int,
+        before: Mapping[str, Any],
+        columns: Mapping[str, Any],
+        derived: Rederived,
+        outcome: EditOutcome,
     ) -> None:
         state = self._store.state
         given = {name: value for name, value in columns.items() if name not in FIXED}
         changed = {
-            name: value for name, value in given.items() if not fields_equal(value, field_value(state, row, name))
+            name: value
+            for name, value in given.items()
+            if not fields_equal(value, field_value(state, row, name))
         }
         if not changed:
             outcome.notes.append(f"Memory {row + 1} is unchanged: it already says so.")
@@ -231,7 +265,9 @@ class Editor:
             before = sort.withdraw(self, row, rows, before, outcome)
         state, pack = store.state, store.versions.pack
         outcome.add(derived)
-        outcome.id = id = state.rows + 1  # the next text's, as the state has seen what this transaction holds
+        outcome.id = id = (
+            state.rows + 1
+        )  # the next text's, as the state has seen what this transaction holds
         complete = {
             "provenance": "user-corrected",
             "source": "user-edit",
@@ -239,12 +275,16 @@ class Editor:
             **derived.columns,
             **columns,
         }
-        listed = named(state, pack, {name: [value] for name, value in complete.items() if value is not None})
+        listed = named(
+            state, pack, {name: [value] for name, value in complete.items() if value is not None}
+        )
         names = names_in_texts(state, pack, listed, [words])
         check_disclosed(store, state, complete.get("project"))
         tx.payloads([id], [words])
         tx.vectors(
-            id, store.embedder.fingerprint, store.embedder.encode([with_speaker(words, complete.get("speaker"))])
+            id,
+            store.embedder.fingerprint,
+            store.embedder.encode([with_speaker(words, complete.get("speaker"))]),
         )
         body = event_body(state, listed, id, 1, chain=False, named_in=names)
         joins = Change(join=body.pop("join", ()))
@@ -286,8 +326,14 @@ def _check_in_place(state: State, row: int) -> None:
     by = float(state.numbers["superseded_by"].values[row])
     if state.names["status"].at(row) == "superseded":
         other = "" if by != by else f" by memory {int(by)}"
-        way = "Restore it first" if by != by else f"Edit memory {int(by)}, or put that out of use and restore this one"
-        raise InputError(f"Memory {row + 1} is superseded{other} and takes no part in recall. {way}.")
+        way = (
+            "Restore it first"
+            if by != by
+            else f"Edit memory {int(by)}, or put that out of use and restore this one"
+        )
+        raise InputError(
+            f"Memory {row + 1} is superseded{other} and takes no part in recall. {way}."
+        )
 
 
 def _moved(state: State, edges: Change, row: int, complete: Mapping[str, Any]) -> Change:
@@ -309,16 +355,24 @@ def _kept_superseded(state: State, row: int) -> list[str]:
     """A note for the memories that the old words superseded: they stay out of use."""
     by = state.numbers["superseded_by"].values
     older = [int(one) + 1 for one in (by == row + 1).nonzero()[0]]
-    older = [id for id in older if state.names["source"].at(row) != "user-edit" or in_place_of(state, id - 1) == id - 1]
+    older = [
+        id
+        for id in older
+        if state.names["source"].at(row) != "user-edit" or in_place_of(state, id - 1) == id - 1
+    ]
     listed = ", ".join(map(str, older[:5]))
-    return [f"Memories superseded by the old text stay so: {listed}. See lab.upkeep.review.related({row + 1})."] * bool(
-        older
-    )
+    return [
+        f"Memories superseded by the old text stay so: {listed}. See lab.upkeep.review.related({row + 1})."
+    ] * bool(older)
 
 
 def _told(derived: Rederived, given: Iterable[str]) -> dict[str, list[str]]:
     """What the event keeps of it: names of fields, no words. ``given`` are those that the edit itself set."""
-    return {"rebuilt": list(derived.rebuilt), "dropped": list(derived.dropped), "given": sorted(given)}
+    return {
+        "rebuilt": list(derived.rebuilt),
+        "dropped": list(derived.dropped),
+        "given": sorted(given),
+    }
 
 
 # -- the edges: which hold for the new words, which go, and what linking makes of them --------------------------------
@@ -342,8 +396,17 @@ def _edges_after(state: State, journal: Journal | JournalView, row: int, id: int
     statuses = state.names["status"]
     source, target, relation, weight = [], [], list[str](), list[float]()
     for place, edge in enumerate(met.edge.tolist()):
-        code, other, outgoing = int(state.edges.relation[edge]), int(met.neighbour[place]), bool(met.outgoing[place])
-        if edge in gone or other >= len(state) or code in _NOT_CARRIED or (code == _DERIVED and not outgoing):
+        code, other, outgoing = (
+            int(state.edges.relation[edge]),
+            int(met.neighbour[place]),
+            bool(met.outgoing[place]),
+        )
+        if (
+            edge in gone
+            or other >= len(state)
+            or code in _NOT_CARRIED
+            or (code == _DERIVED and not outgoing)
+        ):
             continue
         if other == row or statuses.at(other) in ("superseded", "purged"):
             continue
@@ -362,7 +425,9 @@ def _word_edges(state: State, journal: Journal | JournalView, row: int) -> set[i
     memory = met.neighbour < len(state)
     relation = state.edges.relation[met.edge]
     gone = {int(edge) for edge in met.edge[memory & np.isin(relation, _BY_WORDS)]}
-    related = met.edge[memory & (relation == _RELATED) & (state.edges.reinforcements[met.edge] == 0)]
+    related = met.edge[
+        memory & (relation == _RELATED) & (state.edges.reinforcements[met.edge] == 0)
+    ]
     return gone | {int(edge) for edge in related if _was_compared(state, journal, int(edge))}
 
 
@@ -399,7 +464,9 @@ def _linked_again(core: Core, id: int) -> tuple[dict[str, Any], list[str]]:
         return {}, []
     outcome, other = linked.outcomes[0], linked.standing[0]
     if outcome == "added":
-        return linked.body, [f"Memory {goes} is superseded. {why}" for _, _, goes, why in linked.superseded]
+        return linked.body, [
+            f"Memory {goes} is superseded. {why}" for _, _, goes, why in linked.superseded
+        ]
     if outcome == "merged":
         note = f"Memory {other} says the same; both stay, joined by a similar-to edge."
     else:

@@ -110,18 +110,24 @@ class LabFeatures:
     @property
     def added(self) -> tuple[str, ...]:
         """The names of the features that ``add`` added."""
-        return tuple(name for name, feature in FEATURES.items() if split_owner(feature.owner)[0] == name)
+        return tuple(
+            name for name, feature in FEATURES.items() if split_owner(feature.owner)[0] == name
+        )
 
     def __repr__(self) -> str:
         added = ", ".join(self.added)
         return printable(f"<{len(FEATURES)} features; added here: {added or 'none'}>")
 
 
-def _of_expression(name: str, given: pl.Expr, type: str | None, doc: str, nullable: bool) -> Feature:
+def _of_expression(
+    name: str, given: pl.Expr, type: str | None, doc: str, nullable: bool
+) -> Feature:
     columns = given.meta.root_names()
     for column in columns:
         if column not in MEMORY and column != "id":
-            raise UnknownName("column of memories", column, ("id", *MEMORY), where=f"Feature {name}: ")
+            raise UnknownName(
+                "column of memories", column, ("id", *MEMORY), where=f"Feature {name}: "
+            )
     try:
         written, separable = given.meta.serialize(format="json"), given.meta.is_row_separable()
     except pl.exceptions.PolarsError as error:
@@ -140,7 +146,11 @@ def _of_expression(name: str, given: pl.Expr, type: str | None, doc: str, nullab
     def compute(pool: Pool) -> pl.Series:
         frame = pool.frame(*columns) if columns else pool.frame("id")
         values = frame.select(given.alias(name))[name]
-        return values.extend_constant(values[0], len(pool) - 1) if len(values) == 1 < len(pool) else values
+        return (
+            values.extend_constant(values[0], len(pool) - 1)
+            if len(values) == 1 < len(pool)
+            else values
+        )
 
     formula = f"{doc or given} [{digest}]"
     return Feature(name, own_type, "memory", formula, nullable=nullable, compute=compute)  # type: ignore[arg-type]
@@ -168,7 +178,9 @@ def _of_function(name: str, given: PairScorer, type: str, doc: str, nullable: bo
             return np.zeros(0)
         values = given(pool.query, pool.texts)
         if isinstance(values, str) or not hasattr(values, "__len__"):
-            raise ExtensionError(f"it returned {values.__class__.__name__}, and one value for each text is needed.")
+            raise ExtensionError(
+                f"it returned {values.__class__.__name__}, and one value for each text is needed."
+            )
         return values
 
     called = getattr(given, "__qualname__", given.__class__.__name__)

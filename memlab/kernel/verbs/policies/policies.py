@@ -88,7 +88,9 @@ class LabPolicies(Displayed):
     # -- changing ---------------------------------------------------------------------------------------------
 
     @checked
-    def use(self, pack: PackLike, *, reason: str = "", compare: Annotated[int, Within(0, 100)] = 10) -> Pack:
+    def use(
+        self, pack: PackLike, *, reason: str = "", compare: Annotated[int, Within(0, 100)] = 10
+    ) -> Pack:
         """Make a pack live: by name, by path or by text. Slots that are pinned keep their policies.
 
         Returns the live pack, with whatever is pinned in it. A published design ranks by its own formula; on a lab of
@@ -104,7 +106,11 @@ class LabPolicies(Displayed):
             read = pack_from_sources(chosen.sources)
             after = versions.with_pins(read)
             sources = {_hash(text): text for text in chosen.sources}
-            body: dict[str, Any] = {"pack": chosen.name, "hash": read.hash, "sources": list(sources)}
+            body: dict[str, Any] = {
+                "pack": chosen.name,
+                "hash": read.hash,
+                "sources": list(sources),
+            }
             body[VOCABULARY] = POLICY_FORMAT
             body["live"] = after.hash
             body["policies"] = after.policy_hashes
@@ -147,7 +153,9 @@ class LabPolicies(Displayed):
         text, own_helpers, own_params = policy_parts(source)
         helpers = tuple(dict.fromkeys((*own_helpers, *helpers)))
         values = {**own_params, **(params or {})} if own_params else params
-        policy = compile_policy(text, slot_named(slot).signature, name=slot, params=values, helpers=helpers)
+        policy = compile_policy(
+            text, slot_named(slot).signature, name=slot, params=values, helpers=helpers
+        )
         named = slot_of(text)
         if named not in ("", slot):
             raise InputError(
@@ -221,10 +229,22 @@ class LabPolicies(Displayed):
                         f'{other.name} is challenged by design="{other.design}": all challengers share one design.'
                     )
             if pack_from_sources(chosen.sources).hash != chosen.hash:
-                raise InputError(f"The pack {chosen.name} was changed after it was read. Write the change in its text.")
+                raise InputError(
+                    f"The pack {chosen.name} was changed after it was read. Write the change in its text."
+                )
             sources = {_hash(text): text for text in chosen.sources}
-            body: dict[str, Any] = {"pack": chosen.name, "hash": chosen.hash, "sources": list(sources)}
-            body |= {VOCABULARY: POLICY_FORMAT, "design": design, "extra": extra, "rate": rate, "reason": reason}
+            body: dict[str, Any] = {
+                "pack": chosen.name,
+                "hash": chosen.hash,
+                "sources": list(sources),
+            }
+            body |= {
+                VOCABULARY: POLICY_FORMAT,
+                "design": design,
+                "extra": extra,
+                "rate": rate,
+                "reason": reason,
+            }
             body |= _needing(needs_of_pack(chosen))
             return [_Change("challenge", body, sources)]
 
@@ -262,9 +282,13 @@ class LabPolicies(Displayed):
     @overload
     def rollback(self, slot: str, *, to: int | str | None = None, reason: str = "") -> Version: ...
     @overload
-    def rollback(self, slot: None = None, *, to: int | str | None = None, reason: str = "") -> Pack: ...
+    def rollback(
+        self, slot: None = None, *, to: int | str | None = None, reason: str = ""
+    ) -> Pack: ...
     @checked
-    def rollback(self, slot: str | None = None, *, to: int | str | None = None, reason: str = "") -> Version | Pack:
+    def rollback(
+        self, slot: str | None = None, *, to: int | str | None = None, reason: str = ""
+    ) -> Version | Pack:
         """Bring back what decided before: one slot's policy, or without a slot the whole pack.
 
         Of a slot: the policy before the live one, or the version ``to`` (its number, or the start of its hash).
@@ -281,7 +305,12 @@ class LabPolicies(Displayed):
         def make(versions: VersionLog) -> list[_Change]:
             event = versions.previous_pack() if to is None else versions.event_of(to)
             after = versions.with_pins(versions.live_at(event))
-            body: dict[str, Any] = {"to": event, "pack": after.name, "live": after.hash, "reason": reason}
+            body: dict[str, Any] = {
+                "to": event,
+                "pack": after.name,
+                "live": after.hash,
+                "reason": reason,
+            }
             body["policies"] = {slot: policy.hash for slot, policy in after.policies.items()}
             body |= _needing(needs_of_pack(after))
             return [_Change("rollback-pack", body, {})]
@@ -308,7 +337,12 @@ class LabPolicies(Displayed):
                 pinned = ", ".join(versions.pins) or "none"
                 raise InputError(f"The slot {slot} is not pinned. Pinned: {pinned}.")
             live = versions.pack
-            body = {"slot": slot, "hash": live.policies[slot].hash, "live": live.hash, "reason": reason}
+            body = {
+                "slot": slot,
+                "hash": live.policies[slot].hash,
+                "live": live.hash,
+                "reason": reason,
+            }
             return [_Change("unpin", body, {})]
 
         return self._write_slot(slot, make, reason)
@@ -358,7 +392,9 @@ class LabPolicies(Displayed):
             return versions.frame(slot)
 
     @checked
-    def diff(self, slot: str, before: int | str | None = None, after: int | str | None = None) -> Any:
+    def diff(
+        self, slot: str, before: int | str | None = None, after: int | str | None = None
+    ) -> Any:
         """Compare two versions, by default the live one and the one before: a ``memlab.subjects.lens.PolicyDiff``."""
         with self.seen() as versions:
             new = versions.versions(slot)[-1] if after is None else versions.version(slot, after)
@@ -382,7 +418,11 @@ class LabPolicies(Displayed):
         100,000 recalls with as many judgements take 1.7 s on a busy machine, most of it to read them.
         """
         with self.seen() as versions:
-            known, timeline, head = versions.versions(slot), versions.timeline(slot), self._store.state.seq
+            known, timeline, head = (
+                versions.versions(slot),
+                versions.timeline(slot),
+                self._store.state.seq,
+            )
         return load_part("attribute-feedback")(self._store, slot, known, timeline, head)
 
     def __repr__(self) -> str:
@@ -399,7 +439,10 @@ class LabPolicies(Displayed):
     def _display(self) -> object:
         with self.seen() as versions:
             pack, rows = versions.pack, _rows(versions)
-        cells = [(r.slot, r.number, r.hash[:12], r.pack, "pinned" if r.pinned else "", r.doc) for r in rows]
+        cells = [
+            (r.slot, r.number, r.hash[:12], r.pack, "pinned" if r.pinned else "", r.doc)
+            for r in rows
+        ]
         heads = ("slot", "version", "hash", "pack", "", "what it says")
         return box(table(f"pack {pack.name} [{pack.hash[:12]}]", heads, cells))
 
@@ -428,7 +471,9 @@ class LabPolicies(Displayed):
 
         return self._write_slot(slot, make, reason)
 
-    def _write_slot(self, slot: str, make: Callable[[VersionLog], list[_Change]], reason: str) -> Version:
+    def _write_slot(
+        self, slot: str, make: Callable[[VersionLog], list[_Change]], reason: str
+    ) -> Version:
         with self._store.alone():
             self._write(make, reason)
             return self._store.versions.versions(slot)[-1]
@@ -468,7 +513,9 @@ def _put(kind: str, slot: str, policy: Policy, after: Pack, reason: str) -> _Cha
         "live": after.hash,
         "reason": reason,
     }
-    params = {param.name: param.value for param in policy.params.values() if param.value != param.default}
+    params = {
+        param.name: param.value for param in policy.params.values() if param.value != param.default
+    }
     if params:
         body["params"] = params
     return _Change(kind, body | _needing(needs_of_policy(slot, policy)), {hash: policy.source})
@@ -493,7 +540,9 @@ def _rows(versions: VersionLog) -> list[_Row]:
     for slot, policy in versions.pack.policies.items():
         version = versions.versions(slot)[-1]
         doc = " ".join(policy.doc.split())
-        rows.append(_Row(slot, version.number, version.hash, version.pack, slot in versions.pins, doc))
+        rows.append(
+            _Row(slot, version.number, version.hash, version.pack, slot in versions.pins, doc)
+        )
     return rows
 
 

@@ -66,7 +66,8 @@ class Once:
         given = state.projection(Injected)
         agent = question.filters.viewer
         self._before = np.array(
-            given.ids(agent=agent, project=question.project, session=question.session), dtype=np.int64
+            given.ids(agent=agent, project=question.project, session=question.session),
+            dtype=np.int64,
         )
         return self
 
@@ -93,7 +94,11 @@ class Once:
         if not self._shown or self._question.session is None:
             return {}
         question = self._question
-        where = {"agent": question.filters.viewer, "project": question.project, "session": question.session}
+        where = {
+            "agent": question.filters.viewer,
+            "project": question.project,
+            "session": question.session,
+        }
         said = {"decision": decision, "ids": list(self._shown), "searched": True}
         return {"inject": said | {name: one for name, one in where.items() if one}}
 
@@ -177,7 +182,11 @@ class Past:
         return True
 
     def recall(
-        self, decision: int, pack: Pack, *, instead: Callable[[State], tuple[Change, Change]] | None = None
+        self,
+        decision: int,
+        pack: Pack,
+        *,
+        instead: Callable[[State], tuple[Change, Change]] | None = None,
     ) -> Slate:
         """What ``pack`` would have answered: the logged question, filters and vector, nothing explored or written.
 
@@ -203,7 +212,9 @@ class Past:
             return self._recaller.recall(view, pack, question, limit=slate.limit)
 
     @contextmanager
-    def _supposed(self, state: State, instead: Callable[[State], tuple[Change, Change]] | None) -> Iterator[State]:
+    def _supposed(
+        self, state: State, instead: Callable[[State], tuple[Change, Change]] | None
+    ) -> Iterator[State]:
         if instead is None:
             yield state
             return
@@ -276,17 +287,27 @@ class Questions:
                 again = bool(live.settings["recall-again"])
             if not again and session is not None and use is None:
                 use = once = Once(limit)
-            asked, state = live.with_params(params) if params else live, seen(store.journal, state, filters.viewer)
+            asked, state = (
+                live.with_params(params) if params else live,
+                seen(store.journal, state, filters.viewer),
+            )
             filters, off = filters_while_off(store, state, project, filters)
             screening = screen(query, personal=personal_kinds(asked.settings))
             # an embedder may be elsewhere: it is not sent what is not answered
             vector = None if off is None else np.zeros(store.embedder.dim, dtype=np.int8)
             question = Question(
-                screening.text, project=project, session=session, filters=filters, at=now, vector=vector
+                screening.text,
+                project=project,
+                session=session,
+                filters=filters,
+                at=now,
+                vector=vector,
             )
             logs = log and pack is None and off is None and not store.journal.read_only
             if logs:
-                refuse_strings({"project": project, "session": session, **filters.logged()}, "recall")
+                refuse_strings(
+                    {"project": project, "session": session, **filters.logged()}, "recall"
+                )
             began = perf_counter()
             slate = self._core.recaller.recall(
                 state,
@@ -306,10 +327,21 @@ class Questions:
             if logs:
                 said = {} if use is None else use.body()
                 if params:
-                    said = {"of": live.hash, "params": {name: float(value) for name, value in params.items()}} | said
+                    said = {
+                        "of": live.hash,
+                        "params": {name: float(value) for name, value in params.items()},
+                    } | said
                 decision = self._log(slate, asked, said, screening, viewer=filters.viewer, use=use)
             repeated = () if once is None else once.left_out
-            return Hits(slate, asked, decision, memories, redacted=screening.findings, off=off, repeated=repeated)
+            return Hits(
+                slate,
+                asked,
+                decision,
+                memories,
+                redacted=screening.findings,
+                off=off,
+                repeated=repeated,
+            )
 
     def _log(
         self,
@@ -324,7 +356,12 @@ class Questions:
         """Write the event of a recall and its slate; the number of the event."""
         store = self._store
         with store.writing(durable=False) as tx:
-            body = {"ids": list(slate.shown), "probes": list(slate.probes), "pack": slate.pack_hash, **said}
+            body = {
+                "ids": list(slate.shown),
+                "probes": list(slate.probes),
+                "pack": slate.pack_hash,
+                **said,
+            }
             body |= self._changed(slate, viewer)
             if screening.findings:
                 body["redacted"] = [found.type for found in screening.findings]
@@ -337,7 +374,9 @@ class Questions:
     def _changed(self, slate: Slate, viewer: str | None) -> dict[str, Any]:
         """What being shown changes in memories and edges, as the live pack decides."""
         store, pack = self._store, self._store.versions.pack
-        if not pack.number("coactivation-gain") and not changed_fields(pack.policies["reinforce"], _RECALLED):
+        if not pack.number("coactivation-gain") and not changed_fields(
+            pack.policies["reinforce"], _RECALLED
+        ):
             return {}
         rows = np.array(slate.shown, dtype=np.int64) - 1
         rows.sort()
@@ -346,14 +385,22 @@ class Questions:
         change += coactivated(store.state, pack, rows)  # a view numbers edges otherwise
         return change.body()
 
-    def similar(self, row: int, *, limit: int, project: str | None, filters: Filters) -> pl.DataFrame:
+    def similar(
+        self, row: int, *, limit: int, project: str | None, filters: Filters
+    ) -> pl.DataFrame:
         """The memories nearest to that in ``row``; see ``Lab.similar``."""
         with self._store.reading() as state:
             if state.names["status"].at(row) == "purged":
-                raise InputError(f"Memory {row + 1} is purged: only its row is left, and nothing is similar to it.")
+                raise InputError(
+                    f"Memory {row + 1} is purged: only its row is left, and nothing is similar to it."
+                )
             self._store.refresh_index()
-            session = state.names["session"].at(row)  # what is bound to a session is known to its neighbours there
-            question = Question("", at=0, project=project, session=session, filters=self._seen_by(filters))
+            session = state.names["session"].at(
+                row
+            )  # what is bound to a session is known to its neighbours there
+            question = Question(
+                "", at=0, project=project, session=session, filters=self._seen_by(filters)
+            )
             return similar(state, row, self._core.recaller.population(state, question), limit=limit)
 
     def again(self, decision: Mapping[str, Any], pack: Pack) -> pl.DataFrame | None:
@@ -362,12 +409,17 @@ class Questions:
         None where the recall cannot be repeated, because its filter is not in the log.
         """
         if not isinstance(decision.get("decision"), int):
-            raise InputError(f"A decision is a row of lab.slates().decisions; {shown(decision)} names no recall.")
+            raise InputError(
+                f"A decision is a row of lab.slates().decisions; {shown(decision)} names no recall."
+            )
         with self._store.reading():
             self._store.refresh_index()
             if self._past is None:
                 journal = self._store.journal
-                self._past = Past(journal.full if isinstance(journal, SeenJournal) else journal, self._core.recaller)
+                self._past = Past(
+                    journal.full if isinstance(journal, SeenJournal) else journal,
+                    self._core.recaller,
+                )
             seq = decision["decision"]
             return self._past.recall(seq, pack).frame if self._past.repeats(seq) else None
 
@@ -376,5 +428,7 @@ class Questions:
         if self._viewer is None:
             return filters
         if filters.viewer not in (None, self._viewer):
-            raise InputError(f'This is the lab as "{self._viewer}" sees it, so "{filters.viewer}" cannot ask it.')
+            raise InputError(
+                f'This is the lab as "{self._viewer}" sees it, so "{filters.viewer}" cannot ask it.'
+            )
         return replace(filters, viewer=self._viewer)

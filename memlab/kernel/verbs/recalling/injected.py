@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from memlab.kernel.journal import Event
-from memlab.kernel.state import AGENT, FLAG, MEMORY_ID, NUMBER, PROJECT, SESSION, EventType, Field, Projection, listed
+from memlab.kernel.state import (
+    AGENT,
+    FLAG,
+    MEMORY_ID,
+    NUMBER,
+    PROJECT,
+    SESSION,
+    EventType,
+    Field,
+    Projection,
+    listed,
+)
 
 __all__ = ["Injected"]
 
@@ -47,16 +58,24 @@ class Injected(Projection):
     def __init__(self) -> None:
         self._ids: dict[_Session, list[int]] = {}
 
-    def ids(self, *, agent: str | None, project: str | None, session: str | None) -> tuple[int, ...]:
+    def ids(
+        self, *, agent: str | None, project: str | None, session: str | None
+    ) -> tuple[int, ...]:
         """The ids that were injected there so far; none without a session."""
-        return () if session is None else tuple(self._ids.get((agent or "", project or "", session), ()))
+        return (
+            ()
+            if session is None
+            else tuple(self._ids.get((agent or "", project or "", session), ()))
+        )
 
     def fold(self, event: Event) -> None:
         body = event.body
         if event.kind == "edit":
             again = frozenset(body.get("again", ()))
             if again:
-                self._ids = {key: [id for id in ids if id not in again] for key, ids in self._ids.items()}
+                self._ids = {
+                    key: [id for id in ids if id not in again] for key, ids in self._ids.items()
+                }
             return
         if body.get("session") is None:
             return
@@ -72,4 +91,6 @@ class Injected(Projection):
         return [[*key, ids] for key, ids in self._ids.items()]
 
     def load(self, dumped: Any) -> None:
-        self._ids = {(agent, project, session): list(ids) for agent, project, session, ids in dumped}
+        self._ids = {
+            (agent, project, session): list(ids) for agent, project, session, ids in dumped
+        }

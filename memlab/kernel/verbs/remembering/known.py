@@ -40,7 +40,9 @@ class Known:
         self.found: list[str] = []
         """Of each row: added, known or purged."""
 
-    def fresh(self, state: State, columns: Mapping[str, Sequence[Any]], texts: Sequence[str]) -> NDArray[np.bool_]:
+    def fresh(
+        self, state: State, columns: Mapping[str, Sequence[Any]], texts: Sequence[str]
+    ) -> NDArray[np.bool_]:
         """Which rows are new."""
         self._catch_up(state)
         nothing = [None] * len(texts)
@@ -58,7 +60,9 @@ class Known:
             batch.update((bare, dated))
             self._counted += (bare, dated)
             known = self._held[key] > nth
-            self.found.append("known" if known else "purged" if purged and tombstones.is_purged(text) else "added")
+            self.found.append(
+                "known" if known else "purged" if purged and tombstones.is_purged(text) else "added"
+            )
             if self.found[-1] == "added":
                 self._asked.append((key, nth))
         return np.array([one == "added" for one in self.found], dtype=np.bool_)

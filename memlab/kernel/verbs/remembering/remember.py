@@ -18,7 +18,13 @@ from memlab.kernel.verbs.fact_rows import named
 from memlab.kernel.verbs.gate import check_on
 from memlab.kernel.verbs.linking import check_linking, comparing, linking_mode
 from memlab.kernel.verbs.remembering.known import Known
-from memlab.kernel.verbs.remembering.rows import Rows, chained, check_files, event_body, names_in_texts
+from memlab.kernel.verbs.remembering.rows import (
+    Rows,
+    chained,
+    check_files,
+    event_body,
+    names_in_texts,
+)
 from memlab.kernel.verbs.results import Linked, Memory, Remembered, with_redacted
 from memlab.kernel.verbs.tellings import tellings_in
 
@@ -33,7 +39,15 @@ class Remembering:
     def __init__(self, core: Core, wake_linker: Callable[[], None]) -> None:
         self._core, self._wake_linker = core, wake_linker
 
-    def one(self, text: str, *, at: When | None, chain: bool, linking: str | None, fields: Mapping[str, Any]) -> Memory:
+    def one(
+        self,
+        text: str,
+        *,
+        at: When | None,
+        chain: bool,
+        linking: str | None,
+        fields: Mapping[str, Any],
+    ) -> Memory:
         """Return the memory that represents one text; see ``Lab.remember``."""
         row = {"text": text, **fields}
         if at is not None:
@@ -42,7 +56,9 @@ class Remembering:
 
     def alone(self, remembered: Remembered) -> Memory:
         """Return the memory of a call that gave one text; warn of what was taken out of it."""
-        return with_redacted(self._core.memory(remembered.standing[0]), [found for _, found in remembered.redacted])
+        return with_redacted(
+            self._core.memory(remembered.standing[0]), [found for _, found in remembered.redacted]
+        )
 
     def many(
         self,
@@ -79,7 +95,9 @@ class Remembering:
                 linked = self._compare(fresh, first, now, chain=chain)
                 told = tellings_in(linked, fresh.columns, now)
                 self._combine(fresh, linked.texts)
-            findings = _by_id(fresh, range(first, first + len(fresh)) if linked is None else linked.standing)
+            findings = _by_id(
+                fresh, range(first, first + len(fresh)) if linked is None else linked.standing
+            )
             if linked is not None:
                 fresh.keep(linked.added)
             ids = self._store(tx, fresh, findings, now, chain=chain, waits=how == "later")
@@ -87,7 +105,14 @@ class Remembering:
         store.snapshot_if_due()
         if how == "later":
             self._wake_linker()
-        return Remembered(self._core.memory, self._core.memories, ids, findings, linked=linked, waits=how == "later")
+        return Remembered(
+            self._core.memory,
+            self._core.memories,
+            ids,
+            findings,
+            linked=linked,
+            waits=how == "later",
+        )
 
     def _read(self, given: Mapping[str, Sequence[Any]], now: int) -> Rows:
         """Check what a caller gives, and take secrets out of its texts."""
@@ -103,7 +128,9 @@ class Remembering:
         refuse_names(columns)
         if "operations" in columns:
             load_part("check-operations")(columns["operations"])
-        return Rows(columns, given, [one.text for one in screenings], [one.findings for one in screenings])
+        return Rows(
+            columns, given, [one.text for one in screenings], [one.findings for one in screenings]
+        )
 
     def _embed(self, fresh: Rows) -> None:
         """Compute the vectors; an embedder may be elsewhere, so it is not sent what will be refused."""
@@ -128,7 +155,9 @@ class Remembering:
         """Decide what becomes of the rows beside what is stored."""
         columns, count = fresh.columns, len(fresh)
         edges = chained(self._core.store.state, columns, first, count) if chain else None
-        return comparing(self._core).before(columns, edges, fresh.texts, fresh.vectors, first=first, now=now)
+        return comparing(self._core).before(
+            columns, edges, fresh.texts, fresh.vectors, first=first, now=now
+        )
 
     def _combine(self, fresh: Rows, texts: Mapping[int, str]) -> None:
         """Give rows the texts that say what they and what they supersede say."""
@@ -137,11 +166,22 @@ class Remembering:
         personal = self._core.personal()
         for row, text in texts.items():
             fresh.texts[row] = screen(text, personal=personal).text
-        fresh.vectors[list(texts)] = self._core.store.embedder.encode([fresh.said(row) for row in texts])
+        fresh.vectors[list(texts)] = self._core.store.embedder.encode(
+            [fresh.said(row) for row in texts]
+        )
         if "summary" in fresh.columns:  # what was given sums up one of the two texts
             fresh.fill("summary", dict.fromkeys(texts))
 
-    def _store(self, tx: Transaction, fresh: Rows, findings: Findings, now: int, *, chain: bool, waits: bool) -> range:
+    def _store(
+        self,
+        tx: Transaction,
+        fresh: Rows,
+        findings: Findings,
+        now: int,
+        *,
+        chain: bool,
+        waits: bool,
+    ) -> range:
         """Write the event that adds the rows; return their ids."""
         store = self._core.store
         state, pack, first = store.state, store.versions.pack, tx.next_id
@@ -176,15 +216,23 @@ class Remembering:
             change, times = linked.change, linked.fact_times
             gone = frozenset(goes for _, _, goes, _ in linked.superseded)
         for ended_by in hooks("facts-stored") if succeed else ():
-            succeeded = ended_by(store.state, store.versions.pack, fresh.columns, ids, gone=gone, told=times, now=now)
+            succeeded = ended_by(
+                store.state, store.versions.pack, fresh.columns, ids, gone=gone, told=times, now=now
+            )
             change += succeeded.change
             again = {id for id, _, _ in succeeded.fact_times}
             times = [*(one for one in times if one[0] not in again), *succeeded.fact_times]
         if change or told or times:
-            body = change.body() | ({"tellings": told} if told else {}) | ({"fact_times": times} if times else {})
+            body = (
+                change.body()
+                | ({"tellings": told} if told else {})
+                | ({"fact_times": times} if times else {})
+            )
             tx.event("link", body, at=now)
 
 
 def _by_id(fresh: Rows, standing: Sequence[int]) -> Findings:
     """Return what was taken out of the texts, with the id of what stands for each row."""
-    return tuple((standing[row], found) for row, findings in enumerate(fresh.findings) for found in findings)
+    return tuple(
+        (standing[row], found) for row, findings in enumerate(fresh.findings) for found in findings
+    )

@@ -79,7 +79,9 @@ class Rows:
         if kept.all():
             return
         rows = np.flatnonzero(kept).tolist()
-        self.columns = {name: [values[row] for row in rows] for name, values in self.columns.items()}
+        self.columns = {
+            name: [values[row] for row in rows] for name, values in self.columns.items()
+        }
         self.given = {name: [values[row] for row in rows] for name, values in self.given.items()}
         self.texts = [self.texts[row] for row in rows]
         self.findings = [self.findings[row] for row in rows]
@@ -103,16 +105,22 @@ class Rows:
         feelings = [row for row in self.missing("emotional_weight") if kinds[row] == "feeling"]
         if feelings:
             weights = {row: describing().emotional_weight(self.texts[row]) for row in feelings}
-            self.fill("emotional_weight", {row: weight for row, weight in weights.items() if weight})
+            self.fill(
+                "emotional_weight", {row: weight for row, weight in weights.items() if weight}
+            )
         for name in ("confidence", "strength"):
             first = pack.number(f"initial-{name}")
             if first != MEMORY[name].default:
                 self.fill(name, dict.fromkeys(self.missing(name), first))
         if "creator" in self.columns:
             creators, default = self.columns["creator"], MEMORY["visibility"].default
-            seen_by = {row: visibility_of(creators[row], pack) for row in self.missing("visibility")}
+            seen_by = {
+                row: visibility_of(creators[row], pack) for row in self.missing("visibility")
+            }
             if str(pack.settings["visibility"]) != default:
-                self.fill("visibility", {row: word for row, word in seen_by.items() if word is not None})
+                self.fill(
+                    "visibility", {row: word for row, word in seen_by.items() if word is not None}
+                )
 
     def infer(self, pack: Pack) -> None:
         """Add tags as ``infer-tags`` says, and summaries where ``write-summary`` is set; turns get none.
@@ -182,7 +190,9 @@ class Rows:
 class Describing(Protocol):
     """What the words of a text give a memory; see ``memlab.subjects.reading.tags``."""
 
-    def tags_of(self, text: str, files: Sequence[str], entities: Sequence[str | None] = ()) -> list[str]:
+    def tags_of(
+        self, text: str, files: Sequence[str], entities: Sequence[str | None] = ()
+    ) -> list[str]:
         """Return tags of a text, of paths and of names."""
 
     def summary_of(self, text: str) -> str:
@@ -246,7 +256,9 @@ def names_in_texts(
         speaker = speakers[row]
         by_assistant = speaker is not None and role_of(speaker, None) == "assistant"
         named = {name: entities.canonical(name) for name in describing().proper_names(text)}
-        names = [known or entity_name(name) for name, known in named.items() if known or not by_assistant]
+        names = [
+            known or entity_name(name) for name, known in named.items() if known or not by_assistant
+        ]
         own = None if speaker is None else entity_key(speaker)
         kept = [name for name in dict.fromkeys(names) if entity_key(name) != own]
         if kept:
@@ -267,19 +279,27 @@ def event_body(
 
     ``named_in`` has by row the names in its text.
     """
-    body: dict[str, Any] = {"first": first, "count": count, "columns": compact(columns) if count else {}}
+    body: dict[str, Any] = {
+        "first": first,
+        "count": count,
+        "columns": compact(columns) if count else {},
+    }
     body |= mentioned(columns, range(first, first + count), named_in).body()
     if chain:
         body["edges"] = chained(state, columns, first, count)
     return body
 
 
-def chained(state: State, columns: Mapping[str, Sequence[Any]], first: int, count: int) -> dict[str, Any]:
+def chained(
+    state: State, columns: Mapping[str, Sequence[Any]], first: int, count: int
+) -> dict[str, Any]:
     """Return ``next`` edges to new memories, each from the last of its session that whoever sees it sees."""
     nothing = [None] * count
     fresh: dict[tuple[str | None, str], list[tuple[int, str]]] = {}
     source, target = [], []
-    fields = (columns.get(name, nothing) for name in ("project", "session", "creator", "visibility"))
+    fields = (
+        columns.get(name, nothing) for name in ("project", "session", "creator", "visibility")
+    )
     for id, (project, session, creator, visibility) in enumerate(zip(*fields, strict=True), first):
         if session is None:
             continue
@@ -308,5 +328,7 @@ def _count_written(state: State, creator: str, project: str | None, session: str
     """Return how many memories of a session an agent has written, whatever became of them."""
     names = state.names
     place = state.contexts.code(f"{project or ''}\x1f{session}")
-    found = (state.contexts.codes == place) & (names["creator"].codes == names["creator"].code(creator))
+    found = (state.contexts.codes == place) & (
+        names["creator"].codes == names["creator"].code(creator)
+    )
     return int(np.count_nonzero(found & (names["kind"].codes != names["kind"].code("turn"))))
