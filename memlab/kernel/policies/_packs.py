@@ -211,9 +211,8 @@ class Pack(Displayed):
         """The value of a setting. UnknownName for a setting that is not declared."""
         value = self.settings.get(setting) if isinstance(setting, str) else None
         if value is None and setting in SETTINGS:
-            value = SETTINGS[
-                setting
-            ].default  # of an extension that was registered after the pack was read
+            # of an extension that was registered after the pack was read
+            value = SETTINGS[setting].default
         if value is None:
             raise UnknownName(
                 "setting",
