@@ -78,10 +78,8 @@ class Docstrings(griffe.Extension):
 
     def on_class_members(self, *, cls: griffe.Class, **_: object) -> None:
         made = cls.members.get("__init__")
-        for (
-            name,
-            one,
-        ) in cls.members.items():  # what is taken over from an argument has the argument's type
+        # what is taken over from an argument has the argument's type
+        for name, one in cls.members.items():
             if (
                 made is not None
                 and one.is_attribute

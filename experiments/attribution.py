@@ -306,9 +306,8 @@ def ablate(asked: Sequence[Asked], policy: Any, threshold: float) -> None:
             found = {
                 cue: values * (cue not in cues) for cue, values in one.cues["as it is"].items()
             }
-            if (
-                "alike" in cues
-            ):  # next to nothing: 0 everywhere stands for an answer that says nothing new
+            # next to nothing: 0 everywhere stands for an answer that says nothing new
+            if "alike" in cues:
                 found["alike"] = one.cues["as it is"]["alike"] * 1e-9
             less.append(
                 Asked(

@@ -260,9 +260,8 @@ def _past(lab: memlab.Lab) -> str:
 READINGS: dict[str, Callable[[memlab.Lab], str]] = {
     "memories": lambda lab: _digest(lab.memories),
     "edges": lambda lab: _digest(lab.edges),
-    "log": lambda lab: _digest(
-        lab.log.filter(pl.col("kind") != "seal").drop("event")
-    ),  # a look may seal what is due
+    # a look may seal what is due
+    "log": lambda lab: _digest(lab.log.filter(pl.col("kind") != "seal").drop("event")),
     "pack": lambda lab: (
         f"{lab.policies.pack.hash} {_digest(lab.policies.history())} {lab.io.embedder.fingerprint}"
     ),

@@ -279,9 +279,8 @@ def _looked(folder: Path) -> _Session:
             except BaseException as error:
                 if isinstance(error, KeyboardInterrupt):
                     raise
-                session.raw.append(
-                    f"{name}: {type(error).__name__}: {error}"
-                )  # a panic of Polars is one
+                # a panic of Polars is one
+                session.raw.append(f"{name}: {type(error).__name__}: {error}")
                 session.values[name] = "raw"
             said = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
             session.told[name] = "; ".join([*session.said, *said])

@@ -19,7 +19,9 @@ import numpy as np
 from durability import Verdict
 
 import memlab
-import memlab.subjects.lab  # imported here and not at first use: a child's life is measured from the end of its imports
+
+# imported here and not at first use: a child's life is measured from the end of its imports
+import memlab.subjects.lab
 from memlab.errors import MemlabError
 from memlab.kernel.journal import Journal
 

@@ -23,9 +23,8 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-os.environ.setdefault(
-    "POLARS_MAX_THREADS", "1"
-)  # frames of a few rows: waking other threads costs more than it saves
+# frames of a few rows: waking other threads costs more than it saves
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parent))  # a child that is to be killed imports from here too
 
 from living.life import ACTS, Lived, live

@@ -267,9 +267,8 @@ SCENES: dict[
         view,
     ),
 }
-KINDS = [
-    getattr(widgets, name) for name in widgets.__all__ if name != "Widget"
-]  # the base has no bundle
+# the base has no bundle
+KINDS = [getattr(widgets, name) for name in widgets.__all__ if name != "Widget"]
 LABS = {"board": challenged, "player": kept}
 """Labs of scenes that need another than the bundled conversation."""
 

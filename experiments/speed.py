@@ -124,10 +124,8 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         if chosen.locomo:
-            from memlab.io.ingest import (
-                conversation,
-                read_locomo,
-            )  # checkouts before 0.2 have it elsewhere
+            # checkouts before 0.2 have it elsewhere
+            from memlab.io.ingest import conversation, read_locomo
 
             path = Path(folder) / "locomo.memlab"
             benchmarks = read_locomo(chosen.locomo)

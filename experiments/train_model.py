@@ -271,9 +271,8 @@ def main() -> None:
         teacher.of_tokens(tokens).astype(np.float64)
     ).astype(np.float32)
     means = shares @ table.rows
-    rows = table.rows * np.float32(
-        (means * wanted).sum() / (means**2).sum()
-    )  # on the scale of what is wanted
+    # on the scale of what is wanted
+    rows = table.rows * np.float32((means * wanted).sum() / (means**2).sum())
     for ridge in RIDGES:
         moved = trained(shares, wanted, rows, ridge) - rows
         for mix in MIXES:

@@ -283,9 +283,8 @@ async def graph_in_browser(chart: MemoryMap) -> None:
         await graph.wait_for()
         edges = (await graph.get_attribute("aria-label")).split(" and ")[1].split(";")[0]
         rate, since = "0", time.perf_counter()
-        while (
-            time.perf_counter() - since < 5
-        ):  # it says the rate anew each 30 frames, until it stands still
+        # it says the rate anew each 30 frames, until it stands still
+        while time.perf_counter() - since < 5:
             await page.wait_for_timeout(100)
             said = await graph.get_attribute("data-rate")
             if said != rate:

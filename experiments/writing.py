@@ -94,9 +94,8 @@ def measure(path: Path, pack: str, way: str, singles: int, seed: int) -> dict[st
                 old[drawn.randrange(len(old))] + " now" if drawn.random() < 0.2 else next(told)
                 for _ in range(singles)
             ]
-            lab.recall(
-                texts[0], project=project, log=False
-            )  # whatever is read at the first question
+            # whatever is read at the first question
+            lab.recall(texts[0], project=project, log=False)
             lab.remember(next(told), project=project, linking="now")
             took, done, appear = [], [], []
             cpu, start = time.process_time(), time.perf_counter()

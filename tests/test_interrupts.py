@@ -15,7 +15,8 @@ def test_a_lock_that_an_interrupt_left_held_is_given_back():
 
     @checked
     def call(count: int) -> None:
-        lock.__enter__()  # as an interrupt leaves it that strikes between the end of a block and its release
+        # as an interrupt leaves it that strikes between the end of a block and its release
+        lock.__enter__()
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -32,9 +32,8 @@ def texts(folder, disk):
 def test_a_purge_keeps_names_that_are_not_the_purged_text(disk):
     with disk() as lab:
         lab.remember("precious")
-        fact = lab.facts.add(
-            "Adele Quuxley", "likes", "cheese"
-        )  # its text begins with the name, which is an entity's
+        # its text begins with the name, which is an entity's
+        fact = lab.facts.add("Adele Quuxley", "likes", "cheese")
         lab.facts.entities.declare("Adele Quuxley", type="person")
         lab.io.backup()
         lab.purge(fact)
@@ -89,9 +88,8 @@ def test_the_snapshots_of_another_lab_are_not_believed(
     shutil.rmtree(folder / "snapshots")
     shutil.copytree(tmp_path / "other" / "snapshots", folder / "snapshots")
     for name in (folder / "snapshots").iterdir():
-        name.rename(
-            name.with_name("snapshot-000000000003")
-        )  # of an event that this journal has, too
+        # of an event that this journal has, too
+        name.rename(name.with_name("snapshot-000000000003"))
     with pytest.warns(memlab.DamageWarning, match="another history"):
         lab = disk()
     with lab:

@@ -487,9 +487,8 @@ def test_an_export_is_known_and_named_or_removed(disk, tmp_path, name):
         fill(lab)
         path = lab.io.export(tmp_path / name, format="parquet" if name == "tables" else None)
         lab.io.export(tmp_path / "other.md", where=pl.col("id") == 3)
-        (tmp_path / f".{name}.999999999.draft").write_text(
-            TEXT
-        )  # left by a process that was killed
+        # left by a process that was killed
+        (tmp_path / f".{name}.999999999.draft").write_text(TEXT)
         done = lab.purge(4)
         assert {Path(where).relative_to(tmp_path).parts[0] for where in done.found["where"]} == {
             name

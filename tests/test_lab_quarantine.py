@@ -379,9 +379,8 @@ verbs = st.sampled_from(
     max_examples=12,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-@example(
-    [("fact", 1), ("fact", 1), ("delete", 1), ("quarantine", 1)], None
-)  # what displaced a memory was deleted
+# what displaced a memory was deleted
+@example([("fact", 1), ("fact", 1), ("delete", 1), ("quarantine", 1)], None)
 @example(
     [
         ("fact", 0),

@@ -227,9 +227,8 @@ def test_a_killed_process_goes_on_where_it_was(tmp_path, clock, small):
     assert done.returncode == 9, done.stderr.decode()
     with memlab.open(path, embedder=named(initials), clock=clock, read_only=True) as lab:
         assert 0 < lab.io.reembedding().done < 75
-    with memlab.open(
-        path, embedder=named(initials), clock=clock
-    ) as lab:  # no word of reembed: it goes on by itself
+    # no word of reembed: it goes on by itself
+    with memlab.open(path, embedder=named(initials), clock=clock) as lab:
         while not lab.io.reembedding().finished:
             threading.Event().wait(0.01)
         found = contents(lab)

@@ -40,9 +40,8 @@ def later(tmp_path_factory):
         pytest.skip("hatchling, which builds the wheel, is not installed: pip install hatchling")
     tree, built = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("wheel")
     ignored = shutil.ignore_patterns("__pycache__", "node_modules")
-    shutil.copytree(
-        ROOT / "memlab", tree / "memlab", ignore=ignored
-    )  # with the folders that its links lead to
+    # with the folders that its links lead to
+    shutil.copytree(ROOT / "memlab", tree / "memlab", ignore=ignored)
     for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
         shutil.copy(ROOT / name, tree)
     replace(tree / "pyproject.toml", f'version = "{memlab.__version__}"', f'version = "{LATER}"')

@@ -20,7 +20,8 @@ def lived(lab, clock):
         clock.advance(days=1)
         rows = [{"text": " ".join(dice.choice(WORDS, 4)), "session": str(day)} for _ in range(4)]
         lab.remember(rows, chain=True)
-        lab.graph.link_waiting()  # else it is chance whether what the last pack links in the background is there yet
+        # else it is chance whether what the last pack links in the background is there yet
+        lab.graph.link_waiting()
         hits = lab.recall(" ".join(dice.choice(WORDS, 2)), limit=3)
         decisions.append(hits.decision)
         lab.feedback(hits[0], "success" if day % 2 else "fail")

@@ -50,9 +50,8 @@ def check_same(lab, said):
     """The lab is what the version that wrote it says."""
     assert rows_of(lab.memories, like=said["memories"]) == said["memories"]
     edges = rows_of(lab.edges, like=said["edges"])
-    if not any(
-        edge["relation"] == "has-tag" for edge in said["edges"]
-    ):  # the column tags had no edges yet
+    # the column tags had no edges yet
+    if not any(edge["relation"] == "has-tag" for edge in said["edges"]):
         edges = [edge for edge in edges if edge["relation"] != "has-tag"]
     assert edges == said["edges"]
     assert lab.policies.pack.name == said["pack"]

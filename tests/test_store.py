@@ -103,9 +103,8 @@ def test_a_block_that_an_interrupt_left_open_holds_up_nobody(where):
     seen: set[tuple[int, int]] = set()
 
     def inside(frame, event, argument):
-        if (
-            event == "line" and (id(frame), frame.f_lineno) in seen
-        ):  # the line of a ``with``, on the way out
+        # the line of a ``with``, on the way out
+        if event == "line" and (id(frame), frame.f_lineno) in seen:
             seen.clear()
             sys.settrace(None)
             raise KeyboardInterrupt

@@ -92,9 +92,8 @@ def public_callables() -> dict[str, Callable[..., Any]]:
         seen.add(cls)
         for name, function in _methods(cls):
             classes += _returned(function)
-            owner = (
-                "Report" if function is Report.text else cls.__name__
-            )  # which every report inherits
+            # which every report inherits
+            owner = "Report" if function is Report.text else cls.__name__
             found[f"{owner}.{name}"] = function
         for base in cls.__mro__:
             for name, hint in vars(base).get("__annotations__", {}).items():

@@ -94,9 +94,8 @@ def posted(
 
     def stop() -> None:
         late.set()
-        with suppress(
-            OSError
-        ):  # a server may send a byte now and then: no time limit of one read ends that
+        # a server may send a byte now and then: no time limit of one read ends that
+        with suppress(OSError):
             socket.socket.shutdown(connected, socket.SHUT_RDWR)
 
     timer = threading.Timer(max(end - time.monotonic(), 0.0), stop)
@@ -105,9 +104,8 @@ def posted(
     try:
         reply = _exchanged(connected, url, body, headers, max_bytes)
     except (OSError, HTTPException, ValueError) as error:
-        if not late.is_set() and not isinstance(
-            error, TimeoutError
-        ):  # the socket's own limit may come first
+        # the socket's own limit may come first
+        if not late.is_set() and not isinstance(error, TimeoutError):
             raise Broken(f"The connection to {where} broke: {type(error).__name__}.") from None
     else:
         if not late.is_set():

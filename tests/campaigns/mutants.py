@@ -139,7 +139,8 @@ class Applied:
     def _write(self, source: str) -> None:
         self._path.write_text(source, encoding="utf-8")
         for compiled in (self._path.parent / "__pycache__").glob(f"{self._path.stem}.*.pyc"):
-            compiled.unlink()  # a compiled file is told by its second and size, which two mutants may share
+            # a compiled file is told by its second and size, which two mutants may share
+            compiled.unlink()
 
 
 # -- the map ----------------------------------------------------------------------------------------------------------

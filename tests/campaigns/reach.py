@@ -78,9 +78,8 @@ class Recorder:
         def note(frame: FrameType, event: str, argument: object) -> None:
             add(frame.f_code)
 
-        threading.settrace(
-            note
-        )  # the profiler records its own thread; in others each call is noted
+        # the profiler records its own thread; in others each call is noted
+        threading.settrace(note)
         self._profiler.enable(subcalls=False, builtins=False)
 
     @pytest.hookimpl(wrapper=True)

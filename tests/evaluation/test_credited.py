@@ -65,9 +65,8 @@ def test_the_line_is_that_of_what_was_read_on_what_was_judged_turned_round(world
 def test_fewer_judged_make_wider_intervals(world):
     few, many = (row(log_of(world, share)[0]) for share in (0.05, 0.5))
     assert few.difference.high - few.difference.low > many.difference.high - many.difference.low
-    assert (
-        few.value.error > 2.5 * row(world.slates()).value.error
-    )  # 1.8 times if the line were taken as certain
+    # 1.8 times if the line were taken as certain
+    assert few.value.error > 2.5 * row(world.slates()).value.error
 
 
 def test_where_all_was_judged_nothing_changes(world):

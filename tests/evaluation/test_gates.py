@@ -149,7 +149,6 @@ def test_recalls_that_earn_alike_weakly_and_for_long_are_not_independent():
     dice = np.random.default_rng(5)
     noise = dice.normal(size=(100, 600))
     moods = np.repeat(dice.normal(0, 0.4, (100, 30)), 20, axis=1)
-    assert (
-        np.mean([independence_p(earned) < 0.01 for earned in moods + noise]) > 0.9
-    )  # .70 by the recall before alone
+    # .70 by the recall before alone
+    assert np.mean([independence_p(earned) < 0.01 for earned in moods + noise]) > 0.9
     assert np.mean([independence_p(earned) < 0.01 for earned in noise]) <= 0.05

@@ -129,9 +129,8 @@ def test_how_many_recalls_a_large_slate_still_lets_one_expect():
     floor = np.full(200, -4.0)
     alone = recalls_to_end(values, floor, unit=1.0, level=0.95)
     floor[7] = -50.0
-    assert (
-        alone < recalls_to_end(values, floor, unit=1.0, level=0.95) < 3.2 * alone
-    )  # 7 while it set the range
+    # 7 while it set the range
+    assert alone < recalls_to_end(values, floor, unit=1.0, level=0.95) < 3.2 * alone
     scale = np.where(np.arange(200) == 7, 50.0, 4.0)
     planned = [
         recalls_of_sequence(0.6, 1.4, one, unit=1.0, level=0.95) for one in (scale[:1], scale)

@@ -309,9 +309,8 @@ def test_either_way_the_same_texts_are_in_use(tmp_path_factory, trigrams, done):
         b.io.join(a)
         a.io.join(folder / "c")
         assert texts(a) == texts(b)
-        if not any(
-            act == "restore" for _, act, _ in done
-        ):  # an edit and what it replaced can both be restored
+        # an edit and what it replaced can both be restored
+        if not any(act == "restore" for _, act, _ in done):
             assert len(texts(a)) <= len(TEXTS) + sum(act == "remember" for _, act, _ in done)
         for lab, other in ((a, b), (b, a)):
             before = texts(lab)

@@ -36,16 +36,15 @@ def test_a_statement_within_a_long_message_is_made_anew(old, new):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        (
-            "Our bakery sells 220 loaves a day.",
-            "Our bakery sells 80 croissants a day.",
-        ),  # other things
+        # other things
+        ("Our bakery sells 220 loaves a day.", "Our bakery sells 80 croissants a day."),
         ("My visa expires on 12 March.", "My passport expires on 20 October."),  # of something else
         ("I do 25 push-ups.", "My sister does 40 push-ups."),  # of somebody else
+        # still so
         (
             "Our bakery sells 220 loaves a day.",
             "Our bakery sells 220 loaves a day, and 90 in winter.",
-        ),  # still so
+        ),
         ("I submitted the cover letter to Greg.", "I've never submitted the invoice to Paula."),
         ("I've never flown with a small airline.", "My aunt has flown with a small airline."),
         ("I've never flown with a small airline.", "How do I get a seat with a small airline?"),

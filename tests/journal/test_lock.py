@@ -17,10 +17,8 @@ def test_it_is_not_taken_twice_in_a_thread(tmp_path):
     with lock.held(1.0):
         with pytest.raises(LabError, match="already open in this thread"), lock.held(1.0):
             pass
-        with (
-            pytest.raises(LabError, match="already open"),
-            lock.held(1.0),
-        ):  # the first is held still
+        # the first is held still
+        with pytest.raises(LabError, match="already open"), lock.held(1.0):
             pass
     with lock.held(1.0):
         pass

@@ -42,9 +42,8 @@ def test_everything_is_as_it_was(folder, disk):
     with disk(read_only=True) as lab:
         before = frames(lab)
     as_format_1(folder)
-    with pytest.warns(
-        memlab.DamageWarning, match="another history"
-    ):  # the snapshot is of the lab as it was
+    # the snapshot is of the lab as it was
+    with pytest.warns(memlab.DamageWarning, match="another history"):
         lab = disk()
     with lab:
         for was, now in zip(before, frames(lab), strict=True):

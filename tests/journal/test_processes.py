@@ -32,9 +32,8 @@ def write_many(path: Path, name: str, start: Barrier) -> None:
                 assert tx.event("note", {"by": name, "number": number}, at=0) == id
                 tx.payloads([id], [Screened(f"{name} {number} " * 50)])
             if number == WRITES // 2:
-                start.wait(
-                    30
-                )  # the lock is not fair: without this one may be done before the other begins
+                # the lock is not fair: without this one may be done before the other begins
+                start.wait(30)
             if number % 50 == 49:
                 journal.close()
                 journal = Journal.open(path)

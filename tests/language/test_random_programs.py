@@ -91,9 +91,8 @@ def test_back_ends_agree_on_the_whole_language(drawn: Program, slate: list[dict]
         policy = compile_policy(drawn.source, drawn.signature)
         found = disagreement(policy, slate)
     except PolicyError:
-        assume(
-            False
-        )  # now and then a name is hidden by another type, or a list holds what its reader cannot take
+        # now and then a name is hidden by another type, or a list holds what its reader cannot take
+        assume(False)
     assert found is None
 
 

@@ -146,9 +146,8 @@ def test_policy_installs_a_cell_and_shows_what_moved(cell: Callable[[str], Any])
     assert set(first["text"]) == {"The user indents with tabs"}
     assert "2 of 3 pairs reordered" in repr(shown) or "3 of 3 pairs reordered" in repr(shown)
     assert "<details open><summary" in html_of(shown)
-    assert (
-        cell("lab.slates().decisions.collect().height") == before
-    )  # the comparison leaves no trace
+    # the comparison leaves no trace
+    assert cell("lab.slates().decisions.collect().height") == before
     # what was shown is what a recall shows now
     assert cell("%recall when are deploys?")[0].text == "The user indents with tabs"
 

@@ -19,7 +19,8 @@ from memlab.kernel.policies import load_pack
 PACK = load_pack("fsrs")
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
-CLOSE = 1e-12  # the dialect divides by a constant as a product with its inverse, the last bit of which may differ
+# the dialect divides by a constant as a product with its inverse, the last bit of which may differ
+CLOSE = 1e-12
 
 ratings = st.integers(1, 4)
 gaps = st.floats(math.log(60), math.log(30 * 365 * 86_400)).map(

@@ -151,3 +151,11 @@ def test_every_feature_says_what_it_is():
         assert all(
             item == "embedder" or item in SETTINGS or item in SLOTS for item in feature.depends
         ), name
+
+
+@pytest.mark.parametrize("name", [["seeds"], {}, 3])
+def test_a_name_that_is_no_text_is_refused_as_an_unknown_name(name: object) -> None:
+    pack = load_pack("memlab")
+    for read in (pack.number, pack.count, pack.policy):
+        with pytest.raises(UnknownName):
+            read(name)

@@ -37,9 +37,8 @@ class TestScore:
             )
             fresh = math.exp(-rate * row["idle-days"])
             value = 0.6 * row["closeness"] + 0.25 * fresh + 0.15 * min(row["access"] / 20, 1)
-            expected.append(
-                value * (1.25 if row["kind"] == "human-feedback" else 1)
-            )  # the highest weight of all
+            # the highest weight of all
+            expected.append(value * (1.25 if row["kind"] == "human-feedback" else 1))
         halves = decisions("workbench", "half-life", rows)
         for row, half in zip(rows, halves, strict=True):
             row |= {"half-life": half, "elapsed-days": row["idle-days"]}

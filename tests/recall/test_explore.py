@@ -166,9 +166,8 @@ def test_scores_of_minus_infinity_are_neither_shown_nor_probed():
     st.integers(1, 4),
 )
 @examples(60)
-@example(
-    [0.0, 0.0, 1.0, 1.0], 1, 3, 1.0, 0.0, 2
-)  # more probes than candidates to which the policy gives a weight
+# more probes than candidates to which the policy gives a weight
+@example([0.0, 0.0, 1.0, 1.0], 1, 3, 1.0, 0.0, 2)
 def test_any_pool_gives_probabilities(scores, limit, depth, rate, floor, probes):
     of = Pool(np.array(scores), {"activation": np.abs(np.array(scores))})
     trial = pack(rate=rate, depth=depth, floor=floor, probes=probes)

@@ -113,9 +113,8 @@ def test_a_recall_is_explained_and_judged_by_a_click(lab, shown):
     explained = lab.recall("tabs or spaces?", log=False)[0].explain()
     assert len(drawn) == len(explained.terms)
     assert lab.memories["success"].sum() == 0  # nothing is written before somebody clicks
-    first.get_by_role("button", name="It misled").evaluate(
-        "button => button.click()"
-    )  # a click of a script is none
+    # a click of a script is none
+    first.get_by_role("button", name="It misled").evaluate("button => button.click()")
     first.get_by_role("button", name="It helped").click()
     first.get_by_role("status").get_by_text("success").wait_for()
     assert (lab.memories["success"].sum(), lab.memories["fail"].sum()) == (1, 0)

@@ -250,9 +250,8 @@ def test_two_agents_and_a_notebook_live_on_one_lab_at_once(tmp_path):
             agent("ada", finished), agent("bob", finished), notebook(finished)
         )
 
-    for seen, pack in run_alone(everybody())[
-        :2
-    ]:  # each knows what the others have written and decided
+    # each knows what the others have written and decided
+    for seen, pack in run_alone(everybody())[:2]:
         assert "The notebook wrote line 7" in seen
         assert pack == "companion"
     with memlab.open(folder) as lab:

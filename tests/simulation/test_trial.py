@@ -82,10 +82,8 @@ def test_one_step_and_lived_values_part_where_use_changes_the_memory(trigrams):
         pytest.approx(-6 / 9),
         pytest.approx(-3 / 9),
     )
-    assert (often["low"], often["verdict"]) == (
-        None,
-        "no interval",
-    )  # one conversation says nothing about the next
+    # one conversation says nothing about the next
+    assert (often["low"], often["verdict"]) == (None, "no interval")
 
 
 def test_differences_are_paired_and_over_seeds(tried):

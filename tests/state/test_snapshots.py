@@ -85,9 +85,8 @@ def test_one_of_another_format_names_both_numbers(state, tmp_path, change, advic
         f"The snapshot {snapshot.name} has format {number + change}, written by memlab 9.1.0, and memlab "
         f"{memlab.__version__} reads format {number}: it is rebuilt from the journal, which {advice}"
     )
-    (snapshot / "manifest.json").write_text(
-        '{"format": 1}'
-    )  # those of format 1 to 4 were not sealed
+    # those of format 1 to 4 were not sealed
+    (snapshot / "manifest.json").write_text('{"format": 1}')
     with pytest.raises(OldSnapshot, match=f"has format 1, and memlab .* reads format {number}"):
         load_snapshot(snapshot, PROJECTIONS)
 

@@ -12,9 +12,8 @@ from memlab.subjects.clusters.finding import assign
 from memlab.subjects.clusters.stats import Stats, stats
 from tests.displays import html_of, png_of
 
-STATS = importlib.import_module(
-    "memlab.subjects.clusters.stats"
-)  # the package has a function of this name
+# the package has a function of this name
+STATS = importlib.import_module("memlab.subjects.clusters.stats")
 
 SUBJECTS = (
     ("The garden needs water", "garden"),

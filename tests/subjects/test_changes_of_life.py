@@ -163,15 +163,8 @@ from Vim book never always yesterday"""
 
 
 def stands_in_its_quotation(message, fact):
-    own = {
-        "their",
-        "theirs",
-        "them",
-        "themselves",
-        "team's",
-        "team",
-        "the",
-    }  # "my" as another says it
+    # "my" as another says it
+    own = {"their", "theirs", "them", "themselves", "team's", "team", "the"}
     said = set(words_of(message[fact.start : fact.stop]))
     return set(words_of(fact.value)) - own <= said
 

@@ -172,9 +172,8 @@ class TestRefinement:
         assert np.linalg.norm(unit, axis=1) == pytest.approx(1)
 
     def test_near_clusters_merge_into_the_larger_and_keep_its_name(self, herd):
-        herd.policies.use(
-            fond("memlab", cluster_merge=2)
-        )  # each counts as near whatever lies within twice a radius
+        # each counts as near whatever lies within twice a radius
+        herd.policies.use(fond("memlab", cluster_merge=2))
         kept = centroids_of(herd.io.store.state)
         wide = {id: one.radius for id, one in kept.all.items()}
         for one in kept.all.values():

@@ -256,9 +256,8 @@ class TestGrowingHistory:
 
     def test_what_a_killed_load_of_a_grown_history_left_unread_is_read(self, lab):
         lab.load(named(GROWING)[:1], extract=True, progress=False)
-        lab.load(
-            named(GROWING), progress=False
-        )  # as a load that was killed between its turns and its facts
+        # as a load that was killed between its turns and its facts
+        lab.load(named(GROWING), progress=False)
         lab.load(named(GROWING), extract=True, progress=False)
         assert "The user lives in Lund" in dict(facts_of(lab))
         held = len(lab)

@@ -252,10 +252,8 @@ class TestWhatALabKnows:
             lab.remember("the cart rounds", project="shop")
             lab.agents.modules.scan(shop, project="other")
             lab.forget(1, how="delete")
-            assert lab.agents.modules.projects() == (
-                "other",
-                "shop",
-            )  # memories by name take no map along
+            # memories by name take no map along
+            assert lab.agents.modules.projects() == ("other", "shop")
             lab.forget(project="shop", how="delete")
             assert lab.agents.modules.projects() == ("other",)
             lab.restore(project="shop")

@@ -175,9 +175,8 @@ class TestFsrs:
                 clock.advance(seconds=gap.total_seconds())
                 hits, shown = lab.recall("what opens at six?", limit=3), from_micros(clock())
                 assert sorted(hits.ids) == [1, 2, 3]
-                clock.advance(
-                    seconds=pause.total_seconds()
-                )  # a judgement may come long after the use
+                # a judgement may come long after the use
+                clock.advance(seconds=pause.total_seconds())
                 for hit, rating in zip(hits, ratings, strict=True):
                     lab.feedback(hit, rating=rating)
                     cards[hit.id], _ = reference.review_card(cards[hit.id], Rating(rating), shown)
@@ -348,9 +347,8 @@ class TestElapsed:
                 uses.append(clock())
             with lab.io.store.reading() as state:
                 for place, used in enumerate(uses[1:], 1):
-                    first = (
-                        len(uses) - 1 - uses[::-1].index(used)
-                    )  # of several at one instant, the latest
+                    # of several at one instant, the latest
+                    first = len(uses) - 1 - uses[::-1].index(used)
                     (days,) = days_before(state, np.array([0]), clock(), used=used)
                     assert days == pytest.approx((used - uses[first - 1]) / DAY), place
 

@@ -223,10 +223,8 @@ class TestTogether:
         row = agent.edges.filter(
             agent.edges["source"] == 5, agent.edges["to_kind"] == "memory"
         ).row(0, named=True)
-        assert (row["weight"], row["reinforcements"]) == (
-            1.0,
-            50,
-        )  # recalled together, and helpful together
+        # recalled together, and helpful together
+        assert (row["weight"], row["reinforcements"]) == (1.0, 50)
 
 
 class TestShape:

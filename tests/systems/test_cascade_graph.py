@@ -91,10 +91,8 @@ MEMORIES = [
     },
     {"text": "Some tea", "kind": "fact", "provenance": "observed"},
 ]
-ALL = (
-    "active",
-    "superseded",
-)  # the fourth is out of use since the fifth supersedes it, and the walk is over all
+# the fourth is out of use since the fifth supersedes it, and the walk is over all
+ALL = ("active", "superseded")
 LINKS = [(5, 4, "supersedes", 1.0), (4, 6, "derived-from", 1.0), (2, 6, "relates-to", 0.45)]
 
 
@@ -246,9 +244,8 @@ class TestConfidence:
                 slate.ids.tolist(), slate.numbers["retention"].tolist(), strict=True
             ):
                 row = rows[id]
-                access = row["access"] - (
-                    id in slate.shown
-                )  # this recall is counted once it is over
+                # this recall is counted once it is over
+                access = row["access"] - (id in slate.shown)
                 constant = 7 if row["provenance"] == "inferred" else TIME_CONSTANT[row["kind"]]
                 age = (clock() - row["created"].timestamp() * 1e6) / DAY
                 value = (

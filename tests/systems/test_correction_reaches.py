@@ -133,9 +133,8 @@ class Trial:
         self.old.append(one)
         if text is None:
             return self.look(one)
-        if (
-            memory.status not in RECALLABLE or one not in memory.text
-        ):  # linking merged it into what was there
+        # linking merged it into what was there
+        if memory.status not in RECALLABLE or one not in memory.text:
             return None
         edited = self.lab.edit(memory, text=text)
         assert edited.text == text

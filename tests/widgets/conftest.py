@@ -104,9 +104,8 @@ def serve():
             loop.run_until_complete(begin())
             ready.set()
             loop.run_forever()
-            left = asyncio.all_tasks(
-                loop
-            )  # messages that were on their way to a page when it closed
+            # messages that were on their way to a page when it closed
+            left = asyncio.all_tasks(loop)
             for task in left:
                 task.cancel()
             loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))

@@ -22,12 +22,8 @@ def lasso(page, left=0.02, top=0.02, right=0.98, bottom=0.98):
     """Drag around a rectangle of the map, by shares of its width and height."""
     page.get_by_role("button", name="Lasso").click()
     box = page.locator(".plane").bounding_box()
-    corners = [
-        (right, top),
-        (right, bottom),
-        (left, bottom),
-        (left, top),
-    ]  # buttons lie over the left of the top
+    # buttons lie over the left of the top
+    corners = [(right, top), (right, bottom), (left, bottom), (left, top)]
     points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
     page.mouse.move(*points[0])
     page.mouse.down()

@@ -61,10 +61,8 @@ def test_after_is_what_the_lab_recalls_once_it_is_installed(studio, asked, type_
         ("eligible", '(fn [kind] (= kind "convention"))'),
         ("seed-score", "(fn [lexical] (- lexical))"),
         ("cut", "(fn [lexical] (- lexical))"),
-        (
-            "recall-score",
-            '(fn [similarity tags] (if (has tags "x") 1 (- similarity)))',
-        ),  # no slate has this test
+        # no slate has this test
+        ("recall-score", '(fn [similarity tags] (if (has tags "x") 1 (- similarity)))'),
     ],
 )
 def test_what_no_slate_can_tell_is_asked_of_the_lab(studio, asked, slot, source):

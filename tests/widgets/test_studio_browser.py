@@ -186,9 +186,8 @@ def test_a_slider_dragged_by_the_mouse_changes_the_number_and_the_order(page_of)
         "() => document.querySelector('.memlab .cm-content').textContent.includes(':weight 1 ')"
     )
     until = time.monotonic() + 30
-    while studio.params != {
-        "weight": 1.0
-    }:  # the page shows what was written before Python has read it
+    # the page shows what was written before Python has read it
+    while studio.params != {"weight": 1.0}:
         assert time.monotonic() < until, studio.params
         page.wait_for_timeout(50)
 

@@ -214,9 +214,8 @@ def test_all_seven_in_one_notebook_say_that_the_kernel_was_restarted(notebook, r
     assert "50% of recalls" in page.locator(".planner").inner_text()
     page.get_by_label("Event", exact=True).fill("9")
     page.get_by_role("heading", name="Event 9:").wait_for(timeout=60_000)
-    assert (
-        axe(page, ".memlab:has(.board, .player)") == []
-    )  # the others are looked at in tests of their own
+    # the others are looked at in tests of their own
+    assert axe(page, ".memlab:has(.board, .player)") == []
     assert (
         run_cell(
             page, "print(board.plan.frame.height > 5, player.event, player.forecast is not None)"

@@ -158,9 +158,8 @@ def _put_all(lab: Lab, root: Path, pages: Mapping[tuple[str, ...], str]) -> Sync
             skipped.append((shown, "no name of a file on every system"))
             continue
         file = root.joinpath(*path)
-        copies.note_copy(
-            lab.io.store.journal, "export", file, begun=True
-        )  # first, as a process may be killed
+        # first, as a process may be killed
+        copies.note_copy(lab.io.store.journal, "export", file, begun=True)
         try:
             paths[_put(root, path, content)].append(shown)
         except OSError as error:

@@ -229,8 +229,8 @@ _CLASSES: dict[str, type[MemlabError]] = {
     for name in memlab.errors.__all__
     if isinstance(value := getattr(memlab.errors, name), type)
     and issubclass(value, MemlabError)
-    and value
-    is not MissingExtra  # it is made of three names, and says what to install on another machine
+    # it is made of three names, and says what to install on another machine
+    and value is not MissingExtra
 }
 _LONGEST = 2_000
 """Characters of a message; a policy's error, with its source, is the longest and has a third of it."""

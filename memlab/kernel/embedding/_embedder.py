@@ -262,9 +262,8 @@ def _of_few(static: Any, texts: list[str]) -> NDArray[Any]:
 def _tokens(static: Any, texts: list[str]) -> list[list[int]]:
     """What ``static.tokenize(texts)`` gives."""
     padding = static.tokenizer.padding
-    if sum(map(len, texts)) > _SHORT or (
-        padding is not None and padding["length"] is None
-    ):  # as long as the longest
+    # as long as the longest
+    if sum(map(len, texts)) > _SHORT or (padding is not None and padding["length"] is None):
         found: list[list[int]] = static.tokenize(texts)
         return found
     unknown = static.unk_token_id
@@ -567,9 +566,8 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
     if isinstance(spec, str | Path):
         model = Model.of(spec)
         return _of_model(model, name or (str(spec) if isinstance(spec, str) else spec.name))
-    embed = getattr(
-        spec, "encode", spec
-    )  # a SentenceTransformer can be called too, as a layer of a network
+    # a SentenceTransformer can be called too, as a layer of a network
+    embed = getattr(spec, "encode", spec)
     if isinstance(spec, type) or not callable(embed):
         raise InputError(
             "An embedder is None (the shipped model), a model2vec folder or hub name, a callable from texts to "

@@ -275,9 +275,8 @@ class Edges:
         if seen < self._size:
             (fresh,) = (self._columns["relation"][seen : self._size] == relation).nonzero()
             fresh = fresh[::-1] + seen
-            numbers = fresh[
-                self._columns["alive"][fresh]
-            ]  # of several values for one place the last stays: that of the first edge
+            # of several values for one place the last stays: that of the first edge
+            numbers = fresh[self._columns["alive"][fresh]]
             places = layout.place(self._ends[int(not outgoing), numbers].astype(np.int64))
             free = first[places] < 0
             first[places[free]] = self._ends[int(outgoing), numbers[free]]

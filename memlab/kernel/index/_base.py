@@ -358,7 +358,8 @@ def found_bases(folder: Path, kind: str) -> list[tuple[Path, Header]]:
         try:
             header = msgspec.json.decode(read_sealed(beside), type=Header)
         except (DamagedLab, msgspec.MsgspecError):
-            continue  # half-removed, or of another version: as if it were not there, and sweep by the next builder
+            # half-removed, or of another version: as if it were not there, and sweep by the next builder
+            continue
         right = header.format == _FORMAT and header.kind == kind
         if right and header.rows > 0 and header.rows % BLOCK == 0 and header.kept > 0:
             found.append((beside.with_suffix(""), header))

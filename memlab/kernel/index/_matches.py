@@ -217,9 +217,8 @@ def group_scores(
     shares *= idf(frequency, documents.count)[:, None]
     found = np.zeros(len(wanted))
     if size:
-        found[inside] = shares.cumsum(axis=0)[
-            -1
-        ]  # term by term: a sum may be taken in another order
+        # term by term: a sum may be taken in another order
+        found[inside] = shares.cumsum(axis=0)[-1]
     return found
 
 
@@ -413,9 +412,8 @@ class Matches:
         norm = k1 * (1.0 - b + b * self._lengths[windows[0]] / (self._whole_mean or 1.0))
         shares = _share(tf, norm[:, None])
         shares *= self._weight[terms]
-        return np.asarray(
-            shares.cumsum(axis=1)[:, -1]
-        )  # term by term: a sum may be taken in another order
+        # term by term: a sum may be taken in another order
+        return np.asarray(shares.cumsum(axis=1)[:, -1])
 
     # -- inside -----------------------------------------------------------------------------------------------
 

@@ -240,9 +240,8 @@ class Journal(Reading):
         try:
             if self.lost and self._lost_is_written:
                 recorded = self._head.read()
-                self.lost = (
-                    self.lost if recorded is None else recorded.lost
-                )  # somebody else may have settled it
+                # somebody else may have settled it
+                self.lost = self.lost if recorded is None else recorded.lost
             generation = self.generation if generation is None else generation
             self._head.write(Head(self._identity, generation, seq, link.hex(), self.lost))
             self._lost_is_written = bool(self.lost)

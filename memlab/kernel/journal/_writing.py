@@ -243,9 +243,8 @@ class Transaction:
         """
         blocks, expected = [], first_id
         for first, known, matrix in self._vectors:
-            if (
-                known == fingerprint and first + len(matrix) > first_id
-            ):  # what was settled before is read already
+            # what was settled before is read already
+            if known == fingerprint and first + len(matrix) > first_id:
                 if first != expected:
                     return None
                 blocks.append((first, matrix))

@@ -449,9 +449,8 @@ def _expression(node: Node, args: list[pl.Expr]) -> pl.Expr:
                     .then(pl.lit(number, dtype=pl.Float64))
                     .otherwise(choice)
                 )
-            return choice.map_batches(
-                _as_it_is, return_dtype=pl.Float64
-            )  # one word throughout gives a literal
+            # one word throughout gives a literal
+            return choice.map_batches(_as_it_is, return_dtype=pl.Float64)
         return args[0].replace_strict(
             list(words), list(numbers), default=default, return_dtype=pl.Float64
         )

@@ -286,9 +286,8 @@ def with_known(
         ):
             rebuilt[node.index] = dag.unfolded(node.op, args)
         elif node.op in _EXTREMES and args[0].constant:
-            extreme = args[
-                0
-            ].value  # of rows that all have it; zeros are made positive, as everywhere
+            # of rows that all have it; zeros are made positive, as everywhere
+            extreme = args[0].value
             rebuilt[node.index] = dag.constant(None if extreme is None else extreme + 0.0, "num")
         else:
             rebuilt[node.index] = _rebuilt(dag, node, args, known)

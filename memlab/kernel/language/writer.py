@@ -298,9 +298,8 @@ def _hy_atom(item: Any) -> str:
             return str(item)
         if isinstance(item, numbers.Integral):
             whole = int.__index__(item) if isinstance(item, int) else int(item)
-            return (
-                str(whole) if abs(whole) < 10**300 else "1e400"
-            )  # refused by its size when it is read
+            # refused by its size when it is read
+            return str(whole) if abs(whole) < 10**300 else "1e400"
         if isinstance(item, numbers.Real):
             return repr(float.__float__(item) if isinstance(item, float) else float(item))
     raise InputError(

@@ -201,7 +201,9 @@ class Pack(Displayed):
 
     def policy(self, slot: str) -> Policy:
         """Return the policy of a slot; the slot's default where the pack was read before the slot was declared."""
-        return self.policies[slot] if slot in self.policies else _default(slot_named(slot))
+        if isinstance(slot, str) and slot in self.policies:
+            return self.policies[slot]
+        return _default(slot_named(slot))
 
     def count(self, setting: str) -> int:
         """The value of a setting, as a whole number."""
@@ -209,17 +211,14 @@ class Pack(Displayed):
 
     def number(self, setting: str) -> float:
         """The value of a setting. UnknownName for a setting that is not declared."""
-        value = self.settings.get(setting) if isinstance(setting, str) else None
-        if value is None and setting in SETTINGS:
-            value = SETTINGS[
-                setting
-            ].default  # of an extension that was registered after the pack was read
+        is_name = isinstance(setting, str)
+        value = self.settings.get(setting) if is_name else None
+        if value is None and is_name and setting in SETTINGS:
+            # of an extension that was registered after the pack was read
+            value = SETTINGS[setting].default
         if value is None:
-            raise UnknownName(
-                "setting",
-                str.__str__(setting) if isinstance(setting, str) else shown(setting),
-                SETTINGS,
-            )
+            name = str.__str__(setting) if is_name else shown(setting)
+            raise UnknownName("setting", name, SETTINGS)
         return float(value)
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memlab.errors import UnknownName
+from memlab.kernel.base.arguments import shown
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import Input, Returns, Signature
@@ -482,7 +483,9 @@ SLOTS: Registry[Slot] = Registry(
 
 
 def slot_named(name: str) -> Slot:
-    """The slot of this name, or an error with the nearest one."""
+    """Return the slot of this name; an error names the nearest one."""
+    if not isinstance(name, str):
+        raise UnknownName("policy slot", shown(name), SLOTS)
     try:
         return SLOTS[name]
     except KeyError:

@@ -247,9 +247,8 @@ def _found(text: str, wanted: Collection[str]) -> list[Finding]:
             begin, stop = view.origin(start, end)
             if way == "as it is" and is_full:
                 full_length[begin] = stop
-            if (
-                way != "joined" or begin not in full_length
-            ):  # what is whole does not go on in the next line
+            # what is whole does not go on in the next line
+            if way != "joined" or begin not in full_length:
                 found.append(Finding(kind, begin, stop))
     return found
 

@@ -421,9 +421,8 @@ class Moment:
                 return np.asarray(state.asks.values[rows])
             case "answers":
                 before = self.before()
-                return np.asarray(
-                    (before >= 0) & state.asks.values[before]
-                )  # -1 is some row too, and does not count
+                # -1 is some row too, and does not count
+                return np.asarray((before >= 0) & state.asks.values[before])
             case "length":  # stop words left out
                 return self._words().lengths[rows].astype(np.float64)
             case "words":  # stop words counted

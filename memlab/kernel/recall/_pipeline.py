@@ -212,9 +212,8 @@ def _spread(run: Run) -> Reached:
     )
     order = order[np.isfinite(values[order])]
     if len(about.nodes):
-        order = order[
-            values[order] > 0
-        ]  # a seed keeps what it has: with nothing, it would hold up what an entity sends
+        # a seed keeps what it has: with nothing, it would hold up what an entity sends
+        order = order[values[order] > 0]
     wave = spread(
         run.state.edges,
         np.concatenate((direct.rows[order], about.nodes)),
@@ -228,9 +227,8 @@ def _spread(run: Run) -> Reached:
         nodes=run.state.nodes,
         sound=not len(about.nodes),
     ).of_kind("memory")
-    everyone = len(order) == len(
-        direct.rows
-    )  # then every candidate is a seed, and the wave holds all
+    # then every candidate is a seed, and the wave holds all
+    everyone = len(order) == len(direct.rows)
     rows = wave.rows if everyone else np.union1d(direct.rows, wave.rows)
     seeds, received, activation = np.zeros((3, len(rows)))
     hops = np.empty(len(rows))
@@ -331,9 +329,8 @@ def _with_named(run: Run, named: Rows) -> Candidates:
     if not len(rows):
         return pool
     found = Candidates(run.state, run.plan.pack, run.asked, np.union1d(pool.rows, rows))
-    own = scores_of(
-        "seed-score", found
-    )  # of all: a policy may put each on a scale from the least to the greatest
+    # of all: a policy may put each on a scale from the least to the greatest
+    own = scores_of("seed-score", found)
     fresh = among(found.rows, rows)
     alone = np.where(fresh & np.isfinite(own), own, 0.0)
     given = {"seed": alone, "received": np.zeros(len(fresh)), "activation": alone, "hops": fresh}

@@ -462,9 +462,8 @@ def _eligible_by_hops(pack: Pack) -> tuple[bool, ...] | None:
     policy, steps = pack.policies["eligible"], pack.count("spread-steps")
     if policy.derived or Program(policy).aggregates or not set(policy.inputs) <= {"hops"}:
         return None
-    hops = [
-        {"hops": float(number)} for number in range(steps + 2)
-    ]  # what a selection names is one hop away
+    # what a selection names is one hop away
+    hops = [{"hops": float(number)} for number in range(steps + 2)]
     return tuple(policy.row(given if policy.inputs else {}) is True for given in hops)
 
 

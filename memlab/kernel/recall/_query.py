@@ -109,9 +109,8 @@ class WordVectors:
         np.maximum(nearest, 0.0, out=nearest)
         found = np.zeros(len(counts))
         share = asked.weight / asked.weight.sum()
-        found[some] = (nearest * share[:, None]).cumsum(axis=0)[
-            -1
-        ]  # word by word: a sum may be taken in another order
+        # word by word: a sum may be taken in another order
+        found[some] = (nearest * share[:, None]).cumsum(axis=0)[-1]
         return found
 
     def _cosines(self, words: Words, asked: list[str], forms: Rows) -> Scores:
@@ -129,9 +128,8 @@ class WordVectors:
             # all at once: to encode costs as much as five words more
             fresh = load_embedder().embed([*words.written.names(missing), *strange])
             wide = fresh.astype(np.float32)
-            squares = np.vecdot(wide, wide).astype(
-                np.float64
-            )  # whole, below 2^24: exact in any order
+            # whole, below 2^24: exact in any order
+            squares = np.vecdot(wide, wide).astype(np.float64)
             lengths = np.sqrt(np.maximum(squares, 1.0))
             table.vectors[missing], table.norms[missing], table.known[missing] = (
                 fresh[:count],
@@ -477,9 +475,8 @@ class EntityNames:
         np.maximum.at(cosine, known.roots, known.vectors.similarity(asked.vector))
         near = cosine.copy()
         for place in _named(known, asked.question.text, asked.words.stop_words):
-            near[known.roots[place]] = (
-                2.0 + cosine[known.roots[place]]
-            )  # before all that are not named
+            # before all that are not named
+            near[known.roots[place]] = 2.0 + cosine[known.roots[place]]
         near[known.nodes < 0] = -np.inf
         chosen = _mentioned(asked, known.nodes, near, count)
         nearness = np.where(near[chosen] > 1.0, 1.0, self._embedder.closeness(cosine[chosen]))

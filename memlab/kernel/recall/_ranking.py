@@ -130,9 +130,8 @@ def rank_all(
     hidden = {
         int(able[place]): [int(able[other]) for other in others] for place, others in behind.items()
     }
-    place = np.zeros(
-        len(scores), dtype=np.int8
-    )  # 0: by score, -1: in front, 1: behind another, 2: no score
+    # 0: by score, -1: in front, 1: behind another, 2: no score
+    place = np.zeros(len(scores), dtype=np.int8)
     place[plain.order[plain.showable :]] = 2
     place[[other for others in hidden.values() for other in others]] = 1
     place[front] = -1

@@ -32,7 +32,8 @@ DECISIONS: dict[str, pl.DataType] = {
     "decision": pl.Int64(),  # unique
     "at": STAMP,
     "query": pl.String(),
-    "cluster": pl.String(),  # what is not independent: project, else session, else the decision itself
+    # what is not independent: project, else session, else the decision itself
+    "cluster": pl.String(),
     "limit": pl.Int64(),  # the size of the head
     "pack": pl.String(),
     "pack_hash": pl.String(),
@@ -48,8 +49,10 @@ DECISIONS: dict[str, pl.DataType] = {
     "project": pl.String(),  # with `session`, what a recall needs to be repeated
     "session": pl.String(),
     "filters": pl.String(),  # a JSON object: what the caller admitted
-    "challenge": pl.String(),  # a JSON object: the heads of the live pack and of its challengers; null without any
-    "known": pl.Float64(),  # the probability that something of the pool answers, by the pack; null if it does not say
+    # a JSON object: the heads of the live pack and of its challengers; null without any
+    "challenge": pl.String(),
+    # the probability that something of the pool answers, by the pack; null if it does not say
+    "known": pl.Float64(),
 }
 
 CANDIDATES: dict[str, pl.DataType] = {  # the features stand between the ids and the score
@@ -76,7 +79,8 @@ FEEDBACK: dict[str, pl.DataType] = {
     "outcome": pl.String(),
     "at": STAMP,
     "source": pl.String(),  # "attributed": read from an answer
-    "confidence": pl.Float64(),  # of what was attributed: the chance that the reward is on the right side of a half
+    # of what was attributed: the chance that the reward is on the right side of a half
+    "confidence": pl.Float64(),
     "attributed": pl.Float64(),  # the reward read from an answer, where somebody stated another too
 }
 

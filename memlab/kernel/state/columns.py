@@ -243,9 +243,8 @@ class Names:
     def among(self, names: Iterable[str | None], start: int = 0) -> NDArray[np.bool_]:
         """Which rows, from ``start`` on, have one of these names; None is null."""
         wanted = np.zeros(len(self.vocabulary) + 1, dtype=np.bool_)
-        wanted[[code for code in map(self.code, names) if code >= -1]] = (
-            True  # the last place is null's, code -1
-        )
+        # the last place is null's, code -1
+        wanted[[code for code in map(self.code, names) if code >= -1]] = True
         return np.asarray(wanted[self._codes.values[start:]])
 
     def append(self, names: Sequence[str | None]) -> None:

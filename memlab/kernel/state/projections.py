@@ -507,9 +507,8 @@ class Entities(Projection):
                 what: [id for id in above.moved[what] if id not in gone[what]]
                 for what in ("subject", "object")
             }
-            named = gone["shared"].union(
-                *moved.values()
-            )  # what mentions the one above for another reason
+            # what mentions the one above for another reason
+            named = gone["shared"].union(*moved.values())
             for what in ("edges", "shared"):
                 moved[what] = [
                     id for id in above.moved[what] if id not in gone["edges"] or id in named

@@ -443,10 +443,8 @@ class Store:
         if self.folder is None or self.journal.read_only:
             return
         # a purge waits until this is written, and then removes it
-        with (
-            self.reading(),
-            self.derived.held(timeout),
-        ):  # what is written down is sealed first, which fills the state
+        # what is written down is sealed first, which fills the state
+        with self.reading(), self.derived.held(timeout):
             seq = self.state.seq
             decided = [
                 (event.seq, event.at, event.kind, event.body)
@@ -522,9 +520,8 @@ class Store:
         """Remove what processes left that died, or were interrupted, while they wrote a derived file."""
         if self.folder is None or self.journal.read_only:
             return
-        if (
-            self.folder / "slates"
-        ).exists():  # a cache of earlier versions, which held again what the journal has
+        # a cache of earlier versions, which held again what the journal has
+        if (self.folder / "slates").exists():
             with suppress(LabBusy), self.derived.held(0.0):
                 shutil.rmtree(self.folder / "slates", ignore_errors=True)
         left = [

@@ -54,9 +54,8 @@ def seen(
         hidden = np.zeros(len(state), dtype=np.bool_)
     if view is None or (view.hidden != hidden[: len(view.hidden)]).any():
         view = Seen(state, viewer)
-    kept.pop(
-        viewer, None
-    )  # kept again once it has followed to the end: an interrupt leaves none that is half folded
+    # kept again once it has followed to the end: an interrupt leaves none that is half folded
+    kept.pop(viewer, None)
     view.follow(journal.events(after=view.upto, upto=state.seq), journal, hidden, _Askers(journal))
     kept[viewer] = view
     kept.move_to_end(viewer)

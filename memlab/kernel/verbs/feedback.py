@@ -55,9 +55,8 @@ class Judgements:
                     self._core.row(one.hit)
                     _judged_recall(one.hit, self._core.store, self._core.row(one.hit), one.decision)
             for one in stated:
-                if (
-                    logged
-                ):  # what a judgement changes is decided of the memory as the one before it left it
+                # what a judgement changes is decided of the memory as the one before it left it
+                if logged:
                     self._core.store.settle(tx)
                 logged.append(self._logged(tx, one))
         return tuple(logged)

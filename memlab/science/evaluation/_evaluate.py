@@ -167,9 +167,9 @@ def _by_feedback(
     family = [
         name for name in estimates if name in passed and baseline in passed and name != baseline
     ]
-    adjusted = dict(
-        zip(family, holm([estimates[name].difference.p for name in family]), strict=True)
-    )  # type: ignore[union-attr]
+    differences = [estimates[name].difference for name in family]
+    raw = [difference.p for difference in differences]  # type: ignore[union-attr]
+    adjusted = dict(zip(family, holm(raw), strict=True))
     rows = []
     for target in targets:
         name, found = target.name, estimates[target.name]

@@ -161,10 +161,9 @@ class Evaluation(Report):
         expected = self._expected()
         values = {}
         for target in self._targets:
-            known = expected is not None and target.kind == "re-scored"
-            values[target.name] = (
-                float(expected[target.row].sum()) / self.recalls if known else float("nan")
-            )  # type: ignore[index]
+            values[target.name] = float("nan")
+            if expected is not None and target.kind == "re-scored":
+                values[target.name] = float(expected[target.row].sum()) / self.recalls
         return values
 
     def _expected(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:

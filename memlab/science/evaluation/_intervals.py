@@ -131,9 +131,8 @@ class Sample:
         value, width, error = (low + high) / 2, high - low, max(low_error, high_error)
         if self.clusters < 2 or not np.isfinite([width, low_error, high_error]).all():
             return Estimate(value, np.nan, np.nan, np.nan, np.nan)
-        zero = 1e-12 * max(
-            1.0, abs(value)
-        )  # sums differ by as much with the order in which they are made
+        # sums differ by as much with the order in which they are made
+        zero = 1e-12 * max(1.0, abs(value))
         if error <= zero:
             return Estimate(value, low, high, error, float(low <= zero and high >= -zero))
         reach = _reach(level, width / error, self.freedom)

@@ -596,9 +596,8 @@ def _clusters(kept: pl.DataFrame, by: str | None) -> tuple[Ints, int, str]:
     numbers = np.unique(codes, return_inverse=True)[1].astype(np.int64)
     clusters = int(numbers.max()) + 1
     if by is None and clusters == 1 and "at" in kept.columns and not kept["at"].null_count():
-        return _days(
-            kept
-        )  # blocks of time, for what is near in time is not independent (Politis & Romano 1994)
+        # blocks of time, for what is near in time is not independent (Politis & Romano 1994)
+        return _days(kept)
     return numbers, clusters, column
 
 

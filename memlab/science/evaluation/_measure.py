@@ -469,9 +469,8 @@ class Evidence:
         with np.errstate(divide="ignore", invalid="ignore"):
             low, high, middle = (float(of(sample.total)) for of in (least, most, typical))
             found = sample.estimate(least, None if high == low else most, level=level)
-        point = (
-            low if high == low else float(np.clip(middle, low, high))
-        )  # NaN where nothing of it was shown
+        # NaN where nothing of it was shown
+        point = low if high == low else float(np.clip(middle, low, high))
         return Estimate(point, found.low, found.high, found.error, found.p), low, high
 
     def influence(self, totals: Floats, statistic: Statistic) -> Floats:
@@ -696,9 +695,8 @@ class Tests:
         log, chance = self._log, self._chance
         propensity, recall, rank = log.propensity[chance], log.recall[chance], self._rank[chance]
         weight = None
-        if (
-            "sampler" in log.decisions.columns
-        ):  # a Gumbel draw's propensities are given its threshold
+        # a Gumbel draw's propensities are given its threshold
+        if "sampler" in log.decisions.columns:
             given = (log.decisions["sampler"] == "gumbel").fill_null(False).to_numpy()[recall]
             weight = (
                 np.where(given, _elsewhere(propensity, rank, recall), propensity)

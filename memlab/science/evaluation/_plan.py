@@ -207,9 +207,8 @@ def _designs(
     unit = evidence.reward_range[1] - evidence.reward_range[0]
     reach = np.maximum(own.size, other.size) * unit
     deep = np.full(1, _DEPTH * unit)
-    second = (
-        own.squares + own.noise
-    )  # of what is shown with probability p, the square counts 1/p times
+    # of what is shown with probability p, the square counts 1/p times
+    second = own.squares + own.noise
     found = []
 
     def design(

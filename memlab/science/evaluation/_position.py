@@ -130,9 +130,8 @@ def lot_p(log: Log) -> float | None:
     with np.errstate(divide="ignore", invalid="ignore"):
         beside = np.where(free, np.where(count > 1, (draws - 1) / (count - 1), 0.0), draws / count)
         even = np.abs(log.propensity[row] - draws / count) < _EVEN
-    uneven = (
-        np.bincount(recall, weights=free & ~even, minlength=len(log))[recall] > 0
-    )  # not in every recall by lot
+    # not in every recall by lot
+    uneven = np.bincount(recall, weights=free & ~even, minlength=len(log))[recall] > 0
     width = int(place.max()) + 1
     key = recall * width + place
 

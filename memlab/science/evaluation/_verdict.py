@@ -121,7 +121,8 @@ class Verdict:
             worse, advice = self.live, f"Install {self.challenger}."
             if self.better == self.live:
                 worse, advice = self.challenger, f"Keep {self.live}."
-                span = f"[{-gap.high:+.2f}, {-gap.low:+.2f}]"  # of the better less the worse, as the value
+                # of the better less the worse, as the value
+                span = f"[{-gap.high:+.2f}, {-gap.low:+.2f}]"
             return (
                 f"{self.better} is better than {worse} by {abs(gap.value):.2f} rewards a recall {span}, "
                 f"after {self.recalls:,} recalls. {advice}"
@@ -497,8 +498,7 @@ def _faster(pace: _Pace, unsupported: float, duel: Duel, course: Course) -> str:
     if needed is None:
         return "The difference, if there is one, is too small to be told in reasonable time."
     draws = math.inf if duel.shares is not None else float(duel.draws.max(initial=0.0))
-    if (
-        not 0 < draws <= 2
-    ):  # without a draw the live pack shows all that the challenger would show: nothing is extra
+    # without a draw the live pack shows all that the challenger would show: nothing is extra
+    if not 0 < draws <= 2:
         return ""
     return f"Showing {draws + 1:.0f} extra items (extra={draws + 1:.0f}) would be faster."

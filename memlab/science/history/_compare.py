@@ -271,9 +271,8 @@ def figure(labs: Sequence[str], frame: pl.DataFrame, axes: Sequence[Axes] | None
                     ha="center",
                     color=GREY,
                 )
-        for panel in (
-            panels[2:] if axes is None else panels
-        ):  # the upper ones of ours share the axis below them
+        # the upper ones of ours share the axis below them
+        for panel in panels[2:] if axes is None else panels:
             locator = AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
             panel.xaxis.set_major_locator(locator)
             panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]

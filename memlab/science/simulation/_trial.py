@@ -95,7 +95,9 @@ class Trial(Report):
         for row in self._rows:
             gap = row.difference
             p = None if gap is None or np.isnan(gap.p) else min(1.0, gap.p * others)
-            known = row.one_step is not None and base.one_step is not None
+            ahead = None
+            if row is not base and row.one_step is not None and base.one_step is not None:
+                ahead = row.one_step - base.one_step
             rows.append(
                 {
                     "pack": row.pack,
@@ -107,9 +109,7 @@ class Trial(Report):
                     "difference_high": _end(gap, "high"),
                     "p": p,
                     "one_step": row.one_step,
-                    "one_step_difference": row.one_step - base.one_step
-                    if known and row is not base
-                    else None,  # type: ignore[operator]
+                    "one_step_difference": ahead,
                     "verdict": "baseline" if row is base else _verdict(row.gap, p),
                     "hash": row.hash,
                 }

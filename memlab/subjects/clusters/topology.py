@@ -138,9 +138,8 @@ def newest_edges(edges: Edges, most: int) -> NDArray[np.bool_] | None:
     if edges.live <= most:
         return None
     numbers = np.flatnonzero(edges.alive)
-    oldest = np.minimum(
-        *edges.ends(numbers)
-    )  # memories are numbered as they come, other kinds of node lie above
+    # memories are numbered as they come, other kinds of node lie above
+    oldest = np.minimum(*edges.ends(numbers))
     first = np.partition(oldest, len(oldest) - most)[len(oldest) - most]
     mask = np.zeros(len(edges), dtype=np.bool_)
     mask[numbers[oldest >= first]] = True

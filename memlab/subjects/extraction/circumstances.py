@@ -223,9 +223,8 @@ def signs_of(fact: Fact, setting: Setting, *, answered: bool = False) -> tuple[s
     thing = fact.kind == "fact"
     if brief:
         of_others = "thing-in-brief" if thing else "person-in-brief"
-        return (
-            signs if fact.confidence <= DOUBTFUL else (*signs, of_others)
-        )  # a doubtful one is as low already
+        # a doubtful one is as low already
+        return signs if fact.confidence <= DOUBTFUL else (*signs, of_others)
     known = "named" if _MARKED.search(fact.subject) else "unnamed"
     return (*signs, known, "thing") if thing else (*signs, known)
 

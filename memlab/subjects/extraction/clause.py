@@ -213,12 +213,8 @@ class Said:
         """
         for place in self.past_adverbs(at):
             found = self._form(own, (), place)
-            if found is None and self.low(place) in (
-                "am",
-                "is",
-                "have",
-                "has",
-            ):  # I'm now living in
+            # I'm now living in
+            if found is None and self.low(place) in ("am", "is", "have", "has"):
                 past = next((one for one in self.past_adverbs(place + 1) if one > place + 1), None)
                 found = None if past is None else self._form(own, (self.lows[place],), past)
             if found is not None:

@@ -262,9 +262,8 @@ class Extraction:
         admits = self._admits(where, viewer)
         if model is not None:
             with self._core.reading() as state:
-                check_on(
-                    self._core.store, state, (where.project,)
-                )  # nothing of it leaves the machine either
+                # nothing of it leaves the machine either
+                check_on(self._core.store, state, (where.project,))
             screened = screen_many([one.text for one in messages], personal=personal)
             said = [
                 replace(one, text=after.text) for one, after in zip(messages, screened, strict=True)
@@ -371,9 +370,8 @@ class Extraction:
         rows = [
             one.row for one in (extracted if only is None else [extracted[place] for place in only])
         ]
-        if any(
-            "status" in row for row in rows
-        ):  # what is not staged begins as the pack says, as without a status
+        # what is not staged begins as the pack says, as without a status
+        if any("status" in row for row in rows):
             first = str(self._core.pack.settings["fact-status"])
             rows = [{"status": first if "predicate" in row else "active", **row} for row in rows]
         return self._remembering.many(rows, chain=False, linking=linking, succeed=linking != "off")
@@ -422,7 +420,8 @@ class Extraction:
             self._of(said, where, model, otherwise, viewer),
         )
         remembered: tuple[Remembered, ...] = ()
-        if store:  # lessons are told apart by their nearness alone: what failed once contradicts no other failure
+        # lessons are told apart by their nearness alone: what failed once contradicts no other failure
+        if store:
             remembered = tuple(
                 self._remembering.many(
                     [written(one.row) for one in found], chain=False, linking=how, succeed=True

@@ -87,9 +87,8 @@ class Heard:
             "last_message": numbered,
         }
         if own and agent is not None:
-            given["visibility"] = (
-                "private"  # what one agent heard is its own, whatever the pack says of other writing
-            )
+            # what one agent heard is its own, whatever the pack says of other writing
+            given["visibility"] = "private"
         return {name: value for name, value in given.items() if value is not None}
 
     def memory(

@@ -175,9 +175,8 @@ def narrative(
         for entity in dict.fromkeys(one.entity for one in statements if one.entity)
         if (at := first_mention(_names_of(entities, entity), query, stop_words)) is not None
     }
-    statements.sort(
-        key=lambda one: named.get(one.entity, math.inf)
-    )  # stable: the best first within each entity
+    # stable: the best first within each entity
+    statements.sort(key=lambda one: named.get(one.entity, math.inf))
     return _fitted(statements, _lines, budget)
 
 
@@ -293,9 +292,8 @@ def _fitted(
 def _lines(statements: Sequence[_Statement]) -> str:
     """ADA CONTEXT: lives in Oslo; works at Initech."""
     groups: dict[str, list[str]] = {}
-    for one in sorted(
-        statements, key=lambda one: not one.entity
-    ):  # stable: what is of no entity goes last
+    # stable: what is of no entity goes last
+    for one in sorted(statements, key=lambda one: not one.entity):
         groups.setdefault(one.entity, []).append(one.marked)
     return "\n".join(
         f"{entity.upper()} CONTEXT: {'; '.join(words)}.".lstrip()

@@ -107,9 +107,8 @@ class LabIO:
 
         def bundle() -> Bundle:
             tables = format == "parquet" or (format is None and target.suffix == ".parquet")
-            tables = tables and not isinstance(
-                self._core.store, SeenStore
-            )  # the events are those of the whole lab
+            # the events are those of the whole lab
+            tables = tables and not isinstance(self._core.store, SeenStore)
             with self._core.reading() as state:
                 return bundle_of(
                     state,

@@ -212,9 +212,8 @@ def _moved(
         )
         edges += loaded.edges
         redacted += len(loaded.redacted) + (taken if loaded.count("added") else 0)
-    if (
-        not whole and len(projects) > 1
-    ):  # edges from one project to another: both ends are there now
+    # edges from one project to another: both ends are there now
+    if not whole and len(projects) > 1:
         edges += store(_screened(_bundle(core, projects))[0]).edges
     schema = {"project": pl.String, "added": pl.Int64, "known": pl.Int64, "purged": pl.Int64}
     return Moved(target, pl.DataFrame(rows, schema=schema), edges, redacted)

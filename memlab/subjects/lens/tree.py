@@ -337,9 +337,8 @@ def _html(node: TreeNode, level: int, pieces: list[str], left: list[int]) -> Non
     note = "not taken" if not node.live else "opened elsewhere" if node.elsewhere else ""
     if note:
         note = f' <span style="opacity:.6;font-style:italic">{note}</span>'
-    width = (
-        "100% - 1.5em" if node.children else "100% - .4em"
-    )  # the triangle of an opening block is 1.1 em wide
+    # the triangle of an opening block is 1.1 em wide
+    width = "100% - 1.5em" if node.children else "100% - .4em"
     text = (
         f'<span style="display:inline-flex;width:calc({width});justify-content:space-between;gap:1.5em">'
         f'<span style="white-space:pre-wrap;text-align:left;overflow-wrap:anywhere">'

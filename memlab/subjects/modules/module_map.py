@@ -563,9 +563,8 @@ class ModuleMaps(Projection):
 
     def fold(self, event: Event) -> None:
         body = event.body
-        if (
-            event.kind == "delete"
-        ):  # of a project its map goes at once; of memories by name no map goes
+        # of a project its map goes at once; of memories by name no map goes
+        if event.kind == "delete":
             self._maps.pop(body.get("project", ""), None)
             self._words.pop(body.get("project", ""), None)
             return

@@ -625,9 +625,8 @@ class FallWatch:
             self._again[live] = _PATIENCE * blocks
             try:
                 found = propose_revert(self._store)
-            except (
-                MemlabError
-            ):  # the judgement is stored: a log that cannot be compared is told of by adapt-policy
+            except MemlabError:
+                # the judgement is stored: a log that cannot be compared is told of by adapt-policy
                 return None
             if found is None or found.after in self._told:
                 return None
@@ -636,9 +635,8 @@ class FallWatch:
 
     def _count(self, head: int) -> None:
         if self._earned is None:
-            from memlab.science.evaluation import (
-                Earnings,
-            )  # loaded only where more than one pack was live
+            # loaded only where more than one pack was live
+            from memlab.science.evaluation import Earnings
 
             self._earned = Earnings()
         for event in self._store.journal.events(

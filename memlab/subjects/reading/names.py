@@ -265,9 +265,8 @@ def _joining_length(text: str, words: list[Token], at: int) -> int:
         return size
     plain = is_plain_word(_bare(after)) or (lows[0] == "and" and after.low.endswith("s"))
     both = plain and (lows[0] in ("to", "on") or is_plain_word(_bare(before)))
-    return (
-        size if both else 0
-    )  # "Pride and Prejudice", "Back to the Future"; not "Mozart and Beethoven"
+    # "Pride and Prejudice", "Back to the Future"; not "Mozart and Beethoven"
+    return size if both else 0
 
 
 _MARKS = re.compile(r"[^\w\s'\u2019]|\n")

@@ -175,9 +175,8 @@ def run_demo(
     start = perf_counter()
     target = _writable(Path(output).expanduser())
     report = _writable(target.with_name(f"{target.stem}-evaluation.html")) if full else None
-    say: Say = (
-        (lambda line: None) if quiet else partial(print, flush=True)
-    )  # in a pipe, too, line by line
+    # in a pipe, too, line by line
+    say: Say = (lambda line: None) if quiet else partial(print, flush=True)
     (labelled,) = read_locomo(CONVERSATION)
     talk = labelled.conversation
     first, last = talk.turns[0].at, talk.end

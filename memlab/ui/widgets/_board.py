@@ -272,9 +272,8 @@ _TOP = 5
 def evaluation_rows(policies: list[dict[str, Any]], found: Evaluation) -> list[dict[str, Any]]:
     """The ``policies`` of an evaluation that have a row, each with all of its gates."""
     rows = []
-    for row, one in zip(
-        policies, found.rows, strict=False
-    ):  # what was refused comes last, and has no gates
+    # what was refused comes last, and has no gates
+    for row, one in zip(policies, found.rows, strict=False):
         gates = [
             {
                 "name": g.name,

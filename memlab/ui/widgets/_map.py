@@ -210,9 +210,8 @@ def principal_axes(vectors: NDArray[np.int8]) -> tuple[Floats, float | None]:
     mean = total / len(fitted)
     values, axes = np.linalg.eigh(products / len(fitted) - np.outer(mean, mean))
     best = axes[:, -2:][:, ::-1]
-    best *= np.sign(
-        best[np.abs(best).argmax(axis=0), [0, 1]]
-    )  # an axis has no direction of its own: one is chosen
+    # an axis has no direction of its own: one is chosen
+    best *= np.sign(best[np.abs(best).argmax(axis=0), [0, 1]])
     narrow, centre = best.astype(np.float32), (mean @ best).astype(np.float32)
     kept = float(values[-2:].sum() / values.sum()) if values.sum() > 0 else None
     placed = np.empty((len(vectors), 2), dtype=np.float32)

@@ -116,9 +116,8 @@ class LifePlayer(WorkingWidget, bundle="player"):
         events = sorted(
             {round(first + (head - first) * place / max(1, count - 1)) for place in range(count)}
         )
-        spread = [
-            one for step in range(_TOGETHER) for one in events[step::_TOGETHER]
-        ]  # coarse ones first
+        # coarse ones first
+        spread = [one for step in range(_TOGETHER) for one in events[step::_TOGETHER]]
         ids = self._ids
         parts = [tuple(spread[at : at + _TOGETHER]) for at in range(0, len(spread), _TOGETHER)]
         for place, part in enumerate(parts, 1):
@@ -301,9 +300,8 @@ def _frame_after(
                 then["id"].to_list(), soon, points=2, packs=spec or past.policies.pack
             ).frame
             now = found.group_by("memory_id", maintain_order=True).first()
-            status = (
-                then["status"] if spec is None else now["status"]
-            )  # the pack that lived has already decided
+            # the pack that lived has already decided
+            status = then["status"] if spec is None else now["status"]
             sides += [
                 status.cast(pl.String)
                 .cast(pl.Enum(STATUSES))

@@ -182,9 +182,10 @@ def moved(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 def summed_moves(moves: pl.DataFrame, questions: Sequence[str]) -> list[dict[str, Any]]:
     """For each question the ``pairs`` that are reordered, ``of`` how many, and how many of the top five are ``new``."""
     place = moves["question"].to_numpy()
+    # null is NaN
     before, after = (
         moves[name].cast(pl.Float64).to_numpy() for name in ("rank_before", "rank_after")
-    )  # null is NaN
+    )
     entered = (after <= TOP) & ~(before <= TOP)
     sums = []
     for number, question in enumerate(questions):
@@ -242,9 +243,8 @@ def read_draft(source: str, slot: str) -> Draft:
         )
     sliders = []
     for name, spans in _param_places(source).items():
-        if (
-            one := policy.params.get(name)
-        ) is not None:  # it is not where the helper that holds it is never called
+        # it is not where the helper that holds it is never called
+        if (one := policy.params.get(name)) is not None:
             low, high = (bound if math.isfinite(bound) else None for bound in (one.low, one.high))
             places = [_utf16(source, *span) for span in spans]
             sliders.append(
@@ -314,9 +314,8 @@ def draft_pack(pack: Pack, slot: str, policy: Policy, name: str) -> Pack:
     }
     doc = f"{pack.name} with another {slot}."
     layers = [_layer(name, doc, one, own) for one, own in changed.items()]
-    if (
-        "recall-score" in changed
-    ):  # above a recall-score of its own a pack inherits nothing of what is known
+    # above a recall-score of its own a pack inherits nothing of what is known
+    if "recall-score" in changed:
         floor = "".join(
             f"(setting {one} {_written(pack.number(one))})\n"
             for one in ("known-floor", "unknown-limit")

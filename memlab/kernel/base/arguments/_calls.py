@@ -66,15 +66,13 @@ def checked(call: _Callable) -> _Callable:
         except OSError as error:
             raise LabError(f"{plan.where}: the system refused it: {error}.") from error
         except Exception as error:
-            if isinstance(
-                error.__cause__, KeyboardInterrupt
-            ):  # NumPy's comparison of records makes a TypeError of it
+            # NumPy's comparison of records makes a TypeError of it
+            if isinstance(error.__cause__, KeyboardInterrupt):
                 free_interrupted(error)
                 raise KeyboardInterrupt from error
             at = error.__traceback__
-            if (
-                type(error) is TypeError and at is not None and at.tb_next is None
-            ):  # Python refused the call itself
+            # Python refused the call itself
+            if type(error) is TypeError and at is not None and at.tb_next is None:
                 plan.refuse_unknown(given)
             if type(error).__module__ != "polars.exceptions":
                 raise

@@ -182,9 +182,8 @@ class Editor:
             outcome.notes.append(
                 f"Memory {row + 1} was edited before: the edit is of memory {standing + 1}."
             )
-        without_use(
-            state, [standing], "superseded", self.now
-        )  # raises for what is deleted or purged
+        # raises for what is deleted or purged
+        without_use(state, [standing], "superseded", self.now)
         if self._permit is not None:
             self._permit(state, standing)
         old = state.texts.at(standing) or ""
@@ -265,9 +264,8 @@ class Editor:
             before = sort.withdraw(self, row, rows, before, outcome)
         state, pack = store.state, store.versions.pack
         outcome.add(derived)
-        outcome.id = id = (
-            state.rows + 1
-        )  # the next text's, as the state has seen what this transaction holds
+        # the next text's, as the state has seen what this transaction holds
+        outcome.id = id = state.rows + 1
         complete = {
             "provenance": "user-corrected",
             "source": "user-edit",

@@ -395,9 +395,8 @@ class Questions:
                     f"Memory {row + 1} is purged: only its row is left, and nothing is similar to it."
                 )
             self._store.refresh_index()
-            session = state.names["session"].at(
-                row
-            )  # what is bound to a session is known to its neighbours there
+            # what is bound to a session is known to its neighbours there
+            session = state.names["session"].at(row)
             question = Question(
                 "", at=0, project=project, session=session, filters=self._seen_by(filters)
             )
