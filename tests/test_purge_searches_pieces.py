@@ -8,7 +8,9 @@ STAYS = pl.DataFrame({"id": [2], "text": ["nothing of the sort"]})
 
 
 def test_every_long_part_of_a_text_is_looked_for_and_of_a_short_text_the_longest():
-    several = search_terms({1: 'Meg lives by the canal "and likes quince jelly most"'}, [], STAYS, ())
+    several = search_terms(
+        {1: 'Meg lives by the canal "and likes quince jelly most"'}, [], STAYS, ()
+    )
     assert set(several.patterns) == {b"Meg lives by the canal", b"and likes quince jelly most"}
     short = search_terms({1: "PIN 4711\nok"}, [], STAYS, ())
     assert (set(short.patterns), short.short) == ({b"PIN 4711"}, 0)
