@@ -1,0 +1,31 @@
+"""What a verdict makes of items that nobody answered, and what it says where no number of recalls would tell."""
+
+import polars as pl
+import pytest
+from test_verdicts import challenged
+
+import memlab
+
+
+def half_answered():
+    """A challenge whose feedback was given for every second of its items."""
+    slates = challenged("ab")
+    chosen = (pl.col("decision") + pl.col("memory_id") // 2) % 2 == 0
+    return memlab.Slates(
+        slates.decisions, slates.candidates, slates.exposures, slates.feedback.filter(chosen)
+    )
+
+
+def test_a_censored_reward_stands_for_the_items_that_nobody_answered():
+    slates = half_answered()
+    zero = memlab.verdict(slates, missing="zero")["b"].difference
+    censored = memlab.verdict(slates, missing="censor")["b"].difference
+    assert censored.value == pytest.approx(2 * zero.value, rel=0.05)
+
+
+def test_where_no_number_of_recalls_would_tell_and_all_is_shown_no_trial_is_advised():
+    found = memlab.verdict(half_answered(), missing="bounds")["b"]
+    assert (found.needed, found.unsupported) == (None, 0.0)
+    assert found.faster == (
+        "The difference, if there is one, is too small to be told in reasonable time."
+    )
