@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.errors import InputError
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import RELATIONS
-from memlab.kernel.state import Change, Entities, State, entity_key, entity_name, join_of, values_of
+from memlab.kernel.state import Change, Entities, State, entity_key, entity_name, join_of
 
 __all__ = ["entities_of", "mention_edges", "mentioned", "named", "predicate_of", "renamed"]
 
@@ -115,17 +114,3 @@ def mention_edges(state: State, rows: Rows, name: str) -> Rows:
     if node < 0:
         return np.full(len(rows), -1, dtype=np.int64)
     return state.edges.find(rows, np.full(len(rows), node), np.full(len(rows), _MENTIONS))
-
-
-def retracted(state: State, row: int, now: int, reason: str | None) -> Change:
-    """A fact that was never true. InputError if the memory is no fact, or is gone."""
-    names = state.names
-    if names["subject"].at(row) is None or names["predicate"].at(row) is None:
-        raise InputError(
-            f"Memory {row + 1} is no fact: it has no subject and predicate. deprecate takes any memory."
-        )
-    status = names["status"].at(row)
-    if status in ("deleted", "purged"):
-        raise InputError(f"Fact {row + 1} is {status}; there is nothing to retract.")
-    why = {} if reason is None else {"reason": reason}
-    return Change(set=[values_of([row + 1], status="retracted", changed=now, **why)])

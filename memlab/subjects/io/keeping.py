@@ -13,7 +13,7 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.clock import DAY, from_micros
-from memlab.kernel.base.display import paragraph
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Journal, digest_of_parts
 from memlab.kernel.slates import Segment, thin_parts
@@ -56,7 +56,7 @@ _ENDS = {
 
 
 @dataclass(frozen=True)
-class Usage:
+class Usage(Displayed):
     """Disk space of a lab by part: ``frame`` has what, count and bytes, the largest part first."""
 
     frame: pl.DataFrame
@@ -70,12 +70,12 @@ class Usage:
         lines = [f"{size:>15,} {what} ({count:,})" for what, count, size in self.frame.iter_rows()]
         return printable("\n".join([f"<Usage: {self.total:,} bytes", *lines]) + ">")
 
-    def _repr_html_(self) -> str:
-        return f"{paragraph(f'{self.total:,} bytes')}{self.frame._repr_html_()}"
+    def _display(self) -> object:
+        return f"{self.total:,} bytes", self.frame
 
 
 @dataclass(frozen=True)
-class Thinning:
+class Thinning(Displayed):
     """What thinning a log takes away, by segment, and what ends with it; ``done`` says whether it was carried out.
 
     ``frame`` has a row for each segment: ``act`` ("thin" or "drop"), the events ``after`` and ``upto`` between which
@@ -107,10 +107,8 @@ class Thinning:
         head = f"<Thinning: {', '.join(acts)}, {self.bytes:,} bytes{state}"
         return printable("\n".join([head, *(f"  {one}" for one in self.ends)]) + ">")
 
-    def _repr_html_(self) -> str:
-        return (
-            "".join(map(paragraph, repr(self).strip("<>").splitlines())) + self.frame._repr_html_()
-        )
+    def _display(self) -> object:
+        return *repr(self).strip("<>").splitlines(), self.frame
 
 
 @dataclass

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 
 from memlab.kernel.english import (
+    NUMBER_WORDS,
     WEEKDAYS,
     lexicon,
     padded,
@@ -235,20 +236,7 @@ FEWEST_OF_CLAIM, LONGEST_CLAIM = 3, 16
 
 _TOKEN = word_pattern("clitic")
 _NUMBER_WORDS = frozenset(
-    [
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-    ]
+    word for word, number in NUMBER_WORDS.items() if 1 <= number <= 12 and word != "dozen"
 )
 _CODE = re.compile(r"[{}<>=;\[\]|\\#*]|\w\(|->|^[^\w'\"]|:$|https?:")
 _YEAR = re.compile(r"(?:19|20)\d\d")
