@@ -37,8 +37,8 @@ class Feature:
     after spreading. ``depends`` names what, besides the formula, decides the value: the embedder, settings or slots.
 
     A number may be null where ``nullable``; arrays hold it as NaN. A slate keeps every feature, of a set the tests that
-    the pack's policies of ranking make of it. What is computed ``on_demand`` it keeps only where a policy of the pack
-    reads it: it costs a tenth of a recall or more, and a log without it leaves out its fingerprint.
+    the pack's policies of ranking make of it. A feature that is computed ``on_demand`` is stored only if
+    a policy of the pack or of a challenger reads it. A log without the feature has no fingerprint of it.
     """
 
     name: str

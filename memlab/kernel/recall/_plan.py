@@ -390,6 +390,19 @@ class Plan:
     eligible: tuple[bool, ...] | None
     """By the number of hops, whether a candidate may take part, where ``eligible`` reads nothing else."""
     stages: tuple[Stage, ...]
+    _logs: dict[tuple[str, ...], Logging] = field(default_factory=dict, compare=False)
+    """What is logged under challengers, by their hashes: compiling it takes as long as a recall."""
+
+    def log_with(self, challengers: Sequence[Pack]) -> Logging:
+        """Return what a slate holds while these packs challenge this one: their features, too."""
+        key = tuple(pack.hash for pack in challengers)
+        logging = self._logs.get(key) if key else self.log
+        if logging is None:
+            if len(self._logs) >= _KEPT:
+                self._logs.clear()
+            logging = _logging(self.pack, self.log.fingerprints["embedder"], challengers)
+            self._logs[key] = logging
+        return logging
 
     def upto(self, name: str) -> tuple[Stage, ...]:
         """The stages up to the one of this name."""
@@ -481,9 +494,22 @@ def _showing(pack: Pack) -> Showing:
     )
 
 
-def _logging(pack: Pack, embedder: str) -> Logging:
-    tests = {name: pack.policies[slot] for slot in _RANKING for name in pack.policies[slot].derived}
+def _logging(pack: Pack, embedder: str, challengers: Sequence[Pack] = ()) -> Logging:
+    """Return what every slate under a pack says, with the features that its challengers read."""
+    packs = (*challengers, pack)
+    tests = {
+        name: other.policies[slot]
+        for other in packs
+        for slot in _RANKING
+        for name in other.policies[slot].derived
+    }
+    own = pack.fingerprints(embedder)
     read = {name for policy in pack.policies.values() for name in policy.inputs}
+    for challenger in challengers:
+        # A feature that the challenger's settings change would be refused by its fingerprint: it is not worth its time.
+        theirs = challenger.fingerprints(embedder)
+        for policy in challenger.policies.values():
+            read |= {name for name in policy.inputs if name in own and own[name] == theirs[name]}
     kept = {
         name: feature
         for name, feature in FEATURES.items()
@@ -493,9 +519,7 @@ def _logging(pack: Pack, embedder: str) -> Logging:
     flags = [name for name, feature in kept.items() if feature.type == "bool"]
     flags += [name for name, policy in tests.items() if policy.derived[name].type == "bool"]
     policies = pack.policy_hashes
-    fingerprints = {
-        name: hash for name, hash in pack.fingerprints(embedder).items() if name in kept
-    }
+    fingerprints = {name: hash for name, hash in own.items() if name in kept}
     fingerprints = {"embedder": embedder, **fingerprints, **_replaced()}
     return Logging(
         policies=policies,

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.errors import ExtensionError
+from memlab.kernel.base.arguments import warn_caller
 from memlab.kernel.recall._features import Candidates
 from memlab.kernel.recall._moment import read
-from memlab.kernel.recall._plan import Plan, Run
+from memlab.kernel.recall._plan import Logging, Plan, Run
 from memlab.kernel.slates import Slate, encode
 
 __all__ = ["bytes_of", "log"]
@@ -21,8 +23,9 @@ Table = NDArray[np.float64]
 
 def log(run: Run) -> None:
     """What the log keeps of the recall: the pool with its features, the scores, what was shown."""
-    plan, pack, question, pool = run.plan, run.plan.pack, run.question, run.pool
-    shown, selected, said = run.shown, run.selected, run.plan.log
+    pack, question, pool = run.plan.pack, run.question, run.pool
+    shown, selected = run.shown, run.selected
+    logging, numbers, words = _features(run)
     ids = pool.rows + 1
     branches = question.filters.branch or ()
     run.slate = Slate(
@@ -33,16 +36,16 @@ def log(run: Run) -> None:
         project=question.project,
         pack=pack.name,
         pack_hash=pack.hash,
-        policies=dict(said.policies),
+        policies=dict(logging.policies),
         settings=dict(pack.settings),
-        fingerprints=dict(said.fingerprints),
+        fingerprints=dict(logging.fingerprints),
         state=run.state.seq,
-        cut=said.cut,
+        cut=logging.cut,
         sampler=shown.sampler,
         ids=ids,
         scores=run.scores,
-        numbers=_numbers(plan, pool),
-        words=pool.words(said.words),
+        numbers=numbers,
+        words=words,
         shown=tuple(ids[shown.places].tolist()),
         seed=None if shown.sampler == "deterministic" else run.seed,
         kappa=shown.kappa,
@@ -52,7 +55,7 @@ def log(run: Run) -> None:
         probes=tuple(ids[shown.probes].tolist()),
         session=question.session,
         branch=branches[0] if len(branches) == 1 else None,
-        flags=said.flags,
+        flags=logging.flags,
         filters=question.filters.logged(),
         challenge=run.challenge,
         known=run.known,
@@ -61,9 +64,23 @@ def log(run: Run) -> None:
     )
 
 
-def _numbers(plan: Plan, pool: Candidates) -> dict[str, Table]:
-    """The numbers and flags that the slate keeps: rows of one table."""
-    numeric, tests = plan.log.numeric, plan.log.tests
+def _features(run: Run) -> tuple[Logging, dict[str, Table], dict[str, list[str | None]]]:
+    """Return what the slate says of its pack, its numbers and its words, with those that challengers read."""
+    logging = run.plan.log_with([rival.challenge.pack for rival in run.selected.opposed])
+    try:
+        return logging, _numbers(logging, run.pool), run.pool.words(logging.words)
+    except ExtensionError as error:
+        if logging is run.plan.log:
+            raise
+        # A challenger never costs the user a recall, so a feature that only it reads may be missing.
+        warn_caller(f"Features that only challengers read are missing from this recall. {error}")
+    logging = run.plan.log
+    return logging, _numbers(logging, run.pool), run.pool.words(logging.words)
+
+
+def _numbers(logging: Logging, pool: Candidates) -> dict[str, Table]:
+    """Return the numbers and flags that the slate stores, as rows of one table."""
+    numeric, tests = logging.numeric, logging.tests
     table = np.empty((len(numeric) + len(tests), len(pool.rows)))
     pool.fill(table, numeric)
     for place, (name, policy) in enumerate(tests.items(), start=len(numeric)):
@@ -87,8 +104,14 @@ def _ids(ids: Rows, places: Sequence[int]) -> tuple[int, ...]:
 
 
 def bytes_of(plan: Plan, slate: Slate) -> bytes:
-    """The bytes of a slate that this plan's ``log`` made: what ``encode`` gives, its constant parts encoded before."""
-    return encode(slate, constants=plan.log.constants, table=_table_of(slate))
+    """Return the bytes of a slate that this plan's ``log`` made, by constant parts that are encoded already.
+
+    A slate with features of challengers has other constants: it is encoded without them, to the same bytes.
+    """
+    own = plan.log.fingerprints == slate.fingerprints and len(slate.numbers) == len(
+        plan.log.numeric
+    ) + len(plan.log.tests)
+    return encode(slate, constants=plan.log.constants if own else None, table=_table_of(slate))
 
 
 def _table_of(slate: Slate) -> Any:
