@@ -1,4 +1,4 @@
-"""The stage that makes the slate of a recall, and its bytes."""
+"""The stage that builds the slate of a recall, and the encoding of that slate."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Table = NDArray[np.float64]
 
 
 def log(run: Run) -> None:
-    """What the log keeps of the recall: the pool with its features, the scores, what was shown."""
+    """Build the slate: the pool with its features, scores and ranks, and what is shown."""
     pack, question, pool = run.plan.pack, run.question, run.pool
-    shown, selected = run.shown, run.selected
-    logging, numbers, words = _features(run)
+    exposure, selected = run.shown, run.selected
+    logging, numbers, words = _collect_features(run)
     ids = pool.rows + 1
     branches = question.filters.branch or ()
     run.slate = Slate(
         at=question.at,
         query=question.text,
-        vector=run.asked.vector.tobytes(),
+        vector=run.query.vector.tobytes(),
         limit=selected.limit,
         project=question.project,
         pack=pack.name,
@@ -41,18 +41,18 @@ def log(run: Run) -> None:
         fingerprints=dict(logging.fingerprints),
         state=run.state.seq,
         cut=logging.cut,
-        sampler=shown.sampler,
+        sampler=exposure.sampler,
         ids=ids,
         scores=run.scores,
         numbers=numbers,
         words=words,
-        shown=tuple(ids[shown.places].tolist()),
-        seed=None if shown.sampler == "deterministic" else run.seed,
-        kappa=shown.kappa,
-        ranks=shown.ranks,
-        propensity=shown.propensity,
-        conditional=shown.conditional,
-        probes=tuple(ids[shown.probes].tolist()),
+        shown=tuple(ids[exposure.places].tolist()),
+        seed=None if exposure.sampler == "deterministic" else run.seed,
+        kappa=exposure.kappa,
+        ranks=exposure.ranks,
+        propensity=exposure.propensity,
+        conditional=exposure.conditional,
+        probes=tuple(ids[exposure.probes].tolist()),
         session=question.session,
         branch=branches[0] if len(branches) == 1 else None,
         flags=logging.flags,
@@ -60,61 +60,66 @@ def log(run: Run) -> None:
         challenge=run.challenge,
         known=run.known,
         wanted=selected.wanted,
-        also=_duplicates(ids, shown.places, selected.ranking.duplicates),
+        also=_duplicates(ids, exposure.places, selected.ranking.duplicates),
     )
 
 
-def _features(run: Run) -> tuple[Logging, dict[str, Table], dict[str, list[str | None]]]:
-    """Return what the slate says of its pack, its numbers and its words, with those that challengers read."""
-    logging = run.plan.log_with([rival.challenge.pack for rival in run.selected.opposed])
+def _collect_features(run: Run) -> tuple[Logging, dict[str, Table], dict[str, list[str | None]]]:
+    """Return the log parts, numbers and words of the slate, including features of challengers."""
+    logging = run.plan.log_with([rival.challenge.pack for rival in run.selected.challengers])
     try:
         return logging, _numbers(logging, run.pool), run.pool.words(logging.words)
     except ExtensionError as error:
         if logging is run.plan.log:
             raise
-        # A challenger never costs the user a recall, so a feature that only it reads may be missing.
+        # A fault of a challenger must not cost the user a recall.
         warn_caller(f"Features that only challengers read are missing from this recall. {error}")
     logging = run.plan.log
     return logging, _numbers(logging, run.pool), run.pool.words(logging.words)
 
 
 def _numbers(logging: Logging, pool: Candidates) -> dict[str, Table]:
-    """Return the numbers and flags that the slate stores, as rows of one table."""
+    """Return numbers and flags by name, as rows of one table."""
     numeric, tests = logging.numeric, logging.tests
     table = np.empty((len(numeric) + len(tests), len(pool.rows)))
     pool.fill(table, numeric)
-    for place, (name, policy) in enumerate(tests.items(), start=len(numeric)):
-        table[place] = read(pool, policy, name)
+    for row, (name, policy) in enumerate(tests.items(), start=len(numeric)):
+        table[row] = read(pool, policy, name)
     return dict(zip((*numeric, *tests), table, strict=True))
 
 
 def _duplicates(
-    ids: Rows, places: Rows, behind: dict[int, list[int]]
+    ids: Rows, positions: Rows, duplicates: dict[int, list[int]]
 ) -> dict[int, tuple[int, ...]]:
-    """The near-duplicates for which each one shown stands, by ids."""
-    if not behind:
+    """Return the ids of the near-duplicates that each shown memory represents, by its id."""
+    if not duplicates:
         return {}
     return {
-        int(ids[place]): _ids(ids, behind[place]) for place in places.tolist() if place in behind
+        int(ids[position]): _ids(ids, duplicates[position])
+        for position in positions.tolist()
+        if position in duplicates
     }
 
 
-def _ids(ids: Rows, places: Sequence[int]) -> tuple[int, ...]:
-    return tuple(int(ids[place]) for place in places)
+def _ids(ids: Rows, positions: Sequence[int]) -> tuple[int, ...]:
+    """Return the memory ids at these positions of the pool."""
+    return tuple(int(ids[position]) for position in positions)
 
 
 def bytes_of(plan: Plan, slate: Slate) -> bytes:
-    """Return the bytes of a slate that this plan's ``log`` made, by constant parts that are encoded already.
+    """Return the encoded slate, using the constant parts that the plan has encoded already.
 
-    A slate with features of challengers has other constants: it is encoded without them, to the same bytes.
+    The constant parts of a slate with features of challengers differ; it is encoded in full.
     """
-    own = plan.log.fingerprints == slate.fingerprints and len(slate.numbers) == len(
+    shares_constants = plan.log.fingerprints == slate.fingerprints and len(slate.numbers) == len(
         plan.log.numeric
     ) + len(plan.log.tests)
-    return encode(slate, constants=plan.log.constants if own else None, table=_table_of(slate))
+    return encode(
+        slate, constants=plan.log.constants if shares_constants else None, table=_table_of(slate)
+    )
 
 
 def _table_of(slate: Slate) -> Any:
-    """The table of which the numbers are the rows."""
+    """Return the table whose rows are the numbers of a slate, or None without numbers."""
     first = next(iter(slate.numbers.values()), None)
     return None if first is None else first.base
