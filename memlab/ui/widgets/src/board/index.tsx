@@ -3,12 +3,12 @@ import { useEffect, useState } from "preact/hooks";
 import { plural, visible } from "../shared/text";
 import { useStill, useTrait, widget } from "../shared/widget";
 import { useWorking } from "../shared/working";
+import css from "./board.css";
 import { Differences } from "./differences";
 import { Leaderboard } from "./leaderboard";
 import { Planner } from "./planner";
 import { Sequence } from "./sequence";
 import type { About, Challenge, Evaluation, Plan } from "./types";
-import css from "./board.css";
 
 const SILENCE: [string, string][] = [
   ["", "not set"],

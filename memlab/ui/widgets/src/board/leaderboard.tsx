@@ -1,7 +1,7 @@
 /** The policies on one scale, each with its interval, its verdict and its gates. */
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
-import { scale, type Scale } from "../shared/scale";
+import { type Scale, scale } from "../shared/scale";
 import { num, visible } from "../shared/text";
 import type { Evaluation, Gate, Row } from "./types";
 

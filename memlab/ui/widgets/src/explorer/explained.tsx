@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { rows, type Table } from "../shared/table";
 import { num, visible } from "../shared/text";
 import { useAsk } from "../shared/widget";
-import { colour, keyed, type Key, type Term } from "./terms";
+import { colour, type Key, keyed, type Term } from "./terms";
 
 type Node = { depth: number; role: string; source: string; shown: string; live: boolean };
 type Answer = {

@@ -1,12 +1,12 @@
 /** Recall explorer: a question, hits with stacked bars of their terms, explanations, comparisons, feedback. */
 import { useId, useMemo, useState } from "preact/hooks";
-import { useAsk, useForm, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
 import { num, plural, Said, visible } from "../shared/text";
-import { Explained } from "./explained";
+import { useAsk, useForm, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
 import { Compared } from "./compared";
-import { colour, keyed, type Key, type Term } from "./terms";
+import { Explained } from "./explained";
 import explained from "./explained.css";
 import css from "./explorer.css";
+import { colour, type Key, keyed, type Term } from "./terms";
 
 type Hit = {
   rank: number;

@@ -1,8 +1,8 @@
 /** The page of `memlab view`, served or in a folder: each widget behind a tab, loaded when it is first opened. */
 import { visible } from "../shared/text";
-import theme from "../shared/theme.css";
 import { followTheme } from "../shared/theme";
-import { KeptModel, SocketModel, type Kept } from "./models";
+import theme from "../shared/theme.css";
+import { type Kept, KeptModel, SocketModel } from "./models";
 import css from "./page.css";
 
 type About = { tabs: Record<string, string>; title: string; note: string; still?: string };

@@ -1,12 +1,12 @@
 /** Memory map: memories as points by meaning, a lasso, the neighbourhood of one, and the spreading of a question. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useAsk, useLatest, useStill, useTable, useTrait, widget } from "../shared/widget";
 import { rows, type Table } from "../shared/table";
 import { clip, num, plural, Said, visible } from "../shared/text";
+import { useAsk, useLatest, useStill, useTable, useTrait, widget } from "../shared/widget";
 import { SHAPES } from "./draw";
-import { Graph, type Edge, type Node } from "./graph";
-import { Scatter, type Mark, type Seen } from "./scatter";
+import { type Edge, Graph, type Node } from "./graph";
 import css from "./map.css";
+import { type Mark, Scatter, type Seen } from "./scatter";
 
 type Legend = {
   colour?: string;

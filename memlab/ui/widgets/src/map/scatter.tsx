@@ -1,9 +1,9 @@
 /** The map: points to pan, zoom, look at and lasso; over them what is selected, its edges, and what is active. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useAsk, useLatest, useStill } from "../shared/widget";
 import { rows, type Table } from "../shared/table";
 import { clip, Said, visible } from "../shared/text";
-import { drawer, MOST_PLAIN, type Cloud, type Drawer, type Ink, type View } from "./draw";
+import { useAsk, useLatest, useStill } from "../shared/widget";
+import { type Cloud, type Drawer, drawer, type Ink, MOST_PLAIN, type View } from "./draw";
 import { lassoed, nearest, rgb } from "./places";
 
 export type Seen = {

@@ -1,6 +1,7 @@
 /** What is left of a few memories as time goes on, and what a pack would let go by a date. */
-import { num, plural, Said, visible } from "../shared/text";
+
 import { scale } from "../shared/scale";
+import { num, plural, Said, visible } from "../shared/text";
 import { useRows, useTrait } from "../shared/widget";
 import type { About, Gone, Memory, Side } from "./types";
 

@@ -7,9 +7,9 @@ import { useWorking } from "../shared/working";
 import { Curves } from "./curves";
 import { Field, MARKS } from "./field";
 import { frames, nearest } from "./frames";
-import { Timeline, type Events } from "./timeline";
-import type { About, Happened, Memory } from "./types";
 import css from "./player.css";
+import { type Events, Timeline } from "./timeline";
+import type { About, Happened, Memory } from "./types";
 
 const STEP = 220; // milliseconds a key frame is shown while it plays
 

@@ -1,4 +1,4 @@
-import { tableFromIPC, type Table } from "@uwdata/flechette";
+import { type Table, tableFromIPC } from "@uwdata/flechette";
 
 export type { Table };
 

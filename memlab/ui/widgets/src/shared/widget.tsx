@@ -10,17 +10,17 @@
  */
 import {
   Component,
-  createContext,
-  render,
   type ComponentChildren,
   type ComponentType,
+  createContext,
+  render,
 } from "preact";
 import { useCallback, useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Model, Still } from "./model";
-import { rows, table, type Table } from "./table";
+import { rows, type Table, table } from "./table";
 import { visible } from "./text";
-import theme from "./theme.css";
 import { followTheme } from "./theme";
+import theme from "./theme.css";
 
 const SLOW = 400; // milliseconds until a request is said to be under way
 const SILENT = 20_000; // and until it is said that nobody answers

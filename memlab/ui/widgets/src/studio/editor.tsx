@@ -1,11 +1,11 @@
 /** The text of a policy: CodeMirror with a Lisp mode, marks under errors, completion, and numbers that sliders write. */
 import {
   autocompletion,
-  closeBrackets,
-  completionKeymap,
-  closeBracketsKeymap,
   type CompletionContext,
   type CompletionResult,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
 } from "@codemirror/autocomplete";
 import {
   bracketMatching,
@@ -18,11 +18,11 @@ import { commonLisp } from "@codemirror/legacy-modes/mode/commonlisp";
 import { setDiagnostics } from "@codemirror/lint";
 import {
   Annotation,
+  type ChangeSpec,
   Compartment,
   EditorState,
   StateEffect,
   StateField,
-  type ChangeSpec,
 } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";

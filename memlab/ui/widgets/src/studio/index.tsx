@@ -1,12 +1,12 @@
 /** Policy studio: a policy as text and sliders, the ranks of questions before and after, and what may be done with it. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import explained from "../explorer/explained.css";
 import { Explained } from "../explorer/explained";
+import explained from "../explorer/explained.css";
+import { Minis, type Move, Slope, type Sum, summary } from "../ranks/moves";
+import moved from "../ranks/moves.css";
 import { visible } from "../shared/text";
 import { useAsk, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
 import { Editor, type Param, type Problem, type Word, type Writer } from "./editor";
-import { Minis, Slope, summary, type Move, type Sum } from "../ranks/moves";
-import moved from "../ranks/moves.css";
 import { Sliders } from "./sliders";
 import css from "./studio.css";
 

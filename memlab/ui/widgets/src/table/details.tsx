@@ -1,8 +1,8 @@
 /** One memory: its text to be corrected, what is known of it, what contradicts it, its history and its neighbours. */
 import { useEffect, useId, useState } from "preact/hooks";
-import { useAsk, useStill } from "../shared/widget";
 import { rows, type Table } from "../shared/table";
 import { num, Said, visible } from "../shared/text";
+import { useAsk, useStill } from "../shared/widget";
 
 type Known = {
   text: string;

@@ -1,10 +1,10 @@
 /** Memory table: all memories in rows asked for as they are scrolled to, heads that filter one another, corrections. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useAsk, useForm, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
 import { rows, type Table } from "../shared/table";
 import { plural, Said, visible } from "../shared/text";
+import { useAsk, useForm, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
 import { Details, USED } from "./details";
-import { Span, Words, type Bar, type Wanted } from "./heads";
+import { type Bar, Span, type Wanted, Words } from "./heads";
 import css from "./table.css";
 
 type Row = {

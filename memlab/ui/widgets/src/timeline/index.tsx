@@ -1,10 +1,10 @@
 /** Version timeline: what decided when, two versions side by side, the questions that they answer otherwise, the way back. */
 import { useMemo, useState } from "preact/hooks";
-import { HEAD, Minis, Slope, summary, type Move, type Sum } from "../ranks/moves";
+import { HEAD, Minis, type Move, Slope, type Sum, summary } from "../ranks/moves";
 import moved from "../ranks/moves.css";
 import { plural, Said, visible } from "../shared/text";
 import { useAsk, useRows, useStill, useTrait, widget } from "../shared/widget";
-import { Axis, crowded, scaled, when, type Bin, type Event, type Span } from "./axis";
+import { Axis, type Bin, crowded, type Event, type Span, scaled, when } from "./axis";
 import { Diff, type Line } from "./diff";
 import css from "./timeline.css";
 
