@@ -33,17 +33,24 @@ def resolve(package: griffe.Module, path: str) -> griffe.Object | None:
     """Return the object at a dotted path, or None. A name that a package re-exports is followed."""
     try:
         target = package[path.removeprefix("memlab.")]
-        return target.final_target if target.is_alias else target
     except (KeyError, griffe.AliasResolutionError, griffe.CyclicAliasError):
+        return None
+    return follow_alias(target)
+
+
+def follow_alias(target: griffe.Object | griffe.Alias | None) -> griffe.Object | None:
+    try:
+        return target.final_target if target is not None and target.is_alias else target
+    except (griffe.AliasResolutionError, griffe.CyclicAliasError):
         return None
 
 
 def resolve_method(owner: griffe.Object, name: str) -> griffe.Object | None:
     try:
-        member = owner.all_members.get(name)
-        return member.final_target if member is not None and member.is_alias else member
+        members = owner.all_members
     except (griffe.AliasResolutionError, griffe.CyclicAliasError):
         return None
+    return follow_alias(members.get(name))
 
 
 def check_pages(pages: Pages) -> Iterator[str]:
@@ -68,9 +75,12 @@ def check_exports(package: griffe.Module, pages: Pages) -> Iterator[str]:
         exported = getattr(memlab, name)
         path = f"{getattr(exported, '__module__', '')}.{getattr(exported, '__qualname__', name)}"
         last = {public.rpartition(".")[2] for public in paths}
-        if not (path in targets or name in last or hasattr(exported, "__path__") or name == "__version__"):
-            if not (ROOT / "docs" / "reference" / f"{name}.md").exists():
-                yield f"memlab.{name} is on no page ({path})"
+        is_module = hasattr(exported, "__path__")
+        on_own_page = (ROOT / "docs" / "reference" / f"{name}.md").exists()
+        if not (
+            path in targets or name in last or is_module or on_own_page or name == "__version__"
+        ):
+            yield f"memlab.{name} is on no page ({path})"
 
 
 # Docstrings
@@ -113,8 +123,16 @@ def check_parameters(
     section = documented(target, griffe.DocstringSectionKind.parameters) or []
     if not signature or (not section and not required):
         return
-    yield from (f"{name}: the parameter {each} is not documented" for each in signature if each not in section)
-    yield from (f"{name}: {each} is documented and is no parameter" for each in section if each not in signature)
+    yield from (
+        f"{name}: the parameter {each} is not documented"
+        for each in signature
+        if each not in section
+    )
+    yield from (
+        f"{name}: {each} is documented and is no parameter"
+        for each in section
+        if each not in signature
+    )
 
 
 def check_function(function: griffe.Function, name: str) -> Iterator[str]:
@@ -137,7 +155,11 @@ def check_class(target: griffe.Class, name: str, methods: list[str]) -> Iterator
     constructor = target.members.get("__init__")
     if constructor is not None and constructor.is_function and target.docstring is not None:
         accessor = name.rpartition(".")[2].startswith("Lab")
-        documents = constructor if documented(constructor, griffe.DocstringSectionKind.parameters) else target
+        documents = (
+            constructor
+            if documented(constructor, griffe.DocstringSectionKind.parameters)
+            else target
+        )
         yield from check_parameters(documents, constructor, name, required=not accessor)
     for method in methods:
         member = resolve_method(target, method)
@@ -189,7 +211,8 @@ def has_example(target: griffe.Object) -> bool:
 def check_examples(package: griffe.Module, pages: Pages, only: set[str]) -> Iterator[str]:
     """Yield the verbs, accessors and results without an example that runs."""
     page_of = {path: page for page, objects in pages.items() for path in objects}
-    excused = {"adapters", "serving", "errors", "extensions", "widgets"}  # they need a framework, a server, a notebook
+    # These need a framework, a server or a notebook.
+    excused = {"adapters", "serving", "errors", "extensions", "widgets"}
     by_name = {path.rpartition(".")[2]: path for path in page_of}
     needed: dict[str, griffe.Object] = {}
     for path, function in public_functions(package, pages):
@@ -204,7 +227,11 @@ def check_examples(package: griffe.Module, pages: Pages, only: set[str]) -> Iter
                 needed[result] = target
     for path in page_of:
         target = resolve(package, path)
-        if path.rpartition(".")[2].startswith("Lab") and page_of[path] not in excused and target is not None:
+        if (
+            path.rpartition(".")[2].startswith("Lab")
+            and page_of[path] not in excused
+            and target is not None
+        ):
             needed[path] = target
     for path, target in needed.items():
         page = page_of.get(path) or page_of[path.rpartition(".")[0]]

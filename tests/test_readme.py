@@ -40,7 +40,9 @@ def test_the_first_example_ranks_as_its_comments_say(folder):
 
 def test_the_example_with_own_data_loads_what_it_finds(folder):
     (folder / "chats.jsonl").write_text('{"text": "We decided that the login uses passkeys."}\n')
-    assert [hit.text for hit in _run(OWN_DATA)["lab"].recall("login?")] == ["We decided that the login uses passkeys."]
+    assert [hit.text for hit in _run(OWN_DATA)["lab"].recall("login?")] == [
+        "We decided that the login uses passkeys."
+    ]
 
 
 def test_the_lab_of_the_past_recalls_the_superseded_fact(folder):
