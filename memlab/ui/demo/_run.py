@@ -59,7 +59,6 @@ __all__ = [
 # What the demo shows, as objects of the public API.
 
 
-
 QUESTION = "Should I offer Noor a coffee in the morning?"
 SLOT = "recall-score"
 SOURCE = """(fn [similarity lexical age-days]
