@@ -348,7 +348,7 @@ def test_what_a_connection_may_do_is_its_role(lab):
         ("forget", {"memories": [1]}),
         ("remember", {"text": "x", "replaces": 1}),
     ):
-        assert "agent:coder changes its own alone" in refused(lab, tool, arguments, **member)
+        assert "agent:coder changes only its own" in refused(lab, tool, arguments, **member)
     assert done(lab, "forget", {"memories": [2]}, **member)["forgotten"] == [2]
     assert done(lab, "forget", {"memories": [1]}, **owner)["forgotten"] == [1]
     with pytest.raises(memlab.InputError, match="A member is somebody"):

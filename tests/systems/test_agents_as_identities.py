@@ -115,7 +115,7 @@ class TestWorkbench:
         other = workbench.remember("Tests run with tox", project="web", creator="agent:coder")
         with pytest.raises(
             NotPermitted,
-            match=r"Memory 1 is of agent:reviewer, and agent:coder changes its own alone",
+            match=r"Memory 1 is of agent:reviewer, and agent:coder changes only its own",
         ):
             coder.forget(theirs)
         with pytest.raises(UnknownName):
