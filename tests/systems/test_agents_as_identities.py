@@ -171,7 +171,7 @@ class TestWorkbench:
             lambda: guest.end_session(["I live in Rome"]),
         ]
         for act in acts:
-            with pytest.raises(NotPermitted, match="agent:guest is a reader here"):
+            with pytest.raises(NotPermitted, match="agent:guest is a reader"):
                 act()
 
     def test_the_same_agent_by_either_name(self, workbench):
