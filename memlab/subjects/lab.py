@@ -40,7 +40,7 @@ from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.features.features import LabFeatures
 from memlab.kernel.verbs.feedback import Judgements, check_judgement
 from memlab.kernel.verbs.policies.policies import LabPolicies
-from memlab.kernel.verbs.projections import LASTING_COMPONENTS, COMPONENTS, PROJECTIONS
+from memlab.kernel.verbs.projections import COMPONENTS, LASTING_COMPONENTS, PROJECTIONS
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered, overview

@@ -10,7 +10,7 @@ import socket
 
 from memlab.errors import InputError
 
-__all__ = ["HOST", "is_loopback", "open_socket", "is_same_token", "new_token", "own_host_names"]
+__all__ = ["HOST", "is_loopback", "is_same_token", "new_token", "open_socket", "own_host_names"]
 
 HOST = "127.0.0.1"
 """The address of this machine that no other machine can reach."""

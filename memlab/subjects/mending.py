@@ -16,7 +16,7 @@ from memlab.kernel.journal import Event
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.state import PLACEHOLDER, declared_names, entity_key
 
-__all__ = ["repair_names", "make_repairer"]
+__all__ = ["make_repairer", "repair_names"]
 
 
 def make_repairer() -> Callable[[Event], dict[str, Any] | None]:

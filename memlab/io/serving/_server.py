@@ -40,7 +40,7 @@ from memlab.io.serving.forms import LONGEST_REQUEST, faults_of, schema_of
 from memlab.io.serving.tools import TOOLS, Said, Tool
 from memlab.kernel.base.printable import printable
 from memlab.kernel.version import __version__
-from memlab.subjects.loopback import open_socket, is_same_token, own_host_names
+from memlab.subjects.loopback import is_same_token, open_socket, own_host_names
 
 __all__ = ["run_http", "run_stdio", "server_of"]
 

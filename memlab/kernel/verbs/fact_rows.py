@@ -14,10 +14,10 @@ from memlab.kernel.schema import RELATIONS
 from memlab.kernel.state import Change, Entities, State, entity_key, entity_name, join_of
 
 __all__ = [
-    "get_entities",
-    "find_mention_edges",
     "build_mention_edges",
     "canonicalize_names",
+    "find_mention_edges",
+    "get_entities",
     "normalize_predicate",
     "rename_entities",
 ]

@@ -27,7 +27,7 @@ from memlab.kernel.verbs.registers import Judged, LastShown
 from memlab.kernel.verbs.reinforcement import days_before, joined, pairs_with, reinforced, remaining
 from memlab.kernel.verbs.results import Feedback, Memory
 
-__all__ = ["Judgements", "Judgement", "check_judgement"]
+__all__ = ["Judgement", "Judgements", "check_judgement"]
 
 
 class Judgements:

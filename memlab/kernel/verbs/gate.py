@@ -32,16 +32,16 @@ from memlab.kernel.storage.store import Store
 __all__ = [
     "Consents",
     "Switches",
-    "format_agent",
+    "apply_switches",
     "check_agent",
     "check_disclosed",
     "check_on",
     "consent_fields",
     "describe_disclosure",
-    "apply_switches",
+    "explain_off",
+    "format_agent",
     "is_agent",
     "lacks_consent",
-    "explain_off",
 ]
 
 

@@ -17,7 +17,7 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.results import Linked
 
-__all__ = ["LINKING", "Comparer", "Linker", "check_linking", "get_comparer", "choose_linking"]
+__all__ = ["LINKING", "Comparer", "Linker", "check_linking", "choose_linking", "get_comparer"]
 
 LINKING = ("off", "now", "later")
 """When new memories are compared with stored ones; see ``Lab.remember``."""

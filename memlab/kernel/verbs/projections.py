@@ -15,7 +15,7 @@ from memlab.kernel.state import (
 )
 from memlab.kernel.verbs.declared import Declared, Make
 
-__all__ = ["LASTING_COMPONENTS", "COMPONENTS", "PROJECTIONS", "new_state"]
+__all__ = ["COMPONENTS", "LASTING_COMPONENTS", "PROJECTIONS", "new_state"]
 
 _MODULES = (
     *(f"{name}.declared" for name in import_module("memlab.subjects").EXTENSIONS),

@@ -21,9 +21,9 @@ from memlab.kernel.verbs.feedback import check_judgement
 from memlab.kernel.verbs.gate import (
     Consents,
     Switches,
-    format_agent,
     check_agent,
     consent_fields,
+    format_agent,
     lacks_consent,
 )
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered

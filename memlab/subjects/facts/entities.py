@@ -34,7 +34,7 @@ from memlab.kernel.state import (
     values_of,
 )
 from memlab.kernel.verbs.core import Core, Memories
-from memlab.kernel.verbs.fact_rows import get_entities, find_mention_edges
+from memlab.kernel.verbs.fact_rows import find_mention_edges, get_entities
 
 __all__ = [
     "Decided",

@@ -29,7 +29,7 @@ from memlab.errors import MemlabError
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.disk import writing
 from memlab.subjects.lab import Lab
-from memlab.subjects.loopback import HOST, open_socket, is_same_token, new_token, own_host_names
+from memlab.subjects.loopback import HOST, is_same_token, new_token, open_socket, own_host_names
 from memlab.ui import widgets
 from memlab.ui.widgets._widget import WIDGETS, Widget
 from memlab.ui.widgets.bundles import bundle

@@ -16,7 +16,7 @@ from memlab.kernel.state import Change, checked_columns, columns_of, redactions,
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.fact_rows import canonicalize_names
 from memlab.kernel.verbs.gate import check_on
-from memlab.kernel.verbs.linking import check_linking, get_comparer, choose_linking
+from memlab.kernel.verbs.linking import check_linking, choose_linking, get_comparer
 from memlab.kernel.verbs.remembering.known import Known
 from memlab.kernel.verbs.remembering.rows import (
     Rows,

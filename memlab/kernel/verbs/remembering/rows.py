@@ -24,7 +24,7 @@ from memlab.kernel.state import (
     hidden_from,
     with_speaker,
 )
-from memlab.kernel.verbs.fact_rows import get_entities, build_mention_edges
+from memlab.kernel.verbs.fact_rows import build_mention_edges, get_entities
 from memlab.kernel.verbs.gate import is_agent
 
 __all__ = [
