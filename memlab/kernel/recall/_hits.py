@@ -55,7 +55,7 @@ def read_memories(state: State, ids: Sequence[int]) -> list[Recalled]:
 class ScoreExplanation(Displayed):
     """The explanation of a hit's score, as returned by ``hit.explain()``.
 
-    Attributes
+    Parameters
     ----------
     memory
         The id of the memory.
@@ -91,7 +91,7 @@ class ScoreExplanation(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The terms as a frame with the columns ``term`` and ``value``, in the order of the policy."""
+        """The terms as a frame with the columns ``term`` and ``value``."""
         return pl.DataFrame(
             {"term": [text for text, _ in self.terms], "value": [value for _, value in self.terms]},
             schema={"term": pl.String, "value": pl.Float64},
@@ -119,7 +119,7 @@ class ScoreExplanation(Displayed):
 class Hit(Displayed):
     """One memory in the results of a recall.
 
-    Attributes
+    Parameters
     ----------
     id
         The id of the memory.
@@ -191,7 +191,7 @@ class Hit(Displayed):
 
     @property
     def passage(self) -> str | None:
-        """The passage of a long text that matches the query best, by BM25 among the passages.
+        """The passage of a long text that matches the query best, by BM25.
 
         None if the text is one passage or shares no word with the query.
         """
@@ -236,7 +236,7 @@ class Hit(Displayed):
 class Hits(Sequence[Hit], Displayed):
     """The results of a recall, best first, as a sequence of ``Hit``.
 
-    Attributes
+    Parameters
     ----------
     slate
         The whole candidate pool with its features, scores and probabilities.
@@ -244,6 +244,8 @@ class Hits(Sequence[Hit], Displayed):
         The pack that ranked the candidates.
     decision
         The number of the logged recall; None if it was not logged.
+    memories
+        The fields of the shown memories, best first.
     redacted
         The secrets that were removed from the query before the search.
     off
@@ -282,7 +284,7 @@ class Hits(Sequence[Hit], Displayed):
 
     @property
     def known(self) -> float | None:
-        """The probability that these memories contain the answer, by the pack's slot ``known``.
+        """The probability that the results contain the answer, by the slot ``known``.
 
         None if the pack has no estimate, or if ``known`` was calibrated for another ``recall-score``. Below the setting
         ``known-floor`` at most ``unknown-limit`` memories are shown.

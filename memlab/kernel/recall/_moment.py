@@ -186,7 +186,12 @@ _SLOW = 5.0
 
 
 class Pool:
-    """The memories for which an extension computes a feature, in ascending order of ids.
+    """The memories for which an extension computes a feature, in order of ids.
+
+    Parameters
+    ----------
+    moment
+        The memories at an instant. memlab passes it.
 
     Attributes
     ----------
