@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from memlab.errors import InputError, NotPermitted, UnknownName
-from memlab.kernel.base.arguments import shown
+from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import refuse
@@ -108,11 +108,11 @@ class Identity:
         """Whether it may give a memory these fields. NotPermitted for another project, creator or source."""
         for name in _COMPARED:
             if not isinstance(given.get(name), str | None):
-                raise InputError(f"{name} is a text, not {shown(given[name])}.")
+                raise InputError(f"{name} is a text, not {describe_value(given[name])}.")
         agents = given.get("agents")
         texts = isinstance(agents, list | tuple) and all(isinstance(one, str) for one in agents)
         if agents is not None and not texts:
-            raise InputError(f"agents is a list of texts, not {shown(agents)}.")
+            raise InputError(f"agents is a list of texts, not {describe_value(agents)}.")
         self.place(given.get("project"))
         if self.name is not None:
             self._check_own("creator", given.get("creator"), self.name)

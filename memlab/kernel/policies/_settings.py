@@ -587,7 +587,7 @@ def current_setting(name: str, value: object) -> tuple[str, object]:
     return successor, values[str(value)]
 
 
-def checked_setting(name: str, value: object) -> SettingValue:
+def check_setting(name: str, value: object) -> SettingValue:
     """Return `value` in the type of the setting.
 
     Parameters

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memlab.errors import UnknownName
-from memlab.kernel.base.arguments import shown
+from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import Input, Returns, Signature
@@ -602,7 +602,7 @@ SLOTS: Registry[Slot] = Registry(
 """Every slot by name: docs/policy-language.md#slots."""
 
 
-def slot_named(name: str) -> Slot:
+def get_slot(name: str) -> Slot:
     """Return the slot with this name.
 
     Parameters
@@ -621,7 +621,7 @@ def slot_named(name: str) -> Slot:
         If no slot has this name. The message suggests the nearest name.
     """
     if not isinstance(name, str):
-        raise UnknownName("policy slot", shown(name), SLOTS)
+        raise UnknownName("policy slot", describe_value(name), SLOTS)
     try:
         return SLOTS[name]
     except KeyError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from memlab.kernel.hooks import Hook, loaded
+from memlab.kernel.hooks import Hook, load_function
 from memlab.kernel.state import EventType, Field, Projection
 
 __all__ = ["Declared", "Make", "bound", "made_of"]
@@ -54,9 +54,9 @@ def made_of(named: str, *needs: str) -> Make:
     *needs
         The arguments, as names of `Verbs` or of what other folders declare; ``store`` is that of the core.
     """
-    return lambda verbs: loaded(named)(*(verbs.get(name) for name in needs))
+    return lambda verbs: load_function(named)(*(verbs.get(name) for name in needs))
 
 
 def bound(named: str, *needs: str) -> Make:
     """Return likewise a function whose first arguments are given."""
-    return lambda verbs: partial(loaded(named), *(verbs.get(name) for name in needs))
+    return lambda verbs: partial(load_function(named), *(verbs.get(name) for name in needs))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import UnknownName
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import list_hooks
 from memlab.kernel.policies import Pack
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.results import Linked
@@ -57,7 +57,7 @@ class Linker(Protocol):
 
 def comparing(core: Core) -> Comparing:
     """Return what compares memories of a lab: the last that was declared at the hook "compare"."""
-    made: Comparing = hooks("compare")[-1](core)
+    made: Comparing = list_hooks("compare")[-1](core)
     return made
 
 
