@@ -24,11 +24,11 @@ from memlab.kernel.registry import REGISTRIES, Declaration, Owned
 __all__ = [
     "GROUP",
     "Extension",
+    "describe_missing",
     "extend",
     "extensions",
     "forget_extension",
     "load_installed",
-    "describe_missing",
     "register_extension",
     "register_own",
     "registered_names",

@@ -14,7 +14,7 @@ from typing import Any
 
 from memlab.kernel.registry import Registry
 
-__all__ = ["HOOKS", "PARTS", "POINTS", "Hook", "list_hooks", "load_part", "load_function"]
+__all__ = ["HOOKS", "PARTS", "POINTS", "Hook", "list_hooks", "load_function", "load_part"]
 
 POINTS = {
     "compare": "(core) -> a Comparing: what new memories are to those at hand; the last that is declared counts",

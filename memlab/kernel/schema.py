@@ -31,8 +31,8 @@ __all__ = [
     "USES",
     "VISIBILITIES",
     "Column",
-    "is_open_word",
     "infer_role",
+    "is_open_word",
     "is_single_valued",
     "normalise_word",
 ]

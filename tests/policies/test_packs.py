@@ -147,7 +147,8 @@ def test_the_new_slots_refuse_with_the_nearest_name(text, message):
 def test_every_feature_says_what_it_is():
     for name, feature in FEATURES.items():
         assert feature.name == name
-        assert feature.formula and feature.doc
+        assert feature.formula
+        assert feature.doc
         assert all(
             item == "embedder" or item in SETTINGS or item in SLOTS for item in feature.depends
         ), name

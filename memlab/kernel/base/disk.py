@@ -17,9 +17,9 @@ __all__ = [
     "checksum_of",
     "is_url",
     "read_sealed",
-    "translate_error",
     "sync",
     "sync_open",
+    "translate_error",
     "write_sealed",
     "writing",
 ]

@@ -303,7 +303,7 @@ def _hy_atom(item: Any) -> str:
         if isinstance(item, numbers.Real):
             return repr(float.__float__(item) if isinstance(item, float) else float(item))
     raise InputError(
-        f"A form of a policy holds {_FOREIGN.get(kind) or describe_value(item)}, which is no value of the dialect. Its values "
+        f"A form of a policy contains {_FOREIGN.get(kind) or describe_value(item)}, which is not allowed. Its values "
         "are symbols, keywords, numbers, strings, lists and calls."
     )
 

@@ -54,6 +54,7 @@ __all__ = [
     "Version",
     "VersionLog",
     "check_setting",
+    "get_slot",
     "load_pack",
     "logged_owner",
     "naming_vocabulary",
@@ -63,7 +64,6 @@ __all__ = [
     "pack_names",
     "pack_source",
     "same_candidates",
-    "get_slot",
 ]
 
 register_own("features", "settings", "slots")

@@ -51,8 +51,8 @@ __all__ = [
     "Within",
     "checked",
     "describe_parameters",
+    "describe_value",
     "get_item",
     "renamed",
-    "describe_value",
     "warn_caller",
 ]

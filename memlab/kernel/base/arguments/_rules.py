@@ -29,10 +29,10 @@ __all__ = [
     "Share",
     "Taken",
     "Within",
-    "get_item",
     "describe_error",
-    "rule_of",
     "describe_value",
+    "get_item",
+    "rule_of",
 ]
 
 
