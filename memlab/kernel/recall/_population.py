@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.index import GroupLengths, Grown, Words, group_lengths, words_of
 from memlab.kernel.privacy import refuse
-from memlab.kernel.schema import MEMORY, RECALLABLE, SCOPES, STATUSES, VISIBILITIES, spelled
+from memlab.kernel.schema import MEMORY, RECALLABLE, SCOPES, STATUSES, VISIBILITIES, normalise_word
 from memlab.kernel.state import Seen, State, seen_rows
 
 __all__ = [
@@ -541,7 +541,7 @@ def _check_words(name: str, requested: WordOrWords) -> tuple[str, ...] | None:
         if not isinstance(word, str) or not word:
             raise InputError(f"{name} is a word or a list of words, not {requested!r:.60}.")
         if vocabulary is not None:
-            words[index] = word = spelled(word, vocabulary)
+            words[index] = word = normalise_word(word, vocabulary)
         if vocabulary is not None and word not in vocabulary:
             raise UnknownName(name, word, vocabulary)
         refuse(word, name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, NoReturn, get_args
 
 import msgspec
@@ -981,13 +982,11 @@ def _split_decisions(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -
         if column == "decision":
             continue
         differs = first.filter(pl.col(column).ne_missing(pl.col(column).first().over("decision")))
-        labels.refuse(
-            "decisions", differs, lambda row, c=column, n=name: _describe_difference(row, c, n)
-        )  # type: ignore[misc]
+        labels.refuse("decisions", differs, partial(_describe_difference, column=column, name=name))
     return first.unique("decision", keep="first", maintain_order=True)
 
 
-def _describe_difference(row: dict[str, Any], column: str, name: str) -> str:
+def _describe_difference(row: Mapping[str, Any], column: str, name: str) -> str:
     """Return the reason why a row contradicts the first row of its decision."""
     return f"{name} is {brief(row[column])}, and the decision began with another"
 
