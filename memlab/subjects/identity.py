@@ -16,7 +16,7 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import refuse
 from memlab.kernel.schema import MEMORY, OF_THE_USER
-from memlab.kernel.state import State, checked_text, hidden_from
+from memlab.kernel.state import State, hidden_rows, validate_text
 from memlab.kernel.verbs.gate import is_agent
 
 __all__ = ["ROLES", "Identity", "Role", "is_fact"]
@@ -63,7 +63,7 @@ class Identity:
                     f"The {what} of an agent or viewer has 1 to {_LONGEST} characters, not {text!r:.60}."
                 )
             if text is not None:
-                refuse(checked_text(text, where=what), what)
+                refuse(validate_text(text, where=what), what)
 
     @property
     def writes(self) -> bool:
@@ -121,9 +121,9 @@ class Identity:
 
     def check_sees(self, state: State, rows: Iterable[int]) -> None:
         """UnknownName for what it does not see, and for what belongs to another project than its own."""
-        hidden = None if self.name is None else hidden_from(state, self.name)
+        hidden = None if self.name is None else hidden_rows(state, self.name)
         for row in rows:
-            project = state.names["project"].at(row)
+            project = state.names["project"].value_at(row)
             elsewhere = self.project is not None and project not in (None, self.project)
             if elsewhere or (hidden is not None and hidden[row]):
                 raise UnknownName("memory", row + 1)
@@ -137,8 +137,8 @@ class Identity:
         chosen = list(rows)
         self.check_sees(state, chosen)
         for row in chosen if self.role != "owner" else ():
-            creator = state.names["creator"].at(row)
-            others = [one for one in state.lists["agents"].at(row) if one != self.name]
+            creator = state.names["creator"].value_at(row)
+            others = [one for one in state.lists["agents"].value_at(row) if one != self.name]
             if creator != self.name or others:
                 whose = (
                     f"shared with {others[0]}"

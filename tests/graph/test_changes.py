@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import DamagedLab, InputError
-from memlab.kernel.graph import LEAST_ROOM, Edges, Nodes, node_codes
+from memlab.kernel.graph import MIN_ROOM, Edges, Nodes, node_codes
 
 NODES = 6
 edge = st.tuples(
@@ -25,7 +25,7 @@ batches = st.lists(edge, max_size=8)
 )
 def limits(request, monkeypatch):
     monkeypatch.setattr("memlab.kernel.graph._nodes.TAIL", request.param[0])
-    monkeypatch.setattr("memlab.kernel.graph._nodes.RUN_LEAST", request.param[1])
+    monkeypatch.setattr("memlab.kernel.graph._nodes.RUN_MIN", request.param[1])
 
 
 def columns(batch):
@@ -204,7 +204,7 @@ class TestOnDisk:
         return edges
 
     def test_every_column_survives(self, tmp_path):
-        edges = self.filled()
+        edges = self.items()
         edges.save(tmp_path / "edges.bin")
         loaded = Edges.load(tmp_path / "edges.bin")
         for name in (
@@ -220,7 +220,7 @@ class TestOnDisk:
 
     def test_changes_do_not_reach_the_file(self, tmp_path):
         path = tmp_path / "edges.bin"
-        self.filled().save(path)
+        self.items().save(path)
         before = path.read_bytes()
         loaded = Edges.load(path)
         loaded.reinforce([1], 1.0)
@@ -237,7 +237,7 @@ class TestOnDisk:
     @pytest.mark.parametrize("cut", [0, 10, 5_000, -1])
     def test_a_truncated_file_is_damaged(self, tmp_path, cut):
         path = tmp_path / "edges.bin"
-        self.filled().save(path)
+        self.items().save(path)
         path.write_bytes(path.read_bytes()[:cut])
         with pytest.raises(DamagedLab):
             Edges.load(path)
@@ -246,7 +246,7 @@ class TestOnDisk:
     @given(st.integers(0, 4095), st.integers(1, 255))
     def test_a_header_of_another_byte_in_the_header_is_damage(self, tmp_path_factory, at, flip):
         path = tmp_path_factory.mktemp("edges") / "edges.bin"
-        self.filled().save(path)
+        self.items().save(path)
         held = bytearray(path.read_bytes())
         held[at] ^= flip
         path.write_bytes(held)
@@ -259,6 +259,6 @@ class TestOnDisk:
 
     def test_room_to_grow_takes_no_space(self, tmp_path):
         path = tmp_path / "edges.bin"
-        self.filled().save(path)
-        assert path.stat().st_size > 31 * LEAST_ROOM
+        self.items().save(path)
+        assert path.stat().st_size > 31 * MIN_ROOM
         assert path.stat().st_blocks * 512 < 200_000

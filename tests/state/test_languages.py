@@ -114,7 +114,7 @@ def test_many_texts_are_posted_block_by_block(monkeypatch):
     events, shelf = happened([[(text, None) for text in SAID * 2]])
     state = new_state()
     state.fold(events, shelf)
-    words = state.words_in("german")
+    words = state.get_words("german")
     assert words.lengths.tolist() == [2, 1, 1, 9, 2, 0] * 2
-    assert words is state.words_in("german")
-    assert state.words is state.words_in("english")
+    assert words is state.get_words("german")
+    assert state.words is state.get_words("english")

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import RELATIONS
-from memlab.kernel.state import Change, Entities, State, entity_key, entity_name, join_of
+from memlab.kernel.state import (
+    Change,
+    Entities,
+    State,
+    build_join,
+    entity_key,
+    normalize_entity_name,
+)
 
 __all__ = ["entities_of", "mention_edges", "mentioned", "named", "predicate_of", "renamed"]
 
@@ -46,7 +53,9 @@ def named(state: State, pack: Pack, columns: Mapping[str, list[Any]]) -> dict[st
     if names:
         entities = entities_of(state)
         for name in names:
-            called.setdefault(entity_key(name), entities.canonical(name) or entity_name(name))
+            called.setdefault(
+                entity_key(name), entities.canonical_name(name) or normalize_entity_name(name)
+            )
     for column in given:
         after[column] = [
             None if name is None else called[entity_key(name)] for name in columns[column]
@@ -82,16 +91,18 @@ def mentioned(
     if not pairs:
         return Change()
     source, target = zip(*pairs, strict=True)
-    return Change(join=[join_of(source, "entity", target, "mentions")])
+    return Change(join=[build_join(source, "entity", target, "mentions")])
 
 
 def renamed(state: State, row: int, given: Mapping[str, Any]) -> tuple[dict[str, Any], Change]:
     """Another ``subject`` or ``object`` for a memory: called by their entities' names, and the mentions that follow."""
     entities, after = entities_of(state), dict(given)
-    before = {column: state.names[column].at(row) for column in _NAMING}
+    before = {column: state.names[column].value_at(row) for column in _NAMING}
     for column in (column for column in _NAMING if column in given):
         name = given[column]
-        after[column] = None if name is None else entities.canonical(name) or entity_name(name)
+        after[column] = (
+            None if name is None else entities.canonical_name(name) or normalize_entity_name(name)
+        )
     if after.get("predicate") is not None:
         after["predicate"] = predicate_of(after["predicate"])
     now = {name for column in before if (name := after.get(column, before[column])) is not None}
@@ -99,7 +110,7 @@ def renamed(state: State, row: int, given: Mapping[str, Any]) -> tuple[dict[str,
     place = np.array([row])
     gone = [int(mention_edges(state, place, name)[0]) for name in sorted(was - now)]
     fresh = sorted(now - was)
-    join = [join_of([row + 1] * len(fresh), "entity", fresh, "mentions")] if fresh else []
+    join = [build_join([row + 1] * len(fresh), "entity", fresh, "mentions")] if fresh else []
     return after, Change(unlink=[edge for edge in gone if edge >= 0], join=join)
 
 
