@@ -48,7 +48,7 @@ from memlab.kernel.storage.backup_folders import (
     list_backups,
 )
 from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT, REPLACED
-from memlab.subjects.mending import mending
+from memlab.subjects.mending import make_repairer
 
 __all__ = ["Restored", "restore"]
 
@@ -120,7 +120,7 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
                 if chosen is None
                 else _put_in_place(folder, chosen, recorded, sound=own is not None)
             )
-        with Journal.open(folder, create=False, mend=mending()) as journal:
+        with Journal.open(folder, create=False, mend=make_repairer()) as journal:
             journal.settle()
             return Restored(folder, chosen, journal.head, replaced)
 

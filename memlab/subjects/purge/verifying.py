@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from memlab.kernel.graph import NODE_KINDS, node_kinds, node_numbers
 from memlab.kernel.schema import MEMORY, RELATIONS
 from memlab.kernel.state import PLACEHOLDER, Entities, EntitySummary, State, Tombstones
-from memlab.kernel.verbs.fact_rows import entities_of
+from memlab.kernel.verbs.fact_rows import get_entities
 from memlab.subjects.purge.planning import Cut, cut_of
 from memlab.subjects.purge.rewriting import without_redactable
 
@@ -165,7 +165,7 @@ def _of_entities(before: State, after: State, gone: Flags) -> Iterator[str]:
 
 
 def _listed(state: State) -> dict[str, EntitySummary]:
-    every = entities_of(state).summarize_all()
+    every = get_entities(state).summarize_all()
     return {one.name: one for one in every if not one.name.startswith(PLACEHOLDER)}
 
 
