@@ -204,7 +204,7 @@ class TestOnDisk:
         return edges
 
     def test_every_column_survives(self, tmp_path):
-        edges = self.items()
+        edges = self.filled()
         edges.save(tmp_path / "edges.bin")
         loaded = Edges.load(tmp_path / "edges.bin")
         for name in (
@@ -220,7 +220,7 @@ class TestOnDisk:
 
     def test_changes_do_not_reach_the_file(self, tmp_path):
         path = tmp_path / "edges.bin"
-        self.items().save(path)
+        self.filled().save(path)
         before = path.read_bytes()
         loaded = Edges.load(path)
         loaded.reinforce([1], 1.0)
@@ -237,7 +237,7 @@ class TestOnDisk:
     @pytest.mark.parametrize("cut", [0, 10, 5_000, -1])
     def test_a_truncated_file_is_damaged(self, tmp_path, cut):
         path = tmp_path / "edges.bin"
-        self.items().save(path)
+        self.filled().save(path)
         path.write_bytes(path.read_bytes()[:cut])
         with pytest.raises(DamagedLab):
             Edges.load(path)
@@ -246,7 +246,7 @@ class TestOnDisk:
     @given(st.integers(0, 4095), st.integers(1, 255))
     def test_a_header_of_another_byte_in_the_header_is_damage(self, tmp_path_factory, at, flip):
         path = tmp_path_factory.mktemp("edges") / "edges.bin"
-        self.items().save(path)
+        self.filled().save(path)
         held = bytearray(path.read_bytes())
         held[at] ^= flip
         path.write_bytes(held)
@@ -259,6 +259,6 @@ class TestOnDisk:
 
     def test_room_to_grow_takes_no_space(self, tmp_path):
         path = tmp_path / "edges.bin"
-        self.items().save(path)
+        self.filled().save(path)
         assert path.stat().st_size > 31 * MIN_ROOM
         assert path.stat().st_blocks * 512 < 200_000

@@ -90,9 +90,9 @@ class TestMentions:
             "target": [-2, -1, -2],
         }
         graph |= {"relation": ["mentions", "has-tag", "mentions"], "created": [4, 5, 3]}
-        assert [one[1:6] for one in folded([Event(9, 9, "import", {"graph": graph})]).listed()] == [
-            ("Ada", None, (), 2, 4)
-        ]
+        assert [
+            one[1:6] for one in folded([Event(9, 9, "import", {"graph": graph})]).summarize_all()
+        ] == [("Ada", None, (), 2, 4)]
         assert (
             len(folded([Event(9, 9, "import", {"graph": graph, "registers": {"entities": {}}})]))
             == 0
@@ -106,7 +106,7 @@ class TestMentions:
     def test_a_change_of_older_memories_is_dated_by_the_event(self):
         event = mention(9, "Ada", first=1, created=[3])
         event.body["first"] = 4
-        assert folded([event]).listed()[0].last == 9
+        assert folded([event]).summarize_all()[0].last == 9
 
 
 class TestMerging:
@@ -253,9 +253,9 @@ def test_prefix_and_rest_equal_all_written_down_or_not(events, data):
         for event in events[cut:]:
             entities.fold(event)
         assert entities.dump() == whole.dump()
-        assert entities.summarize_all() == whole.listed()
+        assert entities.summarize_all() == whole.summarize_all()
         assert [entities.canonical_name(name) for name in NAMES] == [
-            whole.canonical(name) for name in NAMES
+            whole.canonical_name(name) for name in NAMES
         ]
 
 

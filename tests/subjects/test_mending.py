@@ -57,7 +57,7 @@ def test_imported_registers_and_clusters_have_names_again():
     state = new_state()
     state.fold([Event(9, 0, "import", body)], None)
     assert [entry.name for entry in get_entities(state).entries] == ["[purged 9-00]", "Ada"]
-    assert get_entities(state).listed()[1].aliases == ()
+    assert get_entities(state).summarize_all()[1].aliases == ()
     clusters = [{"id": 4, "name": "", "size": 2}, {"id": 5, "size": 2}]
     assert (
         repair_names(event("cluster", clusters=clusters))["clusters"][0]["name"] == "[purged 9-04]"
