@@ -309,14 +309,16 @@ class Candidates(Moment):
         shares = np.zeros(len(self))
         (positions,) = self.query.matches.with_pair(self.rows, phrases.terms).nonzero()
         if len(positions):
-            texts = self.state.texts.take(self.rows[positions])
+            texts = self.state.texts.to_list(self.rows[positions])
             shares[positions] = [phrases.share(text or "") for text in texts]
         return shares
 
     def _windows(self) -> Rows:
         """Return each row with the two before and the two after it in its session; -1 for none."""
         if "windows" not in self._cache:
-            self._cache["windows"] = self.state.around(self.rows, 2, self.query.population.mask)
+            self._cache["windows"] = self.state.rows_around(
+                self.rows, 2, self.query.population.mask
+            )
         return self._cache["windows"]
 
     def _word_forms(self) -> tuple[Rows, Values, Rows]:
@@ -391,7 +393,7 @@ class Candidates(Moment):
             axis=0
         ) >= minimum
         positions, later = own[positions[both]], later[both]
-        texts = (self.state.texts.take(selected) for selected in (self.rows[positions], later))
+        texts = (self.state.texts.to_list(selected) for selected in (self.rows[positions], later))
         for position, old, new in zip(positions.tolist(), *texts, strict=True):
             shares[position] = max(shares[position], question.outdated(old or "", new or ""))
         return np.where(shares >= _OUTDATED, shares, 0.0)
@@ -415,12 +417,12 @@ class Candidates(Moment):
     def _names_any(self, column: str) -> Values:
         """Return whether the query names any file, or any tag, of each row."""
         lists, text, words = self.state.lists[column], self.query.question.text, self.query.words
-        if not lists.held:
+        if not lists.has_values:
             return np.zeros(len(self.rows), dtype=np.bool_)
         is_named = (
             file_namer(words.stop_words, text) if column == "files" else tag_namer(words, text)
         )
-        flags = (any(map(is_named, lists.at(row))) for row in self.rows.tolist())
+        flags = (any(map(is_named, lists.value_at(row))) for row in self.rows.tolist())
         return np.fromiter(flags, dtype=np.bool_, count=len(self))
 
     def _session_seed(self) -> Values:

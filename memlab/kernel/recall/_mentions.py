@@ -431,7 +431,7 @@ class Triggers:
 
     def match(self, state: State, text: str) -> NDArray[np.int64]:
         """Return the rows with a trigger that matches ``text``, ascending."""
-        if not state.lists["triggers"].held:
+        if not state.lists["triggers"].has_values:
             return np.empty(0, dtype=np.int64)
         self._learn(state)
         lowered = text.lower()
@@ -461,7 +461,7 @@ class Triggers:
         lists = state.lists["triggers"]
         if self._source is None or self._source() is not lists:
             self._source, self._count, self._index = weakref.ref(lists), 0, {}
-        for row, triggers in islice(lists.filled(), self._count, None):
+        for row, triggers in islice(lists.items(), self._count, None):
             for parts in map(_split_trigger, triggers):
                 start = max(parts, key=len)[:_START]
                 self._index.setdefault(start, {}).setdefault(parts, []).append(row)

@@ -26,7 +26,7 @@ from memlab.kernel.index import Words
 from memlab.kernel.language import Coded, Known, Policy, Program, Value
 from memlab.kernel.policies import FEATURES, Pack
 from memlab.kernel.schema import MEMORY, RELATIONS, SPEAKER_ROLES, USES, infer_role
-from memlab.kernel.state import State, gather, words_at
+from memlab.kernel.state import State, gather_numbers, read_words
 from memlab.kernel.state.columns import Names
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class Pool:
     @property
     def texts(self) -> list[str]:
         """The texts of the memories, in the order of ids."""
-        return [text or "" for text in self._moment.state.texts.take(self._moment.rows)]
+        return [text or "" for text in self._moment.state.texts.to_list(self._moment.rows)]
 
     def frame(self, *columns: str) -> pl.DataFrame:
         """Return columns of ``lab.memories`` for these memories.
@@ -470,7 +470,7 @@ class Moment:
                 coded = self._coded_roles()
                 return coded if isinstance(coded, np.ndarray) else coded.array()
             case "tags" | "files":
-                lists = [state.lists[name].at(row) for row in rows.tolist()]
+                lists = [state.lists[name].value_at(row) for row in rows.tolist()]
                 return np.fromiter(lists, dtype=object, count=len(lists))
         return extended_values(FEATURES[name], self)
 
@@ -481,7 +481,7 @@ class Moment:
         """
         layout = _layout(names)
         numbers = self.state.numbers
-        gather(
+        gather_numbers(
             [numbers[column] for _, column in layout.stored],
             self.rows,
             [table[row] for row, _ in layout.stored],
@@ -502,7 +502,7 @@ class Moment:
         """Return the string features by name, with the features ``also``."""
         names = self.state.names
         columns = dict(
-            zip(WORDS, words_at([names[name] for name in WORDS], self.rows), strict=True)
+            zip(WORDS, read_words([names[name] for name in WORDS], self.rows), strict=True)
         )
         return columns | {name: self[name].tolist() for name in also}
 
@@ -561,7 +561,7 @@ class Moment:
             if name == "speaker-role":
                 return self._coded_roles(), None
             names = self.state.names[name]
-            return Coded(names.codes[self.rows], names.vocabulary, names.known), None
+            return Coded(names.codes[self.rows], names.vocabulary, names.codes_by_name), None
         elif how == TEST:
             return read(self, policy, name), None
         else:
@@ -578,7 +578,7 @@ class Moment:
 
     def word(self, column: str) -> Values:
         """Return a stored column of strings."""
-        return self.state.names[column].objects(self.rows)
+        return self.state.names[column].to_objects(self.rows)
 
     def before(self) -> Rows:
         """Return the row just before each row in its session; -1 for none."""
@@ -598,7 +598,7 @@ class Moment:
 
     def _words(self) -> Words:
         """Return the words of all memories in the pack's language."""
-        return self.state.words_in(str(self.pack.settings["language"]))
+        return self.state.get_words(str(self.pack.settings["language"]))
 
     def _says(self) -> Values:
         """Return bool[signs, rows]: whether the text of each row contains each kind of sign."""
@@ -612,8 +612,8 @@ class Moment:
         The roles of all speakers are cached until a speaker is added.
         """
         speakers, creators = self.state.names["speaker"], self.state.names["creator"]
-        if creators.held:
-            pairs = zip(speakers.objects(self.rows), creators.objects(self.rows), strict=True)
+        if creators.has_values:
+            pairs = zip(speakers.to_objects(self.rows), creators.to_objects(self.rows), strict=True)
             return np.array([infer_role(*pair) for pair in pairs], dtype=object)
         creator, cached = creators.default, _roles_by_speaker.get(speakers)
         if cached is None or cached[0] != creator or len(cached[1]) != len(speakers.vocabulary) + 1:

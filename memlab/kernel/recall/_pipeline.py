@@ -52,7 +52,7 @@ from memlab.kernel.recall._ranking import (
 )
 from memlab.kernel.recall._slating import bytes_of, log
 from memlab.kernel.slates import Slate
-from memlab.kernel.state import Seen, State
+from memlab.kernel.state import State, ViewerState
 
 __all__ = [
     "Recaller",
@@ -575,7 +575,9 @@ def explore(run: Run) -> None:
     selected, chance, state = run.selected, None, run.state
     if run.seed is not None:
         # Count visible memories for a viewer, so that private writes of others do not change the draw.
-        chance = chance_of(run.seed, len(state.visible) if isinstance(state, Seen) else state.seq)
+        chance = chance_of(
+            run.seed, len(state.visible) if isinstance(state, ViewerState) else state.seq
+        )
     if selected.challenges and chance is not None:
         _challenge(run, chance)
         return

@@ -86,7 +86,7 @@ class Ending(NamedTuple):
         """Return whether the policies could remove any memory of ``state`` from recall."""
         if self.forgets or self.promotes == "any":
             return True
-        return self.promotes == "mortal" and state.numbers["ttl_days"].held
+        return self.promotes == "mortal" and state.numbers["ttl_days"].has_values
 
 
 def analyse_ending(pack: Pack) -> Ending:
@@ -140,7 +140,7 @@ def _to_promote(moment: Moment) -> Rows:
     promotes = analyse_ending(moment.pack).promotes
     if promotes == "any":
         return np.arange(len(moment))
-    if promotes == "none" or not moment.state.numbers["ttl_days"].held:
+    if promotes == "none" or not moment.state.numbers["ttl_days"].has_values:
         return np.empty(0, dtype=np.int64)
     return np.flatnonzero(~np.isnan(moment.number("ttl_days")))
 

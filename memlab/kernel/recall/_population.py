@@ -19,7 +19,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.index import GroupLengths, Grown, Words, group_lengths, words_of
 from memlab.kernel.privacy import refuse
 from memlab.kernel.schema import MEMORY, RECALLABLE, SCOPES, STATUSES, VISIBILITIES, normalise_word
-from memlab.kernel.state import Seen, State, seen_rows
+from memlab.kernel.state import State, ViewerState, visible_rows
 
 __all__ = [
     "NO_FILTERS",
@@ -183,7 +183,7 @@ class Where:
         """
         frame, visible = (
             memory_columns(state, self.expression.meta.root_names() or ["id"]),
-            seen_rows(state),
+            visible_rows(state),
         )
         frame = frame if visible is None else frame[visible]
         try:
@@ -732,7 +732,7 @@ def apply_filters(
     """
 
     def has_any(column: str, *words: str | None) -> Mask:
-        return state.names[column].among(words, start)
+        return state.names[column].is_in(words, start)
 
     # The most selective filters first do not help: each is one pass over a column of codes.
     mask = has_any("status", *(RECALLABLE if filters.status is None else filters.status))
@@ -741,7 +741,7 @@ def apply_filters(
     is_bound = has_any("scope", "session")
     if is_bound.any():
         mask &= ~is_bound | (has_any("session", session or ""))
-    if state.names["season"].held:
+    if state.names["season"].has_values:
         mask &= has_any("season", *(filters.season or ()), None)
     if filters.scope is not None:
         mask &= has_any("scope", *filters.scope)
@@ -785,7 +785,7 @@ def _extend_population(
         rows=rows.columns[0],
         speakers=present if cached is None else np.union1d(cached.population.speakers, present),
         key=key,
-        exact=isinstance(state, Seen),
+        exact=isinstance(state, ViewerState),
         _lengths={} if cached is None else dict(cached.population._lengths),
         _newest=[] if cached is None else list(cached.population._newest),
     )

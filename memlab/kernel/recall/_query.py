@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memlab.kernel.embedding import Embedder, load_embedder
 from memlab.kernel.english import signs_of
-from memlab.kernel.graph import kind_of
+from memlab.kernel.graph import node_kinds
 from memlab.kernel.index import (
     InPassages,
     Matches,
@@ -241,7 +241,7 @@ class QuestionFeatures:
         )
         settings = pack.settings
         self._k1, self._b = float(settings["bm25-k1"]), float(settings["bm25-b"])
-        self.words = words = state.words_in(str(settings["language"]))
+        self.words = words = state.get_words(str(settings["language"]))
         self._lengths = population.lengths(state, words)
         self.query = words.query(question.text)
         self.matches = self._match(self.query)
@@ -304,7 +304,7 @@ class QuestionFeatures:
     def nearest(self, count: int) -> Rows:
         """Return the nearest memories that take part and have a vector, best first."""
         population, vectors = self.population, self.state.vectors
-        rows = self.state.embedded(population.rows)
+        rows = self.state.drop_unembedded(population.rows)
         every = len(rows) == len(population.rows)
         if len(rows) <= _ALL:
             subset = None if every and population.mask is None else rows
@@ -522,12 +522,12 @@ class EntityNames:
                 names.rows[pieces] = row
                 names.lengths.setdefault(pieces[0], set()).add(len(pieces))
         if names.version != entities.version:
-            names.roots = entities.roots()[np.array(entities.owners, dtype=np.int64)]
+            names.roots = entities.find_roots()[np.array(entities.owners, dtype=np.int64)]
             names.nodes, names.node_count = NO_ENTITIES.nodes, -1
             names.version = entities.version
         elif added:
             names.roots = np.concatenate(
-                (names.roots, [entities.root(n) for n in entities.owners[names.size :]])
+                (names.roots, [entities.find_root(n) for n in entities.owners[names.size :]])
             )
         names.size += len(added)
         if names.node_count != state.nodes.count("entity") or len(names.nodes) < len(entities):
@@ -601,7 +601,7 @@ def _select_mentioned(query: QuestionFeatures, nodes: Nodes, near: Scores, count
         order = best(near, min(limit, available))
         crossings = edges.crossings(nodes[order])
         takes_part = (edges.relation[crossings.edge] == _MENTIONS) & (
-            kind_of(crossings.neighbour) == 0
+            node_kinds(crossings.neighbour) == 0
         )
         if mask is not None:
             takes_part[takes_part] = mask[crossings.neighbour[takes_part]]
