@@ -40,7 +40,7 @@ from memlab.io.serving.forms import LONGEST_REQUEST, build_schema, describe_faul
 from memlab.io.serving.tools import TOOLS, Reply, Tool
 from memlab.kernel.base.printable import printable
 from memlab.kernel.version import __version__
-from memlab.subjects.loopback import listening, matches, own_names
+from memlab.subjects.loopback import is_same_token, open_socket, own_host_names
 
 __all__ = ["build_server", "run_http", "run_stdio"]
 
@@ -258,8 +258,8 @@ def run_http(
 
     Requests are independent of one another, without sessions of the protocol. ``tell`` is called with the address.
     """
-    bound = listening(port, host)
-    names = own_names(bound.getsockname()[1], host)
+    bound = open_socket(port, host)
+    names = own_host_names(bound.getsockname()[1], host)
     hosts = sorted(names)
     security = TransportSecuritySettings(
         allowed_hosts=hosts, allowed_origins=[f"http://{name}" for name in hosts]
@@ -314,5 +314,5 @@ class _TokenGuard:
             values[0].decode("latin-1").partition(" ") if len(values) == 1 else ("", "", "")
         )
         # every token is compared, so that the response time reveals nothing about them
-        apps = [app for valid, app in self._apps.items() if matches(token.strip(), valid)]
+        apps = [app for valid, app in self._apps.items() if is_same_token(token.strip(), valid)]
         return apps[0] if apps and kind.lower() == "bearer" else None
