@@ -1,4 +1,4 @@
-"""Serve a lab over the Model Context Protocol, with five tools and readable resources; connect to a served lab.
+"""Serve a lab over the Model Context Protocol, and connect to a served lab.
 
 The official package ``mcp`` is an optional dependency that takes a second to import, so only a server imports it.
 """
@@ -135,7 +135,9 @@ def serve_http(
     clients: str | Path | None = None,
     tell: Callable[[str, str], object] = print,
 ) -> None:
-    """Serve a lab over streamable HTTP on this machine until the process is interrupted.
+    """Serve a lab over HTTP on this machine until the process is interrupted.
+
+    The transport is the streamable HTTP of the protocol.
 
     Requests need a valid token, and are refused under another host name or from a page of another origin.
 
@@ -199,7 +201,7 @@ def connect(
     timeout: Annotated[float, Within(0, 86_400, above=True)] = 30.0,
     insecure: bool = False,
 ) -> RemoteLab:
-    """Connect to a lab that another process serves over HTTP, as ``memlab serve LAB --http`` does.
+    """Connect to a lab that ``memlab serve LAB --http`` serves.
 
     No request is sent until a method is called, so the server may start later. Proxies are not used and redirects are
     not followed.
@@ -244,4 +246,4 @@ def connect(
         raise InputError(
             "connect needs a token. Pass token=..., or set MEMLAB_TOKEN to the token that memlab serve prints."
         )
-    return RemoteLab.at(url, secret, timeout, insecure=insecure)
+    return RemoteLab._at(url, secret, timeout, insecure=insecure)

@@ -1,4 +1,4 @@
-"""A connection to a lab: identity, visibility and permissions of a client, and errors sent to it."""
+"""Connections to a lab: identity and permissions of clients, errors sent to them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Connection:
         session: str | None,
         role: str = "owner",
     ) -> Self:
-        """Return the connection of a client to ``lab``; InputError for an invalid viewer or role."""
+        """Return a connection to ``lab``; InputError for an invalid viewer or role."""
         identity = Identity(viewer, project, session, role)
         return cls(lab, lab if viewer is None else lab.at(viewer=viewer), identity)
 
@@ -124,7 +124,7 @@ class Connection:
             return [Memory.of(state, id - 1) for id in hits.ids]
 
     def get_slate(self, recall: int) -> Slate:
-        """Return a logged recall of the client; UnknownName if it has none with this number."""
+        """Return the logged recall with a number; UnknownName if it is not the client's."""
         slate = logged_slate(self.visible.io.store, recall)
         if self.project is not None and slate.project != self.project:
             raise UnknownName("logged recall", recall)
@@ -152,7 +152,7 @@ class Client:
 
 
 def read_clients(path: Path) -> list[Client]:
-    """Read a TOML file of clients: one table per client with token, role, viewer and project.
+    """Read a TOML file with one table per client: token, role, viewer, project.
 
     ``viewer`` and ``project`` are optional; the table ``[coder]`` has the viewer "agent:coder" by default. Raises
     InputError if the file cannot be read or parsed, if other users of the machine can read it, or if two clients have
@@ -183,7 +183,7 @@ def read_clients(path: Path) -> list[Client]:
 
 
 def _parse_client(where: str, name: str, table: Any) -> Client:
-    """Return the client that a table describes; ``where`` begins the message of an InputError."""
+    """Return the client of a table; ``where`` begins the message of an error."""
     if not isinstance(table, Mapping):
         raise InputError(
             f"{where} must be a table with token and role, not {type(table).__name__}."
@@ -228,7 +228,7 @@ NOTE = (
 
 
 def format_element(name: str, text: str, attributes: Mapping[str, object]) -> str:
-    """Return a text as an XML element that the text cannot close; attributes of None are omitted.
+    """Return a text as an XML element; attributes that are None are omitted.
 
     >>> print(format_element("memory", "</memory> tabs", {"id": 3, "project": None}))
     <memory id="3">
@@ -285,7 +285,7 @@ def describe_error(error: MemlabError) -> dict[str, Any]:
 
 
 def restore_error(metadata: object, message: str) -> MemlabError:
-    """Return the error that a refused call describes; MemlabError if its class is unknown.
+    """Return the error of a refused call; MemlabError if its class is unknown.
 
     >>> restore_error(describe_error(UnknownName("pack", "old")), 'There is no pack "old".')
     UnknownName('There is no pack "old".')

@@ -1,4 +1,4 @@
-"""Resources of the server: the lab, its policies, entities, recalls, memories and verdicts as texts."""
+"""Resources of the server: lab, policies, entities, recalls, memories, verdicts."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def build_uri(name: str, value: object = None) -> str:
 
 
 def read_resource(connection: Connection, uri: str) -> tuple[str, str]:
-    """Return the text at an address and its media type; UnknownName if there is no such resource."""
+    """Return the text at an address and its media type; UnknownName without one."""
     match = _NAMED_URI.fullmatch(uri)
     base, resources, value = (match[1], NAMED, unquote(match[2])) if match else (uri, FIXED, "")
     resource = next((resource for resource in resources if resource.uri == base), None)
@@ -204,7 +204,7 @@ def _summarise_slates(connection: Connection, _: str) -> str:
 
 
 def _format_verdict(connection: Connection, missing: str) -> str:
-    """Return the verdict on each challenger, under an assumption about missing feedback."""
+    """Return the verdicts under an assumption about missing feedback."""
     challengers = [challenge.name for challenge in connection.visible.policies.challenges]
     if not challengers:
         return "No challenger is being compared with the active pack. Start a comparison with lab.challenge(pack)."

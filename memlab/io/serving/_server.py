@@ -1,4 +1,4 @@
-"""Servers of the Model Context Protocol, over standard input and output or local HTTP."""
+"""Servers of the Model Context Protocol over standard input or local HTTP."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Context = ServerRequestContext[Any]
 
 
 def build_server(connection: Connection) -> Server[Any]:
-    """Return a server, independent of any transport, whose tools and resources use one lab.
+    """Return a server of one lab, independent of any transport.
 
     Calls run in threads, so that a long one does not delay the others; the lab's lock orders them.
     """
@@ -66,12 +66,15 @@ def build_server(connection: Connection) -> Server[Any]:
     async def list_tools(
         _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
+        """Return the tools."""
         return types.ListToolsResult(tools=list(declared.values()))
 
     def input_schema(name: str) -> Mapping[str, Any] | None:
+        """Return the input schema of a tool."""
         return declared[name].input_schema if name in declared else None
 
     async def call_tool(_: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """Call a tool; errors of memlab are answers, too."""
         if params.name not in tools:
             return _refuse(_unknown_tool(connection, params.name[:100], list(tools)))
         tool = tools[params.name]
@@ -89,6 +92,7 @@ def build_server(connection: Connection) -> Server[Any]:
     async def list_resources(
         _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
+        """Return the resources with a fixed address."""
         return types.ListResourcesResult(
             resources=[
                 types.Resource(
@@ -104,6 +108,7 @@ def build_server(connection: Connection) -> Server[Any]:
     async def list_templates(
         _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
+        """Return the resources with a parameter in their address."""
         return types.ListResourceTemplatesResult(
             resource_templates=[
                 types.ResourceTemplate(
@@ -119,6 +124,7 @@ def build_server(connection: Connection) -> Server[Any]:
     async def answer_read(
         _: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
+        """Return the text of a resource."""
         uri = str(params.uri)
         try:
             text, mime = await _run_in_thread(read_resource, connection, uri)
@@ -148,7 +154,7 @@ def build_server(connection: Connection) -> Server[Any]:
 
 
 async def _run_in_thread(run: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a function in a worker thread, so that the server reads other messages meanwhile."""
+    """Run a function in a thread, so that the server reads messages meanwhile."""
     return await anyio.to_thread.run_sync(functools.partial(run, *arguments))
 
 
@@ -175,7 +181,7 @@ def _declare_tool(tool: Tool[Any]) -> types.Tool:
 
 
 def _unknown_tool(connection: Connection, name: str, available: list[str]) -> MemlabError:
-    """Return the error for a call of a tool that does not exist, or that the client may not use."""
+    """Return the error for a tool that does not exist or is not permitted."""
     if name not in {tool.name for tool in TOOLS}:
         return UnknownName("tool", name, available)
     refusal = ReadOnlyLab if connection.read_only else NotPermitted
@@ -219,10 +225,13 @@ async def _serve_stdio(server: Server[Any]) -> None:
 async def _relay_messages(
     read: Any, write: Any
 ) -> AsyncIterator[MemoryObjectReceiveStream[SessionMessage | Exception]]:
-    """Yield the valid messages of a client; answer an invalid line by an error, which the SDK only logs."""
+    """Yield the valid messages of a client; answer other lines by an error.
+
+    The SDK itself would only log them."""
     sender, receiver = anyio.create_memory_object_stream[SessionMessage | Exception]()
 
     async def relay() -> None:
+        """Pass valid messages on, and answer the others."""
         async with sender:
             async for item in read:
                 if isinstance(item, Exception):
@@ -276,6 +285,7 @@ def run_http(
 
     @asynccontextmanager
     async def run_apps(_: Starlette) -> AsyncIterator[None]:
+        """Run the applications of all tokens as long as the server runs."""
         async with AsyncExitStack() as stack:
             for app in apps.values():
                 await stack.enter_async_context(app.router.lifespan_context(app))
@@ -291,7 +301,7 @@ def run_http(
 
 
 class _TokenGuard:
-    """An application that passes each request to the application of its token, and refuses others."""
+    """Application that passes each request to the application of its token."""
 
     def __init__(self, apps: Mapping[str, ASGIApp]) -> None:
         self._apps = apps

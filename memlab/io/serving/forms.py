@@ -1,4 +1,4 @@
-"""Models of the tools' arguments and answers, from which the JSON schemas of the tools are made.
+"""Models of the tools' arguments and answers, and their JSON schemas.
 
 An argument that is a parameter of a verb has the verb's default and limits, and is described by the first sentence of
 the verb's documentation. A form adds what differs for a model: narrower limits, or a text of its own.
@@ -57,7 +57,7 @@ _Words = Annotated[list[str], Field(max_length=100)]
 def _describe_argument(
     parameters: Mapping[str, Parameter], name: str, text: str = "", **limits: float
 ) -> Any:
-    """Return the field of an argument: default, limits and description of a verb's parameter.
+    """Return the field of an argument that is a parameter of a verb.
 
     A ``text`` replaces the description; ``limits`` come in addition to those of the parameter.
     """
@@ -72,13 +72,13 @@ def _describe_argument(
 
 
 def _first_sentence(text: str) -> str | None:
-    """Return the first sentence of a text; None for an empty text, so that no description is sent."""
+    """Return the first sentence of a text; None for an empty text."""
     sentence, stop, _ = text.partition(". ")
     return sentence + stop.rstrip() or None
 
 
 def _describe_fields() -> dict[str, Parameter]:
-    """Return the fields of a memory as the optional parameters of ``remember`` that they are."""
+    """Return the fields of a memory as optional parameters of ``remember``."""
     return {
         column.name: Parameter(
             column.name,
@@ -106,7 +106,7 @@ _FILES = "Paths that you are about to read or change."
 
 
 class _Form(BaseModel):
-    """Arguments of a tool. Unknown arguments are refused, so that a misspelled one is not ignored."""
+    """Arguments of a tool; unknown ones are refused, so that none is ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -191,7 +191,7 @@ class ContextForm(_Form):
 
 
 class _Answer(BaseModel):
-    """Answer of a tool: immutable, with text from which control characters are removed.
+    """Answer of a tool: immutable, without control characters.
 
     A client checks answers with these models, too, so that a hostile server cannot steer its terminal.
     """
@@ -212,7 +212,7 @@ class _Answer(BaseModel):
 
 
 class MemoryAnswer(_Answer):
-    """One recalled memory; fields with their default value (active, no tags) are omitted when sent."""
+    """One recalled memory; fields that have their default value are not sent."""
 
     id: int
     text: str
@@ -354,10 +354,11 @@ class FeedbackAnswer(_Answer):
 
 
 def build_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of a model, shortened: a model reads it with every request.
+    """Return the JSON schema of a model, shortened.
 
-    Titles repeat names and are dropped. An argument that may be omitted is not also declared nullable. Definitions are
-    inlined, which saves a client 3 ms when it checks the answer of a recall.
+    A language model reads it with every request.     Titles repeat names and are dropped. An argument that may be
+    omitted is not also declared nullable. Definitions are inlined, which saves a client 3 ms when it checks the
+    answer of a recall.
     """
     schema = model.model_json_schema()
     compact: dict[str, Any] = _compact_schema(schema, schema.pop("$defs", {}))
@@ -386,7 +387,7 @@ def _compact_schema(node: Any, definitions: dict[str, Any]) -> Any:
 
 
 def describe_faults(error: ValidationError, form: type[BaseModel]) -> str:
-    """Return what is wrong with the arguments of a call, without their values, which may be long."""
+    """Return what is wrong with arguments, without their possibly long values."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     sentences = []
     for fault in faults[:_MAX_FAULTS]:

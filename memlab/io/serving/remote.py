@@ -1,4 +1,4 @@
-"""A lab that another process serves: the five tools of ``memlab serve LAB --http`` as methods.
+"""Labs that another process serves, with the tools of the server as methods.
 
 Each call is one HTTP request on its own connection and is never sent twice. No state is kept between calls, so the next
 call reaches a server that was restarted.
@@ -88,11 +88,12 @@ class _Message(BaseModel):
 
 @dataclass(frozen=True, repr=False)
 class RemoteHits(Sequence[MemoryAnswer], Displayed):
-    """Hits of a recall over a connection, best first: a sequence that can be indexed and sliced.
+    """Hits of a recall over a connection, best first.
 
-    A hit has the attributes id, text, kind, created, score, status, ref, project, speaker, tags and probe.
+    They are a sequence that can be indexed and sliced. A hit has the attributes id, text, kind, created, score, status,
+    ref, project, speaker, tags and probe.
 
-    Attributes
+    Parameters
     ----------
     query
         The text of the query.
@@ -116,7 +117,7 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
 
     @property
     def known(self) -> float | None:
-        """The probability that these memories contain the answer; None if the pack does not estimate it."""
+        """The probability that these memories contain the answer, or None."""
         return self.answer.known
 
     @property
@@ -126,7 +127,7 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
 
     @property
     def repeated(self) -> tuple[int, ...]:
-        """Ids of memories omitted because the session already returned them; ``again=True`` includes them."""
+        """Ids of memories omitted because the session already returned them."""
         return self.answer.given_before
 
     @property
@@ -136,7 +137,7 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """One row per hit, best first, with rank, memory_id, score and the other attributes of a hit."""
+        """One row per hit, best first: rank, memory_id, score and other attributes."""
         schema: dict[str, Any] = dict.fromkeys(MemoryAnswer.model_fields, pl.String)
         schema |= {
             "id": pl.Int64,
@@ -171,6 +172,7 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
 
     @property
     def _caption(self) -> str:
+        """The heading of the table of hits."""
         number = "not logged" if self.recall is None else f"recall {self.recall}"
         return f"{count_memories(len(self))} for {clip(self.query, 70)!r}, {number}{f'; {self.off}' if self.off else ''}"
 
@@ -179,6 +181,7 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
         return printable("\n".join([self._caption, *lines]))
 
     def _display(self) -> object:
+        """Return the table that a notebook shows."""
         rows = [(f"{hit.score:.4f}", hit.id, hit.text, hit.kind) for hit in self]
         return table(self._caption, ("score", "id", "memory", "kind"), rows)
 
@@ -190,6 +193,7 @@ def _add_options(form: type[BaseModel]) -> Callable[[_Verb], _Verb]:
     """
 
     def decorate(verb: _Verb) -> _Verb:
+        """Set the signature of a method."""
         signature = inspect.signature(verb, eval_str=False)
         explicit = [
             parameter
@@ -214,13 +218,13 @@ def _add_options(form: type[BaseModel]) -> Callable[[_Verb], _Verb]:
 
 @dataclass(frozen=True, repr=False)
 class RemoteLab:
-    """A lab behind a server of ``memlab serve LAB --http``, as ``memlab.io.serving.connect`` returns it.
+    """A lab that ``memlab serve LAB --http`` serves.
 
-    The token determines viewer, project and role. Every method raises ``LabUnavailable`` if the server does not answer,
-    ``NotPermitted`` if it refuses the token, and otherwise the errors of a local lab. All arguments are listed in
-    docs/reference/serving.md#arguments.
+    ``memlab.io.serving.connect`` returns it. The token determines viewer, project and role. Every method raises
+    ``LabUnavailable`` if the server does not answer, ``NotPermitted`` if it refuses the token, and otherwise the
+    errors of a local lab. All arguments are listed in docs/reference/serving.md#arguments.
 
-    Attributes
+    Parameters
     ----------
     url
         The address of the server.
@@ -240,7 +244,7 @@ class RemoteLab:
     _token: str = field(compare=False)
 
     @classmethod
-    def at(cls, url: str, token: str, timeout: float, *, insecure: bool) -> RemoteLab:
+    def _at(cls, url: str, token: str, timeout: float, *, insecure: bool) -> RemoteLab:
         """Return the lab behind a valid address, without sending a request."""
         check_token(token, "token")
         to = _split(url, insecure=insecure)
@@ -341,7 +345,9 @@ class RemoteLab:
         return self._call("feedback", FeedbackForm, FeedbackAnswer, arguments)
 
     def forget(self, memories: Memories) -> ForgetAnswer:
-        """Exclude memories from recall; ``memlab restore`` on the server's machine restores them.
+        """Exclude memories from recall.
+
+        ``memlab restore`` on the server's machine restores them.
 
         Parameters
         ----------
@@ -351,7 +357,7 @@ class RemoteLab:
         Returns
         -------
         ForgetAnswer
-            Ids of the memories that were forgotten, and of those that were not in use.
+            Ids of the forgotten memories, and of memories that were not in use.
 
         Raises
         ------
@@ -396,7 +402,7 @@ class RemoteLab:
     def _call(
         self, tool: str, form: type[BaseModel], answer: type[_A], options: dict[str, Any]
     ) -> _A:
-        """Call a tool and return its validated answer; raise the error that the server reports."""
+        """Call a tool and return its validated answer, or raise the server's error."""
         try:
             arguments = form.model_validate(options).model_dump(
                 mode="json", exclude_unset=True, exclude_none=True
@@ -436,7 +442,7 @@ class RemoteLab:
             raise self._unavailable(str(error), sent=not isinstance(error, Unreached)) from None
 
     def _parse_result(self, reply: Reply, tool: str) -> _Result:
-        """Return the result of a successful call; raise the error that any other reply reports."""
+        """Return the result of a successful call, or raise the error of a reply."""
         if reply.status in (401, 403):
             raise NotPermitted(
                 f"{self.url} refuses the token (status {reply.status}), so nothing was done. Check the token."
@@ -467,12 +473,12 @@ class RemoteLab:
         return message.result
 
     def _unavailable(self, why: str, *, sent: bool) -> LabUnavailable:
-        """Return the error for a request without a usable answer; ``sent``: it may have taken effect."""
+        """Return the error for a request without a usable answer."""
         return LabUnavailable.behind(self.url, why, sent=sent)
 
 
 def _split(url: str, *, insecure: bool) -> SplitResult:
-    """Return the parts of a server's address; InputError if it is invalid or would expose the token."""
+    """Return the parts of a server's address; InputError if it is invalid or unsafe."""
     expected = "An address has the form http://127.0.0.1:8765/mcp, as memlab serve prints it"
     try:
         parts = urlsplit(url)
@@ -507,6 +513,6 @@ def _describe_status(status: int) -> str:
 
 
 def _ids_of(memories: Memories) -> list[Any]:
-    """Return the ids of one or several memories; values without an id are left to the form to check."""
+    """Return the ids of one or several memories, unchecked."""
     several = isinstance(memories, Iterable) and not isinstance(memories, BaseModel | str)
     return [getattr(item, "id", item) for item in (memories if several else (memories,))]  # type: ignore[union-attr]

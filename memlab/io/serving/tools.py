@@ -1,4 +1,4 @@
-"""The five tools of the server: their descriptions for models, and the calls of the lab behind them."""
+"""The five tools of the server: their descriptions, and calls of the lab."""
 
 from __future__ import annotations
 
