@@ -9,7 +9,7 @@ import pytest
 import memlab
 from memlab.errors import DatasetError, NewerLab, PrivacyError, UnknownName
 from memlab.io.formats import text_formats as jsonl
-from memlab.io.formats.records import records_of
+from memlab.io.formats.records import export_records
 
 HEADER = {"memlab": {"schema": 1, "lab": "there", "whole": False}}
 
@@ -317,10 +317,10 @@ def test_a_failed_export_leaves_what_was_there(lab, tmp_path, monkeypatch):
     before = path.read_bytes()
 
     def full_disk(bundle):
-        yield next(records_of(bundle))
+        yield next(export_records(bundle))
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(jsonl, "records_of", full_disk)
+    monkeypatch.setattr(jsonl, "export_records", full_disk)
     with pytest.raises(memlab.LabError, match="the disk is full"):
         lab.io.export(path, overwrite=True)
     assert path.read_bytes() == before

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import DatasetError
-from memlab.io.formats.locomo import canonical_ref
+from memlab.io.formats.locomo import parse_ref
 from memlab.io.ingest import read_locomo
 
 
@@ -137,9 +137,9 @@ def test_conversations_without_an_id_are_numbered(read):
 def test_every_spelling_of_an_id_has_one_canonical_form(session, number, pad):
     plain = f"D{session}:{number}"
     zeros = "0" * pad
-    assert canonical_ref(plain) == plain
-    assert canonical_ref(f"D:{zeros}{session}:{zeros}{number}") == plain
-    assert canonical_ref(f"d{zeros}{session}:{zeros}{number}") == plain
+    assert parse_ref(plain) == plain
+    assert parse_ref(f"D:{zeros}{session}:{zeros}{number}") == plain
+    assert parse_ref(f"d{zeros}{session}:{zeros}{number}") == plain
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from memlab.errors import DatasetError, InputError, UnknownName
-from memlab.io.formats import Options, read_file, read_object, sources_of_folder
+from memlab.io.formats import Options, read_file, read_folder, read_object
 from memlab.io.formats import lines as bounded
 
 DAY = 1_767_225_600
@@ -156,7 +156,7 @@ def test_an_object_that_raises_is_an_error_of_ours():
         def model_dump(self):
             raise RuntimeError("no")
 
-    with pytest.raises(InputError, match="plain_object raised RuntimeError: no"):
+    with pytest.raises(InputError, match="to_mapping raised RuntimeError: no"):
         rows_of(read_object([Broken()], Options()))
     for nothing in (7, b"bytes", None):
         with pytest.raises(InputError, match="load takes a path, a list of messages"):
@@ -322,7 +322,7 @@ def test_a_transcript_of_a_coding_assistant(file):
 
 
 def test_lines_that_are_broken_are_counted_with_their_numbers(file, monkeypatch):
-    monkeypatch.setattr(bounded, "MOST_LINE", 400)
+    monkeypatch.setattr(bounded, "MAX_LINE_BYTES", 400)
     good = {"role": "user", "content": "hello"}
     text = (
         lines([good])
@@ -567,7 +567,7 @@ def test_a_folder_is_its_files_without_links_and_secrets(file, tmp_path):
     file("logs/photo.png", b"\0\0")
     (tmp_path / "logs" / "round").symlink_to(tmp_path / "logs")
     (tmp_path / "logs" / "again.md").symlink_to(tmp_path / "logs" / "a" / "one.md")
-    sources = list(sources_of_folder(tmp_path / "logs", Options()))
+    sources = list(read_folder(tmp_path / "logs", Options()))
     assert [source.notes.source for source in sources] == ["two.jsonl", "a/one.md", "logs"]
     assert [len(rows_of(source)) for source in sources] == [1, 2, 0]
     rest = sources[-1].notes
@@ -575,7 +575,7 @@ def test_a_folder_is_its_files_without_links_and_secrets(file, tmp_path):
     assert rest.skipped == {"file that is not read": 1}
     (tmp_path / "empty").mkdir()
     with pytest.raises(DatasetError, match="none of its files"):
-        list(sources_of_folder(tmp_path / "empty", Options()))
+        list(read_folder(tmp_path / "empty", Options()))
 
 
 def test_benchmarks(file, tmp_path):
@@ -609,5 +609,5 @@ def test_benchmarks(file, tmp_path):
     ]
     file("beam/1/chat.json", batches)
     file("beam/1/probing_questions/probing_questions.json", {})
-    (source,) = sources_of_folder(tmp_path / "beam", Options())
+    (source,) = read_folder(tmp_path / "beam", Options())
     assert said(rows_of(source)) == [("user", "hello")]

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from memlab.errors import DatasetError, InputError
 from memlab.io.adapters._records import Record, Records, Write, decoded, encoded, written
-from memlab.io.formats import file_name
+from memlab.io.formats import build_file_name
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import refusal
 from memlab.kernel.base.printable import printable
@@ -145,7 +145,7 @@ def _pages(lab: Lab, name: str, memories: list[MemoryLike]) -> dict[tuple[str, .
             pinned = bool(state.numbers["pinned"].values[memory.id - 1])
             place = ("system",) if pinned else ("reference", memory.kind)
             summary = state.notes["summary"].at(memory.id - 1)
-            pages[(*place, file_name(memory.id, memory.text))] = _copy(memory, summary)
+            pages[(*place, build_file_name(memory.id, memory.text))] = _copy(memory, summary)
     return pages
 
 

@@ -22,12 +22,12 @@ __all__ = [
     "MEMORIES",
     "SCHEMA",
     "Bundle",
-    "bundle_of",
-    "bundle_of_frame",
+    "build_bundle",
+    "build_bundle_from_frame",
+    "build_memory_frame",
     "is_memories",
-    "memory_frame",
-    "node_name",
-    "node_of",
+    "join_node_name",
+    "split_node_name",
 ]
 
 SCHEMA = 1
@@ -91,26 +91,26 @@ class Bundle:
     complete: bool = False
     exported: int = 0
     source: str = ""
-    places: Sequence[str] = ()
+    locations: Sequence[str] = ()
     """Where each memory stands in the file; empty where a frame says it all."""
-    edge_places: Sequence[str] = ()
+    edge_locations: Sequence[str] = ()
     """Where each edge does."""
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def where(self, row: int) -> str:
         """What an error says of a memory's place."""
         return (
-            f"{self.source}, {self.places[row]}"
-            if self.places
+            f"{self.source}, {self.locations[row]}"
+            if self.locations
             else f"{self.source}, memory {row + 1}"
         )
 
 
-def memory_frame(columns: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
+def build_memory_frame(columns: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
     """A frame of MEMORIES from lists of values."""
     return pl.DataFrame(
         [
-            _lists(name, columns[name], dtype.inner)
+            _build_list_column(name, columns[name], dtype.inner)
             if isinstance(dtype, pl.List)
             else pl.Series(name, columns[name], dtype=dtype)
             for name, dtype in MEMORIES.items()
@@ -118,29 +118,29 @@ def memory_frame(columns: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
     )
 
 
-def _lists(name: str, rows: Sequence[Sequence[Any] | None], inner: Any) -> pl.Series:
+def _build_list_column(name: str, rows: Sequence[Sequence[Any] | None], inner: Any) -> pl.Series:
     """A column of lists, none of them null. Polars takes lists of lists one by one: flat, 20,000 rows cost a tenth."""
     lengths = np.array([len(row) if row else 0 for row in rows], dtype=np.int64)
     flat = pl.Series(name, [value for row in rows if row for value in row], dtype=inner)
-    places = pl.Series("row", np.repeat(np.arange(len(rows)), lengths), dtype=pl.Int64)
-    grouped = pl.DataFrame([places, flat]).group_by("row", maintain_order=True).agg(name)
+    locations = pl.Series("row", np.repeat(np.arange(len(rows)), lengths), dtype=pl.Int64)
+    grouped = pl.DataFrame([locations, flat]).group_by("row", maintain_order=True).agg(name)
     every = pl.DataFrame({"row": np.arange(len(rows), dtype=np.int64)})
     joined = every.join(grouped, on="row", how="left", maintain_order="left").to_series(1)
     return joined.fill_null(pl.Series([[]], dtype=pl.List(inner)))
 
 
-def node_name(kind: str, name: str) -> str:
+def join_node_name(kind: str, name: str) -> str:
     """A node that is no memory, as an edge names it."""
     return f"{kind}/{name}"
 
 
-def node_of(text: str) -> tuple[str, str]:
+def split_node_name(text: str) -> tuple[str, str]:
     """Kind and name of such a node."""
     kind, _, name = text.partition("/")
     return kind, name
 
 
-def bundle_of(
+def build_bundle(
     state: State,
     *,
     lab: str,
@@ -152,7 +152,7 @@ def bundle_of(
 ) -> Bundle:
     """The memories of a state that ``where`` and ``project`` admit, with the edges among them."""
     frame, seen = state.memories(), seen_rows(state)
-    kept = _selected(frame, where, project)
+    kept = _select_memories(frame, where, project)
     complete = where is None and project is None
     rows = np.arange(len(state)) if seen is None else seen
     columns = [
@@ -162,10 +162,12 @@ def bundle_of(
         for name in MEMORIES
         if name != "uses"
     ]
-    memories = pl.DataFrame([*columns, _uses(state.uses.values[rows])]).filter(kept).cast(MEMORIES)
+    memories = (
+        pl.DataFrame([*columns, _build_uses(state.uses.values[rows])]).filter(kept).cast(MEMORIES)
+    )
     every = np.zeros(len(state), dtype=np.bool_)
     every[rows] = kept.to_numpy()
-    edges, nodes = _edges_of(state, every, complete)
+    edges, nodes = _build_edges(state, every, complete)
     registers = {
         name: one.dump() for name, one in state.projections.items() if complete and one.exported
     }
@@ -183,7 +185,7 @@ def bundle_of(
     )
 
 
-def _selected(frame: pl.DataFrame, where: pl.Expr | None, project: str | None) -> pl.Series:
+def _select_memories(frame: pl.DataFrame, where: pl.Expr | None, project: str | None) -> pl.Series:
     kept = pl.Series("kept", [True]).new_from_index(0, len(frame))
     if project is not None:
         kept = kept & (frame["project"] == project).fill_null(False)
@@ -206,7 +208,7 @@ def _selected(frame: pl.DataFrame, where: pl.Expr | None, project: str | None) -
     return kept.alias("kept")
 
 
-def _uses(values: NDArray[np.int64]) -> pl.Series:
+def _build_uses(values: NDArray[np.int64]) -> pl.Series:
     flat = pl.Series("uses", values.ravel()).replace(NEVER, None)
     lists = (
         flat.reshape((len(values), values.shape[1])).cast(pl.List(pl.Int64))
@@ -218,7 +220,7 @@ def _uses(values: NDArray[np.int64]) -> pl.Series:
     )
 
 
-def _edges_of(
+def _build_edges(
     state: State, kept: NDArray[np.bool_], complete: bool
 ) -> tuple[pl.DataFrame, Mapping[str, Sequence[str]]]:
     edges = state.edges
@@ -239,7 +241,7 @@ def _edges_of(
             -1, None
         )
         labels = [
-            None if name is None else node_name(NODE_KINDS[kind], name)
+            None if name is None else join_node_name(NODE_KINDS[kind], name)
             for kind, name in zip(kinds.tolist(), names, strict=True)
         ]
         columns[f"{end}_node"] = pl.Series(f"{end}_node", labels, dtype=pl.String)
@@ -285,7 +287,7 @@ def is_memories(x: object) -> bool:
     )
 
 
-def bundle_of_frame(x: pl.DataFrame | pl.LazyFrame) -> Bundle:
+def build_bundle_from_frame(x: pl.DataFrame | pl.LazyFrame) -> Bundle:
     """Return a frame of memories as a bundle; columns that it lacks have their defaults.
 
     Raises
@@ -298,11 +300,13 @@ def bundle_of_frame(x: pl.DataFrame | pl.LazyFrame) -> Bundle:
         raise InputError(
             "The column id of a frame of memories holds the id of another memory in each row."
         )
-    columns = [_column(frame, name, dtype) for name, dtype in MEMORIES.items()]
+    columns = [_convert_column(frame, name, dtype) for name, dtype in MEMORIES.items()]
     return Bundle(lab=FRAME, memories=pl.DataFrame(columns), source="the frame")
 
 
-def _column(frame: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataType]) -> pl.Series:
+def _convert_column(
+    frame: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataType]
+) -> pl.Series:
     is_list = name == "uses" or (name in MEMORY and MEMORY[name].storage == "list")
     if name not in frame.columns:
         default = None if name == "uses" else MEMORY[name].default

@@ -25,13 +25,13 @@ from memlab.errors import DatasetError
 from memlab.io.formats.labelled import (
     Conversation,
     LabelledConversation,
-    Place,
+    Location,
     Question,
     Turn,
-    lines,
-    loaded,
-    named,
-    opened,
+    describe_value,
+    load_json,
+    open_text,
+    read_json_lines,
 )
 from memlab.kernel.base.arguments import checked
 
@@ -60,42 +60,42 @@ def read_beam(folder: str | Path) -> tuple[LabelledConversation, ...]:
     chats = (
         [folder]
         if (folder / _CHAT).is_file()
-        else sorted((path.parent for path in folder.glob(f"*/{_CHAT}")), key=_number)
+        else sorted((path.parent for path in folder.glob(f"*/{_CHAT}")), key=_chat_order)
     )
     if not chats:
         raise DatasetError(f"{folder} holds no chat: expected 1/{_CHAT} or {_CHAT}.")
     return tuple(_read_chat(chat) for chat in chats)
 
 
-def _number(chat: Path) -> tuple[int, str]:
+def _chat_order(chat: Path) -> tuple[int, str]:
     """Chats by number, then what has another name."""
     digits = chat.name.isascii() and chat.name.isdigit()
     return (int(chat.name[:18]) if digits else 10**18, chat.name)
 
 
 def _read_chat(chat: Path) -> LabelledConversation:
-    turns = _turns(Place(chat / _CHAT))
+    turns = _read_turns(Location(chat / _CHAT))
     known = {turn.ref: place for place, turn in enumerate(turns)}
     name = f"beam-{chat.resolve().name}"
     return LabelledConversation(
-        Conversation(name, turns), tuple(_chat_questions(Place(chat / _QUESTIONS), known))
+        Conversation(name, turns), tuple(_read_questions(Location(chat / _QUESTIONS), known))
     )
 
 
 _MARK = re.compile(r"\s*->->\s*[\w/]+,[\w/]+\)?\s*\Z")
 
 
-def _turns(place: Place) -> tuple[Turn, ...]:
+def _read_turns(place: Location) -> tuple[Turn, ...]:
     turns: list[Turn] = []
     at: datetime | None = None
-    batches = place.records(loaded(place.path, "a chat of BEAM"), "(itself)", "batches")
+    batches = place.records(load_json(place.path, "a chat of BEAM"), "(itself)", "batches")
     for number, (field, batch) in enumerate(batches, 1):
-        at = _anchor_time(batch, field, place) or at
-        for where, message in _messages(batch, field, place):
-            at = _anchor_time(message, where, place) or at
+        at = _read_anchor(batch, field, place) or at
+        for where, message in _list_messages(batch, field, place):
+            at = _read_anchor(message, where, place) or at
             role, ref = (
                 place.text(message, "role", where),
-                _ref(message.get("id"), f"{where}.id", place),
+                _check_ref(message.get("id"), f"{where}.id", place),
             )
             text = _MARK.sub("", place.text(message, "content", where, required=False))
             turns.append(Turn(ref, role, text, f"session_{number}", at or _UNDATED, role=role))
@@ -107,54 +107,56 @@ def _turns(place: Place) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
-def _messages(
-    batch: dict[str, Any], field: str, place: Place
+def _list_messages(
+    batch: dict[str, Any], field: str, place: Location
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Give each message of a batch, after its field."""
     for number, turn in enumerate(place.items(batch.get("turns"), f"{field}.turns", "turns")):
         yield from place.records(turn, f"{field}.turns[{number}]", "messages")
 
 
-def _ref(given: object, field: str, place: Place) -> str:
+def _check_ref(given: object, field: str, place: Location) -> str:
     if isinstance(given, bool) or not isinstance(given, int):
-        raise place.error(field, f"expected a whole number, found {named(given)}.")
+        raise place.error(field, f"expected a whole number, found {describe_value(given)}.")
     return str(given)
 
 
-def _refs(given: object, field: str, place: Place) -> Iterator[str]:
+def _list_refs(given: object, field: str, place: Location) -> Iterator[str]:
     """Ids in lists, which may lie in lists."""
     if given is None:
         return
     if not isinstance(given, list):
-        yield _ref(given, field, place)
+        yield _check_ref(given, field, place)
         return
     for one in given:
-        yield from _refs(one, field, place)
+        yield from _list_refs(one, field, place)
 
 
 _ANCHOR = re.compile(r"(?P<month>[A-Za-z]{3,9})[-\s]+(?P<day>\d{1,2}),?[-\s]+(?P<year>\d{4})\Z")
 
 
-def _anchor_time(record: dict[str, Any], field: str, place: Place) -> datetime | None:
+def _read_anchor(record: dict[str, Any], field: str, place: Location) -> datetime | None:
     """When a part of a chat was said; None where it has no anchor."""
     anchor = place.text(record, "time_anchor", field, required=False)
     return place.time(anchor, f"{field}.time_anchor", "March-15-2024", _ANCHOR) if anchor else None
 
 
-def _chat_questions(place: Place, known: Mapping[str, int]) -> Iterator[Question]:
+def _read_questions(place: Location, known: Mapping[str, int]) -> Iterator[Question]:
     abilities = place.record(
-        loaded(place.path, "BEAM's questions"), "(itself)", "an object with a list for each ability"
+        load_json(place.path, "BEAM's questions"),
+        "(itself)",
+        "an object with a list for each ability",
     )
     for ability, asked in abilities.items():
         for field, item in place.records(asked, ability, "questions"):
-            yield _question(item, ability, known, field, place)
+            yield _build_question(item, ability, known, field, place)
 
 
 _STATEMENTS = (("original_info", "updated_info"), ("first_statement", "second_statement"))
 """Parts of the evidence of which the one that was said later replaces, or contradicts, the other one."""
 
 
-def _outdated(parts: Mapping[str, Sequence[str]], order: Mapping[str, int]) -> tuple[str, ...]:
+def _find_outdated(parts: Mapping[str, Sequence[str]], order: Mapping[str, int]) -> tuple[str, ...]:
     """What was said first, and none of which is part of what was said later; some files name the later one first."""
     for names in _STATEMENTS:
         first, second = (list(filter(order.__contains__, parts.get(name, ()))) for name in names)
@@ -166,15 +168,15 @@ def _outdated(parts: Mapping[str, Sequence[str]], order: Mapping[str, int]) -> t
 _ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
 
 
-def _question(
-    item: dict[str, Any], ability: str, known: Mapping[str, int], field: str, place: Place
+def _build_question(
+    item: dict[str, Any], ability: str, known: Mapping[str, int], field: str, place: Location
 ) -> Question:
     given = item.get("source_chat_ids")
     lists = given if isinstance(given, dict) else {"": given}
     parts: list[tuple[str, tuple[str, ...]]] = []
     for part, ids in lists.items():
         where = f"{field}.source_chat_ids" + (f".{part}" if part else "")
-        parts.append((part, tuple(dict.fromkeys(_refs(ids, where, place)))))
+        parts.append((part, tuple(dict.fromkeys(_list_refs(ids, where, place)))))
     cited = dict.fromkeys(ref for _, refs in parts for ref in refs)
     return Question(
         place.text(item, "question", field),
@@ -186,7 +188,7 @@ def _question(
         ),
         tuple(ref for ref in cited if ref not in known),
         tuple((part, refs) for part, refs in parts if part),
-        outdated=_outdated(dict(parts), known),
+        outdated=_find_outdated(dict(parts), known),
     )
 
 
@@ -209,13 +211,14 @@ def read_longmemeval(path: str | Path) -> tuple[LabelledConversation, ...]:
     'single-session-user'
     """
     path = Path(path).expanduser()
-    items = Place(path).items(loaded(path, "a LongMemEval file"), "(itself)", "instances")
+    items = Location(path).items(load_json(path, "a LongMemEval file"), "(itself)", "instances")
     if not items:
         raise DatasetError(
             f"{path}: a LongMemEval file is a list of instances, and this list is empty."
         )
     read = tuple(
-        _labelled(item, Place(path, f"instance {index + 1}")) for index, item in enumerate(items)
+        _read_instance(item, Location(path, f"instance {index + 1}"))
+        for index, item in enumerate(items)
     )
     name, times = Counter(one.conversation.name for one in read).most_common(1)[0]
     if times > 1:
@@ -223,10 +226,10 @@ def read_longmemeval(path: str | Path) -> tuple[LabelledConversation, ...]:
     return read
 
 
-def _labelled(value: object, place: Place) -> LabelledConversation:
+def _read_instance(value: object, place: Location) -> LabelledConversation:
     item = place.record(value, "(itself)")
     name = place.text(item, "question_id", "")
-    place = Place(place.path, f"{place.within} ({name[:40]})")
+    place = Location(place.path, f"{place.within} ({name[:40]})")
     lists = {
         field: place.items(item.get(field), field, what)
         for field, what in (
@@ -242,10 +245,10 @@ def _labelled(value: object, place: Place) -> LabelledConversation:
     evidence: list[str] = []
     names: set[str] = set()
     for index, (id, date, session) in enumerate(zip(*lists.values(), strict=True)):
-        at = _time(date, f"haystack_dates[{index}]", place)
+        at = _parse_time(date, f"haystack_dates[{index}]", place)
         if not isinstance(id, str) or not id.strip():
             raise place.error(
-                f"haystack_session_ids[{index}]", f"expected text, found {named(id)}."
+                f"haystack_session_ids[{index}]", f"expected text, found {describe_value(id)}."
             )
         # a session may stand in a haystack twice, under one id
         prefix = f"{id}#{index}" if id in names else id
@@ -256,7 +259,7 @@ def _labelled(value: object, place: Place) -> LabelledConversation:
             role = place.text(said, "role", field)
             ref, text = f"{prefix}:{number}", place.text(said, "content", field, required=False)
             turns.append(Turn(ref, role, text, f"{index}-{id}", at, role=role))
-            if _marked(said, field, place):
+            if _has_answer(said, field, place):
                 evidence.append(ref)
     if not turns:
         raise place.error("haystack_sessions", "no session has a turn.")
@@ -264,29 +267,31 @@ def _labelled(value: object, place: Place) -> LabelledConversation:
         place.text(item, "question", ""),
         "abstention" if name.endswith("_abs") else place.text(item, "question_type", ""),
         tuple(evidence),
-        _answer(item.get("answer"), place),
-        at=_time(item.get("question_date"), "question_date", place),
+        _format_answer(item.get("answer"), place),
+        at=_parse_time(item.get("question_date"), "question_date", place),
     )
     # some files are not sorted by time; a lab remembers in the order of the world
     turns.sort(key=lambda turn: turn.at)
     return LabelledConversation(Conversation(name, tuple(turns)), (question,))
 
 
-def _marked(said: dict[str, Any], field: str, place: Place) -> bool:
+def _has_answer(said: dict[str, Any], field: str, place: Location) -> bool:
     marked = said.get("has_answer", False)
     if marked is None:
         return False
     if not isinstance(marked, bool):
-        raise place.error(f"{field}.has_answer", f"expected true or false, found {named(marked)}.")
+        raise place.error(
+            f"{field}.has_answer", f"expected true or false, found {describe_value(marked)}."
+        )
     return marked
 
 
-def _answer(answer: object, place: Place) -> str:
+def _format_answer(answer: object, place: Location) -> str:
     if answer is None or isinstance(answer, str):
         return answer or ""
     if isinstance(answer, bool | int | float):
         return str(answer)
-    raise place.error("answer", f"expected text or a number, found {named(answer)}.")
+    raise place.error("answer", f"expected text or a number, found {describe_value(answer)}.")
 
 
 _DATE = re.compile(
@@ -295,7 +300,7 @@ _DATE = re.compile(
 )
 
 
-def _time(given: object, field: str, place: Place) -> datetime:
+def _parse_time(given: object, field: str, place: Location) -> datetime:
     return place.time(given, field, "2023/05/20 (Sat) 02:21", _DATE)
 
 
@@ -333,33 +338,33 @@ def read_lmeb(folder: str | Path) -> tuple[LabelledConversation, ...]:
     corpora: dict[Path, Mapping[str, str]] = {}
     scenes: dict[tuple[Path, tuple[str, ...]], list[Question]] = {}
     for task in tasks:
-        corpus = _beside(task, "corpus.jsonl")
+        corpus = _find_above(task, "corpus.jsonl")
         if corpus is None:
             raise DatasetError(
                 f"{task} has no corpus.jsonl beside its queries or in the {_ABOVE} folders above."
             )
         if corpus not in corpora:
-            corpora[corpus] = dict(_corpus(corpus))
+            corpora[corpus] = dict(_read_corpus(corpus))
         category = task.relative_to(folder).as_posix() if task != folder else task.resolve().name
-        for candidates, question in _task_questions(task, category, corpora[corpus]):
+        for candidates, question in _read_task(task, category, corpora[corpus]):
             scenes.setdefault((corpus, candidates), []).append(question)
     return tuple(
         LabelledConversation(
-            _conversation(f"scene-{number}", candidates, corpora[corpus]), tuple(questions)
+            _build_conversation(f"scene-{number}", candidates, corpora[corpus]), tuple(questions)
         )
         for number, ((corpus, candidates), questions) in enumerate(scenes.items(), 1)
     )
 
 
-def _beside(task: Path, name: str) -> Path | None:
+def _find_above(task: Path, name: str) -> Path | None:
     return next(
         (place / name for place in (task, *task.parents[:_ABOVE]) if (place / name).is_file()), None
     )
 
 
-def _corpus(path: Path) -> Iterator[tuple[str, str]]:
-    for number, value in lines(path, "LMEB's corpus"):
-        place = Place(path, f"line {number}")
+def _read_corpus(path: Path) -> Iterator[tuple[str, str]]:
+    for number, value in read_json_lines(path, "LMEB's corpus"):
+        place = Location(path, f"line {number}")
         item = place.record(value, "(itself)")
         title = place.text(item, "title", "", required=False)
         yield (
@@ -368,13 +373,13 @@ def _corpus(path: Path) -> Iterator[tuple[str, str]]:
         )
 
 
-def _task_questions(
+def _read_task(
     task: Path, category: str, corpus: Mapping[str, str]
 ) -> Iterator[tuple[tuple[str, ...], Question]]:
-    candidates = _candidates(task, corpus)
-    wanted = _qrels(task / "qrels.tsv")
-    for number, value in lines(task / "queries.jsonl", "LMEB's queries"):
-        place = Place(task / "queries.jsonl", f"line {number}")
+    candidates = _read_candidates(task, corpus)
+    wanted = _read_qrels(task / "qrels.tsv")
+    for number, value in read_json_lines(task / "queries.jsonl", "LMEB's queries"):
+        place = Location(task / "queries.jsonl", f"line {number}")
         item = place.record(value, "(itself)")
         query = str(item["id"]) if isinstance(item.get("id"), int) else place.text(item, "id", "")
         scene = query if query in candidates else "_".join(query.split("_")[:2])
@@ -394,11 +399,11 @@ def _task_questions(
         )
 
 
-def _candidates(task: Path, corpus: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    path = _beside(task, "candidates.jsonl")
+def _read_candidates(task: Path, corpus: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    path = _find_above(task, "candidates.jsonl")
     found: dict[str, tuple[str, ...]] = {}
-    for number, value in lines(path, "LMEB's candidates") if path else ():
-        place = Place(path or task, f"line {number}")
+    for number, value in read_json_lines(path, "LMEB's candidates") if path else ():
+        place = Location(path or task, f"line {number}")
         item = place.record(value, "(itself)")
         scene = (
             str(item["scene_id"])
@@ -415,9 +420,9 @@ def _candidates(task: Path, corpus: Mapping[str, str]) -> dict[str, tuple[str, .
     return found
 
 
-def _qrels(path: Path) -> dict[str, tuple[str, ...]]:
+def _read_qrels(path: Path) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
-    with opened(path, "LMEB's qrels") as file:
+    with open_text(path, "LMEB's qrels") as file:
         for number, row in enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), 1):
             if not row or (number == 1 and row[-1] == "score"):
                 continue
@@ -430,7 +435,9 @@ def _qrels(path: Path) -> dict[str, tuple[str, ...]]:
     return {query: tuple(dict.fromkeys(documents)) for query, documents in found.items()}
 
 
-def _conversation(name: str, candidates: Sequence[str], corpus: Mapping[str, str]) -> Conversation:
+def _build_conversation(
+    name: str, candidates: Sequence[str], corpus: Mapping[str, str]
+) -> Conversation:
     if not candidates:
         raise DatasetError(f"{name} has no candidates: there is nothing to find.")
     return Conversation(

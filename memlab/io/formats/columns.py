@@ -10,12 +10,12 @@ from typing import Any
 
 from memlab.errors import DatasetError, InputError, UnknownName
 from memlab.io.formats.lines import Notes
-from memlab.io.formats.messages import ROLES, pieces, role_word
+from memlab.io.formats.messages import ROLES, parse_role, split_message
 from memlab.kernel.base.arguments import shown
 from memlab.kernel.base.clock import datable, to_micros
 from memlab.kernel.schema import FIELDS, KINDS, MEMORY, spelled
 
-__all__ = ["TARGETS", "Rows", "instant"]
+__all__ = ["TARGETS", "Rows", "parse_instant"]
 
 _UNITS = (
     (1e11, 1e6, "seconds"),
@@ -27,12 +27,12 @@ _LEAST = 1e8
 """Seconds since 1970 below which a number is no time of a conversation: March 1973."""
 
 
-def instant(value: object) -> tuple[int, str]:
+def parse_instant(value: object) -> tuple[int, str]:
     """Microseconds since 1970, and what the form was taken for. A time without a zone is UTC.
 
     InputError for what is no time, and for what may be two: 03/04/2026, a number that is too small.
 
-    >>> instant(1_700_000_000), instant("1700000000123")
+    >>> parse_instant(1_700_000_000), parse_instant("1700000000123")
     ((1700000000000000, 'seconds since 1970'), (1700000000123000, 'milliseconds since 1970'))
     """
     if isinstance(value, datetime | date):
@@ -41,18 +41,18 @@ def instant(value: object) -> tuple[int, str]:
         text = value.strip()
         try:
             return (
-                _number(float(text))
+                _parse_number(float(text))
                 if text[:1].isdigit() and "-" not in text and ":" not in text
-                else _text(text)
+                else _parse_text(text)
             )
         except (ValueError, OverflowError):
             raise InputError(f'"{text:.40}" is no time, or may be several') from None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(f"a time is a text or a number, not {type(value).__name__}")
-    return _number(float(value))
+    return _parse_number(float(value))
 
 
-def _text(text: str) -> tuple[int, str]:
+def _parse_text(text: str) -> tuple[int, str]:
     try:
         at = datetime.fromisoformat(text.removesuffix(" UTC"))
         form = "ISO 8601"
@@ -63,7 +63,7 @@ def _text(text: str) -> tuple[int, str]:
     ), form
 
 
-def _number(value: float) -> tuple[int, str]:
+def _parse_number(value: float) -> tuple[int, str]:
     if not math.isfinite(value) or value < _LEAST:
         raise InputError(f"{value:g} is no time since 1970 in seconds or less")
     for limit, factor, unit in _UNITS:
@@ -217,14 +217,18 @@ class Rows:
                 row[field] = value
                 continue
             try:
-                row[field] = instant(value)[0] if field == "at" else _value(field, column, value)
+                row[field] = (
+                    parse_instant(value)[0]
+                    if field == "at"
+                    else _convert_cell(field, column, value)
+                )
             except InputError as problem:
                 notes.skip(place, f"{field} not understood", f"{column}: {problem}")
                 return []
         given = entry.get(self._role)
-        role = role_word(given)
+        role = parse_role(given)
         if role is None and self.messages:
-            role = next((word for name in ROLES if (word := role_word(entry.get(name)))), None)
+            role = next((word for name in ROLES if (word := parse_role(entry.get(name)))), None)
         speaker = self._speaker(entry, role, given)
         if "session" not in row and (session or self.session):
             row["session"] = session or self.session
@@ -263,7 +267,7 @@ class Rows:
             content = str(content)
         rows: list[dict[str, Any]] = []
         own: list[str] = []
-        for piece in pieces(entry if self.messages else {}, content, self.notes):
+        for piece in split_message(entry if self.messages else {}, content, self.notes):
             if not (text := piece.words).strip():
                 continue
             if piece.kind == "said":
@@ -282,18 +286,18 @@ class Rows:
         column = self.taken.get("speaker")
         name = entry.get(column) if column is not None else None
         if role is not None:
-            named = isinstance(name, str) and bool(name.strip()) and role_word(name) is None
+            named = isinstance(name, str) and bool(name.strip()) and parse_role(name) is None
             if named:
                 self.notes.left_out["role of a speaker who has a name"] += 1
             return str(name).strip() if named else None
         called = name if isinstance(name, str) and name.strip() else given
-        return role_word(called) or called.strip() or None if isinstance(called, str) else None
+        return parse_role(called) or called.strip() or None if isinstance(called, str) else None
 
     # -- guesses ----------------------------------------------------------------------------------------------
 
     def _guess(self, field: str, values: Mapping[str, list[Any]]) -> str | None:
         if field == "text":
-            return self._text(values)
+            return self._guess_text(values)
         taken = set(self.taken.values())
         there = [name for name in _NAMES[field] if name in values and name not in taken]
         if field == "speaker" and self.messages and "name" in values:
@@ -301,19 +305,19 @@ class Rows:
         if field == "role":
             there = [name for name in there if _are_roles(values[name])]
         elif field == "at":
-            timed = [name for name in there if any(map(_is_time, values[name]))]
+            timed = [name for name in there if any(map(_time_form, values[name]))]
             if there and not timed:
                 self.notes.guessed["at"] = f"nothing: {there[0]} holds no time that is understood"
             there = timed
         elif field == "tags":
-            there = [name for name in there if _are(values[name], str, list)]
+            there = [name for name in there if _have_type(values[name], str, list)]
         elif field == "kind":
             there = [name for name in there if any(map(_is_kind, values[name]))]
         else:
-            there = [name for name in there if _are(values[name], str, int)]
+            there = [name for name in there if _have_type(values[name], str, int)]
         return there[0] if there else None
 
-    def _text(self, values: Mapping[str, list[Any]]) -> str | None:
+    def _guess_text(self, values: Mapping[str, list[Any]]) -> str | None:
         names = ("content", *_TEXTS) if self.messages else _TEXTS
         taken = set(self.taken.values())
         for name in names:
@@ -326,7 +330,9 @@ class Rows:
         if self.messages:
             return "content"
         texts = {
-            name: given for name, given in values.items() if name not in taken and _are(given, str)
+            name: given
+            for name, given in values.items()
+            if name not in taken and _have_type(given, str)
         }
         lengths = {name: sum(map(len, given)) / len(given) for name, given in texts.items()}
         longest = max(lengths, key=lambda name: lengths[name], default=None)
@@ -337,7 +343,7 @@ class Rows:
             taken = column
             if field == "at":
                 form = next(
-                    (form for value in values.get(column, ()) if (form := _is_time(value))), ""
+                    (form for value in values.get(column, ()) if (form := _time_form(value))), ""
                 )
                 taken = f"{column} ({form})" if form else column
             self.notes.guessed[field] = taken
@@ -348,11 +354,11 @@ class Rows:
             self.notes.guessed["session"] = f'"{self.session}", as nothing names one'
 
 
-def _value(field: str, column: str, value: Any) -> Any:
+def _convert_cell(field: str, column: str, value: Any) -> Any:
     """What a cell is as a field of a memory. InputError for what cannot be one."""
     storage = MEMORY[field].storage
     if storage == "time":
-        return instant(value)[0]
+        return parse_instant(value)[0]
     if storage == "list":
         parts: Iterable[Any] = (
             value.replace(";", ",").split(",") if isinstance(value, str) else value
@@ -383,18 +389,18 @@ def _is_kind(value: object) -> bool:
     return isinstance(value, str) and spelled(value, KINDS) in KINDS
 
 
-def _is_time(value: object) -> str:
+def _time_form(value: object) -> str:
     """The form of a time, or ""."""
     try:
-        return instant(value)[1]
+        return parse_instant(value)[1]
     except InputError:
         return ""
 
 
-def _are(values: Iterable[object], *kinds: type) -> bool:
+def _have_type(values: Iterable[object], *kinds: type) -> bool:
     return all(isinstance(value, kinds) for value in values)
 
 
 def _are_roles(values: Sequence[object]) -> bool:
     """Return whether most of the values are words for roles."""
-    return 2 * sum(role_word(value) is not None for value in values) > len(values)
+    return 2 * sum(parse_role(value) is not None for value in values) > len(values)

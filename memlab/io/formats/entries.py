@@ -15,20 +15,20 @@ import polars as pl
 
 from memlab.errors import DatasetError, InputError
 from memlab.io.formats.columns import Rows
-from memlab.io.formats.lines import Lines, Notes, json_of, text_of_line, whole
-from memlab.io.formats.messages import ROLES, flat, is_message, role_word
+from memlab.io.formats.lines import Lines, Notes, decode_json, decode_line, read_document
+from memlab.io.formats.messages import ROLES, is_message, parse_role, unwrap_message
 from memlab.kernel.base.arguments import Called
 
 __all__ = [
     "Entries",
-    "conversation_of",
-    "document",
-    "entry_rows",
-    "frame_entries",
+    "convert_entries",
+    "find_conversation",
     "is_pandas",
-    "lines",
-    "pandas_entries",
-    "sheet",
+    "parse_document",
+    "parse_json_lines",
+    "parse_sheet",
+    "read_frame",
+    "read_pandas",
 ]
 
 Entries = Iterator[tuple[int, Mapping[str, Any]]]
@@ -39,7 +39,7 @@ _CONTENTS = ("content", "text", "parts", "value")
 _LISTS = ("messages", "conversations", "data", "items", "records", "rows", "memories", "results")
 
 
-def lines(read: Lines) -> Entries:
+def parse_json_lines(read: Lines) -> Entries:
     """Each line of JSON Lines with its number; what is no object is skipped."""
     decode = msgspec.json.Decoder().decode
     for number, line in read:
@@ -56,24 +56,24 @@ def lines(read: Lines) -> Entries:
             read.notes.skip(number, "line is no object")
 
 
-def document(path: Path, notes: Notes) -> tuple[int, Entries]:
+def parse_document(path: Path, notes: Notes) -> tuple[int, Entries]:
     """How many bytes one JSON document has, and its entries. DatasetError with line and column of what is wrong.
 
     Entries of a list are decoded one by one, so that a large export costs its bytes and not its objects.
     """
-    data = whole(path)
+    data = read_document(path)
     notes.unit = "entry"
     if not data.strip():
         return len(data), iter(())
     if data.lstrip()[:1] == b"[":
-        return len(data), _entries(json_of(data, path.name, 1, list[msgspec.Raw]), notes)
-    found = json_of(data, path.name, 1)
+        return len(data), _decode_entries(decode_json(data, path.name, 1, list[msgspec.Raw]), notes)
+    found = decode_json(data, path.name, 1)
     if not isinstance(found, dict):
         raise DatasetError(f"{path.name}: a list of objects or one conversation stands here.")
-    return len(data), _listed(found, notes)
+    return len(data), _read_object(found, notes)
 
 
-def _entries(raws: list[msgspec.Raw], notes: Notes) -> Entries:
+def _decode_entries(raws: list[msgspec.Raw], notes: Notes) -> Entries:
     for number, raw in enumerate(raws, 1):
         try:
             value = msgspec.json.decode(raw)
@@ -88,9 +88,9 @@ def _entries(raws: list[msgspec.Raw], notes: Notes) -> Entries:
             notes.skip(number, "entry is no object")
 
 
-def _listed(found: dict[str, Any], notes: Notes) -> Entries:
+def _read_object(found: dict[str, Any], notes: Notes) -> Entries:
     """The entries of an object: itself, if it is a conversation or a message, or those of the list in it."""
-    if conversation_of(found, notes) is None and not is_message(flat(found)):
+    if find_conversation(found, notes) is None and not is_message(unwrap_message(found)):
         listed = next((found[name] for name in _LISTS if isinstance(found.get(name), list)), None)
         if listed is not None:
             for number, value in enumerate(listed, 1):
@@ -105,11 +105,11 @@ def _listed(found: dict[str, Any], notes: Notes) -> Entries:
 # -- conversations ------------------------------------------------------------------------------------------------
 
 
-def conversation_of(entry: Mapping[str, Any], notes: Notes) -> list[Mapping[str, Any]] | None:
+def find_conversation(entry: Mapping[str, Any], notes: Notes) -> list[Mapping[str, Any]] | None:
     """The messages of a conversation that lie in one object, in order; None for what is none."""
     tree = entry.get("mapping")
     if isinstance(tree, Mapping):
-        return _path(entry, tree, notes)
+        return _read_branch(entry, tree, notes)
     for name in ("chat_messages", "messages"):
         listed = entry.get(name)
         if isinstance(listed, list):
@@ -135,7 +135,7 @@ def conversation_of(entry: Mapping[str, Any], notes: Notes) -> list[Mapping[str,
     return None
 
 
-def _path(
+def _read_branch(
     entry: Mapping[str, Any], tree: Mapping[str, Any], notes: Notes
 ) -> list[Mapping[str, Any]]:
     """The branch of a tree of messages that its reader saw last, from the root on."""
@@ -158,8 +158,8 @@ def _path(
     return path[::-1]
 
 
-def _session_of(
-    entry: Mapping[str, Any], messages: Iterable[Mapping[str, Any]], unnamed: str
+def _name_session(
+    entry: Mapping[str, Any], messages: Iterable[Mapping[str, Any]], default_session: str
 ) -> str:
     """What a conversation is called: its id, its title, or by how it begins."""
     names = (
@@ -169,32 +169,32 @@ def _session_of(
     found = next(
         (str(name) for name in names if isinstance(name, str | int) and str(name).strip()), None
     )
-    return found[:200] if found is not None else _opening(messages, unnamed)
+    return found[:200] if found is not None else _name_by_opening(messages, default_session)
 
 
-def _opening(messages: Iterable[Mapping[str, Any]], unnamed: str) -> str:
+def _name_by_opening(messages: Iterable[Mapping[str, Any]], default_session: str) -> str:
     """A name that a conversation keeps as it grows, and that no other has: by what comes before its first answer."""
     made = hashlib.blake2b(digest_size=4)
     for message in messages:
-        role = next((word for name in ROLES if (word := role_word(message.get(name)))), "")
+        role = next((word for name in ROLES if (word := parse_role(message.get(name)))), "")
         content = next((message[name] for name in _CONTENTS if message.get(name)), "")
         made.update(msgspec.msgpack.encode((role, content), enc_hook=str))
         if role == "user":
             break
-    return f"{unnamed}-{made.hexdigest()}"
+    return f"{default_session}-{made.hexdigest()}"
 
 
 # -- rows ---------------------------------------------------------------------------------------------------------
 
 
-def entry_rows(
+def convert_entries(
     entries: Entries,
     notes: Notes,
     columns: Mapping[str, str | None],
     *,
     session: str | None,
     project: str | None,
-    unnamed: str,
+    default_session: str,
     format: str | None = None,
     enough: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -204,30 +204,32 @@ def entry_rows(
         sample.append(one)
         if enough():
             break
-    talks = [talk for _, entry in sample if (talk := conversation_of(entry, Notes(""))) is not None]
-    said = [found for _, entry in sample if is_message(found := flat(entry))]
+    talks = [
+        talk for _, entry in sample if (talk := find_conversation(entry, Notes(""))) is not None
+    ]
+    said = [found for _, entry in sample if is_message(found := unwrap_message(entry))]
     conversations = bool(talks) and format != "records"
     messages = format == "messages" or (
         format is None and (conversations or 4 * len(said) >= max(1, len(sample)))
     )
     if messages and not conversations and session is None:
-        session = _opening(said, unnamed)
+        session = _name_by_opening(said, default_session)
     rows = Rows(notes, columns, session=session, project=project, messages=messages)
     if conversations:
-        rows.settle([flat(one) for talk in talks for one in talk[:_SAMPLE]])
+        rows.settle([unwrap_message(one) for talk in talks for one in talk[:_SAMPLE]])
     else:
         rows.settle(said if messages else [entry for _, entry in sample])
     kind = "conversations" if conversations else "messages" if messages else "records"
     notes.guessed = {"reader": kind, **notes.guessed}
     for place, entry in chain(sample, entries):
-        talk = conversation_of(entry, notes) if conversations else None
+        talk = find_conversation(entry, notes) if conversations else None
         if talk is not None:
-            named = session or _session_of(entry, talk, unnamed)
+            named = session or _name_session(entry, talk, default_session)
             for message in talk:
-                for row in rows.of(place, flat(message), named):
+                for row in rows.of(place, unwrap_message(message), named):
                     yield place, row
             continue
-        found = flat(entry) if messages else entry
+        found = unwrap_message(entry) if messages else entry
         if messages and not is_message(found):
             notes.left_out[f"{notes.unit} of type {str(entry.get('type') or 'unknown')[:40]}"] += 1
             continue
@@ -241,7 +243,7 @@ _DELIMITERS = ",;\t|"
 _SLICE = 5_000
 
 
-def sheet(read: Lines, head: str) -> Entries:
+def parse_sheet(read: Lines, head: str) -> Entries:
     """The rows of a file of comma-separated values under the names of its first line, by their line numbers.
 
     The separator is what stands most often in that line. A cell has at most 131,072 characters (the limit of Python's
@@ -256,7 +258,7 @@ def sheet(read: Lines, head: str) -> Entries:
     def texts() -> Iterator[str]:
         for number, line in read:
             numbers[0] = number
-            yield text_of_line(line, read.notes) + "\n"
+            yield decode_line(line, read.notes) + "\n"
 
     parsed = csv.reader(texts(), delimiter=delimiter, skipinitialspace=True)
     names: list[str] = []
@@ -275,7 +277,7 @@ def sheet(read: Lines, head: str) -> Entries:
             names = [cell.strip() or f"column {place}" for place, cell in enumerate(cells, 1)]
             if len(set(names)) < len(names):
                 raise DatasetError(
-                    f"{read.notes.source}: two columns are called {_repeated(names)}."
+                    f"{read.notes.source}: two columns are called {_quote_repeated(names)}."
                 )
         elif len(cells) > len(names):
             read.notes.skip(begins, "more cells than columns", f"{len(cells)} of {len(names)}")
@@ -283,7 +285,7 @@ def sheet(read: Lines, head: str) -> Entries:
             yield begins, dict(zip(names, cells, strict=False))
 
 
-def _repeated(names: list[str]) -> str:
+def _quote_repeated(names: list[str]) -> str:
     return f'"{Counter(names).most_common(1)[0][0]}"'
 
 
@@ -292,7 +294,7 @@ def is_pandas(x: object) -> bool:
     return type(x).__module__.partition(".")[0] == "pandas" and hasattr(x, "columns")
 
 
-def frame_entries(frame: pl.DataFrame | pl.LazyFrame) -> Entries:
+def read_frame(frame: pl.DataFrame | pl.LazyFrame) -> Entries:
     """The rows of a frame by their numbers, a slice at a time."""
     lazy, start = frame.lazy(), 0
     while True:
@@ -306,20 +308,20 @@ def frame_entries(frame: pl.DataFrame | pl.LazyFrame) -> Entries:
         start += _SLICE
 
 
-def pandas_entries(frame: Any) -> Entries:
+def read_pandas(frame: Any) -> Entries:
     """The rows of a frame of pandas as dicts; what is missing is None."""
     names = [str(name) for name in frame.columns]
     if len(set(names)) < len(names):
-        raise InputError(f"Two columns of the frame are called {_repeated(names)}.")
+        raise InputError(f"Two columns of the frame are called {_quote_repeated(names)}.")
     columns = [
         Called(lambda place=place: frame.iloc[:, place].tolist(), "load")()
         for place in range(len(names))
     ]
     for number, cells in enumerate(zip(*columns, strict=True), 1):
-        yield number, {name: _known(cell) for name, cell in zip(names, cells, strict=True)}
+        yield number, {name: _clean_cell(cell) for name, cell in zip(names, cells, strict=True)}
 
 
-def _known(cell: Any) -> Any:
+def _clean_cell(cell: Any) -> Any:
     return (
         None
         if cell is None or type(cell).__name__ in ("NaTType", "NAType") or cell != cell

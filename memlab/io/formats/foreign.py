@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from memlab.errors import DatasetError
-from memlab.io.formats.bundle import MEMORIES, Bundle, memory_frame
-from memlab.io.formats.lines import json_of, lines_of, text_of
-from memlab.io.formats.records import Wrong, column_value
+from memlab.io.formats.bundle import MEMORIES, Bundle, build_memory_frame
+from memlab.io.formats.lines import decode_json, read_lines, read_text
+from memlab.io.formats.records import Wrong, check_column_value
 from memlab.kernel.schema import KINDS, MEMORY, spelled
 
 __all__ = ["is_langgraph", "is_mem0", "read_langgraph", "read_mem0"]
@@ -68,7 +68,7 @@ class _Row:
             return
         storage = MEMORY[column].storage
         try:
-            checked = column_value(
+            checked = check_column_value(
                 column, [value] if storage == "list" and isinstance(value, str) else value
             )
         except Wrong as problem:
@@ -150,39 +150,40 @@ def _fill_from_langgraph(row: _Row) -> None:
     row.leave_out(row.entry)
 
 
-def is_mem0(path: Path, head: str) -> bool:
+def is_mem0(path: Path, start: str) -> bool:
     """Return whether the first entry of a JSON file is a memory of mem0."""
-    first = _first_entry(path, head, "memory")
+    first = _first_entry(path, start, "memory")
     return {"memory", "id"} <= first.keys() and not first.keys() >= _ITEM
 
 
-def is_langgraph(path: Path, head: str) -> bool:
+def is_langgraph(path: Path, start: str) -> bool:
     """Return whether the first entry of a JSON file is an item of a LangGraph store."""
-    return _first_entry(path, head, "namespace").keys() >= _ITEM
+    return _first_entry(path, start, "namespace").keys() >= _ITEM
 
 
-def _first_entry(path: Path, head: str, key: str) -> Mapping[str, Any]:
+def _first_entry(path: Path, start: str, key: str) -> Mapping[str, Any]:
     """Return the first entry of a file that names ``key`` near its beginning; an empty one of any other file."""
     suffix = path.suffix.lower()
-    if suffix not in (".json", *_LINES) or re.search(rf'"{key}"\s*:', head) is None:
+    if suffix not in (".json", *_LINES) or re.search(rf'"{key}"\s*:', start) is None:
         return {}
     if suffix == ".json":
-        first = next((entry for _, entry in _entries_of(path)), None)
+        first = next((entry for _, entry in _read_entries(path)), None)
     else:
         try:
-            first = json_of(head.lstrip().partition("\n")[0].encode(), path.name, 1)
+            first = decode_json(start.lstrip().partition("\n")[0].encode(), path.name, 1)
         except DatasetError:
             return {}
     return first if isinstance(first, dict) else {}
 
 
-def _entries_of(path: Path) -> list[tuple[str, Any]]:
+def _read_entries(path: Path) -> list[tuple[str, Any]]:
     """What a JSON file lists, or each line of a file of JSON lines, with its place."""
     if path.suffix in _LINES:
         return [
-            (f"line {number}", json_of(line, path.name, number)) for number, line in lines_of(path)
+            (f"line {number}", decode_json(line, path.name, number))
+            for number, line in read_lines(path)
         ]
-    value = json_of(text_of(path).encode(), path.name, 1)
+    value = decode_json(read_text(path).encode(), path.name, 1)
     if isinstance(value, dict):
         value = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), value)
     if not isinstance(value, list):
@@ -194,16 +195,16 @@ def _entries_of(path: Path) -> list[tuple[str, Any]]:
 
 def read_mem0(path: Path) -> Bundle:
     """Return the memories of a file of mem0."""
-    return _read(path, "mem0", _fill_from_mem0)
+    return _read_memories(path, "mem0", _fill_from_mem0)
 
 
 def read_langgraph(path: Path) -> Bundle:
     """Return the items of a file of LangGraph as memories."""
-    return _read(path, "langgraph", _fill_from_langgraph)
+    return _read_memories(path, "langgraph", _fill_from_langgraph)
 
 
-def _read(path: Path, format: str, fill: Callable[[_Row], None]) -> Bundle:
-    entries = _entries_of(path)
+def _read_memories(path: Path, format: str, fill: Callable[[_Row], None]) -> Bundle:
+    entries = _read_entries(path)
     left_out: Counter[str] = Counter()
     columns: dict[str, list[Any]] = {name: [] for name in MEMORIES}
     for number, (place, entry) in enumerate(entries, 1):
@@ -219,8 +220,12 @@ def _read(path: Path, format: str, fill: Callable[[_Row], None]) -> Bundle:
         row.memory["id"] = number
         for name, values in columns.items():
             values.append(row.memory[name])
-    places = tuple(place for place, _ in entries)
-    memories = memory_frame(columns)
+    locations = tuple(place for place, _ in entries)
+    memories = build_memory_frame(columns)
     return Bundle(
-        lab=format, memories=memories, source=path.name, places=places, left_out=dict(left_out)
+        lab=format,
+        memories=memories,
+        source=path.name,
+        locations=locations,
+        left_out=dict(left_out),
     )

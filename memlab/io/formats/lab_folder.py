@@ -12,8 +12,8 @@ import msgspec
 import polars as pl
 
 from memlab.errors import DatasetError, MemlabError, NewerLab
-from memlab.io.formats.bundle import Bundle, bundle_of
-from memlab.io.formats.records import time_text
+from memlab.io.formats.bundle import Bundle, build_bundle
+from memlab.io.formats.records import format_time
 from memlab.kernel.journal import FILE, FORMAT, HEAD, Event, Journal
 from memlab.kernel.language import compile_policy
 from memlab.kernel.policies import (
@@ -29,13 +29,20 @@ from memlab.kernel.policies import (
 )
 from memlab.kernel.state import State, policy_events
 
-__all__ = ["events_of", "is_lab", "lab_id", "pack_of", "policies_of", "read_lab"]
+__all__ = [
+    "build_event_frame",
+    "compute_lab_id",
+    "export_policies",
+    "is_lab",
+    "read_lab",
+    "restore_pack",
+]
 
 _UNNUMBERED = 2
 """The vocabulary of an export that names none. The two up to it differ by one slot, so none is read as another."""
 
 
-def policies_of(versions: VersionLog) -> dict[str, Any]:
+def export_policies(versions: VersionLog) -> dict[str, Any]:
     """The texts of the live pack, what was installed over them, and every version of every slot."""
     live = versions.pack
     read = pack_from_sources(live.sources)
@@ -43,7 +50,7 @@ def policies_of(versions: VersionLog) -> dict[str, Any]:
         slot: {
             "source": policy.source,
             "helpers": list(policy.helpers),
-            "params": _params(policy.params),
+            "params": _list_changed_params(policy.params),
         }
         for slot, policy in live.policies.items()
         if read.policies[slot].hash != policy.hash
@@ -52,7 +59,7 @@ def policies_of(versions: VersionLog) -> dict[str, Any]:
         {
             "slot": version.slot,
             "version": version.number,
-            "at": time_text(version.at),
+            "at": format_time(version.at),
             "action": version.action,
             "pack": version.pack,
             "hash": version.hash,
@@ -62,7 +69,7 @@ def policies_of(versions: VersionLog) -> dict[str, Any]:
             "reason": version.reason,
         }
         for slot in SLOTS
-        for version in _told(versions, slot)
+        for version in _list_versions(versions, slot)
     ]
     vocabulary = {VOCABULARY: POLICY_FORMAT} if POLICY_FORMAT > _UNNUMBERED else {}
     return vocabulary | {
@@ -74,23 +81,23 @@ def policies_of(versions: VersionLog) -> dict[str, Any]:
     }
 
 
-def _told(versions: VersionLog, slot: str) -> tuple[Version, ...]:
+def _list_versions(versions: VersionLog, slot: str) -> tuple[Version, ...]:
     """Return the versions of a slot; none of one that never had more than the default declared with it."""
     known = versions.versions(slot)
     return () if SLOTS[slot].source and len(known) == 1 else known
 
 
-def _params(params: Mapping[str, Any]) -> dict[str, float]:
+def _list_changed_params(params: Mapping[str, Any]) -> dict[str, float]:
     return {param.name: param.value for param in params.values() if param.value != param.default}
 
 
-def pack_of(policies: Mapping[str, Any], source: str) -> Pack:
+def restore_pack(policies: Mapping[str, Any], source: str) -> Pack:
     """Compile the pack that an export tells.
 
     Raises DatasetError where there is none, NewerLab where it needs words of a later vocabulary.
     """
     texts, installed = policies.get("sources"), policies.get("installed", {})
-    if not _texts(texts) or not texts or not isinstance(installed, dict):
+    if not _is_texts(texts) or not texts or not isinstance(installed, dict):
         raise DatasetError(
             f"{source}, policies: sources are the texts of a pack, and installed is what came after."
         )
@@ -100,7 +107,7 @@ def pack_of(policies: Mapping[str, Any], source: str) -> Pack:
             pack = pack_from_sources(tuple(texts))
             for slot, record in installed.items():
                 signature = slot_named(slot).signature
-                helpers, params = _parts_of(record, f"{place}, field {slot}")
+                helpers, params = _read_parts(record, f"{place}, field {slot}")
                 policy = compile_policy(
                     record["source"], signature, name=slot, params=params, helpers=helpers
                 )
@@ -112,12 +119,12 @@ def pack_of(policies: Mapping[str, Any], source: str) -> Pack:
     return pack
 
 
-def _parts_of(record: Any, place: str) -> tuple[tuple[str, ...], dict[str, float]]:
+def _read_parts(record: Any, place: str) -> tuple[tuple[str, ...], dict[str, float]]:
     """Return helpers and parameters of an installed policy."""
     whole = (
         isinstance(record, dict)
         and isinstance(record.get("source"), str)
-        and _texts(record.get("helpers"))
+        and _is_texts(record.get("helpers"))
     )
     if not whole:
         raise DatasetError(f"{place}: A policy has a source and helpers.")
@@ -129,7 +136,7 @@ def _parts_of(record: Any, place: str) -> tuple[tuple[str, ...], dict[str, float
     return tuple(record["helpers"]), params
 
 
-def _texts(value: object) -> bool:
+def _is_texts(value: object) -> bool:
     return (
         isinstance(value, Sequence)
         and not isinstance(value, str)
@@ -148,12 +155,12 @@ class Chronicle(Protocol):
     def events(self, after: int = 0, *, upto: int | None = None) -> Iterator[Event]: ...
 
 
-def is_lab(path: Path, head: str) -> bool:
+def is_lab(path: Path, start: str) -> bool:
     """Return whether a folder holds a lab."""
     return path.is_dir() and ((path / FILE).exists() or (path / HEAD).exists())
 
 
-def lab_id(journal: Chronicle) -> str:
+def compute_lab_id(journal: Chronicle) -> str:
     """What tells a lab from others: the first two events of its journal, which say when it was made and with what.
 
     It needs no write, so a read-only lab has one too. A copy of a lab has the same one, and two labs of one instant
@@ -169,7 +176,7 @@ def lab_id(journal: Chronicle) -> str:
     return digest.hexdigest()
 
 
-def events_of(journal: Chronicle) -> pl.DataFrame:
+def build_event_frame(journal: Chronicle) -> pl.DataFrame:
     """``seq``, ``at`` (UTC), ``kind`` and ``body`` (JSON) of every event."""
     rows = [
         (event.seq, event.at, event.kind, msgspec.json.encode(event.body).decode())
@@ -192,6 +199,6 @@ def read_lab(folder: Path, state: State, *, now: int) -> Bundle:
         for event in journal.events(kinds=policy_events(), upto=upto):
             versions.fold(event, journal.source)
         state.fold(journal.events(upto=upto), journal)
-        policies = None if versions.empty else policies_of(versions)
-        bundle = bundle_of(state, lab=lab_id(journal), now=now, policies=policies)
+        policies = None if versions.empty else export_policies(versions)
+        bundle = build_bundle(state, lab=compute_lab_id(journal), now=now, policies=policies)
     return replace(bundle, source=folder.name)

@@ -19,18 +19,18 @@ from memlab.kernel.base.arguments import checked
 __all__ = [
     "Conversation",
     "LabelledConversation",
-    "Place",
+    "Location",
     "Question",
     "Turn",
     "WantedMemories",
     "check_digest",
     "conversation",
+    "describe_value",
     "digest",
-    "lines",
-    "loaded",
-    "named",
-    "opened",
-    "parsed",
+    "load_json",
+    "open_text",
+    "parse_json",
+    "read_json_lines",
     "read_questions",
 ]
 
@@ -40,7 +40,7 @@ LARGEST = 4 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """Where in a file something was met, and the one way to complain about it."""
 
     path: Path
@@ -57,17 +57,20 @@ class Place:
         if value is None and not required:
             return ""
         if not isinstance(value, str) or (required and not value.strip()):
-            raise self.error(_below(field, key), f"expected text, found {named(value)}.")
+            raise self.error(
+                _join_field(field, key), f"expected text, found {describe_value(value)}."
+            )
         if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
             raise self.error(
-                _below(field, key), "the text holds half of a surrogate pair and is not Unicode."
+                _join_field(field, key),
+                "the text holds half of a surrogate pair and is not Unicode.",
             )
         return value.strip()
 
     def items(self, value: object, field: str, what: str) -> list[Any]:
         """A list of ``what``, as it is."""
         if not isinstance(value, list):
-            raise self.error(field, f"expected a list of {what}, found {named(value)}.")
+            raise self.error(field, f"expected a list of {what}, found {describe_value(value)}.")
         return value
 
     def records(self, value: object, field: str, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -85,23 +88,25 @@ class Place:
         )
         try:
             if match is not None:
-                return _time_of(match.groupdict())
+                return _build_time(match.groupdict())
             at = datetime.fromisoformat(str(given))
             return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
         except (ValueError, OverflowError):
-            raise self.error(field, f'{named(given)} is not a time such as "{example}".') from None
+            raise self.error(
+                field, f'{describe_value(given)} is not a time such as "{example}".'
+            ) from None
 
     def record(self, value: object, field: str, what: str = "an object") -> dict[str, Any]:
         """An object, as it is."""
         if not isinstance(value, dict):
-            raise self.error(field, f"expected {what}, found {named(value)}.")
+            raise self.error(field, f"expected {what}, found {describe_value(value)}.")
         return value
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
-def _time_of(parts: Mapping[str, str | None]) -> datetime:
+def _build_time(parts: Mapping[str, str | None]) -> datetime:
     """The time of a match: year, month (a number or a name), day, and if there are any hour, minute and half of day."""
     year, month, day = (str(parts[name]) for name in ("year", "month", "day"))
     hour, half = int(parts.get("hour") or 0), parts.get("half")
@@ -113,7 +118,7 @@ def _time_of(parts: Mapping[str, str | None]) -> datetime:
     return datetime(int(year), number, int(day), hour, int(parts.get("minute") or 0), tzinfo=UTC)
 
 
-def loaded(path: Path, kind: str) -> object:
+def load_json(path: Path, kind: str) -> object:
     """What a file of JSON holds; ``kind`` is what it ought to be, for messages. Raises ``DatasetError``."""
     try:
         size = path.stat().st_size
@@ -126,11 +131,11 @@ def loaded(path: Path, kind: str) -> object:
         raise DatasetError(
             f"{path} is not UTF-8 text: {error.reason} at byte {error.start}."
         ) from error
-    return parsed(text, path, kind)
+    return parse_json(text, path, kind)
 
 
 @contextmanager
-def opened(path: Path, kind: str) -> Iterator[TextIO]:
+def open_text(path: Path, kind: str) -> Iterator[TextIO]:
     """A file of text to read line by line. What cannot be read is a ``DatasetError``."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -141,16 +146,16 @@ def opened(path: Path, kind: str) -> Iterator[TextIO]:
         raise DatasetError(f"{path} is not UTF-8 text and not {kind}: {error.reason}.") from error
 
 
-def lines(path: Path, kind: str) -> Iterator[tuple[int, object]]:
+def read_json_lines(path: Path, kind: str) -> Iterator[tuple[int, object]]:
     """The number and the value of each line of a file of JSON lines; empty lines have none. Raises ``DatasetError``."""
-    with opened(path, kind) as file:
+    with open_text(path, kind) as file:
         for number, line in enumerate(file, 1):
             if len(line) > LONGEST_LINE:
                 raise DatasetError(
                     f"{path}, line {number}: {len(line):,} characters; {kind} of JSON lines has one value a line."
                 )
             if line.strip():
-                yield number, parsed(line, path, kind, line=number)
+                yield number, parse_json(line, path, kind, line=number)
 
 
 @checked
@@ -164,8 +169,8 @@ def digest(path: str | Path) -> str:
     try:
         if path.is_dir():
             files = (file for file in path.rglob("*") if file.suffix in (".json", ".jsonl", ".tsv"))
-            named_files = sorted((file.relative_to(path).as_posix(), file) for file in files)
-            listed = "".join(f"{digest(file)}  {name}\n" for name, file in named_files)
+            files_by_name = sorted((file.relative_to(path).as_posix(), file) for file in files)
+            listed = "".join(f"{digest(file)}  {name}\n" for name, file in files_by_name)
             return hashlib.sha256(listed.encode()).hexdigest()
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -184,7 +189,7 @@ def check_digest(path: str | Path, expected: str) -> str:
     return found
 
 
-def parsed(text: str, path: Path, kind: str, *, line: int | None = None) -> object:
+def parse_json(text: str, path: Path, kind: str, *, line: int | None = None) -> object:
     """One JSON value, of a whole file or of one ``line`` of it. Raises ``DatasetError``."""
     try:
         return json.loads(text)
@@ -199,7 +204,7 @@ def parsed(text: str, path: Path, kind: str, *, line: int | None = None) -> obje
         raise DatasetError(f"{path} is nested too deeply to be {kind}.") from error
 
 
-def named(value: object) -> str:
+def describe_value(value: object) -> str:
     """A JSON value by its kind, for a message."""
     match value:
         case None:
@@ -215,7 +220,7 @@ def named(value: object) -> str:
     return f"the number {value}"
 
 
-def _below(field: str, key: str) -> str:
+def _join_field(field: str, key: str) -> str:
     return f"{field}.{key}" if field else key
 
 
@@ -316,8 +321,8 @@ def conversation(
     >>> for labelled in read_locomo("locomo10.json"):                   # doctest: +SKIP
     ...     conversation(memlab.open(), labelled.conversation)
     """
-    named = conversation.name if project is None else project
-    return lab.remember(conversation.rows(project=named), chain=True)
+    describe_value = conversation.name if project is None else project
+    return lab.remember(conversation.rows(project=describe_value), chain=True)
 
 
 # -- questions about a conversation -----------------------------------------------------------------------------------
@@ -399,20 +404,22 @@ def read_questions(path: str | Path) -> tuple[WantedMemories, ...]:
     path = Path(path).expanduser()
     if path.suffix not in (".jsonl", ".csv"):
         raise DatasetError(f"{path} is no .jsonl or .csv file of questions.")
-    rows = lines(path, "a file of questions") if path.suffix == ".jsonl" else _csv_rows(path)
+    rows = (
+        read_json_lines(path, "a file of questions") if path.suffix == ".jsonl" else _read_csv(path)
+    )
     merged: dict[tuple[str, str | None], list[Any]] = {}
     for number, value in rows:
         if number > _MOST:
             raise DatasetError(f"{path} has more than {_MOST:,} rows: split it.")
-        place = Place(path, f"line {number}")
+        place = Location(path, f"line {number}")
         row = place.record(value, "(itself)")
-        _known(row, place)
+        _check_columns(row, place)
         project = place.text(row, "project", "", required=False) or None
         key = place.text(row, "question", ""), project
         found = merged.setdefault(
-            key, [[], _time(row, place), place.text(row, "category", "", required=False)]
+            key, [[], _read_time(row, place), place.text(row, "category", "", required=False)]
         )
-        found[0] += _wanted(row, place)
+        found[0] += _read_wanted(row, place)
     if not merged:
         raise DatasetError(
             f'{path} holds no question. A row: {{"question": "Where is the key?", "wanted": [17]}}'
@@ -423,8 +430,8 @@ def read_questions(path: str | Path) -> tuple[WantedMemories, ...]:
     )
 
 
-def _csv_rows(path: Path) -> Iterator[tuple[int, object]]:
-    with opened(path, "a file of questions") as file:
+def _read_csv(path: Path) -> Iterator[tuple[int, object]]:
+    with open_text(path, "a file of questions") as file:
         try:
             reader = csv.DictReader(file, strict=True)
             for row in reader:
@@ -437,7 +444,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, object]]:
             raise DatasetError(f"{path}, line {reader.line_num}: not CSV: {error}.") from None
 
 
-def _known(row: dict[str, Any], place: Place) -> None:
+def _check_columns(row: dict[str, Any], place: Location) -> None:
     for name in row:
         if name not in _COLUMNS:
             raise place.error(
@@ -445,17 +452,18 @@ def _known(row: dict[str, Any], place: Place) -> None:
             )
 
 
-def _wanted(row: dict[str, Any], place: Place) -> Iterator[str]:
+def _read_wanted(row: dict[str, Any], place: Location) -> Iterator[str]:
     for field in _WANTED:
         given = row.get(field)
         for one in given if isinstance(given, list) else () if given is None else (given,):
             if isinstance(one, bool) or not isinstance(one, str | int):
                 raise place.error(
-                    field, f"expected an id, a ref or a text of a memory, found {named(one)}."
+                    field,
+                    f"expected an id, a ref or a text of a memory, found {describe_value(one)}.",
                 )
             yield str(one).strip()
 
 
-def _time(row: dict[str, Any], place: Place) -> datetime | None:
+def _read_time(row: dict[str, Any], place: Location) -> datetime | None:
     given = place.text(row, "at", "", required=False)
     return place.time(given, "at", "2026-03-01T09:00") if given else None

@@ -15,20 +15,20 @@ import msgspec
 from memlab.errors import DatasetError, InputError
 
 __all__ = [
-    "MOST_BYTES",
-    "MOST_LINE",
-    "MOST_PLACES",
+    "MAX_DOCUMENT_BYTES",
+    "MAX_LINE_BYTES",
+    "MAX_LOCATIONS",
     "Lines",
     "Notes",
-    "head_of",
-    "json_of",
-    "lines_of",
-    "text_of",
-    "text_of_line",
-    "whole",
+    "decode_json",
+    "decode_line",
+    "read_document",
+    "read_lines",
+    "read_start",
+    "read_text",
 ]
 
-MOST_PLACES = 1000
+MAX_LOCATIONS = 1000
 """Places of skipped lines that are kept; all are counted."""
 
 
@@ -42,7 +42,7 @@ class Notes:
     guessed: dict[str, str] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
-    places: list[tuple[str, int, str]] = field(default_factory=list)
+    locations: list[tuple[str, int, str]] = field(default_factory=list)
 
     def skip(self, place: int, why: str, detail: str = "") -> None:
         """Note that nothing is read of a place; DatasetError where reading is strict."""
@@ -50,16 +50,16 @@ class Notes:
         if self.strict:
             raise DatasetError(f"{self.source}, {self.unit} {place}: {said}.")
         self.skipped[why] += 1
-        if len(self.places) < MOST_PLACES:
-            self.places.append((self.source, place, said))
+        if len(self.locations) < MAX_LOCATIONS:
+            self.locations.append((self.source, place, said))
 
 
 # -- lines of a file, of bounded length -------------------------------------------------------------------------------
 
-MOST_LINE = 16 << 20
+MAX_LINE_BYTES = 16 << 20
 """Bytes of one line that is read; a longer one is skipped, with its size."""
 
-MOST_BYTES = 1 << 30
+MAX_DOCUMENT_BYTES = 1 << 30
 """Bytes of a file that has to be read at once: one JSON document."""
 
 _HEAD = 1 << 16
@@ -72,31 +72,31 @@ _WIDE = (
 _MARKS = (*_WIDE, (codecs.BOM_UTF16_BE, "utf-16"))
 
 
-def head_of(path: Path) -> str:
+def read_start(path: Path) -> str:
     """The first 64 kB as text. InputError for what is no regular file, DatasetError for what is no text."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
             raise InputError(f"{path} is no regular file.")
         with path.open("rb") as file:
-            head = file.read(_HEAD)
+            start = file.read(_HEAD)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-    wide = next((name for mark, name in _MARKS if head.startswith(mark)), None)
+    wide = next((name for mark, name in _MARKS if start.startswith(mark)), None)
     if wide is not None:
-        return head.decode(wide, errors="ignore")
-    if b"\0" in head:
+        return start.decode(wide, errors="ignore")
+    if b"\0" in start:
         raise DatasetError(
             f"{path.name} is binary: it holds a zero byte within its first {_HEAD:,}."
         )
-    return head.removeprefix(codecs.BOM_UTF8).decode(errors="replace")
+    return start.removeprefix(codecs.BOM_UTF8).decode(errors="replace")
 
 
-def whole(path: Path) -> bytes:
+def read_document(path: Path) -> bytes:
     """A file that has to be read at once, as UTF-8; DatasetError for one that is too large or of no known encoding."""
     size = path.stat().st_size
-    if size > MOST_BYTES:
+    if size > MAX_DOCUMENT_BYTES:
         raise DatasetError(
-            f"{path.name} has {size:,} bytes; one JSON document of at most {MOST_BYTES:,} is read. JSON Lines, one "
+            f"{path.name} has {size:,} bytes; one JSON document of at most {MAX_DOCUMENT_BYTES:,} is read. JSON Lines, one "
             "value a line, may be of any length."
         )
     data = path.read_bytes()
@@ -111,7 +111,7 @@ def whole(path: Path) -> bytes:
         ) from None
 
 
-def text_of_line(line: bytes, notes: Notes) -> str:
+def decode_line(line: bytes, notes: Notes) -> str:
     """UTF-8, or what an older program wrote, as Windows-1252: counted, as it is a guess."""
     try:
         return line.decode()
@@ -136,53 +136,53 @@ class Lines:
             mark = file.read(4)
             wide = next((name for bom, name in _MARKS if mark.startswith(bom)), None)
             file.seek(3 if mark.startswith(codecs.BOM_UTF8) else 0)
-            yield from self._narrow(file) if wide is None else self._wide(wide)
+            yield from self._read_bytes(file) if wide is None else self._decode_wide(wide)
 
-    def _narrow(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    def _read_bytes(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         number = 0
-        while line := file.readline(MOST_LINE + 1):
+        while line := file.readline(MAX_LINE_BYTES + 1):
             number += 1
             self.done += len(line)
-            if len(line) > MOST_LINE and not line.endswith(b"\n"):
+            if len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
                 size = len(line)
                 while not line.endswith(b"\n") and (line := file.readline(_PIECE)):
                     size += len(line)
                     self.done += len(line)
-                self._too_long(number, size)
+                self._skip_long(number, size)
                 continue
             yield number, line.rstrip(b"\r\n")
 
-    def _wide(self, encoding: str) -> Iterator[tuple[int, bytes]]:
+    def _decode_wide(self, encoding: str) -> Iterator[tuple[int, bytes]]:
         self.notes.guessed["encoding"] = encoding.upper()
         number = 0
         with self.path.open(encoding=encoding, errors="replace", newline="\n") as file:
-            while line := file.readline(MOST_LINE // 4):
+            while line := file.readline(MAX_LINE_BYTES // 4):
                 number += 1
                 size = len(line)
-                if size >= MOST_LINE // 4 and not line.endswith("\n"):
+                if size >= MAX_LINE_BYTES // 4 and not line.endswith("\n"):
                     while not line.endswith("\n") and (line := file.readline(_PIECE)):
                         size += len(line)
-                    self._too_long(number, size)
+                    self._skip_long(number, size)
                     continue
                 self.done += 2 * size
                 yield number, line.rstrip("\r\n").encode()
 
-    def _too_long(self, number: int, size: int) -> None:
-        self.notes.skip(number, f"line of more than {MOST_LINE:,} bytes", f"{size:,}")
+    def _skip_long(self, number: int, size: int) -> None:
+        self.notes.skip(number, f"line of more than {MAX_LINE_BYTES:,} bytes", f"{size:,}")
 
 
 # -- texts and JSON, with the place of what is wrong ------------------------------------------------------------------
 
-MOST_EXPORT_BYTES = 2 << 30
+MAX_EXPORT_BYTES = 2 << 30
 """Of one file. A million memories of a hundred words are about a quarter of it."""
 
 _MOST_LINE = 256 << 20
 """Of one line: a register is one."""
 
 
-def text_of(path: Path, *, most: int = MOST_EXPORT_BYTES) -> str:
+def read_text(path: Path, *, max_bytes: int = MAX_EXPORT_BYTES) -> str:
     """A whole file; DatasetError for what is too large, no UTF-8 or no file."""
-    data = _bytes_of(path, most)
+    data = _read_file(path, max_bytes)
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -192,9 +192,9 @@ def text_of(path: Path, *, most: int = MOST_EXPORT_BYTES) -> str:
         ) from None
 
 
-def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The lines of a file that are not blank, numbered from 1, as bytes without their end."""
-    _check_size(path, MOST_EXPORT_BYTES)
+    _check_size(path, MAX_EXPORT_BYTES)
     try:
         with path.open("rb") as file:
             number = 0
@@ -212,7 +212,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def json_of(data: bytes, source: str, line: int, type: Any = Any) -> Any:
+def decode_json(data: bytes, source: str, line: int, type: Any = Any) -> Any:
     """The value of a JSON text that begins in ``line``, of a type as ``msgspec`` has it."""
     try:
         return msgspec.json.decode(data, type=type)
@@ -235,18 +235,18 @@ def json_of(data: bytes, source: str, line: int, type: Any = Any) -> Any:
         raise DatasetError(f"{source}, line {line}: The JSON is nested too deeply.") from None
 
 
-def _bytes_of(path: Path, most: int) -> bytes:
-    _check_size(path, most)
+def _read_file(path: Path, max_bytes: int) -> bytes:
+    _check_size(path, max_bytes)
     try:
         return path.read_bytes()
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def _check_size(path: Path, most: int) -> None:
+def _check_size(path: Path, max_bytes: int) -> None:
     try:
         size = path.stat().st_size
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from None
-    if size > most:
-        raise DatasetError(f"{path.name} has {size:,} bytes; at most {most:,} are read.")
+    if size > max_bytes:
+        raise DatasetError(f"{path.name} has {size:,} bytes; at most {max_bytes:,} are read.")

@@ -24,11 +24,11 @@ from memlab.errors import DatasetError
 from memlab.io.formats.labelled import (
     Conversation,
     LabelledConversation,
-    Place,
+    Location,
     Question,
     Turn,
-    loaded,
-    named,
+    describe_value,
+    load_json,
 )
 from memlab.kernel.base.arguments import Taken, checked
 
@@ -45,13 +45,15 @@ def read_locomo(path: str | Path) -> tuple[LabelledConversation, ...]:
     (('Caroline', 'Melanie'), 199)
     """
     path = Path(path).expanduser()
-    samples = loaded(path, "a LoCoMo file")
+    samples = load_json(path, "a LoCoMo file")
     if not isinstance(samples, list) or not samples:
         raise DatasetError(
-            f"{path}: a LoCoMo file is a list of conversations, not {named(samples)}."
+            f"{path}: a LoCoMo file is a list of conversations, not {describe_value(samples)}."
         )
     read = tuple(
-        _labelled(sample, Place(path, f"conversation {index + 1}"), f"conversation-{index + 1}")
+        _read_sample(
+            sample, Location(path, f"conversation {index + 1}"), f"conversation-{index + 1}"
+        )
         for index, sample in enumerate(samples)
     )
     names = [labelled.conversation.name for labelled in read]
@@ -63,35 +65,35 @@ def read_locomo(path: str | Path) -> tuple[LabelledConversation, ...]:
     return read
 
 
-def _labelled(item: object, place: Place, unnamed: str) -> LabelledConversation:
+def _read_sample(item: object, place: Location, unnamed: str) -> LabelledConversation:
     sample = place.record(item, "(itself)")
     name = place.text(sample, "sample_id", "(top)", required=False)
     if name:
-        place = Place(place.path, f"{place.within} ({name})")
-    turns = _turns(sample.get("conversation"), place)
+        place = Location(place.path, f"{place.within} ({name})")
+    turns = _read_turns(sample.get("conversation"), place)
     conversation = Conversation(name or unnamed, turns)
     known = conversation.refs
     items = place.records(sample.get("qa", []), "qa", "questions")
     return LabelledConversation(
-        conversation, tuple(_question(item, known, field, place) for field, item in items)
+        conversation, tuple(_build_question(item, known, field, place) for field, item in items)
     )
 
 
 _SESSION = re.compile(r"session_(\d{1,6})\Z")
 
 
-def _turns(given: object, place: Place) -> tuple[Turn, ...]:
+def _read_turns(given: object, place: Location) -> tuple[Turn, ...]:
     record = place.record(given, "conversation", "an object with session_1, ...")
     numbered = sorted((int(match[1]), key) for key in record if (match := _SESSION.match(key)))
     turns: list[Turn] = []
     for _, session in numbered:
         for field, item in place.records(record[session], session, "turns"):
-            at = _time(record, f"{session}_date_time", place)
+            at = _parse_time(record, f"{session}_date_time", place)
             ref, speaker = (place.text(item, name, field) for name in ("dia_id", "speaker"))
             text, caption = (
                 place.text(item, name, field, required=False) for name in ("text", "blip_caption")
             )
-            turns.append(Turn(canonical_ref(ref) or ref, speaker, text, session, at, caption))
+            turns.append(Turn(parse_ref(ref) or ref, speaker, text, session, at, caption))
     if not turns:
         raise place.error("conversation", "no session_1, session_2, ... with turns.")
     return tuple(turns)
@@ -104,7 +106,7 @@ _TIME = re.compile(
 )
 
 
-def _time(record: dict[str, Any], key: str, place: Place) -> datetime:
+def _parse_time(record: dict[str, Any], key: str, place: Location) -> datetime:
     time = place.text(record, key, "conversation")
     return place.time(time, f"conversation.{key}", "1:56 pm on 8 May, 2023", _TIME)
 
@@ -113,28 +115,30 @@ _ID = re.compile(r"D:?0*(\d+):0*(\d+)\Z", re.IGNORECASE)
 _BETWEEN = re.compile(r"[;,\s]+")
 
 
-def canonical_ref(spelled: str) -> str | None:
+def parse_ref(spelled: str) -> str | None:
     """``D11:26`` of ``D:11:26`` and of ``D11:026``; None if it is no id at all."""
     match = _ID.match(spelled)
     return f"D{match[1]}:{match[2]}" if match else None
 
 
-def _question(item: dict[str, Any], known: Collection[str], field: str, place: Place) -> Question:
+def _build_question(
+    item: dict[str, Any], known: Collection[str], field: str, place: Location
+) -> Question:
     category = item.get("category")
     if isinstance(category, bool) or not isinstance(category, int) or not 1 <= category <= 5:
         raise place.error(f"{field}.category", f"expected 1, 2, 3, 4 or 5, found {category!r}.")
-    evidence, dropped = _evidence(item.get("evidence"), known, field, place)
+    evidence, dropped = _split_evidence(item.get("evidence"), known, field, place)
     return Question(
         place.text(item, "question", field),
         category,
         evidence,
-        _answer(item, field, place),
+        _format_answer(item, field, place),
         dropped,
     )
 
 
-def _evidence(
-    given: object, known: Collection[str], field: str, place: Place
+def _split_evidence(
+    given: object, known: Collection[str], field: str, place: Location
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     listed = [] if given is None else [given] if isinstance(given, str) else given
     listed = place.items(listed, f"{field}.evidence", "turn ids")
@@ -143,11 +147,11 @@ def _evidence(
     for entry in listed:
         if not isinstance(entry, str):
             raise place.error(
-                f"{field}.evidence", f"expected turn ids as text, found {named(entry)}."
+                f"{field}.evidence", f"expected turn ids as text, found {describe_value(entry)}."
             )
         for spelled in filter(None, _BETWEEN.split(entry)):
             # a turn may have an id of another form; then only the exact spelling names it
-            ref = spelled if spelled in known else canonical_ref(spelled)
+            ref = spelled if spelled in known else parse_ref(spelled)
             if ref in known and ref is not None:
                 found[ref] = None
             else:
@@ -155,7 +159,7 @@ def _evidence(
     return tuple(found), tuple(dropped)
 
 
-def _answer(item: dict[str, Any], field: str, place: Place) -> str:
+def _format_answer(item: dict[str, Any], field: str, place: Location) -> str:
     answer = item.get("answer", item.get("adversarial_answer"))
     match answer:
         case None:
@@ -167,7 +171,7 @@ def _answer(item: dict[str, Any], field: str, place: Place) -> str:
         case list():
             return ", ".join(str(part) for part in answer)
     raise place.error(
-        f"{field}.answer", f"expected text, a number or a list, found {named(answer)}."
+        f"{field}.answer", f"expected text, a number or a list, found {describe_value(answer)}."
     )
 
 
@@ -191,20 +195,20 @@ def correct_evidence(
     >>> correct_evidence(read_locomo("locomo10.json"), "corrections.json")             # doctest: +SKIP
     """
     path = Path(path).expanduser()
-    place = Place(path)
+    place = Location(path)
     held = {labelled.conversation.name: index for index, labelled in enumerate(conversations)}
     questions = [list(labelled.questions) for labelled in conversations]
     known = [labelled.conversation.refs for labelled in conversations]
     applied = 0
     for field, item in place.records(
-        loaded(path, "a file of corrections"), "(itself)", "corrections"
+        load_json(path, "a file of corrections"), "(itself)", "corrections"
     ):
         at = held.get(place.text(item, "sample_id", field))
         if at is None:
             continue
-        number = _number(item, field, questions[at], place)
+        number = _check_number(item, field, questions[at], place)
         questions[at][number] = replace(
-            questions[at][number], evidence=_refs(item, field, known[at], place)
+            questions[at][number], evidence=_check_refs(item, field, known[at], place)
         )
         applied += 1
     if not applied:
@@ -217,12 +221,14 @@ def correct_evidence(
     )
 
 
-def _number(item: dict[str, Any], field: str, questions: Sequence[Question], place: Place) -> int:
+def _check_number(
+    item: dict[str, Any], field: str, questions: Sequence[Question], place: Location
+) -> int:
     number = item.get("qa")
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(questions):
         raise place.error(
             f"{field}.qa",
-            f"expected the place of a question, 0-{len(questions) - 1}, found {named(number)}.",
+            f"expected the place of a question, 0-{len(questions) - 1}, found {describe_value(number)}.",
         )
     text = place.text(item, "question", field)
     if questions[number].text != text:
@@ -233,11 +239,15 @@ def _number(item: dict[str, Any], field: str, questions: Sequence[Question], pla
     return number
 
 
-def _refs(item: dict[str, Any], field: str, known: frozenset[str], place: Place) -> tuple[str, ...]:
+def _check_refs(
+    item: dict[str, Any], field: str, known: frozenset[str], place: Location
+) -> tuple[str, ...]:
     refs = place.items(item.get("correct"), f"{field}.correct", "turn ids")
     for ref in refs:
         if not isinstance(ref, str) or ref not in known:
-            raise place.error(f"{field}.correct", f"the conversation has no turn {named(ref)}.")
+            raise place.error(
+                f"{field}.correct", f"the conversation has no turn {describe_value(ref)}."
+            )
     return tuple(dict.fromkeys(refs))
 
 
@@ -283,7 +293,7 @@ def download_locomo(
         )
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _replace(target, body)
+        _write_atomically(target, body)
     except OSError as error:
         raise DatasetError(
             f"{target} cannot be written: {error.strerror}. Name another target."
@@ -291,7 +301,7 @@ def download_locomo(
     return target
 
 
-def _replace(target: Path, body: bytes) -> None:
+def _write_atomically(target: Path, body: bytes) -> None:
     """Write the whole file or nothing."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
     part = Path(name)

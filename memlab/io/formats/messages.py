@@ -18,12 +18,12 @@ __all__ = [
     "ROLES",
     "Message",
     "Piece",
-    "flat",
     "is_message",
-    "messages_of",
-    "pieces",
-    "plain_object",
-    "role_word",
+    "parse_messages",
+    "parse_role",
+    "split_message",
+    "to_mapping",
+    "unwrap_message",
 ]
 
 _ROLES = {
@@ -68,10 +68,10 @@ class Piece(NamedTuple):
         return f"{self.name or 'tool'}({self.text})" if self.kind == "call" else self.text
 
 
-def role_word(value: object) -> str | None:
+def parse_role(value: object) -> str | None:
     """One of ``memlab.kernel.schema.ROLES`` for what a protocol calls it; None for any other word.
 
-    >>> role_word("human"), role_word("HumanMessage"), role_word("Ida")
+    >>> parse_role("human"), parse_role("HumanMessage"), parse_role("Ida")
     ('user', 'user', None)
     """
     if not isinstance(value, str):
@@ -82,7 +82,7 @@ def role_word(value: object) -> str | None:
     return _ROLES.get(word) or _ROLES.get(word.removesuffix("chunk").removesuffix("message"))
 
 
-def plain_object(message: object) -> Mapping[str, Any] | None:
+def to_mapping(message: object) -> Mapping[str, Any] | None:
     """An object of a client's library as a dict: what has ``model_dump``, or a ``type`` and ``content``."""
     dump = getattr(message, "model_dump", None)
     if callable(dump):
@@ -98,7 +98,7 @@ def plain_object(message: object) -> Mapping[str, Any] | None:
     return None
 
 
-def flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+def unwrap_message(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """A message without its envelope: LangChain's two forms, a transcript's line, an author with a role."""
     if _ENVELOPES.isdisjoint(entry):
         return entry
@@ -111,7 +111,7 @@ def flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     path = entry.get("id")
     if isinstance(kwargs, OBJECT) and "lc" in entry and isinstance(path, list) and path:
         return {"type": path[-1], **kwargs}
-    if isinstance(data, OBJECT) and role_word(entry.get("type")):
+    if isinstance(data, OBJECT) and parse_role(entry.get("type")):
         return {**data, "type": entry["type"]}
     if isinstance(inner, OBJECT) and (
         "role" in inner or "content" in inner or isinstance(inner.get("author"), dict)
@@ -119,7 +119,7 @@ def flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
         opened = {**entry, **inner}
         if "message" not in inner:
             del opened["message"]
-        return flat(opened)
+        return unwrap_message(opened)
     if isinstance(author, OBJECT):
         return {**entry, "author": author.get("role"), "name": author.get("name")}
     return entry
@@ -127,16 +127,16 @@ def flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def is_message(entry: Mapping[str, Any]) -> bool:
     """Whether somebody said this, a person or a program."""
-    if role_word(entry.get("role")) is None and not any(
-        role_word(entry.get(name)) for name in ROLES
+    if parse_role(entry.get("role")) is None and not any(
+        parse_role(entry.get(name)) for name in ROLES
     ):
         return False
     return not _SAID.isdisjoint(entry)
 
 
-def pieces(message: Mapping[str, Any], content: object, notes: Notes) -> Iterator[Piece]:
+def split_message(message: Mapping[str, Any], content: object, notes: Notes) -> Iterator[Piece]:
     """What a message says, part by part, and the tools that it calls."""
-    yield from _content(content, notes, 0)
+    yield from _split_content(content, notes, 0)
     if _CALLING.isdisjoint(message):
         return
     calls = message.get("tool_calls") or ()
@@ -148,30 +148,30 @@ def pieces(message: Mapping[str, Any], content: object, notes: Notes) -> Iterato
         message.get("function_call"),
     ):
         if isinstance(call, OBJECT):
-            yield _call(call)
+            yield _build_call(call)
 
 
-def _content(content: object, notes: Notes, depth: int) -> Iterator[Piece]:
+def _split_content(content: object, notes: Notes, depth: int) -> Iterator[Piece]:
     if isinstance(content, str):
         yield Piece("said", content)
     elif depth > _DEEPEST:
         notes.left_out["part nested too deeply"] += 1
     elif isinstance(content, (list, tuple)):
         for part in content:
-            yield from _content(part, notes, depth + 1)
+            yield from _split_content(part, notes, depth + 1)
     elif isinstance(content, OBJECT):
-        yield from _part(content, notes, depth)
+        yield from _split_part(content, notes, depth)
 
 
-def _part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[Piece]:
+def _split_part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[Piece]:
     kind = part.get("type") or part.get("content_type") or "text"
     text = part.get("text")
     if kind in _CALLS:
-        yield _call(part)
+        yield _build_call(part)
     elif isinstance(kind, str) and kind.endswith(("tool_result", "call_output")):
         inner = part.get("content", part.get("output"))
         said = "\n".join(
-            piece.text for piece in _content(inner, notes, depth + 1) if piece.text.strip()
+            piece.text for piece in _split_content(inner, notes, depth + 1) if piece.text.strip()
         )
         yield Piece("result", said, failed=part.get("is_error") is True)
     elif kind in _THOUGHTS:
@@ -181,14 +181,14 @@ def _part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[Piece]:
     elif isinstance(text, OBJECT) and isinstance(text.get("value"), str):
         yield Piece("said", text["value"])
     elif isinstance(part.get("parts"), list):
-        yield from _content(part["parts"], notes, depth + 1)
+        yield from _split_content(part["parts"], notes, depth + 1)
     elif isinstance(part.get("result"), str):
         yield Piece("said", part["result"])
     else:
         notes.left_out[f"part of type {str(kind)[:40]}"] += 1
 
 
-def _call(call: Mapping[str, Any]) -> Piece:
+def _build_call(call: Mapping[str, Any]) -> Piece:
     """A call of a tool: its name, and what it was given."""
     function = call.get("function")
     given = function if isinstance(function, OBJECT) else call
@@ -229,13 +229,13 @@ class Message:
     place: int = 0
 
 
-def messages_of(given: Any, role: str | None = None) -> list[Message]:
+def parse_messages(given: Any, role: str | None = None) -> list[Message]:
     """A text, a message as the protocols write it, or several of either; ``role`` is whose it is where nothing says so.
 
     InputError that names the message which cannot be read, or that says nothing of its role where none is given;
     UnknownName for a role.
 
-    >>> [(one.role, one.text) for one in messages_of(["Hi", {"role": "ai", "content": "Hello"}], "user")]
+    >>> [(one.role, one.text) for one in parse_messages(["Hi", {"role": "ai", "content": "Hello"}], "user")]
     [('user', 'Hi'), ('assistant', 'Hello')]
     """
     if role is not None and role not in WORDS:
@@ -249,22 +249,24 @@ def messages_of(given: Any, role: str | None = None) -> list[Message]:
     several = Called(list, "messages")(given)
     notes = Notes("messages")
     return [
-        found for place, one in enumerate(several) for found in _messages(one, place, role, notes)
+        found
+        for place, one in enumerate(several)
+        for found in _parse_message(one, place, role, notes)
     ]
 
 
-def _messages(one: object, place: int, role: str | None, notes: Notes) -> list[Message]:
+def _parse_message(one: object, place: int, role: str | None, notes: Notes) -> list[Message]:
     if isinstance(one, str):
         one = {"content": one}
-    entry = one if isinstance(one, Mapping) else Called(plain_object, "messages")(one)
+    entry = one if isinstance(one, Mapping) else Called(to_mapping, "messages")(one)
     if entry is None:
         raise InputError(
             f"Message {place} is {shown(one)}, not a text or a dict with role and content."
         )
-    entry = flat(entry)
+    entry = unwrap_message(entry)
     who = entry.get("speaker", entry.get("name"))
     person = who if isinstance(who, str) and who.strip() and role_of(who, None) == "other" else None
-    said_by = _role(
+    said_by = _find_role(
         entry, place, role if person or not isinstance(who, str) else role_of(who, None)
     )
     calls = entry.get("tool_calls")
@@ -273,11 +275,13 @@ def _messages(one: object, place: int, role: str | None, notes: Notes) -> list[M
     common: dict[str, Any] = {"at": entry.get("at"), "place": place}
     found: list[Message] = []
     texts, names, arguments = [], [], []
-    for piece in pieces(entry, _checked_content(entry, place), notes):
+    for piece in split_message(entry, _check_content(entry, place), notes):
         if piece.kind == "said":
             texts.append(piece.text)
         elif piece.kind == "result":
-            found.append(Message("tool", _text(piece.text), failed=piece.failed, **common))
+            found.append(
+                Message("tool", _empty_if_blank(piece.text), failed=piece.failed, **common)
+            )
         else:
             names += [piece.name] if piece.name else []
             arguments += [piece.text] if piece.text else []
@@ -289,24 +293,24 @@ def _messages(one: object, place: int, role: str | None, notes: Notes) -> list[M
             "tool": tool if isinstance(tool, str) else None,
         }
         speaker = person if said_by == "user" else None
-        found.append(Message(said_by, _text("\n".join(texts)), speaker=speaker, **common))
+        found.append(Message(said_by, _empty_if_blank("\n".join(texts)), speaker=speaker, **common))
     return found
 
 
-def _role(entry: Mapping[str, Any], place: int, otherwise: str | None) -> str:
+def _find_role(entry: Mapping[str, Any], place: int, otherwise: str | None) -> str:
     if "role" in entry:
-        if (word := role_word(entry["role"])) is None:
+        if (word := parse_role(entry["role"])) is None:
             raise UnknownName(f"role of message {place}", shown(entry["role"]), WORDS)
         return word
     word = otherwise
     if not _NAMES.isdisjoint(entry):
-        word = next((word for name in ROLES if (word := role_word(entry.get(name)))), otherwise)
+        word = next((word for name in ROLES if (word := parse_role(entry.get(name)))), otherwise)
     if word is None:
         raise InputError(f'Message {place} is an object with "role" and "content"; it has no role.')
     return word
 
 
-def _checked_content(entry: Mapping[str, Any], place: int) -> object:
+def _check_content(entry: Mapping[str, Any], place: int) -> object:
     content = next(
         (entry[name] for name in ("content", "text", "parts") if entry.get(name) is not None), None
     )
@@ -323,6 +327,6 @@ def _checked_content(entry: Mapping[str, Any], place: int) -> object:
     return content
 
 
-def _text(text: str) -> str:
+def _empty_if_blank(text: str) -> str:
     """A text without words is empty."""
     return text if text.strip() else ""

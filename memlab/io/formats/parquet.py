@@ -15,8 +15,13 @@ import polars as pl
 
 from memlab.errors import DatasetError
 from memlab.io.formats.bundle import Bundle
-from memlab.io.formats.lines import MOST_EXPORT_BYTES, json_of
-from memlab.io.formats.records import Record, bundle_from, fields_of, records_of
+from memlab.io.formats.lines import MAX_EXPORT_BYTES, decode_json
+from memlab.io.formats.records import (
+    Record,
+    build_bundle_from_records,
+    check_fields,
+    export_records,
+)
 from memlab.kernel.schema import MEMORY
 
 __all__ = [
@@ -39,8 +44,8 @@ _MOST_ROWS = 20_000_000
 
 def write_parquet_folder(bundle: Bundle, folder: Path) -> None:
     """``memories.parquet``, ``edges.parquet``, ``events.parquet`` (of a whole lab) and ``manifest.json``."""
-    about = _about(bundle)
-    for kind, frame in _frames(bundle).items():
+    about = _encode_manifest(bundle)
+    for kind, frame in _build_frames(bundle).items():
         frame.write_parquet(folder / f"{_TABLES[kind]}.parquet", metadata={_KEY: about})
     (folder / MANIFEST).write_text(about, encoding="utf-8")
 
@@ -49,12 +54,12 @@ def write_parquet_file(bundle: Bundle, file: BinaryIO) -> None:
     """One file: a column ``table``, and a struct for each table that is null in the rows of the others."""
     parts = [
         frame.select(pl.lit(kind).alias("table"), pl.struct(pl.all()).alias(kind))
-        for kind, frame in _frames(bundle).items()
+        for kind, frame in _build_frames(bundle).items()
     ]
-    pl.concat(parts, how="diagonal").write_parquet(file, metadata={_KEY: _about(bundle)})
+    pl.concat(parts, how="diagonal").write_parquet(file, metadata={_KEY: _encode_manifest(bundle)})
 
 
-def _frames(bundle: Bundle) -> dict[str, pl.DataFrame]:
+def _build_frames(bundle: Bundle) -> dict[str, pl.DataFrame]:
     times = [
         pl.col(name).cast(_STAMP) for name, column in MEMORY.items() if column.storage == "time"
     ]
@@ -67,16 +72,16 @@ def _frames(bundle: Bundle) -> dict[str, pl.DataFrame]:
     return frames
 
 
-def _about(bundle: Bundle) -> str:
+def _encode_manifest(bundle: Bundle) -> str:
     records = [
         {record.kind: record.fields}
-        for record in records_of(bundle)
+        for record in export_records(bundle)
         if record.kind not in ("memory", "edge")
     ]
     return msgspec.json.encode(records).decode()
 
 
-def is_parquet_export(path: Path, head: str) -> bool:
+def is_parquet_export(path: Path, start: str) -> bool:
     """Whether a file of Parquet is a lab's, by its metadata, or a folder one of tables. DatasetError for no Parquet."""
     if path.is_dir():
         return (path / MANIFEST).is_file() and (path / "memories.parquet").is_file()
@@ -94,21 +99,21 @@ def read_parquet(path: Path) -> Bundle:
     try:
         if path.is_dir():
             tables = {
-                kind: _table(path / f"{_TABLES[kind]}.parquet") for kind in ("memory", "edge")
+                kind: _read_table(path / f"{_TABLES[kind]}.parquet") for kind in ("memory", "edge")
             }
         else:
-            union = _table(path)
-            tables = {kind: _of_union(union, kind, name) for kind in ("memory", "edge")}
-        about = _manifest(path / "memories.parquet" if path.is_dir() else path, name)
-        return bundle_from(_records(about, tables, name), name)
+            union = _read_table(path)
+            tables = {kind: _select_table(union, kind, name) for kind in ("memory", "edge")}
+        about = _read_manifest(path / "memories.parquet" if path.is_dir() else path, name)
+        return build_bundle_from_records(_build_records(about, tables, name), name)
     except (*UNREADABLE, UnicodeDecodeError) as error:
         raise DatasetError(f"{name} cannot be read as Parquet: {error}") from None
 
 
-def _table(path: Path) -> pl.DataFrame:
-    if path.stat().st_size > MOST_EXPORT_BYTES:
+def _read_table(path: Path) -> pl.DataFrame:
+    if path.stat().st_size > MAX_EXPORT_BYTES:
         raise DatasetError(
-            f"{path.name} has {path.stat().st_size:,} bytes; at most {MOST_EXPORT_BYTES:,} are read."
+            f"{path.name} has {path.stat().st_size:,} bytes; at most {MAX_EXPORT_BYTES:,} are read."
         )
     scan = pl.scan_parquet(path, glob=False)
     rows = int(scan.select(pl.len()).collect().item())
@@ -117,7 +122,7 @@ def _table(path: Path) -> pl.DataFrame:
     return scan.collect()
 
 
-def _of_union(frame: pl.DataFrame, kind: str, source: str) -> pl.DataFrame:
+def _select_table(frame: pl.DataFrame, kind: str, source: str) -> pl.DataFrame:
     if "table" not in frame.columns:
         raise DatasetError(
             f'{source}: A file of a lab has a column "table"; this one has {", ".join(frame.columns[:8])}.'
@@ -132,11 +137,11 @@ def _of_union(frame: pl.DataFrame, kind: str, source: str) -> pl.DataFrame:
     return rows.select(kind).unnest(kind)
 
 
-def _manifest(path: Path, source: str) -> list[Any]:
+def _read_manifest(path: Path, source: str) -> list[Any]:
     metadata = pl.read_parquet_metadata(path).get(_KEY)
     if metadata is None:
         raise DatasetError(f'{source}: Its metadata holds no "{_KEY}": it is no export of a lab.')
-    about = json_of(metadata.encode(), f"{source}, metadata", 1)
+    about = decode_json(metadata.encode(), f"{source}, metadata", 1)
     if not isinstance(about, list):
         raise DatasetError(
             f"{source}, metadata: A list of records stands here, not {type(about).__name__}."
@@ -144,10 +149,12 @@ def _manifest(path: Path, source: str) -> list[Any]:
     return about
 
 
-def _records(about: list[Any], tables: Mapping[str, pl.DataFrame], source: str) -> Iterator[Record]:
+def _build_records(
+    about: list[Any], tables: Mapping[str, pl.DataFrame], source: str
+) -> Iterator[Record]:
     for entry in about:
-        for kind, fields in fields_of(entry, source, "metadata").items():
-            yield Record(kind, dict(fields_of(fields, source, "metadata")), "metadata")
+        for kind, fields in check_fields(entry, source, "metadata").items():
+            yield Record(kind, dict(check_fields(fields, source, "metadata")), "metadata")
     for kind, frame in tables.items():
         micros = frame.with_columns(
             pl.col(name).cast(pl.Int64 if not isinstance(dtype, pl.List) else pl.List(pl.Int64))
@@ -157,11 +164,11 @@ def _records(about: list[Any], tables: Mapping[str, pl.DataFrame], source: str) 
         for number, row in enumerate(micros.iter_rows(named=True), 1):
             fields = {name: value for name, value in row.items() if value is not None}
             if kind == "edge":
-                fields = _ends(fields)
+                fields = _merge_ends(fields)
             yield Record(kind, fields, f"table {_TABLES[kind]}, row {number}")
 
 
-def _ends(fields: dict[str, Any]) -> dict[str, Any]:
+def _merge_ends(fields: dict[str, Any]) -> dict[str, Any]:
     """An edge as records tell it: the end that is no memory in place of an id."""
     for end in ("source", "target"):
         node = fields.pop(f"{end}_node", None)

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memlab.errors import InputError
-from memlab.io.formats.columns import instant
-from memlab.io.formats.lines import Lines, Notes, text_of_line
-from memlab.io.formats.messages import role_word
+from memlab.io.formats.columns import parse_instant
+from memlab.io.formats.lines import Lines, Notes, decode_line
+from memlab.io.formats.messages import parse_role
 
-__all__ = ["log", "notes_of", "speakers"]
+__all__ = ["find_speakers", "parse_log", "parse_notes"]
 
 _LONGEST = 1_000_000
 """Bytes of a memory's text; more of one turn is not kept while it is read."""
@@ -35,11 +35,11 @@ _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(?P<text>.*)\Z"
 _TITLE = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*\Z")
 
 
-def speakers(head: str) -> frozenset[str]:
+def find_speakers(start: str) -> frozenset[str]:
     """Who speaks in a text that begins like this: words for roles, and names that begin several lines as such do."""
     bold: Counter[str] = Counter()
     plain: Counter[str] = Counter()
-    for line in head.splitlines():
+    for line in start.splitlines():
         for counts, match in (
             (bold, _BOLD.match(line)),
             (plain, _PLAIN.match(line)),
@@ -47,7 +47,7 @@ def speakers(head: str) -> frozenset[str]:
         ):
             if match is not None:
                 name = match["name"]
-                if role_word(name) is not None:
+                if parse_role(name) is not None:
                     bold[name] += 2
                 elif counts is plain or match.re is _BOLD:
                     counts[name] += 1
@@ -70,12 +70,17 @@ class _Turn:
             self.lines.append(line)
 
 
-def log(
-    read: Lines, known: frozenset[str], *, session: str | None, project: str | None, unnamed: str
+def parse_log(
+    read: Lines,
+    known: frozenset[str],
+    *,
+    session: str | None,
+    project: str | None,
+    default_session: str,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The turns of a log, each from the line that names its speaker to the next such line outside of fences of code.
 
-    Its session is called by ``unnamed`` and how it begins, unless it is given.
+    Its session is called by ``default_session`` and how it begins, unless it is given.
     """
     notes = read.notes
     notes.guessed |= {
@@ -83,11 +88,9 @@ def log(
         "speaker": ", ".join(sorted(known)[:8]),
         "text": "what follows a speaker",
     }
-    for place, row in _turns(read, known):
+    for place, row in _read_turns(read, known):
         if session is None:
-            session = (
-                f"{unnamed}-{hashlib.blake2b(row['text'].encode(), digest_size=4).hexdigest()}"
-            )
+            session = f"{default_session}-{hashlib.blake2b(row['text'].encode(), digest_size=4).hexdigest()}"
             notes.guessed["session"] = f'"{session}", as nothing names one'
         row["session"] = session
         if project is not None:
@@ -95,15 +98,15 @@ def log(
         yield place, row
 
 
-def _turns(read: Lines, known: frozenset[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read_turns(read: Lines, known: frozenset[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     notes = read.notes
     turn: _Turn | None = None
     fenced = False
     for number, raw in read:
-        line = text_of_line(raw, notes)
-        begun = None if fenced else _begun(number, line, known)
+        line = decode_line(raw, notes)
+        begun = None if fenced else _start_turn(number, line, known)
         if begun is not None:
-            yield from _ended(turn, notes)
+            yield from _finish_turn(turn, notes)
             turn = begun
         elif turn is not None:
             turn.add(line)
@@ -111,12 +114,12 @@ def _turns(read: Lines, known: frozenset[str]) -> Iterator[tuple[int, dict[str, 
             notes.left_out["line before the first speaker"] += 1
         if _FENCE.match(line):
             fenced = not fenced
-    yield from _ended(turn, notes)
+    yield from _finish_turn(turn, notes)
 
 
-def _begun(number: int, line: str, known: frozenset[str]) -> _Turn | None:
+def _start_turn(number: int, line: str, known: frozenset[str]) -> _Turn | None:
     match = _HEADING.match(line) or _BOLD.match(line) or _PLAIN.match(line)
-    if match is None or (match["name"] not in known and role_word(match["name"]) is None):
+    if match is None or (match["name"] not in known and parse_role(match["name"]) is None):
         return None
     parts = match.groupdict()
     turn = _Turn(number, match["name"], parts.get("at") or parts.get("stamp") or parts.get("time"))
@@ -125,7 +128,7 @@ def _begun(number: int, line: str, known: frozenset[str]) -> _Turn | None:
     return turn
 
 
-def _ended(turn: _Turn | None, notes: Notes) -> Iterator[tuple[int, dict[str, Any]]]:
+def _finish_turn(turn: _Turn | None, notes: Notes) -> Iterator[tuple[int, dict[str, Any]]]:
     if turn is None:
         return
     text = "\n".join(turn.lines).strip()
@@ -138,11 +141,11 @@ def _ended(turn: _Turn | None, notes: Notes) -> Iterator[tuple[int, dict[str, An
     row: dict[str, Any] = {
         "text": text,
         "kind": "turn",
-        "speaker": role_word(turn.name) or turn.name,
+        "speaker": parse_role(turn.name) or turn.name,
     }
     if turn.at is not None:
         try:
-            row["at"], form = instant(turn.at)
+            row["at"], form = parse_instant(turn.at)
         except InputError as problem:
             notes.skip(turn.place, "at not understood", str(problem))
             return
@@ -153,7 +156,7 @@ def _ended(turn: _Turn | None, notes: Notes) -> Iterator[tuple[int, dict[str, An
 # -- notes --------------------------------------------------------------------------------------------------------
 
 
-def notes_of(
+def parse_notes(
     read: Lines, *, session: str | None, project: str | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each paragraph and each list item as a memory; the headings above it are its context.
@@ -171,23 +174,23 @@ def notes_of(
     titles: list[tuple[int, str]] = []
     block, fenced, front = _Turn(0, "", None), False, False
     for number, raw in read:
-        line = text_of_line(raw, notes)
+        line = decode_line(raw, notes)
         if number == 1 and line.strip() == "---":
             front = True
         elif front:
             front = line.strip() != "---"
             if front:
-                _field(line, number, common, notes)
+                _read_field(line, number, common, notes)
         elif not fenced and (title := _TITLE.match(line)):
-            yield from _paragraph(block, common, titles, notes)
+            yield from _finish_paragraph(block, common, titles, notes)
             block = _Turn(0, "", None)
             titles = [one for one in titles if one[0] < len(title[1])] + [(len(title[1]), title[2])]
         elif not fenced and (item := _ITEM.match(line)):
-            yield from _paragraph(block, common, titles, notes)
+            yield from _finish_paragraph(block, common, titles, notes)
             block = _Turn(number, "", None)
             block.add(item["text"])
         elif not fenced and not line.strip():
-            yield from _paragraph(block, common, titles, notes)
+            yield from _finish_paragraph(block, common, titles, notes)
             block = _Turn(0, "", None)
         else:
             if not block.lines:
@@ -195,10 +198,10 @@ def notes_of(
             block.add(line)
         if not front and _FENCE.match(line):
             fenced = not fenced
-    yield from _paragraph(block, common, titles, notes)
+    yield from _finish_paragraph(block, common, titles, notes)
 
 
-def _field(line: str, number: int, common: dict[str, Any], notes: Notes) -> None:
+def _read_field(line: str, number: int, common: dict[str, Any], notes: Notes) -> None:
     name, _, value = line.partition(":")
     name, value = name.strip(), value.strip().strip("\"'")
     if not value:
@@ -208,7 +211,7 @@ def _field(line: str, number: int, common: dict[str, Any], notes: Notes) -> None
         common["tags"] = [tag for tag in tags if tag]
     elif name in ("updated", "updated_at", "date", "created", "created_at", "at"):
         try:
-            common["at"], form = instant(value)
+            common["at"], form = parse_instant(value)
         except InputError as problem:
             notes.skip(number, "at not understood", str(problem))
         else:
@@ -217,7 +220,7 @@ def _field(line: str, number: int, common: dict[str, Any], notes: Notes) -> None
         notes.left_out[f"field {name[:40]}"] += 1
 
 
-def _paragraph(
+def _finish_paragraph(
     block: _Turn, common: Mapping[str, Any], titles: list[tuple[int, str]], notes: Notes
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     text = "\n".join(block.lines).strip()

@@ -14,14 +14,21 @@ from memlab.errors import DatasetError, ExtensionError, MemlabError, UnknownName
 from memlab.io.formats.bundle import Bundle
 from memlab.io.formats.chats import read_beam
 from memlab.io.formats.columns import TARGETS
-from memlab.io.formats.entries import Entries, document, entry_rows, frame_entries, lines, sheet
+from memlab.io.formats.entries import (
+    Entries,
+    convert_entries,
+    parse_document,
+    parse_json_lines,
+    parse_sheet,
+    read_frame,
+)
 from memlab.io.formats.foreign import is_langgraph, is_mem0, read_langgraph, read_mem0
 from memlab.io.formats.lab_folder import is_lab, read_lab
 from memlab.io.formats.labelled import LabelledConversation
-from memlab.io.formats.lines import Lines, Notes, head_of
+from memlab.io.formats.lines import Lines, Notes, read_start
 from memlab.io.formats.locomo import read_locomo
 from memlab.io.formats.parquet import is_parquet_export, read_parquet, write_parquet_file
-from memlab.io.formats.prose import log, notes_of, speakers
+from memlab.io.formats.prose import find_speakers, parse_log, parse_notes
 from memlab.io.formats.text_formats import (
     is_jsonl_export,
     is_markdown_export,
@@ -43,14 +50,14 @@ __all__ = [
     "Options",
     "Reader",
     "Source",
-    "entries_of",
+    "build_source",
     "find_reader",
-    "head_of_path",
     "is_beam",
-    "known_suffixes",
+    "list_row_formats",
+    "list_suffixes",
     "read_beam_folder",
-    "row_formats",
-    "source_of",
+    "read_entries",
+    "read_start_of_path",
 ]
 
 
@@ -89,9 +96,9 @@ class File:
     """A file that is read as rows; ``head`` is how it begins, ``unnamed`` names a session that has no name."""
 
     path: Path
-    head: str
+    start: str
     notes: Notes
-    unnamed: str
+    default_session: str
 
     @property
     def suffix(self) -> str:
@@ -137,20 +144,20 @@ class Reader:
     )
 
     @property
-    def _is_import(self) -> bool:
+    def _keeps_ids(self) -> bool:
         return self._bundle is not None
 
-    def _is_of(self, path: Path, head: str) -> bool:
+    def _recognises(self, path: Path, start: str) -> bool:
         """Return whether a file is of this format; ``head`` is how it begins."""
         suffix = path.suffix.lower()
         if not self.owner:
-            return self.matches is not None and self.matches(path, head)
+            return self.matches is not None and self.matches(path, start)
         if suffix in self.suffixes:
             return True
-        return suffix not in OWN_SUFFIXES and self.matches is not None and self.matches(path, head)
+        return suffix not in OWN_SUFFIXES and self.matches is not None and self.matches(path, start)
 
 
-def refusal_of(reader: Reader) -> str | None:
+def find_fault(reader: Reader) -> str | None:
     """Return why an extension's reader is refused."""
     if reader.read is None:
         return f"The reader {reader.name} has no function: give read=, a function from a path to messages."
@@ -160,7 +167,7 @@ def refusal_of(reader: Reader) -> str | None:
     return f"The reader {reader.name} cannot have the ending {taken[0]}." if taken else None
 
 
-def entries_of(reader: Reader, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_entries(reader: Reader, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Give each message of a file with its number; ExtensionError where the reader fails or gives something else."""
     assert reader.read is not None
     called = f"The reader {reader.name} of the extension {reader.owner}"
@@ -198,9 +205,9 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.format is not None and (
-            self.format not in READERS or READERS[self.format]._is_import
+            self.format not in READERS or READERS[self.format]._keeps_ids
         ):
-            raise UnknownName("format", self.format, row_formats())
+            raise UnknownName("format", self.format, list_row_formats())
         for name in self.columns:
             if name not in TARGETS:
                 raise UnknownName("field of columns", name, TARGETS)
@@ -210,35 +217,46 @@ class Options:
 
 
 def _read_locomo(file: File, options: Options) -> Source:
-    return _labelled(file.notes, read_locomo(file.path), options, "locomo")
+    return _build_labelled_source(file.notes, read_locomo(file.path), options, "locomo")
 
 
 def read_beam_folder(file: File, options: Options) -> Source:
-    return _labelled(file.notes, read_beam(file.path), options, "beam")
+    return _build_labelled_source(file.notes, read_beam(file.path), options, "beam")
 
 
 def _read_sheet(file: File, options: Options) -> Source:
     read = Lines(file.path, file.notes)
-    return source_of(
-        file.notes, sheet(read, file.head), options, file.unnamed, unit="line", read=read
+    return build_source(
+        file.notes,
+        parse_sheet(read, file.start),
+        options,
+        file.default_session,
+        unit="line",
+        read=read,
     )
 
 
 def _read_notes(file: File, options: Options) -> Source:
     read = Lines(file.path, file.notes)
-    rows = notes_of(read, session=options.session, project=options.project)
+    rows = parse_notes(read, session=options.session, project=options.project)
     return Source(file.notes, rows, read.size, read.count_done)
 
 
 def _read_log(file: File, options: Options) -> Source:
-    known = speakers(file.head)
+    known = find_speakers(file.start)
     if not known:
         raise DatasetError(
             f'{file.notes.source}: no line names a speaker, such as "User:", "**Ida:**" or "## Assistant". '
             'format="notes" reads its paragraphs.'
         )
     read = Lines(file.path, file.notes)
-    rows = log(read, known, session=options.session, project=options.project, unnamed=file.unnamed)
+    rows = parse_log(
+        read,
+        known,
+        session=options.session,
+        project=options.project,
+        default_session=file.default_session,
+    )
     return Source(file.notes, rows, read.size, read.count_done)
 
 
@@ -247,49 +265,54 @@ def _read_entries(file: File, options: Options) -> Source:
     notes, suffix = file.notes, file.suffix
     if suffix == ".parquet":
         frame = pl.scan_parquet(file.path, glob=False)
-        return source_of(notes, frame_entries(frame), options, file.unnamed, unit="row")
+        return build_source(notes, read_frame(frame), options, file.default_session, unit="row")
     if suffix in _SHEETS:
         return _read_sheet(file, options)
     if (
         suffix in _LINES
-        or (suffix != ".json" and _opening(file.head) == "{")
-        or _is_lines(file.head)
+        or (suffix != ".json" and _first_character(file.start) == "{")
+        or _is_json_lines(file.start)
     ):
         read = Lines(file.path, notes)
-        return source_of(notes, lines(read), options, file.unnamed, unit="line", read=read)
-    size, entries = document(file.path, notes)
-    return source_of(notes, entries, options, file.unnamed, unit="entry", size=size)
+        return build_source(
+            notes, parse_json_lines(read), options, file.default_session, unit="line", read=read
+        )
+    size, entries = parse_document(file.path, notes)
+    return build_source(notes, entries, options, file.default_session, unit="entry", size=size)
 
 
-def _is_locomo(path: Path, head: str) -> bool:
-    return _opening(head) == "[" and '"session_1' in head and '"speaker_a"' in head
+def _is_locomo(path: Path, start: str) -> bool:
+    return _first_character(start) == "[" and '"session_1' in start and '"speaker_a"' in start
 
 
-def is_beam(folder: Path, head: str) -> bool:
+def is_beam(folder: Path, start: str) -> bool:
     if not folder.is_dir():
         return False
     return (folder / "chat.json").is_file() or next(folder.glob("*/chat.json"), None) is not None
 
 
-def _is_notes(path: Path, head: str) -> bool:
-    return path.suffix.lower() in _MARKDOWN and not speakers(head)
+def _is_notes(path: Path, start: str) -> bool:
+    return path.suffix.lower() in _MARKDOWN and not find_speakers(start)
 
 
-def _is_entries(path: Path, head: str) -> bool:
-    return path.suffix.lower() in (".json", ".parquet", *_LINES) or _opening(head) in ("{", "[")
+def _is_entries(path: Path, start: str) -> bool:
+    return path.suffix.lower() in (".json", ".parquet", *_LINES) or _first_character(start) in (
+        "{",
+        "[",
+    )
 
 
 def _has_suffix(*suffixes: str) -> Callable[[Path, str], bool]:
-    return lambda path, head: path.suffix.lower() in suffixes
+    return lambda path, start: path.suffix.lower() in suffixes
 
 
-def _opening(head: str) -> str:
-    return head.lstrip()[:1]
+def _first_character(start: str) -> str:
+    return start.lstrip()[:1]
 
 
-def _is_lines(head: str) -> bool:
+def _is_json_lines(start: str) -> bool:
     """Return whether a text is one JSON object a line, and more than one line."""
-    first, _, rest = head.strip().partition("\n")
+    first, _, rest = start.strip().partition("\n")
     if not first.startswith("{") or not rest.lstrip().startswith("{"):
         return False
     try:
@@ -388,20 +411,22 @@ READERS: Registry[Reader] = Registry(
     ),
     kind="readers",
     about="doc",
-    check=refusal_of,
+    check=find_fault,
 )
 """What ``format=`` may name, in the order in which a file is compared with them; extensions come after imports."""
 
-IMPORTS = tuple(reader.name for reader in READERS.values() if reader._is_import)
+IMPORTS = tuple(reader.name for reader in READERS.values() if reader._keeps_ids)
 """Formats that keep what a lab knows of a memory: its id, times, counts, status and edges."""
 EXPORTS = tuple(reader.name for reader in READERS.values() if reader._write is not None)
 
 
-def row_formats() -> tuple[str, ...]:
-    return tuple(reader.name for reader in READERS.values() if not reader._is_import)
+def list_row_formats() -> tuple[str, ...]:
+    return tuple(reader.name for reader in READERS.values() if not reader._keeps_ids)
 
 
-def find_reader(path: Path, format: str | None = None, *, head: str | None = None) -> Reader | None:
+def find_reader(
+    path: Path, format: str | None = None, *, start: str | None = None
+) -> Reader | None:
     """Return the reader of the file or folder at ``path``, or None if it is of no known format.
 
     ``format`` names the reader. ``head`` is how the file begins: where it is given, the file is read as rows, whatever
@@ -409,47 +434,47 @@ def find_reader(path: Path, format: str | None = None, *, head: str | None = Non
     """
     if format is not None:
         return READERS[format]
-    as_rows = head is not None
-    if head is None:
-        head = head_of_path(path)
+    as_rows = start is not None
+    if start is None:
+        start = read_start_of_path(path)
     rank = {True: 0, False: 2}
     ordered = sorted(
-        READERS.values(), key=lambda reader: 1 if reader.owner else rank[reader._is_import]
+        READERS.values(), key=lambda reader: 1 if reader.owner else rank[reader._keeps_ids]
     )
     for reader in ordered:
-        if not (as_rows and reader._is_import) and reader._is_of(path, head):
+        if not (as_rows and reader._keeps_ids) and reader._recognises(path, start):
             return reader
     return None
 
 
-def head_of_path(path: Path) -> str:
-    return "" if path.is_dir() or path.suffix.lower() == ".parquet" else head_of(path)
+def read_start_of_path(path: Path) -> str:
+    return "" if path.is_dir() or path.suffix.lower() == ".parquet" else read_start(path)
 
 
-def known_suffixes() -> tuple[str, ...]:
+def list_suffixes() -> tuple[str, ...]:
     """Return the endings of files that are read, those of extensions included."""
     own = [suffix for reader in READERS.values() if reader.owner for suffix in reader.suffixes]
     return (*OWN_SUFFIXES, *own)
 
 
-def source_of(
+def build_source(
     notes: Notes,
     entries: Entries,
     options: Options,
-    unnamed: str,
+    default_session: str,
     *,
     unit: str,
     read: Lines | None = None,
     size: int = 0,
 ) -> Source:
     notes.unit = unit
-    rows = entry_rows(
+    rows = convert_entries(
         entries,
         notes,
         options.columns,
         session=options.session,
         project=options.project,
-        unnamed=unnamed,
+        default_session=default_session,
         format="records" if options.format == "csv" else options.format,
         enough=(lambda: False) if read is None else (lambda: read.done > _SAMPLE_BYTES),
     )
@@ -460,7 +485,7 @@ def source_of(
     )
 
 
-def _labelled(
+def _build_labelled_source(
     notes: Notes, labelled: Iterable[LabelledConversation], options: Options, reader: str
 ) -> Source:
     notes.unit = "turn"

@@ -18,7 +18,14 @@ import msgspec
 import polars as pl
 
 from memlab.errors import DatasetError, InputError, did_you_mean
-from memlab.io.formats.bundle import EDGES, MEMORIES, SCHEMA, Bundle, memory_frame, node_of
+from memlab.io.formats.bundle import (
+    EDGES,
+    MEMORIES,
+    SCHEMA,
+    Bundle,
+    build_memory_frame,
+    split_node_name,
+)
 from memlab.kernel.base.clock import from_micros, to_micros
 from memlab.kernel.graph import NODE_KINDS
 from memlab.kernel.schema import MEMORY, RELATIONS, is_open_word, spelled
@@ -26,12 +33,12 @@ from memlab.kernel.schema import MEMORY, RELATIONS, is_open_word, spelled
 __all__ = [
     "Record",
     "Wrong",
-    "bundle_from",
-    "column_value",
-    "memory_records",
-    "records_of",
-    "time_of",
-    "time_text",
+    "build_bundle_from_records",
+    "check_column_value",
+    "export_memories",
+    "export_records",
+    "format_time",
+    "parse_time",
 ]
 
 _FIRST, _LAST = (
@@ -51,16 +58,16 @@ class Record(NamedTuple):
     place: str = ""
 
 
-def time_text(micros: int) -> str:
+def format_time(micros: int) -> str:
     """An instant as text, exactly.
 
-    >>> time_text(-1), time_text(2**62)
+    >>> format_time(-1), format_time(2**62)
     ('1969-12-31T23:59:59.999999+00:00', '4611686018427387904us')
     """
     return from_micros(micros).isoformat() if _FIRST <= micros <= _LAST else f"{micros}us"
 
 
-def time_of(value: object) -> int:
+def parse_time(value: object) -> int:
     """The instant that a text or a whole number tells; InputError if it tells none."""
     if isinstance(value, str) and _MICROS.fullmatch(value):
         value = int(value[:-2])
@@ -76,31 +83,31 @@ _LISTS = (*(name for name, column in MEMORY.items() if column.storage == "list")
 _TIMES = tuple(name for name, column in MEMORY.items() if column.storage == "time")
 
 
-def memory_records(memories: pl.DataFrame) -> Iterator[dict[str, Any]]:
+def export_memories(memories: pl.DataFrame) -> Iterator[dict[str, Any]]:
     """Give the fields of each memory that has a value, times as texts."""
     for row in memories.iter_rows(named=True):
         fields = {name: value for name, value in row.items() if value is not None}
         for name in _TIMES:
             if name in fields:
-                fields[name] = time_text(fields[name])
-        fields["uses"] = [time_text(at) for at in fields.get("uses", ())]
+                fields[name] = format_time(fields[name])
+        fields["uses"] = [format_time(at) for at in fields.get("uses", ())]
         yield {name: value for name, value in fields.items() if value != []}
 
 
-def records_of(bundle: Bundle) -> Iterator[Record]:
+def export_records(bundle: Bundle) -> Iterator[Record]:
     """The header, memories, nodes, edges, registers, then policies."""
     yield Record(
         "memlab",
         {
             "schema": SCHEMA,
             "lab": bundle.lab,
-            "exported": time_text(bundle.exported),
+            "exported": format_time(bundle.exported),
             "whole": bundle.complete,
             "memories": len(bundle.memories),
             "edges": len(bundle.edges),
         },
     )
-    for fields in memory_records(bundle.memories):
+    for fields in export_memories(bundle.memories):
         yield Record("memory", fields)
     for kind, names in bundle.nodes.items():
         yield Record("nodes", {"kind": kind, "names": list(names)})
@@ -113,7 +120,7 @@ def records_of(bundle: Bundle) -> Iterator[Record]:
                 "relation": row["relation"],
                 "weight": row["weight"],
                 "reinforcements": row["reinforcements"],
-                "created": time_text(row["created"]),
+                "created": format_time(row["created"]),
             },
         )
     for name, dumped in bundle.registers.items():
@@ -126,12 +133,12 @@ def _dump_fields(dumped: Any) -> dict[str, Any]:
     """A register's dump as JSON where that says all of it, else as the base64 of its msgpack."""
     packed = msgspec.msgpack.encode(dumped)
     plain = msgspec.msgpack.decode(packed, strict=False)
-    if isinstance(plain, dict | list) and plain == _through_json(plain):
+    if isinstance(plain, dict | list) and plain == _round_trip_json(plain):
         return {"dump": plain}
     return {"msgpack": base64.b64encode(packed).decode()}
 
 
-def _through_json(value: Any) -> Any:
+def _round_trip_json(value: Any) -> Any:
     try:
         return msgspec.json.decode(msgspec.json.encode(value))
     except (TypeError, msgspec.MsgspecError):
@@ -161,12 +168,12 @@ def _expect(fits: bool, expected: str, value: object, field: str) -> None:
         raise Wrong(f"{expected}, not {value!r:.60}.", field)
 
 
-def column_value(name: str, value: Any) -> Any:
+def check_column_value(name: str, value: Any) -> Any:
     """Check a value of a memory's column and return it as a bundle holds it; raises Wrong."""
     if value is None:
         return [] if name in _LISTS else None
     if name == "id":
-        return _integer(name, value)
+        return _check_integer(name, value)
     if name == "uses":
         _expect(
             isinstance(value, list) and len(value) <= 1000,
@@ -174,10 +181,10 @@ def column_value(name: str, value: Any) -> Any:
             value,
             name,
         )
-        return [_time(name, one) for one in value]
+        return [_check_time(name, one) for one in value]
     storage = MEMORY[name].storage
     if storage == "time":
-        return _time(name, value)
+        return _check_time(name, value)
     if storage == "num":
         number = isinstance(value, int | float) and not isinstance(value, bool)
         _expect(number and math.isfinite(value), "A finite number stands here", value, name)
@@ -192,7 +199,7 @@ def column_value(name: str, value: Any) -> Any:
     return value
 
 
-def _integer(field: str, value: Any) -> int:
+def _check_integer(field: str, value: Any) -> int:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
     whole = isinstance(value, int) and not isinstance(value, bool)
@@ -200,9 +207,9 @@ def _integer(field: str, value: Any) -> int:
     return int(value)
 
 
-def _time(field: str, value: Any) -> int:
+def _check_time(field: str, value: Any) -> int:
     try:
-        return time_of(value)
+        return parse_time(value)
     except InputError as problem:
         raise Wrong(str(problem), field) from None
 
@@ -212,21 +219,21 @@ def _check_node_name(field: str, name: Any) -> None:
     _expect(named, "A name of 1 to 1000 characters stands here", name, field)
 
 
-class _Reading:
+class _Records:
     """The records of one file as they are read; ``take`` raises Wrong."""
 
     def __init__(self) -> None:
         self.header: Record | None = None
         self.memories: dict[str, list[Any]] = {name: [] for name in MEMORIES}
-        self.places: list[str] = []
+        self.locations: list[str] = []
         self.ids: set[int] = set()
         self.edges: dict[str, list[Any]] = {name: [] for name in EDGES}
-        self.edge_places: list[str] = []
+        self.edge_locations: list[str] = []
         self.nodes: dict[str, dict[str, None]] = {}
         self.registers: dict[str, Any] = {}
         self.policies: dict[str, Any] | None = None
 
-    def take(self, record: Record) -> None:
+    def add(self, record: Record) -> None:
         """Take in a record, by its kind."""
         if self.header is None:
             if record.kind != "memlab":
@@ -235,31 +242,31 @@ class _Reading:
             self.header = record
             return
         kinds = {
-            "memory": self._memory,
-            "edge": self._edge,
-            "nodes": self._nodes,
-            "register": self._register,
-            "policies": self._policies,
+            "memory": self._add_memory,
+            "edge": self._add_edge,
+            "nodes": self._add_nodes,
+            "register": self._add_register,
+            "policies": self._add_policies,
         }
         if record.kind not in kinds:
             raise Wrong(f'There is no record "{record.kind}". {did_you_mean(record.kind, kinds)}')
         kinds[record.kind](record.fields, record.place)
 
-    def _memory(self, fields: dict[str, Any], place: str) -> None:
+    def _add_memory(self, fields: dict[str, Any], place: str) -> None:
         for name in fields:
             if name not in MEMORIES:
                 raise Wrong(f'A memory has no column "{name}". {did_you_mean(name, MEMORIES)}')
         for name, values in self.memories.items():
-            values.append(column_value(name, fields.get(name)))
+            values.append(check_column_value(name, fields.get(name)))
         id = self.memories["id"][-1]
         if id is None or id < 1:
             raise Wrong("A memory has an id, a whole number from 1 on.", "id")
         if id in self.ids:
             raise Wrong(f"Two memories have the id {id}.", "id")
         self.ids.add(id)
-        self.places.append(place)
+        self.locations.append(place)
 
-    def _nodes(self, fields: dict[str, Any], place: str) -> None:
+    def _add_nodes(self, fields: dict[str, Any], place: str) -> None:
         kind, names = fields.get("kind"), fields.get("names")
         _expect(
             kind in NODE_KINDS[1:], f"A node is one of {', '.join(NODE_KINDS[1:])}", kind, "kind"
@@ -272,12 +279,12 @@ class _Reading:
                 raise Wrong(f'Two nodes of kind {kind} are called "{name:.60}".', "names")
             known[name] = None
 
-    def _edge(self, fields: dict[str, Any], place: str) -> None:
+    def _add_edge(self, fields: dict[str, Any], place: str) -> None:
         for name in fields:
             if name not in EDGES:
                 raise Wrong(f'An edge has no column "{name}". {did_you_mean(name, EDGES)}')
         for end in ("source", "target"):
-            id, node = self._end(end, fields.get(end))
+            id, node = self._check_end(end, fields.get(end))
             self.edges[end].append(id)
             self.edges[f"{end}_node"].append(node)
         if fields.get("source") == fields.get("target"):
@@ -291,26 +298,26 @@ class _Reading:
         weight = fields.get("weight", 1.0)
         number = isinstance(weight, int | float) and not isinstance(weight, bool)
         _expect(number and 0 <= weight <= 1, "A weight lies in 0..1", weight, "weight")
-        times = _integer("reinforcements", fields.get("reinforcements", 0))
+        times = _check_integer("reinforcements", fields.get("reinforcements", 0))
         _expect(0 <= times < 2**31, "A count stands here", times, "reinforcements")
         self.edges["relation"].append(relation)
         self.edges["weight"].append(float(weight))
         self.edges["reinforcements"].append(times)
-        self.edges["created"].append(_time("created", fields.get("created", 0)))
-        self.edge_places.append(place)
+        self.edges["created"].append(_check_time("created", fields.get("created", 0)))
+        self.edge_locations.append(place)
 
-    def _end(self, end: str, value: Any) -> tuple[int | None, str | None]:
+    def _check_end(self, end: str, value: Any) -> tuple[int | None, str | None]:
         """Return an end of an edge as the id of a memory, or as another node."""
         if not isinstance(value, str):
-            return _integer(end, value), None
-        kind, name = node_of(value)
+            return _check_integer(end, value), None
+        kind, name = split_node_name(value)
         known = kind in NODE_KINDS[1:]
         _expect(known, "An end is an id, or tag/..., cluster/... or entity/...", value, end)
         _check_node_name(end, name)
         self.nodes.setdefault(kind, {})[name] = None
         return None, value
 
-    def _register(self, fields: dict[str, Any], place: str) -> None:
+    def _add_register(self, fields: dict[str, Any], place: str) -> None:
         name = fields.get("name")
         if not isinstance(name, str):
             raise Wrong("A register has a name.", "name")
@@ -325,24 +332,27 @@ class _Reading:
         except (binascii.Error, msgspec.MsgspecError, RecursionError, ValueError) as error:
             raise Wrong(f"The register cannot be read: {error}", "msgpack") from None
 
-    def _policies(self, fields: dict[str, Any], place: str) -> None:
+    def _add_policies(self, fields: dict[str, Any], place: str) -> None:
         self.policies = fields
 
 
-def bundle_from(records: Iterable[Record], source: str) -> Bundle:
+def build_bundle_from_records(records: Iterable[Record], source: str) -> Bundle:
     """Return the bundle that these records tell, checked; DatasetError with the place of what is wrong."""
-    reading = _Reading()
+    reading = _Records()
     for number, record in enumerate(records):
         try:
             if number >= MOST_RECORDS:
                 raise Wrong(f"There are more than {MOST_RECORDS:,} records.")
-            reading.take(record)
+            reading.add(record)
         except Wrong as problem:
             raise problem.at(source, record.place) from None
     if reading.header is None:
         raise DatasetError(f"{source}: The file is empty: an export begins with its header.")
     header = reading.header.fields
-    for what, count in (("memories", len(reading.places)), ("edges", len(reading.edge_places))):
+    for what, count in (
+        ("memories", len(reading.locations)),
+        ("edges", len(reading.edge_locations)),
+    ):
         stated = header.get(what)
         if stated is not None and stated != count:
             raise DatasetError(
@@ -352,20 +362,20 @@ def bundle_from(records: Iterable[Record], source: str) -> Bundle:
         for row, id in enumerate(reading.edges[end]):
             if id is not None and id not in reading.ids:
                 raise Wrong(f"No memory of the file has the id {id}.", end).at(
-                    source, reading.edge_places[row]
+                    source, reading.edge_locations[row]
                 )
     return Bundle(
         lab=str(header.get("lab", "")),
-        memories=memory_frame(reading.memories),
+        memories=build_memory_frame(reading.memories),
         edges=pl.DataFrame(reading.edges, schema=EDGES),
         nodes={kind: tuple(names) for kind, names in reading.nodes.items()},
         registers=reading.registers,
         policies=reading.policies,
         complete=header.get("whole") is True,
-        exported=time_of(header.get("exported", 0)),
+        exported=parse_time(header.get("exported", 0)),
         source=source,
-        places=tuple(reading.places),
-        edge_places=tuple(reading.edge_places),
+        locations=tuple(reading.locations),
+        edge_locations=tuple(reading.edge_locations),
     )
 
 
@@ -380,10 +390,10 @@ def _check_header(fields: dict[str, Any]) -> None:
         )
     named = isinstance(lab, str) and 0 < len(lab) <= 200
     _expect(named, "The header names the lab, in 1 to 200 characters", lab, "lab")
-    _time("exported", fields.get("exported", 0))
+    _check_time("exported", fields.get("exported", 0))
 
 
-def fields_of(value: Any, source: str, place: str) -> Mapping[str, Any]:
+def check_fields(value: Any, source: str, place: str) -> Mapping[str, Any]:
     """A dict of fields, or a DatasetError."""
     if not isinstance(value, dict):
         raise DatasetError(

@@ -16,12 +16,12 @@ from memlab.errors import DatasetError, InputError, UnknownName
 from memlab.io.formats.bundle import Bundle
 from memlab.io.formats.entries import (
     Entries,
-    frame_entries,
     is_pandas,
-    pandas_entries,
+    read_frame,
+    read_pandas,
 )
 from memlab.io.formats.lines import Notes
-from memlab.io.formats.messages import plain_object
+from memlab.io.formats.messages import to_mapping
 from memlab.io.formats.parquet import (
     MANIFEST,
     write_parquet_folder,
@@ -32,26 +32,26 @@ from memlab.io.formats.readers import (
     File,
     Options,
     Source,
-    entries_of,
+    build_source,
     find_reader,
-    head_of_path,
     is_beam,
-    known_suffixes,
+    list_row_formats,
+    list_suffixes,
     read_beam_folder,
-    row_formats,
-    source_of,
+    read_entries,
+    read_start_of_path,
 )
 from memlab.kernel.base.arguments import Called, shown
 from memlab.kernel.base.disk import refusal, sync
 from memlab.kernel.privacy import is_sensitive
 
 __all__ = [
-    "folder_files",
+    "list_files",
     "read_bundle",
     "read_file",
+    "read_folder",
     "read_object",
     "remove_export",
-    "sources_of_folder",
     "sweep_drafts",
     "write_bundle",
 ]
@@ -69,24 +69,24 @@ def read_file(path: Path, options: Options, name: str | None = None) -> Source:
     >>> [row["text"] for _, row in read_file(Path("chat.md"), Options()).rows]  # doctest: +SKIP
     """
     notes = Notes(name or path.name, strict=options.strict)
-    head = head_of_path(path)
-    unnamed = (name or path.name).removesuffix(path.suffix)[:200]
-    reader = find_reader(path, options.format, head=head)
+    start = read_start_of_path(path)
+    default_session = (name or path.name).removesuffix(path.suffix)[:200]
+    reader = find_reader(path, options.format, start=start)
     if reader is None:
         raise DatasetError(
-            f"{notes.source} is of no format that is read here: {', '.join(known_suffixes())}. Say it: format= one of "
-            f"{', '.join(row_formats())}."
+            f"{notes.source} is of no format that is read here: {', '.join(list_suffixes())}. Say it: format= one of "
+            f"{', '.join(list_row_formats())}."
         )
     if reader._rows is not None:
-        return reader._rows(File(path, head, notes, unnamed), options)
+        return reader._rows(File(path, start, notes, default_session), options)
     plain = replace(options, format=None)
-    return source_of(notes, entries_of(reader, path), plain, unnamed, unit="message")
+    return build_source(notes, read_entries(reader, path), plain, default_session, unit="message")
 
 
 # -- folders ------------------------------------------------------------------------------------------------------
 
 
-def sources_of_folder(folder: Path, options: Options) -> Iterator[Source]:
+def read_folder(folder: Path, options: Options) -> Iterator[Source]:
     """Each file of a folder that has a format, by name; a folder of BEAM as its chats.
 
     Links are not followed, hidden files and files that hold secrets are not read; both are counted, as is what has no
@@ -99,7 +99,7 @@ def sources_of_folder(folder: Path, options: Options) -> Iterator[Source]:
         return
     rest = Notes(folder.name, "file", options.strict)
     none = True
-    for number, path in enumerate(folder_files(folder, rest), 1):
+    for number, path in enumerate(list_files(folder, rest), 1):
         try:
             source = read_file(path, options, path.relative_to(folder).as_posix())
         except (DatasetError, InputError) as problem:
@@ -108,16 +108,16 @@ def sources_of_folder(folder: Path, options: Options) -> Iterator[Source]:
         none = False
         yield source
     if none:
-        first = f" The first: {rest.places[0][2]}" if rest.places else ""
+        first = f" The first: {rest.locations[0][2]}" if rest.locations else ""
         raise DatasetError(
             f"{folder}: none of its files is an export or of a format that is read.{first}"
         )
     yield Source(rest, iter(()), 0)
 
 
-def folder_files(folder: Path, notes: Notes) -> Iterator[Path]:
+def list_files(folder: Path, notes: Notes) -> Iterator[Path]:
     """The regular files below a folder with a suffix that is known here, sorted by name."""
-    suffixes = known_suffixes()
+    suffixes = list_suffixes()
     for here, folders, files in os.walk(folder):
         links = [name for name in folders if Path(here, name).is_symlink()]
         hidden = [name for name in folders if name.startswith(".")]
@@ -143,13 +143,13 @@ def read_object(x: Any, options: Options) -> Source:
     """Messages, rows or a frame that Python holds. InputError for anything else."""
     notes = Notes("what was given", "row", options.strict)
     if isinstance(x, pl.DataFrame | pl.LazyFrame):
-        return source_of(notes, frame_entries(x), options, "frame", unit="row")
+        return build_source(notes, read_frame(x), options, "frame", unit="row")
     if is_pandas(x):
-        return source_of(notes, pandas_entries(x), options, "frame", unit="row")
+        return build_source(notes, read_pandas(x), options, "frame", unit="row")
     if isinstance(x, Mapping):
         items: Iterable[Any] = [x]
     elif isinstance(x, bytes | bytearray) or not isinstance(x, Iterable):
-        whole = Called(plain_object, "load")(x)
+        whole = Called(to_mapping, "load")(x)
         if whole is None:
             raise InputError(
                 f"load takes a path, a list of messages or of rows, a conversation or a frame, not {shown(x)}."
@@ -157,10 +157,10 @@ def read_object(x: Any, options: Options) -> Source:
         items = [whole]
     else:
         items = x
-    return source_of(notes, _items(items, notes), options, "messages", unit="message")
+    return build_source(notes, _convert_items(items, notes), options, "messages", unit="message")
 
 
-def _items(items: Iterable[Any], notes: Notes) -> Entries:
+def _convert_items(items: Iterable[Any], notes: Notes) -> Entries:
     following = Called(iter, "load")(items)
     number = 0
     while (item := Called(next, "load")(following, _END)) is not _END:
@@ -168,7 +168,7 @@ def _items(items: Iterable[Any], notes: Notes) -> Entries:
         if isinstance(item, str):
             yield number, {"text": item}
             continue
-        entry = item if isinstance(item, Mapping) else Called(plain_object, "load")(item)
+        entry = item if isinstance(item, Mapping) else Called(to_mapping, "load")(item)
         if entry is None:
             notes.skip(number, "neither a message nor a row", shown(item))
         else:
@@ -224,7 +224,7 @@ def sweep_drafts(path: Path) -> None:
     """Remove what processes that were killed have left beside ``path``."""
     for left in path.parent.glob(_draft_name(path, "*")) if path.parent.is_dir() else ():
         number = left.name.split(".")[-2]
-        if number.isdecimal() and not _lives(int(number)):
+        if number.isdecimal() and not _is_running(int(number)):
             _remove(left)
 
 
@@ -246,7 +246,7 @@ def _draft_name(path: Path, process: int | str) -> str:
     return f".{glob.escape(name) if process == '*' else name}.{process}.draft"
 
 
-def _lives(process: int) -> bool:
+def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -17,31 +17,36 @@ import msgspec
 
 from memlab.errors import DatasetError, PolicyError, PolicySyntaxError
 from memlab.io.formats.bundle import Bundle
-from memlab.io.formats.lines import json_of, lines_of, text_of
-from memlab.io.formats.records import Record, bundle_from, fields_of, records_of
+from memlab.io.formats.lines import decode_json, read_lines, read_text
+from memlab.io.formats.records import (
+    Record,
+    build_bundle_from_records,
+    check_fields,
+    export_records,
+)
 from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.language import Form, Text, read_data, read_forms, write_call
 
 __all__ = [
-    "file_name",
+    "build_file_name",
     "is_jsonl_export",
     "is_markdown_export",
-    "memory_page",
     "read_jsonl",
     "read_markdown",
     "read_sexp",
+    "render_memory_page",
     "write_jsonl",
     "write_markdown",
     "write_sexp",
 ]
 
 
-def is_jsonl_export(path: Path, head: str) -> bool:
+def is_jsonl_export(path: Path, start: str) -> bool:
     """Return whether a file begins with the header of an export."""
     if path.suffix.lower() not in (".jsonl", ".ndjson"):
         return False
     try:
-        first = json_of(head.lstrip().partition("\n")[0].encode(), path.name, 1)
+        first = decode_json(start.lstrip().partition("\n")[0].encode(), path.name, 1)
     except DatasetError:
         return False
     return isinstance(first, dict) and len(first) == 1 and isinstance(first.get("memlab"), dict)
@@ -49,23 +54,25 @@ def is_jsonl_export(path: Path, head: str) -> bool:
 
 def write_jsonl(bundle: Bundle, file: BinaryIO) -> None:
     encoder = msgspec.json.Encoder()
-    for record in records_of(bundle):
+    for record in export_records(bundle):
         file.write(encoder.encode({record.kind: record.fields}) + b"\n")
 
 
 def read_jsonl(path: Path) -> Bundle:
-    return bundle_from(_jsonl_records(path), path.name)
+    return build_bundle_from_records(_read_jsonl_records(path), path.name)
 
 
-def _jsonl_records(path: Path) -> Iterator[Record]:
-    for number, line in lines_of(path):
-        value = json_of(line, path.name, number)
+def _read_jsonl_records(path: Path) -> Iterator[Record]:
+    for number, line in read_lines(path):
+        value = decode_json(line, path.name, number)
         if not isinstance(value, dict) or len(value) != 1:
             raise DatasetError(
                 f'{path.name}, line {number}: A line is one record, such as {{"memory": {{...}}}}.'
             )
         ((kind, fields),) = value.items()
-        yield Record(kind, dict(fields_of(fields, path.name, f"line {number}")), f"line {number}")
+        yield Record(
+            kind, dict(check_fields(fields, path.name, f"line {number}")), f"line {number}"
+        )
 
 
 # -- S-expressions: ``(memory :id 1 :text "..." ...)``, data that nothing runs ----------------------------------------
@@ -76,20 +83,20 @@ _MOST_FORMS = 40_000_000
 
 def write_sexp(bundle: Bundle, file: BinaryIO) -> None:
     file.write(b"; Data of a memlab: nothing here is code.\n")
-    for record in records_of(bundle):
+    for record in export_records(bundle):
         file.write(write_call(record.kind, record.fields).encode() + b"\n")
 
 
 def read_sexp(path: Path) -> Bundle:
-    text = Text(text_of(path, most=4 * _MOST_CHARACTERS), None, path.name)
+    text = Text(read_text(path, max_bytes=4 * _MOST_CHARACTERS), None, path.name)
     try:
-        return bundle_from(_sexp_records(text), path.name)
+        return build_bundle_from_records(_read_sexp_records(text), path.name)
     except PolicyError as error:
         place = f", line {error.line}, column {error.column}" if error.line is not None else ""
         raise DatasetError(f"{path.name}{place}: {error.message}") from None
 
 
-def _sexp_records(text: Text) -> Iterator[Record]:
+def _read_sexp_records(text: Text) -> Iterator[Record]:
     line, counted = 1, 0
     for form in read_forms(text, characters=_MOST_CHARACTERS, forms=_MOST_FORMS):
         line += text.source.count("\n", counted, form.start)
@@ -98,10 +105,10 @@ def _sexp_records(text: Text) -> Iterator[Record]:
             raise text.error(
                 PolicySyntaxError, "A record is a form such as (memory :id 1 ...).", form
             )
-        yield Record(form.head, _fields(form, text), f"line {line}")
+        yield Record(form.head, _read_pairs(form, text), f"line {line}")
 
 
-def _fields(form: Form, text: Text) -> dict[str, object]:
+def _read_pairs(form: Form, text: Text) -> dict[str, object]:
     fields: dict[str, object] = {}
     rest = form.items[1:]
     if len(rest) % 2:
@@ -135,38 +142,41 @@ _WORDS = re.compile(r"[^a-z0-9]+")
 _SHOWN = 70
 
 
-def is_markdown_export(path: Path, head: str) -> bool:
+def is_markdown_export(path: Path, start: str) -> bool:
     """Return whether a file begins with a fence of an export."""
-    return path.suffix.lower() in (".md", ".markdown") and _HEADER.search(head) is not None
+    return path.suffix.lower() in (".md", ".markdown") and _HEADER.search(start) is not None
 
 
 def write_markdown(bundle: Bundle, file: BinaryIO) -> None:
     rest: list[str] = []
-    for record in records_of(bundle):
+    for record in export_records(bundle):
         if record.kind == "memlab":
             summary = f"{len(bundle.memories):,} memories, {len(bundle.edges):,} edges, {record.fields['exported']}"
             file.write(
-                f"# A lab's memories\n\n{summary}\n\n{fenced('yaml', front_matter(record.fields))}\n\n".encode()
+                f"# A lab's memories\n\n{summary}\n\n{format_fence('yaml', format_front_matter(record.fields))}\n\n".encode()
             )
         elif record.kind == "memory":
-            file.write(_section(record.fields).encode())
+            file.write(_format_section(record.fields).encode())
         else:
-            rest.append(json_text({record.kind: record.fields}))
+            rest.append(encode_json({record.kind: record.fields}))
     if rest:
         body = "\n".join(rest)
-        file.write(f"# What joins them\n\n{fenced('json', body)}\n".encode())
+        file.write(f"# What joins them\n\n{format_fence('json', body)}\n".encode())
 
 
-def _section(fields: Mapping[str, Any]) -> str:
+def _format_section(fields: Mapping[str, Any]) -> str:
     about = {name: value for name, value in fields.items() if name != "text"}
     text = fields.get("text")
-    parts = [f"## {heading(fields['id'], text)}", fenced("yaml", front_matter(about))]
+    parts = [
+        f"## {format_heading(fields['id'], text)}",
+        format_fence("yaml", format_front_matter(about)),
+    ]
     if text is not None:
-        parts.append(fenced_text(text))
+        parts.append(format_text_fence(text))
     return "\n\n".join(parts) + "\n\n"
 
 
-def heading(id: int, text: str | None) -> str:
+def format_heading(id: int, text: str | None) -> str:
     """A line that names a memory, in which nothing is markup."""
     flat = " ".join((text or "").split())
     shown = flat if len(flat) <= _SHOWN else flat[: _SHOWN - 1] + "…"
@@ -174,50 +184,50 @@ def heading(id: int, text: str | None) -> str:
     return f"{id}: {escaped}" if escaped else f"{id}"
 
 
-def front_matter(fields: Mapping[str, Any]) -> str:
+def format_front_matter(fields: Mapping[str, Any]) -> str:
     """One ``name: value`` a line."""
-    return "\n".join(f"{name}: {json_text(value)}" for name, value in fields.items())
+    return "\n".join(f"{name}: {encode_json(value)}" for name, value in fields.items())
 
 
-def json_text(value: Any) -> str:
+def encode_json(value: Any) -> str:
     """A value as JSON in which no tag begins and no character breaks a line: all of these stand within strings."""
     encoded = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return json_safe(_BREAKS.sub(lambda match: f"\\u{ord(match.group()):04x}", encoded))
 
 
-def fenced_text(text: str) -> str:
+def format_text_fence(text: str) -> str:
     """A text in its fence; where a page or a terminal might obey it, with references in the place of such characters.
 
-    >>> print(fenced_text("a <b>"))
+    >>> print(format_text_fence("a <b>"))
     ```escaped memlab
     a &#60;b>
     ```
     """
     if _ACTIVE.search(text) is None:
-        return fenced("text", text)
-    return fenced(
+        return format_fence("text", text)
+    return format_fence(
         "escaped",
         _ACTIVE.sub(lambda found: f"&#{ord(found.group())};", text.replace("&#", "&#38;#")),
     )
 
 
-def _unescaped(body: str) -> str:
+def _unescape(body: str) -> str:
     return _REFERENCE.sub(
         lambda found: chr(int(found[1])) if int(found[1]) < 0xD800 else found[0], body
     )
 
 
-def fenced(info: str, body: str) -> str:
+def format_fence(info: str, body: str) -> str:
     """A block that ends where it is to end, whatever ``body`` holds."""
     longest = max((len(run) for run in _RUN.findall(body)), default=2)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{info} memlab\n{body}\n{fence}"
 
 
-def file_name(id: int, text: str | None) -> str:
+def build_file_name(id: int, text: str | None) -> str:
     """Return the name of a memory's file: its number and the beginning of its text in letters that every system takes.
 
-    >>> file_name(7, "CON: Grüße/aux?")
+    >>> build_file_name(7, "CON: Grüße/aux?")
     '0000007-con-grusse-aux.md'
     """
     plain = (
@@ -229,20 +239,22 @@ def file_name(id: int, text: str | None) -> str:
     return f"{id:07}-{words}.md" if words else f"{id:07}.md"
 
 
-def memory_page(fields: Mapping[str, Any], links: list[str], names: Mapping[int, str]) -> str:
+def render_memory_page(
+    fields: Mapping[str, Any], links: list[str], names: Mapping[int, str]
+) -> str:
     """Return the page of a memory: front matter, a heading, the text in a fence, and what it is joined to."""
     about = {name: value for name, value in fields.items() if name not in ("text", "uses")}
     text = fields["text"]
     parts = [
-        f"---\n{front_matter(about)}\n---",
-        f"# {heading(fields['id'], text)}",
-        fenced_text(text),
+        f"---\n{format_front_matter(about)}\n---",
+        f"# {format_heading(fields['id'], text)}",
+        format_text_fence(text),
     ]
     lines = []
     for link in links:
         relation, _, rest = link.partition(" ")
         target, _, weight = rest.rpartition(" ")
-        shown = heading(int(target), None) if target.isdecimal() else json_text(target)
+        shown = format_heading(int(target), None) if target.isdecimal() else encode_json(target)
         name = names.get(int(target)) if target.isdecimal() else None
         end = f"[{shown}]({name})" if name else f"`{shown.replace('`', '')}`"
         lines.append(f"- {relation} {end} ({weight})")
@@ -252,13 +264,13 @@ def memory_page(fields: Mapping[str, Any], links: list[str], names: Mapping[int,
 
 
 def read_markdown(path: Path) -> Bundle:
-    return bundle_from(_markdown_records(path), path.name)
+    return build_bundle_from_records(_read_markdown_records(path), path.name)
 
 
-def _markdown_records(path: Path) -> Iterator[Record]:
+def _read_markdown_records(path: Path) -> Iterator[Record]:
     pending: Record | None = None
     header = False
-    for info, body, line in _blocks(path):
+    for info, body, line in _read_fences(path):
         if info == "yaml":
             if pending is not None:
                 yield pending
@@ -272,20 +284,20 @@ def _markdown_records(path: Path) -> Iterator[Record]:
                 raise DatasetError(
                     f"{path.name}, line {line}: A text follows the fields of its memory."
                 )
-            pending.fields["text"] = body if info == "text" else _unescaped(body)
+            pending.fields["text"] = body if info == "text" else _unescape(body)
         elif info == "json":
             if pending is not None:
                 yield pending
                 pending = None
             for offset, part in enumerate(body.split("\n"), 1):
-                value = fields_of(
-                    json_of(part.encode(), path.name, line + offset),
+                value = check_fields(
+                    decode_json(part.encode(), path.name, line + offset),
                     path.name,
                     f"line {line + offset}",
                 )
                 for kind, fields in value.items():
                     place = f"line {line + offset}"
-                    yield Record(kind, dict(fields_of(fields, path.name, place)), place)
+                    yield Record(kind, dict(check_fields(fields, path.name, place)), place)
         else:
             raise DatasetError(
                 f"{path.name}, line {line}: A fence is yaml, text, escaped or json, not {info:.40}."
@@ -294,9 +306,9 @@ def _markdown_records(path: Path) -> Iterator[Record]:
         yield pending
 
 
-def _blocks(path: Path) -> Iterator[tuple[str, str, int]]:
+def _read_fences(path: Path) -> Iterator[tuple[str, str, int]]:
     """The fences that are ours: what they hold, and the line in which they begin."""
-    source = text_of(path)
+    source = read_text(path)
     first, _, _ = source.partition("\n")
     if first.endswith("\r"):
         # A program has rewritten every end of a line.
@@ -332,5 +344,5 @@ def _read_fields(body: str, source: str, line: int) -> dict[str, Any]:
             raise DatasetError(
                 f"{source}, line {line + offset}, field {name:.60}: It is given twice."
             )
-        fields[name] = json_of(value.strip().encode(), source, line + offset)
+        fields[name] = decode_json(value.strip().encode(), source, line + offset)
     return fields

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from memlab.errors import InputError, ModelError, NoAnswer
-from memlab.io.formats import Message, messages_of
+from memlab.io.formats import Message, parse_messages
 from memlab.kernel.base.clock import to_micros
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
@@ -518,7 +518,7 @@ def _asked(
 
 def _said(given: Any, role: str) -> list[Message]:
     """The messages that are given, of texts that could be stored; an empty one is allowed, as nothing comes of it."""
-    messages = messages_of(given, role)
+    messages = parse_messages(given, role)
     for message in messages:
         if message.text:
             checked_text(message.text, where=f"message {message.place}")
