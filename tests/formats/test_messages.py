@@ -40,7 +40,7 @@ def test_a_result_of_a_tool_counts_though_it_says_nothing():
         {"type": "tool_result", "content": "no", "is_error": True},
     ]
     found = parse_messages([{"role": "user", "content": parts}])
-    assert [(one.role, one.text, one.failed, one.place) for one in found] == [
+    assert [(one.role, one.text, one.failed, one.index) for one in found] == [
         ("tool", "", False, 0),
         ("tool", "no", True, 0),
     ]
@@ -54,7 +54,7 @@ def test_each_message_says_which_of_those_given_it_is():
         },
         "c",
     ]
-    assert [(one.role, one.text, one.place) for one in parse_messages(given, "user")] == [
+    assert [(one.role, one.text, one.index) for one in parse_messages(given, "user")] == [
         ("tool", "b", 0),
         ("user", "a", 0),
         ("user", "c", 1),

@@ -1,9 +1,9 @@
-"""File formats: one registry of them, one way to recognise a file, one reader for each, and writers of exports.
+"""File formats: one registry, one reader for each, and writers of exports.
 
-``READERS`` holds every format by name, those of extensions included. A format of rows (chats, transcripts, tables,
-notes, benchmarks) is read as a ``Source``: rows for ``remember_many``, and what was guessed, left out and skipped. A
-format that keeps ids, times, counts and edges (exports of labs, other tools' stores) is read as a ``Bundle``. Nothing
-in a file is run, sizes and nesting are bounded, and nothing here writes to a lab.
+``READERS`` holds every format by name, including those of extensions. A format of rows (chats, transcripts, tables,
+notes, benchmarks) is read as a ``Source``: rows for ``lab.remember``, with notes on guesses and skipped lines. A
+format that keeps ids, times, counts and edges (exports of labs, stores of other tools) is read as a ``Bundle``.
+Contents of files are never executed, sizes and nesting are limited, and nothing here writes to a lab.
 """
 
 from memlab.io.formats.bundle import (

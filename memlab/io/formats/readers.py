@@ -1,4 +1,4 @@
-"""Formats of files: how a file of each is recognised, read and written, in one registry with those of extensions."""
+"""The registry of file formats: how a file is recognised, read and written."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ OWN_SUFFIXES = (
     ".log",
     ".parquet",
 )
-"""Endings of files that memlab reads as rows; ``format=`` may name another reader for such a file."""
+"""Suffixes of files that memlab reads as rows; ``format=`` may name another reader for such a file."""
 
 
 Rows = Iterator[tuple[int, dict[str, Any]]]
@@ -81,7 +81,21 @@ Rows = Iterator[tuple[int, dict[str, Any]]]
 
 @dataclass
 class Source:
-    """One file or object: its rows with their places, to be read once; notes are filled as they are read."""
+    """Rows of one file or object, to be read once.
+
+    Attributes
+    ----------
+    notes
+        Guesses, omissions and skipped rows; filled while rows are read.
+    rows
+        Pairs of a location (line, row or message number) and a row for ``lab.remember``.
+    size
+        Final value of ``done``: bytes of a file, rows of an object, 0 if unknown.
+    done
+        Function that returns how much has been read so far.
+    unit
+        Unit of ``size``.
+    """
 
     notes: Notes
     rows: Rows
@@ -93,7 +107,19 @@ class Source:
 
 @dataclass(frozen=True)
 class File:
-    """A file that is read as rows; ``head`` is how it begins, ``unnamed`` names a session that has no name."""
+    """A file that is read as rows.
+
+    Attributes
+    ----------
+    path
+        Path of the file.
+    start
+        Its first 64 kB as text.
+    notes
+        Notes to fill while it is read.
+    default_session
+        Name of a session that has none in the file.
+    """
 
     path: Path
     start: str
@@ -102,27 +128,29 @@ class File:
 
     @property
     def suffix(self) -> str:
-        """The ending of its name in lower case."""
+        """The suffix of the file's name in lower case."""
         return self.path.suffix.lower()
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A format of files, read as messages or rows.
+    """A file format that is read as messages or rows.
 
     Parameters
     ----------
     name
-        What ``format=`` names.
+        Name of the format, for ``format=``.
     doc
-        One sentence: what the format is.
+        Description of the format in one sentence.
     suffixes
-        Endings of file names, lower case, such as ``".vtt"``: a file with one of them is of this format.
+        Suffixes of its files in lower case, such as ``".vtt"``.
     read
-        Called with a path; gives a mapping for each message (``text``, and any of ``speaker``, ``role``, ``at``,
-        ``session``, ``project``) or row. It raises ``memlab.errors.DatasetError`` for a malformed file.
+        Function from a path to mappings: messages (``text``, optionally ``speaker``, ``role``, ``at``, ``session``,
+        ``project``) or rows. It raises ``memlab.errors.DatasetError`` for a malformed file.
     matches
-        Says from a path and the beginning of the file whether a file without a known ending is of this format.
+        Function from a path and the beginning of the file to whether a file with an unknown suffix has this format.
+    owner
+        Name of the extension that declares the format; empty for formats of memlab.
     """
 
     name: str
@@ -134,21 +162,22 @@ class Reader:
     _rows: Callable[[File, Any], Source] | None = field(
         default=None, compare=False, repr=False, kw_only=True
     )
-    """Of memlab's own formats of rows and messages."""
+    """Reader of memlab's own formats of rows and messages."""
     _bundle: Callable[..., Bundle] | None = field(
         default=None, compare=False, repr=False, kw_only=True
     )
-    """Of formats that keep what a lab knows of a memory: its id, times, counts, status and edges."""
+    """Reader of formats that keep id, times, counts, status and edges of a memory."""
     _write: Callable[[Bundle, BinaryIO], None] | None = field(
         default=None, compare=False, repr=False, kw_only=True
     )
 
     @property
     def _keeps_ids(self) -> bool:
+        """Whether the format keeps ids, times, counts and edges of memories."""
         return self._bundle is not None
 
     def _recognises(self, path: Path, start: str) -> bool:
-        """Return whether a file is of this format; ``head`` is how it begins."""
+        """Return whether a file that begins with ``start`` has this format."""
         suffix = path.suffix.lower()
         if not self.owner:
             return self.matches is not None and self.matches(path, start)
@@ -158,44 +187,49 @@ class Reader:
 
 
 def find_fault(reader: Reader) -> str | None:
-    """Return why an extension's reader is refused."""
+    """Return why the reader of an extension is refused; None if it is valid."""
     if reader.read is None:
-        return f"The reader {reader.name} has no function: give read=, a function from a path to messages."
-    taken = [
+        return f"The reader {reader.name} has no function. Give read=, a function from a path to messages."
+    refused = [
         suffix for suffix in reader.suffixes if suffix in OWN_SUFFIXES or not suffix.startswith(".")
     ]
-    return f"The reader {reader.name} cannot have the ending {taken[0]}." if taken else None
+    return f"The reader {reader.name} cannot have the suffix {refused[0]}." if refused else None
 
 
 def read_entries(reader: Reader, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Give each message of a file with its number; ExtensionError where the reader fails or gives something else."""
+    """Yield each message of a file with its number.
+
+    Raises ExtensionError if the reader fails, DatasetError if it returns something else.
+    """
     assert reader.read is not None
-    called = f"The reader {reader.name} of the extension {reader.owner}"
+    owner = f"The reader {reader.name} of the extension {reader.owner}"
     number = 0
     try:
         for number, entry in enumerate(reader.read(path), 1):
             if not isinstance(entry, Mapping):
                 raise DatasetError(
-                    f"{path.name}: {called} gave {type(entry).__name__} as message {number}."
+                    f"{path.name}: {owner} returned {type(entry).__name__} as message {number}; a message is a mapping."
                 )
             yield number, dict(entry)
     except MemlabError:
         raise
     except Exception as error:
         raise ExtensionError(
-            f"{called} failed after {number} messages of {path.name} with {type(error).__name__}: {error}"
+            f"{owner} failed after {number} messages of {path.name} with {type(error).__name__}: {error}"
         ) from error
 
 
+# Suffixes of JSON Lines, of tables and of Markdown.
 _LINES = (".jsonl", ".ndjson")
 _SHEETS = (".csv", ".tsv")
 _MARKDOWN = (".md", ".markdown")
+# Bytes after which a sample of entries suffices, so that long lines do not delay the first row.
 _SAMPLE_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a caller says of what is read; see ``Lab.load``."""
+    """Arguments of ``Lab.load`` that concern reading; see there."""
 
     format: str | None = None
     columns: Mapping[str, str | None] = field(default_factory=dict)
@@ -217,51 +251,59 @@ class Options:
 
 
 def _read_locomo(file: File, options: Options) -> Source:
+    """Return the conversations of a LoCoMo file as rows."""
     return _build_labelled_source(file.notes, read_locomo(file.path), options, "locomo")
 
 
 def read_beam_folder(file: File, options: Options) -> Source:
+    """Return the chats of a BEAM folder as rows."""
     return _build_labelled_source(file.notes, read_beam(file.path), options, "beam")
 
 
 def _read_sheet(file: File, options: Options) -> Source:
-    read = Lines(file.path, file.notes)
+    """Return the rows of a CSV or TSV file."""
+    lines = Lines(file.path, file.notes)
     return build_source(
         file.notes,
-        parse_sheet(read, file.start),
+        parse_sheet(lines, file.start),
         options,
         file.default_session,
         unit="line",
-        read=read,
+        read=lines,
     )
 
 
 def _read_notes(file: File, options: Options) -> Source:
-    read = Lines(file.path, file.notes)
-    rows = parse_notes(read, session=options.session, project=options.project)
-    return Source(file.notes, rows, read.size, read.count_done)
+    """Return the paragraphs of a Markdown file as rows."""
+    lines = Lines(file.path, file.notes)
+    rows = parse_notes(lines, session=options.session, project=options.project)
+    return Source(file.notes, rows, lines.size, lines.count_done)
 
 
 def _read_log(file: File, options: Options) -> Source:
-    known = find_speakers(file.start)
-    if not known:
+    """Return the turns of a log of conversations as rows."""
+    speakers = find_speakers(file.start)
+    if not speakers:
         raise DatasetError(
             f'{file.notes.source}: no line names a speaker, such as "User:", "**Ida:**" or "## Assistant". '
             'format="notes" reads its paragraphs.'
         )
-    read = Lines(file.path, file.notes)
+    lines = Lines(file.path, file.notes)
     rows = parse_log(
-        read,
-        known,
+        lines,
+        speakers,
         session=options.session,
         project=options.project,
         default_session=file.default_session,
     )
-    return Source(file.notes, rows, read.size, read.count_done)
+    return Source(file.notes, rows, lines.size, lines.count_done)
 
 
 def _read_entries(file: File, options: Options) -> Source:
-    """Read JSON, JSON Lines or a table as messages, conversations or records: the first entries decide which."""
+    """Read JSON, JSON Lines or a table as messages, conversations or records.
+
+    The first entries decide which of the three it is.
+    """
     notes, suffix = file.notes, file.suffix
     if suffix == ".parquet":
         frame = pl.scan_parquet(file.path, glob=False)
@@ -273,29 +315,33 @@ def _read_entries(file: File, options: Options) -> Source:
         or (suffix != ".json" and _first_character(file.start) == "{")
         or _is_json_lines(file.start)
     ):
-        read = Lines(file.path, notes)
+        lines = Lines(file.path, notes)
         return build_source(
-            notes, parse_json_lines(read), options, file.default_session, unit="line", read=read
+            notes, parse_json_lines(lines), options, file.default_session, unit="line", read=lines
         )
     size, entries = parse_document(file.path, notes)
     return build_source(notes, entries, options, file.default_session, unit="entry", size=size)
 
 
 def _is_locomo(path: Path, start: str) -> bool:
+    """Return whether a file begins like one of LoCoMo."""
     return _first_character(start) == "[" and '"session_1' in start and '"speaker_a"' in start
 
 
 def is_beam(folder: Path, start: str) -> bool:
+    """Return whether a folder contains BEAM chats."""
     if not folder.is_dir():
         return False
     return (folder / "chat.json").is_file() or next(folder.glob("*/chat.json"), None) is not None
 
 
 def _is_notes(path: Path, start: str) -> bool:
+    """Return whether a file is Markdown without speakers."""
     return path.suffix.lower() in _MARKDOWN and not find_speakers(start)
 
 
 def _is_entries(path: Path, start: str) -> bool:
+    """Return whether a file is JSON, JSON Lines or Parquet, by suffix or content."""
     return path.suffix.lower() in (".json", ".parquet", *_LINES) or _first_character(start) in (
         "{",
         "[",
@@ -303,15 +349,17 @@ def _is_entries(path: Path, start: str) -> bool:
 
 
 def _has_suffix(*suffixes: str) -> Callable[[Path, str], bool]:
+    """Return a predicate that is true for files with one of these suffixes."""
     return lambda path, start: path.suffix.lower() in suffixes
 
 
 def _first_character(start: str) -> str:
+    """Return the first character of a text that is not white space."""
     return start.lstrip()[:1]
 
 
 def _is_json_lines(start: str) -> bool:
-    """Return whether a text is one JSON object a line, and more than one line."""
+    """Return whether a text has several lines, each a JSON object."""
     first, _, rest = start.strip().partition("\n")
     if not first.startswith("{") or not rest.lstrip().startswith("{"):
         return False
@@ -388,14 +436,14 @@ READERS: Registry[Reader] = Registry(
         ),
         Reader(
             "notes",
-            "paragraphs, each of them a memory",
+            "paragraphs, each one a memory",
             _MARKDOWN,
             matches=_is_notes,
             _rows=_read_notes,
         ),
         Reader(
             "log",
-            "lines or blocks that begin with a speaker",
+            "lines or paragraphs that begin with a speaker",
             (".txt", ".log"),
             matches=_has_suffix(*_MARKDOWN, ".txt", ".log"),
             _rows=_read_log,
@@ -413,30 +461,32 @@ READERS: Registry[Reader] = Registry(
     about="doc",
     check=find_fault,
 )
-"""What ``format=`` may name, in the order in which a file is compared with them; extensions come after imports."""
+"""All formats by name, in the order in which they are compared with a file; extensions come after imports."""
 
 IMPORTS = tuple(reader.name for reader in READERS.values() if reader._keeps_ids)
-"""Formats that keep what a lab knows of a memory: its id, times, counts, status and edges."""
+"""Formats that keep id, times, counts, status and edges of a memory."""
+# Formats that can be written.
 EXPORTS = tuple(reader.name for reader in READERS.values() if reader._write is not None)
 
 
 def list_row_formats() -> tuple[str, ...]:
+    """Return the names of all formats that are read as rows."""
     return tuple(reader.name for reader in READERS.values() if not reader._keeps_ids)
 
 
 def find_reader(
     path: Path, format: str | None = None, *, start: str | None = None
 ) -> Reader | None:
-    """Return the reader of the file or folder at ``path``, or None if it is of no known format.
+    """Return the reader of the file or folder at ``path``; None if no format matches.
 
-    ``format`` names the reader. ``head`` is how the file begins: where it is given, the file is read as rows, whatever
-    wrote it.
+    ``format`` names a reader directly. With ``start``, the beginning of the file, only formats of rows are considered.
     """
     if format is not None:
         return READERS[format]
     as_rows = start is not None
     if start is None:
         start = read_start_of_path(path)
+    # formats of memlab that keep ids are the most specific; extensions come before general formats
     rank = {True: 0, False: 2}
     ordered = sorted(
         READERS.values(), key=lambda reader: 1 if reader.owner else rank[reader._keeps_ids]
@@ -448,11 +498,12 @@ def find_reader(
 
 
 def read_start_of_path(path: Path) -> str:
+    """Return the beginning of a file as text; empty for folders and Parquet."""
     return "" if path.is_dir() or path.suffix.lower() == ".parquet" else read_start(path)
 
 
 def list_suffixes() -> tuple[str, ...]:
-    """Return the endings of files that are read, those of extensions included."""
+    """Return the suffixes of readable files, including those of extensions."""
     own = [suffix for reader in READERS.values() if reader.owner for suffix in reader.suffixes]
     return (*OWN_SUFFIXES, *own)
 
@@ -467,6 +518,7 @@ def build_source(
     read: Lines | None = None,
     size: int = 0,
 ) -> Source:
+    """Return entries as a source of rows for ``lab.remember``."""
     notes.unit = unit
     rows = convert_entries(
         entries,
@@ -488,6 +540,7 @@ def build_source(
 def _build_labelled_source(
     notes: Notes, labelled: Iterable[LabelledConversation], options: Options, reader: str
 ) -> Source:
+    """Return the turns of benchmark conversations as a source of rows."""
     notes.unit = "turn"
     notes.guessed |= {
         "reader": reader,
@@ -496,7 +549,7 @@ def _build_labelled_source(
     }
     rows = [
         row
-        for one in labelled
-        for row in one.conversation.rows(project=options.project or one.conversation.name)
+        for item in labelled
+        for row in item.conversation.rows(project=options.project or item.conversation.name)
     ]
     return Source(notes, iter(enumerate(rows, 1)), len(rows), unit="turn")

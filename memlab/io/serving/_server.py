@@ -203,7 +203,7 @@ def _text(text: str) -> types.TextContent:
 
 # -- transports -------------------------------------------------------------------------------------------------------
 
-# Seconds for calls in progress when the server ends: most calls take milliseconds, a context of a large lab a second.
+# Seconds for calls in progress when the server ends: most take milliseconds.
 _SHUTDOWN_SECONDS = 3
 
 

@@ -66,8 +66,8 @@ def turns_of(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
     decisions: list[int] | None = None
     place = -1
     for number, message in enumerate(messages):
-        if message.place != place:
-            place = message.place
+        if message.index != place:
+            place = message.index
             decisions = _decisions(entries[place], place, decisions)
         if message.role == "user":
             asked.append(message.text)

@@ -93,7 +93,7 @@ def chats_of(
     for (project, session), said in sessions.items():
         alone = len(people.get(project, ())) == 1 and project in assistants
         found[project, session] = [
-            Message(role, row["text"], row.get("at"), speaker=None if alone else name, place=place)
+            Message(role, row["text"], row.get("at"), speaker=None if alone else name, index=place)
             for role, name, place, row in said
         ]
     return found
@@ -326,7 +326,7 @@ class Extraction:
         told = self._tellings()
         for (project, session), messages in chats_of(row for row, _ in rows).items():
             fresh = frozenset(
-                number for number, message in enumerate(messages) if rows[message.place][1]
+                number for number, message in enumerate(messages) if rows[message.index][1]
             )
             numbers = unread(messages, fresh, told.get((project, session), ()))
             if not numbers:
@@ -521,7 +521,7 @@ def _said(given: Any, role: str) -> list[Message]:
     messages = parse_messages(given, role)
     for message in messages:
         if message.text:
-            checked_text(message.text, where=f"message {message.place}")
+            checked_text(message.text, where=f"message {message.index}")
     return messages
 
 
