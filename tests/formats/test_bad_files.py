@@ -307,7 +307,7 @@ def test_paths_and_formats(lab, tmp_path):
         lab.load(tmp_path / "things")
     with pytest.raises(memlab.InputError, match="true or false for each memory"):
         lab.io.export(tmp_path / "x.md", where=pl.col("text"))
-    with pytest.raises(memlab.InputError, match="cannot be asked"):
+    with pytest.raises(memlab.InputError, match="cannot be evaluated"):
         lab.io.export(tmp_path / "x.md", where=pl.col("colour") == "red")
 
 
