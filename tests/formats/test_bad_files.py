@@ -52,7 +52,10 @@ BAD = [
     (lines(HEADER, memory(), memory(2, colour="red")), 'line 3: A memory has no column "colour"'),
     (lines(HEADER, memory(importanc=1)), "Did you mean importance"),
     (lines(HEADER, memory(), memory(2, importance=2)), "line 3: importance lies in 0..1, not 2"),
-    (lines(HEADER, memory(importance="high")), "line 2, field importance: Expected a finite number"),
+    (
+        lines(HEADER, memory(importance="high")),
+        "line 2, field importance: Expected a finite number",
+    ),
     (lines(HEADER, memory(), memory(2, kind="factt")), 'line 3: There is no kind "factt"'),
     (lines(HEADER, memory(status="gone")), 'line 2: There is no status "gone"'),
     (lines(HEADER, memory(access=-1)), "line 2: access lies in 0..inf, not -1"),
@@ -162,7 +165,10 @@ def test_an_s_expression_is_data_and_nothing_else(full, tmp_path, text, said):
         ("# only prose\n", "The file is empty"),
         ("```yaml memlab\nschema: 1\n", "line 1: The fence is not closed"),
         ("```yaml memlab\nschema: 1\nlab: x\n```\n", "line 3, column 1"),
-        ("```yaml memlab\nschema: 1\nschema: 1\n```\n", "line 3, field schema: The field occurs twice"),
+        (
+            "```yaml memlab\nschema: 1\nschema: 1\n```\n",
+            "line 3, field schema: The field occurs twice",
+        ),
         ("```yaml memlab\nschema\n```\n", "line 2: Expected a name, a colon and a value"),
         (
             '```yaml memlab\nschema: 1\nlab: "x"\n```\n```text memlab\na\n```\n',

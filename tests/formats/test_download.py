@@ -59,7 +59,9 @@ def test_a_file_that_is_there_is_never_overwritten(server, tmp_path):
 
 
 def test_a_failing_fetch_says_how_to_go_on(server, tmp_path):
-    with pytest.raises(DatasetError, match=r"could not be downloaded: Not Found\. Download it by hand"):
+    with pytest.raises(
+        DatasetError, match=r"could not be downloaded: Not Found\. Download it by hand"
+    ):
         download_locomo(tmp_path / "locomo.json", url=f"{server}/missing.json", sha256=HASH)
     with pytest.raises(DatasetError, match="could not be downloaded"):
         download_locomo(tmp_path / "locomo.json", url="http://127.0.0.1:1/closed", sha256=HASH)
