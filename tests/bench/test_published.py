@@ -197,7 +197,7 @@ def test_lmeb_without_its_files_is_refused(lmeb, tmp_path):
     with pytest.raises(DatasetError, match=r"contains no queries.jsonl"):
         read_lmeb(tmp_path / "none")
     (lmeb / "corpus.jsonl").unlink()
-    with pytest.raises(DatasetError, match=r"has no corpus.jsonl next to its queries"):
+    with pytest.raises(DatasetError, match=r"has no corpus.jsonl, neither next to its queries"):
         read_lmeb(lmeb)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, PrivacyError, did_you_mean
-from memlab.kernel.base.arguments import shown
+from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.privacy import personal_kinds, screen
@@ -91,7 +91,7 @@ def _check_value(value: Any, where: str, depth: int) -> None:
     if isinstance(value, dict):
         for key, part in value.items():
             if not isinstance(key, str):
-                raise InputError(f"{where}: a key must be a string, not {shown(key)}.")
+                raise InputError(f"{where}: a key must be a string, not {describe_value(key)}.")
             _check_value(key, f"a key of {where}", depth + 1)
             _check_value(part, f"{where}.{key[:40]}", depth + 1)
         return
@@ -212,7 +212,9 @@ def matches_filter(value: Any, condition: Any, operators: tuple[str, ...], sign:
                     or name.removeprefix(sign) not in operators
                 ):
                     hint = did_you_mean(str(name), [sign + operator for operator in operators])
-                    raise InputError(f"There is no operator {shown(name)} in a filter. {hint}")
+                    raise InputError(
+                        f"There is no operator {describe_value(name)} in a filter. {hint}"
+                    )
             return all(
                 _OPERATORS[name.removeprefix(sign)](value, operand)
                 for name, operand in condition.items()
@@ -461,7 +463,7 @@ class Records:
         names = (*self.root, *path)
         for name in names:
             if not isinstance(name, str):
-                raise InputError(f"A name in a path must be a text, not {shown(name)}.")
+                raise InputError(f"A name in a path must be a text, not {describe_value(name)}.")
         return json.dumps(names, separators=(",", ":"))
 
     def _prefix(self, prefix: Iterable[str]) -> str:

@@ -34,7 +34,7 @@ from memlab.io.adapters._records import (
     encode_value,
     select_records,
 )
-from memlab.kernel.base.arguments import checked, shown
+from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.recall import Hits
 from memlab.kernel.state import is_blank
 from memlab.subjects.lab import Lab
@@ -128,13 +128,13 @@ class MemoryFiles:
         name = arguments.pop("command", None)
         if not isinstance(name, str) or name not in _COMMANDS:
             raise InputError(
-                f"There is no command {shown(name)}. {did_you_mean(str(name), _COMMANDS)}"
+                f"There is no command {describe_value(name)}. {did_you_mean(str(name), _COMMANDS)}"
             )
         parameters = _COMMANDS[name]
         for argument in arguments:
             if argument not in parameters:
                 raise InputError(
-                    f"{name} has no argument {shown(argument)}. {did_you_mean(str(argument), parameters)}"
+                    f"{name} has no argument {describe_value(argument)}. {did_you_mean(str(argument), parameters)}"
                 )
         for argument, required in parameters.items():
             if required and argument not in arguments:
@@ -177,12 +177,12 @@ class MemoryFiles:
         if view_range is not None:
             if len(view_range) != 2:
                 raise InputError(
-                    f"view_range must be a first and a last line, not {shown(view_range)}."
+                    f"view_range must be a first and a last line, not {describe_value(view_range)}."
                 )
             first, last = view_range[0], last if view_range[1] == -1 else view_range[1]
             if not 1 <= first <= len(lines) or last < first:
                 raise InputError(
-                    f"view_range must be within 1 to {len(lines)}, not {shown(view_range)}."
+                    f"view_range must be within 1 to {len(lines)}, not {describe_value(view_range)}."
                 )
         # the text is part of the query, because a pack may require similarity
         self._records.recall(f"{path} {content[:_QUERY_CHARACTERS]}", 1, select_records([record]))
@@ -245,7 +245,7 @@ class MemoryFiles:
             count = content.count(old_str) if old_str else 0
             if not count:
                 raise InputError(
-                    f"No replacement was performed: {shown(old_str)} does not occur verbatim in {path}."
+                    f"No replacement was performed: {describe_value(old_str)} does not occur verbatim in {path}."
                 )
             if count > 1:
                 lines = [
@@ -254,7 +254,7 @@ class MemoryFiles:
                     if old_str.split("\n")[0] in line
                 ]
                 raise InputError(
-                    f"No replacement was performed: {shown(old_str)} occurs {count} times in {path}, in lines "
+                    f"No replacement was performed: {describe_value(old_str)} occurs {count} times in {path}, in lines "
                     f"{', '.join(map(str, lines[:20]))}. Include more of the text around it."
                 )
             self._records.put([_build_file(record.path, content.replace(old_str, new_str))])
@@ -433,19 +433,19 @@ class MemoryFiles:
 def _split_path(path: str) -> tuple[str, ...]:
     """Return the names in a path; InputError if it leaves ``/memories`` or is invalid."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
-        raise InputError(f"A path must start with {ROOT}, not {shown(path)}.")
+        raise InputError(f"A path must start with {ROOT}, not {describe_value(path)}.")
     # normalised and encoded spellings of ".." are refused, too, although no file system sees them
     parts = tuple(part for part in path[len(ROOT) :].split("/") if part)
     if len(parts) > _MAX_DEPTH:
         raise InputError(f"A path has at most {_MAX_DEPTH} names, not {len(parts)}.")
     for part in parts:
         if unicodedata.normalize("NFKC", part).strip() in (".", "..") or "%2e" in part.lower():
-            raise InputError(f"{shown(path)} would leave {ROOT}.")
+            raise InputError(f"{describe_value(path)} would leave {ROOT}.")
         if "\\" in part or any(
             unicodedata.category(character) in ("Cc", "Cs") for character in part
         ):
             raise InputError(
-                f"{shown(path)} contains a backslash or a control character, which a file name must not."
+                f"{describe_value(path)} contains a backslash or a control character, which a file name must not."
             )
         if len(part) > _MAX_NAME:
             raise InputError(

@@ -36,7 +36,7 @@ from memlab.io.adapters._records import (
     matches_filter,
     select_records,
 )
-from memlab.kernel.base.arguments import checked, shown
+from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.recall import Hits
 from memlab.subjects.lab import Lab
 
@@ -239,7 +239,9 @@ class LabStore(BaseStore):
         if not isinstance(op.value, dict):
             raise InputError(f"The value of {where} must be a dict, not {type(op.value).__name__}.")
         if op.index is not None and op.index is not False and not _are_texts(op.index):
-            raise InputError(f"index must be False or a list of JSON paths, not {shown(op.index)}.")
+            raise InputError(
+                f"index must be False or a list of JSON paths, not {describe_value(op.index)}."
+            )
         value = encode_value(op.value, f"the value of {where}")
         texts: list[str] = []
         for field in self._fields if op.index is None else op.index or ["$"]:
@@ -256,9 +258,9 @@ class LabStore(BaseStore):
         """Return the items of a search."""
         _check_counts(limit=op.limit, offset=op.offset)
         if not isinstance(op.query, str | None):
-            raise InputError(f"query must be a text, not {shown(op.query)}.")
+            raise InputError(f"query must be a text, not {describe_value(op.query)}.")
         if not isinstance(op.filter, dict | None):
-            raise InputError(f"filter must be a dict, not {shown(op.filter)}.")
+            raise InputError(f"filter must be a dict, not {describe_value(op.filter)}.")
         query = (op.query or "").strip()
         # without a filter the namespace alone selects, which spares reading every item
         candidates = None
@@ -298,7 +300,9 @@ def _check_counts(**counts: object) -> None:
     """Raise InputError for a count that is not an integer of at least 0."""
     for name, count in counts.items():
         if not isinstance(count, int) or count < 0:
-            raise InputError(f"{name} must be an integer of at least 0, not {shown(count)}.")
+            raise InputError(
+                f"{name} must be an integer of at least 0, not {describe_value(count)}."
+            )
 
 
 def _are_texts(value: object) -> bool:
@@ -310,7 +314,7 @@ def _refuse_ttl(ttl: object) -> None:
     """Raise InputError if a time to live is given."""
     if ttl is not None and ttl is not NOT_PROVIDED:
         raise InputError(
-            f"A LabStore does not support ttl={shown(ttl)}, which restarts with each read. Omit it; "
+            f"A LabStore does not support ttl={describe_value(ttl)}, which restarts with each read. Omit it; "
             "lab.edit(memory, ttl_days=...) makes the memory expire that many days after its creation."
         )
 

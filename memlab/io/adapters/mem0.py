@@ -39,7 +39,7 @@ from memlab.io.adapters._records import (
     matches_filter,
     select_records,
 )
-from memlab.kernel.base.arguments import AnyNumber, Count, checked, shown
+from memlab.kernel.base.arguments import AnyNumber, Count, checked, describe_value
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.recall import Hits
 from memlab.subjects.lab import Lab
@@ -436,7 +436,9 @@ def _build_scope(**ids: str | None) -> dict[str, Any]:
     for name, value in ids.items():
         if value is not None:
             if not value.strip() or any(character.isspace() for character in value.strip()):
-                raise InputError(f"{name} must be a name without spaces, not {shown(value)}.")
+                raise InputError(
+                    f"{name} must be a name without spaces, not {describe_value(value)}."
+                )
             scope[name] = value.strip()
     if not scope:
         raise InputError(f"Give at least one of {', '.join(_SCOPES)}, the owner of the memory.")
@@ -455,13 +457,13 @@ def _read_messages(messages: Any) -> list[tuple[str, str | None, str]]:
     items = [messages] if isinstance(messages, Mapping) else messages
     if isinstance(items, bytes) or not isinstance(items, Sequence):
         raise InputError(
-            f"messages must be a text, a message or a list of messages, not {shown(messages)}."
+            f"messages must be a text, a message or a list of messages, not {describe_value(messages)}."
         )
     parsed = []
     for index, message in enumerate(items):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             raise InputError(
-                f"Message {index} must be a dict with role and content, not {shown(message)}."
+                f"Message {index} must be a dict with role and content, not {describe_value(message)}."
             )
         content, name = message.get("content"), message.get("name")
         if isinstance(content, list):
@@ -494,7 +496,7 @@ def _format_day(value: Any) -> str:
         )
     except (TypeError, ValueError):
         raise InputError(
-            f"expiration_date must be a day as YYYY-MM-DD, not {shown(value)}."
+            f"expiration_date must be a day as YYYY-MM-DD, not {describe_value(value)}."
         ) from None
 
 
@@ -569,7 +571,9 @@ def _read_filters(filters: Mapping[str, Any], name: str) -> list[Mapping[str, An
     """Return the filters in AND, OR or NOT; InputError for other values."""
     parts = filters.get(name, [])
     if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
-        raise InputError(f"{name} in filters must be a list of filters, not {shown(parts)}.")
+        raise InputError(
+            f"{name} in filters must be a list of filters, not {describe_value(parts)}."
+        )
     return parts
 
 
@@ -591,7 +595,7 @@ def _is_selected(about: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
             ):
                 unknown = next(operator for operator in condition if operator not in _OPERATORS)
                 raise InputError(
-                    f"There is no operator {shown(unknown)}. {did_you_mean(str(unknown), _OPERATORS)}"
+                    f"There is no operator {describe_value(unknown)}. {did_you_mean(str(unknown), _OPERATORS)}"
                 )
             fits = matches_filter(about.get(name), condition, _OPERATORS)
         if not fits:

@@ -30,7 +30,7 @@ from memlab.io.adapters._records import (
 )
 from memlab.io.formats import build_file_name
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.disk import refusal
+from memlab.kernel.base.disk import translate_error
 from memlab.kernel.base.printable import printable
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import MAX_TEXT_BYTES, is_blank
@@ -252,7 +252,7 @@ def _write_pages(lab: Lab, root: Path, pages: Mapping[tuple[str, ...], str]) -> 
         try:
             paths[_write_page(root, path, content)].append(label)
         except OSError as error:
-            raise refusal(str(file), error) from error
+            raise translate_error(str(file), error) from error
     return Synced(**{key: tuple(names) for key, names in paths.items()}, skipped=tuple(skipped))
 
 

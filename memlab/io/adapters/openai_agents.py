@@ -31,7 +31,7 @@ from memlab.io.adapters._records import (
     join_texts,
     redact_value,
 )
-from memlab.kernel.base.arguments import checked, shown
+from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.privacy import personal_kinds
 from memlab.kernel.state import is_blank
 from memlab.subjects.lab import Lab
@@ -111,7 +111,9 @@ class LabSession:
         if limit is None:
             limit = getattr(self.session_settings, "limit", None)
             if not isinstance(limit, int | None):
-                raise InputError(f"session_settings.limit must be an integer, not {shown(limit)}.")
+                raise InputError(
+                    f"session_settings.limit must be an integer, not {describe_value(limit)}."
+                )
         records = await asyncio.to_thread(self._records.get_all, (self.session_id,))
         chosen = records if limit is None else records[max(0, len(records) - max(limit, 0)) :]
         return [decode_value(record.value or "null") for record in chosen]
@@ -163,7 +165,7 @@ class LabSession:
     def _build_item(self, item: Any, index: int, personal: frozenset[str]) -> Write:
         """Return the record of an item."""
         if not isinstance(item, dict):
-            raise InputError(f"Item {index} must be a dict of the SDK, not {shown(item)}.")
+            raise InputError(f"Item {index} must be a dict of the SDK, not {describe_value(item)}.")
         encode_value(
             item, f"item {index}"
         )  # before anything is redacted, so that an error names the caller's value

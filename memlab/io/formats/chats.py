@@ -27,7 +27,7 @@ from memlab.io.formats.labelled import (
     Location,
     Question,
     Turn,
-    describe_value,
+    describe_json,
     load_json,
     open_text,
     read_json_lines,
@@ -139,7 +139,7 @@ def _list_messages(
 def _check_ref(value: object, field: str, location: Location) -> str:
     """Return an id as a ref; DatasetError if it is not an integer."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise location.error(field, f"expected an integer, found {describe_value(value)}.")
+        raise location.error(field, f"expected an integer, found {describe_json(value)}.")
     return str(value)
 
 
@@ -301,7 +301,7 @@ def _read_instance(value: object, location: Location) -> LabelledConversation:
         at = _parse_time(date, f"haystack_dates[{index}]", location)
         if not isinstance(id, str) or not id.strip():
             raise location.error(
-                f"haystack_session_ids[{index}]", f"expected text, found {describe_value(id)}."
+                f"haystack_session_ids[{index}]", f"expected text, found {describe_json(id)}."
             )
         # a haystack may contain a session twice, under the same id
         prefix = f"{id}#{index}" if id in names else id
@@ -338,7 +338,7 @@ def _has_answer(message: dict[str, Any], field: str, location: Location) -> bool
         return False
     if not isinstance(value, bool):
         raise location.error(
-            f"{field}.has_answer", f"expected true or false, found {describe_value(value)}."
+            f"{field}.has_answer", f"expected true or false, found {describe_json(value)}."
         )
     return value
 
@@ -349,7 +349,7 @@ def _format_answer(answer: object, location: Location) -> str:
         return answer or ""
     if isinstance(answer, bool | int | float):
         return str(answer)
-    raise location.error("answer", f"expected text or a number, found {describe_value(answer)}.")
+    raise location.error("answer", f"expected text or a number, found {describe_json(answer)}.")
 
 
 # A date such as "2023/05/20 (Sat) 02:21"; the weekday and the time may be missing.

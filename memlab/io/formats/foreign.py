@@ -19,7 +19,7 @@ from memlab.errors import DatasetError
 from memlab.io.formats.bundle import MEMORIES, Bundle, build_memory_frame
 from memlab.io.formats.lines import decode_json, read_lines, read_text
 from memlab.io.formats.records import Wrong, check_column_value
-from memlab.kernel.schema import KINDS, MEMORY, spelled
+from memlab.kernel.schema import KINDS, MEMORY, normalise_word
 
 __all__ = ["is_langgraph", "is_mem0", "read_langgraph", "read_mem0"]
 
@@ -89,8 +89,8 @@ class _Row:
         """Set the kind from a field that names one, and remove the field."""
         for name in ("kind", "type"):
             value = fields.get(name)
-            if isinstance(value, str) and spelled(value, KINDS) in KINDS:
-                self.memory["kind"] = spelled(fields.pop(name), KINDS)
+            if isinstance(value, str) and normalise_word(value, KINDS) in KINDS:
+                self.memory["kind"] = normalise_word(fields.pop(name), KINDS)
 
     def leave_out(self, fields: Mapping[str, Any], prefix: str = "") -> None:
         """Count fields that a memory cannot hold."""

@@ -25,7 +25,7 @@ __all__ = [
     "WantedMemories",
     "check_digest",
     "conversation",
-    "describe_value",
+    "describe_json",
     "digest",
     "load_json",
     "open_text",
@@ -68,7 +68,7 @@ class Location:
             return ""
         if not isinstance(value, str) or (required and not value.strip()):
             raise self.error(
-                _join_field(field, key), f"expected text, found {describe_value(value)}."
+                _join_field(field, key), f"expected text, found {describe_json(value)}."
             )
         if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
             raise self.error(
@@ -80,7 +80,7 @@ class Location:
     def items(self, value: object, field: str, what: str) -> list[Any]:
         """Return ``value`` if it is a list."""
         if not isinstance(value, list):
-            raise self.error(field, f"expected a list of {what}, found {describe_value(value)}.")
+            raise self.error(field, f"expected a list of {what}, found {describe_json(value)}.")
         return value
 
     def records(self, value: object, field: str, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -106,13 +106,13 @@ class Location:
             return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
         except (ValueError, OverflowError):
             raise self.error(
-                field, f'{describe_value(value)} is not a time such as "{example}".'
+                field, f'{describe_json(value)} is not a time such as "{example}".'
             ) from None
 
     def record(self, value: object, field: str, what: str = "an object") -> dict[str, Any]:
         """Return ``value`` if it is an object."""
         if not isinstance(value, dict):
-            raise self.error(field, f"expected {what}, found {describe_value(value)}.")
+            raise self.error(field, f"expected {what}, found {describe_json(value)}.")
         return value
 
 
@@ -269,7 +269,7 @@ def parse_json(text: str, path: Path, kind: str, *, line: int | None = None) -> 
         raise DatasetError(f"{path} is nested too deeply to be {kind}.") from error
 
 
-def describe_value(value: object) -> str:
+def describe_json(value: object) -> str:
     """Return a JSON value in a few words, for an error."""
     match value:
         case None:
@@ -457,8 +457,8 @@ def conversation(
     >>> for labelled in read_locomo("locomo10.json"):                   # doctest: +SKIP
     ...     conversation(memlab.open(), labelled.conversation)
     """
-    describe_value = conversation.name if project is None else project
-    return lab.remember(conversation.rows(project=describe_value), chain=True)
+    describe_json = conversation.name if project is None else project
+    return lab.remember(conversation.rows(project=describe_json), chain=True)
 
 
 # -- questions about a conversation -----------------------------------------------------------------------------------
@@ -675,7 +675,7 @@ def _read_wanted(row: dict[str, Any], location: Location) -> Iterator[str]:
             if isinstance(item, bool) or not isinstance(item, str | int):
                 raise location.error(
                     field,
-                    f"expected an id, a ref or a text of a memory, found {describe_value(item)}.",
+                    f"expected an id, a ref or a text of a memory, found {describe_json(item)}.",
                 )
             yield str(item).strip()
 

@@ -27,7 +27,7 @@ from memlab.io.formats.labelled import (
     Location,
     Question,
     Turn,
-    describe_value,
+    describe_json,
     load_json,
 )
 from memlab.kernel.base.arguments import Taken, checked
@@ -65,7 +65,7 @@ def read_locomo(path: str | Path) -> tuple[LabelledConversation, ...]:
     samples = load_json(path, "a LoCoMo file")
     if not isinstance(samples, list) or not samples:
         raise DatasetError(
-            f"{path}: a LoCoMo file must be a list of conversations, not {describe_value(samples)}."
+            f"{path}: a LoCoMo file must be a list of conversations, not {describe_json(samples)}."
         )
     labelled_samples = tuple(
         _read_sample(
@@ -173,7 +173,7 @@ def _split_evidence(
     for entry in entries:
         if not isinstance(entry, str):
             raise location.error(
-                f"{field}.evidence", f"expected turn ids as text, found {describe_value(entry)}."
+                f"{field}.evidence", f"expected turn ids as text, found {describe_json(entry)}."
             )
         for id in filter(None, _BETWEEN.split(entry)):
             # a turn may have an id of another form, which only its exact spelling names
@@ -198,7 +198,7 @@ def _format_answer(item: dict[str, Any], field: str, location: Location) -> str:
         case list():
             return ", ".join(str(part) for part in answer)
     raise location.error(
-        f"{field}.answer", f"expected text, a number or a list, found {describe_value(answer)}."
+        f"{field}.answer", f"expected text, a number or a list, found {describe_json(answer)}."
     )
 
 
@@ -276,7 +276,7 @@ def _check_number(
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(questions):
         raise location.error(
             f"{field}.qa",
-            f"expected the index of a question, 0-{len(questions) - 1}, found {describe_value(number)}.",
+            f"expected the index of a question, 0-{len(questions) - 1}, found {describe_json(number)}.",
         )
     text = location.text(item, "question", field)
     if questions[number].text != text:
@@ -295,7 +295,7 @@ def _check_refs(
     for ref in refs:
         if not isinstance(ref, str) or ref not in existing:
             raise location.error(
-                f"{field}.correct", f"the conversation has no turn {describe_value(ref)}."
+                f"{field}.correct", f"the conversation has no turn {describe_json(ref)}."
             )
     return tuple(dict.fromkeys(refs))
 

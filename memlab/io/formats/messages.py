@@ -10,9 +10,9 @@ import msgspec
 
 from memlab.errors import InputError, UnknownName
 from memlab.io.formats.lines import Notes
-from memlab.kernel.base.arguments import Called, shown
+from memlab.kernel.base.arguments import Called, describe_value
 from memlab.kernel.schema import ROLES as WORDS
-from memlab.kernel.schema import role_of
+from memlab.kernel.schema import infer_role
 
 __all__ = [
     "ROLES",
@@ -288,7 +288,7 @@ def parse_messages(messages: Any, role: str | None = None) -> list[Message]:
         messages = [messages]
     if not isinstance(messages, Iterable):
         raise InputError(
-            f"Messages must be a text, or a list of texts and dicts with role and content, not {shown(messages)}."
+            f"Messages must be a text, or a list of texts and dicts with role and content, not {describe_value(messages)}."
         )
     items = Called(list, "messages")(messages)
     notes = Notes("messages")
@@ -306,19 +306,23 @@ def _parse_message(item: object, index: int, role: str | None, notes: Notes) -> 
     entry = item if isinstance(item, Mapping) else Called(to_mapping, "messages")(item)
     if entry is None:
         raise InputError(
-            f"Message {index} must be a text or a dict with role and content, not {shown(item)}."
+            f"Message {index} must be a text or a dict with role and content, not {describe_value(item)}."
         )
     entry = unwrap_message(entry)
     name = entry.get("speaker", entry.get("name"))
     person = (
-        name if isinstance(name, str) and name.strip() and role_of(name, None) == "other" else None
+        name
+        if isinstance(name, str) and name.strip() and infer_role(name, None) == "other"
+        else None
     )
     speaker_role = _find_role(
-        entry, index, role if person or not isinstance(name, str) else role_of(name, None)
+        entry, index, role if person or not isinstance(name, str) else infer_role(name, None)
     )
     calls = entry.get("tool_calls")
     if calls is not None and not isinstance(calls, list | tuple):
-        raise InputError(f"The tool_calls of message {index} must be a list, not {shown(calls)}.")
+        raise InputError(
+            f"The tool_calls of message {index} must be a list, not {describe_value(calls)}."
+        )
     common: dict[str, Any] = {"at": entry.get("at"), "index": index}
     messages: list[Message] = []
     texts, names, arguments = [], [], []
@@ -350,7 +354,7 @@ def _find_role(entry: Mapping[str, Any], index: int, default: str | None) -> str
     """Return the role of a message, or the default."""
     if "role" in entry:
         if (word := parse_role(entry["role"])) is None:
-            raise UnknownName(f"role of message {index}", shown(entry["role"]), WORDS)
+            raise UnknownName(f"role of message {index}", describe_value(entry["role"]), WORDS)
         return word
     word = default
     if not _NAMES.isdisjoint(entry):
@@ -371,12 +375,12 @@ def _check_content(entry: Mapping[str, Any], index: int) -> object:
         for part in content:
             if not isinstance(part, str | Mapping):
                 raise InputError(
-                    f"A part of message {index} must be a dict with a type, not {shown(part)}."
+                    f"A part of message {index} must be a dict with a type, not {describe_value(part)}."
                 )
     elif not isinstance(content, str | Mapping) and not (
         content is None and ("content" in entry or "tool_calls" in entry)
     ):
-        raise InputError(f"Message {index} has no text: its content is {shown(content)}.")
+        raise InputError(f"Message {index} has no text: its content is {describe_value(content)}.")
     return content
 
 

@@ -41,8 +41,8 @@ from memlab.io.formats.readers import (
     read_entries,
     read_start_of_path,
 )
-from memlab.kernel.base.arguments import Called, shown
-from memlab.kernel.base.disk import refusal, sync
+from memlab.kernel.base.arguments import Called, describe_value
+from memlab.kernel.base.disk import sync, translate_error
 from memlab.kernel.privacy import is_sensitive
 
 __all__ = [
@@ -152,7 +152,7 @@ def read_object(x: Any, options: Options) -> Source:
         whole = Called(to_mapping, "load")(x)
         if whole is None:
             raise InputError(
-                f"load needs a path, a list of messages or rows, a conversation or a frame, not {shown(x)}."
+                f"load needs a path, a list of messages or rows, a conversation or a frame, not {describe_value(x)}."
             )
         items = [whole]
     else:
@@ -171,7 +171,7 @@ def _convert_items(items: Iterable[Any], notes: Notes) -> Entries:
             continue
         entry = item if isinstance(item, Mapping) else Called(to_mapping, "load")(item)
         if entry is None:
-            notes.skip(number, "neither a message nor a row", shown(item))
+            notes.skip(number, "neither a message nor a row", describe_value(item))
         else:
             yield number, dict(Called(dict, "load")(entry))
 
@@ -219,7 +219,7 @@ def write_bundle(
             shutil.rmtree(path)
         draft.replace(path)
     except OSError as error:
-        raise refusal(str(path), error) from error
+        raise translate_error(str(path), error) from error
     finally:
         _remove(draft)
     return path

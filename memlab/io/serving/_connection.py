@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import memlab.errors
 from memlab.errors import InputError, MemlabError, MissingExtra, UnknownName, did_you_mean
-from memlab.kernel.base.arguments import shown
+from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.printable import printable
 from memlab.kernel.recall import Hits
 from memlab.kernel.slates import Slate
@@ -190,7 +190,9 @@ def _parse_client(where: str, name: str, table: Any) -> Client:
         )
     for key, value in table.items():
         if key not in _KEYS:
-            raise InputError(f"{where} has an unknown key {shown(key)}. {did_you_mean(key, _KEYS)}")
+            raise InputError(
+                f"{where} has an unknown key {describe_value(key)}. {did_you_mean(key, _KEYS)}"
+            )
         if not isinstance(value, str):
             raise InputError(f"{where}: {key} must be a string, not {type(value).__name__}.")
     for required in ("token", "role"):

@@ -16,7 +16,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.io.serving._connection import NOTE, Connection, format_element
 from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.language import DIALECT
-from memlab.kernel.policies import SETTINGS, SLOTS, slot_named
+from memlab.kernel.policies import SETTINGS, SLOTS, get_slot
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.verbs.recalling.asking import logged_hits
 from memlab.subjects.lens import vocabulary
@@ -236,7 +236,7 @@ def _describe_language(connection: Connection, _: str) -> str:
 
 def _describe_slot(connection: Connection, name: str) -> str:
     """Describe the inputs and results of a slot's policies."""
-    slot = slot_named(name)
+    slot = get_slot(name)
     signature = slot.signature
     inputs = {
         row.name: {"type": row.type, "doc": row.doc, "words": row.words}
