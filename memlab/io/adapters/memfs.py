@@ -209,7 +209,7 @@ def write_memfs(
     if root.is_symlink() or (root.exists() and not root.is_dir()):
         raise InputError(f"{root} is not a folder.")
     listed = listed_memories(memories)
-    return copies.written(
+    return copies.write_without_purge(
         lab.io.store,
         lambda: _build_pages(lab, name, listed),
         lambda pages: _write_pages(lab, root, pages),
@@ -230,7 +230,7 @@ def _build_pages(lab: Lab, name: str, memories: list[MemoryLike]) -> dict[tuple[
         for memory in others:
             pinned = bool(state.numbers["pinned"].values[memory.id - 1])
             parent = ("system",) if pinned else ("reference", memory.kind)
-            summary = state.notes["summary"].at(memory.id - 1)
+            summary = state.notes["summary"].value_at(memory.id - 1)
             pages[(*parent, build_file_name(memory.id, memory.text))] = _format_copy(
                 memory, summary
             )
@@ -248,7 +248,7 @@ def _write_pages(lab: Lab, root: Path, pages: Mapping[tuple[str, ...], str]) -> 
             continue
         file = root.joinpath(*path)
         # before the file, because the process may be killed in between
-        copies.note_copy(lab.io.store.journal, "export", file, begun=True)
+        copies.register_copy(lab.io.store.journal, "export", file, begun=True)
         try:
             paths[_write_page(root, path, content)].append(label)
         except OSError as error:
