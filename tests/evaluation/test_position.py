@@ -1,4 +1,4 @@
-"""Places that are looked at less: found from items at random places, weighed away, and found missing where they are."""
+"""PairedItems that are looked at less: found from items at random places, weighed away, and found missing where they are."""
 
 import itertools
 
@@ -9,7 +9,7 @@ import pytest
 from memlab import Slates
 from memlab.errors import InputError
 from memlab.science.evaluation import evaluate
-from memlab.science.evaluation.parts import harvest, moved_p, random_places, read_log
+from memlab.science.evaluation.parts import estimate_examination, random_position_p, pair_probes, read_log
 
 pytestmark = pytest.mark.long
 
@@ -89,7 +89,7 @@ def ranks_of(log):
 @pytest.mark.parametrize("eta", [0.0, 0.5, 1.0])
 def test_examination_is_found(eta, probes):
     log = read_log(world(eta, recalls=3000, seed=int(10 * eta) + probes, probes=probes)[0])
-    found = harvest(random_places(log, ranks_of(log)), log, 0.99).eta
+    found = estimate_examination(pair_probes(log, ranks_of(log)), log, 0.99).eta
     assert found.low < eta < found.high
     assert found.high - found.low < 0.5
 
@@ -97,7 +97,7 @@ def test_examination_is_found(eta, probes):
 def test_it_is_the_likelihoods_maximum():
     """Against a search over eta of the likelihood, written as loops."""
     log = read_log(world(0.7, recalls=60, seed=5)[0])
-    places = random_places(log, ranks_of(log))
+    places = pair_probes(log, ranks_of(log))
     reward = np.nan_to_num(log.reward)
 
     def likelihood(eta):
@@ -116,13 +116,13 @@ def test_it_is_the_likelihoods_maximum():
     for step in (0.1, 0.01, 0.001):
         grid = best + step * np.arange(-20, 21)
         best = grid[np.argmax([likelihood(eta) for eta in grid])]
-    assert harvest(places, log, 0.95).eta.value == pytest.approx(best, abs=1e-3)
+    assert estimate_examination(places, log, 0.95).eta.value == pytest.approx(best, abs=1e-3)
 
 
 def test_what_an_item_is_seen_is_the_mean_over_the_orders_that_might_have_been():
     slates, _ = world(0.5, recalls=40, probes=2)
     log = read_log(slates)
-    found = harvest(random_places(log, ranks_of(log)), log, 0.95)
+    found = estimate_examination(pair_probes(log, ranks_of(log)), log, 0.95)
     seen = found.seen(0.8)
     theta = np.arange(1, HEAD + 3) ** -0.8
     head = [
@@ -143,7 +143,7 @@ def test_what_an_item_is_seen_is_the_mean_over_the_orders_that_might_have_been()
 
 def test_places_that_are_not_random_are_not_taken_for_such():
     log = read_log(world(0.5, places="last")[0])
-    assert random_places(log, ranks_of(log)) is None
+    assert pair_probes(log, ranks_of(log)) is None
     with pytest.raises(InputError, match="random places"):
         evaluate(world(0.5, places="last")[0], ["better"], position=True)
 
@@ -170,14 +170,14 @@ def test_slates_in_the_order_of_a_score_are_not_random():
         scores=["by"],
     )
     log = read_log(slates)
-    assert random_places(log, -log.pool(["by"])["by"].to_numpy() / 6) is None
+    assert pair_probes(log, -log.pool(["by"])["by"].to_numpy() / 6) is None
 
 
 @pytest.mark.parametrize("seeds", [5, pytest.param(20, marks=pytest.mark.slow)])
 def test_the_test_of_places_finds_what_is_there_and_little_else(seeds):
     def p(eta, seed):
         log = read_log(world(eta, recalls=500, seed=seed)[0])
-        return moved_p(random_places(log, ranks_of(log)), log)
+        return random_position_p(pair_probes(log, ranks_of(log)), log)
 
     assert sum(p(1.0, seed) < 0.001 for seed in range(seeds)) >= 0.9 * seeds
     flat = [p(0.0, seed) for seed in range(3 * seeds)]

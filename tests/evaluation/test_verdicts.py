@@ -11,7 +11,7 @@ import memlab
 from memlab.errors import InputError
 from memlab.kernel.policies import Challenge
 from memlab.kernel.recall import draw_challenge
-from memlab.science.evaluation.parts import Course, lot_p, read_log
+from memlab.science.evaluation.parts import Course, lot_position_p, read_log
 
 SAMPLERS = {"extra": "challenge", "lot": "lot", "ab": "ab"}
 
@@ -73,13 +73,13 @@ def test_the_better_pack_is_found_under_each_design(design):
 
 def test_under_a_lot_only_what_is_chance_in_a_place_is_tested():
     """What the challenger ranks high stands high and earns more, wherever it stands."""
-    assert lot_p(read_log(challenged("lot"))) >= 0.001
+    assert lot_position_p(read_log(challenged("lot"))) >= 0.001
     steep = np.array([1.0, 1.0, 0.3, 0.1])
-    assert lot_p(read_log(challenged("lot", seen=steep))) < 0.001
+    assert lot_position_p(read_log(challenged("lot", seen=steep))) < 0.001
     assert "position" in {
         gate.name for gate in memlab.verdict(challenged("lot", seen=steep))["b"].closed
     }
-    assert lot_p(read_log(challenged("extra"))) is None
+    assert lot_position_p(read_log(challenged("extra"))) is None
 
 
 def test_whole_heads_are_compared_without_sums_over_items(monkeypatch):

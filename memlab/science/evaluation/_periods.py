@@ -23,7 +23,7 @@ from memlab.kernel.base.arguments import checked
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._intervals import Floats
 from memlab.science.evaluation._log import Horizon, Log, Missing, horizon_micros, read_log
-from memlab.science.evaluation._prepared import HasSlates, check_settings, check_silence
+from memlab.science.evaluation._prepared import HasSlates, check_missing, check_settings
 from memlab.science.evaluation._sequence import level_of
 
 __all__ = [
@@ -513,7 +513,7 @@ def compare_periods(
         cluster=given,
     )
     if missing is None:
-        check_silence(log)
+        check_missing(log)
     notes = [CONFOUNDED, *log.notes]
     if log.open:
         notes.append(f"{log.open:,} recalls whose time to earn had not passed are left out.")
@@ -603,7 +603,7 @@ def _recalls(
     """
     low, high = reward_range
     shown = log.ids.with_columns(recall=pl.Series(log.recall), reward=pl.Series(log.reward)).filter(
-        pl.Series(log.shown)
+        pl.Series(log.exposed)
     )
     exposures = slates.exposures.collect()
     if "probe" in exposures.columns:

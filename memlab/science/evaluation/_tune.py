@@ -32,9 +32,9 @@ from memlab.science.evaluation._measure import (
     Evidence,
     Tests,
     compare,
-    gather,
-    known_features,
+    gather_evidence,
     measure,
+    select_features,
 )
 from memlab.science.evaluation._measure import value_statistic as value_of
 from memlab.science.evaluation._prepared import Estimator, prepare
@@ -209,9 +209,9 @@ def tune(
         raise InputError(
             "The log is one cluster: there is nothing to hold out. Name its clusters (project, user ...)."
         )
-    features = known_features(log, prepared.features, schema)
+    features = select_features(log, prepared.features, schema)
     by_value = labels is None and goal == "value"
-    evidence = gather(log, prepared.settings, features) if by_value else None
+    evidence = gather_evidence(log, prepared.settings, features) if by_value else None
     if evidence is not None:
         metric = _of_feedback(evidence)
     else:
@@ -227,7 +227,7 @@ def tune(
         return found
     tests = Tests(log, prepared.settings, features)
     best, default = (
-        evidence.head(target)
+        evidence.top_k(target)
         for point in (tuple(found.params.values()), objective.default)
         if isinstance(target := objective.target(point), Target)
     )
@@ -330,7 +330,7 @@ def _of_feedback(evidence: Evidence) -> Metric:
     return Metric(
         "value, at worst",
         1 + ARM,
-        lambda target: evidence.totals(evidence.head(target))[:, : 1 + ARM],
+        lambda target: evidence.totals(evidence.top_k(target))[:, : 1 + ARM],
         value_of(evidence.estimator, least),
     )
 
