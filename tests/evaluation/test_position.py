@@ -1,4 +1,4 @@
-"""PairedItems that are looked at less: found from items at random places, weighed away, and found missing where they are."""
+"""Positions that are examined less: estimated from items at random positions, weighed away, and missing where they are."""
 
 import itertools
 
@@ -9,7 +9,12 @@ import pytest
 from memlab import Slates
 from memlab.errors import InputError
 from memlab.science.evaluation import evaluate
-from memlab.science.evaluation.parts import estimate_examination, random_position_p, pair_probes, read_log
+from memlab.science.evaluation.parts import (
+    estimate_examination,
+    pair_probes,
+    random_position_p,
+    read_log,
+)
 
 pytestmark = pytest.mark.long
 
@@ -126,7 +131,7 @@ def test_what_an_item_is_seen_is_the_mean_over_the_orders_that_might_have_been()
     seen = found.seen(0.8)
     theta = np.arange(1, HEAD + 3) ** -0.8
     head = [
-        row for row in np.flatnonzero(log.shown & (log.recall == 7)) if log.propensity[row] == 1
+        row for row in np.flatnonzero(log.exposed & (log.recall == 7)) if log.propensity[row] == 1
     ]
     head.sort(key=lambda row: log.position[row])
     for rank, row in enumerate(head):
@@ -136,7 +141,7 @@ def test_what_an_item_is_seen_is_the_mean_over_the_orders_that_might_have_been()
         ]
         assert seen[row] == pytest.approx(np.mean([theta[spot[rank]] for spot in spots]))
     probe = next(
-        row for row in np.flatnonzero(log.shown & (log.recall == 7)) if log.propensity[row] < 1
+        row for row in np.flatnonzero(log.exposed & (log.recall == 7)) if log.propensity[row] < 1
     )
     assert seen[probe] == pytest.approx(theta.mean())
 
@@ -144,7 +149,7 @@ def test_what_an_item_is_seen_is_the_mean_over_the_orders_that_might_have_been()
 def test_places_that_are_not_random_are_not_taken_for_such():
     log = read_log(world(0.5, places="last")[0])
     assert pair_probes(log, ranks_of(log)) is None
-    with pytest.raises(InputError, match="random places"):
+    with pytest.raises(InputError, match="random positions"):
         evaluate(world(0.5, places="last")[0], ["better"], position=True)
 
 
@@ -205,7 +210,7 @@ def test_a_value_under_position_bias(logs, most):
             for name, estimate, value in held:
                 missed[name] += not estimate.low <= value <= estimate.high
                 off[name].append(estimate.value - value)
-        assert any(note.startswith("Place k is looked at") for note in found.notes)
+        assert any(note.startswith("Position k is examined") for note in found.notes)
     assert max(missed.values()) <= most, missed
     for name, errors in off.items():
         assert len(errors) >= 0.8 * logs, name

@@ -99,9 +99,7 @@ class Disagreements(Sequence[Disagreement], Report):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row for each item: its ranks and scores under ``a`` and ``b``, whether it was shown,
-        and its reward.
-        """
+        """A row for each item: ranks, scores, whether it was shown, and its reward."""
         rows = [
             {
                 "decision": disagreement.decision,

@@ -1,5 +1,4 @@
-"""The recalls in which a challenger competed with the live pack, and their observations of the
-difference.
+"""Recalls of a challenge, and their observations of the difference.
 
 Each observation has bounds that hold for any draw and any rewards; a confidence sequence needs
 them.
@@ -114,8 +113,9 @@ class Duel:
 
 
 def find_duels(log: Log, wanted: str | None) -> list[Duel]:
-    """Return the duel of each challenger, or of the ``wanted`` one, under its last version and
-    design.
+    """Return the duel of each challenger under its last version and design.
+
+    With ``wanted``, only that challenger.
     """
     logged, hashes = read_challenges(log), _live_hashes(log)
     last = {
@@ -187,7 +187,7 @@ def _identify_comparison(name: str, challenge: Challenged, live: str | None) -> 
 def _number_comparisons(
     logged: Sequence[Challenged | None], hashes: Sequence[str | None]
 ) -> dict[_Version, int]:
-    """Number all comparisons from 1, in the order in which the log began them.
+    """Return the number of each comparison, from 1 in the order of their first recall.
 
     A number depends only on earlier recalls. So it is known when the comparison begins and never
     changes.
@@ -232,8 +232,9 @@ def _notes(name: str, live: str, others: int, challenges: Sequence[Challenged]) 
 
 
 def _logged_top_k(name: str, ids: Sequence[Sequence[int | str]], log: Log) -> TopK:
-    """Return the logged top-k as rows of the candidates, and the number of items outside the
-    pools.
+    """Return the logged top-k as rows of the candidates.
+
+    Items outside the pools are counted.
     """
     items = pl.DataFrame(
         {
@@ -253,9 +254,7 @@ def _logged_top_k(name: str, ids: Sequence[Sequence[int | str]], log: Log) -> To
 def observe_items(
     duel: Duel, evidence: Evidence, compared: Compared, rate: Floats, settings: Settings
 ) -> Observations:
-    """Return each recall's observation of the difference, from the items on which the packs
-    differ.
-    """
+    """Return each recall's observation of the difference, from single items."""
     low, high = settings.reward_range
     arms = compared.totals[:, 1 : 1 + ARM], compared.totals[:, 1 + ARM : 1 + 2 * ARM]
     lower, upper = (
@@ -285,8 +284,7 @@ def observe_recalls(
     rate: Floats,
     settings: Settings,
 ) -> Observations:
-    """Return each recall's observation of the difference, if the results of one pack were shown
-    as a whole.
+    """Return each recall's observation of the difference, from whole result lists.
 
     The observation is the reward of the recall minus the mean of earlier recalls, over the
     probability of the results shown. It is 0 if both packs have the same results. Unsupported
@@ -361,7 +359,10 @@ def _reward_bounds(credited: Credited | None, settings: Settings) -> tuple[float
 
 
 def _sum_weighted(arm: Floats, fill: float) -> Floats:
-    """Return the weighted rewards of an arm by recall, with the reward ``fill`` for unknown items."""
+    """Return the weighted rewards of an arm by recall.
+
+    Unknown items have the reward ``fill``.
+    """
     _, _, certain_reward, _, _, reward, silent, unsupported = arm.T
     return np.asarray(certain_reward + reward + (silent + unsupported) * fill)
 

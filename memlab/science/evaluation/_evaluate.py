@@ -1,6 +1,4 @@
-"""``memlab.evaluate``: the expected reward of each policy on a log, and which policies are
-better.
-"""
+"""``memlab.evaluate``: the expected reward of policies on a log."""
 
 from __future__ import annotations
 
@@ -37,7 +35,13 @@ from memlab.science.evaluation._prepared import (
     prepare,
     with_baseline,
 )
-from memlab.science.evaluation._targets import PolicySpec, RecallsAgain, Target, aim, logged
+from memlab.science.evaluation._targets import (
+    PolicySpec,
+    RecallsAgain,
+    Target,
+    find_targets,
+    logged,
+)
 from memlab.science.evaluation._tests import ONE_CLUSTER, Gate, pluralise
 
 __all__ = ["evaluate"]
@@ -148,7 +152,7 @@ def evaluate(
     recall_again: RecallsAgain | None = getattr(
         getattr(lab, "policies", None), "recall_again", None
     )
-    targets, refused = aim(rankers, log, schema, prepared.fingerprints, recall_again)
+    targets, refused = find_targets(rankers, log, schema, prepared.fingerprints, recall_again)
     notes = [*slates.notes, *log.notes]
     if not prepared.fingerprints.any and any(ranker.policy is not None for ranker in rankers):
         notes.append(
@@ -192,7 +196,10 @@ def evaluate(
 def _evaluate_feedback(
     targets: Sequence[Target], log: Log, settings: Settings, baseline: str, features: Floats
 ) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Between, list[str]]:
-    """Evaluate the targets on feedback: rows, recalls needed, method, comparison of a pair, and remarks."""
+    """Evaluate targets on feedback.
+
+    Returns rows, recalls needed, method, comparison of a pair, and remarks.
+    """
     evidence = gather_evidence(log, settings, features)
     top_ks = {target.name: evidence.top_k(target) for target in targets}
     base = top_ks.get(baseline)
@@ -327,7 +334,10 @@ def _evaluate_labels(
 ) -> tuple[
     tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Settings, Between, tuple[str, ...]
 ]:
-    """Evaluate the targets on labels: rows, recalls needed, method, settings, comparison, and remarks."""
+    """Evaluate targets on labels.
+
+    Returns rows, recalls needed, method, settings, comparison of a pair, and remarks.
+    """
     labelled = measure_labels(targets, log, labels, level=settings.level)
     sample, columns = labelled.sample, labelled.columns
     enough = sample.clusters >= 2

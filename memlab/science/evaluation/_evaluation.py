@@ -1,4 +1,4 @@
-"""The result of an evaluation: values of policies, reasons for missing values, and disagreements."""
+"""The result of an evaluation as data, text and HTML."""
 
 from __future__ import annotations
 
@@ -143,8 +143,9 @@ class PolicyValue:
 
     @property
     def needed(self) -> int | None:
-        """How many more recalls would give it a value: 0 if it has one, None if recalls alone
-        would not.
+        """The number of further recalls that would give it a value.
+
+        0 if it has one; None if recalls alone would not.
         """
         return recalls_to_open(self.closed)
 
@@ -196,8 +197,7 @@ class Evaluation(Report):
 
     @cached_property
     def model_values(self) -> dict[str, float]:
-        """The direct method: the expected value of each policy by a model of rewards. An
-        extrapolation.
+        """The expected value of each policy by a model of rewards: an extrapolation.
 
         NaN if the model has too few data, or if the policy was re-recalled, because its pool has
         other features.
@@ -481,8 +481,9 @@ class Evaluation(Report):
         return write_page(_render_page(self), path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON values, with the reasons of refusals and of closed and
-        untested gates.
+        """Return the report as JSON values.
+
+        Refusals, closed gates and untested gates have their reasons.
         """
         # Refused policies are last in the frame and have no forecast.
         needed = [*(row.needed for row in self.rows), *(None for _ in self.refusals)]
@@ -611,8 +612,9 @@ def _state_finding(ev: Evaluation) -> str:
 
 
 def reasons(ev: Evaluation) -> list[tuple[str, str]]:
-    """Return the reason for each missing value and each untested gate, with the policies that
-    share it.
+    """Return each reason for a missing value or an untested gate.
+
+    A reason comes with the policies that share it.
 
     ``next_step`` has the action to take.
     """
@@ -642,8 +644,9 @@ _FAULTS_OF_LOG = (
 
 
 def next_step(ev: Evaluation) -> str:
-    """Return the one action to take if values are withheld or policies indistinguishable; "" if
-    there is none.
+    """Return the one action to take; "" if there is none.
+
+    An action is needed if values are withheld or policies are indistinguishable.
     """
     # Faults of the log come first: more recalls would not cure them.
     closed = {gate.name: gate for row in reversed(ev.rows) for gate in row.closed}
@@ -855,8 +858,7 @@ def draw_leaderboard(ev: Evaluation) -> Draw:
 
 
 def _axis_range(ev: Evaluation) -> tuple[float, float]:
-    """Return the range of the axis, which holds all intervals and the model's predictions for
-    them.
+    """Return the range of the axis: all intervals and their predictions.
 
     Wide bounds, and predictions for withheld values, may extend beyond it.
     """
@@ -1004,8 +1006,9 @@ def reproduction(ev: Evaluation) -> str:
 
 
 def log_digest(ev: Evaluation) -> str:
-    """Return a sha256 digest of the log: recalls, candidates, probabilities, items shown and
-    rewards.
+    """Return a sha256 digest of the log.
+
+    It covers recalls, candidates, probabilities, items shown and rewards.
     """
     log = ev._log
     digest = hashlib.sha256()

@@ -255,8 +255,9 @@ def failures(
 
 
 def _list_candidates(log: Log, *, ranked: bool) -> pl.DataFrame:
-    """Return every candidate: recall, memory_id, rank, head (in the results), reward, pool
-    (size).
+    """Return every candidate with its rank and reward.
+
+    ``head`` is whether it is in the results, ``pool`` the number of candidates.
     """
     pool = log.pool(["rank"] if ranked else [])
     rank = (
@@ -283,9 +284,7 @@ def _list_candidates(log: Log, *, ranked: bool) -> pl.DataFrame:
 
 
 def _list_memories(lab: object | None) -> pl.DataFrame | None:
-    """Return memory_id, ref, project, status and created of all memories of a lab; None without
-    one.
-    """
+    """Return the memories of a lab; None without a lab."""
     memories = getattr(lab, "memories", None)
     if memories is None:
         return None
@@ -295,7 +294,10 @@ def _list_memories(lab: object | None) -> pl.DataFrame | None:
 
 
 def _from_feedback(slates: Slates, log: Log) -> tuple[pl.DataFrame, int, list[str]]:
-    """Return the memories that feedback calls helpful, the number of judged recalls, and remarks."""
+    """Return the memories that feedback calls helpful.
+
+    Also returns the number of judged recalls, and remarks.
+    """
     feedback = slates.feedback.select("decision", "memory_id", "reward").collect()
     numbered = (
         log.decisions.select("decision")
@@ -376,8 +378,9 @@ def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, lis
 def _assign_places(
     wanted: pl.DataFrame, log: Log, pools: pl.DataFrame, memories: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """Assign a place to every wanted memory. Of several memories with one ref, the best place
-    counts.
+    """Assign a place to every wanted memory.
+
+    Of several memories with one ref, the best place counts.
     """
     columns = log.decisions.columns
     about = log.decisions.select(
@@ -482,7 +485,7 @@ def _clip_share(value: float) -> float | None:
 def _pick_examples(
     rows: pl.DataFrame, pools: pl.DataFrame, lab: object | None, count: int
 ) -> pl.DataFrame:
-    """Return some lost memories of each place, highest ranks first, with the memories above them."""
+    """Return some lost memories of each place, with the memories above them."""
     # The memories with the best rank come first: a small change of the policy may retrieve them.
     order = pl.col("place").replace_strict(
         {stage: index for index, stage in enumerate(_ORDER)}, return_dtype=pl.Int64

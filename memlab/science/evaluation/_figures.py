@@ -1,6 +1,4 @@
-"""Figures of an evaluation: values with intervals, weights, and the recall with the largest
-disagreement.
-"""
+"""Figures of an evaluation: values, weights, disagreements and sequences."""
 
 from __future__ import annotations
 
@@ -31,8 +29,9 @@ _MAX_RANKS = 8
 
 
 def draw_disagreement(disagreement: Disagreement, a: str, b: str) -> Draw:
-    """Draw the results of one recall under two policies, joined by lines; rewards are in
-    brackets.
+    """Draw the results of one recall under two policies, joined by lines.
+
+    Rewards are in brackets.
     """
     last_rank = min(
         max(rank for item in disagreement.items for rank in item.ranks if rank is not None),
@@ -70,8 +69,9 @@ def draw_legend(axes: Axes) -> None:
 
 
 def draw_sequences(tracks: Mapping[str, pl.DataFrame], live: str) -> Draw:
-    """Draw the running difference of each challenger to the live pack, with its anytime-valid
-    interval.
+    """Draw the running difference of each challenger to the live pack.
+
+    The shaded area is its anytime-valid interval.
 
     A track has the columns ``recalls``, ``difference``, ``low`` and ``high``.
     """

@@ -261,8 +261,9 @@ def cluster_interval(values: ArrayLike, clusters: Sequence[object]) -> Estimate 
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Return Holm's adjusted p-values of a fixed family (1979); NaN values stay NaN and do not
-    count.
+    """Return Holm's adjusted p-values of a fixed family (1979).
+
+    NaN values stay NaN and do not count.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]

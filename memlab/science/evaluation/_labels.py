@@ -1,6 +1,4 @@
-"""Policies on labels: complete judgements of the relevant items of each recall, without
-propensities.
-"""
+"""Policies on labels: complete judgements of the relevant items of each recall."""
 
 from __future__ import annotations
 
@@ -16,6 +14,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.science.evaluation._intervals import Floats, Sample, cluster_sums
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._targets import Target
+from memlab.science.evaluation._tests import pluralise
 
 __all__ = [
     "METRICS",
@@ -130,17 +129,13 @@ def _reciprocal_rank(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
 
 
 def _average_precision(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """Return the sum of precisions at each retrieved evidence, over all evidence (MAP is its
-    mean).
-    """
+    """Return the average precision (MAP is its mean)."""
     precision = np.cumsum(relevant, axis=1) / np.arange(1, relevant.shape[1] + 1)
     return np.asarray(np.where(relevant, precision, 0.0).sum(axis=1) / gold)
 
 
 def _ndcg(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """Return gains of 1 discounted by log2(1 + rank), over their maximum (Järvelin & Kekäläinen
-    2002).
-    """
+    """Return nDCG with binary gains (Järvelin & Kekäläinen 2002)."""
     ranks = np.arange(1, relevant.shape[1] + 1, dtype=np.float64)
     gains = 1.0 / np.log2(1.0 + ranks)
     best = np.where(ranks <= gold[:, None], gains, 0.0).sum(axis=1)
@@ -262,7 +257,7 @@ def read_gold(labels: pl.DataFrame, log: Log) -> Gold:
         )
     if (~judged).any():
         notes.append(
-            f"{int((~judged).sum())} recalls have no relevant item in the labels: left out."
+            f"{pluralise(int((~judged).sum()), 'recall')} without a relevant item in the labels: left out."
         )
     return Gold(log, wanted, count, judged, int(log.limit[judged].min()), tuple(notes))
 
@@ -290,7 +285,7 @@ def measure_labels(
 
 
 def _read_relevant_items(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, list[str]]:
-    """Return (recall, memory_id) of every relevant item of the recalls that count, and remarks."""
+    """Return the relevant items of the recalls that count, and remarks."""
     # Labels come from users' files, so each column is checked and the first bad row named.
     for name in (*_KEY, "relevance"):
         if name not in labels.columns:
@@ -321,7 +316,11 @@ def _read_relevant_items(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, 
     numbered = log.decisions.select("decision").with_row_index("recall")
     joined = checked.filter(pl.col("relevance") == 1).join(numbered, on="decision", how="left")
     strays = joined["recall"].null_count()
-    notes = [f"{strays} labels of recalls that are not in the log: left out."] if strays else []
+    notes = (
+        [f"{pluralise(strays, 'label')} of recalls that are not in the log: left out."]
+        if strays
+        else []
+    )
     matched = joined.filter(pl.col("recall").is_not_null()).with_columns(
         pl.col("recall").cast(pl.Int64)
     )

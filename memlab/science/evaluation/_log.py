@@ -220,9 +220,7 @@ def _parse_rewards(feedback: pl.DataFrame, reward_range: tuple[float, float]) ->
 
 
 def _drop_repeats(rewards: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Keep one row for each item: repeats count once, and the last of contradicting judgements
-    counts.
-    """
+    """Keep one row for each item, the last of contradicting judgements."""
     duplicates = rewards.select(pl.struct(_KEY).is_duplicated().sum()).item()
     if not duplicates:
         return rewards.drop("at"), []
@@ -267,8 +265,9 @@ def is_randomised(propensity: Floats) -> Flags:
 
 @dataclass(frozen=True)
 class Log:
-    """The recalls that count, sorted by id, with their candidates, sorted by recall and memory
-    id.
+    """The recalls that count, with their candidates.
+
+    Recalls are sorted by id, candidates by recall and memory id.
 
     Arrays over the n candidates: ``recall`` (the index of its recall), ``propensity`` (NaN if
     unknown), ``shown``, ``position`` (from 1, 0 if not shown) and ``reward`` (NaN if not shown or
@@ -544,7 +543,10 @@ def _check_candidates(
 
 
 def _sorted_order(joined: pl.DataFrame) -> Ints | None:
-    """Return the sorted order of the rows of recalls that count; None if they are sorted already."""
+    """Return the order that sorts the rows of recalls that count.
+
+    None if they are sorted already.
+    """
     memory = joined["memory_id"]
     key = memory.to_numpy() if memory.dtype.is_integer() else memory.rank("dense").to_numpy()
     counts = joined["recall"].is_not_null().to_numpy()
@@ -650,7 +652,7 @@ class _Ranking(msgspec.Struct):
 
 
 class Challenged(msgspec.Struct):
-    """The challenge of one recall: the top-k of the live pack and of each challenger, best first.
+    """The challenge of one recall: the top-k of each pack, best first.
 
     ``draws`` is the maximum number of extra items that were drawn. With the design "ab",
     ``whose`` names the pack whose results were shown ("" for the live pack), and ``shares`` holds

@@ -1,4 +1,4 @@
-"""Estimates for policies on feedback: totals of the log by recall and cluster, values and gates."""
+"""Estimates for policies on feedback: totals of a log, values and gates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memlab.science.evaluation._position import (
     random_position_p,
 )
 from memlab.science.evaluation._prepared import Estimator, Settings
-from memlab.science.evaluation._targets import Target, padded
+from memlab.science.evaluation._targets import Target, pad_scores
 from memlab.science.evaluation._tests import (
     Balance,
     Facts,
@@ -247,8 +247,9 @@ def credited_note(log: Log, credited: Credited | None) -> list[str]:
 
 
 def _fit_inverse_line(counts: Floats) -> Floats:
-    """Return level and slope of the inverse of the least-squares line of attributed on judged
-    rewards.
+    """Return the inverse of the line of attributed on judged rewards.
+
+    The line is fitted by least squares; the result is its level and slope.
     """
     count, truth, square, attributed, both = np.moveaxis(counts, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -284,7 +285,7 @@ class TopK:
 
 
 class Evidence:
-    """The rewards and probabilities of a log, arranged so that a policy is a sum over its rows.
+    """The rewards and probabilities of a log, arranged for sums over rows.
 
     ``answered`` is the probability with which each shown item gets feedback, for inverse
     weighting. With ``bounds``, missing feedback counts as any reward within the range.
@@ -390,8 +391,7 @@ class Evidence:
         )
 
     def differing_rows(self, first: TopK, second: TopK) -> tuple[Ints, Ints]:
-        """Return the rows that only the first policy would show, and those that only the second
-        would.
+        """Return the rows that only one of two policies would show, for each policy.
 
         With an examination model, rows that both show at different ranks are in both.
         """
@@ -428,8 +428,9 @@ class Evidence:
         return self._examination_by_eta[eta]
 
     def _stack_totals(self, arms: Callable[[float, Floats], list[Floats]]) -> Floats:
-        """Return totals, followed by their derivatives by estimated parameters and the counts of
-        those.
+        """Return totals with their derivatives by estimated parameters.
+
+        The counts that the parameters are estimated from follow.
         """
 
         def at(eta: float, columns: Floats) -> Floats:
@@ -446,8 +447,9 @@ class Evidence:
         return np.concatenate(parts, axis=1)
 
     def _follow_parameters(self, statistic: Statistic, width: int) -> Statistic:
-        """Return a statistic that follows, to first order, the parameters estimated from the same
-        totals.
+        """Return a statistic that follows estimated parameters to first order.
+
+        The parameters are estimated from the same totals.
 
         ``width`` is the number of columns of one arm or of two.
         """
@@ -472,8 +474,7 @@ class Evidence:
         return moved
 
     def contrast(self, first: TopK, second: TopK) -> Floats:
-        """Return the totals that the difference of two policies is a function of, f64[recalls, 1
-        + 2 ARM].
+        """Return the totals of the difference of two policies, f64[recalls, 1 + 2 ARM].
 
         Items outside the pools count as different for each policy, which can only widen the
         bounds.
@@ -566,8 +567,9 @@ def predicted_rewards(
     cluster: Ints,
     reward_range: tuple[float, float],
 ) -> Floats | None:
-    """Predict the reward of each candidate by a cross-fitted model, f64[n]; None if data are too
-    few.
+    """Predict the reward of each candidate by a cross-fitted model, f64[n].
+
+    None if data are too few.
 
     ``features`` is f64[n, features] (NaN where unknown). ``reward`` is read where ``answered``.
     ``cluster`` is the cluster of each candidate.
@@ -666,7 +668,7 @@ class Measured:
 
 
 class Tests:
-    """The p-values of the assumptions that every estimate on a log shares, computed on first use.
+    """The p-values of the assumptions of an estimate, computed on first use.
 
     NaN if the log lacks the data of the test, None if the estimate does not depend on the
     assumption. ``features`` is f64[n, k] over the candidates, the score first.
@@ -726,8 +728,9 @@ class Tests:
         return redundancy_p(*self._scored_items) if self._is_scored.any() else math.nan
 
     def balance(self, top_k: TopK) -> float | None:
-        """Test the logged propensities against the items shown, with membership of a top-k as a
-        column.
+        """Test the logged propensities against the items shown.
+
+        Membership of a top-k is one of the weights.
         """
         if self._contradicted:
             return 0.0
@@ -923,8 +926,9 @@ def measure_support(log: Log, top_k: TopK) -> tuple[float, float, Ints]:
 
 
 def recalls_needed(compared: Compared, recalls: int, level: float) -> int | None:
-    """Forecast how many recalls distinguish two policies with a power of .8; None if no number
-    would.
+    """Forecast how many recalls distinguish two policies with a power of .8.
+
+    None if no number would.
 
     The unsupported part does not shrink with more recalls, so only the difference beyond it
     counts.
@@ -938,7 +942,10 @@ def recalls_needed(compared: Compared, recalls: int, level: float) -> int | None
 
 
 def recalls_for(gap: Estimate, recalls: int, level: float) -> int | None:
-    """Forecast how many recalls find ``gap`` with a power of .8; None if it is 0 or has no error."""
+    """Forecast how many recalls find ``gap`` with a power of .8.
+
+    None if it is 0 or has no error.
+    """
     if not gap.value or math.isnan(gap.error):
         return None
     reach = float(ndtri((1 + level) / 2) + ndtri(_POWER))
@@ -959,7 +966,7 @@ def _scale_ranks(score: Floats, log: Log) -> Floats:
     """Return each candidate's rank within its recall by the score, scaled to 0..1."""
     size = np.bincount(log.recall, minlength=len(log))
     first = np.cumsum(size) - size
-    rows = padded(score, log.recall, size)
+    rows = pad_scores(score, log.recall, size)
     offset = np.arange(len(score)) - first[log.recall]
     if rows is None:
         order = np.lexsort((-score, log.recall))

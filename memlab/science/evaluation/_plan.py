@@ -37,7 +37,7 @@ from memlab.science.evaluation._measure import (
 )
 from memlab.science.evaluation._prepared import HasSlates, Settings, prepare, with_baseline
 from memlab.science.evaluation._sequence import level_of, recalls_of_sequence
-from memlab.science.evaluation._targets import PolicySpec, RecallsAgain, aim, logged
+from memlab.science.evaluation._targets import PolicySpec, RecallsAgain, find_targets, logged
 from memlab.science.evaluation._tests import pluralise, rounded, signed
 
 __all__ = ["Plan", "plan"]
@@ -80,8 +80,9 @@ class Plan(Report):
 
     @property
     def best(self) -> dict[str, str]:
-        """The design with the fewest recalls of an anytime-valid test, for each policy; ties go
-        to fewer items.
+        """The design with the fewest recalls for each policy.
+
+        The test is anytime-valid; of equal designs, the one with fewer extra items.
         """
         feasible = self.frame.drop_nulls("every_look").sort("every_look", "extra")
         return {
@@ -205,7 +206,7 @@ def plan(
     recall_again: RecallsAgain | None = getattr(
         getattr(slates.lab, "policies", None), "recall_again", None
     )
-    targets, refused = aim(rankers, log, schema, prepared.fingerprints, recall_again)
+    targets, refused = find_targets(rankers, log, schema, prepared.fingerprints, recall_again)
     features = select_features(log, prepared.features, schema)
     expected = predicted_rewards(
         features, log.reward, log.answered, log.cluster[log.recall], settings.reward_range
@@ -336,8 +337,9 @@ def _designs(
 
 
 def _draw_variance(arm: _Arm, draws: int) -> Floats:
-    """Return the variance of an arm's weighted sum if ``draws`` of its items are shown,
-    f64[recalls].
+    """Return the variance of an arm's weighted sum, f64[recalls].
+
+    ``draws`` of its items are shown.
     """
     size = np.maximum(arm.size, 1.0)
     rate = np.minimum(draws / size, 1.0)
@@ -353,7 +355,10 @@ def _sum_arm(
     noise: Floats,
     typical: float,
 ) -> _Arm:
-    """Sum expected rewards and noise of the items of an arm by recall; items outside pools are ``typical``."""
+    """Sum expected rewards and noise of the items of an arm by recall.
+
+    Items outside the pools have the reward ``typical``.
+    """
 
     def by_recall(values: Floats) -> Floats:
         return np.bincount(log.recall[rows], weights=values, minlength=len(log)).astype(np.float64)

@@ -1,4 +1,4 @@
-"""How often each position of a result list is examined, estimated from items at random positions.
+"""Examination of the positions of a result list, from randomly placed items.
 
 A probe is at a random position among the results. So an item of rank k is at position k or k + 1
 at random: the same item, seen at two positions. Of S items shown, it moves with probability k/S;
@@ -126,7 +126,9 @@ def random_position_p(places: PairedItems, log: Log) -> float:
 
 
 def lot_position_p(log: Log) -> float | None:
-    """Test whether rewards depend on the position in a challenge by lot; None if there was none.
+    """Test whether rewards depend on the position in a challenge by lot.
+
+    None if there was none.
 
     The number of drawn items above an item is random. Of n items on which packs differ, d are
     shown, all with the same probability. Given a drawn item, another one is shown with
@@ -263,7 +265,10 @@ def estimate_examination(places: PairedItems, log: Log, level: float) -> Examina
 
 
 def _arrange_items(log: Log) -> tuple[Ints, Ints, Ints]:
-    """Return for each candidate the extra items and other items of its recall, and its position among the latter."""
+    """Return the extra items, other items and position of each candidate.
+
+    The position is that among the other items of its recall.
+    """
     exposed = np.flatnonzero(log.exposed)
     exposed = exposed[np.lexsort((log.position[exposed], log.recall[exposed]))]
     recall, extra = log.recall[exposed], log.propensity[exposed] < CERTAIN

@@ -1,6 +1,4 @@
-"""Preparation shared by ``evaluate``, ``tune`` and ``plan``: checked arguments, policies and the
-log.
-"""
+"""Preparation of ``evaluate``, ``tune`` and ``plan``: arguments, policies, log."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from memlab.science.evaluation._targets import (
     Fingerprints,
     PolicySpec,
     Ranker,
-    rankers_of,
+    make_rankers,
     read_fingerprints,
 )
 
@@ -107,7 +105,7 @@ def prepare(
     if position:
         settings = _weight_positions(settings)
     schema = slates.candidates.collect_schema()
-    rankers = rankers_of(policies, schema)
+    rankers = make_rankers(policies, schema)
     log = read_log(
         slates,
         horizon=horizon_micros(horizon),

@@ -1,8 +1,9 @@
 """Confidence sequences: intervals that hold at every interim analysis at once.
 
 The estimand is the running mean of the conditional mean of each observation given the past; it
-may change over time. Let x_t be an observation, m_t its mean given the past, e_t its expectation
-from earlier data, and s a rate with 1 + s (x_t - e_t) >= 0 for every possible x_t. Then
+may change over time. Let x_t be an observation, m_t its mean
+given the past, and e_t its expectation from earlier data. Let s be a rate such that
+1 + s (x_t - e_t) >= 0 for every possible x_t. Then
 
     exp(s sum(e - m)) prod(1 + s (x - e))
 
@@ -144,8 +145,9 @@ def _lower(values: Floats, floor: Floats, sizes: Floats, unit: float, alpha: flo
 
 
 def _shrink_factor(reach: Floats) -> Floats:
-    """Return the factor c by which an observation is shrunk; ``reach`` is its range times the
-    rate.
+    """Return the factor c by which an observation is shrunk.
+
+    ``reach`` is its range times the rate.
     """
     return np.where(reach < 1, 1.0, _REACH / np.maximum(reach, 1.0))
 

@@ -147,7 +147,12 @@ class Gate:
 
 
 ONE_CLUSTER = Gate(
-    "clusters", 1, "at least 2", "closed", "The labels are of 1 cluster; at least 2 are needed.", ""
+    "clusters",
+    1,
+    "at least 2",
+    "closed",
+    "The labels are of 1 cluster; at least 2 are needed.",
+    "Label recalls of another cluster.",
 )
 """The closed gate of policies that are measured by labels of one cluster."""
 
@@ -212,7 +217,7 @@ def gates(facts: Facts) -> tuple[Gate, ...]:
             MISSING_GATE,
             facts.missing,
             "Missing feedback depends on the features of an item, so leaving it out biases the estimate",
-            'Set missing to "inverse" (it depends on the features alone), "bounds" (no assumption) or "zero" (a reward '
+            'Set missing="inverse" (it depends on the features alone), "bounds" (no assumption) or "zero" (a reward '
             "of 0).",
         ),
         _p_value_gate(

@@ -1,5 +1,6 @@
-"""``memlab.verdict``: whether a challenger or the live pack is better, valid at every interim
-analysis.
+"""``memlab.verdict``: whether a challenger or the live pack is better.
+
+The decision is valid at every interim analysis.
 
 While a pack is challenged, items that only one of the two packs would show are shown with a known
 probability. The rewards of each recall then give one unbiased observation of the difference. It
@@ -267,8 +268,9 @@ class Verdicts(Report):
         return [verdict.sentence for verdict in self.verdicts], self._table()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the frame and the notes as JSON values, with the reason of each closed or
-        untested gate.
+        """Return the frame and the notes as JSON values.
+
+        Closed and untested gates have their reasons.
         """
         rows = self.frame.to_dicts()
         for row, verdict in zip(rows, self.verdicts, strict=True):
@@ -331,8 +333,9 @@ class Verdicts(Report):
 
     @checked
     def figure(self, *, axes: OnAxes | None = None) -> Figure:
-        """Draw the difference to the live pack by the number of recalls, with its anytime-valid
-        interval.
+        """Draw the difference to the live pack by the number of recalls.
+
+        The shaded area is its anytime-valid interval.
 
         Parameters
         ----------
@@ -356,7 +359,10 @@ class Verdicts(Report):
 
 
 def _interval(low: str, high: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that formats the interval between two columns; "" where it is undefined."""
+    """Return a function that formats the interval between two columns.
+
+    The text is empty where the interval is undefined.
+    """
 
     def cell(row: Mapping[str, Any]) -> str:
         ends = [row[name] for name in (low, high)]

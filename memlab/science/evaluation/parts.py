@@ -51,6 +51,7 @@ from memlab.science.evaluation._sequence import (
     sequence,
 )
 from memlab.science.evaluation._tests import (
+    GATE_TITLES,
     Balance,
     Facts,
     Gate,
@@ -67,6 +68,7 @@ __all__ = [
     "ARM",
     "COLUMNS",
     "FEW",
+    "GATE_TITLES",
     "RATES",
     "WEIGHTS",
     "Balance",
