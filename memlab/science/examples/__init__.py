@@ -13,7 +13,10 @@ Each recall showed three memories by rank and one probe from the seven below.
 
 from pathlib import Path
 
-__all__ = ["LOG"]
+__all__ = ["CONVERSATION", "LOG"]
+
+CONVERSATION = Path(__file__).parent / "conversation.json"
+"""171 turns in LoCoMo's format, with 39 questions and the turns that answer them; written for memlab."""
 
 LOG = Path(__file__).parent / "log.parquet"
 """The path of the example log, a Parquet file."""
