@@ -201,9 +201,14 @@ def bench_lab(
 
     Examples
     --------
-    >>> from memlab.science.bench import bench_lab
-    >>> from memlab.io.ingest import read_questions
-    >>> bench_lab("mine.memlab", read_questions("wanted.jsonl")).frame                 # doctest: +SKIP
+    >>> import memlab
+    >>> import polars as pl
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> questions = pl.DataFrame({"question": ["When do we deploy?"], "wanted": ["1"]})
+    >>> result = bench_lab(lab, questions, packs=["memlab"], baselines=False)
+    >>> result.systems[0].metrics["recall@5"]
+    1.0
     """
     wanted = own_questions(questions)
     chosen = _load_packs(packs, baselines=baselines)

@@ -48,7 +48,7 @@ _DELAY = timedelta(days=1)
 class LivedAbility:
     """The recall of one pack on the questions of one ability, stored and simulated.
 
-    Attributes
+    Parameters
     ----------
     pack
         The name of the pack.
@@ -84,7 +84,7 @@ class LivedAbility:
 class DynamicsResult(Report):
     """The recall of packs on conversations that were simulated or stored at once.
 
-    Attributes
+    Parameters
     ----------
     dataset
         The name of the data.
@@ -102,6 +102,13 @@ class DynamicsResult(Report):
         The unit of a memory.
     sha256
         The digest of the data.
+
+    Examples
+    --------
+    >>> row = LivedAbility("memlab", "", 4, 0.75, 0.5, None, 0, None, None, None)
+    >>> result = DynamicsResult("chats", 1, 10, (row,), {"memlab": "hash"}, {"memlab": {"active": 9}})
+    >>> result.frame.select("pack", "stored", "lived").rows()
+    [('memlab', 0.75, 0.5)]
     """
 
     dataset: str
@@ -119,7 +126,13 @@ class DynamicsResult(Report):
         return pl.DataFrame([_flatten(row) for row in self.rows], infer_schema_length=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON values."""
+        """Return the result as JSON values.
+
+        Returns
+        -------
+        dict
+            The values by name.
+        """
         return {
             "dataset": self.dataset,
             "sha256": self.sha256,

@@ -19,7 +19,7 @@ __all__ = ["BenchResult", "SystemResult"]
 class SystemResult:
     """The metrics of one pack on all questions under one set of labels.
 
-    Attributes
+    Parameters
     ----------
     name, hash
         The name and hash of the pack.
@@ -59,7 +59,13 @@ class SystemResult:
     rankings: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
 
     def to_dict(self) -> dict[str, object]:
-        """Return the figures of the pack as JSON values."""
+        """Return the figures of the pack as JSON values.
+
+        Returns
+        -------
+        dict
+            The values by name.
+        """
         return {
             "name": self.name,
             "hash": self.hash,
@@ -82,7 +88,7 @@ class SystemResult:
 class BenchResult(Report):
     """Packs ranked by nDCG@10 on labelled questions, for each set of labels.
 
-    Attributes
+    Parameters
     ----------
     dataset
         The name of the data.
@@ -104,6 +110,18 @@ class BenchResult(Report):
         The ids of the questions.
     evidence
         The evidence of each question by set of labels.
+
+    Examples
+    --------
+    >>> from memlab.science.bench import bench_lab
+    >>> import memlab
+    >>> import polars as pl
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> questions = pl.DataFrame({"question": ["When do we deploy?"], "wanted": ["1"]})
+    >>> result = bench_lab(lab, questions, packs=["memlab"], baselines=False)
+    >>> result.questions, result.evidence["published"]
+    (1, (frozenset({'1'}),))
     """
 
     dataset: str
@@ -129,7 +147,13 @@ class BenchResult(Report):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def to_dict(self) -> dict[str, object]:
-        """Return the result as JSON values; a metric without questions is null."""
+        """Return the result as JSON values; a metric without questions is null.
+
+        Returns
+        -------
+        dict
+            The values by name.
+        """
         return {
             "dataset": self.dataset,
             "sha256": self.sha256,

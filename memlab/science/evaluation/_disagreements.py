@@ -44,7 +44,7 @@ class Item:
 class Disagreement:
     """One recall on which two policies differ.
 
-    Attributes
+    Parameters
     ----------
     decision
         The id of the recall.

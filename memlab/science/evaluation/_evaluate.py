@@ -125,7 +125,21 @@ def evaluate(
 
     Examples
     --------
-    >>> memlab.evaluate(lab, ["memlab", "companion"], horizon="7d", missing="zero")       # doctest: +SKIP
+    >>> import polars as pl
+    >>> import memlab
+    >>> log = memlab.Slates.from_wide(
+    ...     pl.read_parquet(memlab.examples.LOG),
+    ...     decision="query_id",
+    ...     item="memory_id",
+    ...     shown="rank",
+    ...     reward="clicked",
+    ...     propensity="p",
+    ...     limit=3,
+    ...     scores=["old_score", "new_score"],
+    ... )
+    >>> evaluation = memlab.evaluate(log, ["old_score", "new_score"], missing="zero")
+    >>> [(row.policy, round(row.value.value, 2), row.verdict) for row in evaluation.rows]
+    [('new_score', 0.48, 'better'), ('old_score', 0.29, 'baseline')]
     """
     slates = slates if isinstance(slates, Slates) else slates.slates()
     prepared = prepare(

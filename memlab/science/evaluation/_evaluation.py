@@ -89,7 +89,7 @@ Between = Callable[[str, str], tuple[Estimate, tuple[Gate, ...]]]
 class PolicyValue:
     """The value of one policy on a log.
 
-    Attributes
+    Parameters
     ----------
     policy
         The name of the policy.
@@ -152,9 +152,9 @@ class PolicyValue:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Report):
-    """The values of policies on one log, best first; the result of ``memlab.evaluate``.
+    """The values of policies on one log, best first; made by ``memlab.evaluate``.
 
-    Attributes
+    Parameters
     ----------
     rows
         The policies with their values.
@@ -176,6 +176,26 @@ class Evaluation(Report):
         baseline. None if no number of recalls would.
     given
         The names of the policies as passed.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import memlab
+    >>> log = memlab.Slates.from_wide(
+    ...     pl.read_parquet(memlab.examples.LOG),
+    ...     decision="query_id",
+    ...     item="memory_id",
+    ...     shown="rank",
+    ...     reward="clicked",
+    ...     propensity="p",
+    ...     limit=3,
+    ...     scores=["old_score", "new_score"],
+    ... )
+    >>> evaluation = memlab.evaluate(log, ["old_score", "new_score"], missing="zero")
+    >>> evaluation.baseline, evaluation.ranked
+    ('old_score', True)
+    >>> evaluation.frame.select("policy", "verdict").rows()
+    [('new_score', 'better'), ('old_score', 'baseline')]
     """
 
     rows: tuple[PolicyValue, ...]
@@ -289,7 +309,21 @@ class Evaluation(Report):
 
         Examples
         --------
-        >>> ev.pairs(adjust="bh")                                                          # doctest: +SKIP
+        >>> import polars as pl
+        >>> import memlab
+        >>> log = memlab.Slates.from_wide(
+        ...     pl.read_parquet(memlab.examples.LOG),
+        ...     decision="query_id",
+        ...     item="memory_id",
+        ...     shown="rank",
+        ...     reward="clicked",
+        ...     propensity="p",
+        ...     limit=3,
+        ...     scores=["old_score", "new_score"],
+        ... )
+        >>> evaluation = memlab.evaluate(log, ["old_score", "new_score"], missing="zero")
+        >>> evaluation.pairs(adjust="bh").select("policy", "other", "verdict").rows()
+        [('new_score', 'old_score', 'better')]
         """
         names = [row.policy for row in self.rows if row.value is not None]
         comparisons = [(a, b, *self._between(a, b)) for a, b in combinations(names, 2)]
@@ -484,6 +518,11 @@ class Evaluation(Report):
         """Return the report as JSON values.
 
         Refusals, closed gates and untested gates have their reasons.
+
+        Returns
+        -------
+        dict
+            The values by name.
         """
         # Refused policies are last in the frame and have no forecast.
         needed = [*(row.needed for row in self.rows), *(None for _ in self.refusals)]

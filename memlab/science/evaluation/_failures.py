@@ -51,9 +51,9 @@ _SUCCESS = 0.5
 
 @dataclass(frozen=True, repr=False)
 class Failures(Report):
-    """The stages at which wanted memories were lost; the result of ``memlab.failures``.
+    """Where wanted memories were lost, by stage; made by ``memlab.failures``.
 
-    Attributes
+    Parameters
     ----------
     rows
         A row for each wanted memory of a query: ``decision``, ``question``, ``memory_id``,
@@ -74,6 +74,17 @@ class Failures(Report):
         The method and level of the intervals.
     notes
         Remarks on the data left out.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> hits = lab.recall("When do we deploy?", limit=1)
+    >>> labels = pl.DataFrame({"question": ["When do we deploy?"], "memory_id": [2]})
+    >>> lost = memlab.failures(lab, labels)
+    >>> len(lost), lost.rows["place"].to_list(), lost.rows["rank"].to_list()
+    (1, ['ranked out'], [2])
     """
 
     rows: pl.DataFrame
@@ -114,12 +125,14 @@ class Failures(Report):
         """The finding: how many memories were lost, and where most of them."""
         lost, wanted = len(self), self.rows.height
         if not lost:
-            return f"All {wanted:,} wanted memories were in the results."
+            plural = f"All {wanted:,} wanted memories were in the results."
+            return plural if wanted > 1 else "The wanted memory was in the results."
         worst = self.frame.filter(pl.col("place") != FOUND).sort(
             "count", descending=True, maintain_order=True
         )
         stage, count = worst.row(0)[:2]
-        return f"{lost:,} of {wanted:,} wanted memories were lost, most of them {stage}: {count:,} ({count / lost:.0%})."
+        noun = "memory was" if wanted == 1 else "memories were"
+        return f"{lost:,} of {wanted:,} wanted {noun} lost, most often {stage}: {count:,} ({count / lost:.0%})."
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -141,7 +154,13 @@ class Failures(Report):
         return self.sentence, summary, examples, list(self.remarks)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the finding, the tables and the counts as JSON values."""
+        """Return the finding, the tables and the counts as JSON values.
+
+        Returns
+        -------
+        dict
+            The values by name.
+        """
         return {
             "headline": self.sentence,
             "places": self.frame.to_dicts(),
@@ -220,7 +239,13 @@ def failures(
 
     Examples
     --------
-    >>> memlab.failures(lab, pl.DataFrame({"question": ["Where is Ada?"], "ref": ["D1:3"]}))       # doctest: +SKIP
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> hits = lab.recall("When do we deploy?", limit=1)
+    >>> labels = pl.DataFrame({"question": ["When do we deploy?"], "memory_id": [2]})
+    >>> memlab.failures(lab, labels).sentence
+    '1 of 1 wanted memory was lost, most often ranked out: 1 (100%).'
     """
     slates = slates if isinstance(slates, Slates) else slates.slates()
     has_exposures = bool(slates.exposures.select(pl.len()).collect().item())

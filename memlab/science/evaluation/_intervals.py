@@ -55,7 +55,7 @@ FEW = 30
 class Estimate:
     """An estimate with its interval, standard error and p-value; NaN where undefined.
 
-    Attributes
+    Parameters
     ----------
     value
         The point estimate. The middle of the bounds where only bounds are known.
@@ -67,6 +67,12 @@ class Estimate:
         bounds.
     p
         The two-sided p-value of the hypothesis that the true value is 0.
+
+    Examples
+    --------
+    >>> estimate = cluster_interval([0.2, 0.4, 0.5, 0.7], ["a", "a", "b", "b"])
+    >>> estimate.low < estimate.value < estimate.high
+    True
     """
 
     value: float

@@ -158,7 +158,7 @@ _NAME = re.compile(r"([a-z_]+)@([1-9]\d{0,5})\Z")
 
 
 def measure(judged: Judged, name: str) -> Floats:
-    """Return a retrieval metric of each question, f64[questions]; NaN without evidence.
+    """Return a retrieval metric for each question; NaN without evidence.
 
     Parameters
     ----------

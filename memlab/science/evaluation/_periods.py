@@ -349,7 +349,9 @@ class Earnings:
         return self._packs[pack].parts.bets.count if pack in self._packs else 0
 
     def may_have_fallen(self, packs: Sequence[str], live: str) -> bool:
-        """Return whether the bet is won that the live pack has lower rewards than an earlier one.
+        """Return whether the live pack may have lower rewards than an earlier one.
+
+        The answer is that of a bet against equal means.
 
         Parameters
         ----------
@@ -476,7 +478,7 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 class Period:
     """The rewards of one version of a pack while it was live.
 
-    Attributes
+    Parameters
     ----------
     pack_hash
         The hash of the version.
@@ -521,9 +523,9 @@ class Period:
 
 @dataclass(frozen=True)
 class Periods:
-    """The live version of a pack and the earlier ones; the result of ``compare_periods``.
+    """The live version of a pack and the earlier ones, with their rewards.
 
-    Attributes
+    Parameters
     ----------
     live
         The live version; None if it has no judged recall.
@@ -531,6 +533,12 @@ class Periods:
         The earlier versions, best first.
     notes
         Remarks on the assumptions and the data left out.
+
+    Examples
+    --------
+    >>> period = Period("hash", 0, 3, 9, 12, 0.5, 0.2, 0.8)
+    >>> Periods(period, (), ()).frame["earned"].to_list()
+    [0.5]
     """
 
     live: Period | None
@@ -628,7 +636,13 @@ def compare_periods(
 
     Examples
     --------
-    >>> compare_periods(lab, [first_hash, lab.policies.pack.hash]).frame                     # doctest: +SKIP
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember("The deploy day is Friday.")
+    >>> judgement = lab.feedback(lab.recall("When do we deploy?")[0], "success")
+    >>> periods = compare_periods(lab, [lab.policies.pack.hash], cluster="day")
+    >>> periods.live is None, periods.fallen  # the only day has not ended
+    (True, ())
     """
     slates = slates if isinstance(slates, Slates) else slates.slates()
     bounds = (slates.reward_range or (0.0, 1.0)) if reward_range is None else reward_range

@@ -54,7 +54,7 @@ _MAX_RECALLS = 50_000
 class Plan(Report):
     """The recalls that each design needs to distinguish each policy from the baseline.
 
-    Attributes
+    Parameters
     ----------
     frame
         A row for each policy and design. ``extra`` is the number of additional items shown per
@@ -70,6 +70,26 @@ class Plan(Report):
         The settings of the evaluation.
     notes
         Policies that cannot be evaluated on the log, and why.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import memlab
+    >>> log = memlab.Slates.from_wide(
+    ...     pl.read_parquet(memlab.examples.LOG),
+    ...     decision="query_id",
+    ...     item="memory_id",
+    ...     shown="rank",
+    ...     reward="clicked",
+    ...     propensity="p",
+    ...     limit=3,
+    ...     scores=["old_score", "new_score"],
+    ... )
+    >>> plan = memlab.plan(log, ["old_score", "new_score"], missing="zero", extra=[2])
+    >>> plan.baseline, plan.recalls
+    ('old_score', 418)
+    >>> plan.frame["design"].head(3).to_list()
+    ['probes as logged', 'one probe of 90, every recall', 'challenge, 2 extra']
     """
 
     frame: pl.DataFrame
@@ -147,7 +167,7 @@ def plan(
     reward_range: tuple[float, float] | None = None,
     extra: Sequence[Annotated[int, Within(1, 20)]] = (1, 3),
 ) -> Plan:
-    """Forecast how many recalls each design needs to distinguish policies from a baseline.
+    """Forecast how many recalls each design needs to compare policies.
 
     The designs without a challenge are the log's own probes and one probe per recall from the 90
     ranks below the results. The others are a challenge with extra items, a challenge by lot, and
@@ -186,7 +206,20 @@ def plan(
 
     Examples
     --------
-    >>> memlab.plan(lab, ["companion", "cascade"], missing="zero")                             # doctest: +SKIP
+    >>> import polars as pl
+    >>> import memlab
+    >>> log = memlab.Slates.from_wide(
+    ...     pl.read_parquet(memlab.examples.LOG),
+    ...     decision="query_id",
+    ...     item="memory_id",
+    ...     shown="rank",
+    ...     reward="clicked",
+    ...     propensity="p",
+    ...     limit=3,
+    ...     scores=["old_score", "new_score"],
+    ... )
+    >>> memlab.plan(log, ["old_score", "new_score"], missing="zero").best
+    {'new_score': 'challenge, 3 extra'}
     """
     slates = slates if isinstance(slates, Slates) else slates.slates()
     prepared = prepare(

@@ -492,7 +492,7 @@ class RecallsAgain(Protocol):
 class Refused:
     """A policy that cannot be evaluated on a log.
 
-    Attributes
+    Parameters
     ----------
     policy
         The name of the policy.

@@ -79,7 +79,7 @@ _TESTS = ("independence", "balance", MISSING_GATE, "position", "redundancy")
 class Gate:
     """One check of one policy.
 
-    Attributes
+    Parameters
     ----------
     name
         The id of the gate, a key of ``GATES``.

@@ -65,7 +65,7 @@ Space = Mapping[str, tuple[float, float]]
 class Tuning(Report):
     """The result of a search over parameters; made by ``memlab.tune``.
 
-    Attributes
+    Parameters
     ----------
     params, policy
         The best parameters of the search over all clusters, and the policy with them.
@@ -89,6 +89,25 @@ class Tuning(Report):
         The settings of the search.
     closed, untested
         With feedback: the gates that withhold the gain, and those that the log cannot test.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import memlab
+    >>> log = memlab.Slates.from_wide(
+    ...     pl.read_parquet(memlab.examples.LOG),
+    ...     decision="query_id",
+    ...     item="memory_id",
+    ...     shown="rank",
+    ...     reward="clicked",
+    ...     propensity="p",
+    ...     limit=3,
+    ...     scores=["old_score", "new_score"],
+    ... )
+    >>> policy = "(fn [old_score new_score] (+ new_score (* (param :w 0.5 :low 0 :high 1) old_score)))"
+    >>> tuned = memlab.tune(log, policy, missing="zero", budget=20, folds=2)
+    >>> [gate.name for gate in tuned.closed], tuned.pays
+    (['answered probes', 'influence'], False)
     """
 
     params: Mapping[str, float]
@@ -108,7 +127,11 @@ class Tuning(Report):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row for each parameter: default, low, high, value, and least and most over the folds."""
+        """A row for each parameter: default, bounds, value and its range over folds.
+
+        The columns are ``param``, ``default``, ``low``, ``high``, ``value``, ``least`` and
+        ``most``.
+        """
         declared = [self.policy.params[name] for name in self.params]
         return pl.DataFrame(
             {
@@ -255,7 +278,22 @@ def tune(
 
     Examples
     --------
-    >>> memlab.tune(lab.slates(), "my.hy", labels=labels).held_out      # doctest: +SKIP
+    >>> import polars as pl
+    >>> import memlab
+    >>> log = memlab.Slates.from_wide(
+    ...     pl.read_parquet(memlab.examples.LOG),
+    ...     decision="query_id",
+    ...     item="memory_id",
+    ...     shown="rank",
+    ...     reward="clicked",
+    ...     propensity="p",
+    ...     limit=3,
+    ...     scores=["old_score", "new_score"],
+    ... )
+    >>> policy = "(fn [old_score new_score] (+ new_score (* (param :w 0.5 :low 0 :high 1) old_score)))"
+    >>> tuned = memlab.tune(log, policy, missing="zero", goal="order", budget=20, folds=2)
+    >>> tuned.metric, list(tuned.params), tuned.trials.height
+    ('pairs in order', ['w'], 51)
     """
     prepared = prepare(
         slates,

@@ -92,9 +92,9 @@ __all__ = ["Verdict", "Verdicts", "verdict"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The comparison of one challenger with the live pack, over the recalls of the challenge.
+    """The comparison of one challenger with the live pack.
 
-    Attributes
+    Parameters
     ----------
     challenger, live
         The names of the two packs.
@@ -124,6 +124,19 @@ class Verdict:
         The number of this comparison in the log, from 1.
     level
         The confidence level of the anytime-valid interval, which follows from ``number``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> challenge = lab.challenge("companion", reason="an example")
+    >>> for number in range(3):
+    ...     hits = lab.recall("When do we deploy?", limit=1)
+    ...     judgement = lab.feedback(hits[0], "success")
+    >>> (verdict,) = lab.verdict(missing="zero")
+    >>> verdict.challenger, verdict.better, verdict.recalls
+    ('companion', None, 3)
     """
 
     challenger: str
@@ -155,7 +168,7 @@ class Verdict:
 
     @property
     def details(self) -> str:
-        """The interval, the action to take, and the untested gates that the finding rests on."""
+        """The interval, the action to take, and the untested gates."""
         gap = self.difference
         if self.closed:
             return str(self.closed[0])
@@ -188,7 +201,7 @@ class Verdicts(Report):
 
     Index it by the name of a challenger, or iterate over the verdicts.
 
-    Attributes
+    Parameters
     ----------
     verdicts
         The verdicts, in the order of the challengers.
@@ -196,6 +209,19 @@ class Verdicts(Report):
         The settings of the evaluation.
     notes
         Remarks on the recalls that were left out and on the assumptions.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> challenge = lab.challenge("companion", reason="an example")
+    >>> for number in range(3):
+    ...     hits = lab.recall("When do we deploy?", limit=1)
+    ...     judgement = lab.feedback(hits[0], "success")
+    >>> verdicts = lab.verdict(missing="zero")
+    >>> len(verdicts), verdicts["companion"].live
+    (1, 'memlab')
     """
 
     verdicts: tuple[Verdict, ...]
@@ -271,6 +297,11 @@ class Verdicts(Report):
         """Return the frame and the notes as JSON values.
 
         Closed and untested gates have their reasons.
+
+        Returns
+        -------
+        dict
+            The values by name.
         """
         rows = self.frame.to_dicts()
         for row, verdict in zip(rows, self.verdicts, strict=True):
@@ -383,7 +414,7 @@ def verdict(
     level: float = 0.95,
     reward_range: tuple[float, float] | None = None,
 ) -> Verdicts:
-    """Decide whether the live pack or a challenger is better; valid at every interim analysis.
+    """Decide whether the live pack or a challenger is better, at any time.
 
     Parameters
     ----------
@@ -429,7 +460,15 @@ def verdict(
 
     Examples
     --------
-    >>> memlab.verdict(lab, horizon="1d", missing="zero")                                      # doctest: +SKIP
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> challenge = lab.challenge("companion", reason="an example")
+    >>> for number in range(3):
+    ...     hits = lab.recall("When do we deploy?", limit=1)
+    ...     judgement = lab.feedback(hits[0], "success")
+    >>> print(memlab.verdict(lab, missing="zero")["companion"].title)
+    After 3 recalls, companion and memlab are indistinguishable.
     """
     slates = slates if isinstance(slates, Slates) else slates.slates()
     bounds = (slates.reward_range or (0.0, 1.0)) if reward_range is None else reward_range

@@ -54,7 +54,7 @@ _SCHEMA: dict[str, Any] = {
 class Comparison(Displayed):
     """Labs over time; the result of ``memlab.compare``.
 
-    Attributes
+    Parameters
     ----------
     labs
         The names of the labs.
@@ -68,6 +68,16 @@ class Comparison(Displayed):
         since the previous instant; ``stale`` and ``failed`` are the shares of them that were
         outdated, or failed by feedback. ``retained`` is the mean retention of memories that are
         successes at the end; 0 if one is no longer live. Null if there are none.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> hits = lab.recall("When do we deploy?")
+    >>> comparison = memlab.compare(lab, memlab.replay(lab, "companion"), names=("old", "new"))
+    >>> comparison.labs, comparison.packs
+    (('old', 'new'), ('memlab', 'companion'))
     """
 
     labs: tuple[str, ...]
@@ -139,7 +149,13 @@ def compare(
 
     Examples
     --------
-    >>> memlab.compare(lab, memlab.replay(lab, "companion")).figure()                  # doctest: +SKIP
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> hits = lab.recall("When do we deploy?")
+    >>> comparison = memlab.compare(lab, memlab.replay(lab, "companion"), points=3)
+    >>> comparison.frame.group_by("lab", maintain_order=True).last()["memories"].to_list()
+    [2, 2]
     """
     labs = [item.lab if isinstance(item, Replay) else item for item in (a, b, *others)]
     if names is not None and len(set(names)) != len(labs):

@@ -44,7 +44,7 @@ _MAX_PASSES = 400
 class Replay(Displayed):
     """A replayed lab, and what became of its inputs; the result of ``memlab.replay``.
 
-    Attributes
+    Parameters
     ----------
     lab
         The new lab.
@@ -58,6 +58,16 @@ class Replay(Displayed):
         A row for each kind of input: kind, inputs, applied, left_out, and why some were left out.
     ids
         The memory of the new lab for each memory of the old one, or null: memory_id, replayed_id.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> hits = lab.recall("When do we deploy?")
+    >>> again = memlab.replay(lab, "companion")
+    >>> again.pack, len(again.lab), again.ids.rows()
+    ('companion', 2, [(1, 1), (2, 2)])
     """
 
     lab: Lab
@@ -127,7 +137,12 @@ def replay(
 
     Examples
     --------
-    >>> memlab.replay(lab, "companion").frame                                              # doctest: +SKIP
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> hits = lab.recall("When do we deploy?")
+    >>> memlab.replay(lab, "companion").frame.select("kind", "applied").rows()
+    [('recall', 1), ('remember', 1)]
     """
     if 0 < every_days < _MIN_DAYS:
         raise InputError(

@@ -206,7 +206,7 @@ class User:
 class Reactions:
     """The reactions of a user to memories, one value for each memory.
 
-    Attributes
+    Parameters
     ----------
     answered
         Whether there is feedback.
@@ -222,7 +222,7 @@ class Reactions:
 
 
 class Script(Protocol):
-    """The events of a simulated run: a ``World``, or a ``Transcript`` of conversations.
+    """The events of a simulated run: a ``World`` or a ``Transcript``.
 
     ``packs`` are the packs that log, each with the day from which it is live; the first event is
     on day 0.
@@ -245,7 +245,13 @@ class Script(Protocol):
         """The packs that log, each with the day from which it is live."""
 
     def events(self) -> tuple[Event, ...]:
-        """Return the events in order of time."""
+        """Return the events in order of time.
+
+        Returns
+        -------
+        tuple
+            The events.
+        """
 
 
 def generator(seed: int, concern: str) -> np.random.Generator:
@@ -302,7 +308,13 @@ class Transcript:
     packs: tuple[tuple[int, str], ...] = ((0, "memlab"),)
 
     def events(self) -> tuple[Event, ...]:
-        """Return the turns and questions in order of time."""
+        """Return the turns and questions in order of time.
+
+        Returns
+        -------
+        tuple
+            The events.
+        """
         return self.script
 
 

@@ -41,11 +41,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Life:
-    """A finished simulated run: its open lab, its log and its ground truth; made by ``live``.
+    """A finished simulated run: its lab, its log and its ground truth.
+
+    Close it, or use it in a ``with`` statement. It is made by ``live``.
 
     Close it, or use it in a ``with`` statement.
 
-    Attributes
+    Parameters
     ----------
     world
         The script of the run.
@@ -55,6 +57,15 @@ class Life:
         The log of the run.
     questions
         The question of each logged decision.
+
+    Examples
+    --------
+    >>> from memlab.science.simulation import World
+    >>> world = World("tiny", days=3, projects=2, messages_per_day=6, questions_per_day=3)
+    >>> with live(world) as life:
+    ...     values = life.earned(of="utility")
+    >>> values.columns
+    ['number', 'project', 'value']
     """
 
     world: Script
@@ -108,7 +119,14 @@ class Life:
 
         Examples
         --------
-        >>> life.truth("memlab"), life.truth(pl.col("similarity"))       # doctest: +SKIP
+        >>> from memlab.science.simulation import World
+        >>> world = World("tiny", days=3, projects=2, messages_per_day=6, questions_per_day=3)
+        >>> import polars as pl
+        >>> with live(world) as life:
+        ...     best = life.truth("memlab", of="utility", how="rescore")
+        ...     worst = life.truth(pl.lit(-1.0), of="utility")
+        >>> best > worst
+        True
         """
         if isinstance(policy, pl.Expr):
             if how == "recall":
@@ -338,9 +356,11 @@ def live(
 
     Examples
     --------
-    >>> from memlab.science.simulation import WORLDS, live
-    >>> with live(WORLDS["differs"]) as life:                            # doctest: +SKIP
-    ...     life.slates.decisions.collect()
+    >>> from memlab.science.simulation import World
+    >>> world = World("tiny", days=3, projects=2, messages_per_day=6, questions_per_day=3)
+    >>> with live(world) as life:
+    ...     life.slates.decisions.collect().height == len(life.questions)
+    True
     """
     events = world.events()
     messages = [event for event in events if isinstance(event, MessageEvent)]

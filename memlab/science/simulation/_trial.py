@@ -63,9 +63,11 @@ class _PackResult:
 
 @dataclass(frozen=True, repr=False)
 class Trial(Report):
-    """The rewards per recall of packs in simulated runs, best first; made by ``memlab.trial``.
+    """The rewards per recall of packs in simulated runs, best first.
 
-    Attributes
+    It is made by ``memlab.trial``.
+
+    Parameters
     ----------
     world
         The name of the script.
@@ -88,6 +90,15 @@ class Trial(Report):
     lives
         A row for each pack and seed: ``pack``, ``seed``, ``questions``, ``memories`` (at the
         end), ``used`` (memories that a recall showed) and ``value``.
+
+    Examples
+    --------
+    >>> from memlab.science.simulation import World
+    >>> world = World("tiny", days=3, projects=2, messages_per_day=6, questions_per_day=3)
+    >>> import memlab
+    >>> result = memlab.trial(["memlab", "companion"], world, seeds=1, of="utility")
+    >>> result.lives["pack"].to_list()
+    ['memlab', 'companion']
     """
 
     world: str
@@ -167,7 +178,7 @@ class Trial(Report):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The sample and method, and the packs whose value differs from the one-step estimate."""
+        """The sample, the method, and packs whose value differs from one step."""
         unit = "expected reward" if self.of == "reward" else "utility"
         runs = "run" if len(self.seeds) == 1 else "runs"
         remarks = [
@@ -198,7 +209,13 @@ class Trial(Report):
         return self.sentence, Table("", headings, rows, self.remarks, left=(0, len(headings) - 1))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the finding, the tables and the settings as JSON values."""
+        """Return the finding, the tables and the settings as JSON values.
+
+        Returns
+        -------
+        dict
+            The values by name.
+        """
         return {
             "headline": self.sentence,
             "packs": self.frame.to_dicts(),
@@ -299,8 +316,12 @@ def trial(
 
     Examples
     --------
-    >>> from memlab.science.simulation import WORLDS
-    >>> memlab.trial(["memlab", "workbench"], WORLDS["differs"], days=30)                          # doctest: +SKIP
+    >>> from memlab.science.simulation import World
+    >>> world = World("tiny", days=3, projects=2, messages_per_day=6, questions_per_day=3)
+    >>> import memlab
+    >>> result = memlab.trial(["memlab", "companion"], world, seeds=1)
+    >>> result.baseline, result.frame.height
+    ('memlab', 2)
     """
     chosen = _name_packs([load_pack(pack) for pack in packs])
     script: Script = world

@@ -138,7 +138,9 @@ class Phase:
 @checked
 @dataclass(frozen=True)
 class World:
-    """The settings of a simulated run. The same settings give the same events, byte for byte.
+    """The settings of a simulated run.
+
+    The same settings give the same events, byte for byte.
 
     Parameters
     ----------
