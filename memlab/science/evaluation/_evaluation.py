@@ -143,9 +143,9 @@ class PolicyValue:
 
     @property
     def needed(self) -> int | None:
-        """The number of further recalls that would give it a value.
+        """The number of further recalls that the policy needs for a value.
 
-        0 if it has one; None if recalls alone would not.
+        0 for a policy with a value; None if recalls alone would not open its gates.
         """
         return recalls_to_open(self.closed)
 

@@ -66,9 +66,9 @@ GATES: dict[str, str] = {
 }
 """The gates for feedback by id, each with its requirement. Labels need the gate ``clusters`` only."""
 
-# In the simulations of docs/benchmarks.md, 4.6% of the verdicts on a tie are false with at least 20 answered probes and
-# the evidence of 4 recalls; the nominal share is 5%. A log is tested by several gates and for several policies, so the
-# levels are far below .05.
+# In the simulations of docs/benchmarks/evaluation.md, 4.6% of the verdicts on a tie are false with at least 20 answered
+# probes and the evidence of 4 recalls; the nominal share is 5%. A log is tested by several gates and for several
+# policies, so the levels are far below .05.
 _MIN_PROBES, _MIN_EFFECTIVE, _MIN_P, _MIN_P_INDEPENDENCE = 20, 4.0, 0.001, 0.01
 
 _TESTS = ("independence", "balance", MISSING_GATE, "position", "redundancy")
