@@ -140,12 +140,12 @@ def test_what_is_left_out_of_an_export_takes_its_edges_along(lab, tmp_path, trig
 
 
 def test_memories_that_supersede_keep_their_places_among_others(lab, tmp_path, trigrams, clock):
-    from memlab.kernel.state import Change, values_of
+    from memlab.kernel.state import Change, build_values
 
     lab.remember(["old", "new"])
     with lab.io.store.writing() as tx:
         body = Change(
-            set=[values_of([1], status="superseded", superseded_by=2, changed=clock())]
+            set=[build_values([1], status="superseded", superseded_by=2, changed=clock())]
         ).body()
         tx.event("edit", body, at=clock())
     path = lab.io.export(tmp_path / "a.sexp")

@@ -117,7 +117,7 @@ class TestThousands:
         def best(call):
             return min(_timed(call) for _ in range(20))
 
-        everything = [t for _, triggers in state.lists["triggers"].filled() for t in triggers]
+        everything = [t for _, triggers in state.lists["triggers"].items() for t in triggers]
         loop = best(lambda: [t for t in everything if t.lower() in "drop table 02123? on monday"])
         assert best(lambda: known.called(state, "drop table 02123? on monday")) < loop
 

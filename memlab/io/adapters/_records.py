@@ -20,7 +20,7 @@ from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.privacy import personal_kinds, screen
 from memlab.kernel.schema import NEVER, RECALLABLE
-from memlab.kernel.state import Seen, State, is_blank
+from memlab.kernel.state import State, ViewerState, is_blank
 
 if TYPE_CHECKING:
     from memlab.kernel.recall import Hits
@@ -341,9 +341,10 @@ class Records:
         """Every memory that was ever under a path and was not purged, oldest first, with its status."""
         ref = self._ref(path)
         with self._reading() as state:
-            rows = [row for row in self._rows.get(ref, ()) if state.refs.at(row) == ref]
+            rows = [row for row in self._rows.get(ref, ()) if state.refs.value_at(row) == ref]
             return [
-                (self._record(state, ref, row), state.names["status"].at(row) or "") for row in rows
+                (self._record(state, ref, row), state.names["status"].value_at(row) or "")
+                for row in rows
             ]
 
     @contextmanager
@@ -359,18 +360,21 @@ class Records:
             self._rows, self._upto = {}, 0
         begins = self._prefix(())
         new = np.arange(self._upto, state.rows, dtype=np.int64)
-        for row, ref in zip(new.tolist(), state.refs.take(new) if len(new) else (), strict=True):
+        for row, ref in zip(new.tolist(), state.refs.to_list(new) if len(new) else (), strict=True):
             if ref is not None and ref.startswith(begins):
                 self._rows.setdefault(ref, []).append(row)
         self._upto = state.rows
 
     def _in_use(self, state: State, ref: str) -> list[int]:
-        status, hidden = state.names["status"], state.hidden if isinstance(state, Seen) else None
+        status, hidden = (
+            state.names["status"],
+            state.hidden if isinstance(state, ViewerState) else None,
+        )
         return [
             row
             for row in self._rows.get(ref, ())
-            if status.at(row) in RECALLABLE
-            and state.refs.at(row) == ref
+            if status.value_at(row) in RECALLABLE
+            and state.refs.value_at(row) == ref
             and (hidden is None or not hidden[row])
         ]
 
@@ -386,9 +390,9 @@ class Records:
             id=row + 1,
             first=first + 1,
             path=tuple(json.loads(ref))[len(self.root) :],
-            text=state.texts.at(row) or "",
-            value=state.notes["context"].at(row),
-            searched=state.names["season"].at(row) != UNSEARCHED,
+            text=state.texts.value_at(row) or "",
+            value=state.notes["context"].value_at(row),
+            searched=state.names["season"].value_at(row) != UNSEARCHED,
             created=from_micros(int(created[first])),
             changed=from_micros(
                 max(int(created[row]), last if last != NEVER else int(created[row]))

@@ -125,7 +125,7 @@ def write_memfs(
     if root.is_symlink() or (root.exists() and not root.is_dir()):
         raise InputError(f"{root} is no folder.")
     given = listed_memories(memories)
-    return copies.written(
+    return copies.write_without_purge(
         lab.io.store, lambda: _pages(lab, name, given), lambda pages: _put_all(lab, root, pages)
     )
 
@@ -144,7 +144,7 @@ def _pages(lab: Lab, name: str, memories: list[MemoryLike]) -> dict[tuple[str, .
         for memory in chosen:
             pinned = bool(state.numbers["pinned"].values[memory.id - 1])
             place = ("system",) if pinned else ("reference", memory.kind)
-            summary = state.notes["summary"].at(memory.id - 1)
+            summary = state.notes["summary"].value_at(memory.id - 1)
             pages[(*place, file_name(memory.id, memory.text))] = _copy(memory, summary)
     return pages
 
@@ -159,7 +159,7 @@ def _put_all(lab: Lab, root: Path, pages: Mapping[tuple[str, ...], str]) -> Sync
             continue
         file = root.joinpath(*path)
         # first, as a process may be killed
-        copies.note_copy(lab.io.store.journal, "export", file, begun=True)
+        copies.register_copy(lab.io.store.journal, "export", file, begun=True)
         try:
             paths[_put(root, path, content)].append(shown)
         except OSError as error:

@@ -11,9 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
-from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
+from memlab.kernel.graph import NODE_KINDS, node_kinds, node_numbers
 from memlab.kernel.schema import MEMORY, NEVER
-from memlab.kernel.state import State, seen_rows
+from memlab.kernel.state import State, visible_rows
 
 __all__ = [
     "EDGES",
@@ -151,7 +151,7 @@ def bundle_of(
     events: pl.DataFrame | None = None,
 ) -> Bundle:
     """The memories of a state that ``where`` and ``project`` admit, with the edges among them."""
-    frame, seen = state.memories(), seen_rows(state)
+    frame, seen = state.memories(), visible_rows(state)
     kept = _selected(frame, where, project)
     complete = where is None and project is None
     rows = np.arange(len(state)) if seen is None else seen
@@ -226,16 +226,16 @@ def _edges_of(
     ends = {"source": edges.source[alive], "target": edges.target[alive]}
     inside = np.ones(len(alive), dtype=np.bool_)
     for nodes in ends.values():
-        memory = kind_of(nodes) == 0
+        memory = node_kinds(nodes) == 0
         inside &= ~memory | kept[np.where(memory, nodes, 0)] if len(kept) else ~memory
     alive = alive[inside]
     columns: dict[str, Any] = {}
     used: dict[str, dict[str, None]] = {kind: {} for kind in NODE_KINDS[1:]}
     for end, nodes in ends.items():
         nodes = nodes[inside]
-        kinds = kind_of(nodes)
+        kinds = node_kinds(nodes)
         names = state.nodes.names(nodes)
-        columns[end] = pl.Series(end, np.where(kinds == 0, number_of(nodes) + 1, -1)).replace(
+        columns[end] = pl.Series(end, np.where(kinds == 0, node_numbers(nodes) + 1, -1)).replace(
             -1, None
         )
         labels = [

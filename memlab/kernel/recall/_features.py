@@ -293,14 +293,16 @@ class Candidates(Moment):
         found = np.zeros(len(self))
         (places,) = self.asked.matches.with_pair(self.rows, asked.terms).nonzero()
         if len(places):
-            texts = self.state.texts.take(self.rows[places])
+            texts = self.state.texts.to_list(self.rows[places])
             found[places] = [asked.share(text or "") for text in texts]
         return found
 
     def _windows(self) -> Rows:
         """The rows, the two that take part before each in its session and the two after; -1 where there is none."""
         if "windows" not in self._known:
-            self._known["windows"] = self.state.around(self.rows, 2, self.asked.population.mask)
+            self._known["windows"] = self.state.rows_around(
+                self.rows, 2, self.asked.population.mask
+            )
         return self._known["windows"]
 
     def _words_held(self) -> tuple[Rows, Values, Rows]:
@@ -360,7 +362,7 @@ class Candidates(Moment):
         rows, which = np.unique(later, return_inverse=True)
         both = (held[:, places] & self.asked.matches.terms_of(rows)[:, which]).sum(axis=0) >= least
         places, later = own[places[both]], later[both]
-        texts = (self.state.texts.take(some) for some in (self.rows[places], later))
+        texts = (self.state.texts.to_list(some) for some in (self.rows[places], later))
         for place, old, new in zip(places.tolist(), *texts, strict=True):
             found[place] = max(found[place], asked.outdated(old or "", new or ""))
         return np.where(found >= _OUTDATED, found, 0.0)
@@ -382,12 +384,12 @@ class Candidates(Moment):
     def _names_any(self, column: str) -> Values:
         """Whether the query names any of the files, or of the tags, of each row."""
         lists, text, words = self.state.lists[column], self.asked.question.text, self.asked.words
-        if not lists.held:
+        if not lists.has_values:
             return np.zeros(len(self.rows), dtype=np.bool_)
         is_named = (
             file_namer(words.stop_words, text) if column == "files" else tag_namer(words, text)
         )
-        held = (any(map(is_named, lists.at(row))) for row in self.rows.tolist())
+        held = (any(map(is_named, lists.value_at(row))) for row in self.rows.tolist())
         return np.fromiter(held, dtype=np.bool_, count=len(self))
 
     def _session_seed(self) -> Values:

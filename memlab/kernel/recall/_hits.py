@@ -18,7 +18,7 @@ from memlab.kernel.index import Words, bm25, passages_of
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall._population import Population
 from memlab.kernel.slates import Slate
-from memlab.kernel.state import State, words_at
+from memlab.kernel.state import State, read_words
 
 if TYPE_CHECKING:
     from memlab.kernel.language import Policy
@@ -43,8 +43,8 @@ def recalled(state: State, ids: Sequence[int]) -> list[Recalled]:
     """What hits show of these memories, column by column: a fifth of the cost of whole memories."""
     rows = np.array(ids, dtype=np.int64) - 1
     names = [state.names[name] for name in ("kind", "speaker", "session", "project")]
-    kinds, speakers, sessions, projects = words_at(names, rows)
-    texts, refs = state.texts.take(rows), state.refs.take(rows)
+    kinds, speakers, sessions, projects = read_words(names, rows)
+    texts, refs = state.texts.to_list(rows), state.refs.to_list(rows)
     return list(map(Recalled, ids, texts, kinds, refs, speakers, sessions, projects))
 
 
@@ -500,7 +500,7 @@ def similar(state: State, row: int, population: Population, *, limit: int) -> pl
     search = population.search
     if state.unembedded:
         search = {
-            "rows": state.embedded(population.rows)
+            "rows": state.drop_unembedded(population.rows)
             if row >= state.unembedded
             else population.rows[:0]
         }

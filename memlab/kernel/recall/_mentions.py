@@ -396,7 +396,7 @@ class Triggers:
 
     def called(self, state: State, text: str) -> NDArray[np.int64]:
         """The rows with a trigger in ``text``, ascending."""
-        if not state.lists["triggers"].held:
+        if not state.lists["triggers"].has_values:
             return np.empty(0, dtype=np.int64)
         self._learn(state)
         said = text.lower()
@@ -419,7 +419,7 @@ class Triggers:
         lists = state.lists["triggers"]
         if self._of is None or self._of() is not lists:
             self._of, self._seen, self._kept = weakref.ref(lists), 0, {}
-        for row, triggers in islice(lists.filled(), self._seen, None):
+        for row, triggers in islice(lists.items(), self._seen, None):
             for parts in map(_parts, triggers):
                 start = max(parts, key=len)[:_START]
                 self._kept.setdefault(start, {}).setdefault(parts, []).append(row)

@@ -26,7 +26,7 @@ from memlab.kernel.index import Words
 from memlab.kernel.language import Coded, Known, Policy, Program, Value
 from memlab.kernel.policies import FEATURES, Pack
 from memlab.kernel.schema import MEMORY, RELATIONS, SPEAKER_ROLES, USES, infer_role
-from memlab.kernel.state import State, gather, words_at
+from memlab.kernel.state import State, gather_numbers, read_words
 from memlab.kernel.state.columns import Names
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class Pool:
     @property
     def texts(self) -> list[str]:
         """The text of each memory."""
-        return [text or "" for text in self._moment.state.texts.take(self._moment.rows)]
+        return [text or "" for text in self._moment.state.texts.to_list(self._moment.rows)]
 
     def frame(self, *columns: str) -> pl.DataFrame:
         """Return columns of ``lab.memories``, one row for each memory; only ``id`` unless columns are named."""
@@ -431,7 +431,7 @@ class Moment:
                 coded = self._coded_roles()
                 return coded if isinstance(coded, np.ndarray) else coded.array()
             case "tags" | "files":
-                lists = [state.lists[name].at(row) for row in rows.tolist()]
+                lists = [state.lists[name].value_at(row) for row in rows.tolist()]
                 return np.fromiter(lists, dtype=object, count=len(lists))
         return extended_values(FEATURES[name], self)
 
@@ -441,7 +441,7 @@ class Moment:
         """
         layout = _layout(names)
         numbers = self.state.numbers
-        gather(
+        gather_numbers(
             [numbers[column] for _, column in layout.stored],
             self.rows,
             [table[place] for place, _ in layout.stored],
@@ -461,7 +461,9 @@ class Moment:
     def words(self, also: Iterable[str] = ()) -> dict[str, list[str | None]]:
         """The features that are columns of words, and those of ``also``, by name."""
         names = self.state.names
-        found = dict(zip(WORDS, words_at([names[name] for name in WORDS], self.rows), strict=True))
+        found = dict(
+            zip(WORDS, read_words([names[name] for name in WORDS], self.rows), strict=True)
+        )
         return found | {name: self[name].tolist() for name in also}
 
     def give(self, **features: Values) -> None:
@@ -513,7 +515,7 @@ class Moment:
             if name == "speaker-role":
                 return self._coded_roles(), None
             names = self.state.names[name]
-            return Coded(names.codes[self.rows], names.vocabulary, names.known), None
+            return Coded(names.codes[self.rows], names.vocabulary, names.codes_by_name), None
         elif how == TEST:
             return read(self, policy, name), None
         else:
@@ -530,7 +532,7 @@ class Moment:
 
     def word(self, column: str) -> Values:
         """Return a column of words of the state."""
-        return self.state.names[column].objects(self.rows)
+        return self.state.names[column].to_objects(self.rows)
 
     def before(self) -> Rows:
         """The row just before each one in its session; -1 where none is."""
@@ -549,7 +551,7 @@ class Moment:
         return self._known["use-days"]
 
     def _words(self) -> Words:
-        return self.state.words_in(str(self.pack.settings["language"]))
+        return self.state.get_words(str(self.pack.settings["language"]))
 
     def _says(self) -> Values:
         """bool[signs, rows]: which signs the words of each row are."""
@@ -560,8 +562,8 @@ class Moment:
     def _coded_roles(self) -> Coded | Values:
         """The roles as codes; as words where creators differ. Those of all speakers are kept until one is new."""
         speakers, creators = self.state.names["speaker"], self.state.names["creator"]
-        if creators.held:
-            pairs = zip(speakers.objects(self.rows), creators.objects(self.rows), strict=True)
+        if creators.has_values:
+            pairs = zip(speakers.to_objects(self.rows), creators.to_objects(self.rows), strict=True)
             return np.array([infer_role(*pair) for pair in pairs], dtype=object)
         creator, known = creators.default, _roles_by_speaker.get(speakers)
         if known is None or known[0] != creator or len(known[1]) != len(speakers.vocabulary) + 1:

@@ -53,7 +53,7 @@ from memlab.kernel.recall._ranking import (
 )
 from memlab.kernel.recall._slating import bytes_of, log
 from memlab.kernel.slates import Slate
-from memlab.kernel.state import Seen, State
+from memlab.kernel.state import State, ViewerState
 
 __all__ = [
     "Recaller",
@@ -525,7 +525,9 @@ def explore(run: Run) -> None:
     selected, chance, state = run.selected, None, run.state
     if run.seed is not None:
         # what others do in private moves no probe
-        chance = chance_of(run.seed, len(state.visible) if isinstance(state, Seen) else state.seq)
+        chance = chance_of(
+            run.seed, len(state.visible) if isinstance(state, ViewerState) else state.seq
+        )
     if selected.challenges and chance is not None:
         _challenge(run, chance)
         return

@@ -80,7 +80,7 @@ class Ending(NamedTuple):
         """Whether they could take any memory of a state."""
         if self.forgets or self.promotes == "any":
             return True
-        return self.promotes == "mortal" and state.numbers["ttl_days"].held
+        return self.promotes == "mortal" and state.numbers["ttl_days"].has_values
 
 
 def ending_of(pack: Pack) -> Ending:
@@ -133,7 +133,7 @@ def _to_promote(moment: Moment) -> Rows:
     promotes = ending_of(moment.pack).promotes
     if promotes == "any":
         return np.arange(len(moment))
-    if promotes == "none" or not moment.state.numbers["ttl_days"].held:
+    if promotes == "none" or not moment.state.numbers["ttl_days"].has_values:
         return np.empty(0, dtype=np.int64)
     return np.flatnonzero(~np.isnan(moment.number("ttl_days")))
 

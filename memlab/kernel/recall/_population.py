@@ -19,7 +19,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.index import GroupLengths, Grown, Words, group_lengths, words_of
 from memlab.kernel.privacy import refuse
 from memlab.kernel.schema import MEMORY, RECALLABLE, SCOPES, STATUSES, VISIBILITIES, normalise_word
-from memlab.kernel.state import Seen, State, seen_rows
+from memlab.kernel.state import State, ViewerState, visible_rows
 
 __all__ = [
     "NO_FILTERS",
@@ -126,7 +126,7 @@ class Where:
         """bool[memories]; null is false. InputError if the expression gives something else."""
         frame, seen = (
             memory_columns(state, self.expression.meta.root_names() or ["id"]),
-            seen_rows(state),
+            visible_rows(state),
         )
         frame = frame if seen is None else frame[seen]
         try:
@@ -606,7 +606,7 @@ def admitted(
     """
 
     def among(column: str, *words: str | None) -> Mask:
-        return state.names[column].among(words, start)
+        return state.names[column].is_in(words, start)
 
     mask = among("status", *(RECALLABLE if filters.status is None else filters.status))
     if project is not None:
@@ -614,7 +614,7 @@ def admitted(
     bound = among("scope", "session")
     if bound.any():
         mask &= ~bound | (among("session", session or ""))
-    if state.names["season"].held:
+    if state.names["season"].has_values:
         mask &= among("season", *(filters.season or ()), None)
     if filters.scope is not None:
         mask &= among("scope", *filters.scope)
@@ -657,7 +657,7 @@ def _counted(
         rows=rows.columns[0],
         speakers=present if known is None else np.union1d(known.population.speakers, present),
         key=key,
-        exact=isinstance(state, Seen),
+        exact=isinstance(state, ViewerState),
         _lengths={} if known is None else dict(known.population._lengths),
         _newest=[] if known is None else list(known.population._newest),
     )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memlab.kernel.embedding import Embedder, load_embedder
 from memlab.kernel.english import signs_of
-from memlab.kernel.graph import kind_of
+from memlab.kernel.graph import node_kinds
 from memlab.kernel.index import (
     InPassages,
     Matches,
@@ -230,7 +230,7 @@ class QuestionFeatures:
         )
         settings = pack.settings
         self._k1, self._b = float(settings["bm25-k1"]), float(settings["bm25-b"])
-        self.words = words = state.words_in(str(settings["language"]))
+        self.words = words = state.get_words(str(settings["language"]))
         self._lengths = population.lengths(state, words)
         self.query = words.query(question.text)
         self.matches = self._match(self.query)
@@ -293,7 +293,7 @@ class QuestionFeatures:
     def nearest(self, count: int) -> Rows:
         """The nearest memories that take part and have a vector, best first."""
         population, vectors = self.population, self.state.vectors
-        rows = self.state.embedded(population.rows)
+        rows = self.state.drop_unembedded(population.rows)
         every = len(rows) == len(population.rows)
         if len(rows) <= _ALL:
             among = None if every and population.mask is None else rows
@@ -497,12 +497,12 @@ class EntityNames:
                 known.places[pieces] = place
                 known.lengths.setdefault(pieces[0], set()).add(len(pieces))
         if known.version != entities.version:
-            known.roots = entities.roots()[np.array(entities.owners, dtype=np.int64)]
+            known.roots = entities.find_roots()[np.array(entities.owners, dtype=np.int64)]
             known.nodes, known.seen = NO_ENTITIES.nodes, -1
             known.version = entities.version
         elif fresh:
             known.roots = np.concatenate(
-                (known.roots, [entities.root(n) for n in entities.owners[known.size :]])
+                (known.roots, [entities.find_root(n) for n in entities.owners[known.size :]])
             )
         known.size += len(fresh)
         if known.seen != state.nodes.count("entity") or len(known.nodes) < len(entities):
@@ -573,7 +573,7 @@ def _mentioned(asked: QuestionFeatures, nodes: Nodes, near: Scores, count: int) 
     while True:
         order = best(near, min(many, able))
         met = edges.crossings(nodes[order])
-        takes_part = (edges.relation[met.edge] == _MENTIONS) & (kind_of(met.neighbour) == 0)
+        takes_part = (edges.relation[met.edge] == _MENTIONS) & (node_kinds(met.neighbour) == 0)
         if mask is not None:
             takes_part[takes_part] = mask[met.neighbour[takes_part]]
         found: Nodes = order[np.unique(met.position[takes_part])]

@@ -45,7 +45,7 @@ from polars.io.plugins import register_io_source
 from memlab.errors import DamagedLab
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.embedding import SHIPPED_KNOTS
-from memlab.kernel.journal import digest_of_parts
+from memlab.kernel.journal import digest_parts
 from memlab.kernel.schema import (
     KINDS,
     PROVENANCES,
@@ -181,7 +181,7 @@ class Sealed(msgspec.Struct):
     @property
     def body(self) -> dict[str, Any]:
         """The event that tells of it."""
-        digest = digest_of_parts(sorted(self.parts.items()))
+        digest = digest_parts(sorted(self.parts.items()))
         return {
             "after": self.after,
             "upto": self.upto,

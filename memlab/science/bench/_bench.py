@@ -28,7 +28,7 @@ from memlab.kernel.base.arguments import AsGiven, Taken, Within, checked
 from memlab.kernel.base.clock import ManualClock, When
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.embedding import EmbedderSpec
-from memlab.kernel.journal import Journal, copied
+from memlab.kernel.journal import Journal, copy_journal
 from memlab.kernel.policies import Pack, load_pack, pack_names
 from memlab.kernel.recall import Hits
 from memlab.science.bench._questions import (
@@ -230,7 +230,7 @@ def bench_lab(
             plan = own_plan(source.memories, wanted)
             journal = source.io.store.journal
             assert isinstance(journal, Journal)  # a lab with a folder
-            copied(journal, copy := Path(folder) / "lab")
+            copy_journal(journal, copy := Path(folder) / "lab")
 
         def open_copy(pack: Pack, folder_of_pack: Path) -> tuple[Lab, None]:
             """Open a copy of the lab."""

@@ -86,11 +86,11 @@ class FileNames:
         A word is the name of a file or of a folder, without its ending too; a path is the end of a longer one.
         """
         lists = state.lists["files"]
-        if not lists.held:
+        if not lists.has_values:
             return np.empty(0, dtype=np.int64)
         if self._of is None or self._of() is not lists:
             self._of, self._seen, self._parts, self._rows = weakref.ref(lists), 0, {}, {}
-        for row, paths in islice(lists.filled(), self._seen, None):
+        for row, paths in islice(lists.items(), self._seen, None):
             for path in map(_plain, paths):
                 self._rows.setdefault(path, []).append(row)
                 for part in _parts(path):
@@ -240,7 +240,7 @@ class Injection:
     def _of_tier_1(self, asked: QuestionFeatures) -> Rows:
         state, population = self._state, asked.population
         pinned = state.numbers["pinned"].values == 1
-        wanted = pinned | state.names["kind"].among(
+        wanted = pinned | state.names["kind"].is_in(
             str(self._pack.settings["always-kinds"]).split()
         )
         rows = population.among(np.flatnonzero(wanted))
@@ -281,7 +281,7 @@ class Injection:
                 known = (
                     None
                     if not name or name.lower() in asked.words.stop_words
-                    else entities.number(name)
+                    else entities.find_number(name)
                 )
                 if known is None or known in found:
                     continue
@@ -371,7 +371,7 @@ class Injection:
             return np.zeros(len(rows), dtype=np.bool_)
         files = self._state.lists["files"]
         filled = np.fromiter(
-            (bool(files.at(row)) for row in rows.tolist()), dtype=np.bool_, count=len(rows)
+            (bool(files.value_at(row)) for row in rows.tolist()), dtype=np.bool_, count=len(rows)
         )
         return filled & ~np.isin(rows, self._of_task)
 
@@ -445,7 +445,7 @@ class Injection:
         if tier > 1:
             return self._called[row + 1]
         pinned = self._state.numbers["pinned"].values[row] == 1
-        return "pinned" if pinned else f"always: {self._state.names['kind'].at(row)}"
+        return "pinned" if pinned else f"always: {self._state.names['kind'].value_at(row)}"
 
     def _write(self, row: int, entry: Entry, tier: int, reason: str) -> int:
         self._planned[row + 1] = _Planned(entry, tier, reason)
@@ -502,7 +502,7 @@ class Injection:
             rows.append((id, one.tier, one.entry.form, -(-used // 4), one.reason))
         self.frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
         left_out = {id: why for id, why in self._left.items() if id not in self._planned}
-        texts = self._state.texts.take(np.array(list(left_out), dtype=np.int64) - 1)
+        texts = self._state.texts.to_list(np.array(list(left_out), dtype=np.int64) - 1)
         self.left_out = pl.DataFrame(
             {
                 "memory_id": list(left_out),

@@ -17,8 +17,8 @@ from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.privacy import screen_many
 from memlab.kernel.schema import infer_role
-from memlab.kernel.state import checked_text
-from memlab.kernel.storage.views import seen
+from memlab.kernel.state import validate_text
+from memlab.kernel.storage.views import view_state
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import check_agent, check_on
 from memlab.kernel.verbs.linking import get_comparer
@@ -394,9 +394,13 @@ class Extraction:
         ``viewer`` is who learns: what is private to others is not known, and what they looked for is no gap.
         ``written`` makes of each row what is stored.
         """
-        checked_text(session, where="session")
+        validate_text(session, where="session")
         with self._core.reading() as state:
-            gaps = seen(self._core.store.journal, state, viewer, always=True).projection(Gaps).frame
+            gaps = (
+                view_state(self._core.store.journal, state, viewer, always=True)
+                .projection(Gaps)
+                .frame
+            )
             gaps = gaps.filter(pl.col("session") == session, pl.col("closed").is_null())
         given = (
             _said(messages, "user")
@@ -521,7 +525,7 @@ def _said(given: Any, role: str) -> list[Message]:
     messages = messages_of(given, role)
     for message in messages:
         if message.text:
-            checked_text(message.text, where=f"message {message.place}")
+            validate_text(message.text, where=f"message {message.place}")
     return messages
 
 

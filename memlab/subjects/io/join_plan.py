@@ -226,12 +226,12 @@ def _pair_memories(state: State, given: Screened, own: str) -> tuple[dict[int, i
         same = [
             row
             for row in met
-            if gone or statuses.at(row) == "purged" or texts.at(row) == screening.text
+            if gone or statuses.value_at(row) == "purged" or texts.value_at(row) == screening.text
         ]
         if same:
             pairs[id] = same[0] + 1
             taken.add(same[0])
-            if statuses.at(same[0]) == "purged" and not gone:
+            if statuses.value_at(same[0]) == "purged" and not gone:
                 away.add(id)
         elif gone or tombstones.is_purged(screening.text):
             away.add(id)

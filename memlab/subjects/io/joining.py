@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from memlab.errors import InputError
 from memlab.kernel.journal import Event, Journal
 from memlab.kernel.storage.store import Store
-from memlab.kernel.storage.views import SeenStore
+from memlab.kernel.storage.views import ViewerStore
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import check_on
 from memlab.kernel.verbs.projections import new_state
@@ -29,7 +29,7 @@ def join(core: Core, other: Any, *, dry_run: bool) -> Joined:
     from memlab.io.formats import lab_id
     from memlab.subjects.io.join import join_bundle
 
-    if isinstance(core.store, SeenStore):
+    if isinstance(core.store, ViewerStore):
         raise InputError(
             "A lab as one viewer sees it shows a part of itself. Join into the lab itself."
         )

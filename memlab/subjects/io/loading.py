@@ -17,7 +17,7 @@ from memlab.errors import InputError, PrivacyError, UnknownName
 from memlab.kernel.base.disk import is_url
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.privacy import Finding
-from memlab.kernel.state import checked_columns, columns_of, refuse_names
+from memlab.kernel.state import refuse_secret_values, rows_to_columns, validate_columns
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import check_on
 from memlab.kernel.verbs.linking import Linker, check_linking
@@ -294,8 +294,12 @@ class _Loading:
 
     def _is_right(self, place: int, row: dict[str, Any], notes: Notes) -> bool:
         try:
-            columns = checked_columns(columns_of([row]), now=0, open_words=self._core.open_words)
-            refuse_names({name: values for name, values in columns.items() if name != "text"})
+            columns = validate_columns(
+                rows_to_columns([row]), now=0, open_words=self._core.open_words
+            )
+            refuse_secret_values(
+                {name: values for name, values in columns.items() if name != "text"}
+            )
         except (InputError, PrivacyError) as problem:
             why = (
                 "secret in a name"

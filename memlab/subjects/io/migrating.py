@@ -17,7 +17,7 @@ from memlab.kernel.journal import Journal
 from memlab.kernel.privacy import PERSONAL, refuse, screen_many
 from memlab.kernel.schema import MEMORY, RECALLABLE
 from memlab.kernel.storage.store import Store
-from memlab.kernel.storage.views import SeenStore
+from memlab.kernel.storage.views import ViewerStore
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import Switches, check_on
 from memlab.subjects.io.synced import Synced
@@ -282,4 +282,4 @@ def synced_frame(core: Core) -> pl.DataFrame:
     """One row for each move; see ``LabIO.synced``."""
     with core.reading() as state:
         moves = state.projection(Synced).frame
-    return moves.clear() if isinstance(core.store, SeenStore) else moves
+    return moves.clear() if isinstance(core.store, ViewerStore) else moves

@@ -32,7 +32,7 @@ from memlab.kernel.base.arguments import Seconds, checked
 from memlab.kernel.base.disk import translate_error
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import Background, Finished, ThreadLock, Worker
-from memlab.kernel.storage.copies import note_copy, unreached, written
+from memlab.kernel.storage.copies import list_outdated_mirrors, register_copy, write_without_purge
 from memlab.kernel.storage.store import Store
 
 __all__ = ["INDEX", "Mirror", "reach_mirrors"]
@@ -90,7 +90,7 @@ class Mirror(Background):
             changed = (
                 self._written(self._bundle())
                 if self._locked
-                else written(store, self._bundle, self._written)
+                else write_without_purge(store, self._bundle, self._written)
             )
             self._seq = head
             return changed
@@ -189,12 +189,12 @@ class Mirror(Background):
             self._take_over()
             self._taken_over = True
             # before the first page, as a process may be killed
-            note_copy(self._store.journal, "mirror", self.folder, begun=True)
+            register_copy(self._store.journal, "mirror", self.folder, begun=True)
         try:
             changed = self._write(bundle)
         except OSError as error:
             raise translate_error(str(self.folder), error) from error
-        note_copy(self._store.journal, "mirror", self.folder)
+        register_copy(self._store.journal, "mirror", self.folder)
         return changed
 
     def _write(self, bundle: Bundle) -> int:
@@ -258,7 +258,7 @@ def reach_mirrors(store: Store) -> dict[Path, str]:
     reached when the lab is opened while it is.
     """
     problems = {}
-    for one in unreached(store.journal):
+    for one in list_outdated_mirrors(store.journal):
         if not one.path.is_dir():
             problems[one.path] = "not there"
             continue

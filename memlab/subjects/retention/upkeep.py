@@ -16,13 +16,13 @@ from memlab.kernel.base.clock import DAY, Micros, from_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import Step, bar
-from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
+from memlab.kernel.graph import NODE_KINDS, node_kinds, node_numbers
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.language import Policy
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment, coded, in_recall, promoted, status_of
 from memlab.kernel.schema import RELATIONS, STATUSES
-from memlab.kernel.state import EVERYONE, Change, State, hidden_from, values_of
+from memlab.kernel.state import EVERYONE, Change, State, build_values, hidden_rows
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.corrections.editing import due_for_purge
 
@@ -84,7 +84,7 @@ def live(state: State, rows: Rows, now: Micros) -> Rows:
     """
     status = status_of(state, rows)
     wanted, changed = in_recall(status) | (status == _RETRACTED), state.numbers["changed"]
-    if changed.held:
+    if changed.has_values:
         at = changed.values[rows]
         wanted &= (at < now) | ((at == now) & (status != _RETRACTED))
     return np.asarray(rows[wanted])
@@ -138,7 +138,7 @@ def transitions(state: State, pack: Pack, rows: Rows, now: Micros) -> Transition
         # by the word: their order must not tell which memory, maybe of another's, came first
         for code in sorted(np.unique(new[at]).tolist(), key=lambda code: str(new_words[code])):
             chosen = ids[new[at] == code].tolist()
-            parts.append(values_of(chosen, **{what: new_words[code], "changed": now}))
+            parts.append(build_values(chosen, **{what: new_words[code], "changed": now}))
     return Transitions(_frame(frames), Change(set=parts))
 
 
@@ -231,7 +231,7 @@ def _degree(state: State, edges: Ints, ends: Ints) -> Floats:
     """How many edges meet the end of each, of those that whoever sees the edge sees."""
     graph = state.edges
     degree = graph.degree(ends).astype(np.float64)
-    if hidden_from(state, EVERYONE) is None:
+    if hidden_rows(state, EVERYONE) is None:
         return degree
     own = _whose(state, edges)
     met = graph.crossings(ends)
@@ -268,10 +268,10 @@ def edges_frame_of(state: State, edges: Ints) -> pl.DataFrame:
                 dtype=pl.String,
             ),
             pl.Series("weight", state.edges.weight[edges], dtype=pl.Float64),
-            pl.Series("from_kind", kinds[kind_of(source)].tolist(), dtype=pl.String),
-            pl.Series("source", number_of(source) + 1, dtype=pl.Int64),
-            pl.Series("to_kind", kinds[kind_of(target)].tolist(), dtype=pl.String),
-            pl.Series("target", number_of(target) + 1, dtype=pl.Int64),
+            pl.Series("from_kind", kinds[node_kinds(source)].tolist(), dtype=pl.String),
+            pl.Series("source", node_numbers(source) + 1, dtype=pl.Int64),
+            pl.Series("to_kind", kinds[node_kinds(target)].tolist(), dtype=pl.String),
+            pl.Series("target", node_numbers(target) + 1, dtype=pl.Int64),
         ]
     )
 
