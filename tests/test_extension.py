@@ -335,9 +335,9 @@ def stage_of(change):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda order: order[[0, 0]], "does not hold each candidate of the pool once"),
-        (lambda order: order[:0], "does not hold each candidate of the pool once"),
-        (lambda order: order + 1, "does not hold each candidate of the pool once"),
+        (lambda order: order[[0, 0]], "does not contain each candidate of the pool exactly once"),
+        (lambda order: order[:0], "does not contain each candidate of the pool exactly once"),
+        (lambda order: order + 1, "does not contain each candidate of the pool exactly once"),
         (lambda order: None, "failed with"),
         (lambda order: 1 / 0, "failed with ZeroDivisionError"),
     ],
