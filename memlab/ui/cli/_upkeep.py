@@ -228,7 +228,8 @@ def export(
 ) -> Report:
     """Write the memories of LAB to a file or folder.
 
-    The suffix of PATH decides the format: .jsonl, .md, .sexp, .parquet, or a folder of tables.
+    The suffix of PATH decides the format: .jsonl, .md, .sexp or .parquet. With --format parquet, a PATH without suffix is
+    a folder of tables.
 
     Example: memlab upkeep export my.memlab memories.jsonl
     """
