@@ -186,7 +186,7 @@ class TestGroups:
             if len(group) >= 5
         )
         assert [one.rows.tolist() for one in found] == expected
-        assert {one.of for one in found} <= {"g0", "g1", "g2"}
+        assert {one.label for one in found} <= {"g0", "g1", "g2"}
 
 
 class TestASummary:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import memlab
 from memlab import LanguageModel
 from memlab.errors import BadAnswer, MemoryOff, NoAnswer, OverBudget
-from memlab.subjects.extraction.asking import quoted_at
+from memlab.subjects.extraction.asking import find_quotation
 from memlab.ui.cli import main
 
 SAID = "Hi! I\u2019m a software engineer at Acme,\nand we moved to Bonn last week."
@@ -259,6 +259,6 @@ def test_a_quotation_is_found_where_a_pattern_finds_it(text, quote):
         before = "(?<![^\\W_])" if words[0][0].isalnum() else ""
         after = "(?![^\\W_])" if words[-1][-1].isalnum() else ""
         match = re.search(before + r"\s+".join(alike) + after, text, re.IGNORECASE)
-        assert quoted_at(quote, text) == (None if match is None else match.span())
+        assert find_quotation(quote, text) == (None if match is None else match.span())
     else:
-        assert quoted_at(quote, text) is None
+        assert find_quotation(quote, text) is None
