@@ -272,9 +272,9 @@ def test_edges_and_contributions_are_told(lab):
 def test_it_is_shown_in_a_notebook(facts):
     facts.recall(facts[2].text)
     done = facts.forget(session="web", reason="<b>a page</b>", how="quarantine")
-    assert "1 memories go out of recall, 1 come back, shown 1 times in 1 recalls" in repr(done)
+    assert "1 memories left recall, 1 back in use, shown 1 times in 1 recalls" in repr(done)
     assert "&lt;b&gt;a page" in html_of(done)
-    assert "would go" in repr(facts.forget(session="talk", dry_run=True, how="quarantine"))
+    assert "would leave" in repr(facts.forget(session="talk", dry_run=True, how="quarantine"))
 
 
 # -- what is refused ------------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def test_its_proposals_are_those_of_the_rules(lab):
     assert "user is a sound engineer" in lab.memories["text"].to_list()
     assert len(lab.agents.commit(found)) == 2
     assert found.asked.usage.calls == 1
-    assert "small was asked 1 times" in repr(found)
+    assert "small: 1 call" in repr(found)
 
 
 def changed(**fields):

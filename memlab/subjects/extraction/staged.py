@@ -145,15 +145,15 @@ class Asked:
         """The use of the model in sentences: calls, rejected proposals, unread messages."""
         used = self.usage
         lines = [
-            f"{self.model} was called {used.calls} times with {used.tokens:,} tokens; "
-            f"{used.kept} answers came from the cache"
+            f"{self.model}: {used.calls} {'call' if used.calls == 1 else 'calls'}, {used.tokens:,} tokens, "
+            f"{used.kept} answers from the cache"
         ]
         if self.dropped:
             why = "; ".join(f"{count} with {reason}" for reason, count in self.dropped.items())
-            lines.append(f"{sum(self.dropped.values())} of its proposals were dropped: {why}")
+            lines.append(f"proposals dropped: {sum(self.dropped.values())} ({why})")
         for why, count in Counter(why for _, why in self.unread).items():
             then = "read by rules instead" if self.instead == "rules" else "skipped"
-            lines.append(f"{count} messages were {then}: {why}")
+            lines.append(f"messages {then}: {count} ({why})")
         return lines
 
 
