@@ -156,7 +156,7 @@ def test_another_form_is_refused_or_read_by_rules_or_skipped(lab, name):
     by_rules = extracted(lab, said, completion(WRONG[name]), otherwise="rules")
     assert by_rules.items == lab.agents.extract(said).items
     assert [number for number, _ in by_rules.asked.unread] == [0]
-    assert "1 messages were read by rules instead: The answer is not JSON" in repr(by_rules)
+    assert "messages read by rules instead: 1 (The answer is not JSON" in repr(by_rules)
     assert not extracted(lab, said, completion(WRONG[name]), otherwise="skip")
 
 

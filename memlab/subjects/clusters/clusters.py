@@ -251,16 +251,16 @@ def cluster_lab(
     min_size: int | None,
     seed: int,
     kind: str = "cluster",
-    among: Sequence[str] | None = None,
+    only: Sequence[str] | None = None,
 ) -> Clustered:
     """Cluster the memories of each audience, and write one event for each.
 
-    Public memories are clustered together, and the private ones of each creator separately; `among`
+    Public memories are clustered together, and the private ones of each creator separately; `only`
     selects some of these audiences. Vectors are clustered in a copy while others read and write;
     memories that arrive meanwhile may join later.
     """
     check_writable(store)
-    clusters, fingerprint, upto = find_clusters(store, min_size=min_size, seed=seed, among=among)
+    clusters, fingerprint, upto = find_clusters(store, min_size=min_size, seed=seed, only=only)
     results = []
     for audience, audience_clusters in clusters.items():
         with store.writing() as tx:
@@ -368,7 +368,7 @@ def _decide_new_joins(state: State, pack: Pack, audience: str) -> Clustering:
 
 
 def find_clusters(
-    store: Store, *, min_size: int | None, seed: int, among: Sequence[str] | None = None
+    store: Store, *, min_size: int | None, seed: int, only: Sequence[str] | None = None
 ) -> tuple[dict[str, Clusters], str, int]:
     """Cluster the memories in use of each audience.
 
@@ -378,7 +378,7 @@ def find_clusters(
         state = store.state
         rows = {
             audience: rows_in_use(state, audience)
-            for audience in (audiences(state) if among is None else among)
+            for audience in (audiences(state) if only is None else only)
         }
         vectors = {
             audience: state.vectors.take(audience_rows) for audience, audience_rows in rows.items()

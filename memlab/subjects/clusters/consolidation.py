@@ -306,7 +306,7 @@ def consolidate(
         if dry_run:
             planned = find_clusters(store, min_size=None, seed=seed)[0]
         else:
-            cluster_lab(store, now, min_size=None, seed=seed, among=unseen)  # events of their own
+            cluster_lab(store, now, min_size=None, seed=seed, only=unseen)  # events of their own
     while True:
         with store.reading():
             planned_groups = plan.groups(store.state, store.versions.pack, planned)

@@ -20,7 +20,7 @@ import msgspec
 from memlab.io.formats import Message
 from memlab.kernel.base.printable import printable
 from memlab.kernel.english import words_of
-from memlab.kernel.verbs.fact_rows import predicate_of
+from memlab.kernel.verbs.fact_rows import normalize_predicate
 from memlab.subjects.extraction.clause import TEAM, USER, Fact, word_table
 from memlab.subjects.extraction.proposing import MOST_TOKENS, Scope, Source
 from memlab.subjects.extraction.staged import Proposed
@@ -165,7 +165,7 @@ class _Validator:
             _normalize_subject(_check_line(offer.subject, _LONGEST_NAME)),
             _check_line(offer.object, _LONGEST_VALUE),
         )
-        predicate = predicate_of(_check_line(offer.predicate, _LONGEST_NAME))
+        predicate = normalize_predicate(_check_line(offer.predicate, _LONGEST_NAME))
         start, stop = self._locate(offer.quote, offer.kind, _FACTS, offer.confidence)
         if not _strip_possessives(subject) - {USER, TEAM} <= self.words:
             raise _Dropped("a subject that nobody names")

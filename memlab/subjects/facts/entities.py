@@ -34,7 +34,7 @@ from memlab.kernel.state import (
     values_of,
 )
 from memlab.kernel.verbs.core import Core, Memories
-from memlab.kernel.verbs.fact_rows import entities_of, mention_edges
+from memlab.kernel.verbs.fact_rows import find_mention_edges, get_entities
 
 __all__ = [
     "Decision",
@@ -105,7 +105,7 @@ def decide_declaration(
 
 def decide_merge(state: State, name: str, into: str) -> Decision:
     """Decide to merge one entity into another, with its facts and names."""
-    entities = entities_of(state)
+    entities = get_entities(state)
     source_number, target_number = find_entity(entities, name), find_entity(entities, into)
     if source_number == target_number:
         raise InputError(
@@ -114,7 +114,7 @@ def decide_merge(state: State, name: str, into: str) -> Decision:
     source, target = entities.entries[source_number].name, entities.entries[target_number].name
     subjects, objects = _find_rows(state, "subject", source), _find_rows(state, "object", source)
     edges, rows = _find_mentions(state, source)
-    in_both = mention_edges(state, rows, target) >= 0
+    in_both = find_mention_edges(state, rows, target) >= 0
     change = _rename_column(subjects, "subject", target) + _rename_column(objects, "object", target)
     change += Change(unlink=edges.tolist()) + _link_rows(
         rows[~in_both], target, state.edges.weight[edges[~in_both]]
@@ -140,7 +140,7 @@ def decide_undo(state: State, name: str) -> Decision:
 
     Only facts and edges that still belong to the merged entity are returned.
     """
-    entities = entities_of(state)
+    entities = get_entities(state)
     find_entity(entities, name)
     owner = entities.owner(name)
     entry = None if owner is None else entities.entries[owner]
@@ -157,7 +157,7 @@ def decide_undo(state: State, name: str) -> Decision:
         for column in ("subject", "object")
     }
     edge_rows = np.array(entry.moved["edges"], dtype=np.int64) - 1
-    edges = mention_edges(state, edge_rows, target)
+    edges = find_mention_edges(state, edge_rows, target)
     is_linked = edges >= 0  # an edge that was removed since is not restored
     naming_rows = [
         np.setdiff1d(_find_rows(state, column, target), rows) for column, rows in returned.items()
@@ -185,7 +185,7 @@ def decide_split(
     state: State, name: str, new: str, rows: Sequence[int], aliases: Sequence[str]
 ) -> Decision:
     """Decide to move some facts and names of an entity to a new one."""
-    entities = entities_of(state)
+    entities = get_entities(state)
     number = find_entity(entities, name)
     source, canonical = entities.entries[number].name, entity_name(new)
     names = {entity_key(alias): entity_name(alias) for alias in (new, *aliases)}
@@ -207,7 +207,7 @@ def decide_split(
         column: np.intersect1d(selected, _find_rows(state, column, source))
         for column in ("subject", "object")
     }
-    edges = mention_edges(state, selected, source)
+    edges = find_mention_edges(state, selected, source)
     unrelated = selected[(edges < 0) & ~np.isin(selected, np.concatenate(list(returned.values())))]
     if len(unrelated):
         raise InputError(
@@ -436,7 +436,7 @@ class LabEntities:
         [('Ada', 'person'), ('Oslo', 'place')]
         """
         with self._core.reading() as state:
-            all_listed, inferred = entities_of(state).listed(), infer_types(state)
+            all_listed, inferred = get_entities(state).listed(), infer_types(state)
         # the placeholder of a purged name keeps its number, but is no entity
         listed = [entity for entity in all_listed if not entity.name.startswith(PLACEHOLDER)]
         return pl.DataFrame(
@@ -497,13 +497,13 @@ class LabEntities:
         for any_name in (name, *aliases):
             check_name("name", any_name)
         with self._core.reading() as state:
-            entities = entities_of(state)
+            entities = get_entities(state)
             number = entities.number(name)
             is_unchanged = number is not None and type in (None, entities.entries[number].type)
             if is_unchanged and all(entities.number(alias) == number for alias in aliases):
                 return self._listed(state, name)
         return self._decide(
-            name, lambda state: decide_declaration(entities_of(state), name, type, aliases)
+            name, lambda state: decide_declaration(get_entities(state), name, type, aliases)
         )
 
     @checked
@@ -610,7 +610,7 @@ class LabEntities:
     @staticmethod
     def _listed(state: State, name: str) -> Entity:
         """Return the entity with a name as the state lists it."""
-        entities = entities_of(state)
+        entities = get_entities(state)
         return Entity.of(entities.listed_one(find_entity(entities, name)), infer_types(state))
 
 

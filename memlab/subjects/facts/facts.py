@@ -16,8 +16,8 @@ from memlab.kernel.recall import Filters, Hits, Question
 from memlab.kernel.schema import STATUSES, spelled
 from memlab.kernel.state import State, checked_text, entity_key
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
-from memlab.kernel.verbs.fact_rows import entities_of, predicate_of
-from memlab.kernel.verbs.gate import filters_while_off
+from memlab.kernel.verbs.fact_rows import get_entities, normalize_predicate
+from memlab.kernel.verbs.gate import apply_switches
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Memory
@@ -139,7 +139,7 @@ class LabFacts:
             )
         if text is None:
             with self._core.reading() as state:
-                entities = entities_of(state)
+                entities = get_entities(state)
                 canonical_names = [
                     entities.canonical(name) or name
                     for name in (subject, object)
@@ -210,7 +210,7 @@ class LabFacts:
             if predicate is not None:
                 rows = rows[
                     state.names["predicate"].codes[rows]
-                    == state.names["predicate"].code(predicate_of(predicate))
+                    == state.names["predicate"].code(normalize_predicate(predicate))
                 ]
             if statuses is not None:
                 rows = rows[with_status(state, rows, statuses)]
@@ -364,13 +364,13 @@ class LabFacts:
         """
         now = self._core.instant(at)
         with self._core.reading() as state:
-            pack, entities = self._core.pack, entities_of(state)
+            pack, entities = self._core.pack, get_entities(state)
             number = entities.number(subject)
             if number is None and entity_key(subject) != USER:
                 find_entity(entities, subject)
             entry = None if number is None else entities.entries[number]
             name = subject if entry is None else entry.name
-            filters, _ = filters_while_off(self._core.store, state, project, Filters.of())
+            filters, _ = apply_switches(self._core.store, state, project, Filters.of())
             question = Question("", at=now, project=project, session=session, filters=filters)
             visible = self._core.recaller.population(state, question).mask
             max_tokens = pack.count("tier-1-tokens") if budget_tokens is None else budget_tokens
@@ -382,7 +382,7 @@ class LabFacts:
     def _called(self, state: State, name: str) -> str:
         """Return the canonical name of an entity; raise UnknownName if there is none."""
         check_name("subject", name)
-        entities = entities_of(state)
+        entities = get_entities(state)
         return entities.entries[find_entity(entities, name)].name
 
 

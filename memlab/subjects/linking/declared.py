@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memlab.kernel.hooks import Hook
-from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.kernel.verbs.declared import Declared, construct
 from memlab.subjects.linking.waiting import Waiting
 
 __all__ = ["DECLARED"]
@@ -11,6 +11,6 @@ __all__ = ["DECLARED"]
 # Names of functions are strings, so that their modules are imported on first use.
 DECLARED = Declared(
     projections=(Waiting,),
-    kept={"linker": made_of("memlab.subjects.linking.linking:Linker", "core")},
+    kept={"linker": construct("memlab.subjects.linking.linking:Linker", "core")},
     hooks=(Hook("linking-compare", "compare", "memlab.subjects.linking.linking:Comparing"),),
 )

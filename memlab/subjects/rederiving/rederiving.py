@@ -20,7 +20,7 @@ from memlab.kernel.hooks import hooks
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.verbs.corrections.replacing import FACT, Rederived
-from memlab.kernel.verbs.fact_rows import predicate_of
+from memlab.kernel.verbs.fact_rows import normalize_predicate
 from memlab.subjects.fact_rows import fact_text
 from memlab.subjects.reading.tags import emotional_weight, summary_of, tags_of
 
@@ -358,7 +358,8 @@ def _restate_fact(work: _Work, fact: Fact, old_fact: tuple[str, str, str], colum
     if fact.subject.casefold() != subject.casefold():
         work.rebuild("subject", fact.subject)
     is_same_predicate = (
-        predicate_of(fact.predicate) == predicate.partition(":")[0] or fact.predicate == predicate
+        normalize_predicate(fact.predicate) == predicate.partition(":")[0]
+        or fact.predicate == predicate
     )
     if not is_same_predicate:
         work.rebuild("predicate", fact.predicate)
@@ -414,7 +415,9 @@ def _read_single_fact(text: str, subject: str, predicate: str) -> Fact | None:
     facts = [fact for fact in facts if _is_value(fact.value)]
     of_subject = [fact for fact in facts if fact.subject.casefold() == subject.casefold()] or facts
     candidates = [
-        fact for fact in of_subject if predicate_of(fact.predicate) == predicate.partition(":")[0]
+        fact
+        for fact in of_subject
+        if normalize_predicate(fact.predicate) == predicate.partition(":")[0]
     ] or of_subject
     return (
         candidates[0]

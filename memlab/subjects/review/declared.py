@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memlab.kernel.state import NUMBER, REASON, EventType, Field, listed
-from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.kernel.verbs.declared import Declared, construct
 
 __all__ = ["DECLARED"]
 
@@ -19,5 +19,7 @@ DECLARED = Declared(
     ),
     # the event of the quarantine that a restoring event undoes
     fields={"restore": {"quarantine": NUMBER}},
-    accessors={"review": made_of("memlab.subjects.review.review:LabReview", "core", "corrections")},
+    accessors={
+        "review": construct("memlab.subjects.review.review:LabReview", "core", "corrections")
+    },
 )
