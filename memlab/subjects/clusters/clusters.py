@@ -54,8 +54,6 @@ __all__ = [
     "find_clusters",
     "maintain_clusters",
     "refine_after_turn",
-    "refine_if_due",
-    "refine_lab",
 ]
 
 
@@ -148,7 +146,16 @@ class Clustered(Displayed):
 
 
 class LabClusters:
-    """Clusters of memories with similar meaning: ``lab.graph.clusters``."""
+    """Clusters of memories with similar meaning: ``lab.graph.clusters``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember(["The goat eats hay.", "Releases ship on Friday."])
+    >>> len(lab.graph.clusters.find())
+    0
+    """
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -434,7 +441,17 @@ def check_writable(store: Store) -> None:
 
 
 class LabGraph(GraphVerbs):
-    """Links between memories, their paths and their overall structure: ``lab.graph``."""
+    """Links between memories, their paths and their overall structure: ``lab.graph``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember(["The goat eats hay.", "Hay grows in summer."])
+    >>> lab.graph.link(1, 2, "relates-to")
+    >>> lab.graph.stats(progress=False).relations["relation"].to_list()
+    ['relates-to']
+    """
 
     @property
     def clusters(self) -> LabClusters:

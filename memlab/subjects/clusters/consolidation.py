@@ -59,9 +59,7 @@ __all__ = [
     "Consolidated",
     "LabConsolidation",
     "Quoting",
-    "Summarise",
     "consolidate",
-    "summaries_frame",
 ]
 
 
@@ -127,7 +125,15 @@ class Consolidated(Displayed):
 
 
 class LabConsolidation:
-    """Summaries that replace old memories in recall: ``lab.upkeep.consolidation``."""
+    """Summaries that replace old memories in recall: ``lab.upkeep.consolidation``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> len(lab.upkeep.consolidation.run(older_than_days=30))
+    0
+    """
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -237,6 +243,10 @@ class LabConsolidation:
         ------
         InputError
             If the memory is not an active summary, or is part of another one.
+
+        Examples
+        --------
+        >>> lab.upkeep.consolidation.undo(summary)  # doctest: +SKIP
         """
         note = "lab.upkeep.consolidation.undo(summary) will be removed after 0.2. Call lab.restore(summary)."
         warnings.warn(note, RenamedWarning, stacklevel=3)

@@ -19,11 +19,8 @@ __all__ = [
     "compute_directions",
     "default_min_size",
     "find_nearest",
-    "iterate_blocks",
     "number_by_size",
-    "recompute_clusters",
     "refine_clusters",
-    "round_to_grid",
 ]
 
 

@@ -8,7 +8,7 @@ keeps the name of each cluster whose members stay together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,7 +37,6 @@ __all__ = [
     "Recalls",
     "Summaries",
     "Summary",
-    "count_spanned_clusters",
     "is_refinement_due",
 ]
 
@@ -192,20 +191,7 @@ class Centroids(Projection):
             "settings": self.settings,
             "upto": self.upto,
             "looked": self.looked,
-            "clusters": [
-                [
-                    id,
-                    cluster.name,
-                    cluster.centroid,
-                    cluster.radius,
-                    cluster.size,
-                    cluster.created,
-                    cluster.refined,
-                    cluster.ended,
-                    cluster.into,
-                ]
-                for id, cluster in self.all.items()
-            ],
+            "clusters": [[id, *astuple(cluster)] for id, cluster in self.all.items()],
             **(
                 {"own": {creator: part.dump() for creator, part in self.own.items()}}
                 if self.own
@@ -362,10 +348,7 @@ class Summaries(Projection):
 
     def dump(self) -> Any:
         """Return the register as plain values for a snapshot."""
-        return [
-            [id, summary.at, summary.by, summary.of, summary.was, summary.undone]
-            for id, summary in self.all.items()
-        ]
+        return [[id, *astuple(summary)] for id, summary in self.all.items()]
 
     def load(self, dumped: Any) -> None:
         """Restore the register from the values of ``dump``."""

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["build_parts", "draw_figure", "height", "render_text_report", "width"]
+__all__ = [
+    "build_parts",
+    "draw_figure",
+    "render_text_report",
+]
 
 
 # Rows per table, so that a report fits on a screen, and the font of a notebook.

@@ -32,10 +32,8 @@ __all__ = [
     "Utterance",
     "choose_sentences",
     "describe_groups",
-    "is_statement",
     "keywords",
     "name_cluster",
-    "write_heading",
     "write_summary",
 ]
 

@@ -22,7 +22,6 @@ from memlab.subjects.reading.sentences import code_lines
 __all__ = [
     "Setting",
     "adjust_confidence",
-    "begins_role",
     "estimate_confidence",
     "find_role_play",
     "list_signs",

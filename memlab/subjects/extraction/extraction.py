@@ -34,7 +34,7 @@ from memlab.subjects.extraction.staged import Asked, Extracted, Proposed
 from memlab.subjects.models import LanguageModel, Otherwise
 from memlab.subjects.reading.utterances import Utterance
 
-__all__ = ["Extraction", "Learned", "find_unread", "group_chats", "make_scope"]
+__all__ = ["Extraction", "Learned", "make_scope"]
 
 
 # Messages of loaded chats, from which facts are extracted.
@@ -229,9 +229,9 @@ class Learned(Displayed):
         )
         lines += self.notices
         if self.gaps.height:
-            times = "time" if self.gaps.height == 1 else "times"
             lines.append(
-                f"Recall returned nothing useful {self.gaps.height} {times} (lab.upkeep.review.gaps):"
+                f"Recall returned nothing useful {self.gaps.height} "
+                f"{'time' if self.gaps.height == 1 else 'times'} (lab.upkeep.review.gaps):"
             )
             newest = dict.fromkeys(self.gaps["snippet"].reverse())
             lines += [f"- {clip(snippet, 160)}" for snippet in list(newest)[:_LINES]]

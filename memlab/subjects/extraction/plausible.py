@@ -15,7 +15,7 @@ from memlab.kernel.english import lexicon, number_of, vocabulary, words_of
 from memlab.subjects.extraction.clause import TEAM, USER, is_cut_short
 from memlab.subjects.reading.sentences import is_plain_word
 
-__all__ = ["Plausibility", "rate_plausibility"]
+__all__ = ["rate_plausibility"]
 
 Plausibility = Literal["fine", "doubtful", "no"]
 

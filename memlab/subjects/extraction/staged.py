@@ -222,21 +222,10 @@ class Extracted(Sequence[Proposed], Displayed):
         Columns: item, sort, kind, subject, predicate, object, value, text, confidence, provenance,
         rule, message, start, stop, span, operation.
         """
+        # a column is a field of the memory or an attribute of the proposal
         rows = [
-            {name: proposal.fields.get(name) for name in _COLUMNS}
-            | {
-                "item": number,
-                "sort": proposal.sort,
-                "text": proposal.text,
-                "rule": proposal.rule,
-                "message": proposal.message,
-            }
-            | {
-                "start": proposal.start,
-                "stop": proposal.stop,
-                "span": proposal.span,
-                "operation": proposal.operation,
-            }
+            {name: proposal.fields.get(name, getattr(proposal, name, None)) for name in _COLUMNS}
+            | {"item": number}
             for number, proposal in enumerate(self.items)
         ]
         return pl.DataFrame(rows, schema=_COLUMNS)

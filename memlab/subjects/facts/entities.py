@@ -37,16 +37,12 @@ from memlab.kernel.verbs.core import Core, Memories
 from memlab.kernel.verbs.fact_rows import find_mention_edges, get_entities
 
 __all__ = [
-    "Decision",
     "Entity",
     "LabEntities",
     "check_name",
-    "decide_declaration",
     "decide_merge",
-    "decide_split",
     "decide_undo",
     "find_entity",
-    "infer_types",
 ]
 
 
@@ -414,7 +410,16 @@ class Entity(Displayed):
 
 
 class LabEntities:
-    """The entities of a lab: ``lab.facts.entities``."""
+    """The entities of a lab: ``lab.facts.entities``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.facts.entities.declare("Ada Lovelace", aliases=["Ada"])
+    >>> lab.facts.add("ada", "lives-in", object="London").subject
+    'Ada Lovelace'
+    """
 
     def __init__(self, core: Core) -> None:
         self._core = core

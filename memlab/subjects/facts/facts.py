@@ -45,7 +45,16 @@ __all__ = ["LabFacts"]
 
 
 class LabFacts:
-    """Facts about entities, as a table and as text: ``lab.facts``."""
+    """Facts about entities, as a table and as text: ``lab.facts``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.facts.add("Ada", "lives-in", object="Oslo")
+    >>> lab.facts.frame(subject="ada").select("predicate", "object").rows()
+    [('lives-in', 'Oslo')]
+    """
 
     def __init__(self, core: Core, remembering: Remembering, questions: Questions) -> None:
         self._core, self._remembering, self._questions = core, remembering, questions

@@ -20,7 +20,7 @@ from memlab.kernel.schema import MEMORY, NEVER
 from memlab.kernel.state import Change, State, edges_of, values_of
 from memlab.subjects.fact_rows import fact_times_of, facts_of
 
-__all__ = ["Succession", "Triple", "decide_succession", "ends_fact"]
+__all__ = ["Triple", "decide_succession", "ends_fact"]
 
 
 # A crude stemmer is enough here: values are short, and both sides use the same one.
@@ -232,7 +232,10 @@ def _had_lost_thing(name: str, old: Triple) -> bool:
 
 def _differ(new: str, old: str) -> bool:
     """Return whether two values of a property differ; "Oslo" and "Oslo, Norway" do not."""
-    new_words, old_words = set(words_of(new)) - _light_words(), set(words_of(old)) - _light_words()
+    new_words, old_words = (
+        set(words_of(new)) - _lifecycle_words("light"),
+        set(words_of(old)) - _lifecycle_words("light"),
+    )
     return not (new_words <= old_words or old_words <= new_words)
 
 
@@ -280,12 +283,6 @@ def _lifecycle_words(name: str) -> frozenset[str]:
 
 
 @cache  # the tables of the language do not change
-def _light_words() -> frozenset[str]:
-    """Return the words that do not distinguish values."""
-    return _lifecycle_words("light")
-
-
-@cache  # the tables of the language do not change
 def _ending_predicates() -> frozenset[str]:
     """Return the predicates of verbs that end something."""
     endings: dict[str, Any] = lexicon()["lifecycle"]["endings"]
@@ -300,7 +297,9 @@ def _stem_words(words: tuple[str, ...]) -> frozenset[str]:
 
 def _stem_value(value: str) -> frozenset[str]:
     """Return the stems of the distinguishing words of a value."""
-    return frozenset(_stem_word(word) for word in words_of(value) if word not in _light_words())
+    return frozenset(
+        _stem_word(word) for word in words_of(value) if word not in _lifecycle_words("light")
+    )
 
 
 def _stem_word(word: str) -> str:

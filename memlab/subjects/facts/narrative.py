@@ -30,7 +30,6 @@ __all__ = [
     "USER",
     "Narrative",
     "convert_to_third_person",
-    "is_first_person",
     "select_profile_rows",
     "write_narrative",
     "write_profile",

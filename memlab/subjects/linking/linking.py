@@ -21,7 +21,7 @@ from memlab.subjects.linking.candidates import PairedState
 from memlab.subjects.linking.resolving import decide_links
 from memlab.subjects.linking.waiting import Waiting
 
-__all__ = ["Comparing", "Linker", "get_waiting", "link_waiting"]
+__all__ = ["Comparing", "Linker", "link_waiting"]
 
 
 _AT_ONCE = 32

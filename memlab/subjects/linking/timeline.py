@@ -18,7 +18,7 @@ from memlab.kernel.state import State
 from memlab.subjects.fact_rows import fact_times_of, segments_of
 from memlab.subjects.linking.candidates import PairedState
 
-__all__ = ["FOREVER", "Line", "Meeting", "Timeline", "find_past_rows"]
+__all__ = ["FOREVER", "Meeting", "Timeline", "find_past_rows"]
 
 
 # The end of an interval that is still open.

@@ -24,7 +24,7 @@ from memlab.kernel.verbs.fact_rows import normalize_predicate
 from memlab.subjects.fact_rows import fact_text
 from memlab.subjects.reading.tags import emotional_weight, summary_of, tags_of
 
-__all__ = ["Wording", "rederive", "retell"]
+__all__ = ["rederive", "retell"]
 
 
 # The words of a text before and after an edit.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memlab.subjects.programs.operations import LabOperations
     from memlab.subjects.review.review import LabReview
 
-__all__ = ["LabUpkeep", "OnUpkeep", "Schedule", "Scheduler"]
+__all__ = ["LabUpkeep", "Schedule", "Scheduler"]
 
 
 OnUpkeep = Callable[[Upkeep], None]
@@ -207,7 +207,15 @@ class Scheduler:
 
 
 class LabUpkeep:
-    """Upkeep of a lab, on demand or by a schedule, and forecasts: ``lab.upkeep``."""
+    """Upkeep of a lab, on demand or by a schedule, and forecasts: ``lab.upkeep``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> lab.upkeep.maintain().complete
+    True
+    """
 
     def __init__(self, core: Core, scheduler: Scheduler) -> None:
         self._core, self._scheduler = core, scheduler

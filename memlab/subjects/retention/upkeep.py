@@ -27,27 +27,20 @@ from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.corrections.editing import due_for_purge
 
 __all__ = [
-    "Standing",
-    "Transitions",
     "Upkeep",
     "can_prune",
     "decode_words",
-    "edges_frame",
     "evaluate_standing",
-    "find_pruned",
     "find_transitions",
     "maintain_after_session",
-    "reads_degrees",
     "run_upkeep",
-    "select_evaluated",
 ]
 
 
 # Transitions: the changes of status and label by a pack's policies at an instant.
 
 
-Rows = NDArray[np.int64]
-Codes = NDArray[np.int64]
+Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 # The code of a status, as columns store it.
@@ -66,8 +59,8 @@ class Standing:
     policy gave null or was not evaluated.
     """
 
-    status: Codes
-    label: Codes
+    status: Ints
+    label: Ints
     words: tuple[str, ...]
 
 
@@ -79,7 +72,7 @@ class Transitions:
     change: Change
 
 
-def select_evaluated(state: State, rows: Rows, now: Micros) -> Rows:
+def select_evaluated(state: State, rows: Ints, now: Micros) -> Ints:
     """Return the rows that upkeep evaluates: recallable and retracted memories.
 
     Memories that changed after `now` are skipped, so that a clock that runs backwards undoes
@@ -94,7 +87,7 @@ def select_evaluated(state: State, rows: Rows, now: Micros) -> Rows:
 
 
 def evaluate_standing(
-    state: State, pack: Pack, rows: Rows, now: Micros | Rows, *, status: Codes | None = None
+    state: State, pack: Pack, rows: Ints, now: Micros | Ints, *, status: Ints | None = None
 ) -> Standing:
     """Return the status and label that the pack gives to ascending `rows`.
 
@@ -118,7 +111,7 @@ def evaluate_standing(
     return Standing(after, np.where(in_recall(after), label, -1), words)
 
 
-def find_transitions(state: State, pack: Pack, rows: Rows, now: Micros) -> Transitions:
+def find_transitions(state: State, pack: Pack, rows: Ints, now: Micros) -> Transitions:
     """Return the transitions of ascending `rows` at `now`, without writing them.
 
     Only rows that upkeep evaluates count. The change also sets ``changed``.
@@ -158,13 +151,13 @@ def find_transitions(state: State, pack: Pack, rows: Rows, now: Micros) -> Trans
     return Transitions(_join_transitions(frames), Change(set=parts))
 
 
-def decode_words(codes: Codes, words: Sequence[str]) -> pl.Series:
+def decode_words(codes: Ints, words: Sequence[str]) -> pl.Series:
     """Return the words with these codes, null for -1."""
     table = pl.Series([*words, None], dtype=pl.String)
     return table.gather(np.where(codes < 0, len(words), codes))
 
 
-def _transition_rows(ids: Rows, what: str, before: pl.Series, after: pl.Series) -> pl.DataFrame:
+def _transition_rows(ids: Ints, what: str, before: pl.Series, after: pl.Series) -> pl.DataFrame:
     """Return the frame of transitions of one column."""
     return pl.DataFrame(
         [
@@ -188,7 +181,6 @@ def _join_transitions(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 # Pruning: edges that a pack's ``prune`` policy removes.
 
 
-Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 # The code of the relation in the edge columns, and codes of viewers that differ from those of creators.

@@ -167,7 +167,16 @@ class Quarantined(Displayed):
 
 
 class LabReview:
-    """Doubtful memories, quarantine, and gaps of recall: ``lab.upkeep.review``."""
+    """Doubtful memories, quarantine, and gaps of recall: ``lab.upkeep.review``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember("The office is in Oslo.")
+    >>> lab.upkeep.review.provenance(1)["how"].to_list()
+    ['told']
+    """
 
     def __init__(self, core: Core, corrections: Corrections) -> None:
         self._core, self._corrections = core, corrections
@@ -309,6 +318,15 @@ class LabReview:
             If there is no such gap.
         InputError
             If the gap is closed already.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("The goat eats hay.")
+        >>> hits = lab.recall("Which boat is the fastest?")
+        >>> gap = lab.agents.verify(hits, []).gap
+        >>> lab.upkeep.review.close_gap(gap, "asked the user")
         """
         refuse(checked_text(reason, where="reason"), "the reason for closing a gap")
         with self._core.store.writing() as tx:
