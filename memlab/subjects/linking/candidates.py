@@ -274,7 +274,7 @@ def find_candidates(
     """Return the pairs to decide about for some new rows, each with earlier rows.
 
     A new row is paired with its `count` nearest by the cosine of their vectors, and with as many of
-    the same subject. A fact is also paired with all memories of the same subject and predicate.
+    the same subject. A fact is also paired with every memory of its subject and predicate.
     `rows` ascend and are among those of `scopes`. `gone` marks rows that no longer count,
     bool[rows].
     """

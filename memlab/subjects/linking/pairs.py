@@ -17,7 +17,7 @@ from memlab.kernel.base.clock import DAY
 from memlab.kernel.english import restated
 from memlab.kernel.language import Policy
 from memlab.kernel.policies import FEATURES
-from memlab.kernel.schema import single_valued
+from memlab.kernel.schema import is_single_valued
 from memlab.subjects.linking.candidates import USER, RowView
 from memlab.subjects.reading.claims import Statement
 from memlab.subjects.reading.comparison import NOTHING, Verdict, compare, repeats
@@ -137,7 +137,7 @@ class Pairs:
         declared = str(self.new.pack.settings["single-valued"])
         is_single = np.array(
             [
-                predicate is not None and single_valued(predicate, declared)
+                predicate is not None and is_single_valued(predicate, declared)
                 for predicate in predicates.tolist()
             ],
             dtype=np.bool_,

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import UnknownName
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import list_hooks
 from memlab.kernel.journal import Event
-from memlab.kernel.schema import MEMORY, NEVER, RECALLABLE, spelled
+from memlab.kernel.schema import MEMORY, NEVER, RECALLABLE, normalise_word
 from memlab.kernel.state import Change, State, values_of
 
 __all__ = [
@@ -75,7 +75,7 @@ def select_origin(state: State, **names: str | None) -> Rows:
         if name is None:
             continue
         column_names = state.names[column]
-        code = column_names.code(spelled(name, MEMORY[column].words))
+        code = column_names.code(normalise_word(name, MEMORY[column].words))
         if code < 0:
             raise UnknownName(column, name, MEMORY[column].words or column_names.vocabulary)
         is_match &= column_names.codes == code
@@ -255,7 +255,9 @@ def plan_release(state: State, body: Mapping[str, Any], now: int) -> tuple[Chang
 
 def _find_stand_ins(state: State) -> dict[int, Any]:
     """Return the memories that stand for others, by id, with ``members`` and ``was``."""
-    return {id: stand_in for find in hooks("stand-ins") for id, stand_in in find(state).items()}
+    return {
+        id: stand_in for find in list_hooks("stand-ins") for id, stand_in in find(state).items()
+    }
 
 
 def _find_successors(state: State, row: int) -> set[int]:
