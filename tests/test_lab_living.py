@@ -100,7 +100,7 @@ class TestMaintain:
                         tx.event("recall", {"ids": [1]}, at=now)
                 return found
 
-            monkeypatch.setattr(upkeep, "transitions", once)
+            monkeypatch.setattr(upkeep, "find_transitions", once)
             one.upkeep.maintain()
             assert calls == [0, 2, 2], "decided anew of a state that has seen the recall"
             assert one.memories["status"].to_list() == ["active", "deleted"]

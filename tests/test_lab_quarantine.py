@@ -306,7 +306,7 @@ def test_bad_calls_change_nothing(lab, given, error):
 def test_release_takes_a_quarantine_of_this_lab(lab):
     lab.remember("tabs", session="web")
     for wrong in (1, 99, lab.forget(how="quarantine", session="web", dry_run=True)):
-        with pytest.raises(InputError, match="this lab has none"):
+        with pytest.raises(InputError, match="it has none"):
             lab.restore(quarantine=wrong)
     for wrong in (True, "3"):
         with pytest.raises(InputError, match="is a Quarantined or a whole number"):

@@ -104,7 +104,7 @@ def test_new_memories_may_join_the_clusters(whole, lab):
 def test_the_layers_are_those_of_a_pack_that_speaks_of_them(lab, clock):
     filled(lab, clock)
     own = of(lab, clock)
-    assert "memlab's own" in own.notes[0]
+    assert "memlab's defaults" in own.notes[0]
     lab.policies.use("associative")
     theirs = of(lab, clock)
     assert "label policy of associative" in theirs.notes[0]

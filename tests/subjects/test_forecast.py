@@ -335,7 +335,7 @@ class TestAsked:
             (
                 {"points": 10_000, "packs": ["memlab"] * 600},
                 InputError,
-                "more than 5,000,000 values",
+                "exceed 5,000,000 values",
             ),
         ],
     )

@@ -296,11 +296,11 @@ def _find_owned_subject(clause: ClauseWords, position: int) -> Subject | None:
     owner = read_owner(clause, position)
     if owner is None or owner.mine:
         return None
-    for stop in (owner.place + 1, owner.place + 2):
+    for stop in (owner.position + 1, owner.position + 2):
         verb = clause.find_verb(stop, own=False)
         if verb is None:
             continue
-        noun = clause.join_words(owner.place, stop)
+        noun = clause.join_words(owner.position, stop)
         is_thing = noun not in word_table("relations")
         if not word_table("no-nouns").isdisjoint(noun.split()) or (
             is_thing and not _is_done_by_things(verb)

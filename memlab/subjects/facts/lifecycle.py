@@ -377,7 +377,7 @@ def decide_succession(
     ids: Sequence[int],
     *,
     gone: Collection[int],
-    restated: Sequence[Sequence[Any]] = (),
+    told: Sequence[Sequence[Any]] = (),
     now: int,
 ) -> Succession:
     """Decide which facts end because of new facts, which may have ended before.
@@ -397,7 +397,7 @@ def decide_succession(
         The ids of the new memories.
     gone
         Ids that linking superseded in the same write.
-    restated
+    told
         The facts into which new rows were merged: id, instants of the statements, gaps.
     now
         The instant of the write, microseconds UTC.
@@ -411,7 +411,7 @@ def decide_succession(
         for position, id in enumerate(ids)
         if (fact := _read_new_fact(columns, position, id, now)) is not None
     ]
-    instants_of = {id: instants for id, instants, _ in restated}
+    instants_of = {id: instants for id, instants, _ in told}
     restated_facts = [
         stored_fact.triple
         for id in instants_of

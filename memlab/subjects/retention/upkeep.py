@@ -306,7 +306,7 @@ def _evaluate_prune(
     return np.asarray(values if nulls is None else values & ~nulls, dtype=np.bool_)
 
 
-Result = TypeVar("Found")
+Result = TypeVar("Result")
 
 _BLOCK = 1 << 16
 """Memories per block, which blocks other writers for about 30 ms."""
