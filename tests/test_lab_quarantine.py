@@ -312,7 +312,7 @@ def test_release_takes_a_quarantine_of_this_lab(lab):
         with pytest.raises(InputError, match="is a Quarantined or a whole number"):
             lab.restore(quarantine=wrong)
     event = lab.forget(session="web", how="quarantine").event
-    with pytest.raises(InputError, match=f"the events of those are {event}"):
+    with pytest.raises(InputError, match=f"its quarantines are the events {event}"):
         lab.restore(quarantine=event + 1)
 
 

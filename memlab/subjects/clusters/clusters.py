@@ -20,9 +20,9 @@ from memlab.kernel.base.arguments import Seed, Within, checked
 from memlab.kernel.base.clock import Micros, When, from_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.policies import Pack
-from memlab.kernel.state import EVERYONE, State, audiences
+from memlab.kernel.state import EVERYONE, State, list_audiences
 from memlab.kernel.storage.store import Store
-from memlab.kernel.storage.views import seen
+from memlab.kernel.storage.views import view_state
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.graph import GraphVerbs
 from memlab.subjects.clusters.finding import Clusters, cluster_vectors
@@ -283,7 +283,7 @@ def refine_lab(store: Store, now: Micros) -> Clustered:
     """Move centroids to their members and merge near clusters; restart the count."""
     check_writable(store)
     with store.reading():
-        audience_names = audiences(store.state)
+        audience_names = list_audiences(store.state)
     return _combine_results(
         [
             _decide_and_write(
@@ -311,7 +311,7 @@ def maintain_clusters(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
         return refined
     with store.reading():
         state = store.state
-        joinable = audiences(state) if store.versions.pack.number("cluster-closeness") else []
+        joinable = list_audiences(state) if store.versions.pack.number("cluster-closeness") else []
         fresh = [
             result
             for result in joinable
@@ -344,7 +344,7 @@ def refine_if_due(
         pack = store.versions.pack
         # recalls of private memories must not influence when public clusters are refined
         if not pack.count("refine-every") or not is_refinement_due(
-            seen(store.journal, store.state, EVERYONE), pack, spanning=spanning
+            view_state(store.journal, store.state, EVERYONE), pack, spanning=spanning
         ):
             return None
         has_clusters = current_clusters(store.state) is not None
@@ -385,7 +385,7 @@ def find_clusters(
         state = store.state
         rows = {
             audience: rows_in_use(state, audience)
-            for audience in (audiences(state) if only is None else only)
+            for audience in (list_audiences(state) if only is None else only)
         }
         vectors = {
             audience: state.vectors.take(audience_rows) for audience, audience_rows in rows.items()

@@ -26,12 +26,12 @@ from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import (
     Change,
     State,
-    audiences,
-    checked_text,
-    compact,
-    redactions,
-    values_of,
-    with_speaker,
+    build_values,
+    compact_columns,
+    describe_redactions,
+    list_audiences,
+    prefix_speaker,
+    validate_text,
 )
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core, MemoryLike
@@ -332,7 +332,8 @@ def consolidate(
                 text = write_summary(utterances, store.embedder, max_tokens, language=language)
             else:
                 text = _call_summarise(
-                    summarise, [with_speaker(member.text, member.speaker) for member in utterances]
+                    summarise,
+                    [prefix_speaker(member.text, member.speaker) for member in utterances],
                 )
             screening = screen(text, personal=personal_kinds(pack.settings))
             summary_of[tuple(group.rows)] = screening.text, speaker, screening.findings
@@ -350,7 +351,7 @@ def consolidate(
                     [None] * len(planned_groups),
                 )
         vectors = store.embedder.encode(
-            [with_speaker(text, speaker) for text, speaker, _ in found_texts]
+            [prefix_speaker(text, speaker) for text, speaker, _ in found_texts]
         )
         with store.writing() as tx:
             state = store.state
@@ -360,9 +361,9 @@ def consolidate(
             ]:
                 continue
             body, change = build_consolidation(state, confirmed, by, now)
-            body["columns"] = compact(body["columns"])
+            body["columns"] = compact_columns(body["columns"])
             ids = list(range(body["first"], body["first"] + body["count"]))
-            body |= redactions(
+            body |= describe_redactions(
                 [
                     (id, finding)
                     for id, (_, _, findings) in zip(ids, found_texts, strict=True)
@@ -407,7 +408,7 @@ class _Plan:
         with self.store.reading():
             state, result = self.store.state, []
             rows = self.candidates(state, self.store.versions.pack)
-            for audience in audiences(state) if len(rows) else ():
+            for audience in list_audiences(state) if len(rows) else ():
                 audience_rows, clusters = (
                     rows[np.isin(rows, rows_in_use(state, audience))],
                     get_centroids(state).part(audience),
@@ -447,7 +448,7 @@ def _call_summarise(summarise: Summarise, texts: list[str]) -> str:
         raise InputError(
             f"summarise= must return a str, not {type(text).__name__}. It gets a list of texts."
         )
-    return checked_text(text, where="the result of summarise=")
+    return validate_text(text, where="the result of summarise=")
 
 
 def _build_result(
@@ -467,9 +468,11 @@ def _build_result(
             "of": [group.label for group in planned_groups],
             "count": [len(group.rows) for group in planned_groups],
             "members": [(group.rows + 1).tolist() for group in planned_groups],
-            "project": [state.names["project"].at(int(group.rows[0])) for group in planned_groups],
+            "project": [
+                state.names["project"].value_at(int(group.rows[0])) for group in planned_groups
+            ],
             "visibility": [
-                state.names["visibility"].at(int(group.rows[0])) for group in planned_groups
+                state.names["visibility"].value_at(int(group.rows[0])) for group in planned_groups
             ],
             "text": [text for text, _, _ in summaries],
         },
@@ -504,8 +507,8 @@ def summaries_frame(state: State) -> pl.DataFrame:
             summary.members,
             summary.at,
             summary.undone,
-            state.names["status"].at(id - 1),
-            state.texts.at(id - 1),
+            state.names["status"].value_at(id - 1),
+            state.texts.value_at(id - 1),
         )
         for id, summary in get_summaries(state).all.items()
     ]
@@ -554,11 +557,11 @@ class Quoting(Dependents):
             ids_by_status = get_summaries(state).all[summary + 1].was
             change = build_restoration(state, summary, editor.now)
             successor = in_place_of(state, summary)
-            if successor != summary and state.names["status"].at(successor) in RECALLABLE:
+            if successor != summary and state.names["status"].value_at(successor) in RECALLABLE:
                 reason = "its members were restored"
                 change += Change(
                     set=[
-                        values_of(
+                        build_values(
                             [successor + 1], status="forgotten", changed=editor.now, reason=reason
                         )
                     ]
@@ -600,7 +603,7 @@ def summaries_quoting(state: State, row: int) -> list[int]:
             id
             for id, summary in get_summaries(state).all.items()
             if summary.undone is None
-            and status.at(id - 1) in (*RECALLABLE, "consolidated", "superseded")
+            and status.value_at(id - 1) in (*RECALLABLE, "consolidated", "superseded")
             and not members.isdisjoint(summary.members)
             and id not in quoting
         ]

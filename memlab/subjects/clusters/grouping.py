@@ -25,7 +25,7 @@ from memlab.kernel.graph import communities
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment
 from memlab.kernel.schema import NEVER, RECALLABLE, RELATIONS
-from memlab.kernel.state import Change, State, audiences, edges_of, values_of
+from memlab.kernel.state import Change, State, build_edges, build_values, list_audiences
 from memlab.subjects.clusters.membership import get_centroids, read_members, rows_in_use
 from memlab.subjects.clusters.registers import Summaries, Summary
 from memlab.subjects.clusters.wording import Utterance, describe_groups
@@ -86,7 +86,7 @@ def select_active_summaries(state: State, rows: Sequence[int]) -> list[int]:
         for row in rows
         if row + 1 in summaries
         and summaries[row + 1].undone is None
-        and status.at(row) in RECALLABLE
+        and status.value_at(row) in RECALLABLE
     ]
 
 
@@ -102,13 +102,15 @@ def select_candidates(
         names = state.names["project"]
         rows = rows[names.codes[rows] == names.code(project)]
     subject = state.names["subject"]
-    if subject.held:
+    if subject.has_values:
         rows = rows[subject.codes[rows] < 0]
     if not len(rows):
         return rows
     moment = Moment(state, pack, rows, now)
     old = np.full(len(rows), older_than)
-    is_selected, nulls = moment.ask(pack.policies["consolidate"], given={"older-than": lambda: old})
+    is_selected, nulls = moment.ask(
+        pack.policies["consolidate"], inputs={"older-than": lambda: old}
+    )
     is_selected = np.broadcast_to(np.asarray(is_selected, dtype=np.bool_), len(rows))
     return rows[is_selected if nulls is None else is_selected & ~nulls]
 
@@ -132,7 +134,7 @@ def label_rows(
         return numbers, {id: cluster.name for id, cluster in live.items()}
     labels = np.full(len(rows), -1, dtype=np.int64)
     names: dict[int, str] = {}
-    for audience in audiences(state):
+    for audience in list_audiences(state):
         own = np.isin(rows, rows_in_use(state, audience))
         label = _label_communities(state, audience, seed)[rows[own]]
         communities, dense = np.unique(label, return_inverse=True)
@@ -153,7 +155,7 @@ def _label_communities(state: State, audience: str, seed: int) -> Ints:
     """
     edges, private = state.edges, np.zeros(len(state), dtype=np.bool_)
     visibility, creator = state.names["visibility"], state.names["creator"]
-    if visibility.held:
+    if visibility.has_values:
         private = visibility.codes == visibility.code("private")
         if audience:
             private &= creator.codes != creator.code(audience)
@@ -216,8 +218,8 @@ def read_utterances(state: State, group: Group) -> tuple[list[Utterance], str | 
     rows = group.rows[order]
     speaker = _shared_value(state, "speaker", rows)
     names = state.names["speaker"]
-    speakers = [None if speaker is not None else names.at(int(row)) for row in rows]
-    texts = [text or "" for text in state.texts.take(rows)]
+    speakers = [None if speaker is not None else names.value_at(int(row)) for row in rows]
+    texts = [text or "" for text in state.texts.to_list(rows)]
     return list(map(Utterance, texts, speakers, created[order].tolist())), speaker
 
 
@@ -237,7 +239,7 @@ def build_consolidation(
     summaries = []
     for offset, group in enumerate(members_of):
         # A restored member gets its former status back, so the event keeps it.
-        statuses = status.objects(group.rows)
+        statuses = status.to_objects(group.rows)
         ids_by_status = {
             word: (group.rows[statuses == word] + 1).tolist()
             for word in RECALLABLE
@@ -248,10 +250,10 @@ def build_consolidation(
     source = np.repeat(ids, [len(group.rows) for group in members_of])
     gone = (np.concatenate([group.rows for group in members_of]) + 1).tolist()
     change = Change(
-        edges=edges_of(source.tolist(), gone, "derived-from", 1.0),
+        edges=build_edges(source.tolist(), gone, "derived-from", 1.0),
         set=[
-            values_of(gone, status="consolidated", changed=now),
-            values_of(ids, accessed=accessed),
+            build_values(gone, status="consolidated", changed=now),
+            build_values(ids, accessed=accessed),
         ],
     )
     return {
@@ -276,24 +278,24 @@ def build_restoration(state: State, row: int, now: int) -> Change:
             f"Memory {row + 1} is not an active summary: {why}. lab.upkeep.consolidation.frame() lists the summaries."
         )
     status = state.names["status"]
-    own_status = status.at(row)
+    own_status = status.value_at(row)
     if own_status == "consolidated":
         raise InputError(
             f"Memory {row + 1} is part of another summary. Undo that summary first, or restore memory {row + 1}."
         )
     sets = []
     for word, ids in summary.was.items():
-        restored = [id for id in ids if status.at(id - 1) == "consolidated"]
+        restored = [id for id in ids if status.value_at(id - 1) == "consolidated"]
         if restored:
-            sets.append(values_of(restored, status=word, changed=now))
+            sets.append(build_values(restored, status=word, changed=now))
     if own_status in RECALLABLE:
         sets.append(
-            values_of(
+            build_values(
                 [row + 1], status="forgotten", changed=now, reason="its members were restored"
             )
         )
-    if state.lists["tags"].at(row):
-        sets.append(values_of([row + 1], tags=[None]))  # tags are removed with their edges
+    if state.lists["tags"].value_at(row):
+        sets.append(build_values([row + 1], tags=[None]))  # tags are removed with their edges
     crossings = state.edges.crossings(np.array([row]))
     own_edges = crossings.outgoing & (state.edges.relation[crossings.edge] == _DERIVED)
     own_edges &= np.isin(crossings.neighbour + 1, summary.members)
@@ -303,7 +305,7 @@ def build_restoration(state: State, row: int, now: int) -> Change:
 def _shared_value(state: State, name: str, rows: Ints) -> str | None:
     """Return the value that all rows share in a column of names, else None."""
     codes = state.names[name].codes[rows]
-    return state.names[name].at(int(rows[0])) if (codes == codes[0]).all() else None
+    return state.names[name].value_at(int(rows[0])) if (codes == codes[0]).all() else None
 
 
 def _summary_columns(state: State, rows: Ints) -> dict[str, Any]:
@@ -316,14 +318,14 @@ def _summary_columns(state: State, rows: Ints) -> dict[str, Any]:
         return numbers[name].values[rows]
 
     lists_in_common = {
-        name: _intersect_lists([lists[name].at(row) for row in rows.tolist()])
-        if lists[name].held
+        name: _intersect_lists([lists[name].value_at(row) for row in rows.tolist()])
+        if lists[name].has_values
         else []
         for name in ("tags", "files")
     }
     agents = (
-        sorted({agent for row in rows.tolist() for agent in lists["agents"].at(row)})
-        if lists["agents"].held
+        sorted({agent for row in rows.tolist() for agent in lists["agents"].value_at(row)})
+        if lists["agents"].has_values
         else []
     )
     session = _shared_value(state, "session", rows)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import RECALLABLE, RELATIONS
-from memlab.kernel.state import EVERYONE, NOBODY, Change, State, join_of
+from memlab.kernel.state import EVERYONE, NOBODY, Change, State, build_join
 from memlab.subjects.clusters.finding import (
     Clusters,
     compute_cosines,
@@ -92,10 +92,10 @@ def rows_in_use(state: State, audience: str | None = None) -> Ints:
 
     With an `audience`, only the public rows (EVERYONE) or the private rows of one creator.
     """
-    rows = np.flatnonzero(state.names["status"].among(RECALLABLE))
-    rows = state.embedded(rows[rows < len(state.vectors)])
+    rows = np.flatnonzero(state.names["status"].is_in(RECALLABLE))
+    rows = state.drop_unembedded(rows[rows < len(state.vectors)])
     visibility, creator = state.names["visibility"], state.names["creator"]
-    if audience is None or not visibility.held:
+    if audience is None or not visibility.has_values:
         return rows
     private = visibility.codes[rows] == visibility.code("private")
     if audience == EVERYONE:
@@ -269,7 +269,7 @@ def decide_joins(state: State, pack: Pack, rows: Ints, audience: str = EVERYONE)
     names = [live[id].name for id in ids[labels].tolist()]
     change = Change(
         join=[
-            join_of(
+            build_join(
                 (rows + 1).tolist(), "cluster", names, "in-cluster", _round_weights(cosine).tolist()
             )
         ]
@@ -356,7 +356,7 @@ def decide_refinement(state: State, pack: Pack, audience: str = EVERYONE) -> Clu
         weight = _edge_weights(step, state, clusters.rows[joined], became[joined_labels])
         change += Change(
             join=[
-                join_of(
+                build_join(
                     (clusters.rows[joined] + 1).tolist(),
                     "cluster",
                     names,
@@ -484,7 +484,7 @@ def _change_edges(
     if not len(joins):
         return Change(unlink=unlink.tolist())
     targets = [names[id] for id in new[joins].tolist()]
-    part = join_of(
+    part = build_join(
         (rows[joins] + 1).tolist(), "cluster", targets, "in-cluster", weight[joins].tolist()
     )
     return Change(unlink=unlink.tolist(), join=[part])
@@ -507,7 +507,7 @@ def _redirect_edges(
     labels = np.array([became[id] for id in into], dtype=np.int64)
     weight = _edge_weights(step, state, rows[merged], labels)
     names = [registered[id].name for id in into]
-    part = join_of((rows[merged] + 1).tolist(), "cluster", names, "in-cluster", weight.tolist())
+    part = build_join((rows[merged] + 1).tolist(), "cluster", names, "in-cluster", weight.tolist())
     return Change(unlink=unlink, join=[part])
 
 

@@ -19,7 +19,7 @@ from memlab.kernel.base.progress import bar
 from memlab.kernel.graph import Communities, communities
 from memlab.kernel.recall import Moment
 from memlab.kernel.schema import RECALLABLE
-from memlab.kernel.state import State, seen_rows
+from memlab.kernel.state import State, visible_rows
 from memlab.subjects.clusters.finding import Clusters, cluster_vectors, compute_directions
 from memlab.subjects.clusters.topology import (
     LAYERS,
@@ -181,8 +181,8 @@ def compute_stats(
     more. `seed` makes every sample reproducible.
     """
     instant = to_micros(now)
-    rows = np.flatnonzero(state.names["status"].among(RECALLABLE))
-    count = len(state) if (visible := seen_rows(state)) is None else len(visible)
+    rows = np.flatnonzero(state.names["status"].is_in(RECALLABLE))
+    count = len(state) if (visible := visible_rows(state)) is None else len(visible)
     with bar(
         progress and len(state) + state.edges.live > _SLOW, 5, unit="step", desc="stats"
     ) as step:
@@ -194,7 +194,7 @@ def compute_stats(
         step(1)
         shape = measure_topology(state.edges, partition, memories=count, seed=seed)
         step(1)
-        embedded = state.embedded(rows[rows < len(state.vectors)])
+        embedded = state.drop_unembedded(rows[rows < len(state.vectors)])
         clusters = cluster_vectors(state.vectors.take(embedded), embedded, seed=seed)
         step(1)
         frames = {
@@ -324,7 +324,7 @@ def _group_keywords(state: State, rows: Ints, groups: Ints, count: int, seed: in
     start = np.flatnonzero(np.diff(groups[order], prepend=-2) != 0)
     rank = np.arange(len(rows)) - np.repeat(start, np.diff(start, append=len(rows)))
     sample = np.sort(order[np.argsort(rank, kind="stable")[:_READ]])
-    texts = state.texts.take(rows[sample])
+    texts = state.texts.to_list(rows[sample])
     # names of speakers distinguish conversations, but do not describe their subject
     speakers = (word for name in state.names["speaker"].vocabulary for word in name.split())
     terms = keywords(texts, groups[sample], language=state.words.language, exclude=speakers)
@@ -342,7 +342,7 @@ def _key_memories(state: State, frame: pl.DataFrame, shape: Topology) -> pl.Data
         .sort("key", "memory_id", descending=[True, False])
         .head(_KEY)
     )
-    texts = state.texts.take(best["memory_id"].to_numpy() - 1)
+    texts = state.texts.to_list(best["memory_id"].to_numpy() - 1)
     return (
         best.join(shape.nodes.drop("kind"), on="memory_id", how="left", maintain_order="left")
         .with_columns(pl.col("degree").fill_null(0), pl.col("bridge").fill_null(False))

@@ -16,7 +16,7 @@ from memlab.kernel.graph import (
     SimpleGraph,
     bridges,
     clustering,
-    kind_of,
+    node_kinds,
     simple_graph,
 )
 
@@ -84,7 +84,7 @@ def measure_topology(
     numbers = np.flatnonzero(edges.alive)
     graph = simple_graph(edges)
     nodes = graph.nodes
-    kinds = kind_of(nodes)
+    kinds = node_kinds(nodes)
     is_memory = kinds == 0
     others = len(nodes) - int(is_memory.sum())
     count = len(nodes) if memories is None else memories + others
@@ -193,7 +193,7 @@ def _community_table(
     out = np.bincount(own[apart], minlength=count) + np.bincount(other[apart], minlength=count)
     size = np.bincount(partition.labels, minlength=count)
     possible = size * (size - 1) / 2
-    memories = np.bincount(partition.labels[kind_of(partition.rows) == 0], minlength=count)
+    memories = np.bincount(partition.labels[node_kinds(partition.rows) == 0], minlength=count)
     coefficient: list[float | None] = [None] * count
     order = np.argsort(partition.labels, kind="stable")
     bounds = np.searchsorted(partition.labels[order], np.arange(count + 1))
@@ -223,7 +223,7 @@ def _find_central(
     weight = edges.weight[numbers[within]]
     strength = np.bincount(left[within], weights=weight, minlength=len(nodes))
     strength += np.bincount(right[within], weights=weight, minlength=len(nodes))
-    candidates = np.flatnonzero((community >= 0) & (kind_of(nodes) == 0))
+    candidates = np.flatnonzero((community >= 0) & (node_kinds(nodes) == 0))
     order = candidates[np.lexsort((candidates, -strength[candidates], community[candidates]))]
     best = (
         pl.DataFrame({"community": community[order], "id": nodes[order] + 1})
@@ -288,7 +288,7 @@ def _both_labelled(community: Ints, left: Ints, right: Ints) -> NDArray[np.bool_
 
 def _memory_ids(name: str, nodes: Ints) -> pl.Series:
     """Return the memory ids of nodes, null for other kinds of node."""
-    other = kind_of(nodes) != 0
+    other = node_kinds(nodes) != 0
     return pl.Series(name, nodes + 1).set(pl.Series(other), None)
 
 

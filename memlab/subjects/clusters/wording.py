@@ -362,7 +362,7 @@ def describe_groups(state: State, rows: Ints, labels: Ints, count: int) -> list[
     position = np.arange(len(order)) - np.repeat(first, sizes)
     # a sample evenly spread over each group, because its ends differ in time
     sample = order[position % np.repeat(-(-sizes // _READ_OF_GROUP), sizes) == 0]
-    texts = [text or "" for text in state.texts.take(rows[sample])]
+    texts = [text or "" for text in state.texts.to_list(rows[sample])]
     groups = labels[sample]
     # names of speakers distinguish conversations, but do not describe their subject
     names = state.names["speaker"]

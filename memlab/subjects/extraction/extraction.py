@@ -11,14 +11,14 @@ from typing import Any
 import polars as pl
 
 from memlab.errors import InputError, ModelError, NoAnswer
-from memlab.io.formats import Message, messages_of
+from memlab.io.formats import Message, parse_messages
 from memlab.kernel.base.clock import to_micros
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.privacy import screen_many
 from memlab.kernel.schema import infer_role
-from memlab.kernel.state import checked_text
-from memlab.kernel.storage.views import seen
+from memlab.kernel.state import validate_text
+from memlab.kernel.storage.views import view_state
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import check_agent, check_on
 from memlab.kernel.verbs.linking import get_comparer
@@ -60,7 +60,7 @@ def group_chats(
     Returns
     -------
     Messages by project and session. A person alone, or alone with an assistant, has no name in them. The
-    ``place`` of a message is the number of its row.
+    ``index`` of a message is the number of its row.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def group_chats(
                 row["text"],
                 row.get("at"),
                 speaker=None if is_only_person else name,
-                place=position,
+                index=position,
             )
             for role, name, position, row in turns
         ]
@@ -367,7 +367,7 @@ class Extraction:
         quotations = self._tellings()
         for (project, session), messages in group_chats(row for row, _ in rows).items():
             fresh = frozenset(
-                number for number, message in enumerate(messages) if rows[message.place][1]
+                number for number, message in enumerate(messages) if rows[message.index][1]
             )
             numbers = find_unread(messages, fresh, quotations.get((project, session), ()))
             if not numbers:
@@ -450,9 +450,13 @@ class Extraction:
         See ``lab.agents.end_session``. `viewer` is the agent that learns: private memories and
         queries of others do not count. `written` converts each row to its stored form.
         """
-        checked_text(session, where="session")
+        validate_text(session, where="session")
         with self._core.reading() as state:
-            gaps = seen(self._core.store.journal, state, viewer, always=True).projection(Gaps).frame
+            gaps = (
+                view_state(self._core.store.journal, state, viewer, always=True)
+                .projection(Gaps)
+                .frame
+            )
             gaps = gaps.filter(pl.col("session") == session, pl.col("closed").is_null())
         raw = (
             _parse_messages(messages, "user")
@@ -587,10 +591,10 @@ def _extract_with_model(
 
 def _parse_messages(conversation: Any, role: str) -> list[Message]:
     """Return the messages of a conversation; empty texts are allowed and skipped."""
-    messages = messages_of(conversation, role)
+    messages = parse_messages(conversation, role)
     for message in messages:
         if message.text:
-            checked_text(message.text, where=f"message {message.place}")
+            validate_text(message.text, where=f"message {message.index}")
     return messages
 
 

@@ -52,7 +52,7 @@ class ExtractedMemories(Dependents):
         for revision in pair_proposals(editor.state, row, text, rows):
             id, item = revision.row + 1, revision.proposed
             state = editor.state
-            if state.names["status"].at(revision.row) not in RECALLABLE:
+            if state.names["status"].value_at(revision.row) not in RECALLABLE:
                 continue
             if item is not None:
                 new_fields = decided_fields(item).items()
@@ -69,7 +69,7 @@ class ExtractedMemories(Dependents):
                     f"Memory {id} was extracted from the old text; memory {successor.id} replaces it: {item.text}"
                 )
                 continue
-            is_fact = state.names["predicate"].at(revision.row) is not None
+            is_fact = state.names["predicate"].value_at(revision.row) is not None
             status, kind = ("retracted", "retract") if is_fact else ("deprecated", "deprecate")
             reason = f"memory {row + 1}, from which it was extracted, was corrected"
             editor.write(
@@ -110,9 +110,9 @@ def find_outdated(state: State, row: int, new: str, others: Collection[int]) -> 
         for candidate in crossings.neighbour[derived]
         if int(candidate) + 1 not in others
     ]
-    old, current = _collapse_spaces(state.texts.at(row) or ""), _collapse_spaces(new)
+    old, current = _collapse_spaces(state.texts.value_at(row) or ""), _collapse_spaces(new)
     for candidate in _find_quoting(state, row):
-        quotation = _collapse_spaces(state.notes["context"].at(candidate) or "")
+        quotation = _collapse_spaces(state.notes["context"].value_at(candidate) or "")
         is_outdated = (
             len(quotation.split()) >= _SHORTEST and quotation in old and quotation not in current
         )
@@ -122,7 +122,7 @@ def find_outdated(state: State, row: int, new: str, others: Collection[int]) -> 
     return [
         candidate
         for candidate in dict.fromkeys(result)
-        if candidate != row and status.at(candidate) in RECALLABLE
+        if candidate != row and status.value_at(candidate) in RECALLABLE
     ]
 
 
@@ -131,7 +131,7 @@ def pair_proposals(state: State, row: int, text: str, rows: Sequence[int]) -> li
 
     `rows` were extracted from the memory in `row`.
     """
-    speaker, creator = state.names["speaker"].at(row), state.names["creator"].at(row)
+    speaker, creator = state.names["speaker"].value_at(row), state.names["creator"].value_at(row)
     role = infer_role(speaker, creator)
     message = Message(role, text) if role != "other" else Message("user", text, speaker=speaker)
     proposed = list(propose(message, 0, Scope(), lambda *_: True))
@@ -143,8 +143,8 @@ def pair_proposals(state: State, row: int, text: str, rows: Sequence[int]) -> li
         pairs.append((candidate, match))
     # a fact that is no longer stated is replaced by another property of the same subject
     for position, (candidate, match) in enumerate(pairs):
-        if match is None and state.names["predicate"].at(candidate) is not None:
-            subject = _fold_name(state.names["subject"].at(candidate))
+        if match is None and state.names["predicate"].value_at(candidate) is not None:
+            subject = _fold_name(state.names["subject"].value_at(candidate))
             replacement = next(
                 (
                     item
@@ -165,16 +165,16 @@ def _replaces(state: State, row: int, item: Proposed) -> bool:
     A fact needs the same subject and predicate, another memory the same rule.
     """
     names = state.names
-    if item.sort == "memory" or names["predicate"].at(row) is None:
-        is_fact = names["predicate"].at(row) is not None
+    if item.sort == "memory" or names["predicate"].value_at(row) is None:
+        is_fact = names["predicate"].value_at(row) is not None
         return (
             item.sort == "memory"
             and not is_fact
-            and state.notes["reason"].at(row) == item.fields.get("reason")
+            and state.notes["reason"].value_at(row) == item.fields.get("reason")
         )
-    return _fold_name(names["subject"].at(row)) == _fold_name(item.fields.get("subject")) and names[
-        "predicate"
-    ].at(row) == item.fields.get("predicate")
+    return _fold_name(names["subject"].value_at(row)) == _fold_name(
+        item.fields.get("subject")
+    ) and names["predicate"].value_at(row) == item.fields.get("predicate")
 
 
 def decided_fields(item: Proposed) -> dict[str, object]:
@@ -190,7 +190,7 @@ def _find_quoting(state: State, row: int) -> list[int]:
 
     They belong to the same project, and to the same session or to none.
     """
-    if not state.notes["context"].held:
+    if not state.notes["context"].has_values:
         return []
     names = state.names
     frame = pl.DataFrame(
@@ -220,8 +220,8 @@ def _is_quoted_elsewhere(state: State, row: int, extracted_row: int, quotation: 
     reason = state.notes["reason"]
     return any(
         quotation in _collapse_spaces(text or "")
-        for other, text in zip(rows.tolist(), state.texts.take(rows), strict=True)
-        if not (reason.at(other) or "").startswith(_EXTRACTED)
+        for other, text in zip(rows.tolist(), state.texts.to_list(rows), strict=True)
+        if not (reason.value_at(other) or "").startswith(_EXTRACTED)
     )
 
 

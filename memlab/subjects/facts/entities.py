@@ -24,14 +24,14 @@ from memlab.kernel.state import (
     PLACEHOLDER,
     Change,
     Entities,
-    Listed,
+    EntitySummary,
     State,
-    checked_text,
+    build_join,
+    build_values,
     entity_key,
-    entity_name,
-    join_of,
-    stamps,
-    values_of,
+    normalize_entity_name,
+    to_datetimes,
+    validate_text,
 )
 from memlab.kernel.verbs.core import Core, Memories
 from memlab.kernel.verbs.fact_rows import find_mention_edges, get_entities
@@ -69,7 +69,7 @@ class Decision:
 
 def find_entity(entities: Entities, name: str) -> int:
     """Return the number of the entity with a name; raise UnknownName if there is none."""
-    number = entities.number(name)
+    number = entities.find_number(name)
     if number is None:
         raise UnknownName(
             "entity", name, (entry.name for entry in entities.entries if entry.into is None)
@@ -84,18 +84,18 @@ def decide_declaration(
 
     Raises InputError if another entity has one of the aliases.
     """
-    number = entities.number(name)
-    canonical = entity_name(name) if number is None else entities.entries[number].name
+    number = entities.find_number(name)
+    canonical = normalize_entity_name(name) if number is None else entities.entries[number].name
     fresh: dict[str, str] = {}
     for alias in aliases:
-        owner = entities.number(alias)
+        owner = entities.find_number(alias)
         if owner is not None and owner != number:
             raise InputError(
                 f'"{alias}" is a name of {entities.entries[owner].name} already. If they are one entity, call '
                 f'lab.facts.entities.merge("{alias}", "{canonical}"); otherwise use a longer name.'
             )
         if owner is None and entity_key(alias) != entity_key(canonical):
-            fresh.setdefault(entity_key(alias), entity_name(alias))
+            fresh.setdefault(entity_key(alias), normalize_entity_name(alias))
     return Decision("entity", {"name": canonical, "type": type, "aliases": list(fresh.values())})
 
 
@@ -138,14 +138,14 @@ def decide_undo(state: State, name: str) -> Decision:
     """
     entities = get_entities(state)
     find_entity(entities, name)
-    owner = entities.owner(name)
+    owner = entities.find_owner(name)
     entry = None if owner is None else entities.entries[owner]
     if owner is None or entry is None or entry.into is None:
         raise InputError(
             f'"{name}" was not merged into another entity. To separate two entities with one name, name the second '
             f'one and its facts: lab.facts.entities.split({name!r}, "{name} (2)", facts=[...]).'
         )
-    target = entities.entries[entities.root(owner)].name
+    target = entities.entries[entities.find_root(owner)].name
     returned = {
         column: np.intersect1d(
             np.array(entry.moved[column], dtype=np.int64) - 1, _find_rows(state, column, target)
@@ -165,7 +165,7 @@ def decide_undo(state: State, name: str) -> Decision:
             [
                 *naming_rows,
                 shared_rows,
-                _find_unnamed(entities, entities.root(owner), excluded=owner),
+                _find_unnamed(entities, entities.find_root(owner), excluded=owner),
             ]
         ),
     )
@@ -183,16 +183,16 @@ def decide_split(
     """Decide to move some facts and names of an entity to a new one."""
     entities = get_entities(state)
     number = find_entity(entities, name)
-    source, canonical = entities.entries[number].name, entity_name(new)
-    names = {entity_key(alias): entity_name(alias) for alias in (new, *aliases)}
+    source, canonical = entities.entries[number].name, normalize_entity_name(new)
+    names = {entity_key(alias): normalize_entity_name(alias) for alias in (new, *aliases)}
     for key, alias in names.items():
-        owner = entities.owner(alias)
+        owner = entities.find_owner(alias)
         if key == entity_key(source):
             raise InputError(
                 f'"{alias}" is the canonical name of {source}, which cannot move. Choose one of its aliases.'
             )
         if owner is not None and owner != number:
-            root = entities.entries[entities.root(owner)].name
+            root = entities.entries[entities.find_root(owner)].name
             raise InputError(
                 f'"{alias}" was merged into {source}. Call lab.facts.entities.split("{alias}") to separate them.'
                 if root == source
@@ -253,10 +253,10 @@ def _find_unnamed(entities: Entities, root: int, *, excluded: int | None = None)
 
     Parts are the entities that were merged into `root`; a row names one as subject or object.
     """
-    roots = entities.roots()
+    roots = entities.find_roots()
     ids: set[int] = set()
     for number in np.flatnonzero((roots == root) & (np.arange(len(roots)) != root)).tolist():
-        if excluded is None or excluded not in entities.line(number):
+        if excluded is None or excluded not in entities.list_ancestors(number):
             moved = entities.entries[number].moved
             ids |= set(moved["edges"]) - set(moved["subject"]) - set(moved["object"]) | set(
                 moved["shared"]
@@ -266,7 +266,7 @@ def _find_unnamed(entities: Entities, root: int, *, excluded: int | None = None)
 
 def _rename_column(rows: Rows, column: str, name: str) -> Change:
     """Return the change that sets the subject or object of some rows."""
-    return Change(set=[values_of(_ids(rows), **{column: name})]) if len(rows) else Change()
+    return Change(set=[build_values(_ids(rows), **{column: name})]) if len(rows) else Change()
 
 
 def _link_rows(rows: Rows, name: str, weights: NDArray[np.float64]) -> Change:
@@ -274,7 +274,7 @@ def _link_rows(rows: Rows, name: str, weights: NDArray[np.float64]) -> Change:
     if not len(rows):
         return Change()
     return Change(
-        join=[join_of(_ids(rows), "entity", [name] * len(rows), "mentions", weights.tolist())]
+        join=[build_join(_ids(rows), "entity", [name] * len(rows), "mentions", weights.tolist())]
     )
 
 
@@ -312,7 +312,7 @@ def infer_types(state: State) -> dict[str, str]:
     rows = np.flatnonzero((predicates.codes >= 0) & (subjects.codes >= 0))
     excluded = {names["status"].code(word) for word in _GONE}
     triples = Counter(
-        (subjects.at(row), predicates.at(row), objects.at(row))
+        (subjects.value_at(row), predicates.value_at(row), objects.value_at(row))
         for row in rows.tolist()
         if int(names["status"].codes[row]) not in excluded
     )
@@ -384,7 +384,7 @@ class Entity(Displayed):
     merged_into: str | None
 
     @classmethod
-    def of(cls, listed: Listed, inferred: Mapping[str, str]) -> Entity:
+    def of(cls, listed: EntitySummary, inferred: Mapping[str, str]) -> Entity:
         """Return the entity of a listing, with its inferred type if none is declared.
 
         Parameters
@@ -441,7 +441,7 @@ class LabEntities:
         [('Ada', 'person'), ('Oslo', 'place')]
         """
         with self._core.reading() as state:
-            all_listed, inferred = get_entities(state).listed(), infer_types(state)
+            all_listed, inferred = get_entities(state).summarize_all(), infer_types(state)
         # the placeholder of a purged name keeps its number, but is no entity
         listed = [entity for entity in all_listed if not entity.name.startswith(PLACEHOLDER)]
         return pl.DataFrame(
@@ -457,7 +457,7 @@ class LabEntities:
                     "aliases", [entity.aliases for entity in listed], dtype=pl.List(pl.String)
                 ),
                 pl.Series("mentions", [entity.mentions for entity in listed], dtype=pl.Int64),
-                stamps(
+                to_datetimes(
                     "last_mentioned", np.array([entity.last for entity in listed], dtype=np.int64)
                 ),
                 pl.Series(
@@ -503,9 +503,9 @@ class LabEntities:
             check_name("name", any_name)
         with self._core.reading() as state:
             entities = get_entities(state)
-            number = entities.number(name)
+            number = entities.find_number(name)
             is_unchanged = number is not None and type in (None, entities.entries[number].type)
-            if is_unchanged and all(entities.number(alias) == number for alias in aliases):
+            if is_unchanged and all(entities.find_number(alias) == number for alias in aliases):
                 return self._listed(state, name)
         return self._decide(
             name, lambda state: decide_declaration(get_entities(state), name, type, aliases)
@@ -616,13 +616,13 @@ class LabEntities:
     def _listed(state: State, name: str) -> Entity:
         """Return the entity with a name as the state lists it."""
         entities = get_entities(state)
-        return Entity.of(entities.listed_one(find_entity(entities, name)), infer_types(state))
+        return Entity.of(entities.summarize(find_entity(entities, name)), infer_types(state))
 
 
 def check_name(role: str, name: object) -> None:
     """Raise InputError for an invalid name, and PrivacyError for a secret."""
     if not isinstance(name, str) or len(name) > _LONGEST:
         raise InputError(f"A {role} is a string of 1 to {_LONGEST} characters, not {name!r:.60}.")
-    refuse(checked_text(name, where=role), f"the {role}")
+    refuse(validate_text(name, where=role), f"the {role}")
     if role != "value":
         entity_key(name)

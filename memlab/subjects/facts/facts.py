@@ -14,7 +14,7 @@ from memlab.kernel.base.clock import When, check_instant, from_micros, to_micros
 from memlab.kernel.privacy import refuse
 from memlab.kernel.recall import Filters, Hits, Question
 from memlab.kernel.schema import STATUSES, normalise_word
-from memlab.kernel.state import State, checked_text, entity_key
+from memlab.kernel.state import State, entity_key, validate_text
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.fact_rows import get_entities, normalize_predicate
 from memlab.kernel.verbs.gate import apply_switches
@@ -150,7 +150,7 @@ class LabFacts:
             with self._core.reading() as state:
                 entities = get_entities(state)
                 canonical_names = [
-                    entities.canonical(name) or name
+                    entities.canonical_name(name) or name
                     for name in (subject, object)
                     if name is not None
                 ]
@@ -257,7 +257,7 @@ class LabFacts:
         ['retracted']
         """
         if reason is not None:
-            refuse(checked_text(reason, where="reason"), "the reason")
+            refuse(validate_text(reason, where="reason"), "the reason")
         with self._core.store.writing() as tx:
             now = self._core.store.clock()
             change = retracted(self._core.store.state, self._core.row(fact), now, reason)
@@ -322,7 +322,7 @@ class LabFacts:
             max_tokens = (
                 self._core.pack.count("tier-2-tokens") if budget_tokens is None else budget_tokens
             )
-            stop_words = state.words_in(str(self._core.pack.settings["language"])).stop_words
+            stop_words = state.get_words(str(self._core.pack.settings["language"])).stop_words
             return write_narrative(
                 state, rows, now, budget=max_tokens, query=query, stop_words=stop_words
             )
@@ -374,7 +374,7 @@ class LabFacts:
         now = self._core.instant(at)
         with self._core.reading() as state:
             pack, entities = self._core.pack, get_entities(state)
-            number = entities.number(subject)
+            number = entities.find_number(subject)
             if number is None and entity_key(subject) != USER:
                 find_entity(entities, subject)
             entry = None if number is None else entities.entries[number]

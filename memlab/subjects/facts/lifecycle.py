@@ -17,7 +17,7 @@ from typing import Any
 from memlab.kernel.english import lexicon, table, words_of
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import MEMORY, NEVER
-from memlab.kernel.state import Change, State, edges_of, values_of
+from memlab.kernel.state import Change, State, build_edges, build_values
 from memlab.subjects.fact_rows import fact_times_of, facts_of
 
 __all__ = ["Triple", "decide_succession", "ends_fact"]
@@ -480,7 +480,7 @@ def _build_change(
     if ended:
         gone = sorted(ended)
         parts.append(
-            values_of(
+            build_values(
                 gone,
                 status="superseded",
                 superseded_by=[float(ended[id].new.id) for id in gone],
@@ -494,7 +494,7 @@ def _build_change(
     if not edges:
         return Change()
     sources, targets, relations = (list(column) for column in zip(*edges, strict=True))
-    return Change(set=parts, edges=edges_of(sources, targets, relations, [1.0] * len(edges)))
+    return Change(set=parts, edges=build_edges(sources, targets, relations, [1.0] * len(edges)))
 
 
 def _write_reason(new: _Fact, old: _Fact) -> str:
@@ -548,7 +548,10 @@ def _find_affected(state: State, fresh: Sequence[Triple], gone: Collection[int])
     owners = {triple.subject.rpartition("'s ")[0].casefold() for triple in fresh}
     values = [triple.value.casefold() for triple in fresh]
     for row in facts_of(state).tolist():
-        subject, value = names["subject"].at(row), names["value"].at(row) or names["object"].at(row)
+        subject, value = (
+            names["subject"].value_at(row),
+            names["value"].value_at(row) or names["object"].value_at(row),
+        )
         if subject is None or value is None or row + 1 in gone:
             continue
         folded = subject.casefold()
@@ -565,18 +568,21 @@ def _find_affected(state: State, fresh: Sequence[Triple], gone: Collection[int])
 def _read_stored_fact(state: State, row: int) -> _Fact | None:
     """Return the fact in a row; None if there is none or it was never true."""
     names, numbers = state.names, state.numbers
-    subject, value = names["subject"].at(row), names["value"].at(row) or names["object"].at(row)
-    if subject is None or value is None or names["status"].at(row) not in _WAS_SO:
+    subject, value = (
+        names["subject"].value_at(row),
+        names["value"].value_at(row) or names["object"].value_at(row),
+    )
+    if subject is None or value is None or names["status"].value_at(row) not in _WAS_SO:
         return None
     created, valid_from = (int(numbers[name].values[row]) for name in ("created", "valid_from"))
     return _Fact(
         row + 1,
-        Triple(subject, names["predicate"].at(row) or "", value),
+        Triple(subject, names["predicate"].value_at(row) or "", value),
         created if valid_from == NEVER else valid_from,
         _close_interval(int(numbers["valid_until"].values[row])),
-        tuple(names[name].at(row) for name in _REACH),
+        tuple(names[name].value_at(row) for name in _REACH),
         float(numbers["confidence"].values[row]),
-        names["provenance"].at(row) in _STATED,
+        names["provenance"].value_at(row) in _STATED,
         False,
     )
 

@@ -221,10 +221,10 @@ def write_narrative(
 
 def _list_names(entities: Entities, name: str) -> list[str]:
     """Return the name and the aliases of an entity."""
-    number = entities.number(name)
+    number = entities.find_number(name)
     if number is None:
         return [name]
-    listed = entities.listed_one(number)
+    listed = entities.summarize(number)
     return [name, listed.name, *listed.aliases]
 
 
@@ -283,15 +283,15 @@ def select_profile_rows(
 def _write_statement(state: State, row: int, *, entity: str | None = None) -> _Statement:
     """Return a memory in words: a fact by its predicate, another memory by its text."""
     names = state.names
-    subject, predicate = names["subject"].at(row), names["predicate"].at(row)
-    value = names["object"].at(row) or names["value"].at(row)
-    staged = names["status"].at(row) == "staged"
+    subject, predicate = names["subject"].value_at(row), names["predicate"].value_at(row)
+    value = names["object"].value_at(row) or names["value"].value_at(row)
+    staged = names["status"].value_at(row) == "staged"
     if subject is not None and predicate is not None and value is not None:
         verb, words = phrase(predicate, " ".join(value.split()))
         return _Statement(
             subject, row + 1, words if verb or entity is None else f"has {words}", True, staged
         )
-    text = " ".join((state.texts.at(row) or "").split())
+    text = " ".join((state.texts.value_at(row) or "").split())
     if entity is None:
         return _Statement(subject or "", row + 1, text.rstrip("."), False, staged)
     clause = convert_to_third_person(text)

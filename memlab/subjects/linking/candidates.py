@@ -107,7 +107,9 @@ class RowView:
     def texts(self) -> list[str]:
         """The texts, empty where there is none."""
         return [
-            text or "" for moment in self._moments for text in moment.state.texts.take(moment.rows)
+            text or ""
+            for moment in self._moments
+            for text in moment.state.texts.to_list(moment.rows)
         ]
 
     @cached_property
@@ -119,7 +121,7 @@ class RowView:
     def extracted(self) -> Values:
         """Whether each memory was extracted from a message, bool[rows]."""
         reasons = [
-            moment.state.notes["reason"].at(row)
+            moment.state.notes["reason"].value_at(row)
             for moment in self._moments
             for row in moment.rows.tolist()
         ]
@@ -226,7 +228,7 @@ class Scopes:
         state = joint.state if joint.fresh is None else joint.fresh
         local = rows - (0 if joint.fresh is None else joint.size)
         names = state.names
-        private = joint.state.names["visibility"].held or names["visibility"].held
+        private = joint.state.names["visibility"].has_values or names["visibility"].has_values
         is_bound = names["scope"].codes[local] == names["scope"].code("session")
         is_private = names["visibility"].codes[local] == names["visibility"].code("private")
         keys = (
@@ -307,7 +309,7 @@ def _find_in_scope(
 ) -> tuple[Ints, Ints, Floats]:
     """Return the new rows, old rows and similarities of one scope, each pair once."""
     state = joint.state
-    unbound = scope.project is None and state.names["project"].held
+    unbound = scope.project is None and state.names["project"].has_values
     population = populate(
         project=scope.project,
         session=scope.session,
@@ -374,7 +376,7 @@ def _find_nearest_old(
     count: int,
 ) -> tuple[Ints, Ints, Floats]:
     """Return the nearest of `old_rows`, the memories stored before these rows."""
-    old_rows = joint.state.embedded(old_rows)
+    old_rows = joint.state.drop_unembedded(old_rows)
     if not len(old_rows):
         return _no_pairs()
     own, local = joint.vectors(rows)
@@ -534,7 +536,7 @@ def _select_rows(joint: PairedState, rows: Ints, column: str, name: str) -> Ints
 def _read_names(joint: PairedState, rows: Ints, column: str) -> NDArray[Any]:
     """Return the names of new rows in a column, with None for null."""
     state = joint.state if joint.fresh is None else joint.fresh
-    return state.names[column].objects(rows - (0 if joint.fresh is None else joint.size))
+    return state.names[column].to_objects(rows - (0 if joint.fresh is None else joint.size))
 
 
 def _no_pairs() -> tuple[Ints, Ints, Floats]:

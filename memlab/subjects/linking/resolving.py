@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import NEVER, RELATIONS
-from memlab.kernel.state import Change, edges_of, values_of
+from memlab.kernel.state import Change, build_edges, build_values
 from memlab.kernel.verbs.results import Linked, Outcome
 from memlab.subjects.linking.candidates import PairedState, Populate, Scopes, find_candidates
 from memlab.subjects.linking.pairs import Pairs
@@ -510,7 +510,7 @@ class _Decision:
         position_of = {row: position for position, row in enumerate(rows)}
         source, target, relation, weight = self._collect_edges()
         change = self._collect_changes(ids, strength_gain) + Change(
-            edges=edges_of(
+            edges=build_edges(
                 ids[source].tolist(), ids[target].tolist(), relation.tolist(), weight.tolist()
             )
             if len(source)
@@ -626,7 +626,7 @@ class _Decision:
             ends = np.maximum(ends, self._read_beginnings(old))
             ends = self._timeline_ends(old, ends)
             parts.append(
-                values_of(
+                build_values(
                     ids[old].tolist(),
                     status="superseded",
                     superseded_by=[
@@ -656,7 +656,7 @@ class _Decision:
                 else {}
             )
             parts.append(
-                values_of(ids[roots].tolist(), strength=strength.tolist(), changed=now, **extra)
+                build_values(ids[roots].tolist(), strength=strength.tolist(), changed=now, **extra)
             )
             parts += self._join_lists(ids, self.merges)
             parts += self._earlier_beginnings(ids)
@@ -689,7 +689,7 @@ class _Decision:
             began = int(self._read_beginnings(np.array([root]))[0])
             first = min(int(self._read_beginnings(np.array([other]))[0]) for other in others)
             if first < began:
-                parts.append(values_of([int(ids[root])], valid_from=[first]))
+                parts.append(build_values([int(ids[root])], valid_from=[first]))
         return parts
 
     def _fact_times(self, ids: Ints) -> list[list[Any]]:
@@ -711,7 +711,7 @@ class _Decision:
                 if value is not None
             ]
             if len(set(values)) > 1:
-                parts.append(values_of([ids[row]], value="; ".join(dict.fromkeys(values))))
+                parts.append(build_values([ids[row]], value="; ".join(dict.fromkeys(values))))
         return parts
 
     def _join_lists(self, ids: Ints, merges: dict[int, list[int]]) -> list[dict[str, Any]]:
@@ -735,7 +735,7 @@ class _Decision:
                 for name in ("source", "provenance")
             }
             confidences = [self._confidence(most_confident[row]) for row in improved]
-            parts.append(values_of(ids[improved].tolist(), confidence=confidences, **words))
+            parts.append(build_values(ids[improved].tolist(), confidence=confidences, **words))
         for column in _UNITED:
             before = {row: self._read_list(column, row) for row in roots.tolist()}
             united = {
@@ -756,7 +756,7 @@ class _Decision:
             grown = [row for row in roots.tolist() if len(united[row]) > len(before[row])]
             if grown:
                 parts.append(
-                    values_of(ids[grown].tolist(), **{column: [united[row] for row in grown]})
+                    build_values(ids[grown].tolist(), **{column: [united[row] for row in grown]})
                 )
         return parts
 
@@ -778,13 +778,13 @@ class _Decision:
     def _read_name(self, column: str, row: int) -> str | None:
         """Return the name of a row in a column, None for null."""
         state, local_row = self.joint.home(row)
-        return state.names[column].at(local_row)
+        return state.names[column].value_at(local_row)
 
     def _read_list(self, column: str, row: int) -> tuple[str, ...]:
         """Return a list of a row; the agents of a memory include its creator."""
         state, local_row = self.joint.home(row)
-        items = state.lists[column].at(local_row)
-        creator = state.names["creator"].at(local_row)
+        items = state.lists[column].value_at(local_row)
+        creator = state.names["creator"].value_at(local_row)
         if (
             column == "agents"
             and creator is not None

@@ -171,7 +171,7 @@ def _read_line(joint: PairedState, row: int) -> Line:
 def find_past_rows(joint: PairedState, row: int) -> list[int]:
     """Return the superseded memories of the property of a new fact."""
     home, local_row = joint.home(row)
-    subject, predicate = (home.names[name].at(local_row) for name in ("subject", "predicate"))
+    subject, predicate = (home.names[name].value_at(local_row) for name in ("subject", "predicate"))
     state: State = joint.state
     if subject is None or predicate is None:
         return []

@@ -18,9 +18,9 @@ from memlab.kernel.base.clock import Micros, from_micros
 from memlab.kernel.base.display import Displayed, Markup, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
-from memlab.kernel.recall import Moment, status_of
+from memlab.kernel.recall import Moment, read_statuses
 from memlab.kernel.schema import RECALLABLE, STATUSES
-from memlab.kernel.state import State, stamps
+from memlab.kernel.state import State, to_datetimes
 from memlab.subjects.drawing import CYCLE, GREY, OnPanels, element, legend_of, panelled
 from memlab.subjects.retention.upkeep import decode_words, evaluate_standing
 
@@ -329,7 +329,7 @@ def compute_forecast(
         ),
         texts=tuple(
             (row + 1, text or "")
-            for row, text in zip(rows.tolist(), state.texts.take(rows), strict=True)
+            for row, text in zip(rows.tolist(), state.texts.to_list(rows), strict=True)
         ),
         frame=pl.concat([frame for frame, _ in walks]),
         transitions=pl.concat([changes for _, changes in walks]),
@@ -413,7 +413,7 @@ class _Walk:
         """Return the values in the state."""
         labels = self.state.names["label"]
         self.words = list(labels.vocabulary)
-        return _Values(rows, status_of(self.state, rows), labels.codes[rows].astype(np.int64))
+        return _Values(rows, read_statuses(self.state, rows), labels.codes[rows].astype(np.int64))
 
     def on(self, values: _Values, now: Micros | Instants) -> _Values:
         """Return the values at `now`, one instant or one per memory."""
@@ -464,7 +464,7 @@ def _walk_pack(
         [
             pl.Series("pack", [name], dtype=pl.String).new_from_index(0, count * len(instants)),
             pl.Series("memory_id", np.tile(rows + 1, len(instants)), dtype=pl.Int64),
-            stamps("at", np.repeat(np.array(instants, dtype=np.int64), count)),
+            to_datetimes("at", np.repeat(np.array(instants, dtype=np.int64), count)),
             pl.Series(
                 "retention",
                 np.concatenate([retention for retention, _, _ in numbers]),
@@ -497,7 +497,7 @@ def _walk_pack(
                             0, len(positions)
                         ),
                         pl.Series("memory_id", step.old.rows[positions] + 1, dtype=pl.Int64),
-                        stamps("at", step.until[positions]),
+                        to_datetimes("at", step.until[positions]),
                         pl.Series("what", [column], dtype=pl.String).new_from_index(
                             0, len(positions)
                         ),

@@ -16,13 +16,13 @@ from memlab.kernel.base.clock import DAY, Micros, from_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import Step, bar
-from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
+from memlab.kernel.graph import NODE_KINDS, node_kinds, node_numbers
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.language import Policy
 from memlab.kernel.policies import Pack
-from memlab.kernel.recall import Moment, coded, in_recall, promoted, status_of
+from memlab.kernel.recall import Moment, apply_promote, encode_words, in_recall, read_statuses
 from memlab.kernel.schema import RELATIONS, STATUSES
-from memlab.kernel.state import EVERYONE, Change, State, hidden_from, values_of
+from memlab.kernel.state import EVERYONE, Change, State, build_values, hidden_rows
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.corrections.editing import due_for_purge
 
@@ -78,9 +78,9 @@ def select_evaluated(state: State, rows: Ints, now: Micros) -> Ints:
     Memories that changed after `now` are skipped, so that a clock that runs backwards undoes
     nothing. A retracted memory is forgotten at a later instant only.
     """
-    status = status_of(state, rows)
+    status = read_statuses(state, rows)
     is_selected, changed = in_recall(status) | (status == _RETRACTED), state.numbers["changed"]
-    if changed.held:
+    if changed.has_values:
         changed_at = changed.values[rows]
         is_selected &= (changed_at < now) | ((changed_at == now) & (status != _RETRACTED))
     return np.asarray(rows[is_selected])
@@ -96,18 +96,18 @@ def evaluate_standing(
     second evaluation changes nothing. Raises InputError if it never settles. Null keeps a status or
     label.
     """
-    before = status_of(state, rows) if status is None else status
+    before = read_statuses(state, rows) if status is None else status
     moment = Moment(state, pack, rows, now)
     if status is not None:
         moment.give(status=_WORDS[before])
-    moment, after = promoted(moment, before)
+    moment, after = apply_promote(moment, before)
     is_forgotten, nulls = moment.ask(pack.policies["forget"])
     is_forgotten = is_forgotten if nulls is None else is_forgotten & ~nulls
     # a memory that is retracted by this pass is forgotten by a later one, so that people can see it before
     is_forgotten = is_forgotten & (in_recall(after) | (before == _RETRACTED))
     if is_forgotten.any():
         after = np.where(is_forgotten, STATUSES.index(str(pack.settings["forgotten-as"])), after)
-    label, words = coded(*moment.ask(pack.policies["label"]))
+    label, words = encode_words(*moment.ask(pack.policies["label"]))
     return Standing(after, np.where(in_recall(after), label, -1), words)
 
 
@@ -120,7 +120,7 @@ def find_transitions(state: State, pack: Pack, rows: Ints, now: Micros) -> Trans
     if not len(rows):
         return Transitions(_join_transitions([]), Change())
     new_standing, labels = evaluate_standing(state, pack, rows, now), state.names["label"]
-    status, label = status_of(state, rows), labels.codes[rows].astype(np.int64)
+    status, label = read_statuses(state, rows), labels.codes[rows].astype(np.int64)
     label_codes = np.array(
         [*(labels.code(word) for word in new_standing.words), _NO_CODE], dtype=np.int64
     )
@@ -147,7 +147,7 @@ def find_transitions(state: State, pack: Pack, rows: Ints, now: Micros) -> Trans
             np.unique(new[positions]).tolist(), key=lambda code: str(new_words[code])
         ):
             selected = ids[new[positions] == code].tolist()
-            parts.append(values_of(selected, **{column: new_words[code], "changed": now}))
+            parts.append(build_values(selected, **{column: new_words[code], "changed": now}))
     return Transitions(_join_transitions(frames), Change(set=parts))
 
 
@@ -248,7 +248,7 @@ def _visible_degree(state: State, edges: Ints, ends: Ints) -> Floats:
     """Return the degree of one end of each edge, among edges visible to its viewers."""
     graph = state.edges
     degree = graph.degree(ends).astype(np.float64)
-    if hidden_from(state, EVERYONE) is None:
+    if hidden_rows(state, EVERYONE) is None:
         return degree
     viewers = _find_viewers(state, edges)
     crossings = graph.crossings(ends)
@@ -289,10 +289,10 @@ def edges_frame(state: State, edges: Ints) -> pl.DataFrame:
                 dtype=pl.String,
             ),
             pl.Series("weight", state.edges.weight[edges], dtype=pl.Float64),
-            pl.Series("from_kind", kinds[kind_of(source)].tolist(), dtype=pl.String),
-            pl.Series("source", number_of(source) + 1, dtype=pl.Int64),
-            pl.Series("to_kind", kinds[kind_of(target)].tolist(), dtype=pl.String),
-            pl.Series("target", number_of(target) + 1, dtype=pl.Int64),
+            pl.Series("from_kind", kinds[node_kinds(source)].tolist(), dtype=pl.String),
+            pl.Series("source", node_numbers(source) + 1, dtype=pl.Int64),
+            pl.Series("to_kind", kinds[node_kinds(target)].tolist(), dtype=pl.String),
+            pl.Series("target", node_numbers(target) + 1, dtype=pl.Int64),
         ]
     )
 

@@ -18,7 +18,7 @@ from memlab.errors import UnknownName
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import MEMORY, NEVER, RECALLABLE, normalise_word
-from memlab.kernel.state import Change, State, values_of
+from memlab.kernel.state import Change, State, build_values
 
 __all__ = [
     "Displaced",
@@ -61,7 +61,7 @@ class QuarantinePlan:
         """Return the change that the event carries."""
         ids = np.concatenate((self.rows, self.summaries, self.back)) + 1
         return Change(
-            set=[*self.now, values_of(np.sort(ids).tolist(), changed=at)] if len(ids) else ()
+            set=[*self.now, build_values(np.sort(ids).tolist(), changed=at)] if len(ids) else ()
         )
 
 
@@ -150,7 +150,7 @@ def plan_quarantine(state: State, rows: Rows, displaced: Displaced) -> Quarantin
         outside |= next_summaries
         summaries |= next_summaries
     leaving = np.array(
-        sorted(row for row in outside if statuses.at(row) not in _GONE), dtype=np.int64
+        sorted(row for row in outside if statuses.value_at(row) not in _GONE), dtype=np.int64
     )
     back: dict[int, Values] = {}
     for row in sorted(summaries):
@@ -158,16 +158,17 @@ def plan_quarantine(state: State, rows: Rows, displaced: Displaced) -> Quarantin
             members = [
                 id - 1
                 for id in ids
-                if id - 1 not in outside and statuses.at(id - 1) == "consolidated"
+                if id - 1 not in outside and statuses.value_at(id - 1) == "consolidated"
             ]
             back |= {member: {"status": word} for member in members}
     newly_out = set(leaving.tolist())
     for row, (new_values, before) in displaced.items():
-        if row >= len(state) or row in outside or statuses.at(row) != "superseded":
+        if row >= len(state) or row in outside or statuses.value_at(row) != "superseded":
             continue
         successors = _find_successors(state, row)
         is_gone = all(
-            summary in outside or statuses.at(summary) == "quarantined" for summary in successors
+            summary in outside or statuses.value_at(summary) == "quarantined"
+            for summary in successors
         )
         if is_gone and not newly_out.isdisjoint(successors):
             unchanged = {
@@ -185,7 +186,7 @@ def plan_quarantine(state: State, rows: Rows, displaced: Displaced) -> Quarantin
         *_group_parts({row: {"status": "quarantined"} for row in leaving.tolist()}),
         *_group_parts(back),
     ]
-    former = {row: {"status": statuses.at(row)} for row in leaving.tolist()}
+    former = {row: {"status": statuses.value_at(row)} for row in leaving.tolist()}
     former |= {
         row: {name: _read_value(state, row, name) for name in values}
         for row, values in back.items()
@@ -207,7 +208,9 @@ def plan_release(state: State, body: Mapping[str, Any], now: int) -> tuple[Chang
     """
     quarantine_values, former = _index_parts(body["set"]), _index_parts(body["was"])
     unchanged = {
-        row for row in former if state.names["status"].at(row) == quarantine_values[row]["status"]
+        row
+        for row in former
+        if state.names["status"].value_at(row) == quarantine_values[row]["status"]
     }
     returning = {row for row in unchanged if quarantine_values[row]["status"] == "quarantined"}
     summaries_of = _find_stand_ins(state)
@@ -216,7 +219,7 @@ def plan_release(state: State, body: Mapping[str, Any], now: int) -> tuple[Chang
         status = former[row]["status"]
         by = former[row].get("superseded_by")
         if by is not None and int(by) - 1 not in returning:
-            successor_status = state.names["status"].at(int(by) - 1)
+            successor_status = state.names["status"].value_at(int(by) - 1)
             # a successor that was out of use before the quarantine does not count: it superseded this one anyway
             if successor_status not in RECALLABLE and (
                 int(by) - 1 in quarantine_values or successor_status == "quarantined"
@@ -225,7 +228,7 @@ def plan_release(state: State, body: Mapping[str, Any], now: int) -> tuple[Chang
         if status == "consolidated":
             summary_ids = [id for id, summary in summaries_of.items() if row + 1 in summary.members]
             if not any(
-                id - 1 in returning or state.names["status"].at(id - 1) in RECALLABLE
+                id - 1 in returning or state.names["status"].value_at(id - 1) in RECALLABLE
                 for id in summary_ids
             ):
                 # its summary is gone, so the memory has the status from before the consolidation
@@ -245,11 +248,13 @@ def plan_release(state: State, body: Mapping[str, Any], now: int) -> tuple[Chang
         }
         after[row] = {**columns, "status": status}
     rows = sorted(
-        row for row, values in after.items() if values["status"] != state.names["status"].at(row)
+        row
+        for row, values in after.items()
+        if values["status"] != state.names["status"].value_at(row)
     )
     parts = _group_parts({row: after[row] for row in rows})
     return Change(
-        set=[*parts, values_of([row + 1 for row in rows], changed=now)] if rows else ()
+        set=[*parts, build_values([row + 1 for row in rows], changed=now)] if rows else ()
     ), rows
 
 
@@ -274,9 +279,9 @@ def _find_successors(state: State, row: int) -> set[int]:
 def _read_value(state: State, row: int, name: str) -> Any:
     """Return one value of a memory, None for null."""
     if name in state.names:
-        return state.names[name].at(row)
+        return state.names[name].value_at(row)
     if name in state.notes:
-        return state.notes[name].at(row)
+        return state.notes[name].value_at(row)
     value = state.numbers[name].values[row].item()
     return None if value != value or (MEMORY[name].storage == "time" and value == NEVER) else value
 
@@ -291,11 +296,11 @@ def _group_parts(values: Mapping[int, Values]) -> list[dict[str, Any]]:
         if name == "status":
             words = dict.fromkeys(by_id.values())
             parts += [
-                values_of([id for id, value in by_id.items() if value == word], status=word)
+                build_values([id for id, value in by_id.items() if value == word], status=word)
                 for word in words
             ]
         else:
-            parts.append(values_of(list(by_id), **{name: list(by_id.values())}))
+            parts.append(build_values(list(by_id), **{name: list(by_id.values())}))
     return parts
 
 

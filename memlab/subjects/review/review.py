@@ -17,13 +17,13 @@ from memlab.kernel.base.clock import When, check_instant, from_micros, to_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
-from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
+from memlab.kernel.graph import NODE_KINDS, node_kinds, node_numbers
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import VersionLog
 from memlab.kernel.privacy import refuse
 from memlab.kernel.recall import Recaller
 from memlab.kernel.slates import Slates
-from memlab.kernel.state import Change, Seen, State, checked_text, stamps
+from memlab.kernel.state import Change, State, ViewerState, to_datetimes, validate_text
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.corrections.editing import joined_by_succession
@@ -328,7 +328,7 @@ class LabReview:
         >>> gap = lab.agents.verify(hits, []).gap
         >>> lab.upkeep.review.close_gap(gap, "asked the user")
         """
-        refuse(checked_text(reason, where="reason"), "the reason for closing a gap")
+        refuse(validate_text(reason, where="reason"), "the reason for closing a gap")
         with self._core.store.writing() as tx:
             self._core.store.state.projection(Gaps).check_open(gap)
             tx.event("close-gap", {"gap": gap, "reason": reason}, at=self._core.store.clock())
@@ -450,7 +450,7 @@ class LabReview:
             event = self._event(seq)
             state, now = store.state, store.clock()
             change, rows = plan_release(state, event.body, now)
-            before = [state.names["status"].at(row) for row in rows]
+            before = [state.names["status"].value_at(row) for row in rows]
             if change:
                 tx.event("restore", {"quarantine": event.seq, **change.body()}, at=now)
         with self._core.reading() as state:
@@ -458,8 +458,8 @@ class LabReview:
                 {
                     "memory_id": [row + 1 for row in rows],
                     "before": before,
-                    "status": [state.names["status"].at(row) for row in rows],
-                    "text": [state.texts.at(row) for row in rows],
+                    "status": [state.names["status"].value_at(row) for row in rows],
+                    "text": [state.texts.value_at(row) for row in rows],
                 },
                 schema={name: _CHANGED[name] for name in ("memory_id", "before", "status", "text")},
             )
@@ -538,7 +538,7 @@ def _check_conditions(names: dict[str, str | None], reason: str) -> None:
     if all(name is None for name in names.values()):
         raise InputError("quarantine needs at least one of source=, session= and creator=.")
     if reason:
-        refuse(checked_text(reason, where="reason"), "reason")
+        refuse(validate_text(reason, where="reason"), "reason")
 
 
 def _describe_plan(
@@ -553,24 +553,36 @@ def _describe_plan(
     }
     roles = {"quarantined": plan.rows, "summary": plan.summaries, "back": plan.back}
     rows = [
-        (row + 1, role, state.names["status"].at(row), after[row + 1], state.texts.at(row))
+        (
+            row + 1,
+            role,
+            state.names["status"].value_at(row),
+            after[row + 1],
+            state.texts.value_at(row),
+        )
         for role, role_rows in roles.items()
         for row in role_rows.tolist()
     ]
     frame = pl.DataFrame(rows, schema=_CHANGED, orient="row")
     outside = np.concatenate((plan.rows, plan.summaries))
     derived = joined_by_succession(state, outside.tolist(), derived=True)
-    if creator is not None and state.lists["agents"].held:
+    if creator is not None and state.lists["agents"].has_values:
         quarantined = set(outside.tolist())
         helped = [
             row
-            for row, agents in state.lists["agents"].filled()
+            for row, agents in state.lists["agents"].items()
             if creator in agents and row not in quarantined
         ]
         contributions = [
-            (row + 1, None, "contributed to", state.names["status"].at(row), state.texts.at(row))
+            (
+                row + 1,
+                None,
+                "contributed to",
+                state.names["status"].value_at(row),
+                state.texts.value_at(row),
+            )
             for row in helped
-            if state.names["status"].at(row) != "purged"
+            if state.names["status"].value_at(row) != "purged"
         ]
         derived = pl.concat(
             [derived, pl.DataFrame(contributions, schema=derived.schema, orient="row")]
@@ -588,8 +600,8 @@ def _edge_table(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
             "memory_id": rows[crossings.position] + 1,
             "relation": edges.words_of(edges.relation[crossings.edge]).tolist(),
             "outgoing": crossings.outgoing,
-            "kind": [NODE_KINDS[kind] for kind in kind_of(crossings.neighbour).tolist()],
-            "other": number_of(crossings.neighbour) + 1,
+            "kind": [NODE_KINDS[kind] for kind in node_kinds(crossings.neighbour).tolist()],
+            "other": node_numbers(crossings.neighbour) + 1,
             "name": state.nodes.names(crossings.neighbour),
             "weight": edges.weight[crossings.edge],
             "reinforcements": edges.reinforcements[crossings.edge].astype(np.int64),
@@ -630,18 +642,18 @@ def _find_replaced(state: State, row: int) -> list[tuple[int, str]]:
     """
     by = state.numbers["superseded_by"].values
     visited, pending, result = {row}, [row], list[tuple[int, str]]()
-    hidden = state.hidden if isinstance(state, Seen) else None
+    hidden = state.hidden if isinstance(state, ViewerState) else None
     while pending:
         successor = pending.pop()
         for older in np.flatnonzero(by == successor + 1).tolist():
-            if older in visited or state.names["status"].at(older) == "purged":
+            if older in visited or state.names["status"].value_at(older) == "purged":
                 continue
             if hidden is not None and hidden[older]:
                 continue
             visited.add(older)
             pending.append(older)
-            reason = state.notes["reason"].at(older) or ""
-            is_edit = state.names["source"].at(successor) == "user-edit"
+            reason = state.notes["reason"].value_at(older) or ""
+            is_edit = state.names["source"].value_at(successor) == "user-edit"
             is_merge = reason.startswith("duplicate")
             result.append(
                 (older, "merged" if is_merge else "corrected" if is_edit else "superseded")
@@ -684,7 +696,7 @@ def supersession_frame(state: State, versions: VersionLog, events: Iterable[Even
     records = []
     for row in rows:
         last_event, successor_id = last.get(row + 1), by[row]
-        reason = state.notes["reason"].at(row)
+        reason = state.notes["reason"].value_at(row)
         successor = None if successor_id != successor_id else int(successor_id)
         pack = None if last_event is None else versions.live_at(last_event.seq)
         records.append(
@@ -702,12 +714,12 @@ def supersession_frame(state: State, versions: VersionLog, events: Iterable[Even
                 None if pack is None else pack.policies["link"].hash,
                 None if pack is None else pack.policies["resolve"].hash,
                 reason,
-                state.texts.at(row),
-                None if successor is None else state.texts.at(successor - 1),
+                state.texts.value_at(row),
+                None if successor is None else state.texts.value_at(successor - 1),
             )
         )
     frame = pl.DataFrame(records, schema=_SUPERSEDED, orient="row")
-    return frame.with_columns(stamps("at", frame["at"].to_numpy()))
+    return frame.with_columns(to_datetimes("at", frame["at"].to_numpy()))
 
 
 def _superseded_ids(event: Event) -> Iterator[int]:
