@@ -44,7 +44,7 @@ class WriterLock:
         """Hold the lock; LabBusy after ``timeout`` seconds of waiting."""
         deadline = time.monotonic() + timeout
         # both halves in one block: each generator more would cost a write some microseconds
-        with self._threads.held(self._patience(timeout)) as taken:
+        with self._threads.hold(self._patience(timeout)) as taken:
             self._check_taken(taken, timeout)
             if self._name is None or self._path is None:
                 yield
@@ -60,7 +60,7 @@ class WriterLock:
     @contextlib.contextmanager
     def against_threads(self, timeout: float) -> Iterator[None]:
         """The first half: no other thread writes through this handle."""
-        with self._threads.held(self._patience(timeout)) as taken:
+        with self._threads.hold(self._patience(timeout)) as taken:
             self._check_taken(taken, timeout)
             yield
 

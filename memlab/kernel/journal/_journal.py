@@ -294,7 +294,7 @@ class Journal(Reading):
                 def apply(tx: Transaction) -> Reading:
                     # in memory the reader is the same connection, and must not see what is not committed
                     if hidden is not None:
-                        hidden.enter_context(self._guard.held())
+                        hidden.enter_context(self._guard.hold())
                     with translated(self.path):
                         tx._apply(writer)
                     return Reading(self.path, writer, contextlib.nullcontext())
@@ -322,7 +322,7 @@ class Journal(Reading):
                     finally:
                         tx._open = False
                     if hidden is not None:
-                        hidden.enter_context(self._guard.held())
+                        hidden.enter_context(self._guard.hold())
                     try:
                         wrote = tx._apply(writer)
                         writer.execute("COMMIT" if wrote else "ROLLBACK")

@@ -144,7 +144,7 @@ class Reading:
                 self._knowing.clear()
             met = known in self._knowing
             self._knowing[known] = reading = (
-                Reading(self.policy, self.program.knowing(known)) if met else None
+                Reading(self.policy, self.program.specialise(known)) if met else None
             )
         return reading or self
 

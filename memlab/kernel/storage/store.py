@@ -294,7 +294,7 @@ class Store:
         """Hold the mutex."""
         # asked before it is taken: a block within a block is not what an interrupt left
         first = not self.mutex.owned
-        with self.mutex.held():
+        with self.mutex.hold():
             self._begin(first)
             yield
 
@@ -307,7 +307,7 @@ class Store:
     def reading(self) -> Iterator[State]:
         """The state as it is now, for the block, which nobody else reads or changes meanwhile."""
         first = not self.mutex.owned
-        with self.mutex.held():
+        with self.mutex.hold():
             self._begin(first)
             self._follow()
             self._check_embedder()
@@ -388,7 +388,7 @@ class Store:
         ``verify`` asked of the states before and after.
         """
         first = not self.mutex.owned
-        with self.mutex.held():
+        with self.mutex.hold():
             self._begin(first)
             with self.journal.write(durable=durable) as tx:
                 if self._marked or tx.head != self.state.seq:
