@@ -121,7 +121,7 @@ TYPES = [
     ("(fn [] ())", "An empty form", "()"),
     ("(fn [] (1 2))", "The first item of a form", "1"),
     ("(fn [] ((fn [x] x) 1))", "The first item of a form", "(fn [x] x)"),
-    ("(fn [] (fn [x] x))", "Functions are no values", "(fn [x] x)"),
+    ("(fn [] (fn [x] x))", "A function cannot be a value", "(fn [x] x)"),
     ("(fn [] (param :a))", "A parameter is a name, as a keyword, and a default", "(param :a)"),
     ("(fn [] (param a 1))", "as a keyword", "a"),
     ("(fn [] (param :a b))", "is a number", "b"),

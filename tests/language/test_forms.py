@@ -263,7 +263,7 @@ def test_a_frame_must_hold_the_inputs_in_their_types() -> None:
         policy.columns(pl.DataFrame({"age_days": ["1"]}))
     with pytest.raises(UnknownName, match="age-days"):
         policy.arrays({"x": [1.0]})
-    with pytest.raises(InputError, match="has 1 rows, and another has 2"):
+    with pytest.raises(InputError, match="has 1 rows, but another has 2"):
         compile_policy("(fn [x y] (+ x y))", SLOT).arrays({"x": [1.0, 2.0], "y": [1.0]})
     with pytest.raises(UnknownName, match='no value "age-days"'):
         policy.row({"x": 1})

@@ -36,7 +36,6 @@ Env = Mapping[str, Node | SetName]
 """Node or set of each name in scope."""
 
 # Types in the words of error messages.
-
 _KINDS: dict[str | None, str] = {
     "num": "a number",
     "bool": "true or false",

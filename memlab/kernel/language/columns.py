@@ -349,7 +349,7 @@ class ColumnProgram:
         return _collected(work.select(names))
 
     def _base(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the inputs in their types as materialised columns, because Polars treats one made from a literal as such."""
+        """Return the inputs as materialised columns: Polars would treat a column made from a literal as one."""
         columns = [
             self.input(frame, name, node.type).alias(alias) for node, name, alias in self.inputs
         ]

@@ -256,7 +256,6 @@ _SMALL_POWERS = frozenset(float(n) for n in range(1, 10))
 """Exponents written as products: a column of a million numbers takes 3 ms instead of 23 ms by ``pow``."""
 
 # Rewrites into canonical form, by operation. Each returns None if it does not apply.
-
 _REWRITES: dict[str, Callable[..., Node | None]] = {
     "*": _multiply,
     "/": _divide,
@@ -290,12 +289,11 @@ _ROUNDED = ("exp", "log", "log1p", "tanh", "pow")
 """Functions whose last digit may differ between back ends."""
 
 # Aggregates whose value over equal rows is that value.
-
 _EXTREMES = ("slate-min", "slate-max")
 
 
 def with_known(
-    roots: Sequence[Node], known: Mapping[str, Value], *, rounded: bool = True
+    roots: Sequence[Node], constants: Mapping[str, Value], *, rounded: bool = True
 ) -> list[Node]:
     """Return the graph of `roots` with constants for known inputs, folded as far as possible.
 
@@ -317,11 +315,11 @@ def with_known(
             extreme = args[0].value
             rebuilt[node.index] = dag.constant(None if extreme is None else extreme + 0.0, "num")
         else:
-            rebuilt[node.index] = _rebuilt(dag, node, args, known)
+            rebuilt[node.index] = _rebuild(dag, node, args, constants)
     return [rebuilt[node.index] for node in roots]
 
 
-def _rebuilt(dag: Dag, node: Node, args: tuple[Node, ...], known: Mapping[str, Value]) -> Node:
+def _rebuild(dag: Dag, node: Node, args: tuple[Node, ...], constants: Mapping[str, Value]) -> Node:
     """Return the operation of `node` on new arguments, which may have become constants."""
     op = node.op
     if op == "const":
@@ -329,8 +327,8 @@ def _rebuilt(dag: Dag, node: Node, args: tuple[Node, ...], known: Mapping[str, V
     if op == "input":
         assert node.type in ("num", "bool", "str")
         return (
-            dag.constant(known[node.value], node.type)
-            if node.value in known
+            dag.constant(constants[node.value], node.type)
+            if node.value in constants
             else dag.input(node.value, node.type)
         )
     if op == "in":

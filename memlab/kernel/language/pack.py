@@ -1,11 +1,11 @@
 """The file of a pack: settings, policies and helpers, read but not yet checked against any slot.
 
-(require memlab.dialect *)   ; optional: makes the file a module of Hy as well
-(pack associative "Spreading activation." :inherits memlab)
-(from-pack companion retention forget :as is-forgotten)
-(setting damping (param :damping 0.7 :low 0 :high 1))
-(defn ratio [a b] (/ a (+ a b 1)))
-(defpolicy recall-score [activation recency] "..." (+ (* 0.4 activation) ...))
+- ``(require memlab.dialect *)`` is optional. It makes the file a module of Hy as well.
+- ``(pack associative "Spreading activation." :inherits memlab)``
+- ``(from-pack companion retention forget :as is-forgotten)``
+- ``(setting damping (param :damping 0.7 :low 0 :high 1))``
+- ``(defn ratio [a b] (/ a (+ a b 1)))``
+- ``(defpolicy recall-score [activation recency] "..." (+ (* 0.4 activation) ...))``
 """
 
 from __future__ import annotations
@@ -27,7 +27,14 @@ from memlab.kernel.language.reader import (
     read_forms,
 )
 from memlab.kernel.language.signature import Param, declared_param
-from memlab.kernel.language.texts import PolicyForm, digest, helper, named, parse, source_hash
+from memlab.kernel.language.texts import (
+    PolicyForm,
+    digest,
+    helper,
+    index_helpers,
+    parse,
+    source_hash,
+)
 from memlab.kernel.language.writer import write_data
 
 _MACROS = re.compile(r"(?:\s|;[^\n]*\n){0,2000}\(require memlab\.dialect \*\)")
@@ -154,7 +161,7 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
     if twice:
         raise source.error(PolicyNameError, f"{twice[1]} is imported twice.", twice[0].form)
     # The order of the parts is fixed, because the hash of every pack depends on it.
-    by_name = named(helpers)
+    by_name = index_helpers(helpers)
     parts: list[str | float] = [DIALECT, name, inherits or ""]
     for key, setting in sorted(settings.items()):
         parts += ["setting", key, type(setting.value).__name__, setting.value]

@@ -545,6 +545,7 @@ def _chosen(params: Mapping[str, float]) -> dict[str, float]:
     return {canonical(name): float(value) for name, value in params.items()}
 
 
+# Recalls, evaluations and widgets compile the same texts again and again; compiling takes a millisecond.
 @lru_cache(maxsize=1024)
 def _compile(
     source: str | PolicyForm,
@@ -555,6 +556,7 @@ def _compile(
     file: str | None,
 ) -> Policy:
     """Compile a policy; all arguments are hashable, so that results can be cached."""
+    # The text, its arguments, then the values of parameters are checked, so that the first mistake is reported.
     params = [(key, float.fromhex(value)) for key, value in written]
     text, _, parts, callable_helpers = parse(source, name, helpers, file)
     names = tuple(a.text for a in parts.arguments)
@@ -701,8 +703,8 @@ def policy_parts(source: object) -> tuple[str, tuple[str, ...], dict[str, float]
     Parameters
     ----------
     source
-        The text of a policy, a form of Hy's reader (a leading quote is removed), or a compiled ``Policy``. A form is
-        written as text and read like any other text; nothing is evaluated.
+        A text, a form of Hy's reader, or a compiled ``Policy``. A form is written as text without a leading quote.
+        Nothing is evaluated.
 
     Returns
     -------
@@ -756,8 +758,8 @@ _MAX_PROGRAMS = 64
 class Program:
     """A policy with one result as a program over arrays of its inputs.
 
-    `reads` are the inputs in the order in which `compute` takes them. `compares` are inputs of words that `compute` also
-    takes as `Coded`. `aggregates` is True if the value of one row depends on the others.
+    The tuple `reads` has the inputs in the order of `compute`. The inputs in `compares` may also be passed as `Coded`.
+    The flag `aggregates` is True if the value of one row depends on the others.
     """
 
     def __init__(self, policy: Policy, constants: Known = ()) -> None:

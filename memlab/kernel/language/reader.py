@@ -50,7 +50,6 @@ UNITS: Final = {
 
 # Aggregates over the slate, and the names of an anonymous function in Hy and Scheme.
 AGGREGATE_FORMS: Final = ("slate-min", "slate-max", "slate-mean", "slate-rank", "min-max")
-
 FUNCTION_HEADS: Final = ("fn", "lambda", "λ")
 
 RESPELLED: Final = {
@@ -173,6 +172,7 @@ MAX_PACK_FORMS = 6_000
 
 FormKind = Literal["symbol", "keyword", "int", "float", "str", "call", "list"]
 
+# Tokens of Hy's syntax. A group that a policy may not use is matched as well, so that its error has a name.
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\n\r\f\v]+|;[^\n]*)
     |(?P<open>[(\[])

@@ -97,6 +97,7 @@ class Signature:
             if item.name in inputs:
                 raise InputError(f"Slot {self.slot} declares the input {item.name} twice.")
             inputs[item.name] = item
+        # Mistakes in a declaration are reported here, once, and not at the first policy of the slot.
         if self.returns not in (*_TYPES, "record"):
             raise InputError(
                 f'Slot {self.slot} returns "{self.returns}"; a type is num, bool, str or record.'
@@ -220,7 +221,7 @@ class Derived:
         float, bool or None
             The result; None if a set is null.
         """
-        return self._value([_set(name, _found(name, values)) for name in self.sets])
+        return self._value([_set(name, _get_set(name, values)) for name in self.sets])
 
     def _value(self, sets: Iterable[frozenset[str] | None]) -> float | bool | None:
         """Return the result for the sets of one item; None if one is null."""
@@ -233,7 +234,7 @@ class Derived:
 
     def _values(self, columns: Mapping[str, Any]) -> list[float | bool | None]:
         """Return the result for each item of several columns."""
-        sets = [_sets(name, _found(name, columns)) for name in self.sets]
+        sets = [_sets(name, _get_set(name, columns)) for name in self.sets]
         return [self._value(item) for item in zip(*sets, strict=True)]
 
     def series(self, columns: Mapping[str, pl.Series]) -> pl.Series:
@@ -255,7 +256,7 @@ class Derived:
             If a column holds no lists.
         """
         for name in self.sets:
-            dtype = _found(name, columns).dtype
+            dtype = _get_set(name, columns).dtype
             if not (dtype == pl.Null or isinstance(dtype, pl.List | pl.Array)):
                 raise InputError(
                     f"Column {name} holds {dtype}; the feature is a set, a list of strings."
@@ -287,7 +288,7 @@ class Derived:
         return values, nulls if nulls.any() else None
 
 
-def _found(name: str, values: Mapping[str, Any]) -> Any:
+def _get_set(name: str, values: Mapping[str, Any]) -> Any:
     """Return the value of a set; its name may have underscores instead of hyphens."""
     for spelling in (name, name.replace("-", "_")):
         if spelling in values:

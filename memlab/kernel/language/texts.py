@@ -184,7 +184,7 @@ def helper(form: Form, text: Text) -> Helper:
     )
 
 
-def named(helpers: Iterable[Helper]) -> dict[str, Helper]:
+def index_helpers(helpers: Iterable[Helper]) -> dict[str, Helper]:
     """Return helpers by name, or raise an error for a repeated name."""
     result: dict[str, Helper] = {}
     for item in helpers:
@@ -209,7 +209,7 @@ def helpers_of(sources: tuple[str, ...], file: str | None = None) -> Mapping[str
                     PolicySyntaxError, "A helper is written (defn name [arguments] body).", form
                 )
             parsed.append(helper(form, text))
-    return {**library(), **named(parsed)}
+    return {**library(), **index_helpers(parsed)}
 
 
 # The library is parsed once per process.
@@ -221,7 +221,7 @@ def library() -> Mapping[str, Helper]:
     )
     text = Text(source, None, "library.hy")
     forms = read_forms(text, characters=MAX_PACK_CHARACTERS, forms=MAX_PACK_FORMS)
-    return named(helper(form, text) for form in forms)
+    return index_helpers(helper(form, text) for form in forms)
 
 
 Path = tuple[int, ...]
@@ -247,8 +247,8 @@ class PolicyForm:
 class Parsed(NamedTuple):
     """The parts of a policy's text.
 
-    `form` is the policy without the helpers in front of it. `helpers` are all that it may call: those of the library, those
-    passed by the caller, and those in front of the policy.
+    The policy is `form`, without the helpers in front of it. It may call `helpers`, which come from the library, from the
+    caller and from the text in front of the policy.
     """
 
     text: Text
@@ -280,7 +280,7 @@ def _policy_and_helpers(text: Text) -> tuple[Form, dict[str, Helper]]:
         raise text.error(
             PolicySyntaxError, "The text is empty: a policy is (fn [features] body).", None
         )
-    own = named(helper(form, text) for form in forms if form.head == "defn")
+    own = index_helpers(helper(form, text) for form in forms if form.head == "defn")
     policies = [form for form in forms if form.head != "defn"]
     if not policies:
         raise text.error(
