@@ -162,7 +162,7 @@ class TestImports:
             ("(from-pack memlab cut :as similarity)", "similarity is a feature", PolicyNameError),
             (
                 "(from-pack memlab seeds) (setting seeds 3)",
-                "seeds is imported, and given",
+                "seeds is imported, but the file",
                 PolicyNameError,
             ),
             ("(from-pack nobody seeds)", "nobody", InputError),

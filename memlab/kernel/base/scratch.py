@@ -1,4 +1,4 @@
-"""Large arrays of zeros that are reused.
+"""Large arrays of zeros that are reused, and arrays that grow.
 
 A new array for a million rows costs a page fault for each 4 KB touched, about a millisecond for a thousand scattered
 rows. A reused array costs nothing. Borrowers must restore the zeros and should touch few elements.
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["zeros"]
+__all__ = ["enlarge", "zeros"]
 
 # Below this size a new array is as fast as a reused one. At most four arrays per thread and type are kept, because
 # blocks are rarely nested deeper.
@@ -59,3 +59,19 @@ def zeros(size: int, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:
     yield array[:size]
     if len(arrays) < _MAX_FREE:
         arrays.append(array)
+
+
+def enlarge(array: NDArray[Any], size: int, needed: int) -> NDArray[Any]:
+    """Return an array with room for ``needed`` rows that begins with the first ``size`` rows of ``array``.
+
+    Returns ``array`` itself where it is long enough, and otherwise a copy of at least twice its length, so that
+    appending rows one by one takes amortised constant time.
+
+    >>> len(enlarge(np.zeros((4, 2)), 3, 4)), len(enlarge(np.zeros((4, 2)), 4, 5))
+    (4, 8)
+    """
+    if needed <= len(array):
+        return array
+    longer = np.empty((max(needed, 2 * len(array)), *array.shape[1:]), dtype=array.dtype)
+    longer[:size] = array[:size]
+    return longer
