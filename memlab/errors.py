@@ -84,8 +84,6 @@ __all__ = [
     "RedactionWarning",
     "RenamedWarning",
     "UnknownName",
-    "did_you_mean",
-    "missing_name",
 ]
 
 

@@ -78,7 +78,7 @@ class Loud:
 )
 def test_a_form_with_a_value_that_the_dialect_does_not_have_is_refused(lab, atom):
     form = expression("fn", hy.models.List([hy.models.Symbol("similarity")]), expression("+", atom))
-    with pytest.raises(memlab.InputError, match="of the dialect"):
+    with pytest.raises(memlab.InputError, match="of the policy language"):
         lab.policies.install("recall-score", form)
 
 

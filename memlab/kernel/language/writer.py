@@ -360,7 +360,7 @@ def _hy_atom(item: Any) -> str:
         name = str(item) if kind == "Symbol" else f":{item.name}"
         if not name.strip(":") or not _NOT_IN_A_NAME.isdisjoint(name):
             raise InputError(
-                f"A form of a policy contains {describe_value(name)}, which is not a valid name."
+                f"A form of a policy contains {describe_value(name)}, which is not a name of the policy language."
             )
         return name
     if kind not in _FOREIGN:
@@ -375,8 +375,8 @@ def _hy_atom(item: Any) -> str:
         if isinstance(item, numbers.Real):
             return repr(float.__float__(item) if isinstance(item, float) else float(item))
     raise InputError(
-        f"A form of a policy contains {_FOREIGN.get(kind) or describe_value(item)}, which is not allowed. Its values "
-        "are symbols, keywords, numbers, strings, lists and calls."
+        f"A form of a policy contains {_FOREIGN.get(kind) or describe_value(item)}, which is not a value "
+        "of the policy language. Its values are symbols, keywords, numbers, strings, lists and calls."
     )
 
 
