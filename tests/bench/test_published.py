@@ -284,7 +284,7 @@ def test_longmemeval_and_lmeb_are_benched(written, command, lmeb):
     done = command("lmeb", lmeb, "--packs", "memlab")
     assert done.exit_code == 0, done.output
     assert (
-        "Talks: 3 questions that can be answered on 2 conversations; document level" in done.output
+        "Talks: 3 answerable questions on 2 conversations; document level" in done.output
     )
 
 
