@@ -1,33 +1,33 @@
 """Every error that memlab raises on purpose, in one tree.
 
-    MemlabError
-    ├── InputError            an invalid argument                          (also a ValueError)
-    │   └── UnknownName           a kind, id, pack, slot or feature that does not exist
-    │       └── NoSuchItem            an index beyond the end of a sequence (also an IndexError)
-    ├── PolicyError           an invalid policy; carries line, column, policy name and hash
-    │   ├── PolicySyntaxError     a text that is no expression of the policy language
-    │   ├── PolicyNameError       an undeclared name
-    │   ├── PolicyTypeError       a form of the wrong type or shape
-    │   └── PolicyLimitError      a text that exceeds the limits of length, depth or size
-    ├── LabError              a lab that cannot be opened or written
-    │   ├── NotALab               a path to something else
-    │   ├── NewerLab              a lab of a later version of memlab
-    │   ├── DamagedLab            truncated, overwritten or missing files
-    │   ├── ReadOnlyLab           a disk or lab that refuses writes        (also a PermissionError)
-    │   ├── LabBusy               a lock that another process holds        (also a TimeoutError)
-    │   ├── LabUnavailable        a folder, disk or server out of reach
-    │   ├── MemoryOff             memory switched off, globally or for a project
-    │   ├── NotPermitted          an action outside an agent's project or role (also a PermissionError)
-    │   └── EmbedderMismatch      vectors of another embedder
-    ├── PrivacyError          a secret that cannot be redacted and must not reach the disk
-    ├── DatasetError          a malformed benchmark or log file            (also a ValueError)
-    ├── ModelError            a failed call of a language model
-    │   ├── NoAnswer              no answer: unreachable, refused, too late or too long
-    │   ├── BadAnswer             an answer of the wrong form
-    │   └── OverBudget            a call beyond the allowed calls or tokens
-    ├── ExtensionError        a function of an extension that failed
-    │   └── MissingExtension      an extension that is needed and not registered
-    └── MissingExtra          an optional dependency that is not installed (also an ImportError)
+- MemlabError
+  - InputError: an invalid argument (also a ValueError)
+    - UnknownName: a kind, id, pack, slot or feature that does not exist
+      - NoSuchItem: an index beyond the end of a sequence (also an IndexError)
+  - PolicyError: an invalid policy; carries line, column, policy name and hash
+    - PolicySyntaxError: a text that is no expression of the policy language
+    - PolicyNameError: an undeclared name
+    - PolicyTypeError: a form of the wrong type or shape
+    - PolicyLimitError: a text that exceeds the limits of length, depth or size
+  - LabError: a lab that cannot be opened or written
+    - NotALab: a path to something else
+    - NewerLab: a lab of a later version of memlab
+    - DamagedLab: truncated, overwritten or missing files
+    - ReadOnlyLab: a disk or lab that refuses writes (also a PermissionError)
+    - LabBusy: a lock that another process holds (also a TimeoutError)
+    - LabUnavailable: a folder, disk or server out of reach
+    - MemoryOff: memory switched off, globally or for a project
+    - NotPermitted: an action outside an agent's project or role (also a PermissionError)
+    - EmbedderMismatch: vectors of another embedder
+  - PrivacyError: a secret that cannot be redacted and must not reach the disk
+  - DatasetError: a malformed benchmark or log file (also a ValueError)
+  - ModelError: a failed call of a language model
+    - NoAnswer: no answer: unreachable, refused, too late or too long
+    - BadAnswer: an answer of the wrong form
+    - OverBudget: a call beyond the allowed calls or tokens
+  - ExtensionError: a function of an extension that failed
+    - MissingExtension: an extension that is needed and not registered
+  - MissingExtra: an optional dependency that is not installed (also an ImportError)
 
 There are five warnings as well:
 
