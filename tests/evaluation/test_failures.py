@@ -199,4 +199,4 @@ def test_the_command(run, json_of, tmp_path):
     )
     (tmp_path / "labels.txt").write_text("x")
     refused = run("bench", "failures", "day.memlab", "--labels", "labels.txt")
-    assert "give a .parquet, .csv or .jsonl file" in refused.stderr
+    assert "Give a .parquet, .csv or .jsonl file" in refused.stderr
