@@ -85,7 +85,7 @@ def test_a_changed_row_is_noticed_when_it_is_read(folder, disk, part):
     change(folder, statement)
     shutil.rmtree(folder / "snapshots")
     with (
-        pytest.raises(DamagedLab, match=f"{told}.* not what was written"),
+        pytest.raises(DamagedLab, match=f"{told}.* changed since"),
         disk(read_only=True) as lab,
     ):
         lab.slates().collect()

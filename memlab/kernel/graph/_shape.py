@@ -104,7 +104,8 @@ def clustering(
 ) -> Clustering:
     """The local clustering coefficient of ``rows``, 0 where there are fewer than two neighbours.
 
-    Of more than ``most`` rows that many are drawn by ``seed``; the mean of 1,000 has a standard error of at most 0.016.
+    Of more than ``most`` rows that many are drawn by ``seed``; the mean of 1,000 has a standard error of at most
+    0.016.
     """
     graph = edges if isinstance(edges, SimpleGraph) else simple_graph(edges)
     wanted = np.unique(to_integers("row", rows))
@@ -393,9 +394,9 @@ def trace(edges: Edges, node: int, depth: int, *, most: int = 100) -> Trace:
     """The ``most`` strongest simple paths of at most ``depth`` edges from ``node``, in both directions.
 
     A path is as strong as the product of its weights; of equals the one of fewer edges comes first, then the one
-    whose edges have smaller numbers. Weights are at most 1, so whatever a path goes on from stands before it.
-    It looks at the edges of at most ``most`` nodes, hubs in whole. InputError: a depth or a number below 1, a relation
-    without a name.
+    whose edges have smaller numbers. Weights are at most 1, so whatever a path goes on from stands before it. It
+    looks at the edges of at most ``most`` nodes, hubs in whole. InputError: a depth or a number below 1, a
+    relation without a name.
 
     >>> edges = Edges()
     >>> edges.append([0, 1, 0], [1, 2, 2], [1, 2, 1], [0.9, 0.8, 0.5], nodes=3).tolist()
