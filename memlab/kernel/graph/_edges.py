@@ -155,7 +155,7 @@ class Edges:
         nodes: int | Nodes,
         reinforcements: ArrayLike = 0,
         created: ArrayLike = 0,
-        most: int | None = None,
+        max_degree: int | None = None,
     ) -> Ints:
         """Add edges between existing nodes and return their numbers; on InputError none is added.
 
@@ -163,7 +163,7 @@ class Edges:
         and weights outside 0-1 are refused. ``relation``, ``weight``, ``reinforcements`` and ``created`` may be
         one value for all edges.
 
-        ``most`` is the maximum number of edges of one relation at a node, in both directions together. If these
+        ``max_degree`` is the maximum number of edges of one relation at a node, in both directions together. If these
         edges exceed it, the strongest are kept, and the newer ones of equals. A weaker old edge is removed, and a
         new edge that is itself too weak is not added and has number -1. Other nodes and relations are not
         changed. The result depends only on the edges so far and on this call, so a replayed log of calls gives
@@ -186,12 +186,12 @@ class Edges:
             raise InputError(
                 f"A graph holds {_MAX_EDGES:,} edges; {self._size:,} and {count:,} are more."
             )
-        if most is not None and most < 1:
-            raise InputError(f"A node may have at least one edge of a relation, not {most}.")
-        if most is None or not count:
+        if max_degree is not None and max_degree < 1:
+            raise InputError(f"A node may have at least one edge of a relation, not {max_degree}.")
+        if max_degree is None or not count:
             return self._add(sources, targets, columns)
         removed, refused = _weakest(
-            self, sources, targets, columns["relation"], columns["weight"], most
+            self, sources, targets, columns["relation"], columns["weight"], max_degree
         )
         self.remove(removed)
         numbers = np.full(count, -1, dtype=np.int64)
@@ -254,7 +254,7 @@ class Edges:
 
     def degree(self, rows: ArrayLike) -> Ints:
         """Return the number of edges incident to each node."""
-        positions = self.layout.place_or_end(to_integers("row", rows))
+        positions = self.layout.positions_or_end(to_integers("row", rows))
         inside = positions < self.layout.size
         degree = np.zeros(len(positions), dtype=np.int64)
         degree[inside] = self._degree[positions[inside]]
@@ -281,11 +281,11 @@ class Edges:
             fresh = fresh[::-1] + start
             # In reverse order, because of several values assigned to a position the last one stays.
             numbers = fresh[self._columns["alive"][fresh]]
-            positions = layout.place(self._ends[int(not outgoing), numbers].astype(np.int64))
+            positions = layout.positions(self._ends[int(not outgoing), numbers].astype(np.int64))
             free = first[positions] < 0
             first[positions[free]] = self._ends[int(outgoing), numbers[free]]
             self._first[relation, outgoing] = layout, self._size, first
-        return first[layout.place_or_end(to_integers("row", rows))]
+        return first[layout.positions_or_end(to_integers("row", rows))]
 
     def weigh(self, edges: Ints) -> tuple[Floats, NDArray[np.int16]]:
         """Return the weight and the relation of each of these edges."""
@@ -394,7 +394,7 @@ class Edges:
             ):
                 degree[new : new + room] = self._degree[old : old + room]
             self.layout, self._degree = layout, degree
-        np.add.at(self._degree, layout.place(nodes), np.int32(change))
+        np.add.at(self._degree, layout.positions(nodes), np.int32(change))
 
     def _meet(self, nodes: Ints, newest: int | None = None) -> IncidentEdges:
         """Return the edges incident to each node, without removed ones."""
@@ -491,11 +491,11 @@ def _filled(what: str, values: NDArray[Any], count: int) -> NDArray[Any]:
 
 
 def _weakest(
-    edges: Edges, source: Ints, target: Ints, relation: Ints, weight: Floats, most: int
+    edges: Edges, source: Ints, target: Ints, relation: Ints, weight: Floats, max_degree: int
 ) -> tuple[Ints, Flags]:
     """Return the old edges to remove and a mask of the new edges to refuse.
 
-    An edge stays if it is among the ``most`` strongest of its relation at both ends; of equals the newer stays.
+    An edge stays if it is among the ``max_degree`` strongest of its relation at both ends; of equals the newer stays.
     Only nodes and relations of new edges are considered.
     """
     count, size = len(source), len(edges)
@@ -504,7 +504,7 @@ def _weakest(
     ordered = np.sort(ends)
     first = np.flatnonzero(np.diff(ordered, prepend=-1) > 0)
     nodes, added = ordered[first], np.diff(first, append=len(ordered))
-    crowded = nodes[edges.degree(nodes) + added > most]
+    crowded = nodes[edges.degree(nodes) + added > max_degree]
     if not len(crowded):
         return np.empty(0, dtype=np.int64), refused
     index_of_end = np.searchsorted(crowded, ends)
@@ -521,6 +521,6 @@ def _weakest(
     group = group[order]
     start = np.flatnonzero(np.diff(group, prepend=-1) > 0)
     rank = np.arange(len(group)) - np.repeat(start, np.diff(start, append=len(group)))
-    over = number[order[rank >= most]]
+    over = number[order[rank >= max_degree]]
     refused[over[over >= size] - size] = True
     return over[over < size], refused

@@ -216,11 +216,11 @@ class Layout:
         """Whether there are only memories, whose positions equal their codes."""
         return not any(self.room[1:])
 
-    def place(self, codes: Ints) -> Ints:
+    def positions(self, codes: Ints) -> Ints:
         """Return the position of each node, all of which are in this layout."""
         return codes if self._rows_only else codes + self._shift[codes >> SHIFT]
 
-    def place_or_end(self, codes: Ints) -> Ints:
+    def positions_or_end(self, codes: Ints) -> Ints:
         """Return the position of each node, and ``size`` for nodes outside this layout."""
         if self._rows_only:
             return np.where(codes.view(np.uint64) < self.size, codes, self.size)
@@ -414,7 +414,7 @@ class Adjacency:
     def _span(self, nodes: Ints) -> tuple[Ints, Ints]:
         """Return the range of each node's entries in the base."""
         base = self._base
-        places = base.layout.place_or_end(nodes)
+        places = base.layout.positions_or_end(nodes)
         return base.offsets[places], base.offsets[np.minimum(places + 1, base.layout.size)]
 
 
@@ -459,7 +459,7 @@ def _compressed(ends: Ends, layout: Layout, alive: NDArray[np.bool_]) -> Base:
     from scipy.sparse import coo_array
 
     size = ends.shape[1]
-    positions = layout.place(_interleaved(ends, 0, size)).astype(np.int32)
+    positions = layout.positions(_interleaved(ends, 0, size)).astype(np.int32)
     met: NDArray[np.int64] = np.arange(2 * size, dtype=np.int64 if size >= 1 << 30 else np.int32)
     if not alive.all():
         keep = np.repeat(alive, 2)

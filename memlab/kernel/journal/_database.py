@@ -69,8 +69,10 @@ __all__ = [
 
 # The files of a lab's directory: the database, the writer's lock, the record of the last event.
 FILE, LOCK, HEAD = "journal.db", "lock", "head"
-_DRAFT = "journal.db.new"
-_DERIVED_LOCK = "derived.lock"
+_DRAFT = "journal.db.new"  # renamed when it is complete
+_DERIVED_LOCK = (
+    "derived.lock"  # left by ``storage.purging``; a folder that holds only locks may become a lab
+)
 
 APPLICATION = 0x6D656D6C  # "meml"
 VERSION = 4

@@ -1,4 +1,4 @@
-"""The writer's lock and the head file of a lab.
+"""The writer's lock of a lab, and its file ``head``.
 
 One writer holds the lock at a time, over threads, handles and processes. SQLite's own lock is not enough: versions
 3.7.0 to 3.51.2 may corrupt a WAL that two connections write or checkpoint at once.
@@ -155,7 +155,7 @@ def _is_here(holder: str) -> bool:
     return True
 
 
-# The head file records the last event that was written, so that a shorter journal is noticed.
+# The file ``head`` records the last event that was written, so that a shorter journal is noticed.
 #
 # SQLite silently takes a write-ahead log that was cut or damaged for one that ended there. So the last event and its
 # chain value are written to a small file of their own after each commit. The file is synced when the log is moved into
@@ -168,7 +168,7 @@ _BYTES = 512
 
 
 RESTORED = "restored"
-"""The value of a restored journal that holds the head record which was abandoned for it, as text."""
+"""The value of a restored journal that holds the record of ``head`` that was abandoned for it, as text."""
 
 
 class Head(msgspec.Struct, frozen=True):

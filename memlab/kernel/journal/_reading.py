@@ -55,8 +55,8 @@ SELECT 'sealed slates: ' || CASE WHEN name IN ('', 'recalls', 'memory_id', 'scor
 # limit of 999 parameters), 32,768 vectors of some 400 bytes, or 4 MB of slates.
 _HEAD = "SELECT coalesce(max(seq), 0) FROM event"
 _EVENTS_AT_ONCE, _IDS_AT_ONCE = 256, 900
-_ROWS_AT_ONCE = 32_768
-_SLATE_BYTES_AT_ONCE = 4_000_000
+_ROWS_AT_ONCE = 32_768  # of some 400 bytes
+_SLATE_BYTES_AT_ONCE = 4_000_000  # some 120 slates
 _UNREADABLE = (TypeError, ValueError, AttributeError, OverflowError)
 """The errors that damaged rows cause, whose values have other types than were written."""
 

@@ -172,6 +172,7 @@ _DROP, _DROP_SLATES = (
     "DELETE FROM segment WHERE upto = ?",
     "DELETE FROM slate WHERE seq > ? AND seq <= ?",
 )
+# Values of ``meta`` are the only rows that are replaced.
 _META = "INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value, sum = excluded.sum"
 
 

@@ -225,7 +225,7 @@ def _spread(run: Run) -> Reached:
         damping=min(plan.damping, 0.999),
         fan_out=plan.fan_out,
         nodes=run.state.nodes,
-        sound=not len(about.nodes),
+        validated=not len(about.nodes),
     ).of_kind("memory")
     # then every candidate is a seed, and the wave holds all
     everyone = len(order) == len(direct.rows)

@@ -161,7 +161,7 @@ def _rows(values: Sequence[Any]) -> Iterable[tuple[int | None, Any]]:
     return enumerate(values) if len(values) > 1 else ((None, value) for value in values)
 
 
-def _place(row: int | None, field: str = "") -> str:
+def _position(row: int | None, field: str = "") -> str:
     """Describe the position of a value for a message; "" for the text of a single memory."""
     if row is None:
         return f"field {field}" if field else ""
@@ -181,7 +181,7 @@ def _instant(when: Any, row: int | None, field: str = "at") -> int:
         without_end = (
             " Leave valid_until out where there is no end." if field == "valid_until" else ""
         )
-        raise InputError(f"{_place(row, field).capitalize()}: {error}{without_end}") from None
+        raise InputError(f"{_position(row, field).capitalize()}: {error}{without_end}") from None
 
 
 def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[Any]:
@@ -262,7 +262,7 @@ def _text(value: Any, row: int | None, field: str = "") -> str:
         and len(value) <= MAX_TEXT_BYTES
     ):
         return value
-    return validate_text(value, where=_place(row, field))
+    return validate_text(value, where=_position(row, field))
 
 
 def normalize_tag(tag: str) -> str:

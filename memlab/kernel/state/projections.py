@@ -214,7 +214,7 @@ _KEY_BYTES, _HASH_BYTES = 32, 16
 
 
 def normalize_text(text: str) -> str:
-    r"""Return a text in Unicode's composed form with single spaces, so that copies of it compare equal.
+    """Return a text in Unicode's composed form with single spaces, so that copies of it compare equal.
 
     >>> normalize_text(" Tabs,\\n not  spaces ")
     'Tabs, not spaces'
@@ -292,6 +292,7 @@ def _hash(key: bytes, text: str) -> bytes:
 
 # -- entities ---------------------------------------------------------------------------------------------------------
 
+# The types that a person may declare; and the keys of ``Entry.moved``, whose values are ids of memories.
 ENTITY_TYPES = (
     "person",
     "project",
@@ -303,7 +304,7 @@ ENTITY_TYPES = (
     "thing",
 )
 
-MOVED = ("subject", "object", "edges", "shared")
+MOVED = ("subject", "object", "edges", "shared")  # see ``Entry``
 # Direction marks are copied along when a name in Arabic or Hebrew is pasted, and make equal names differ.
 _UNSEEN = dict.fromkeys(
     map(ord, "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -368,6 +369,7 @@ class EntitySummary(NamedTuple):
     merged_into: str | None
 
 
+# Shared by the declarations of dumps below.
 _MOVED = mapping_field({"*": Field("memory")})
 
 

@@ -38,12 +38,12 @@ __all__ = [
 ]
 
 _FORMAT = 10
-"""The format of a snapshot. Any change of what is written increases it, and older snapshots are rebuilt."""
+"""The format of a snapshot. Any change to the files increases it, and older snapshots are rebuilt."""
 
 _PREFIX, _DRAFT = (
     "snapshot-",
     ".draft-",
-)  # names of complete folders, and of those that are being written
+)  # names of complete folders, and of unfinished ones
 
 PolicyEvent = tuple[int, int, str, dict[str, Any]]
 """An event that changed the active policies: ``seq``, ``at``, ``kind``, ``body``."""

@@ -405,7 +405,7 @@ class State:
             weight,
             created=event.at,
             nodes=self.nodes,
-            most=edges.get("most"),
+            max_degree=edges.get("most"),
         )
 
     def _relations(self, event: Event, names: Sequence[str]) -> NDArray[np.int64]:

@@ -82,20 +82,20 @@ def visible_rows(state: State) -> Ints | None:
     return np.flatnonzero(~state.hidden) if isinstance(state, ViewerState) else None
 
 
-def match_edges(numbers: Ints, one: State, other: State) -> Ints:
+def match_edges(numbers: Ints, state: State, other: State) -> Ints:
     """Return the numbers in the state ``other`` of edges of the state ``one``, -1 for edges that it lacks.
 
     Both states have the same rows.
     """
-    source, target = (_same_nodes(ends, one, other) for ends in one.edges.ends(numbers))
-    relation = other.edges.codes_of(one.edges.words_of(one.edges.relation[numbers]).tolist())
+    source, target = (_same_nodes(ends, state, other) for ends in state.edges.ends(numbers))
+    relation = other.edges.codes_of(state.edges.words_of(state.edges.relation[numbers]).tolist())
     matches = np.full(len(numbers), -1, dtype=np.int64)
     present = np.flatnonzero((source >= 0) & (target >= 0))
     if not len(present):
         return matches
     matches[present] = other.edges.find(source[present], target[present], relation[present])
     # Several edges may have the same ends and relation; the time of creation tells which is meant.
-    created = one.edges.created[numbers]
+    created = state.edges.created[numbers]
     for position in present[
         (matches[present] >= 0) & (other.edges.created[matches[present]] != created[present])
     ].tolist():
@@ -110,13 +110,13 @@ def match_edges(numbers: Ints, one: State, other: State) -> Ints:
     return matches
 
 
-def _same_nodes(nodes: Ints, one: State, other: State) -> Ints:
+def _same_nodes(nodes: Ints, state: State, other: State) -> Ints:
     """Return the nodes of the state ``other`` that have the kinds and names of nodes of ``one``."""
     kinds = node_kinds(nodes)
     matches = nodes.copy()
     for kind in np.unique(kinds[kinds > 0]).tolist():
         mine = np.flatnonzero(kinds == kind)
-        names = [name or "" for name in one.nodes.names(nodes[mine])]
+        names = [name or "" for name in state.nodes.names(nodes[mine])]
         matches[mine] = other.nodes.find(NODE_KINDS[kind], names)
     return matches
 
@@ -470,6 +470,7 @@ class VisibleBody:
         return {} if self._hidden.any() else dict(dumped)
 
 
+# The reader of each role that names memories; other roles are returned as they are.
 _READ: Mapping[str, Callable[[VisibleBody, Field, Any, Mapping[str, Any]], Any]] = {
     "memory": VisibleBody._memory,
     "edge": VisibleBody._edge,

@@ -184,7 +184,7 @@ def _communities(
     bounds = np.searchsorted(found.labels[order], np.arange(count + 1))
     for one in range(min(count, _CLUSTERED)):
         members = found.rows[order[bounds[one] : bounds[one + 1]]]
-        coefficient[one] = clustering(graph, members, most=_TRIED, seed=seed).mean
+        coefficient[one] = clustering(graph, members, max_rows=_TRIED, seed=seed).mean
     return pl.DataFrame(
         {
             "community": np.arange(count),
