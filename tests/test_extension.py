@@ -138,7 +138,7 @@ def test_a_slot_at_its_default_adds_nothing_and_another_policy_does():
         ({"slots": (Slot("urgent", "whether"),)}, "has no default"),
         ({"readers": (Reader("csv", "tables", read=iter),)}, "csv is declared by memlab"),
         ({"readers": (Reader("vtt", "captions"),)}, "has no function"),
-        ({"commands": (print,)}, "no click.Command"),
+        ({"commands": (print,)}, "not a click.Command"),
         ({"widgets": (int,)}, "is no widget"),
     ],
 )
@@ -335,9 +335,9 @@ def stage_of(change):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda order: order[[0, 0]], "does not hold each candidate of the pool once"),
-        (lambda order: order[:0], "does not hold each candidate of the pool once"),
-        (lambda order: order + 1, "does not hold each candidate of the pool once"),
+        (lambda order: order[[0, 0]], "does not contain each candidate of the pool exactly once"),
+        (lambda order: order[:0], "does not contain each candidate of the pool exactly once"),
+        (lambda order: order + 1, "does not contain each candidate of the pool exactly once"),
         (lambda order: None, "failed with"),
         (lambda order: 1 / 0, "failed with ZeroDivisionError"),
     ],

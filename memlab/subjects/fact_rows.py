@@ -205,7 +205,7 @@ def relevance(state: State, pack: Pack, rows: Rows, now: int) -> NDArray[np.floa
     ):
         return np.full(len(rows), np.nan)
     values, nulls = Moment(state, pack, rows, now).ask(
-        policy, given={"activation": lambda: np.ones(len(rows))}
+        policy, inputs={"activation": lambda: np.ones(len(rows))}
     )
     return np.asarray(
         values if nulls is None else np.where(nulls, np.nan, values), dtype=np.float64

@@ -79,7 +79,7 @@ def test_a_secret_in_a_question_is_redacted_told_and_logged(disk: Any, tmp_path:
         lab.remember("tea is green")
         hits = lab.recall(f"is {TOKEN} tea?")
         assert [found.type for found in hits.redacted] == ["GitHub token"]
-        assert "1 secrets redacted" in repr(hits)
+        assert "1 secret redacted" in repr(hits)
         event = list(lab.io.store.journal.events(kinds=["recall"]))[-1]
         assert event.body["redacted"] == ["GitHub token"]
         assert lab.recall(f"is {TOKEN} tea?", project=None, log=False).redacted

@@ -75,7 +75,7 @@ def reinforced(
     }
     if elapsed is not None:
         given["elapsed-days"] = elapsed
-    updates = policy.updates(columns(moment, policy, given=given), order=rows)
+    updates = policy.updates(columns(moment, policy, inputs=given), order=rows)
     moved = np.zeros(count, dtype=np.bool_)
     after: dict[str, Floats] = {}
     for field in fields:

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
-from memlab.io.formats import messages_of
+from memlab.io.formats import parse_messages
 from memlab.kernel.base.arguments import AsGiven, Called, Within, checked
 from memlab.kernel.base.clock import Micros, When
 from memlab.kernel.base.display import Displayed, bar, table
@@ -59,15 +59,15 @@ def turns_of(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
     if isinstance(transcript, str | Mapping) or not isinstance(transcript, Iterable):
         raise InputError(f"A transcript is a list of messages, not {type(transcript).__name__}.")
     entries = Called(list, "transcript")(transcript)
-    messages = messages_of(entries)
+    messages = parse_messages(entries)
     turns: list[Turn] = []
     asked: list[str] = []
     arguments: list[str] = []
     decisions: list[int] | None = None
     place = -1
     for number, message in enumerate(messages):
-        if message.place != place:
-            place = message.place
+        if message.index != place:
+            place = message.index
             decisions = _decisions(entries[place], place, decisions)
         if message.role == "user":
             asked.append(message.text)

@@ -97,7 +97,7 @@ def candidates(
         return rows
     moment = Moment(state, pack, rows, now)
     old = np.full(len(rows), older_than)
-    may, nulls = moment.ask(pack.policies["consolidate"], given={"older-than": lambda: old})
+    may, nulls = moment.ask(pack.policies["consolidate"], inputs={"older-than": lambda: old})
     may = np.broadcast_to(np.asarray(may, dtype=np.bool_), len(rows))
     return rows[may if nulls is None else may & ~nulls]
 

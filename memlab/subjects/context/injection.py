@@ -213,23 +213,23 @@ class Injection:
         )
         return self
 
-    def named(self, asked: QuestionFeatures) -> Rows:
-        self._population = asked.population
-        self._always = self._of_tier_1(asked)
-        triggered = self._nearest(asked, asked.triggered)
-        named = self._files.named(self._state, self._question.text, asked.words.stop_words)
+    def requested_rows(self, query: QuestionFeatures) -> Rows:
+        self._population = query.population
+        self._always = self._of_tier_1(query)
+        triggered = self._nearest(query, query.triggered)
+        requested = self._files.named(self._state, self._question.text, query.words.stop_words)
         if self._words is not None and self._question.project is not None:
             spoken_of = [one.module for one in self._spoken_of]
-            named = np.union1d(
-                named, self._words.rows(self._state, self._question.project, spoken_of)
+            requested = np.union1d(
+                requested, self._words.rows(self._state, self._question.project, spoken_of)
             )
-        self._of_task = named
-        self._in_task = self._nearest(asked, asked.population.among(named))
+        self._of_task = requested
+        self._in_task = self._nearest(query, query.population.keep_members(requested))
         self._called = dict.fromkeys((triggered + 1).tolist(), "trigger")
         self._called |= {
             id: "file" for id in (self._in_task + 1).tolist() if id not in self._called
         }
-        for name, rows in self._of_entities(asked):
+        for name, rows in self._of_entities(query):
             self._called |= {
                 id: f"entity {name}" for id in (rows + 1).tolist() if id not in self._called
             }
@@ -243,7 +243,7 @@ class Injection:
         wanted = pinned | state.names["kind"].is_in(
             str(self._pack.settings["always-kinds"]).split()
         )
-        rows = population.among(np.flatnonzero(wanted))
+        rows = population.keep_members(np.flatnonzero(wanted))
         return self._nearest(asked, rows, before=pinned[rows], key=("always", asked.population.key))
 
     def _nearest(
@@ -287,7 +287,7 @@ class Injection:
                     continue
                 found.add(known)
                 called = entities.entries[known].name
-                rows = asked.population.among(facts_of(self._state, subject=called))
+                rows = asked.population.keep_members(facts_of(self._state, subject=called))
                 rows = rows[
                     with_status(self._state, rows, RECALLABLE)
                     & held_at(self._state, rows, asked.at)
@@ -301,7 +301,7 @@ class Injection:
         """What each memory would cost in tokens, whole and unmarked, and what the empty prompt has room for."""
         return np.array([self._tokens(row) for row in rows.tolist()]), float(self.sheet.free // 4)
 
-    def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, beside: int) -> Chosen:
+    def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, extra: int) -> Chosen:
         self._pool, self._scores = pool, scores
         self._marks = marks_among(pool, self._pack, self._population)
         ids = (pool.rows + 1).tolist()
@@ -333,7 +333,7 @@ class Injection:
         order = ranking.order[wanted[ranking.order]]
         order = order[np.lexsort((self._ranks[order], -three[order], -two[order]))]
         self._two, self._three = two, three
-        fits = max((self.sheet.free - 4 * LEAST * beside) // (4 * self._unit), 0)
+        fits = max((self.sheet.free - 4 * LEAST * extra) // (4 * self._unit), 0)
         limit = min(self._pack.count("limit"), fits)
         self._leave(ranking, ids, fresh, always, (one > 0) | (two > 0) | (three > 0), order, limit)
         return Chosen(np.array(first, dtype=np.int64), order, limit)
@@ -361,7 +361,7 @@ class Injection:
             "score": lambda: self._scores,
         }
         policy = self._pack.policies["inject"]
-        values, nulls = policy.arrays(columns(pool, policy, given=given), order=pool.rows)
+        values, nulls = policy.arrays(columns(pool, policy, inputs=given), order=pool.rows)
         wanted = np.isfinite(values) & (values > 0)
         return np.where(wanted if nulls is None else wanted & ~nulls, values, 0.0)
 

@@ -330,7 +330,7 @@ def _contradicting(
     """Return the rows that contradict each of ``rows`` and take part in recall, the newest edge first."""
     met = state.edges.crossings(rows)
     mine = (state.edges.relation[met.edge] == _CONTRADICTS) & (met.neighbour < len(state))
-    takes_part = set(population.among(np.unique(met.neighbour[mine])).tolist())
+    takes_part = set(population.keep_members(np.unique(met.neighbour[mine])).tolist())
     found: dict[int, list[int]] = {}
     order = np.argsort(-met.edge[mine], kind="stable")
     for place, other in zip(

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from memlab.errors import InputError, ModelError, NoAnswer
-from memlab.io.formats import Message, messages_of
+from memlab.io.formats import Message, parse_messages
 from memlab.kernel.base.clock import to_micros
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
@@ -93,7 +93,7 @@ def chats_of(
     for (project, session), said in sessions.items():
         alone = len(people.get(project, ())) == 1 and project in assistants
         found[project, session] = [
-            Message(role, row["text"], row.get("at"), speaker=None if alone else name, place=place)
+            Message(role, row["text"], row.get("at"), speaker=None if alone else name, index=place)
             for role, name, place, row in said
         ]
     return found
@@ -326,7 +326,7 @@ class Extraction:
         told = self._tellings()
         for (project, session), messages in chats_of(row for row, _ in rows).items():
             fresh = frozenset(
-                number for number, message in enumerate(messages) if rows[message.place][1]
+                number for number, message in enumerate(messages) if rows[message.index][1]
             )
             numbers = unread(messages, fresh, told.get((project, session), ()))
             if not numbers:
@@ -522,10 +522,10 @@ def _asked(
 
 def _said(given: Any, role: str) -> list[Message]:
     """The messages that are given, of texts that could be stored; an empty one is allowed, as nothing comes of it."""
-    messages = messages_of(given, role)
+    messages = parse_messages(given, role)
     for message in messages:
         if message.text:
-            validate_text(message.text, where=f"message {message.place}")
+            validate_text(message.text, where=f"message {message.index}")
     return messages
 
 

@@ -55,7 +55,9 @@ def store_at(store: Store, when: When | None, *, event: int | None, progress: bo
 def store_viewed_by(store: Store, viewer: str) -> Store:
     """What ``viewer`` sees of a store; see ``Lab.at``."""
     if not viewer:
-        raise InputError('viewer is who asks, such as "agent:coder", not an empty name.')
+        raise InputError(
+            'viewer is the name of a user or an agent, such as "agent:coder", not an empty name.'
+        )
     refuse(viewer, "viewer")
     if not isinstance(store, ViewerStore):
         return ViewerStore(store, viewer)

@@ -100,10 +100,10 @@ class LabIO:
         """
         from memlab.io.formats import (
             Bundle,
-            bundle_of,
-            events_of,
-            lab_id,
-            policies_of,
+            build_bundle,
+            build_event_frame,
+            compute_lab_id,
+            export_policies,
             write_bundle,
         )
 
@@ -115,14 +115,14 @@ class LabIO:
             # the events are those of the whole lab
             tables = tables and not isinstance(self._core.store, ViewerStore)
             with self._core.reading() as state:
-                return bundle_of(
+                return build_bundle(
                     state,
-                    lab=lab_id(journal),
+                    lab=compute_lab_id(journal),
                     now=self._core.store.clock(),
                     where=where,
                     project=project,
-                    policies=policies_of(self._core.store.versions) if policies else None,
-                    events=events_of(journal)
+                    policies=export_policies(self._core.store.versions) if policies else None,
+                    events=build_event_frame(journal)
                     if tables and where is None and project is None
                     else None,
                 )

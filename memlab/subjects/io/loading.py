@@ -110,12 +110,12 @@ def load(
         IMPORTS,
         READERS,
         Options,
-        bundle_of_frame,
+        build_bundle_from_frame,
         find_reader,
         is_memories,
         read_file,
+        read_folder,
         read_object,
-        sources_of_folder,
     )
 
     check_linking(given.linking)
@@ -131,12 +131,12 @@ def load(
     elif given.format in IMPORTS:
         raise InputError(f'format="{given.format}" is that of a file, and no path was given.')
     elif is_memories(x) and given.is_plain:
-        return _stored(bundle_of_frame(x), given, core, None)
+        return _stored(build_bundle_from_frame(x), given, core, None)
     options = Options(given.format, given.columns, given.session, given.project, given.strict)
     if path is None:
         sources: Iterator[Source] = iter((read_object(x, options),))
     elif path.is_dir():
-        sources = sources_of_folder(path, options)
+        sources = read_folder(path, options)
     else:
         sources = iter((read_file(path, options),))
     with core.reading():
@@ -158,7 +158,7 @@ def load(
 
 def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPolicies) -> Loaded:
     """An export, whole or not at all, with ids, times, counts and edges."""
-    from memlab.io.formats import pack_of, read_bundle, read_lab
+    from memlab.io.formats import read_bundle, read_lab, restore_pack
 
     rows_only = {
         "extract": given.extract,
@@ -178,7 +178,7 @@ def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPo
         else read_bundle(path, format)
     )
     pack = (
-        pack_of(bundle.policies, bundle.source)
+        restore_pack(bundle.policies, bundle.source)
         if given.policies and bundle.policies is not None
         else None
     )
@@ -190,7 +190,7 @@ def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPo
 
 def _stored(bundle: Bundle, given: Given, core: Core, pack: Pack | None) -> Loaded:
     """Store a bundle, whole or not at all; ``pack`` is the one that comes with it and is used next."""
-    from memlab.io.formats import lab_id
+    from memlab.io.formats import compute_lab_id
     from memlab.subjects.io.storing import load_bundle
 
     with core.reading() as state:
@@ -204,7 +204,7 @@ def _stored(bundle: Bundle, given: Given, core: Core, pack: Pack | None) -> Load
     return load_bundle(
         core.store,
         bundle,
-        own=lambda: lab_id(core.store.journal),
+        own=lambda: compute_lab_id(core.store.journal),
         project=given.project,
         opened=pack is not None and bool(pack.settings["open-words"]),
     )
@@ -338,7 +338,7 @@ class _Loading:
             left_out += notes.left_out
             skipped += notes.skipped
         guessed = [(notes.source, *one) for notes in self._notes for one in notes.guessed.items()]
-        places = [place for notes in self._notes for place in notes.places]
+        places = [place for notes in self._notes for place in notes.locations]
         return Loaded(
             source,
             pl.concat(self._parts) if self._parts else pl.DataFrame(schema=_FRAME),

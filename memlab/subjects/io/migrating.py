@@ -190,7 +190,7 @@ def move(
 def _moved(
     core: Core, there: Store, target: Path, projects: list[str | None], *, whole: bool
 ) -> Moved:
-    from memlab.io.formats import lab_id
+    from memlab.io.formats import compute_lab_id
     from memlab.subjects.io.results import Loaded
     from memlab.subjects.io.storing import load_bundle
 
@@ -198,7 +198,7 @@ def _moved(
         check_on(there, state, projects)
 
     def store(bundle: Bundle) -> Loaded:
-        return load_bundle(there, bundle, own=lambda: lab_id(there.journal))
+        return load_bundle(there, bundle, own=lambda: compute_lab_id(there.journal))
 
     rows: list[dict[str, Any]] = []
     edges = redacted = 0
@@ -221,7 +221,7 @@ def _moved(
 
 def _bundle(core: Core, projects: list[str | None] | None) -> Bundle:
     """The memories of these projects with the edges among them; None: all of the lab, as an export has it."""
-    from memlab.io.formats import bundle_of, lab_id
+    from memlab.io.formats import build_bundle, compute_lab_id
 
     where = None
     if projects is not None:
@@ -232,7 +232,9 @@ def _bundle(core: Core, projects: list[str | None] | None) -> Bundle:
             pl.col("status") != "purged"
         )
     with core.reading() as state:
-        made = bundle_of(state, lab=lab_id(core.store.journal), now=core.store.clock(), where=where)
+        made = build_bundle(
+            state, lab=compute_lab_id(core.store.journal), now=core.store.clock(), where=where
+        )
     return replace(made, source=core.store.where)
 
 

@@ -21,12 +21,12 @@ from memlab.errors import InputError, MemlabError
 from memlab.io.formats import (
     SCHEMA,
     Bundle,
-    bundle_of,
-    file_name,
-    lab_id,
-    memory_page,
-    memory_records,
-    time_text,
+    build_bundle,
+    build_file_name,
+    compute_lab_id,
+    export_memories,
+    format_time,
+    render_memory_page,
 )
 from memlab.kernel.base.arguments import Seconds, checked
 from memlab.kernel.base.disk import translate_error
@@ -65,7 +65,7 @@ class Mirror(Background):
             folder,
             store,
             alive,
-            lab_id(store.journal),
+            compute_lab_id(store.journal),
         )
         self._locked, self._taken_over = locked, False
         self.problem: Exception | None = None
@@ -126,7 +126,7 @@ class Mirror(Background):
     def _bundle(self) -> Bundle:
         store = self._store
         with store.reading():
-            return bundle_of(store.state, lab=self._lab, now=store.clock())
+            return build_bundle(store.state, lab=self._lab, now=store.clock())
 
     # -- the folder ---------------------------------------------------------------------------------------------------
 
@@ -205,7 +205,7 @@ class Mirror(Background):
         joined = memories.join(links, on="id", how="left", maintain_order="left")
         digests = joined.hash_rows().to_list()
         wanted = {
-            file_name(id, text): (id, digest)
+            build_file_name(id, text): (id, digest)
             for id, text, digest in zip(
                 memories["id"].to_list(), memories["text"].to_list(), digests, strict=True
             )
@@ -221,9 +221,9 @@ class Mirror(Background):
             changed = memories.filter(pl.col("id").is_in(list(ids)))
             links_of = dict(links.filter(pl.col("id").is_in(list(ids))).iter_rows())
             names = {id: name for name, (id, _) in wanted.items()}
-            for fields in memory_records(changed):
+            for fields in export_memories(changed):
                 id = fields["id"]
-                self._put(ids[id], memory_page(fields, links_of.get(id) or [], names))
+                self._put(ids[id], render_memory_page(fields, links_of.get(id) or [], names))
         for name in gone:
             (self.folder / name).unlink(missing_ok=True)
         self._files = {name: (str(id), digest) for name, (id, digest) in wanted.items()}
@@ -238,7 +238,7 @@ class Mirror(Background):
             "schema": SCHEMA,
             "pages": _PAGES,
             "lab": self._lab,
-            "written": time_text(self._store.clock()),
+            "written": format_time(self._store.clock()),
         }
         return json.dumps({**about, "files": files}, indent=1)
 

@@ -171,7 +171,7 @@ def check_bundle(
 def _check_relations(bundle: Bundle) -> None:
     for row, word in enumerate(bundle.edges["relation"].to_list()):
         if word not in RELATIONS:
-            where = bundle.edge_places[row] if bundle.edge_places else f"edge {row + 1}"
+            where = bundle.edge_locations[row] if bundle.edge_locations else f"edge {row + 1}"
             raise DatasetError(
                 f"{bundle.source}, {where}, field relation: {UnknownName('relation', word, RELATIONS)}"
             )

@@ -18,7 +18,7 @@ from memlab.kernel.base.clock import Micros, from_micros
 from memlab.kernel.base.display import Displayed, Markup, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
-from memlab.kernel.recall import Moment, status_of
+from memlab.kernel.recall import Moment, read_statuses
 from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.kernel.state import State, to_datetimes
 from memlab.subjects.drawing import CYCLE, GREY, OnPanels, element, legend_of, panelled
@@ -336,7 +336,7 @@ class _Walk:
         """What the state has."""
         labels = self.state.names["label"]
         self.words = list(labels.vocabulary)
-        return _Held(rows, status_of(self.state, rows), labels.codes[rows].astype(np.int64))
+        return _Held(rows, read_statuses(self.state, rows), labels.codes[rows].astype(np.int64))
 
     def on(self, held: _Held, now: Micros | Instants) -> _Held:
         """What becomes of it by ``now``, one instant or one for each row."""

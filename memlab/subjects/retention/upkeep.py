@@ -20,7 +20,7 @@ from memlab.kernel.graph import NODE_KINDS, node_kinds, node_numbers
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.language import Policy
 from memlab.kernel.policies import Pack
-from memlab.kernel.recall import Moment, coded, in_recall, promoted, status_of
+from memlab.kernel.recall import Moment, apply_promote, encode_words, in_recall, read_statuses
 from memlab.kernel.schema import RELATIONS, STATUSES
 from memlab.kernel.state import EVERYONE, Change, State, build_values, hidden_rows
 from memlab.kernel.storage.store import Store
@@ -82,7 +82,7 @@ def live(state: State, rows: Rows, now: Micros) -> Rows:
     What changed after ``now`` is left alone until the clock has caught up: time that runs backwards undoes nothing.
     What was retracted is forgotten only at a later instant than that.
     """
-    status = status_of(state, rows)
+    status = read_statuses(state, rows)
     wanted, changed = in_recall(status) | (status == _RETRACTED), state.numbers["changed"]
     if changed.has_values:
         at = changed.values[rows]
@@ -100,18 +100,18 @@ def standing(
     stays, so that whoever asks a second time finds nothing new; InputError if it never does. Null leaves a status,
     and a label, as they are.
     """
-    before = status_of(state, rows) if status is None else status
+    before = read_statuses(state, rows) if status is None else status
     moment = Moment(state, pack, rows, now)
     if status is not None:
         moment.give(status=_WORDS[before])
-    moment, after = promoted(moment, before)
+    moment, after = apply_promote(moment, before)
     gone, nulls = moment.ask(pack.policies["forget"])
     gone = gone if nulls is None else gone & ~nulls
     # what has only now become retracted waits for the next time, and is seen as such until then
     gone = gone & (in_recall(after) | (before == _RETRACTED))
     if gone.any():
         after = np.where(gone, STATUSES.index(str(pack.settings["forgotten-as"])), after)
-    label, words = coded(*moment.ask(pack.policies["label"]))
+    label, words = encode_words(*moment.ask(pack.policies["label"]))
     return Standing(after, np.where(in_recall(after), label, -1), words)
 
 
@@ -124,7 +124,7 @@ def transitions(state: State, pack: Pack, rows: Rows, now: Micros) -> Transition
     if not len(rows):
         return Transitions(_frame([]), Change())
     found, labels = standing(state, pack, rows, now), state.names["label"]
-    status, label = status_of(state, rows), labels.codes[rows].astype(np.int64)
+    status, label = read_statuses(state, rows), labels.codes[rows].astype(np.int64)
     known = np.array([*(labels.code(word) for word in found.words), _NO_CODE], dtype=np.int64)
     moved = np.flatnonzero(found.status != status)
     named = np.flatnonzero((found.label >= 0) & (known[found.label] != label))

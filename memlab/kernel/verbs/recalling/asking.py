@@ -27,7 +27,7 @@ from memlab.kernel.recall import (
     QuestionFeatures,
     Ranking,
     Recaller,
-    recalled,
+    read_memories,
     similar,
 )
 from memlab.kernel.recall import Selection as Selection
@@ -71,13 +71,14 @@ class Once:
         )
         return self
 
-    def named(self, asked: QuestionFeatures) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def requested_rows(self, query: QuestionFeatures) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return no rows: a recall requests none."""
         return np.empty(0, dtype=np.int64)
 
     def spending(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> None:
         """A recall has no budget."""
 
-    def choose(self, pool: Candidates, scores: Any, ranking: Ranking, *, beside: int) -> Chosen:
+    def choose(self, pool: Candidates, scores: Any, ranking: Ranking, *, extra: int) -> Chosen:
         order = ranking.order[: ranking.showable]
         repeated = np.isin(pool.rows[order] + 1, self._before)
         self.left_out = tuple((pool.rows[order][: self._most][repeated[: self._most]] + 1).tolist())
@@ -128,7 +129,7 @@ def logged_hits(store: Store, decision: int) -> Hits:
     slate = logged_slate(store, decision)
     with store.reading() as state:
         pack = _decided(store, slate)
-        return Hits(slate, pack, decision, recalled(state, slate.shown))
+        return Hits(slate, pack, decision, read_memories(state, slate.shown))
 
 
 def _decided(store: Store, slate: Slate) -> Pack:
@@ -322,7 +323,7 @@ class Questions:
             self._core.latencies.add("search", perf_counter() - began)
             if use is not None:
                 use.shown(slate)
-            memories = recalled(state, slate.shown)
+            memories = read_memories(state, slate.shown)
             decision = None
             if logs:
                 said = {} if use is None else use.body()
