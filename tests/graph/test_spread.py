@@ -446,7 +446,7 @@ def test_a_wave_is_bounded_and_says_what_it_left_out():
         ({"energy": [np.nan]}, "energy of seed 0 is nan"),
         ({"energy": [np.inf]}, "must be finite"),
         ({"mode": "energi"}, "no mode of spreading .*Did you mean energy"),
-        ({"fan_out": 0}, "0 a node"),
+        ({"fan_out": 0}, "and 0"),
         ({"damping": 1.0, "mode": "ppr"}, "Damping lies in"),
         ({"steps": -1}, "at least 0"),
         ({"threshold": np.nan}, "at least 0"),
