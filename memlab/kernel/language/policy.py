@@ -204,7 +204,7 @@ class Policy(Displayed):
         It has the additive terms of the live branch, which sum to the value, and the computation as a tree.
         """
         self._scalar("explain")
-        return load_part("explain-value")(self._evaluated(values, aggregates))
+        return load_part("explain-value")(self._evaluated(values, aggregates), self)
 
     @checked
     def why(
@@ -227,7 +227,7 @@ class Policy(Displayed):
         self._scalar("why")
         first, second = aggregates or (None, None)
         return load_part("compare-values")(
-            self._evaluated(a, first), self._evaluated(b, second), names
+            self._evaluated(a, first), self._evaluated(b, second), names, self
         )
 
     def __repr__(self) -> str:

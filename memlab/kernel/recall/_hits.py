@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
@@ -48,12 +50,35 @@ def recalled(state: State, ids: Sequence[int]) -> list[Recalled]:
     return list(map(Recalled, ids, texts, kinds, refs, speakers, sessions, projects))
 
 
+# Four decimals are shown: a smaller contribution would read +0.0000.
+_SMALLEST_SHOWN = 0.00005
+
+
 @dataclass(frozen=True)
 class ScoreExplanation(Displayed):
-    """Why a hit has its score.
+    """The reasons for the score of one candidate.
 
-    ``terms`` are the additive terms of the policy's live branch, which sum to ``score``; ``tree`` is the whole
-    computation.
+    Attributes
+    ----------
+    memory
+        The id of the memory.
+    score
+        The score of the candidate.
+    terms
+        The expressions of the policy that contributed, with their values, which sum to ``score``.
+    policy, hash
+        The name and the hash of the policy.
+    features
+        The features that the policy reads, with their values.
+    tree
+        The whole computation.
+    labels, groups
+        A label in words for each of ``terms`` and the group of that label, from the comments of the policy's text.
+        An empty string where the policy has no comment.
+    order
+        A sentence about the slot ``select`` where the candidate's rank differs from its rank by score, else empty.
+    expressions
+        True to print expressions of the policy instead of labels.
     """
 
     memory: int
@@ -63,30 +88,81 @@ class ScoreExplanation(Displayed):
     hash: str
     features: dict[str, float | bool | str | None]
     tree: Any = field(repr=False, compare=False)
+    labels: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    order: str = ""
+    expressions: bool = field(default=False, compare=False)
 
     @property
     def frame(self) -> pl.DataFrame:
-        """``term``, ``value``, in the order of the policy."""
-        return pl.DataFrame(
-            {"term": [text for text, _ in self.terms], "value": [value for _, value in self.terms]},
-            schema={"term": pl.String, "value": pl.Float64},
-        )
+        """One row for each term, in the order of the policy: ``term``, ``value``, ``label`` and ``group``."""
+        rows = [(*term, *words) for term, *words in self._terms()]
+        texts = dict.fromkeys(("label", "group"), pl.String)
+        schema = {"term": pl.String, "value": pl.Float64, **texts}
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def _terms(self) -> Iterator[tuple[tuple[str, float], str, str]]:
+        """Return each term with its label and its group."""
+        return zip(self.terms, self.labels, self.groups, strict=True)
+
+    @cached_property
+    def parts(self) -> tuple[tuple[str, str, float], ...]:
+        """Group, label and value of each part of the score: terms with one label are added up.
+
+        The largest group is first, and within a group the largest part. Terms without a label are parts under their
+        expression, in the group "" unless the policy names one.
+        """
+        sums: dict[tuple[str, str], float] = {}
+        sizes: dict[str, float] = {}
+        for (text, value), label, group in self._terms():
+            key = (group, label or text)
+            sums[key] = sums.get(key, 0.0) + value
+            sizes[group] = sizes.get(group, 0.0) + value
+        parts = [(group, label, value) for (group, label), value in sums.items()]
+        parts.sort(key=lambda part: (-abs(sizes[part[0]]), part[0], -abs(part[2])))
+        return tuple(parts)
+
+    def _rows(self) -> list[tuple[str, float | None]]:
+        """Return the lines to print: parts under the sum of their group, and what rounds to zero as one line."""
+        parts = [("", *term) for term in self.terms] if self.expressions else self.parts
+        visible = [part for part in parts if not abs(part[2]) < _SMALLEST_SHOWN]
+        rows: list[tuple[str, float | None]] = []
+        for group, members in groupby(visible, key=lambda part: part[0]):
+            values = [(label, value) for _, label, value in members]
+            if group:
+                rows.append((group, math.fsum(value for _, value in values)))
+            rows += [(f"  {label}" if group else label, value) for label, value in values]
+        hidden = len(parts) - len(visible)
+        if hidden:
+            rows.append((f"{hidden} other term{'s' * (hidden > 1)} contributed nothing", None))
+        return rows
+
+    @property
+    def _title(self) -> str:
+        return f"memory {self.memory} scores {self.score:.4f} by {self.policy} [{self.hash[:12]}]"
+
+    @property
+    def _notes(self) -> list[str]:
+        reads = ", ".join(f"{name}={_short(value)}" for name, value in self.features.items())
+        return [*([self.order] if self.order else []), f"reads {reads}"]
 
     def __repr__(self) -> str:
-        width = max((len(text) for text, _ in self.terms), default=0)
+        rows = self._rows()
+        width = min(max((len(text) for text, value in rows if value is not None), default=0), 72)
         lines = [
-            f"memory {self.memory} scores {self.score:.4f} by {self.policy} [{self.hash[:12]}]"
+            f"  {text}" if value is None else f"  {text:<{width}}  {value:+.4f}"
+            for text, value in rows
         ]
-        lines += [f"  {text:<{min(width, 72)}}  {value:+.4f}" for text, value in self.terms]
-        reads = ", ".join(f"{name}={_short(value)}" for name, value in self.features.items())
-        return printable("\n".join([*lines, f"  reads {reads}"]))
+        return printable("\n".join([self._title, *lines, *(f"  {note}" for note in self._notes)]))
 
     def _display(self) -> object:
-        top = max((abs(value) for _, value in self.terms), default=0.0)
-        rows = [(text, f"{value:+.4f}", bar(value, top)) for text, value in self.terms]
-        reads = ", ".join(f"{name} = {_short(value)}" for name, value in self.features.items())
-        head = f"memory {self.memory} scores {self.score:.4f} by {self.policy} [{self.hash[:12]}]"
-        whole = table(head, ("term", "value", ""), rows, notes=[f"reads {reads}"])
+        rows = self._rows()
+        top = max((abs(value) for _, value in rows if value is not None), default=0.0)
+        cells = [
+            (text, "", "") if value is None else (text, f"{value:+.4f}", bar(value, top))
+            for text, value in rows
+        ]
+        whole = table(self._title, ("term", "value", ""), cells, notes=self._notes)
         return whole, details("step by step", self.tree)
 
 
@@ -136,9 +212,9 @@ class Hit(Displayed):
     also: tuple[int, ...]
     _hits: Hits
 
-    def explain(self) -> ScoreExplanation:
+    def explain(self, *, expressions: bool = False) -> ScoreExplanation:
         """The terms of the recall score that sum to this hit's score, and the features that they read."""
-        return self._hits.explain(self)
+        return self._hits.explain(self, expressions=expressions)
 
     @property
     def passage(self) -> str | None:
@@ -323,21 +399,54 @@ class Hits(Sequence[Hit], Displayed):
         return {name: row[name] for name in self._policy.inputs}, aggregates
 
     @checked
-    def explain(self, memory: Hit | int) -> ScoreExplanation:
-        """Why this candidate, a hit or a memory's id, has its score; it need not have been shown."""
+    def explain(self, memory: Hit | int, *, expressions: bool = False) -> ScoreExplanation:
+        """Explain the score of a candidate.
+
+        Parameters
+        ----------
+        memory
+            A hit or the id of a memory. The memory must be a candidate of this recall, shown or not.
+        expressions
+            True to print the expressions of the policy instead of their labels in words.
+
+        Returns
+        -------
+        ScoreExplanation
+            The terms that sum to the score, with their labels and groups.
+
+        Raises
+        ------
+        UnknownName
+            If the memory was no candidate of this recall.
+        """
         index, policy = self._index(memory), self._policy
         values, aggregates = self._values(index)
         explanation = policy.explain(values, aggregates=aggregates)
-        terms = tuple((term.text, float(term.value)) for term in explanation.terms)
         return ScoreExplanation(
             memory=int(self.slate.ids[index]),
             score=float(self.slate.scores[index]),
-            terms=terms,
+            terms=tuple((term.text, float(term.value)) for term in explanation.terms),
             policy=policy.name,
             hash=policy.hash,
             features=values,
             tree=explanation.tree,
+            labels=tuple(term.label for term in explanation.terms),
+            groups=tuple(term.group for term in explanation.terms),
+            order=self._describe_order(index),
+            expressions=expressions,
         )
+
+    def _describe_order(self, index: int) -> str:
+        """Say how the pack's order differs from the order of the scores for a candidate, or nothing."""
+        scores = self.slate.scores
+        if self.slate.ids[index] in self.slate.probes or scores[index] != scores[index]:
+            return ""
+        by_score, rank = 1 + int((scores > scores[index]).sum()), int(self.slate.ranking[index])
+        # Candidates with equal scores share the ranks from the first of them to the last.
+        if by_score <= rank < by_score + int((scores == scores[index]).sum()):
+            return ""
+        selector = "slot select" if self.pack.selects else "settings mmr-weight and collapse-above"
+        return f"rank {by_score} by score, rank {rank} after the {selector} of the pack"
 
     @checked
     def why(self, a: Hit | int, b: Hit | int | None = None) -> Any:

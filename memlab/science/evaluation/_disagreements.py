@@ -232,5 +232,5 @@ def _terms(
             found = policy.explain(
                 values, aggregates=aggregates.row(index, named=True) if aggregates.width else None
             )
-            explained[memory] = tuple((term.text, term.value) for term in found.terms)
+            explained[memory] = tuple((term.label or term.text, term.value) for term in found.terms)
     return explained

@@ -42,6 +42,7 @@ class Site(NamedTuple):
     type: str | None
     env: Env
     tail: bool
+    node: Node
 
 
 @dataclass(frozen=True)
@@ -341,7 +342,7 @@ class _Recording(Checker):
         bound = dict(env)
         node = super().check(form, env, tail=tail)
         if not self.calls:
-            self.sites[form.start, form.stop] = Site(form, node.type, bound, tail)
+            self.sites[form.start, form.stop] = Site(form, node.type, bound, tail, node)
         return node
 
     def want(self, form: Form, env: Env, type: Any, why: str, *, tail: bool = False) -> Node:
@@ -358,7 +359,7 @@ class _Recording(Checker):
     def _typed(self, form: Form, node: Node) -> None:
         site = self.sites.get((form.start, form.stop))
         if site is not None and site.type is None and not self.calls:
-            self.sites[form.start, form.stop] = site._replace(type=node.type)
+            self.sites[form.start, form.stop] = site._replace(type=node.type, node=node)
 
 
 def edited(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -20,16 +20,24 @@ from memlab.kernel.base.display import Displayed, Markup, bar, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language.columns import Evaluation, RowProgram
 from memlab.kernel.language.graph import Node, Value
+from memlab.kernel.language.policy import Policy
 from memlab.kernel.language.writer import literal
+from memlab.subjects.lens.labels import Label, read_labels
 from memlab.subjects.lens.tree import Tree, clauses, render, scaled, shown
 
 
 @dataclass(frozen=True)
 class Term:
-    """One additive part of a value, as source."""
+    """One additive part of a value.
+
+    ``text`` is its expression. ``label`` says in words what it stands for, and ``group`` which kind of evidence it is:
+    both come from a comment of the policy's text, and are empty without one.
+    """
 
     text: str
     value: float
+    label: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,7 @@ class Part(NamedTuple):
     node: Node
     weight: float
     value: float
+    label: Label
 
     @property
     def text(self) -> str:
@@ -91,18 +100,18 @@ class Parts(NamedTuple):
     leaves: frozenset[int]
 
 
-def explain(item: Evaluation) -> Explanation:
-    """From the values of one item's nodes: the terms in the order of the text, each once."""
-    found = parts(item)
+def explain(item: Evaluation, policy: Policy) -> Explanation:
+    """Return the terms of one item's value, in the order of the text and each once."""
+    found = parts(item, read_labels(policy))
     branches = tuple(
         Branch(choice.text, choice.taken) for choice in found.choices if choice.node.op == "if"
     )
-    terms = tuple(Term(part.text, part.weight * part.value) for part in found.terms)
+    terms = tuple(Term(part.text, part.weight * part.value, *part.label) for part in found.terms)
     return Explanation(item.value(item.root), terms, branches, Tree(item))
 
 
-def parts(item: Evaluation) -> Parts:
-    """A value taken apart; no terms when it is null or no number."""
+def parts(item: Evaluation, labels: Mapping[str, Label]) -> Parts:
+    """Split a value into additive terms; there are none when it is null or no number."""
     root, value_of = item.root, item.value
     opened: dict[int, tuple[tuple[Node, float], ...]] = {}
     order: list[Node] = []
@@ -123,9 +132,15 @@ def parts(item: Evaluation) -> Parts:
         return Parts([], list(choices.values()), leaves)
     up: dict[int, float] = {root.index: 1.0}
     down: dict[int, float] = {}
+    label_of = {node.index: labels[node.digest] for node in order if node.digest in labels}
     # Arguments are made before what uses them, so by falling index all weights of a node are known when it is opened.
     for node in sorted(order, key=lambda node: -node.index):
         for below, factor in opened[node.index]:
+            # The comment of a choice or a sum describes its terms, too, unless they have comments of their own.
+            if node.index in label_of:
+                outer = label_of[node.index]
+                own = label_of.get(below.index, outer)
+                label_of[below.index] = own if own.group else own._replace(group=outer.group)
             for weights, others in ((up, down), (down, up)):
                 weight = weights.get(node.index)
                 if weight is not None:
@@ -140,10 +155,11 @@ def parts(item: Evaluation) -> Parts:
             continue
         if node.op == "if" and value == 0.0:
             continue  # a choice of nothing
+        label = label_of.get(node.index, Label())
         if node.index in up:
-            found.append(Part(node, up[node.index], value))
+            found.append(Part(node, up[node.index], value, label))
         if node.index in down:
-            found.append(Part(node, -down[node.index], value))
+            found.append(Part(node, -down[node.index], value, label))
     return Parts(found, list(choices.values()), leaves)
 
 
@@ -192,7 +208,10 @@ def _inside(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
 # named. A term that does not come apart, such as a product, names the features in it that differ.
 
 
+# A terminal shows this many terms and features, and this many characters of a term: one screen of 96 columns.
 _TERMS, _FEATURES, _TEXT = 16, 12, 64
+# Four decimals are shown: a smaller difference would read +0.0000.
+_SMALLEST_SHOWN = 0.00005
 
 
 @dataclass(frozen=True)
@@ -210,6 +229,8 @@ class TermGap:
     branch: Literal["both", "a", "b"]
     features: tuple[str, ...]
     decides: bool
+    label: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -252,9 +273,14 @@ class Why(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row a term: ``term``, ``a``, ``b``, ``difference``, ``branch``, ``features`` (a list), ``decides``."""
+        """One row a term: ``term``, ``a``, ``b``, ``difference``, ``branch``, ``features`` (a list), ``decides``,
+        ``label``, ``group``.
+        """
         rows = [
-            (t.text, t.a, t.b, t.difference, t.branch, list(t.features), t.decides)
+            (
+                *(t.text, t.a, t.b, t.difference, t.branch, list(t.features), t.decides),
+                *(t.label, t.group),
+            )
             for t in self.terms
         ]
         numbers = dict.fromkeys(("a", "b", "difference"), pl.Float64)
@@ -262,6 +288,8 @@ class Why(Displayed):
             "branch": pl.String,
             "features": pl.List(pl.String),
             "decides": pl.Boolean,
+            "label": pl.String,
+            "group": pl.String,
         }
         return pl.DataFrame(rows, schema={"term": pl.String, **numbers, **others}, orient="row")
 
@@ -282,18 +310,21 @@ class Why(Displayed):
             lines.append(
                 f"{'difference':>12} {self.names[0][:12]:>12} {self.names[1][:12]:>12}   term"
             )
-        for t in self.terms[:_TERMS]:
+        visible = [t for t in self.terms if not abs(t.difference) < _SMALLEST_SHOWN][:_TERMS]
+        for t in visible:
             a, b = (
                 f"{x:.4f}" if t.branch in ("both", side) else ""
                 for side, x in (("a", t.a), ("b", t.b))
             )
             mark = "*" if t.decides else " "
-            lines.append(f"{t.difference:>+12.4f} {a:>12} {b:>12} {mark} {clip(t.text, _TEXT)}")
-        if len(self.terms) > _TERMS:
-            rest = math.fsum(t.difference for t in self.terms[_TERMS:])
             lines.append(
-                f"{rest:>+12.4f} {'':>12} {'':>12}   {len(self.terms) - _TERMS} more terms"
+                f"{t.difference:>+12.4f} {a:>12} {b:>12} {mark} {clip(t.label or t.text, _TEXT)}"
             )
+        others = len(self.terms) - len(visible)
+        if others:
+            hidden = [t.difference for t in self.terms if t not in visible]
+            rest = _signed(math.fsum(hidden))
+            lines.append(f"{rest:>12} {'':>12} {'':>12}   {others} more term{'s' * (others > 1)}")
         if any(t.decides for t in self.terms):
             lines.append("* without this term the order would turn")
         lines += [f"branches part at {clip(p.text, _TEXT)}: {_outcomes(p)}" for p in self.partings]
@@ -311,12 +342,12 @@ class Why(Displayed):
         gaps = {f.name: f"{f.name} {shown(f.a)} | {shown(f.b)}" for f in self.features}
         rows = []
         for t in self.terms:
-            gap = f"{t.difference:+.4f}"
+            gap = _signed(t.difference)
             rows.append(
                 [
                     Markup(f"<b>{gap}</b>") if t.decides else gap,
                     bar(t.difference, top),
-                    Markup(f"<code>{html.escape(t.text)}</code>"),
+                    t.label or Markup(f"<code>{html.escape(t.text)}</code>"),
                     *(
                         f"{x:.4f}" if t.branch in ("both", side) else ""
                         for side, x in (("a", t.a), ("b", t.b))
@@ -332,14 +363,15 @@ class Why(Displayed):
         return table(self.verdict, heads, rows, notes=notes)
 
 
-def why(first: Evaluation, second: Evaluation, names: tuple[str, str]) -> Why:
+def why(first: Evaluation, second: Evaluation, names: tuple[str, str], policy: Policy) -> Why:
     """Why one of two items has a greater value than the other, from the values of their nodes."""
     program, a, b = first.program, first.value(first.root), second.value(second.root)
     inputs = [
         FeatureGap(name, first.registers[i], second.registers[i]) for i, name, _ in program.inputs
     ]
     features = tuple(gap for gap in inputs if not _same(gap.a, gap.b))
-    parts_a, parts_b = parts(first), parts(second)
+    labels = read_labels(policy)
+    parts_a, parts_b = parts(first, labels), parts(second, labels)
     outcomes = {choice.node.index: choice.taken for choice in parts_b.choices}
     # A test that only one of them met follows from those that both met.
     partings = dict.fromkeys(
@@ -362,6 +394,8 @@ def why(first: Evaluation, second: Evaluation, names: tuple[str, str]) -> Why:
                     branch=_branch(node.index, parts_a.leaves, parts_b.leaves),
                     features=differing[node.index],
                     decides=_turns(a - b, left - right),
+                    label=(x or y).label.text,  # type: ignore[union-attr]
+                    group=(x or y).label.group,  # type: ignore[union-attr]
                 )
             )
     terms = [term for term in terms if term.difference != 0.0]
@@ -408,6 +442,11 @@ def _differing(program: RowProgram, names: set[str]) -> dict[int, tuple[str, ...
             else frozenset().union(*inside)
         )
     return {index: tuple(sorted(inside)) for index, inside in found.items()}
+
+
+def _signed(value: float) -> str:
+    """Format a difference with four decimals; a negative zero is a zero."""
+    return f"{0.0 if abs(value) < _SMALLEST_SHOWN else value:+.4f}"
 
 
 def _number(value: Any) -> bool:

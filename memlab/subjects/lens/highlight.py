@@ -62,7 +62,9 @@ def highlight(
     """
     if format not in ("html", "terminal"):
         raise InputError(f'A format is "html" or "terminal", not {format!r}.')
-    pieces = tokens(source, frozenset(canonical(name) for name in features) | _arguments(source))
+    pieces = read_tokens(
+        source, frozenset(canonical(name) for name in features) | _arguments(source)
+    )
     if format == "terminal":
         shown = ((kind, printable(text)) for kind, text in pieces)
         return "".join(
@@ -81,7 +83,7 @@ def show_policy(policy: Policy) -> object:
     return head, Markup(highlight(policy.source, "html", features=policy.inputs))
 
 
-def tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
+def read_tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Kinds, which are names of colours or empty, and texts, which together are the source."""
     for match in _TOKEN.finditer(source):
         kind, text = match.lastgroup or "", match.group()

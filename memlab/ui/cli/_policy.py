@@ -250,7 +250,10 @@ def explain(
     made = {part.name: part.explain(given, aggregates=aggregates) for part in parts}
     report: dict[str, Any] = {}
     for name, found in made.items():
-        terms = [{"text": term.text, "value": term.value} for term in found.terms]
+        terms = [
+            {"text": term.text, "value": term.value, "label": term.label, "group": term.group}
+            for term in found.terms
+        ]
         branches = [{"text": branch.text, "taken": branch.taken} for branch in found.branches]
         report[name] = {"value": found.value, "terms": terms, "branches": branches}
     text = "\n\n".join(_explained(name, found) for name, found in made.items())
@@ -266,7 +269,11 @@ def _explained(name: str, found: Explanation) -> str:
     lines += [
         f"  {'taken' if branch.taken else 'not taken'}: {branch.text}" for branch in found.branches
     ]
-    lines += [f"  {term.value:+12.6g}  {term.text}" for term in found.terms]
+    terms = [term for term in found.terms if term.value]
+    lines += [f"  {term.value:+12.6g}  {term.label or term.text}" for term in terms]
+    hidden = len(found.terms) - len(terms)
+    if hidden:
+        lines.append(f"  {hidden} other term{'s' * (hidden > 1)} contributed nothing")
     return "\n".join([*lines, "", str(found.tree)])
 
 

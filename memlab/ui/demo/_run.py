@@ -201,7 +201,8 @@ def run_demo(
 
         explanations = tuple(hit.explain() for hit in before)
         terms = sorted(
-            (term for term in explanations[0].terms if term[1]), key=lambda term: -abs(term[1])
+            ((label, value) for _, label, value in explanations[0].parts if value),
+            key=lambda term: -abs(term[1]),
         )
         say(
             f"3 explain   the first hit scores {explanations[0].score:.3f}, the sum of {len(terms)} terms, above all"
@@ -402,11 +403,11 @@ _LONGEST_TERM = 30
 
 
 def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -> Draw:
-    """One bar a hit, best first: the terms that its score is the sum of, as the policy's source writes them.
+    """Draw one bar for each hit, best first: the terms of its score under their labels.
 
-    A term has a colour of its own if it adds or takes much in any hit; those beyond the colours are one group.
+    The largest terms have a colour of their own; the rest share one.
     """
-    rows = [dict(one.terms) for one in explanations]
+    rows = [{label: value for _, label, value in one.parts} for one in explanations]
     size = {
         term: max(abs(terms.get(term, 0.0)) for terms in rows) for terms in rows for term in terms
     }

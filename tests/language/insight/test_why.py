@@ -136,7 +136,8 @@ def test_text_frame_and_html() -> None:
         'branches part at (= kind "<b>"): false | true',
         'features that differ: x 2 | 1, kind "fact" | "<b>"',
     ]
-    assert found.frame.columns == ["term", "a", "b", "difference", "branch", "features", "decides"]
+    columns = ["term", "a", "b", "difference", "branch", "features", "decides", "label", "group"]
+    assert found.frame.columns == columns
     page = Page(html_of(found))
     assert page.open == []
     assert "script" not in page.tags
