@@ -269,7 +269,9 @@ class Reading:
 
     def usage(self) -> list[tuple[str, int, int]]:
         """What takes the space of the database: each thing, how many there are, and their bytes."""
-        found = [(what, int(count), int(size or 0)) for what, count, size in self._rows(_USAGE)]
+        found = [
+            (what, int(count or 0), int(size or 0)) for what, count, size in self._rows(_USAGE)
+        ]
         (pages,), (page,) = (
             self._rows("PRAGMA freelist_count")[0],
             self._rows("PRAGMA page_size")[0],
